@@ -1,0 +1,63 @@
+# The front door; the build itself is meson.build.
+#
+#   make              build into build/ (installs missing system packages first)
+#   make test         all tests; ends with `N passed, N failed, N skipped`
+#   make check        what CI runs: format, gcc, clang, sanitizers, all tests
+#   make bench        speed against peers, as ratios
+#   make asan         ASan + UBSan build and tests, in build-asan/
+#   make clang        a clang build with warnings as errors, in build-clang/
+#   make fuzz         libFuzzer on every importer, SECONDS=60 each
+#   make format       rewrite the sources; make format-check only looks
+#   make install      library, headers, command, man page (PREFIX=, DESTDIR=)
+
+BUILD   ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+SECONDS ?= 60
+
+FOLDERS = $(wildcard include src cli python tests fuzz bench examples)
+SOURCES = find $(FOLDERS) -name '*.[ch]'
+
+all:
+	@tools/build $(BUILD)
+
+test: all
+	@-tools/deps test
+	@tests/run --build $(BUILD)
+
+check:
+	@.ci/run
+
+bench: all
+	@bench/run --build $(BUILD)
+
+asan:
+	@tools/build build-asan -Db_sanitize=address,undefined -Dwerror=true
+	@-tools/deps test
+	@tests/run --build build-asan
+
+clang:
+	@tools/deps dev
+	@CC=clang tools/build build-clang -Dwerror=true
+
+fuzz:
+	@tools/deps dev
+	@CC=clang tools/build build-fuzz -Dfuzz=true -Db_lundef=false
+	@fuzz/run --build build-fuzz --seconds $(SECONDS)
+
+format:
+	@tools/deps dev
+	@$(SOURCES) | xargs -r clang-format -i
+
+format-check:
+	@tools/deps dev
+	@$(SOURCES) | xargs -r clang-format --dry-run --Werror
+
+install:
+	@tools/build --prefix $(PREFIX) $(BUILD)
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild --quiet
+
+clean:
+	rm -rf build build-*
+
+.PHONY: all test check bench asan clang fuzz format format-check install clean

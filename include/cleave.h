@@ -1,0 +1,23 @@
+/* cleave.h - the public API, in reading order.
+ *
+ * Read a neural network's graph, say what it costs, cut it, run it:
+ *
+ *     clv_graph *g; clv_profile *p; clv_err err;
+ *     if (clv_graph_open("resnet50", NULL, &g, &err) ||
+ *         clv_profile_new(g, NULL, &p, &err))
+ *         return fprintf(stderr, "%s\n", err.msg), 1;
+ *     printf("%lld MACs\n", (long long)clv_profile_totals(p)->macs);
+ *     clv_profile_free(p);
+ *     clv_graph_free(g);
+ *
+ * Words used in contracts: a function *borrows* what it only reads, *takes*
+ * what it will free, and *returns* what the caller frees (with the function
+ * named there). Nothing here prints, exits or aborts. */
+#ifndef CLEAVE_H
+#define CLEAVE_H
+
+#include "cleave/base.h"
+#include "cleave/graph.h"
+#include "cleave/profile.h"
+
+#endif

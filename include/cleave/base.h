@@ -1,0 +1,125 @@
+/* base.h - status codes, errors, data types, text buffers, memory. */
+#ifndef CLEAVE_BASE_H
+#define CLEAVE_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define CLV_API               __attribute__((visibility("default")))
+#define CLV_MUST              __attribute__((warn_unused_result))
+#define CLV_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define CLV_API
+#define CLV_MUST
+#define CLV_PRINTF(fmt, args)
+#endif
+
+#define CLV_VERSION "0.1.0"
+
+/* "no node", "no value", "no module" */
+#define CLV_NONE UINT32_MAX
+
+/* More axes than this is an error on load. */
+#define CLV_MAX_RANK 16
+
+/*      code         exit  what went wrong */
+#define CLV_STATUS_TABLE(X) \
+    X(OK, 0, "done") \
+    X(LIMIT, 1, "a check or constraint failed") \
+    X(USAGE, 2, "wrong arguments") \
+    X(NOT_FOUND, 3, "no such model, file, device or node") \
+    X(IO, 3, "the operating system refused") \
+    X(FORMAT, 3, "malformed or hostile file") \
+    X(SHAPE, 3, "shapes or types do not fit") \
+    X(OVERFLOW, 3, "a size does not fit 64 bits") \
+    X(UNSUPPORTED, 3, "understood, but not possible here") \
+    X(NOMEM, 4, "out of memory") \
+    X(INTERNAL, 4, "a bug in cleave")
+
+typedef enum clv_status {
+#define CLV_X(code, exit, text) CLV_##code,
+    CLV_STATUS_TABLE(CLV_X)
+#undef CLV_X
+} clv_status;
+
+/* One clear line about the first failure. Belongs to the caller; every
+ * function that takes one accepts NULL. */
+typedef struct clv_err {
+    clv_status code;
+    char msg[512];
+} clv_err;
+
+/* The process exit code that fits a status (0..4). */
+CLV_API int clv_status_exit(clv_status s);
+
+/*      code        name          alias     bits  class */
+#define CLV_DTYPE_TABLE(X) \
+    X(NODTYPE, "?", "", 0, NONE) \
+    X(FLOAT32, "float32", "fp32", 32, FLOAT) \
+    X(FLOAT16, "float16", "fp16", 16, FLOAT) \
+    X(BFLOAT16, "bfloat16", "bf16", 16, FLOAT) \
+    X(FLOAT64, "float64", "fp64", 64, FLOAT) \
+    X(INT8, "int8", "i8", 8, INT) \
+    X(UINT8, "uint8", "u8", 8, UINT) \
+    X(INT16, "int16", "i16", 16, INT) \
+    X(UINT16, "uint16", "u16", 16, UINT) \
+    X(INT32, "int32", "i32", 32, INT) \
+    X(UINT32, "uint32", "u32", 32, UINT) \
+    X(INT64, "int64", "i64", 64, INT) \
+    X(UINT64, "uint64", "u64", 64, UINT) \
+    X(BOOL, "bool", "b8", 8, BOOL) \
+    X(COMPLEX64, "complex64", "c64", 64, COMPLEX) \
+    X(COMPLEX128, "complex128", "c128", 128, COMPLEX) \
+    X(FLOAT8E4M3, "float8e4m3", "fp8", 8, FLOAT) \
+    X(FLOAT8E4M3UZ, "float8e4m3uz", "", 8, FLOAT) \
+    X(FLOAT8E5M2, "float8e5m2", "", 8, FLOAT) \
+    X(FLOAT8E5M2UZ, "float8e5m2uz", "", 8, FLOAT) \
+    X(FLOAT8E8M0, "float8e8m0", "", 8, FLOAT) \
+    X(INT4, "int4", "i4", 4, INT) \
+    X(UINT4, "uint4", "u4", 4, UINT) \
+    X(FLOAT4E2M1, "float4e2m1", "fp4", 4, FLOAT) \
+    X(INT2, "int2", "i2", 2, INT) \
+    X(UINT2, "uint2", "u2", 2, UINT) \
+    X(STRING, "string", "", 0, NONE)
+
+typedef enum clv_dtype {
+#define CLV_X(code, name, alias, bits, cls) CLV_##code,
+    CLV_DTYPE_TABLE(CLV_X)
+#undef CLV_X
+        CLV_DTYPE_COUNT
+} clv_dtype;
+
+CLV_API const char *clv_dtype_name(clv_dtype t);
+/* By name or alias; CLV_NODTYPE when there is none. */
+CLV_API clv_dtype clv_dtype_find(const char *name);
+/* Bytes of n elements, packed types rounded up; -1 on overflow. */
+CLV_API int64_t clv_dtype_bytes(clv_dtype t, int64_t n);
+
+/* A growing text buffer; all reports are written into one. Starts as
+ * {0}. A failed allocation is remembered in `failed` and later writes do
+ * nothing, so a caller checks once at the end. */
+typedef struct clv_buf {
+    char *text; /* NUL-terminated when not NULL */
+    size_t len, cap;
+    bool failed;
+} clv_buf;
+
+CLV_API void clv_buf_add(clv_buf *b, const char *text, size_t len);
+CLV_API void clv_buf_printf(clv_buf *b, const char *fmt, ...) CLV_PRINTF(2, 3);
+CLV_API void clv_buf_free(clv_buf *b);
+
+/* All memory comes from here. The default is malloc; `ctx` is handed to each
+ * call. Not thread-safe: set it before the first other call. NULL restores the
+ * default. */
+typedef struct clv_allocator {
+    void *(*realloc)(void *ctx, void *p, size_t size); /* size 0 frees */
+    void *ctx;
+} clv_allocator;
+
+CLV_API void clv_set_allocator(const clv_allocator *a);
+
+CLV_API const char *clv_version(void);
+
+#endif

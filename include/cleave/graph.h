@@ -1,0 +1,160 @@
+/* graph.h - open a model, or build a graph by hand, and walk it.
+ *
+ * Nodes, values and modules are numbers that index flat arrays; they stay
+ * valid until the graph is freed. Nodes are numbered in execution order. */
+#ifndef CLEAVE_GRAPH_H
+#define CLEAVE_GRAPH_H
+
+#include "cleave/base.h"
+
+typedef struct clv_graph clv_graph;
+
+/* -- opening a model ------------------------------------------------------*/
+
+/* `dims` for the input called `name` (NULL: the first input). */
+typedef struct clv_shape_arg {
+    const char *name;
+    const int64_t *dims;
+    uint32_t rank;
+} clv_shape_arg;
+
+/* A value for the symbolic dimension called `name`, such as "batch". */
+typedef struct clv_dim_arg {
+    const char *name;
+    int64_t value;
+} clv_dim_arg;
+
+/* All zero means: as the model says. */
+typedef struct clv_open_opts {
+    const clv_shape_arg *shapes;
+    size_t n_shapes;
+    const clv_dim_arg *dims;
+    size_t n_dims;
+    int64_t batch;        /* first axis of every input */
+    clv_dtype dtype;      /* floating-point type to count with */
+    int64_t loop;         /* trips of loops whose count is not constant */
+    const char *ops_file; /* costs of custom operators (JSON) */
+} clv_open_opts;
+
+/* Opens `model`: a name of the zoo, or the path of a model file. opts may be
+ * NULL. Shapes are inferred; returns a read-only graph (caller frees with
+ * clv_graph_free). */
+CLV_API CLV_MUST clv_status clv_graph_open(const char *model,
+                                           const clv_open_opts *opts,
+                                           clv_graph **out, clv_err *err);
+CLV_API void clv_graph_free(clv_graph *g);
+
+/* -- building a graph -----------------------------------------------------*/
+
+typedef enum clv_value_kind {
+    CLV_ACTIVATION, /* made by a node */
+    CLV_INPUT,
+    CLV_PARAM,  /* learned: counts as a parameter */
+    CLV_BUFFER, /* stored, not learned: running statistics, tables */
+    CLV_CONST
+} clv_value_kind;
+
+typedef enum clv_attr_type {
+    CLV_INT_ATTR,
+    CLV_FLOAT_ATTR,
+    CLV_STRING_ATTR,
+    CLV_INTS_ATTR,
+    CLV_FLOATS_ATTR,
+    CLV_STRINGS_ATTR,
+    CLV_TENSOR_ATTR, /* a value id */
+    CLV_GRAPH_ATTR
+} clv_attr_type;
+
+/* An attribute as the caller gives it; everything is copied. */
+typedef struct clv_attr_arg {
+    const char *name; /* "stride", see docs/operators.md; others are kept */
+    clv_attr_type type;
+    uint32_t n; /* of ints, floats, strings */
+    union {
+        int64_t i;
+        double f;
+        const char *s;
+        const int64_t *ints;
+        const double *floats;
+        const char *const *strings;
+    } u;
+} clv_attr_arg;
+
+typedef struct clv_value_arg {
+    const char *name; /* NULL: named after its maker */
+    clv_value_kind kind;
+    clv_dtype dtype;
+    uint32_t rank;
+    const int64_t *dims;
+} clv_value_arg;
+
+typedef struct clv_node_arg {
+    const char *op;     /* canonical name ("conv2d"), or any other: unknown */
+    const char *name;   /* NULL: named after the operator */
+    const char *module; /* "layer1.0", NULL for the root */
+    const char *origin; /* the operator's name at its source, or NULL */
+    const char *source; /* "file.py:12", or NULL */
+    const uint32_t *inputs; /* values; CLV_NONE for an input left out */
+    uint32_t n_inputs;
+    uint32_t n_outputs; /* 0 means 1 */
+    const clv_attr_arg *attrs;
+    uint32_t n_attrs;
+} clv_node_arg;
+
+/* Returns an empty graph (caller frees with clv_graph_free). */
+CLV_API CLV_MUST clv_status clv_graph_new(const char *name, clv_graph **out,
+                                          clv_err *err);
+CLV_API CLV_MUST clv_status clv_graph_add_value(clv_graph *g,
+                                                const clv_value_arg *arg,
+                                                uint32_t *value, clv_err *err);
+/* Adds a node and its output values; `outputs` receives n_outputs ids. */
+CLV_API CLV_MUST clv_status clv_graph_add_node(clv_graph *g,
+                                               const clv_node_arg *arg,
+                                               uint32_t *outputs, clv_err *err);
+CLV_API CLV_MUST clv_status clv_graph_add_output(clv_graph *g, uint32_t value,
+                                                 clv_err *err);
+/* Verifies, orders, and infers every shape; the graph is read-only after. */
+CLV_API CLV_MUST clv_status clv_graph_infer(clv_graph *g, clv_err *err);
+/* Checks every invariant of the structure; the message names the culprit. */
+CLV_API CLV_MUST clv_status clv_graph_verify(const clv_graph *g, clv_err *err);
+
+/* -- walking a graph ------------------------------------------------------*/
+
+typedef struct clv_value_info {
+    const char *name; /* may be "" for values that have none */
+    clv_value_kind kind;
+    clv_dtype dtype;
+    uint32_t rank;       /* CLV_NONE: not even the rank is known */
+    const int64_t *dims; /* borrowed from the graph */
+    uint32_t producer;   /* node, or CLV_NONE */
+} clv_value_info;
+
+typedef struct clv_node_info {
+    const char *name, *op, *module, *origin, *source; /* never NULL */
+    const uint32_t *inputs, *outputs;
+    uint32_t n_inputs, n_outputs;
+} clv_node_info;
+
+CLV_API const char *clv_graph_name(const clv_graph *g);
+CLV_API const char *clv_graph_source(const clv_graph *g); /* "zoo", "onnx" */
+CLV_API uint32_t clv_graph_num_nodes(const clv_graph *g);
+CLV_API uint32_t clv_graph_num_values(const clv_graph *g);
+CLV_API clv_node_info clv_graph_node(const clv_graph *g, uint32_t node);
+CLV_API clv_value_info clv_graph_value(const clv_graph *g, uint32_t value);
+CLV_API uint32_t clv_graph_inputs(const clv_graph *g, const uint32_t **values);
+CLV_API uint32_t clv_graph_outputs(const clv_graph *g, const uint32_t **values);
+/* Things worth saying about the model as read; NULL past the last one. */
+CLV_API const char *clv_graph_warning(const clv_graph *g, uint32_t i);
+
+/* -- the zoo --------------------------------------------------------------*/
+
+typedef struct clv_model_info {
+    const char *name, *family;
+    uint32_t rank;
+    int64_t input[CLV_MAX_RANK];
+} clv_model_info;
+
+/* The i-th built-in model, NULL past the last. */
+CLV_API const clv_model_info *clv_zoo_model(uint32_t i);
+
+#endif

@@ -1,0 +1,128 @@
+/* profile.h - what a graph costs: per operator, per module, in all. */
+#ifndef CLEAVE_PROFILE_H
+#define CLEAVE_PROFILE_H
+
+#include "cleave/graph.h"
+
+/* How far a number can be believed. */
+typedef enum clv_trust {
+    CLV_EXACT,     /* follows from the shapes */
+    CLV_ESTIMATED, /* depends on data; an upper bound or a given value */
+    CLV_FREE,      /* a view: no work, no traffic */
+    CLV_UNKNOWN,   /* operator not known: counted as nothing, and said so */
+    CLV_TRUST_COUNT
+} clv_trust;
+
+typedef enum clv_bottleneck {
+    CLV_COMPUTE_BOUND,   /* more than 50 FLOPs per byte */
+    CLV_BALANCED,        /* more than 10 */
+    CLV_MEMORY_BOUND,    /* more than 1 */
+    CLV_BANDWIDTH_BOUND, /* the rest */
+    CLV_BOTTLENECK_COUNT
+} clv_bottleneck;
+
+/* How an operator's work splits. */
+typedef struct clv_parallel {
+    int64_t batch, channels, spatial;
+    int64_t total_threads; /* independent outputs: batch*channels*spatial */
+    int64_t num_groups;
+    bool is_depthwise, is_grouped;
+    bool can_split_batch, can_split_spatial, can_split_channels;
+    const char *vectorizable_dim; /* "channels", "spatial", ... */
+} clv_parallel;
+
+typedef struct clv_cost {
+    int64_t macs, flops;
+    int64_t params;        /* of weights first read here; ties count once */
+    int64_t bytes_in;      /* activations read */
+    int64_t bytes_weights; /* parameters, buffers and constants read */
+    int64_t bytes_out;     /* activations written */
+    clv_trust trust;
+} clv_cost;
+
+/* How FLOPs are counted: ours, or another tool's exact rules. */
+typedef enum clv_convention {
+    CLV_COUNT_FULL, /* multiply-add = 2, everything counted */
+    CLV_COUNT_FVCORE,
+    CLV_COUNT_TORCH,       /* torch.utils.flop_counter */
+    CLV_COUNT_TORCHVISION, /* the published GFLOPS: conv and matmul MACs */
+    CLV_COUNT_THOP,        /* ultralytics-thop MACs */
+    CLV_CONVENTION_COUNT
+} clv_convention;
+
+CLV_API const char *clv_convention_name(clv_convention c);
+
+/* All zero means: the defaults. */
+typedef struct clv_profile_opts {
+    clv_convention convention;
+    double ai_threshold; /* of the two-way split; 0: 10 FLOPs per byte */
+} clv_profile_opts;
+
+/* One operator. `flops` follows the convention; the rest does not. */
+typedef struct clv_layer {
+    uint32_t node;
+    clv_cost cost;
+    clv_parallel parallel;
+    double intensity; /* FLOPs per byte moved; 0 when none are */
+    clv_bottleneck bottleneck;
+} clv_layer;
+
+typedef struct clv_totals {
+    uint32_t operators;   /* nodes */
+    uint32_t graph_nodes; /* as torch.fx counts: inputs and output included */
+    int64_t params, unused_params; /* unused ones are part of params */
+    int64_t macs, flops;
+    int64_t bytes_in, bytes_weights, bytes_out;
+    int64_t memory;       /* bytes moved: the three above */
+    int64_t weight_bytes; /* stored; tied weights once */
+    double intensity;
+    uint32_t trust[CLV_TRUST_COUNT]; /* operators of each */
+    uint32_t bottleneck[CLV_BOTTLENECK_COUNT];
+    int64_t bottleneck_flops[CLV_BOTTLENECK_COUNT];
+    uint32_t above_threshold; /* operators over ai_threshold */
+    int64_t above_threshold_flops;
+} clv_totals;
+
+/* All operators of one type, in order of first appearance. */
+typedef struct clv_type_total {
+    const char *type;
+    uint32_t count;
+    int64_t flops, macs;
+} clv_type_total;
+
+/* One module: itself and everything below it. Modules come in the order of
+ * the tree, parents first; the root (path "") is the first. */
+typedef struct clv_module_total {
+    const char *path, *name;
+    uint32_t depth;
+    uint32_t parent; /* index here; CLV_NONE for the root */
+    uint32_t operators;
+    uint32_t last_node; /* its output is this node's; CLV_NONE: none */
+    int64_t params, macs, flops, memory;
+} clv_module_total;
+
+typedef struct clv_profile clv_profile;
+
+/* Costs every node of an inferred graph. Borrows g, which must outlive the
+ * profile. Returns a profile (caller frees with clv_profile_free). Fails with
+ * CLV_OVERFLOW when a total does not fit 64 bits. */
+CLV_API CLV_MUST clv_status clv_profile_new(const clv_graph *g,
+                                            const clv_profile_opts *opts,
+                                            clv_profile **out, clv_err *err);
+CLV_API void clv_profile_free(clv_profile *p);
+
+CLV_API const clv_graph *clv_profile_graph(const clv_profile *p);
+CLV_API clv_convention clv_profile_convention(const clv_profile *p);
+CLV_API const clv_totals *clv_profile_totals(const clv_profile *p);
+/* One per node, in execution order. */
+CLV_API const clv_layer *clv_profile_layers(const clv_profile *p,
+                                            uint32_t *count);
+CLV_API const clv_type_total *clv_profile_types(const clv_profile *p,
+                                                uint32_t *count);
+CLV_API const clv_module_total *clv_profile_modules(const clv_profile *p,
+                                                    uint32_t *count);
+
+CLV_API const char *clv_trust_name(clv_trust t);
+CLV_API const char *clv_bottleneck_name(clv_bottleneck b);
+
+#endif

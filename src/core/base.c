@@ -1,0 +1,148 @@
+/* base.c - status codes, error text, data types, text buffers. */
+#include "core/core.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const int status_exit[] = {
+#define CLV_X(code, exit, text) [CLV_##code] = exit,
+    CLV_STATUS_TABLE(CLV_X)
+#undef CLV_X
+};
+
+int clv_status_exit(clv_status s)
+{
+    return status_exit[s];
+}
+
+const char *clv_version(void)
+{
+    return CLV_VERSION;
+}
+
+/* -- errors ---------------------------------------------------------------*/
+
+clv_status clv__fail(clv_err *e, clv_status code, const char *fmt, ...)
+{
+    if (!e || e->code != CLV_OK)
+        return code;
+    va_list ap;
+    va_start(ap, fmt);
+    e->code = code;
+    vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+void clv__err_prefix(clv_err *e, const char *fmt, ...)
+{
+    if (!e || e->code == CLV_OK || e->code == CLV_NOMEM)
+        return;
+    char rest[sizeof e->msg];
+    memcpy(rest, e->msg, sizeof rest);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+    va_end(ap);
+    strncat(e->msg, ": ", sizeof e->msg - strlen(e->msg) - 1);
+    strncat(e->msg, rest, sizeof e->msg - strlen(e->msg) - 1);
+}
+
+void clv__err_clear(clv_err *e)
+{
+    if (e)
+        *e = (clv_err){CLV_OK, ""};
+}
+
+clv_status clv__nomem(clv_err *e)
+{
+    return clv__fail(e, CLV_NOMEM, "out of memory");
+}
+
+/* -- data types -----------------------------------------------------------*/
+
+static const struct {
+    const char *name, *alias;
+    int bits;
+} dtypes[CLV_DTYPE_COUNT] = {
+#define CLV_X(code, name, alias, bits, cls) [CLV_##code] = {name, alias, bits},
+    CLV_DTYPE_TABLE(CLV_X)
+#undef CLV_X
+};
+
+const char *clv_dtype_name(clv_dtype t)
+{
+    return (unsigned)t < CLV_DTYPE_COUNT ? dtypes[t].name : "?";
+}
+
+clv_dtype clv_dtype_find(const char *name)
+{
+    for (int t = CLV_NODTYPE + 1; t < CLV_DTYPE_COUNT; t++)
+        if (!strcmp(name, dtypes[t].name) ||
+            (dtypes[t].alias[0] && !strcmp(name, dtypes[t].alias)))
+            return (clv_dtype)t;
+    return CLV_NODTYPE;
+}
+
+int64_t clv_dtype_bytes(clv_dtype t, int64_t n)
+{
+    int64_t bits = sat_mul(n, dtypes[t].bits);
+    if (bits >= CLV_SAT - 7)
+        return dtypes[t].bits >= 8 && n <= CLV_SAT / (dtypes[t].bits / 8)
+                   ? n * (dtypes[t].bits / 8)
+                   : -1;
+    return (bits + 7) / 8;
+}
+
+/* -- text buffers ---------------------------------------------------------*/
+
+static bool buf_room(clv_buf *b, size_t more)
+{
+    if (b->failed)
+        return false;
+    size_t need = b->len + more + 1;
+    if (need <= b->cap)
+        return true;
+    size_t cap = b->cap ? b->cap : 1024;
+    while (cap < need)
+        cap *= 2;
+    char *text = clv__realloc(b->text, cap);
+    if (!text) {
+        b->failed = true;
+        return false;
+    }
+    b->text = text;
+    b->cap = cap;
+    return true;
+}
+
+void clv_buf_add(clv_buf *b, const char *text, size_t len)
+{
+    if (!buf_room(b, len))
+        return;
+    if (len)
+        memcpy(b->text + b->len, text, len);
+    b->len += len;
+    b->text[b->len] = '\0';
+}
+
+void clv_buf_printf(clv_buf *b, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    size_t room = b->failed ? 0 : b->cap - b->len;
+    int n = vsnprintf(room ? b->text + b->len : NULL, room, fmt, ap);
+    if (n >= 0 && (size_t)n >= room && buf_room(b, (size_t)n))
+        vsnprintf(b->text + b->len, (size_t)n + 1, fmt, again);
+    if (n >= 0 && !b->failed)
+        b->len += (size_t)n;
+    va_end(again);
+    va_end(ap);
+}
+
+void clv_buf_free(clv_buf *b)
+{
+    clv__free(b->text);
+    *b = (clv_buf){0};
+}

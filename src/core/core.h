@@ -1,0 +1,107 @@
+/* core.h - what every layer stands on: memory, errors, checked integers.
+ *
+ * Integers that count things (elements, bytes, MACs) are int64_t and only
+ * grow through sat_mul and sat_add: once a result does not fit, it sticks at
+ * CLV_SAT, and the pass that publishes the number reports the overflow. */
+#ifndef CLV_CORE_H
+#define CLV_CORE_H
+
+#include "cleave/base.h"
+
+#include <stdarg.h>
+
+/* -- errors ---------------------------------------------------------------*/
+
+/* Records the first failure in e (may be NULL) and returns its code. */
+clv_status clv__fail(clv_err *e, clv_status code, const char *fmt, ...)
+    CLV_PRINTF(3, 4);
+/* Puts "where: " before the message of a failure already recorded. */
+void clv__err_prefix(clv_err *e, const char *fmt, ...) CLV_PRINTF(2, 3);
+void clv__err_clear(clv_err *e);
+clv_status clv__nomem(clv_err *e);
+
+#define CLV_TRY(call) \
+    do { \
+        clv_status clv_try_status = (call); \
+        if (clv_try_status != CLV_OK) \
+            return clv_try_status; \
+    } while (0)
+
+/* -- memory ---------------------------------------------------------------*/
+
+void *clv__alloc(size_t size);  /* NULL when there is none */
+void *clv__zalloc(size_t size); /* likewise, zeroed */
+void *clv__realloc(void *p, size_t size);
+void clv__free(void *p);
+
+/* Bump allocation; everything is freed at once. Starts as {0}. */
+typedef struct arena_chunk arena_chunk;
+typedef struct arena {
+    arena_chunk *head;
+    char *cur, *end;
+    size_t total; /* bytes taken from the allocator */
+} arena;
+
+typedef struct arena_mark {
+    arena_chunk *head;
+    char *cur;
+} arena_mark;
+
+void *arena_alloc(arena *a, size_t size); /* 16-byte aligned; NULL on failure */
+void *arena_zalloc(arena *a, size_t size);
+void *arena_array(arena *a, size_t n, size_t size); /* checked n * size */
+char *arena_strndup(arena *a, const char *s, size_t len);
+char *arena_printf(arena *a, const char *fmt, ...) CLV_PRINTF(2, 3);
+arena_mark arena_save(const arena *a);
+void arena_rewind(arena *a, arena_mark m);
+void arena_free(arena *a);
+
+/* Makes room for one more element of a doubling array: grows *items when
+ * n == *cap. False on failure, with the array untouched. */
+bool clv__grow(void **items, size_t n, size_t *cap, size_t size);
+/* items is the array itself: CLV_GROW(g->nodes, g->n_nodes, g->cap_nodes) */
+#define CLV_GROW(items, n, cap) \
+    clv__grow((void **)&(items), (n), &(cap), sizeof *(items))
+
+/* -- checked integers -----------------------------------------------------*/
+
+#define CLV_SAT INT64_MAX
+
+static inline int64_t sat_mul(int64_t a, int64_t b)
+{
+    int64_t r;
+    return __builtin_mul_overflow(a, b, &r) ? CLV_SAT : r;
+}
+
+static inline int64_t sat_add(int64_t a, int64_t b)
+{
+    int64_t r;
+    return __builtin_add_overflow(a, b, &r) ? CLV_SAT : r;
+}
+
+/* -- names to numbers -----------------------------------------------------*/
+
+/* A map from strings to uint32_t. Keys are borrowed and must outlive the map.
+ * Starts as {0}. */
+typedef struct strmap {
+    struct strmap_slot *slots;
+    uint32_t n, mask;
+} strmap;
+
+/* CLV_NONE when absent. */
+uint32_t strmap_get(const strmap *m, const char *key, size_t len);
+/* Sets or replaces; false when memory ran out. */
+bool strmap_put(strmap *m, const char *key, size_t len, uint32_t value);
+void strmap_free(strmap *m);
+
+/* -- text -----------------------------------------------------------------*/
+
+/* Of `n` names reached through `name(ctx, i)`, the index of the closest to
+ * `word` if it is close enough to suggest, else CLV_NONE. */
+uint32_t clv__closest(const char *word, uint32_t n,
+                      const char *(*name)(const void *ctx, uint32_t i),
+                      const void *ctx);
+/* Shell pattern with * and ?; the whole text must match. */
+bool clv__glob(const char *pattern, const char *text);
+
+#endif

@@ -1,0 +1,173 @@
+/* mem.c - the one way to memory, and the arena.
+ *
+ * An arena is a list of chunks, newest first; each is at least twice the one
+ * before, up to 1 MB, so that a small graph costs one malloc and a large one a
+ * few hundred. Rewinding to a mark frees the chunks that came after it. */
+#include "core/core.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *default_realloc(void *ctx, void *p, size_t size)
+{
+    (void)ctx;
+    if (size == 0) {
+        free(p);
+        return NULL;
+    }
+    return realloc(p, size);
+}
+
+static clv_allocator memory = {default_realloc, NULL};
+
+void clv_set_allocator(const clv_allocator *a)
+{
+    memory = a ? *a : (clv_allocator){default_realloc, NULL};
+}
+
+void *clv__realloc(void *p, size_t size)
+{
+    return memory.realloc(memory.ctx, p, size ? size : 1);
+}
+
+void *clv__alloc(size_t size)
+{
+    return clv__realloc(NULL, size);
+}
+
+void *clv__zalloc(size_t size)
+{
+    void *p = clv__alloc(size);
+    if (p)
+        memset(p, 0, size);
+    return p;
+}
+
+void clv__free(void *p)
+{
+    if (p)
+        memory.realloc(memory.ctx, p, 0);
+}
+
+bool clv__grow(void **items, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return true;
+    size_t want = *cap ? *cap * 2 : 16;
+    if (want > SIZE_MAX / size)
+        return false;
+    void *p = clv__realloc(*items, want * size);
+    if (!p)
+        return false;
+    *items = p;
+    *cap = want;
+    return true;
+}
+
+/* -- arena ----------------------------------------------------------------*/
+
+enum { ARENA_ALIGN = 16, ARENA_FIRST = 8 << 10, ARENA_MAX = 1 << 20 };
+
+struct arena_chunk {
+    arena_chunk *prev;
+    char *end;
+    size_t size;
+    size_t pad; /* keeps what follows 16-byte aligned */
+};
+
+static bool arena_more(arena *a, size_t size)
+{
+    size_t room = a->head ? a->head->size * 2 : ARENA_FIRST;
+    if (room > ARENA_MAX)
+        room = ARENA_MAX;
+    if (size > SIZE_MAX - sizeof(arena_chunk))
+        return false;
+    if (room < size)
+        room = size;
+    arena_chunk *c = clv__alloc(sizeof *c + room);
+    if (!c)
+        return false;
+    *c = (arena_chunk){a->head, (char *)(c + 1) + room, room, 0};
+    a->head = c;
+    a->cur = (char *)(c + 1);
+    a->end = c->end;
+    a->total += sizeof *c + room;
+    return true;
+}
+
+void *arena_alloc(arena *a, size_t size)
+{
+    if (size > SIZE_MAX - ARENA_ALIGN)
+        return NULL;
+    size = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+    if ((size_t)(a->end - a->cur) < size && !arena_more(a, size))
+        return NULL;
+    void *p = a->cur;
+    a->cur += size;
+    return p;
+}
+
+void *arena_zalloc(arena *a, size_t size)
+{
+    void *p = arena_alloc(a, size);
+    if (p)
+        memset(p, 0, size);
+    return p;
+}
+
+void *arena_array(arena *a, size_t n, size_t size)
+{
+    if (size && n > SIZE_MAX / size)
+        return NULL;
+    return arena_alloc(a, n * size);
+}
+
+char *arena_strndup(arena *a, const char *s, size_t len)
+{
+    char *p = arena_alloc(a, len + 1);
+    if (!p)
+        return NULL;
+    memcpy(p, s, len);
+    p[len] = '\0';
+    return p;
+}
+
+char *arena_printf(arena *a, const char *fmt, ...)
+{
+    char tmp[256];
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(tmp, sizeof tmp, fmt, ap);
+    char *p = NULL;
+    if (n >= 0 && (size_t)n < sizeof tmp)
+        p = arena_strndup(a, tmp, (size_t)n);
+    else if (n >= 0 && (p = arena_alloc(a, (size_t)n + 1)))
+        vsnprintf(p, (size_t)n + 1, fmt, again);
+    va_end(again);
+    va_end(ap);
+    return p;
+}
+
+arena_mark arena_save(const arena *a)
+{
+    return (arena_mark){a->head, a->cur};
+}
+
+void arena_rewind(arena *a, arena_mark m)
+{
+    while (a->head != m.head) {
+        arena_chunk *c = a->head;
+        a->head = c->prev;
+        a->total -= sizeof *c + c->size;
+        clv__free(c);
+    }
+    a->cur = m.cur;
+    a->end = a->head ? a->head->end : NULL;
+}
+
+void arena_free(arena *a)
+{
+    arena_rewind(a, (arena_mark){NULL, NULL});
+}

@@ -1,0 +1,74 @@
+/* text.c - the closest name (for "did you mean") and shell patterns. */
+#include "core/core.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { WORD_MAX = 64 };
+
+/* Edit distance with swaps of neighbours, case ignored; words are cut at
+ * WORD_MAX, which no name of ours reaches. */
+static int distance(const char *a, const char *b)
+{
+    size_t na = strnlen(a, WORD_MAX), nb = strnlen(b, WORD_MAX);
+    int row[3][WORD_MAX + 1];
+    for (size_t j = 0; j <= nb; j++)
+        row[0][j] = (int)j;
+    for (size_t i = 1; i <= na; i++) {
+        int *cur = row[i % 3], *prev = row[(i + 2) % 3],
+            *old = row[(i + 1) % 3];
+        cur[0] = (int)i;
+        for (size_t j = 1; j <= nb; j++) {
+            int ca = tolower((unsigned char)a[i - 1]);
+            int cb = tolower((unsigned char)b[j - 1]);
+            int best = prev[j - 1] + (ca != cb);
+            if (prev[j] + 1 < best)
+                best = prev[j] + 1;
+            if (cur[j - 1] + 1 < best)
+                best = cur[j - 1] + 1;
+            if (i > 1 && j > 1 && ca == tolower((unsigned char)b[j - 2]) &&
+                cb == tolower((unsigned char)a[i - 2]) && old[j - 2] + 1 < best)
+                best = old[j - 2] + 1;
+            cur[j] = best;
+        }
+    }
+    return row[na % 3][nb];
+}
+
+uint32_t clv__closest(const char *word, uint32_t n,
+                      const char *(*name)(const void *ctx, uint32_t i),
+                      const void *ctx)
+{
+    uint32_t best = CLV_NONE;
+    int limit = (int)strnlen(word, WORD_MAX) / 3 + 1;
+    for (uint32_t i = 0; i < n; i++) {
+        int d = distance(word, name(ctx, i));
+        if (d <= limit) {
+            best = i;
+            limit = d - 1;
+        }
+    }
+    return best;
+}
+
+bool clv__glob(const char *pattern, const char *text)
+{
+    const char *star = NULL, *resume = NULL;
+    while (*text) {
+        if (*pattern == '*') {
+            star = ++pattern;
+            resume = text;
+        } else if (*pattern == '?' || *pattern == *text) {
+            pattern++;
+            text++;
+        } else if (star) {
+            pattern = star;
+            text = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == '\0';
+}

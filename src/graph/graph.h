@@ -1,0 +1,205 @@
+/* graph.h - the graph: flat arrays of nodes and values, edges in CSR form.
+ *
+ *   nodes[i]   operator, attributes, module scope; its inputs and outputs
+ *              are edges[first_edge ...]: n_in inputs, then n_out outputs
+ *   values[j]  type, shape, kind, producer; users[user_first[j] ...] are the
+ *              nodes that read it, in order (after clv__graph_finish)
+ *   scopes[k]  the module tree; 0 is the root
+ *
+ * Invariants after clv__graph_finish: nodes are in topological order; a value
+ * has at most one producer; a producer lists it among its outputs; absent
+ * optional inputs are CLV_NONE. Names, shapes and attributes live in one arena.
+ */
+#ifndef CLV_GRAPH_H
+#define CLV_GRAPH_H
+
+#include "cleave/graph.h"
+#include "core/core.h"
+
+typedef enum {
+#define OP(kind, ...) CLV_OP_##kind,
+#include "ops/ops.def"
+#undef OP
+    CLV_OP_COUNT
+} clv_op;
+
+typedef enum {
+#define ATTR(key, name) CLV_A_##key,
+#include "graph/attrs.def"
+#undef ATTR
+    CLV_A_OTHER /* a foreign attribute, known by name only */
+} clv_attr_key;
+
+typedef struct clv_attr {
+    const char *name;
+    uint8_t key, type; /* clv_attr_key, clv_attr_type */
+    uint32_t n;
+    union {
+        int64_t i;
+        double f;
+        const char *s;
+        const int64_t *ints;
+        const double *floats;
+        const char *const *strings;
+        uint32_t value;  /* CLV_TENSOR_ATTR */
+        clv_graph *body; /* CLV_GRAPH_ATTR, owned by the graph */
+    } u;
+} clv_attr;
+
+/* What is known of a value beyond its type; most values have none. */
+typedef struct clv_payload {
+    const void *bytes; /* contents in the value's dtype, borrowed */
+    uint64_t size;
+    const char *file; /* contents are elsewhere: external data */
+    uint64_t offset;
+    const int64_t *ints;  /* small contents of an integer or bool type, */
+    const double *floats; /* or of a floating type: one of the two */
+    uint32_t n;           /* how many */
+    const char *const *dim_names; /* per axis, NULL where it has none */
+} clv_payload;
+
+enum { CLV_NO_RANK = 255 };
+
+enum clv_value_flags {
+    CLV_V_OUTPUT = 1, /* a graph output */
+    CLV_V_BOUND = 2,  /* the shape is an upper bound: depends on data */
+};
+
+typedef struct clv_value {
+    const char *name;    /* NULL: named after the producer */
+    const int64_t *dims; /* rank of them */
+    clv_payload *data;   /* NULL: nothing known of the contents */
+    uint32_t producer;   /* CLV_NONE for inputs and weights */
+    uint32_t view_of;    /* the value whose storage it shares, or CLV_NONE */
+    uint8_t dtype, kind, rank, flags;
+} clv_value;
+
+enum clv_node_flags {
+    CLV_N_STATEFUL = 1, /* random, in-place or stateful: keeps its order */
+};
+
+typedef struct clv_node {
+    const char *name;
+    const char *origin; /* NULL: same as the operator */
+    const char *source; /* NULL: unknown */
+    const clv_attr *attrs;
+    uint32_t first_edge, n_in, n_out;
+    uint32_t scope;
+    uint16_t op;
+    uint8_t n_attrs, flags;
+} clv_node;
+
+typedef struct clv_scope {
+    const char *name; /* last part of the path */
+    const char *path; /* "layer1.0.conv1"; "" for the root */
+    uint32_t parent;  /* CLV_NONE for the root */
+} clv_scope;
+
+struct clv_graph {
+    arena mem;
+    const char *name, *format; /* format: "zoo", "onnx", "api", ... */
+    clv_node *nodes;
+    clv_value *values;
+    clv_scope *scopes;
+    uint32_t *edges;
+    uint32_t n_nodes, n_values, n_scopes, n_edges;
+    uint32_t *inputs, *outputs;
+    uint32_t n_inputs, n_outputs;
+    uint32_t *user_first, *users; /* CSR of readers, by clv__graph_finish */
+    const char **warnings;
+    uint32_t n_warnings;
+    strmap node_names, scope_paths, op_names;
+    clv_graph **bodies; /* graphs held by attributes */
+    uint32_t n_bodies;
+    int64_t unused_params; /* weights that evaluation never reads */
+    const struct clv_custom_ops *custom; /* user-given operators, or NULL */
+    void (*release)(void *owner); /* what the graph borrows its bytes from */
+    void *owner;
+    bool inferred;
+    size_t cap_nodes, cap_values, cap_scopes, cap_edges, cap_inputs,
+        cap_outputs, cap_warnings, cap_bodies;
+};
+
+/* -- building; all return CLV_NONE, NULL or false when memory ran out ------*/
+
+/* name is borrowed: static or in g->mem. */
+uint32_t clv__value_add(clv_graph *g, const char *name, clv_value_kind kind,
+                        clv_dtype dtype);
+/* Copies dims. */
+bool clv__value_set_shape(clv_graph *g, uint32_t v, uint32_t rank,
+                          const int64_t *dims);
+/* The payload of v, made if it has none. */
+clv_payload *clv__value_data(clv_graph *g, uint32_t v);
+/* Appends a node with room for its edges; inputs are copied, outputs are
+ * new activations unless `outs` gives existing ones (NULL: all new). The name
+ * is made unique by a suffix. Borrows attrs, origin (static or in g->mem). */
+uint32_t clv__node_add(clv_graph *g, clv_op op, const char *name,
+                       uint32_t scope, const uint32_t *ins, uint32_t n_in,
+                       const uint32_t *outs, uint32_t n_out);
+/* The scope called `name` under parent, made if new. */
+uint32_t clv__scope_add(clv_graph *g, uint32_t parent, const char *name,
+                        size_t len);
+/* The scope with this dotted path from the root. */
+uint32_t clv__scope_path(clv_graph *g, const char *path);
+bool clv__graph_output(clv_graph *g, uint32_t value);
+bool clv__graph_warn(clv_graph *g, const char *fmt, ...) CLV_PRINTF(2, 3);
+bool clv__graph_own_body(clv_graph *g, clv_graph *body);
+
+/* Orders nodes, fills the CSR of users, verifies. */
+CLV_MUST clv_status clv__graph_finish(clv_graph *g, clv_err *e);
+
+/* -- reading --------------------------------------------------------------*/
+
+static inline const uint32_t *node_ins(const clv_graph *g, const clv_node *n)
+{
+    return g->edges + n->first_edge;
+}
+
+static inline const uint32_t *node_outs(const clv_graph *g, const clv_node *n)
+{
+    return g->edges + n->first_edge + n->n_in;
+}
+
+/* The i-th input, NULL when it is absent. */
+static inline clv_value *node_in(const clv_graph *g, const clv_node *n,
+                                 uint32_t i)
+{
+    if (i >= n->n_in || node_ins(g, n)[i] == CLV_NONE)
+        return NULL;
+    return &g->values[node_ins(g, n)[i]];
+}
+
+static inline clv_value *node_out(const clv_graph *g, const clv_node *n,
+                                  uint32_t i)
+{
+    return &g->values[node_outs(g, n)[i]];
+}
+
+static inline bool value_is_weight(const clv_value *v)
+{
+    return v->kind == CLV_PARAM || v->kind == CLV_BUFFER ||
+           v->kind == CLV_CONST;
+}
+
+/* Elements (CLV_SAT on overflow or unknown rank) and bytes of a value. */
+int64_t clv__numel(const clv_value *v);
+int64_t clv__bytes(const clv_value *v);
+/* "[1, 3, 224, 224]" into buf; returns buf. */
+const char *clv__shape_text(const clv_value *v, char *buf, size_t size);
+/* The name of a value; unnamed ones are called after their producer. */
+const char *clv__value_name(const clv_graph *g, uint32_t v, char *buf,
+                            size_t size);
+
+const char *clv__op_name(clv_op op);
+clv_op clv__op_find(const char *name); /* CLV_OP_UNKNOWN if none */
+const char *clv__attr_name(clv_attr_key key);
+clv_attr_key clv__attr_find(const char *name); /* CLV_A_OTHER if none */
+const clv_attr *attr_get(const clv_node *n, clv_attr_key key);
+int64_t attr_int(const clv_node *n, clv_attr_key key, int64_t otherwise);
+double attr_float(const clv_node *n, clv_attr_key key, double otherwise);
+const char *attr_str(const clv_node *n, clv_attr_key key,
+                     const char *otherwise);
+/* NULL and *count = 0 when absent; a single int is a list of one. */
+const int64_t *attr_ints(const clv_node *n, clv_attr_key key, uint32_t *count);
+
+#endif

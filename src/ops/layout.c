@@ -1,0 +1,264 @@
+/* layout.c - shape without arithmetic: reshape, permute, slice, cat, ... */
+#include "ops/ops.h"
+
+#include <string.h>
+
+/* One entry may be -1 (what is left); 0 copies the input's axis unless
+ * allowzero. */
+clv_status infer_reshape(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    int_list shape;
+    CLV_TRY(get_ints(g, n, CLV_A_SHAPE, 1, &shape, e));
+    if (shape.n > CLV_MAX_RANK)
+        return clv__fail(e, CLV_SHAPE, "reshape to rank %u", shape.n);
+    int64_t dims[CLV_MAX_RANK], known = 1, total = clv__numel(x);
+    uint32_t hole = CLV_NONE;
+    bool zero = attr_int(n, CLV_A_ALLOWZERO, 0) != 0;
+    for (uint32_t i = 0; i < shape.n; i++) {
+        dims[i] = shape.v[i];
+        if (dims[i] == 0 && !zero && i < x->rank)
+            dims[i] = x->dims[i];
+        if (dims[i] == -1 && hole == CLV_NONE)
+            hole = i;
+        else if (dims[i] < 0)
+            return clv__fail(e, CLV_SHAPE, "reshape to dimension %lld",
+                             (long long)dims[i]);
+        else
+            known = sat_mul(known, dims[i]);
+    }
+    if (hole != CLV_NONE)
+        dims[hole] = known ? total / known : 0;
+    if (hole != CLV_NONE ? known && total % known : known != total)
+        return clv__fail(e, CLV_SHAPE,
+                         "%lld elements do not fit a shape of %lld",
+                         (long long)total, (long long)known);
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, shape.n, dims, e);
+}
+
+/* Axes start..end (inclusive) become one. */
+clv_status infer_flatten(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    int64_t one = 1;
+    if (x->rank == 0)
+        return out_shape(g, n, 0, (clv_dtype)x->dtype, 1, &one, e);
+    uint32_t from, to, rank = 0;
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_START, 0), x->rank, &from, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_END, -1), x->rank, &to, e));
+    if (from > to)
+        return clv__fail(e, CLV_SHAPE, "flatten from axis %u to %u", from, to);
+    int64_t dims[CLV_MAX_RANK];
+    for (uint32_t i = 0; i < from; i++)
+        dims[rank++] = x->dims[i];
+    dims[rank++] = dims_product(x->dims, from, to + 1);
+    for (uint32_t i = to + 1; i < x->rank; i++)
+        dims[rank++] = x->dims[i];
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, rank, dims, e);
+}
+
+clv_status infer_permute(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    uint32_t count;
+    const int64_t *perm = attr_ints(n, CLV_A_PERM, &count);
+    if (perm && count != x->rank)
+        return clv__fail(e, CLV_SHAPE, "%u axes for a rank-%u tensor", count,
+                         x->rank);
+    int64_t dims[CLV_MAX_RANK];
+    bool seen[CLV_MAX_RANK] = {false};
+    for (uint32_t i = 0; i < x->rank; i++) {
+        uint32_t a = x->rank - 1u - i; /* no perm: reversed */
+        if (perm)
+            CLV_TRY(norm_axis(perm[i], x->rank, &a, e));
+        if (seen[a])
+            return clv__fail(e, CLV_SHAPE, "axis %u twice", a);
+        seen[a] = true;
+        dims[i] = x->dims[a];
+    }
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank, dims, e);
+}
+
+/* Swaps the two axes of attribute `axes`. */
+clv_status infer_transpose(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    uint32_t count, a, b;
+    const int64_t *axes = attr_ints(n, CLV_A_AXES, &count);
+    if (count != 2)
+        return clv__fail(e, CLV_SHAPE, "transpose of %u axes", count);
+    CLV_TRY(norm_axis(axes[0], x->rank, &a, e));
+    CLV_TRY(norm_axis(axes[1], x->rank, &b, e));
+    int64_t dims[CLV_MAX_RANK];
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    dims[a] = x->dims[b];
+    dims[b] = x->dims[a];
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank, dims, e);
+}
+
+/* Aligned on the right; -1 keeps an axis. */
+clv_status infer_expand(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    int_list shape;
+    CLV_TRY(get_ints(g, n, CLV_A_SHAPE, 1, &shape, e));
+    if (shape.n > CLV_MAX_RANK)
+        return clv__fail(e, CLV_SHAPE, "expand to rank %u", shape.n);
+    int64_t want[CLV_MAX_RANK], dims[CLV_MAX_RANK];
+    for (uint32_t i = 0; i < shape.n; i++)
+        want[i] = shape.v[i] == -1 ? 1 : shape.v[i];
+    clv_value target = {.dims = want, .rank = (uint8_t)shape.n};
+    uint32_t rank;
+    CLV_TRY(broadcast(x, &target, dims, &rank, e));
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, rank, dims, e);
+}
+
+/* -- slices ---------------------------------------------------------------*/
+
+/* How many elements start:end:step takes of `size`, as Python slices do. */
+static int64_t slice_count(int64_t size, int64_t start, int64_t end,
+                           int64_t step)
+{
+    int64_t lo = step < 0 ? -1 : 0, hi = step < 0 ? size - 1 : size;
+    if (start < 0)
+        start = start < -size ? lo : start + size;
+    if (end < 0)
+        end = end < -size ? lo : end + size;
+    start = start < lo ? lo : start > hi ? hi : start;
+    end = end < lo ? lo : end > hi ? hi : end;
+    if (step > 0)
+        return end > start ? (end - start - 1) / step + 1 : 0;
+    return start > end ? (start - end - 1) / -step + 1 : 0;
+}
+
+/* starts, ends, axes, steps: attributes, or inputs 1 to 4. */
+clv_status infer_slice(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    int_list start, end, axes, step;
+    CLV_TRY(get_ints(g, n, CLV_A_START, 1, &start, e));
+    CLV_TRY(get_ints(g, n, CLV_A_END, 2, &end, e));
+    CLV_TRY(get_ints(g, n, CLV_A_AXES, 3, &axes, e));
+    CLV_TRY(get_ints(g, n, CLV_A_STEP, 4, &step, e));
+    int64_t dims[CLV_MAX_RANK];
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    if (start.n != end.n || (axes.n && axes.n != start.n))
+        return clv__fail(e, CLV_SHAPE, "%u starts, %u ends, %u axes", start.n,
+                         end.n, axes.n);
+    for (uint32_t i = 0; i < start.n; i++) {
+        uint32_t a;
+        CLV_TRY(norm_axis(axes.n ? axes.v[i] : (int64_t)i, x->rank, &a, e));
+        int64_t by = list_at(step.v, step.n, i, 1);
+        if (by == 0 || by == INT64_MIN)
+            return clv__fail(e, CLV_SHAPE, "slice step %lld", (long long)by);
+        dims[a] = slice_count(x->dims[a], start.v[i], end.v[i], by);
+    }
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank, dims, e);
+}
+
+/* Takes one index of an axis, which disappears. */
+clv_status infer_select(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    uint32_t a, at;
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &a, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_INDEX, 0),
+                      (uint32_t)(x->dims[a] < CLV_NONE ? x->dims[a] : CLV_NONE),
+                      &at, e));
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (i != a)
+            dims[rank++] = x->dims[i];
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, rank, dims, e);
+}
+
+/* -- one-sized axes -------------------------------------------------------*/
+
+/* Without axes, every axis of size one goes. */
+clv_status infer_squeeze(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    int_list axes;
+    CLV_TRY(get_ints(g, n, CLV_A_AXES, 1, &axes, e));
+    bool drop[CLV_MAX_RANK] = {false};
+    for (uint32_t i = 0; i < axes.n; i++) {
+        uint32_t a;
+        CLV_TRY(norm_axis(axes.v[i], x->rank, &a, e));
+        drop[a] = x->dims[a] == 1;
+    }
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (axes.found ? !drop[i] : x->dims[i] != 1)
+            dims[rank++] = x->dims[i];
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, rank, dims, e);
+}
+
+clv_status infer_unsqueeze(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    int_list axes;
+    CLV_TRY(get_ints(g, n, CLV_A_AXES, 1, &axes, e));
+    uint32_t rank = x->rank + axes.n;
+    if (rank > CLV_MAX_RANK)
+        return clv__fail(e, CLV_SHAPE, "unsqueeze to rank %u", rank);
+    bool added[CLV_MAX_RANK] = {false};
+    for (uint32_t i = 0; i < axes.n; i++) {
+        uint32_t a;
+        CLV_TRY(norm_axis(axes.v[i], rank, &a, e));
+        if (added[a])
+            return clv__fail(e, CLV_SHAPE, "axis %u twice", a);
+        added[a] = true;
+    }
+    int64_t dims[CLV_MAX_RANK];
+    for (uint32_t i = 0, k = 0; i < rank; i++)
+        dims[i] = added[i] ? 1 : x->dims[k++];
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, rank, dims, e);
+}
+
+/* -- joining and splitting ------------------------------------------------*/
+
+clv_status infer_cat(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    uint32_t axis;
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+    int64_t dims[CLV_MAX_RANK];
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    for (uint32_t k = 1; k < n->n_in; k++) {
+        const clv_value *y = node_in(g, n, k);
+        if (!y || y->rank != x->rank)
+            return clv__fail(e, CLV_SHAPE, "input %u has another rank", k);
+        for (uint32_t i = 0; i < x->rank; i++) {
+            if (i != axis && y->dims[i] != x->dims[i])
+                return clv__fail(e, CLV_SHAPE,
+                                 "input %u is %lld along axis %u, input 0 "
+                                 "is %lld",
+                                 k, (long long)y->dims[i], i,
+                                 (long long)x->dims[i]);
+        }
+        dims[axis] = sat_add(dims[axis], y->dims[axis]);
+    }
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank, dims, e);
+}
+
+/* `sections` equal parts of ceil(size / sections), the last one smaller. */
+clv_status infer_chunk(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    uint32_t axis;
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+    int64_t parts = attr_int(n, CLV_A_SECTIONS, n->n_out), left = x->dims[axis];
+    if (parts < 1)
+        return clv__fail(e, CLV_SHAPE, "%lld chunks", (long long)parts);
+    int64_t each = (left + parts - 1) / parts;
+    int64_t dims[CLV_MAX_RANK];
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        dims[axis] = each < left ? each : left;
+        left -= dims[axis];
+        CLV_TRY(out_shape(g, n, i, (clv_dtype)x->dtype, x->rank, dims, e));
+    }
+    return CLV_OK;
+}

@@ -1,0 +1,170 @@
+/* ops.c - the operator table, and the drivers that run its rules. */
+#include "ops/ops.h"
+
+#include <string.h>
+
+const clv_op_info clv__ops[CLV_OP_COUNT] = {
+#define OP(kind, name, cat, cls, fuse, lo, hi, unit, infer, cost, par, fold) \
+    [CLV_OP_##kind] = {name, \
+                       CLV_CAT_##cat, \
+                       CLV_CLASS_##cls, \
+                       CLV_FUSE_##fuse, \
+                       lo, \
+                       hi, \
+                       unit, \
+                       infer, \
+                       cost, \
+                       par, \
+                       fold},
+#include "ops/ops.def"
+#undef OP
+};
+
+/* -- shape inference ------------------------------------------------------*/
+
+static clv_status check_inputs(const clv_graph *g, const clv_node *n,
+                               clv_err *e)
+{
+    const clv_op_info *op = &clv__ops[n->op];
+    if (n->n_in < op->min_in || (op->max_in != MANY && n->n_in > op->max_in))
+        return clv__fail(e, CLV_SHAPE, "%u inputs, takes %u to %u", n->n_in,
+                         op->min_in, op->max_in);
+    for (uint32_t i = 0; i < op->min_in; i++)
+        if (!node_in(g, n, i))
+            return clv__fail(e, CLV_SHAPE, "input %u is missing", i);
+    return CLV_OK;
+}
+
+/* An input without a rank leaves the outputs as their builder declared them. */
+static bool rank_missing(const clv_graph *g, const clv_node *n)
+{
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const clv_value *v = node_in(g, n, i);
+        if (v && v->rank == CLV_NO_RANK)
+            return true;
+    }
+    return false;
+}
+
+/* Outputs that depend on a bounded shape are bounds themselves. */
+static void pass_on(clv_graph *g, const clv_node *n)
+{
+    uint8_t bound = 0;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const clv_value *v = node_in(g, n, i);
+        bound |= v ? v->flags & CLV_V_BOUND : 0;
+    }
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        clv_value *v = node_out(g, n, i);
+        v->flags |= bound;
+        if (clv__ops[n->op].cls == CLV_CLASS_VIEW && node_in(g, n, 0)) {
+            uint32_t src = node_ins(g, n)[0];
+            uint32_t root = g->values[src].view_of;
+            v->view_of = root == CLV_NONE ? src : root;
+        }
+    }
+}
+
+static clv_status infer_node(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_op_info *op = &clv__ops[n->op];
+    CLV_TRY(check_inputs(g, n, e));
+    if (rank_missing(g, n) && n->op != CLV_OP_UNKNOWN)
+        return CLV_OK;
+    CLV_TRY(op->infer(g, n, e));
+    if (op->fold)
+        CLV_TRY(op->fold(g, n, e));
+    pass_on(g, n);
+    return CLV_OK;
+}
+
+clv_status clv__infer_node(clv_graph *g, uint32_t id, clv_err *e)
+{
+    clv_node *n = &g->nodes[id];
+    clv_status s = infer_node(g, n, e);
+    if (s != CLV_OK)
+        clv__err_prefix(e, "node '%s' (%s)", n->name,
+                        n->op == CLV_OP_UNKNOWN && n->origin
+                            ? n->origin
+                            : clv__ops[n->op].name);
+    return s;
+}
+
+clv_status clv_graph_infer(clv_graph *g, clv_err *err)
+{
+    clv__err_clear(err);
+    if (g->inferred)
+        return CLV_OK;
+    CLV_TRY(clv__graph_finish(g, err));
+    for (uint32_t id = 0; id < g->n_nodes; id++)
+        CLV_TRY(clv__infer_node(g, id, err));
+    g->inferred = true;
+    return CLV_OK;
+}
+
+/* -- cost -----------------------------------------------------------------*/
+
+/* True when an earlier input of n is the same value. */
+static bool repeated(const clv_graph *g, const clv_node *n, uint32_t i)
+{
+    const uint32_t *ins = node_ins(g, n);
+    for (uint32_t k = 0; k < i && k < 64; k++)
+        if (ins[k] == ins[i])
+            return true;
+    return false;
+}
+
+/* Each distinct input is read once, each output written once. Parameters are
+ * counted by the first node that reads them, so tied weights count once. */
+static void traffic(const clv_graph *g, const clv_node *n, uint32_t id,
+                    clv_cost *c)
+{
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const clv_value *v = node_in(g, n, i);
+        if (!v || v->rank == CLV_NO_RANK || repeated(g, n, i))
+            continue;
+        int64_t *bytes = value_is_weight(v) ? &c->bytes_weights : &c->bytes_in;
+        *bytes = sat_add(*bytes, clv__bytes(v));
+        uint32_t first = g->user_first[node_ins(g, n)[i]];
+        if (v->kind == CLV_PARAM && g->users[first] == id)
+            c->params = sat_add(c->params, clv__numel(v));
+    }
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (node_out(g, n, i)->rank != CLV_NO_RANK)
+            c->bytes_out = sat_add(c->bytes_out, clv__bytes(node_out(g, n, i)));
+}
+
+static clv_trust trust_of(const clv_graph *g, const clv_node *n)
+{
+    if (clv__ops[n->op].cls == CLV_CLASS_VIEW)
+        return CLV_FREE;
+    clv_trust t = CLV_EXACT;
+    for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
+        uint32_t v = node_ins(g, n)[i];
+        if (v == CLV_NONE)
+            continue;
+        if (g->values[v].rank == CLV_NO_RANK)
+            return CLV_UNKNOWN;
+        if (g->values[v].flags & CLV_V_BOUND)
+            t = CLV_ESTIMATED;
+    }
+    return t;
+}
+
+clv_status clv__cost_node(const clv_graph *g, uint32_t id, clv_cost *c,
+                          clv_err *e)
+{
+    const clv_node *n = &g->nodes[id];
+    *c = (clv_cost){.trust = trust_of(g, n)};
+    traffic(g, n, id, c);
+    if (c->trust != CLV_UNKNOWN)
+        clv__ops[n->op].cost(g, n, c);
+    if (c->trust == CLV_FREE)
+        c->bytes_in = c->bytes_weights = c->bytes_out = 0;
+    int64_t all = sat_add(sat_add(c->bytes_in, c->bytes_weights), c->bytes_out);
+    if (c->macs == CLV_SAT || c->flops == CLV_SAT || all == CLV_SAT)
+        return clv__fail(e, CLV_OVERFLOW,
+                         "node '%s' (%s): its cost does not fit 64 bits",
+                         n->name, clv__ops[n->op].name);
+    return CLV_OK;
+}

@@ -1,0 +1,127 @@
+/* ops.h - the operator table and what its rules are built from.
+ *
+ * A shape rule reads a node's inputs and sets its outputs; a cost rule fills
+ * MACs, FLOPs and trust (the driver has already filled bytes and params from
+ * the values; a rule corrects them where an operator reads less than all). A
+ * rule's error says only what is wrong: the driver adds node and operator. */
+#ifndef CLV_OPS_H
+#define CLV_OPS_H
+
+#include "cleave/profile.h"
+#include "graph/graph.h"
+
+typedef enum clv_category {
+    CLV_CAT_CONV,
+    CLV_CAT_MATMUL,
+    CLV_CAT_ATTENTION,
+    CLV_CAT_NORM,
+    CLV_CAT_ACT,
+    CLV_CAT_ELTWISE,
+    CLV_CAT_POOL,
+    CLV_CAT_REDUCE,
+    CLV_CAT_LAYOUT,
+    CLV_CAT_INDEX,
+    CLV_CAT_RESIZE,
+    CLV_CAT_RNN,
+    CLV_CAT_SORT,
+    CLV_CAT_QUANT,
+    CLV_CAT_CONTROL,
+    CLV_CAT_OTHER
+} clv_category;
+
+typedef enum clv_op_class {
+    CLV_CLASS_VIEW,
+    CLV_CLASS_MOVE,
+    CLV_CLASS_COMPUTE
+} clv_op_class;
+
+typedef enum clv_fuse {
+    CLV_FUSE_ANCHOR,
+    CLV_FUSE_ELTWISE,
+    CLV_FUSE_INJECTIVE,
+    CLV_FUSE_REDUCE,
+    CLV_FUSE_OPAQUE
+} clv_fuse;
+
+enum { MANY = 255 };
+
+typedef clv_status clv_infer_fn(clv_graph *g, clv_node *n, clv_err *e);
+typedef void clv_cost_fn(const clv_graph *g, const clv_node *n, clv_cost *c);
+typedef void clv_par_fn(const clv_graph *g, const clv_node *n, clv_parallel *p);
+typedef clv_status clv_fold_fn(clv_graph *g, clv_node *n, clv_err *e);
+
+typedef struct clv_op_info {
+    const char *name;
+    clv_category category;
+    clv_op_class cls;
+    clv_fuse fuse;
+    uint8_t min_in, max_in;
+    uint8_t unit; /* FLOPs per element */
+    clv_infer_fn *infer;
+    clv_cost_fn *cost;
+    clv_par_fn *parallel;
+    clv_fold_fn *fold;
+} clv_op_info;
+
+extern const clv_op_info clv__ops[CLV_OP_COUNT];
+
+/* The rules, declared from the table itself: a row cannot name a rule that
+ * does not exist, and a rule's type cannot drift. */
+#define OP(kind, name, cat, cls, fuse, lo, hi, unit, infer, cost, par, fold) \
+    clv_infer_fn infer; \
+    clv_cost_fn cost; \
+    clv_par_fn par;
+#include "ops/ops.def"
+#undef OP
+
+/* -- drivers --------------------------------------------------------------*/
+
+/* Runs the shape rule of node id. */
+CLV_MUST clv_status clv__infer_node(clv_graph *g, uint32_t id, clv_err *e);
+/* Cost of one node under our own convention. Fails with CLV_OVERFLOW. */
+CLV_MUST clv_status clv__cost_node(const clv_graph *g, uint32_t id, clv_cost *c,
+                                   clv_err *e);
+
+/* -- what shape rules are built from --------------------------------------*/
+
+/* Sets dtype and shape of the i-th output. */
+CLV_MUST clv_status out_shape(clv_graph *g, clv_node *n, uint32_t i,
+                              clv_dtype dtype, uint32_t rank,
+                              const int64_t *dims, clv_err *e);
+/* Output i has the type and shape of v. */
+CLV_MUST clv_status out_like(clv_graph *g, clv_node *n, uint32_t i,
+                             const clv_value *v, clv_err *e);
+/* Numpy broadcasting, aligned on the right, of two shapes into dims. */
+CLV_MUST clv_status broadcast(const clv_value *a, const clv_value *b,
+                              int64_t *dims, uint32_t *rank, clv_err *e);
+/* Makes an axis of [-rank, rank) non-negative. */
+CLV_MUST clv_status norm_axis(int64_t axis, uint32_t rank, uint32_t *out,
+                              clv_err *e);
+/* A list of ints from attribute `key`, or else from the known contents of
+ * input `i`. found is false when neither is there; CLV_UNSUPPORTED when
+ * the input is there but its contents are not known. */
+typedef struct int_list {
+    const int64_t *v;
+    uint32_t n;
+    bool found;
+} int_list;
+CLV_MUST clv_status get_ints(const clv_graph *g, const clv_node *n,
+                             clv_attr_key key, uint32_t i, int_list *list,
+                             clv_err *e);
+/* The i-th of a list that may have one entry for all axes, or be empty. */
+int64_t list_at(const int64_t *list, uint32_t n, uint32_t i, int64_t otherwise);
+/* Padding of a window along spatial axis i of nd: before and after. */
+typedef struct window {
+    int64_t kernel, stride, dilation, before, after;
+} window;
+CLV_MUST clv_status get_window(const clv_node *n, uint32_t i, uint32_t nd,
+                               int64_t in, int64_t kernel, window *w,
+                               clv_err *e);
+/* How many positions the window takes along an axis of size `in`. */
+CLV_MUST clv_status window_out(const window *w, int64_t in, bool ceil,
+                               int64_t *out, clv_err *e);
+
+/* Product of dims[from..to), saturating. */
+int64_t dims_product(const int64_t *dims, uint32_t from, uint32_t to);
+
+#endif

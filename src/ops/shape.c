@@ -1,0 +1,159 @@
+/* shape.c - what shape rules are built from: outputs, broadcasting, axes,
+ * lists that are attributes in one format and inputs in another, windows. */
+#include "ops/ops.h"
+
+#include <string.h>
+
+clv_status out_shape(clv_graph *g, clv_node *n, uint32_t i, clv_dtype dtype,
+                     uint32_t rank, const int64_t *dims, clv_err *e)
+{
+    if (i >= n->n_out)
+        return CLV_OK; /* an optional output nobody asked for */
+    if (rank > CLV_MAX_RANK)
+        return clv__fail(e, CLV_SHAPE, "output of rank %u, at most %d", rank,
+                         CLV_MAX_RANK);
+    for (uint32_t k = 0; k < rank; k++)
+        if (dims[k] < 0)
+            return clv__fail(e, CLV_SHAPE, "output dimension %u would be %lld",
+                             k, (long long)dims[k]);
+    uint32_t v = node_outs(g, n)[i];
+    g->values[v].dtype = (uint8_t)dtype;
+    if (!clv__value_set_shape(g, v, rank, dims))
+        return clv__nomem(e);
+    if (clv__numel(&g->values[v]) == CLV_SAT)
+        return clv__fail(e, CLV_OVERFLOW,
+                         "the output's size does not fit 64 bits");
+    return CLV_OK;
+}
+
+clv_status out_like(clv_graph *g, clv_node *n, uint32_t i, const clv_value *v,
+                    clv_err *e)
+{
+    return out_shape(g, n, i, (clv_dtype)v->dtype, v->rank, v->dims, e);
+}
+
+clv_status broadcast(const clv_value *a, const clv_value *b, int64_t *dims,
+                     uint32_t *rank, clv_err *e)
+{
+    uint32_t ra = a->rank, rb = b->rank, r = ra > rb ? ra : rb;
+    for (uint32_t k = 0; k < r; k++) { /* k counts from the last axis */
+        int64_t x = k < ra ? a->dims[ra - 1 - k] : 1;
+        int64_t y = k < rb ? b->dims[rb - 1 - k] : 1;
+        if (x != y && x != 1 && y != 1) {
+            char sa[256], sb[256];
+            return clv__fail(e, CLV_SHAPE, "%s and %s do not broadcast",
+                             clv__shape_text(a, sa, sizeof sa),
+                             clv__shape_text(b, sb, sizeof sb));
+        }
+        dims[r - 1 - k] = x == 1 ? y : x;
+    }
+    *rank = r;
+    return CLV_OK;
+}
+
+clv_status norm_axis(int64_t axis, uint32_t rank, uint32_t *out, clv_err *e)
+{
+    int64_t a = axis < 0 ? axis + rank : axis;
+    if (a < 0 || a >= (int64_t)rank)
+        return clv__fail(e, CLV_SHAPE, "axis %lld of a rank-%u tensor",
+                         (long long)axis, rank);
+    *out = (uint32_t)a;
+    return CLV_OK;
+}
+
+clv_status get_ints(const clv_graph *g, const clv_node *n, clv_attr_key key,
+                    uint32_t i, int_list *list, clv_err *e)
+{
+    *list = (int_list){0};
+    list->v = attr_ints(n, key, &list->n);
+    list->found = list->v || attr_get(n, key);
+    const clv_value *in = node_in(g, n, i);
+    if (list->found || !in)
+        return CLV_OK;
+    if (!in->data || !in->data->ints)
+        return clv__fail(e, CLV_UNSUPPORTED,
+                         "%s (input %u) is computed from data",
+                         clv__attr_name(key), i);
+    *list = (int_list){in->data->ints, in->data->n, true};
+    return CLV_OK;
+}
+
+int64_t list_at(const int64_t *list, uint32_t n, uint32_t i, int64_t otherwise)
+{
+    if (n == 0)
+        return otherwise;
+    return list[i < n ? i : n - 1];
+}
+
+int64_t dims_product(const int64_t *dims, uint32_t from, uint32_t to)
+{
+    int64_t p = 1;
+    for (uint32_t i = from; i < to; i++)
+        p = sat_mul(p, dims[i]);
+    return p;
+}
+
+/* -- windows --------------------------------------------------------------*/
+
+/* "same" padding makes the output ceil(in / stride). */
+static void same_padding(window *w, int64_t in, bool lower)
+{
+    int64_t out = (in + w->stride - 1) / w->stride;
+    int64_t need =
+        (out - 1) * w->stride + (w->kernel - 1) * w->dilation + 1 - in;
+    if (need < 0)
+        need = 0;
+    w->before = lower ? need - need / 2 : need / 2;
+    w->after = need - w->before;
+}
+
+clv_status get_window(const clv_node *n, uint32_t i, uint32_t nd, int64_t in,
+                      int64_t kernel, window *w, clv_err *e)
+{
+    uint32_t ns, nl, np;
+    const int64_t *stride = attr_ints(n, CLV_A_STRIDE, &ns);
+    const int64_t *dilation = attr_ints(n, CLV_A_DILATION, &nl);
+    const int64_t *pad = attr_ints(n, CLV_A_PADDING, &np);
+    *w = (window){.kernel = kernel,
+                  .stride = list_at(stride, ns, i, 1),
+                  .dilation = list_at(dilation, nl, i, 1)};
+    const int64_t limit = INT64_C(1) << 40; /* sums below stay in range */
+    if (w->stride < 1 || w->dilation < 1 || kernel < 1 || w->stride > limit ||
+        w->dilation > limit || kernel > limit || in > limit)
+        return clv__fail(e, CLV_SHAPE,
+                         "kernel %lld, stride %lld, dilation %lld over %lld",
+                         (long long)kernel, (long long)w->stride,
+                         (long long)w->dilation, (long long)in);
+    if (kernel > limit / w->dilation)
+        return clv__fail(e, CLV_SHAPE, "kernel %lld with dilation %lld",
+                         (long long)kernel, (long long)w->dilation);
+    const char *mode = attr_str(n, CLV_A_AUTO_PAD, "");
+    if (!strcmp(mode, "same") || !strcmp(mode, "same_lower")) {
+        same_padding(w, in, !strcmp(mode, "same_lower"));
+        return CLV_OK;
+    }
+    w->before = list_at(pad, np, i, 0);
+    w->after = np == 2 * nd ? pad[nd + i] : w->before;
+    if (w->before > limit || w->after > limit || w->before < -limit ||
+        w->after < -limit)
+        return clv__fail(e, CLV_SHAPE, "padding %lld", (long long)w->before);
+    return CLV_OK;
+}
+
+clv_status window_out(const window *w, int64_t in, bool ceil, int64_t *out,
+                      clv_err *e)
+{
+    int64_t span = (w->kernel - 1) * w->dilation + 1;
+    int64_t room = in + w->before + w->after;
+    if (span > room)
+        return clv__fail(e, CLV_SHAPE,
+                         "kernel of %lld is larger than the padded input of "
+                         "%lld",
+                         (long long)span, (long long)room);
+    int64_t extra = ceil ? w->stride - 1 : 0;
+    *out = (room - span + extra) / w->stride + 1;
+    /* A last window must start inside the input or its left padding. */
+    if (ceil && (*out - 1) * w->stride >= in + w->before)
+        --*out;
+    return CLV_OK;
+}

@@ -1,0 +1,307 @@
+/* builder.c - the words of zoo.h. */
+#include "zoo/zoo.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* -- failure --------------------------------------------------------------*/
+
+static bool failed(const builder *b)
+{
+    return b->status != CLV_OK;
+}
+
+static tensor nomem(builder *b)
+{
+    b->status = clv__nomem(b->e);
+    return CLV_NONE;
+}
+
+void refuse(builder *b, const char *fmt, ...)
+{
+    if (failed(b))
+        return;
+    char text[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    b->status = clv__fail(b->e, CLV_SHAPE, "%s", text);
+}
+
+/* -- structure ------------------------------------------------------------*/
+
+tensor input(builder *b, const char *name, const zoo_input *in)
+{
+    if (failed(b))
+        return CLV_NONE;
+    tensor x = clv__value_add(b->g, name, CLV_INPUT, b->dtype);
+    if (x == CLV_NONE || !clv__value_set_shape(b->g, x, in->rank, in->dims))
+        return nomem(b);
+    if (clv__bytes(&b->g->values[x]) == CLV_SAT) {
+        b->status =
+            clv__fail(b->e, CLV_OVERFLOW,
+                      "input '%s': its size does not fit 64 bits", name);
+        return CLV_NONE;
+    }
+    return x;
+}
+
+void output(builder *b, tensor x)
+{
+    if (!failed(b) && !clv__graph_output(b->g, x))
+        nomem(b);
+}
+
+void enter(builder *b, const char *fmt, ...)
+{
+    if (failed(b))
+        return;
+    char name[128];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    uint32_t scope = clv__scope_add(b->g, b->scope, name, (size_t)n);
+    if (scope == CLV_NONE)
+        nomem(b);
+    else
+        b->scope = scope;
+}
+
+void leave(builder *b)
+{
+    if (!failed(b))
+        b->scope = b->g->scopes[b->scope].parent;
+}
+
+/* "layer1.0" and "conv1" make "layer1.0.conv1". */
+static char *join(builder *b, const char *name)
+{
+    const char *path = b->g->scopes[b->scope].path;
+    return arena_printf(&b->g->mem, "%s%s%s", path, *path ? "." : "", name);
+}
+
+tensor weight(builder *b, const char *name, clv_value_kind kind, uint32_t rank,
+              const int64_t *dims)
+{
+    if (failed(b))
+        return CLV_NONE;
+    char *own = join(b, name);
+    tensor w = own ? clv__value_add(b->g, own, kind, b->dtype) : CLV_NONE;
+    if (w == CLV_NONE || !clv__value_set_shape(b->g, w, rank, dims))
+        return nomem(b);
+    return w;
+}
+
+void unused(builder *b, int64_t params)
+{
+    b->g->unused_params += params;
+}
+
+int64_t dim(const builder *b, tensor x, int axis)
+{
+    if (failed(b))
+        return 1;
+    const clv_value *v = &b->g->values[x];
+    return v->dims[axis < 0 ? v->rank + axis : axis];
+}
+
+/* -- nodes ----------------------------------------------------------------*/
+
+/* Attributes come as compound literals on the caller's stack: copy them. */
+static clv_attr *own_attrs(builder *b, const clv_attr *attrs, uint32_t n)
+{
+    clv_attr *own = arena_array(&b->g->mem, n, sizeof *own);
+    for (uint32_t i = 0; own && i < n; i++) {
+        own[i] = attrs[i];
+        own[i].name = clv__attr_name((clv_attr_key)attrs[i].key);
+        if (attrs[i].type != CLV_INTS_ATTR)
+            continue;
+        int64_t *ints = arena_array(&b->g->mem, attrs[i].n, sizeof *ints);
+        if (!ints)
+            return NULL;
+        memcpy(ints, attrs[i].u.ints, attrs[i].n * sizeof *ints);
+        own[i].u.ints = ints;
+    }
+    return own;
+}
+
+/* Adds node `name` (a full path) and infers it. */
+static uint32_t make(builder *b, clv_op op, const char *name, const tensor *ins,
+                     uint32_t n_in, const clv_attr *attrs, uint32_t n_attrs,
+                     uint32_t n_out)
+{
+    if (failed(b))
+        return CLV_NONE;
+    clv_attr *own = n_attrs ? own_attrs(b, attrs, n_attrs) : NULL;
+    uint32_t id =
+        name && (own || !n_attrs)
+            ? clv__node_add(b->g, op, name, b->scope, ins, n_in, NULL, n_out)
+            : CLV_NONE;
+    if (id == CLV_NONE)
+        return nomem(b);
+    b->g->nodes[id].attrs = own;
+    b->g->nodes[id].n_attrs = (uint8_t)n_attrs;
+    b->status = clv__infer_node(b->g, id, b->e);
+    return failed(b) ? CLV_NONE : id;
+}
+
+void zoo_calls(builder *b, clv_op op, const char *name, const tensor *ins,
+               uint32_t n_in, const clv_attr *attrs, uint32_t n_attrs,
+               tensor *outs, uint32_t n_out)
+{
+    for (uint32_t i = 0; i < n_out; i++)
+        outs[i] = CLV_NONE;
+    if (failed(b))
+        return;
+    uint32_t id = make(b, op, join(b, name), ins, n_in, attrs, n_attrs, n_out);
+    if (id != CLV_NONE)
+        memcpy(outs, node_outs(b->g, &b->g->nodes[id]), n_out * sizeof *outs);
+}
+
+tensor zoo_call(builder *b, clv_op op, const char *name, const tensor *ins,
+                uint32_t n_in, const clv_attr *attrs, uint32_t n_attrs)
+{
+    tensor out;
+    zoo_calls(b, op, name, ins, n_in, attrs, n_attrs, &out, 1);
+    return out;
+}
+
+/* -- modules --------------------------------------------------------------*/
+
+/* A node named after the current scope: the module's own operator. */
+static tensor module_node(builder *b, clv_op op, const tensor *ins,
+                          uint32_t n_in, const clv_attr *attrs,
+                          uint32_t n_attrs)
+{
+    if (failed(b))
+        return CLV_NONE;
+    const char *path = b->g->scopes[b->scope].path;
+    uint32_t id = make(b, op, path, ins, n_in, attrs, n_attrs, 1);
+    return id == CLV_NONE ? CLV_NONE : node_outs(b->g, &b->g->nodes[id])[0];
+}
+
+tensor zoo_module(builder *b, clv_op op, const char *name, tensor x,
+                  const clv_attr *attrs, uint32_t n_attrs)
+{
+    enter(b, "%s", name);
+    tensor y = module_node(b, op, &x, 1, attrs, n_attrs);
+    leave(b);
+    return y;
+}
+
+static int64_t or (int64_t value, int64_t otherwise)
+{
+    return value ? value : otherwise;
+}
+
+tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a)
+{
+    uint32_t nd = op == CLV_OP_CONV1D ? 1 : op == CLV_OP_CONV2D ? 2 : 3;
+    int64_t groups = or (a.groups, 1), dilation = or (a.dilation, 1);
+    int64_t w[5] = {a.out, dim(b, x, 1) / groups}, stride[3], padding[3];
+    for (uint32_t i = 0; i < nd; i++) {
+        w[2 + i] = or (a.kernel_hw[i], or (a.kernel, 1));
+        stride[i] = or (a.stride_hw[i], or (a.stride, 1));
+        padding[i] = or (a.padding_hw[i], a.padding);
+    }
+    enter(b, "%s", name);
+    tensor ins[3] = {x, weight(b, "weight", CLV_PARAM, nd + 2, w), CLV_NONE};
+    if (!a.no_bias)
+        ins[2] = parameter(b, "bias", a.out);
+    clv_attr attrs[] = {
+        {.key = CLV_A_STRIDE, .type = CLV_INTS_ATTR, .n = nd, .u.ints = stride},
+        {.key = CLV_A_PADDING,
+         .type = CLV_INTS_ATTR,
+         .n = nd,
+         .u.ints = padding},
+        INT(DILATION, dilation),
+        INT(GROUPS, groups),
+    };
+    tensor y = module_node(b, op, ins, a.no_bias ? 2 : 3, attrs, 4);
+    leave(b);
+    return y;
+}
+
+static tensor dense(builder *b, const char *name, tensor x, int64_t out,
+                    bool bias)
+{
+    enter(b, "%s", name);
+    tensor ins[3] = {x, parameter(b, "weight", out, dim(b, x, -1)), CLV_NONE};
+    if (bias)
+        ins[2] = parameter(b, "bias", out);
+    tensor y = module_node(b, CLV_OP_LINEAR, ins, bias ? 3 : 2, NO_ATTRS);
+    leave(b);
+    return y;
+}
+
+tensor linear(builder *b, const char *name, tensor x, int64_t out)
+{
+    return dense(b, name, x, out, true);
+}
+
+tensor linear_no_bias(builder *b, const char *name, tensor x, int64_t out)
+{
+    return dense(b, name, x, out, false);
+}
+
+tensor batch_norm(builder *b, const char *name, tensor x)
+{
+    int64_t c = dim(b, x, 1);
+    enter(b, "%s", name);
+    tensor ins[] = {x, parameter(b, "weight", c), parameter(b, "bias", c),
+                    weight(b, "running_mean", CLV_BUFFER, 1, &c),
+                    weight(b, "running_var", CLV_BUFFER, 1, &c)};
+    tensor y = module_node(b, CLV_OP_BATCH_NORM, ins, 5, NO_ATTRS);
+    leave(b);
+    return y;
+}
+
+tensor layer_norm(builder *b, const char *name, tensor x)
+{
+    int64_t c = dim(b, x, -1);
+    enter(b, "%s", name);
+    tensor ins[] = {x, parameter(b, "weight", c), parameter(b, "bias", c)};
+    tensor y = module_node(b, CLV_OP_LAYER_NORM, ins, 3, ATTRS(INT(AXIS, -1)));
+    leave(b);
+    return y;
+}
+
+tensor zoo_pool(builder *b, clv_op op, const char *name, tensor x, pool_args a)
+{
+    return zoo_module(b, op, name, x,
+                      ATTRS(INT(KERNEL, a.kernel),
+                            INT(STRIDE, or (a.stride, a.kernel)),
+                            INT(PADDING, a.padding), INT(CEIL, a.ceil),
+                            INT(COUNT_INCLUDE_PAD, !a.no_count_pad)));
+}
+
+tensor adaptive_avg_pool2d(builder *b, const char *name, tensor x, int64_t size)
+{
+    return zoo_module(b, CLV_OP_ADAPTIVE_AVG_POOL2D, name, x,
+                      ATTRS(INT(OUTPUT_SIZE, size)));
+}
+
+/* -- functions ------------------------------------------------------------*/
+
+tensor add(builder *b, tensor x, tensor y)
+{
+    return zoo_call(b, CLV_OP_ADD, "add", TENSORS(x, y), NO_ATTRS);
+}
+
+tensor mul(builder *b, tensor x, tensor y)
+{
+    return zoo_call(b, CLV_OP_MUL, "mul", TENSORS(x, y), NO_ATTRS);
+}
+
+tensor flatten(builder *b, tensor x, int64_t start)
+{
+    return zoo_call(b, CLV_OP_FLATTEN, "flatten", TENSORS(x),
+                    ATTRS(INT(START, start), INT(END, -1)));
+}
+
+tensor cat(builder *b, const tensor *xs, uint32_t n, int64_t axis)
+{
+    return zoo_call(b, CLV_OP_CAT, "cat", xs, n, ATTRS(INT(AXIS, axis)));
+}

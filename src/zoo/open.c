@@ -1,0 +1,36 @@
+/* open.c - a model by what the user typed: a name of the zoo or a path. */
+#include "zoo/zoo.h"
+
+#include <string.h>
+
+static const char *model_name(const void *ctx, uint32_t i)
+{
+    (void)ctx;
+    return clv_zoo_model(i)->name;
+}
+
+static clv_status not_found(const char *model, clv_err *err)
+{
+    uint32_t n = 0;
+    while (clv_zoo_model(n))
+        n++;
+    uint32_t near = clv__closest(model, n, model_name, NULL);
+    if (near != CLV_NONE)
+        return clv__fail(err, CLV_NOT_FOUND,
+                         "no model or file '%s'; did you mean '%s'?", model,
+                         clv_zoo_model(near)->name);
+    return clv__fail(err, CLV_NOT_FOUND,
+                     "no model or file '%s'; 'cleave models' lists the models",
+                     model);
+}
+
+clv_status clv_graph_open(const char *model, const clv_open_opts *opts,
+                          clv_graph **out, clv_err *err)
+{
+    clv__err_clear(err);
+    *out = NULL;
+    const zoo_model *m = clv__zoo_find(model);
+    if (m)
+        return clv__zoo_build(m, opts, out, err);
+    return not_found(model, err);
+}

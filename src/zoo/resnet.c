@@ -1,0 +1,102 @@
+/* resnet.c - Deep Residual Learning (He et al., 2015), with the wider
+ * (Zagoruyko & Komodakis, 2016) and the grouped (Xie et al., 2017) variants.
+ *
+ * Four stages; the first block of each may halve the image and widen the
+ * channels, and then projects its shortcut. A basic block is two 3x3
+ * convolutions; a bottleneck is 1x1, 3x3 (grouped, strided), 1x1 x4. */
+#include "zoo/zoo.h"
+
+typedef struct resnet {
+    int depth[4];
+    bool bottleneck;
+    int64_t groups, width; /* channels of a group at 64 planes */
+} resnet;
+
+static tensor shortcut(builder *b, tensor x, int64_t out, int64_t stride)
+{
+    if (stride == 1 && dim(b, x, 1) == out)
+        return x;
+    enter(b, "downsample");
+    x = conv2d(b, "0", x, out, .stride = stride, .no_bias = true);
+    x = batch_norm(b, "1", x);
+    leave(b);
+    return x;
+}
+
+static tensor basic(builder *b, tensor x, int64_t planes, int64_t stride)
+{
+    tensor y = conv2d(b, "conv1", x, planes, .kernel = 3, .stride = stride,
+                      .padding = 1, .no_bias = true);
+    y = batch_norm(b, "bn1", y);
+    y = relu(b, "relu", y);
+    y = conv2d(b, "conv2", y, planes, .kernel = 3, .padding = 1,
+               .no_bias = true);
+    y = batch_norm(b, "bn2", y);
+    y = add(b, y, shortcut(b, x, planes, stride));
+    return relu(b, "relu", y);
+}
+
+static tensor bottleneck(builder *b, const resnet *r, tensor x, int64_t planes,
+                         int64_t stride)
+{
+    int64_t width = planes * r->width / 64 * r->groups;
+    tensor y = conv2d(b, "conv1", x, width, .no_bias = true);
+    y = batch_norm(b, "bn1", y);
+    y = relu(b, "relu", y);
+    y = conv2d(b, "conv2", y, width, .kernel = 3, .stride = stride,
+               .padding = 1, .groups = r->groups, .no_bias = true);
+    y = batch_norm(b, "bn2", y);
+    y = relu(b, "relu", y);
+    y = conv2d(b, "conv3", y, planes * 4, .no_bias = true);
+    y = batch_norm(b, "bn3", y);
+    y = add(b, y, shortcut(b, x, planes * 4, stride));
+    return relu(b, "relu", y);
+}
+
+static void build(builder *b, const zoo_input *in, const void *variant)
+{
+    const resnet *r = variant;
+    tensor x = input(b, "x", in);
+    x = conv2d(b, "conv1", x, 64, .kernel = 7, .stride = 2, .padding = 3,
+               .no_bias = true);
+    x = batch_norm(b, "bn1", x);
+    x = relu(b, "relu", x);
+    x = max_pool2d(b, "maxpool", x, .kernel = 3, .stride = 2, .padding = 1);
+    for (int stage = 0; stage < 4; stage++) {
+        enter(b, "layer%d", stage + 1);
+        for (int i = 0; i < r->depth[stage]; i++) {
+            int64_t planes = INT64_C(64) << stage;
+            int64_t stride = stage && i == 0 ? 2 : 1;
+            enter(b, "%d", i);
+            x = r->bottleneck ? bottleneck(b, r, x, planes, stride)
+                              : basic(b, x, planes, stride);
+            leave(b);
+        }
+        leave(b);
+    }
+    x = adaptive_avg_pool2d(b, "avgpool", x, 1);
+    x = flatten(b, x, 1);
+    output(b, linear(b, "fc", x, 1000));
+}
+
+#define RESNET(name, ...) \
+    { \
+        {name, "resnet", IMAGE(224)}, build, &(const resnet) \
+        { \
+            __VA_ARGS__ \
+        } \
+    }
+
+const zoo_model clv__zoo_resnet[] = {
+    RESNET("resnet18", {2, 2, 2, 2}, false, 1, 64),
+    RESNET("resnet34", {3, 4, 6, 3}, false, 1, 64),
+    RESNET("resnet50", {3, 4, 6, 3}, true, 1, 64),
+    RESNET("resnet101", {3, 4, 23, 3}, true, 1, 64),
+    RESNET("resnet152", {3, 8, 36, 3}, true, 1, 64),
+    RESNET("resnext50_32x4d", {3, 4, 6, 3}, true, 32, 4),
+    RESNET("resnext101_32x8d", {3, 4, 23, 3}, true, 32, 8),
+    RESNET("resnext101_64x4d", {3, 4, 23, 3}, true, 64, 4),
+    RESNET("wide_resnet50_2", {3, 4, 6, 3}, true, 1, 128),
+    RESNET("wide_resnet101_2", {3, 4, 23, 3}, true, 1, 128),
+    ZOO_END,
+};

@@ -1,0 +1,181 @@
+/* zoo.h - a small vocabulary in which a model family reads like its paper.
+ *
+ *     x = conv2d(b, "conv1", x, 64, .kernel = 7, .stride = 2, .padding = 3);
+ *     x = batch_norm(b, "bn1", x);
+ *     x = relu(b, "relu", x);
+ *     enter(b, "layer1"); ... leave(b);
+ *
+ * A word that is a module in PyTorch makes a scope of its name, so module
+ * paths equal torchvision's; a word that is a function ("add", "flatten")
+ * makes a node in the current scope. Each node is inferred as it is added,
+ * so channels are read off the tensors. The first failure sticks in the
+ * builder; every later word then does nothing and returns CLV_NONE, and a
+ * model needs no error handling of its own. */
+#ifndef CLV_ZOO_H
+#define CLV_ZOO_H
+
+#include "ops/ops.h"
+
+typedef uint32_t tensor;
+
+typedef struct builder {
+    clv_graph *g;
+    clv_err *e;
+    clv_status status; /* the first failure */
+    uint32_t scope;
+    clv_dtype dtype;
+} builder;
+
+typedef struct zoo_input {
+    const int64_t *dims;
+    uint32_t rank;
+} zoo_input;
+
+/* Builds one model; `variant` is the registry row's own data. */
+typedef void zoo_fn(builder *b, const zoo_input *in, const void *variant);
+
+/* -- structure ------------------------------------------------------------*/
+
+tensor input(builder *b, const char *name, const zoo_input *in);
+void output(builder *b, tensor x);
+void enter(builder *b, const char *fmt, ...) CLV_PRINTF(2, 3);
+void leave(builder *b);
+/* A weight of the current scope. */
+tensor weight(builder *b, const char *name, clv_value_kind kind, uint32_t rank,
+              const int64_t *dims);
+#define parameter(b, name, ...) \
+    weight(b, name, CLV_PARAM, \
+           sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), \
+           (int64_t[]){__VA_ARGS__})
+/* A parameter that evaluation never reads (an auxiliary head). */
+void unused(builder *b, int64_t params);
+
+/* Size of an axis of x (negative counts from the end); 1 after a failure. */
+int64_t dim(const builder *b, tensor x, int axis);
+/* Stops the build with an error. */
+void refuse(builder *b, const char *fmt, ...) CLV_PRINTF(2, 3);
+
+/* -- the general word -----------------------------------------------------*/
+
+/* A node in the current scope. `call` has one output; `calls` fills outs. */
+tensor zoo_call(builder *b, clv_op op, const char *name, const tensor *ins,
+                uint32_t n_in, const clv_attr *attrs, uint32_t n_attrs);
+void zoo_calls(builder *b, clv_op op, const char *name, const tensor *ins,
+               uint32_t n_in, const clv_attr *attrs, uint32_t n_attrs,
+               tensor *outs, uint32_t n_out);
+#define TENSORS(...) \
+    (tensor[]){__VA_ARGS__}, sizeof((tensor[]){__VA_ARGS__}) / sizeof(tensor)
+#define ATTRS(...) \
+    (clv_attr[]){__VA_ARGS__}, \
+        sizeof((clv_attr[]){__VA_ARGS__}) / sizeof(clv_attr)
+#define NO_ATTRS NULL, 0
+#define INT(k, v) \
+    { \
+        .key = CLV_A_##k, .type = CLV_INT_ATTR, .u.i = (v) \
+    }
+#define FLOAT(k, v) \
+    { \
+        .key = CLV_A_##k, .type = CLV_FLOAT_ATTR, .u.f = (v) \
+    }
+#define STRING(k, v) \
+    { \
+        .key = CLV_A_##k, .type = CLV_STRING_ATTR, .u.s = (v) \
+    }
+#define INTS(k, ...) \
+    { \
+        .key = CLV_A_##k, .type = CLV_INTS_ATTR, \
+        .n = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), \
+        .u.ints = (int64_t[]) \
+        { \
+            __VA_ARGS__ \
+        } \
+    }
+
+/* -- modules: a scope of their own, with weights --------------------------*/
+
+typedef struct conv_args {
+    int64_t out;
+    int64_t kernel, stride, padding, dilation,
+        groups; /* square; 0: 1, 1, 0.. */
+    int64_t kernel_hw[3], stride_hw[3], padding_hw[3]; /* where they differ */
+    bool no_bias;
+} conv_args;
+tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a);
+#define conv1d(b, name, x, ...) \
+    zoo_conv(b, CLV_OP_CONV1D, name, x, (conv_args){__VA_ARGS__})
+#define conv2d(b, name, x, ...) \
+    zoo_conv(b, CLV_OP_CONV2D, name, x, (conv_args){__VA_ARGS__})
+#define conv3d(b, name, x, ...) \
+    zoo_conv(b, CLV_OP_CONV3D, name, x, (conv_args){__VA_ARGS__})
+
+tensor linear(builder *b, const char *name, tensor x, int64_t out);
+tensor linear_no_bias(builder *b, const char *name, tensor x, int64_t out);
+tensor batch_norm(builder *b, const char *name, tensor x);
+/* Over the last axis. */
+tensor layer_norm(builder *b, const char *name, tensor x);
+
+/* One-input modules without weights. */
+tensor zoo_module(builder *b, clv_op op, const char *name, tensor x,
+                  const clv_attr *attrs, uint32_t n_attrs);
+#define relu(b, name, x)      zoo_module(b, CLV_OP_RELU, name, x, NO_ATTRS)
+#define relu6(b, name, x)     zoo_module(b, CLV_OP_RELU6, name, x, NO_ATTRS)
+#define gelu(b, name, x)      zoo_module(b, CLV_OP_GELU, name, x, NO_ATTRS)
+#define silu(b, name, x)      zoo_module(b, CLV_OP_SILU, name, x, NO_ATTRS)
+#define sigmoid(b, name, x)   zoo_module(b, CLV_OP_SIGMOID, name, x, NO_ATTRS)
+#define hardswish(b, name, x) zoo_module(b, CLV_OP_HARDSWISH, name, x, NO_ATTRS)
+#define hardsigmoid(b, name, x) \
+    zoo_module(b, CLV_OP_HARDSIGMOID, name, x, NO_ATTRS)
+#define dropout(b, name, x) zoo_module(b, CLV_OP_DROPOUT, name, x, NO_ATTRS)
+
+typedef struct pool_args {
+    int64_t kernel, stride, padding; /* stride 0: the kernel */
+    bool ceil, no_count_pad;
+} pool_args;
+tensor zoo_pool(builder *b, clv_op op, const char *name, tensor x, pool_args a);
+#define max_pool2d(b, name, x, ...) \
+    zoo_pool(b, CLV_OP_MAX_POOL2D, name, x, (pool_args){__VA_ARGS__})
+#define avg_pool2d(b, name, x, ...) \
+    zoo_pool(b, CLV_OP_AVG_POOL2D, name, x, (pool_args){__VA_ARGS__})
+tensor adaptive_avg_pool2d(builder *b, const char *name, tensor x,
+                           int64_t size);
+
+/* -- functions: a node in the current scope -------------------------------*/
+
+tensor add(builder *b, tensor x, tensor y);
+tensor mul(builder *b, tensor x, tensor y);
+tensor flatten(builder *b, tensor x, int64_t start);
+tensor cat(builder *b, const tensor *xs, uint32_t n, int64_t axis);
+#define cat_of(b, axis, ...) cat(b, TENSORS(__VA_ARGS__), axis)
+
+/* -- the registry ---------------------------------------------------------*/
+
+typedef struct zoo_model {
+    clv_model_info info;
+    zoo_fn *build;
+    const void *variant;
+} zoo_model;
+
+/* A family's rows end with ZOO_END. */
+#define ZOO_END \
+    { \
+        .build = NULL \
+    }
+
+#define ZOO_FAMILIES(X) \
+    X(alexnet) \
+    X(resnet)
+
+#define X(family) extern const zoo_model clv__zoo_##family[];
+ZOO_FAMILIES(X)
+#undef X
+
+/* One image: (1, 3, size, size). */
+#define IMAGE(size) .rank = 4, .input = {1, 3, size, size}
+
+/* The model called `name`, NULL if there is none. */
+const zoo_model *clv__zoo_find(const char *name);
+CLV_MUST clv_status clv__zoo_build(const zoo_model *m,
+                                   const clv_open_opts *opts, clv_graph **out,
+                                   clv_err *e);
+
+#endif

@@ -1,0 +1,3 @@
+# The version, and what a call without a command says.
+run cleave version
+run cleave
