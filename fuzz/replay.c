@@ -15,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static long replayed, unreadable;
 
-static int read_whole(FILE *f, uint8_t **data, size_t *size) {
+static int read_whole(FILE *f, uint8_t **data, size_t *size)
+{
     if (fseek(f, 0, SEEK_END) != 0)
         return -1;
     long end = ftell(f);
@@ -28,7 +29,8 @@ static int read_whole(FILE *f, uint8_t **data, size_t *size) {
     return fread(*data, 1, *size, f) == *size ? 0 : -1;
 }
 
-static void replay_file(const char *path) {
+static void replay_file(const char *path)
+{
     uint8_t *data = NULL;
     size_t size = 0;
     FILE *f = fopen(path, "rb");
@@ -44,11 +46,13 @@ static void replay_file(const char *path) {
         fclose(f);
 }
 
-static int visible(const struct dirent *entry) {
+static int visible(const struct dirent *entry)
+{
     return entry->d_name[0] != '.';
 }
 
-static void replay_folder(const char *path) {
+static void replay_folder(const char *path)
+{
     struct dirent **entries = NULL;
     int count = scandir(path, &entries, visible, alphasort);
     for (int i = 0; i < count; i++) {
@@ -60,7 +64,8 @@ static void replay_folder(const char *path) {
     free(entries);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     for (int i = 1; i < argc; i++) {
         struct stat st;
         if (stat(argv[i], &st) == 0 && S_ISDIR(st.st_mode))

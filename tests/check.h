@@ -41,7 +41,8 @@ static struct {
 
 /* Records one check. Prints only on failure, at most 20 lines per case. */
 static inline int check_that(int ok, const char *file, int line,
-                             const char *fmt, ...) {
+                             const char *fmt, ...)
+{
     if (ok)
         return 1;
     if (check_state.bad++ < 20) {
@@ -58,68 +59,75 @@ static inline int check_that(int ok, const char *file, int line,
 #define CHECK(cond) check_that((cond) ? 1 : 0, __FILE__, __LINE__, "%s", #cond)
 
 /* Like CHECK, and leaves the test: what follows would make no sense. */
-#define CHECK_OR_RETURN(cond)                                                  \
-    do {                                                                       \
-        if (!CHECK(cond))                                                      \
-            return;                                                            \
+#define CHECK_OR_RETURN(cond) \
+    do { \
+        if (!CHECK(cond)) \
+            return; \
     } while (0)
 
-#define CHECK_EQ_INT(got, want)                                                \
-    check_eq_int((int64_t)(got), (int64_t)(want), __FILE__, __LINE__, #got,    \
+#define CHECK_EQ_INT(got, want) \
+    check_eq_int((int64_t)(got), (int64_t)(want), __FILE__, __LINE__, #got, \
                  #want)
-#define CHECK_EQ_U64(got, want)                                                \
-    check_eq_u64((uint64_t)(got), (uint64_t)(want), __FILE__, __LINE__, #got,  \
+#define CHECK_EQ_U64(got, want) \
+    check_eq_u64((uint64_t)(got), (uint64_t)(want), __FILE__, __LINE__, #got, \
                  #want)
-#define CHECK_NEAR(got, want, tolerance)                                       \
-    check_near((double)(got), (double)(want), (double)(tolerance), __FILE__,   \
+#define CHECK_NEAR(got, want, tolerance) \
+    check_near((double)(got), (double)(want), (double)(tolerance), __FILE__, \
                __LINE__, #got)
 #define CHECK_STR(got, want) check_str(got, want, __FILE__, __LINE__, #got)
 /* `needle` occurs in `text`: for messages whose wording may grow. */
 #define CHECK_HAS(text, needle) check_has(text, needle, __FILE__, __LINE__)
 
 static inline int check_eq_int(int64_t got, int64_t want, const char *file,
-                               int line, const char *a, const char *b) {
+                               int line, const char *a, const char *b)
+{
     return check_that(got == want, file, line,
                       "%s == %s: got %" PRId64 ", want %" PRId64, a, b, got,
                       want);
 }
 
 static inline int check_eq_u64(uint64_t got, uint64_t want, const char *file,
-                               int line, const char *a, const char *b) {
+                               int line, const char *a, const char *b)
+{
     return check_that(got == want, file, line,
                       "%s == %s: got %" PRIu64 ", want %" PRIu64, a, b, got,
                       want);
 }
 
 static inline int check_near(double got, double want, double tolerance,
-                             const char *file, int line, const char *a) {
+                             const char *file, int line, const char *a)
+{
     return check_that(fabs(got - want) <= tolerance, file, line,
                       "%s: got %.17g, want %.17g within %g", a, got, want,
                       tolerance);
 }
 
 static inline int check_str(const char *got, const char *want, const char *file,
-                            int line, const char *a) {
+                            int line, const char *a)
+{
     int same = got && want ? strcmp(got, want) == 0 : got == want;
     return check_that(same, file, line, "%s: got \"%s\", want \"%s\"", a,
                       got ? got : "(null)", want ? want : "(null)");
 }
 
 static inline int check_has(const char *text, const char *needle,
-                            const char *file, int line) {
+                            const char *file, int line)
+{
     int has = text && needle && strstr(text, needle);
     return check_that(has, file, line, "\"%s\" not in \"%s\"",
                       needle ? needle : "(null)", text ? text : "(null)");
 }
 
-static inline void check_begin(const char *name, int is_row) {
+static inline void check_begin(const char *name, int is_row)
+{
     snprintf(check_state.name, sizeof check_state.name, "%s", name);
     check_state.reason[0] = '\0';
     check_state.bad = 0;
     check_state.is_row = is_row;
 }
 
-static inline void check_end(void) {
+static inline void check_end(void)
+{
     if (check_state.bad) {
         check_state.failed++;
         printf("FAIL %s\n", check_state.name);
@@ -137,18 +145,21 @@ static inline void check_end(void) {
 /* Begins a row of a table as a case of its own and ends the row before it. The
  * test that holds the rows is not counted itself, unless a check outside of the
  * rows failed. */
-static inline void check_row(const char *name) {
+static inline void check_row(const char *name)
+{
     if (check_state.is_row || check_state.bad)
         check_end();
     check_begin(name, 1);
 }
 
 /* Marks the running case as skipped; the reason is shown in the summary. */
-static inline void check_skip(const char *reason) {
+static inline void check_skip(const char *reason)
+{
     snprintf(check_state.reason, sizeof check_state.reason, "%s", reason);
 }
 
-static inline int check_selected(const char *name, int argc, char **argv) {
+static inline int check_selected(const char *name, int argc, char **argv)
+{
     for (int i = 1; i < argc; i++)
         if (strstr(name, argv[i]))
             return 1;
@@ -156,7 +167,8 @@ static inline int check_selected(const char *name, int argc, char **argv) {
 }
 
 static inline int check_run(const check_case *cases, size_t count, int argc,
-                            char **argv) {
+                            char **argv)
+{
     for (size_t i = 0; i < count; i++) {
         if (!check_selected(cases[i].name, argc, argv))
             continue;
@@ -169,10 +181,11 @@ static inline int check_run(const check_case *cases, size_t count, int argc,
     return check_state.failed ? 1 : 0;
 }
 
-#define CHECK_MAIN(cases)                                                      \
-    int main(int argc, char **argv) {                                          \
-        return check_run(cases, sizeof(cases) / sizeof((cases)[0]), argc,      \
-                         argv);                                                \
+#define CHECK_MAIN(cases) \
+    int main(int argc, char **argv) \
+    { \
+        return check_run(cases, sizeof(cases) / sizeof((cases)[0]), argc, \
+                         argv); \
     }
 
 #endif

@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-static void three_numbers(void) {
+static void three_numbers(void)
+{
     int major = 0, minor = 0, patch = 0;
     CHECK_EQ_INT(sscanf(clv_version(), "%d.%d.%d", &major, &minor, &patch), 3);
     CHECK(major >= 0 && minor >= 0 && patch >= 0);
