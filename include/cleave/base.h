@@ -6,12 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+#define CLV_C extern "C"
+#else
+#define CLV_C
+#endif
+
 #if defined(__GNUC__)
-#define CLV_API               __attribute__((visibility("default")))
+#define CLV_API               CLV_C __attribute__((visibility("default")))
 #define CLV_MUST              __attribute__((warn_unused_result))
 #define CLV_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
-#define CLV_API
+#define CLV_API CLV_C
 #define CLV_MUST
 #define CLV_PRINTF(fmt, args)
 #endif
