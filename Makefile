@@ -58,7 +58,9 @@ install:
 	@tools/build --prefix $(PREFIX) $(BUILD)
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild --quiet
 
+# Keeps build/venv, the Python of tools/pyenv: PyTorch is a long download.
 clean:
-	rm -rf build build-*
+	rm -rf build-*
+	find build -mindepth 1 -maxdepth 1 ! -name 'venv*' -exec rm -rf {} +
 
 .PHONY: all test check bench asan clang fuzz format format-check install clean
