@@ -2,7 +2,8 @@
  *
  * The table is built here from the .def files alone, so a bad file fails
  * whatever the library makes of it. tests/data/ridge.csv states ridge points
- * as others print them, with the inputs they used. */
+ * as others print them, with the inputs they used; tests/data/device_truth.csv
+ * holds figures of Epoch AI's table of hardware. */
 #include "check.h"
 #include "cleave.h"
 
@@ -144,6 +145,25 @@ static void ridge_row(char *line)
     CHECK_NEAR(d->figures[FIGURE_bandwidth].value, bandwidth, 0.03 * bandwidth);
 }
 
+/* device,figure,value,why: within 3 % of the value, or, where `why` gives a
+ * reason to differ, not. */
+static void truth_row(char *line)
+{
+    char name[64], key[32], row[100];
+    double want;
+    int end = 0;
+    int fields = sscanf(line, "%63[^,],%31[^,],%lf,%n", name, key, &want, &end);
+    snprintf(row, sizeof row, "%s %s", name, key);
+    check_row(row);
+    CHECK_OR_RETURN(fields == 3 && end > 0);
+    bool differs = line[end] != '\n' && line[end] != '\0';
+    const device *d = find_device(name);
+    CHECK_OR_RETURN(d);
+    const figure *f = find_figure(d, key);
+    CHECK_OR_RETURN(f && f->source);
+    CHECK((fabs(f->value - want) > 0.03 * want) == differs);
+}
+
 /* C (m,n) = A (m,k) x B (k,n) in fp16, as the library counts it. */
 static double gemm_intensity(int64_t m, int64_t n, int64_t k)
 {
@@ -199,6 +219,11 @@ static void published_ridge_points(void)
     each_row("tests/data/ridge.csv", ridge_row);
 }
 
+static void figures_of_epoch(void)
+{
+    each_row("tests/data/device_truth.csv", truth_row);
+}
+
 static void published_intensities(void)
 {
     each_row("tests/data/gemm_intensity.csv", gemm_row);
@@ -209,6 +234,7 @@ static const check_case cases[] = {
     {"names are unique", names_are_unique},
     {"well-known devices", well_known_devices},
     {"published ridge points", published_ridge_points},
+    {"figures as Epoch AI states them", figures_of_epoch},
     {"published intensities of a matrix product", published_intensities},
 };
 
