@@ -19,5 +19,7 @@
 #include "cleave/base.h"
 #include "cleave/graph.h"
 #include "cleave/profile.h"
+#include "cleave/validate.h"
+#include "cleave/diagnose.h"
 
 #endif

@@ -51,6 +51,10 @@ typedef enum clv_convention {
 } clv_convention;
 
 CLV_API const char *clv_convention_name(clv_convention c);
+/* By name; CLV_CONVENTION_COUNT when there is none. */
+CLV_API clv_convention clv_convention_find(const char *name);
+/* What a convention's total counts: "FLOP" or "MAC". */
+CLV_API const char *clv_convention_unit(clv_convention c);
 
 /* All zero means: the defaults. */
 typedef struct clv_profile_opts {
@@ -90,6 +94,21 @@ typedef struct clv_type_total {
     int64_t flops, macs;
 } clv_type_total;
 
+/* What a convention reports under one of its own names ("conv", "bmm"), in its
+ * own unit. */
+typedef struct clv_kind_total {
+    const char *kind;
+    uint32_t count;
+    int64_t total;
+} clv_kind_total;
+
+/* An operator that a convention has no rule for: it counts nothing, and fvcore
+ * warns of it. */
+typedef struct clv_unsupported {
+    const char *op; /* "aten::max_pool2d" */
+    uint32_t count;
+} clv_unsupported;
+
 /* One module: itself and everything below it. Modules come in the order of
  * the tree, parents first; the root (path "") is the first. */
 typedef struct clv_module_total {
@@ -119,6 +138,13 @@ CLV_API const clv_layer *clv_profile_layers(const clv_profile *p,
                                             uint32_t *count);
 CLV_API const clv_type_total *clv_profile_types(const clv_profile *p,
                                                 uint32_t *count);
+/* By the convention's own names, in order of first appearance; none for
+ * `full`. They add up to the total FLOPs of the profile. */
+CLV_API const clv_kind_total *clv_profile_kinds(const clv_profile *p,
+                                                uint32_t *count);
+/* What fvcore would warn of; none under other conventions. */
+CLV_API const clv_unsupported *clv_profile_unsupported(const clv_profile *p,
+                                                       uint32_t *count);
 CLV_API const clv_module_total *clv_profile_modules(const clv_profile *p,
                                                     uint32_t *count);
 
