@@ -17,6 +17,7 @@
 #define CLEAVE_H
 
 #include "cleave/base.h"
+#include "cleave/cut.h"
 #include "cleave/graph.h"
 #include "cleave/profile.h"
 #include "cleave/validate.h"

@@ -1,0 +1,447 @@
+/* cut.c - builds a cut from a label per node, in linear time.
+ *
+ *   1. group nodes by label (counting sort keeps execution order)
+ *   2. order the groups: Kahn over the quotient, lowest first node first
+ *   3. interface of each group: values in, values out
+ *   4. cost: sum of its nodes, less the traffic that stays inside
+ *
+ * Traffic is accounted by storage: a view is its source. A tensor made inside
+ * is written to memory only if it escapes (is read by another group or leaves
+ * the graph), and is read from memory by no node of its group; a tensor from
+ * outside is read once per group. So external + internal = one by one. */
+#include "cut/cut.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *clv_reason_name(clv_reason r)
+{
+    static const char *const names[] = {
+#define CLV_X(code, name) [CLV_REASON_##code] = name,
+        CLV_REASON_TABLE(CLV_X)
+#undef CLV_X
+    };
+    return names[r];
+}
+
+/* -- groups ---------------------------------------------------------------*/
+
+typedef struct groups {
+    uint32_t n;
+    uint32_t *first; /* nodes of group k: node[first[k] .. first[k+1]) */
+    uint32_t *node;
+} groups;
+
+static bool group_nodes(arena *a, const uint32_t *label, uint32_t n_nodes,
+                        uint32_t n, groups *out)
+{
+    out->n = n;
+    out->first = arena_zalloc(a, ((size_t)n + 2) * sizeof *out->first);
+    out->node = arena_array(a, (size_t)n_nodes + 1, sizeof *out->node);
+    if (!out->first || !out->node)
+        return false;
+    uint32_t *end = out->first + 1;
+    for (uint32_t i = 0; i < n_nodes; i++)
+        end[label[i] + 1]++;
+    for (uint32_t k = 0; k < n; k++)
+        end[k + 1] += end[k];
+    for (uint32_t i = 0; i < n_nodes; i++)
+        out->node[end[label[i]]++] = i;
+    return true;
+}
+
+/* -- order ----------------------------------------------------------------*/
+
+/* A binary heap of group numbers, least first node on top. */
+typedef struct heap {
+    uint32_t *item;
+    uint32_t n;
+    const groups *gr;
+} heap;
+
+static bool before(const heap *h, uint32_t a, uint32_t b)
+{
+    const groups *gr = h->gr;
+    return gr->node[gr->first[a]] < gr->node[gr->first[b]];
+}
+
+static void heap_push(heap *h, uint32_t x)
+{
+    uint32_t i = h->n++;
+    while (i > 0 && before(h, x, h->item[(i - 1) / 2])) {
+        h->item[i] = h->item[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    h->item[i] = x;
+}
+
+static uint32_t heap_pop(heap *h)
+{
+    uint32_t top = h->item[0], x = h->item[--h->n], i = 0;
+    for (;;) {
+        uint32_t c = 2 * i + 1;
+        if (c >= h->n)
+            break;
+        if (c + 1 < h->n && before(h, h->item[c + 1], h->item[c]))
+            c++;
+        if (!before(h, h->item[c], x))
+            break;
+        h->item[i] = h->item[c];
+        i = c;
+    }
+    h->item[i] = x;
+    return top;
+}
+
+/* Calls visit(ctx, from, to) for every edge between different groups. */
+#define EACH_CROSSING(g, label, k, gr, to) \
+    for (uint32_t at = (gr)->first[k]; at < (gr)->first[(k) + 1]; at++) \
+        for (uint32_t o = 0; o < (g)->nodes[(gr)->node[at]].n_out; o++) \
+            for (uint32_t v = node_outs(g, &(g)->nodes[(gr)->node[at]])[o], \
+                          u = (g)->user_first[v]; \
+                 u < (g)->user_first[v + 1]; u++) \
+                if (((to) = (label)[(g)->users[u]]) != (k))
+
+static clv_status order_groups(const clv_graph *g, const uint32_t *label,
+                               const groups *gr, arena *a, uint32_t *order,
+                               clv_err *e)
+{
+    uint32_t *missing = arena_zalloc(a, ((size_t)gr->n + 1) * sizeof *missing);
+    heap h = {arena_array(a, (size_t)gr->n + 1, sizeof *h.item), 0, gr};
+    if (!missing || !h.item)
+        return clv__nomem(e);
+    uint32_t to, done = 0;
+    for (uint32_t k = 0; k < gr->n; k++)
+        EACH_CROSSING(g, label, k, gr, to)
+    missing[to]++;
+    for (uint32_t k = 0; k < gr->n; k++)
+        if (!missing[k])
+            heap_push(&h, k);
+    while (h.n) {
+        uint32_t k = heap_pop(&h);
+        order[k] = done++;
+        EACH_CROSSING(g, label, k, gr, to)
+        if (--missing[to] == 0)
+            heap_push(&h, to);
+    }
+    for (uint32_t k = 0; done < gr->n && k < gr->n; k++)
+        if (missing[k])
+            return clv__fail(e, CLV_INTERNAL,
+                             "the subgraph of '%s' is part of a cycle",
+                             g->nodes[gr->node[gr->first[k]]].name);
+    return CLV_OK;
+}
+
+/* -- interface ------------------------------------------------------------*/
+
+/* Appends v to a list in arena memory reserved for it, once per subgraph. */
+typedef struct marks {
+    uint32_t *seen; /* per value: the last subgraph (plus one) that has it */
+} marks;
+
+static bool mark(marks *m, uint32_t v, uint32_t k)
+{
+    if (m->seen[v] == k + 1)
+        return false;
+    m->seen[v] = k + 1;
+    return true;
+}
+
+static bool leaves(const clv_cut *c, uint32_t v, uint32_t k)
+{
+    const clv_graph *g = c->p->g;
+    if (g->values[v].flags & CLV_V_OUTPUT)
+        return true;
+    for (uint32_t u = g->user_first[v]; u < g->user_first[v + 1]; u++)
+        if (c->of[g->users[u]] != k)
+            return true;
+    return false;
+}
+
+static void interface(clv_cut *c, uint32_t k, marks *m, uint32_t *ins,
+                      uint32_t *outs)
+{
+    const clv_graph *g = c->p->g;
+    clv_subgraph *s = &c->subs[k];
+    s->inputs = ins;
+    s->outputs = outs;
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        const clv_node *n = &g->nodes[s->nodes[i]];
+        for (uint32_t j = 0; j < n->n_in; j++) {
+            uint32_t v = node_ins(g, n)[j];
+            if (v == CLV_NONE || !mark(m, v, k))
+                continue;
+            uint32_t maker = g->values[v].producer;
+            if (maker == CLV_NONE || c->of[maker] != k)
+                ins[s->n_inputs++] = v;
+        }
+        for (uint32_t j = 0; j < n->n_out; j++)
+            if (leaves(c, node_outs(g, n)[j], k))
+                outs[s->n_outputs++] = node_outs(g, n)[j];
+    }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The makers of its inputs, each once. seen is per subgraph here. */
+static void dependencies(clv_cut *c, uint32_t k, uint32_t *seen, uint32_t *deps)
+{
+    const clv_graph *g = c->p->g;
+    clv_subgraph *s = &c->subs[k];
+    s->depends_on = deps;
+    for (uint32_t i = 0; i < s->n_inputs; i++) {
+        uint32_t maker = g->values[s->inputs[i]].producer;
+        if (maker == CLV_NONE || seen[c->of[maker]] == k + 1)
+            continue;
+        seen[c->of[maker]] = k + 1;
+        deps[s->n_depends_on++] = c->of[maker];
+    }
+    qsort(deps, s->n_depends_on, sizeof *deps, by_number);
+}
+
+/* -- cost -----------------------------------------------------------------*/
+
+int64_t clv__read_bytes(const clv_graph *g, const clv_node *n,
+                        const clv_cost *c, uint32_t i)
+{
+    const clv_value *v = node_in(g, n, i);
+    if (!v || c->trust == CLV_FREE || v->rank == CLV_NO_RANK)
+        return 0;
+    for (uint32_t j = 0; j < i && j < 64; j++)
+        if (node_ins(g, n)[j] == node_ins(g, n)[i])
+            return 0; /* the same tensor twice is read once */
+    bool weight = value_is_weight(v);
+    int64_t have = weight ? c->bytes_weights : c->bytes_in, all = 0;
+    for (uint32_t j = 0; j < n->n_in; j++) {
+        const clv_value *w = node_in(g, n, j);
+        bool twice = false;
+        for (uint32_t t = 0; t < j && t < 64; t++)
+            twice = twice || node_ins(g, n)[t] == node_ins(g, n)[j];
+        if (w && !twice && w->rank != CLV_NO_RANK &&
+            value_is_weight(w) == weight)
+            all = sat_add(all, clv__bytes(w));
+    }
+    int64_t own = clv__bytes(v);
+    if (all == have || all <= 0)
+        return own;
+    return (int64_t)((double)have * ((double)own / (double)all));
+}
+
+/* Storage made by a group escapes when a node of another group reads it, or
+ * when it, or a view of it, leaves the graph. Views read nothing. */
+static bool *find_escapes(const clv_cut *c, arena *a)
+{
+    const clv_graph *g = c->p->g;
+    bool *escapes = arena_zalloc(a, (size_t)g->n_values + 1);
+    if (!escapes)
+        return NULL;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        uint32_t root = clv__storage(g, v), maker = g->values[root].producer;
+        if (maker == CLV_NONE)
+            continue;
+        if (g->values[v].flags & CLV_V_OUTPUT)
+            escapes[root] = true;
+        for (uint32_t u = g->user_first[v]; u < g->user_first[v + 1]; u++) {
+            uint32_t reader = g->users[u];
+            if (c->of[reader] != c->of[maker] &&
+                c->p->layers[reader].cost.trust != CLV_FREE)
+                escapes[root] = true;
+        }
+    }
+    return escapes;
+}
+
+static void add_node_cost(clv_cost *sum, const clv_cost *c)
+{
+    sum->macs = sat_add(sum->macs, c->macs);
+    sum->flops = sat_add(sum->flops, c->flops);
+    sum->params = sat_add(sum->params, c->params);
+    if (c->trust != CLV_FREE &&
+        (sum->trust == CLV_FREE || c->trust > sum->trust))
+        sum->trust = c->trust;
+}
+
+/* Traffic of node id that crosses the border of its subgraph k. */
+static void add_traffic(const clv_cut *c, uint32_t k, uint32_t id, marks *m,
+                        const bool *escapes, clv_cost *sum)
+{
+    const clv_graph *g = c->p->g;
+    const clv_node *n = &g->nodes[id];
+    const clv_cost *cost = &c->p->layers[id].cost;
+    if (cost->trust == CLV_FREE)
+        return;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        uint32_t v = node_ins(g, n)[i];
+        if (v == CLV_NONE)
+            continue;
+        uint32_t maker = g->values[clv__storage(g, v)].producer;
+        if ((maker != CLV_NONE && c->of[maker] == k) || !mark(m, v, k))
+            continue;
+        int64_t *to = value_is_weight(&g->values[v]) ? &sum->bytes_weights
+                                                     : &sum->bytes_in;
+        *to = sat_add(*to, clv__read_bytes(g, n, cost, i));
+    }
+    int64_t kept = 0; /* bytes written that nobody outside reads */
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        uint32_t v = node_outs(g, n)[i];
+        bool read = g->user_first[v] != g->user_first[v + 1];
+        if (read && !escapes[v] && g->values[v].rank != CLV_NO_RANK)
+            kept = sat_add(kept, clv__bytes(&g->values[v]));
+    }
+    if (cost->bytes_out > kept)
+        sum->bytes_out = sat_add(sum->bytes_out, cost->bytes_out - kept);
+}
+
+static void sum_cost(clv_cut *c, uint32_t k, marks *m, const bool *escapes)
+{
+    clv_subgraph *s = &c->subs[k];
+    const clv_layer *heaviest = NULL;
+    int64_t apart = 0;
+    s->cost.trust = CLV_FREE;
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        const clv_layer *l = &c->p->layers[s->nodes[i]];
+        add_node_cost(&s->cost, &l->cost);
+        add_traffic(c, k, s->nodes[i], m, escapes, &s->cost);
+        apart = sat_add(apart, l->cost.bytes_in + l->cost.bytes_weights +
+                                   l->cost.bytes_out);
+        if (!heaviest || l->cost.flops > heaviest->cost.flops)
+            heaviest = l;
+    }
+    int64_t bytes =
+        s->cost.bytes_in + s->cost.bytes_weights + s->cost.bytes_out;
+    s->bytes_internal = apart - bytes;
+    s->intensity = bytes > 0 ? (double)s->cost.flops / (double)bytes : 0;
+    s->bottleneck = clv__bottleneck_of(s->intensity);
+    s->parallel = heaviest->parallel;
+}
+
+/* -- the cut --------------------------------------------------------------*/
+
+static bool describe(clv_cut *c, arena *scratch)
+{
+    const clv_graph *g = c->p->g;
+    size_t n_values = (size_t)g->n_values + 1;
+    marks m = {arena_zalloc(scratch, n_values * sizeof *m.seen)};
+    marks read = {arena_zalloc(scratch, n_values * sizeof *m.seen)};
+    uint32_t *seen =
+        arena_zalloc(scratch, ((size_t)c->n_subs + 1) * sizeof *seen);
+    uint32_t *list =
+        arena_array(&c->mem, 2 * (size_t)g->n_edges + 1, sizeof *list);
+    bool *escapes = find_escapes(c, scratch);
+    if (!m.seen || !read.seen || !seen || !list || !escapes)
+        return false;
+    for (uint32_t k = 0; k < c->n_subs; k++) {
+        clv_subgraph *s = &c->subs[k];
+        uint32_t n_in = 0, n_out = 0;
+        for (uint32_t i = 0; i < s->n_nodes; i++) {
+            n_in += g->nodes[s->nodes[i]].n_in;
+            n_out += g->nodes[s->nodes[i]].n_out;
+        }
+        interface(c, k, &m, list, list + n_in);
+        list += n_in + n_out;
+        dependencies(c, k, seen, list);
+        list += s->n_depends_on;
+        sum_cost(c, k, &read, escapes);
+        s->pattern =
+            s->n_nodes == 1 ? clv__ops[g->nodes[s->nodes[0]].op].name : "";
+        s->device = s->detail = "";
+    }
+    return true;
+}
+
+static clv_status make(clv_cut *c, const uint32_t *label, uint32_t n_labels,
+                       uint32_t *of_label, arena *scratch, clv_err *e)
+{
+    const clv_graph *g = c->p->g;
+    groups gr, sorted;
+    uint32_t *order = arena_array(scratch, (size_t)n_labels + 1, sizeof *order);
+    c->of = arena_array(&c->mem, (size_t)g->n_nodes + 1, sizeof *c->of);
+    c->subs = arena_zalloc(&c->mem, ((size_t)n_labels + 1) * sizeof *c->subs);
+    if (!order || !c->of || !c->subs ||
+        !group_nodes(scratch, label, g->n_nodes, n_labels, &gr))
+        return clv__nomem(e);
+    CLV_TRY(order_groups(g, label, &gr, scratch, order, e));
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        c->of[i] = order[label[i]];
+    if (of_label)
+        memcpy(of_label, order, n_labels * sizeof *order);
+    if (!group_nodes(&c->mem, c->of, g->n_nodes, n_labels, &sorted))
+        return clv__nomem(e);
+    c->n_subs = n_labels;
+    for (uint32_t k = 0; k < n_labels; k++) {
+        c->subs[k].nodes = sorted.node + sorted.first[k];
+        c->subs[k].n_nodes = sorted.first[k + 1] - sorted.first[k];
+    }
+    return describe(c, scratch) ? CLV_OK : clv__nomem(e);
+}
+
+clv_status clv__cut_make(const clv_profile *p, const char *strategy,
+                         const uint32_t *label, uint32_t n_labels,
+                         uint32_t *of_label, clv_cut **out, clv_err *e)
+{
+    arena scratch = {0};
+    *out = NULL;
+    clv_cut *c = clv__zalloc(sizeof *c);
+    if (!c)
+        return clv__nomem(e);
+    c->p = p;
+    c->strategy = strategy;
+    clv_status s = make(c, label, n_labels, of_label, &scratch, e);
+    arena_free(&scratch);
+    if (s != CLV_OK) {
+        clv_cut_free(c);
+        return s;
+    }
+    *out = c;
+    return CLV_OK;
+}
+
+clv_status clv_cut_op(const clv_profile *p, clv_cut **out, clv_err *err)
+{
+    *out = NULL;
+    clv__err_clear(err);
+    uint32_t n = p->g->n_nodes;
+    uint32_t *label = clv__alloc((size_t)n * sizeof *label);
+    if (!label)
+        return clv__nomem(err);
+    for (uint32_t i = 0; i < n; i++)
+        label[i] = i;
+    clv_status s = clv__cut_make(p, "op", label, n, NULL, out, err);
+    clv__free(label);
+    return s;
+}
+
+void clv_cut_free(clv_cut *c)
+{
+    if (!c)
+        return;
+    arena_free(&c->mem);
+    clv__free(c);
+}
+
+/* -- reading --------------------------------------------------------------*/
+
+const clv_profile *clv_cut_profile(const clv_cut *c)
+{
+    return c->p;
+}
+
+const char *clv_cut_strategy(const clv_cut *c)
+{
+    return c->strategy;
+}
+
+const clv_subgraph *clv_cut_subgraphs(const clv_cut *c, uint32_t *count)
+{
+    *count = c->n_subs;
+    return c->subs;
+}
+
+uint32_t clv_cut_of(const clv_cut *c, uint32_t node)
+{
+    return c->of[node];
+}

@@ -1,0 +1,39 @@
+/* cut.h - from a label per node to a finished cut. */
+#ifndef CLV_CUT_H
+#define CLV_CUT_H
+
+#include "analysis/profile.h"
+#include "cleave/cut.h"
+
+struct clv_cut {
+    arena mem;
+    const clv_profile *p;
+    const char *strategy;
+    uint32_t *of; /* subgraph of each node */
+    clv_subgraph *subs;
+    uint32_t n_subs;
+};
+
+/* Makes a cut in which nodes with the same label (0 .. n_labels-1, each used)
+ * are one subgraph; subgraphs are renumbered into an executable order, nodes
+ * with lower ids first where there is a choice. `of_label`, when not NULL,
+ * receives the new number of each label. Fails with CLV_INTERNAL, naming two
+ * nodes, if the quotient has a cycle. Strategies then set pattern, device,
+ * reason and detail. Takes O(nodes + edges). */
+CLV_MUST clv_status clv__cut_make(const clv_profile *p, const char *strategy,
+                                  const uint32_t *label, uint32_t n_labels,
+                                  uint32_t *of_label, clv_cut **out,
+                                  clv_err *e);
+
+/* Bytes node n reads of its i-th input, out of its cost c: all of it, unless
+ * the operator reads only a part (a gather), which is then shared out. */
+int64_t clv__read_bytes(const clv_graph *g, const clv_node *n,
+                        const clv_cost *c, uint32_t i);
+
+/* The value whose storage v uses: v itself unless it is a view. */
+static inline uint32_t clv__storage(const clv_graph *g, uint32_t v)
+{
+    return g->values[v].view_of == CLV_NONE ? v : g->values[v].view_of;
+}
+
+#endif
