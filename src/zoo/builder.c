@@ -94,9 +94,16 @@ tensor weight(builder *b, const char *name, clv_value_kind kind, uint32_t rank,
     return w;
 }
 
-void unused(builder *b, int64_t params)
+void zoo_unused(builder *b, tensor w)
 {
-    b->g->unused_params += params;
+    if (!failed(b))
+        b->g->unused_params += clv__numel(&b->g->values[w]);
+}
+
+const char *zoo_nth(char *text, int i)
+{
+    snprintf(text, 12, "%d", i);
+    return text;
 }
 
 int64_t dim(const builder *b, tensor x, int axis)
@@ -185,6 +192,8 @@ static tensor module_node(builder *b, clv_op op, const tensor *ins,
 tensor zoo_module(builder *b, clv_op op, const char *name, tensor x,
                   const clv_attr *attrs, uint32_t n_attrs)
 {
+    if (!name)
+        return zoo_call(b, op, clv__op_name(op), &x, 1, attrs, n_attrs);
     enter(b, "%s", name);
     tensor y = module_node(b, op, &x, 1, attrs, n_attrs);
     leave(b);
@@ -253,7 +262,8 @@ tensor batch_norm(builder *b, const char *name, tensor x)
     tensor ins[] = {x, parameter(b, "weight", c), parameter(b, "bias", c),
                     weight(b, "running_mean", CLV_BUFFER, 1, &c),
                     weight(b, "running_var", CLV_BUFFER, 1, &c)};
-    tensor y = module_node(b, CLV_OP_BATCH_NORM, ins, 5, NO_ATTRS);
+    clv_attr eps = FLOAT(EPSILON, b->norm_eps);
+    tensor y = module_node(b, CLV_OP_BATCH_NORM, ins, 5, &eps, b->norm_eps > 0);
     leave(b);
     return y;
 }
@@ -304,4 +314,10 @@ tensor flatten(builder *b, tensor x, int64_t start)
 tensor cat(builder *b, const tensor *xs, uint32_t n, int64_t axis)
 {
     return zoo_call(b, CLV_OP_CAT, "cat", xs, n, ATTRS(INT(AXIS, axis)));
+}
+
+tensor spatial_mean(builder *b, tensor x)
+{
+    return zoo_call(b, CLV_OP_MEAN, "mean", TENSORS(x),
+                    ATTRS(INTS(AXES, 2, 3), INT(KEEPDIM, 0)));
 }

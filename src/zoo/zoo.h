@@ -24,6 +24,7 @@ typedef struct builder {
     clv_status status; /* the first failure */
     uint32_t scope;
     clv_dtype dtype;
+    double norm_eps; /* of batch norms; 0: the operator's own, 1e-5 */
 } builder;
 
 typedef struct zoo_input {
@@ -48,7 +49,11 @@ tensor weight(builder *b, const char *name, clv_value_kind kind, uint32_t rank,
            sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), \
            (int64_t[]){__VA_ARGS__})
 /* A parameter that evaluation never reads (an auxiliary head). */
-void unused(builder *b, int64_t params);
+#define unused(b, name, ...) zoo_unused(b, parameter(b, name, __VA_ARGS__))
+void zoo_unused(builder *b, tensor w);
+/* "0", "1", ...: the name of a child of a Sequential. */
+#define nth(i) zoo_nth((char[12]){0}, i)
+const char *zoo_nth(char *text, int i);
 
 /* Size of an axis of x (negative counts from the end); 1 after a failure. */
 int64_t dim(const builder *b, tensor x, int axis);
@@ -102,11 +107,11 @@ typedef struct conv_args {
 } conv_args;
 tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a);
 #define conv1d(b, name, x, ...) \
-    zoo_conv(b, CLV_OP_CONV1D, name, x, (conv_args){__VA_ARGS__})
+    zoo_conv(b, CLV_OP_CONV1D, name, x, (conv_args){.out = __VA_ARGS__})
 #define conv2d(b, name, x, ...) \
-    zoo_conv(b, CLV_OP_CONV2D, name, x, (conv_args){__VA_ARGS__})
+    zoo_conv(b, CLV_OP_CONV2D, name, x, (conv_args){.out = __VA_ARGS__})
 #define conv3d(b, name, x, ...) \
-    zoo_conv(b, CLV_OP_CONV3D, name, x, (conv_args){__VA_ARGS__})
+    zoo_conv(b, CLV_OP_CONV3D, name, x, (conv_args){.out = __VA_ARGS__})
 
 tensor linear(builder *b, const char *name, tensor x, int64_t out);
 tensor linear_no_bias(builder *b, const char *name, tensor x, int64_t out);
@@ -114,7 +119,8 @@ tensor batch_norm(builder *b, const char *name, tensor x);
 /* Over the last axis. */
 tensor layer_norm(builder *b, const char *name, tensor x);
 
-/* One-input modules without weights. */
+/* One-input modules without weights. With NULL for a name each of these words
+ * is the function instead: a node of the current scope. */
 tensor zoo_module(builder *b, clv_op op, const char *name, tensor x,
                   const clv_attr *attrs, uint32_t n_attrs);
 #define relu(b, name, x)      zoo_module(b, CLV_OP_RELU, name, x, NO_ATTRS)
@@ -146,6 +152,26 @@ tensor mul(builder *b, tensor x, tensor y);
 tensor flatten(builder *b, tensor x, int64_t start);
 tensor cat(builder *b, const tensor *xs, uint32_t n, int64_t axis);
 #define cat_of(b, axis, ...) cat(b, TENSORS(__VA_ARGS__), axis)
+/* x.mean([2, 3]) */
+tensor spatial_mean(builder *b, tensor x);
+
+/* -- blocks that several families share (blocks.c) ------------------------*/
+
+/* torchvision's Conv2dNormActivation: convolution "0" without bias, padded to
+ * keep the size, batch norm "1", activation "2" (CLV_OP_IDENTITY: none). */
+tensor zoo_conv_norm_act(builder *b, const char *name, tensor x, clv_op act,
+                         conv_args a);
+#define conv_norm_act(b, name, x, act, ...) \
+    zoo_conv_norm_act(b, name, x, act, (conv_args){.out = __VA_ARGS__})
+/* "conv" without bias, "bn", and a ReLU that is a function. */
+tensor zoo_basic_conv(builder *b, const char *name, tensor x, conv_args a);
+#define basic_conv(b, name, x, ...) \
+    zoo_basic_conv(b, name, x, (conv_args){.out = __VA_ARGS__})
+/* Squeeze-and-excitation: channels scaled by what their means say. */
+tensor squeeze_excite(builder *b, const char *name, tensor x, int64_t squeeze,
+                      clv_op act, clv_op scale);
+/* The multiple of `by` nearest to v, but at least 0.9 v. */
+int64_t make_divisible(double v, int64_t by);
 
 /* -- the registry ---------------------------------------------------------*/
 
@@ -163,7 +189,16 @@ typedef struct zoo_model {
 
 #define ZOO_FAMILIES(X) \
     X(alexnet) \
-    X(resnet)
+    X(densenet) \
+    X(googlenet) \
+    X(inception) \
+    X(mnasnet) \
+    X(mobilenet_v2) \
+    X(mobilenet_v3) \
+    X(resnet) \
+    X(shufflenet) \
+    X(squeezenet) \
+    X(vgg)
 
 #define X(family) extern const zoo_model clv__zoo_##family[];
 ZOO_FAMILIES(X)

@@ -1,0 +1,101 @@
+/* mobilenet_v3.c - Searching for MobileNetV3 (Howard et al., 2019).
+ *
+ * The inverted residuals of MobileNetV2, some with squeeze-and-excitation, and
+ * hard-swish in the deeper half; each row below is a row of tables 1 and 2. */
+#include "zoo/zoo.h"
+
+enum { RE = CLV_OP_RELU, HS = CLV_OP_HARDSWISH };
+
+typedef struct row {
+    int64_t kernel, expand, out;
+    bool squeeze;
+    int act;
+    int64_t stride;
+} row;
+
+typedef struct mobilenet_v3 {
+    const row *rows;
+    int depth;
+    int64_t head;
+} mobilenet_v3;
+
+static const row large[] = {
+    {3, 16, 16, false, RE, 1},  {3, 64, 24, false, RE, 2},
+    {3, 72, 24, false, RE, 1},  {5, 72, 40, true, RE, 2},
+    {5, 120, 40, true, RE, 1},  {5, 120, 40, true, RE, 1},
+    {3, 240, 80, false, HS, 2}, {3, 200, 80, false, HS, 1},
+    {3, 184, 80, false, HS, 1}, {3, 184, 80, false, HS, 1},
+    {3, 480, 112, true, HS, 1}, {3, 672, 112, true, HS, 1},
+    {5, 672, 160, true, HS, 2}, {5, 960, 160, true, HS, 1},
+    {5, 960, 160, true, HS, 1},
+};
+
+static const row small[] = {
+    {3, 16, 16, true, RE, 2},  {3, 72, 24, false, RE, 2},
+    {3, 88, 24, false, RE, 1}, {5, 96, 40, true, HS, 2},
+    {5, 240, 40, true, HS, 1}, {5, 240, 40, true, HS, 1},
+    {5, 120, 48, true, HS, 1}, {5, 144, 48, true, HS, 1},
+    {5, 288, 96, true, HS, 2}, {5, 576, 96, true, HS, 1},
+    {5, 576, 96, true, HS, 1},
+};
+
+static tensor bottleneck(builder *b, const row *r, tensor x)
+{
+    clv_op act = (clv_op)r->act;
+    int64_t in = dim(b, x, 1);
+    int at = 0;
+    tensor y = x;
+    enter(b, "block");
+    if (r->expand != in)
+        y = conv_norm_act(b, nth(at++), y, act, r->expand);
+    y = conv_norm_act(b, nth(at++), y, act, r->expand, .kernel = r->kernel,
+                      .stride = r->stride, .groups = r->expand);
+    if (r->squeeze)
+        y = squeeze_excite(b, nth(at++), y,
+                           make_divisible((double)r->expand / 4, 8),
+                           CLV_OP_RELU, CLV_OP_HARDSIGMOID);
+    y = conv_norm_act(b, nth(at), y, CLV_OP_IDENTITY, r->out);
+    leave(b);
+    return r->stride == 1 && in == r->out ? add(b, y, x) : y;
+}
+
+static void build(builder *b, const zoo_input *in, const void *variant)
+{
+    const mobilenet_v3 *m = variant;
+    b->norm_eps = 0.001;
+    tensor x = input(b, "x", in);
+    enter(b, "features");
+    x = conv_norm_act(b, "0", x, CLV_OP_HARDSWISH, 16, .kernel = 3,
+                      .stride = 2);
+    for (int i = 0; i < m->depth; i++) {
+        enter(b, "%d", i + 1);
+        x = bottleneck(b, &m->rows[i], x);
+        leave(b);
+    }
+    x = conv_norm_act(b, nth(m->depth + 1), x, CLV_OP_HARDSWISH,
+                      6 * dim(b, x, 1));
+    leave(b);
+    x = adaptive_avg_pool2d(b, "avgpool", x, 1);
+    x = flatten(b, x, 1);
+    enter(b, "classifier");
+    x = linear(b, "0", x, m->head);
+    x = hardswish(b, "1", x);
+    x = dropout(b, "2", x);
+    x = linear(b, "3", x, 1000);
+    leave(b);
+    output(b, x);
+}
+
+#define MOBILENET_V3(name, ...) \
+    { \
+        {name, "mobilenet", IMAGE(224)}, build, &(const mobilenet_v3) \
+        { \
+            __VA_ARGS__ \
+        } \
+    }
+
+const zoo_model clv__zoo_mobilenet_v3[] = {
+    MOBILENET_V3("mobilenet_v3_large", large, 15, 1280),
+    MOBILENET_V3("mobilenet_v3_small", small, 11, 1024),
+    ZOO_END,
+};
