@@ -16,11 +16,14 @@
 #ifndef CLEAVE_H
 #define CLEAVE_H
 
+/* clang-format off: reading order */
 #include "cleave/base.h"
 #include "cleave/cut.h"
+#include "cleave/diagnose.h"
 #include "cleave/graph.h"
+#include "cleave/hardware.h"
 #include "cleave/profile.h"
 #include "cleave/validate.h"
-#include "cleave/diagnose.h"
+/* clang-format on */
 
 #endif
