@@ -10,6 +10,7 @@ Needs the environment of `tools/pyenv --gen`.
 import argparse
 import io
 import os
+import subprocess
 import tempfile
 import warnings
 
@@ -42,6 +43,25 @@ def live(model, args, note="", macs=None):
     return {"params": sum(p.numel() for p in model.parameters()),
             "macs": measure(model, args) if macs is None else macs,
             "input": "+".join(shapes), "note": note}
+
+
+def swin():
+    """Two stages of swin_t: one shifted window, one merging of patches."""
+    torch.manual_seed(0)
+    model = torchvision.models.SwinTransformer(
+        patch_size=[4, 4], embed_dim=96, depths=[2, 1], num_heads=[3, 6],
+        window_size=[7, 7])
+    return shaken(model), (torch.rand(MODELS["swin_t"][0]),)
+
+
+def maxvit():
+    """One block of each attention of maxvit_t."""
+    torch.manual_seed(0)
+    model = torchvision.models.MaxVit(
+        input_size=(224, 224), stem_channels=64, partition_size=7,
+        block_channels=[64], block_layers=[1], head_dim=32,
+        stochastic_depth_prob=0.2)
+    return shaken(model), (torch.rand(MODELS["maxvit_t"][0]),)
 
 
 def in_file(proto, step):
@@ -87,7 +107,7 @@ def quantised(style):
 def matmul_nbits():
     """A language model with 4-bit weights (com.microsoft MatMulNBits)."""
     from onnxruntime.quantization import matmul_nbits_quantizer as q
-    model, args = gpt2()
+    model, args = llama()
     quantizer = q.MatMulNBitsQuantizer(legacy(model, args), block_size=32)
     quantizer.process()
     return quantizer.model.model, live(model, args, "4-bit weights")
@@ -231,6 +251,30 @@ def old_opset(name, opset):
     return legacy(model, args, opset=opset), live(model, args)
 
 
+OLD_TORCH = """
+import sys, torch, torchvision
+torch.manual_seed(0)
+model = getattr(torchvision.models, sys.argv[1])(weights=None).eval()
+with torch.no_grad():
+    for t in [*model.parameters(), *model.buffers()]:
+        if t.is_floating_point():
+            t.add_(torch.rand_like(t), alpha=1e-3)
+torch.onnx.export(model, torch.rand(1, 3, 224, 224), sys.argv[2],
+                  training=torch.onnx.TrainingMode.PRESERVE)
+"""
+
+
+def old_torch(name):
+    """By the system's PyTorch (1.13 on Debian 12), its default opset."""
+    with tempfile.TemporaryDirectory() as d:
+        path = os.path.join(d, "a.onnx")
+        subprocess.run(["/usr/bin/python3", "-c", OLD_TORCH, name, path],
+                       check=True, stdout=subprocess.DEVNULL)
+        proto = onnx.load(path)
+    note = f"by PyTorch {proto.producer_version}"
+    return proto, live(*build(name), note)
+
+
 def folded(name):
     """Batch norm folded into convolutions, the exporter's default."""
     model, args = build(name)
@@ -329,7 +373,7 @@ KINDS = {
     "mobilenet_v2-qdq": lambda: quantised("QDQ"),
     "mobilenet_v2-qoperator": lambda: quantised("QOperator"),
     "mobilenet_v2-dynamic": lambda: quantised("dynamic"),
-    "gpt2_tiny-4bit": matmul_nbits,
+    "llama_tiny-4bit": matmul_nbits,
     "resnet18-ort_basic": lambda: runtime_optimised("ORT_ENABLE_BASIC"),
     "resnet18-ort_extended": lambda: runtime_optimised("ORT_ENABLE_EXTENDED"),
     "resnet18-ort_all": lambda: runtime_optimised("ORT_ENABLE_ALL"),
@@ -353,6 +397,11 @@ KINDS = {
     "resnet18-opset8": lambda: old_opset("resnet18", 8),
     "shufflenet_v2_x1_0-opset9": lambda: old_opset("shufflenet_v2_x1_0", 9),
     "efficientnet_b0-opset12": lambda: old_opset("efficientnet_b0", 12),
+    "resnet18-torch1.13": lambda: old_torch("resnet18"),
+    "vit_b_32-torch1.13": lambda: old_torch("vit_b_32"),
+    "mobilenet_v3_small-torch1.13": lambda: old_torch("mobilenet_v3_small"),
+    "swin_short.legacy": lambda: plain(swin, legacy),
+    "maxvit_short.legacy": lambda: plain(maxvit, legacy),
     "resnet50-folded": lambda: folded("resnet50"),
     "lstm": lambda: recurrent("LSTM"),
     "gru": lambda: recurrent("GRU"),

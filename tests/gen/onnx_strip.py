@@ -67,6 +67,8 @@ def strip(model, value_info=True, scopes=SCOPES):
             t.external_data.add(key=key, value=value)
         offset += (size + 63) // 64 * 64
     model.ClearField("doc_string")
+    if not value_info:
+        model.graph.ClearField("metadata_props")
     for g in list(graphs(model.graph)) + list(model.functions):
         tidy(g, value_info, scopes)
     return model
@@ -94,6 +96,26 @@ def tidy(g, value_info, scopes):
             node.metadata_props.add(key=key, value=value)
         for attr in node.attribute:
             attr.ClearField("doc_string")
+
+
+def shorten(model):
+    """Gives intermediate values short names; node names keep the scopes."""
+    keep = {v.name for v in [*model.graph.input, *model.graph.output]}
+    for g in graphs(model.graph):
+        keep |= {t.name for t in g.initializer} | {v.name for v in g.input}
+    new = {"": ""}
+    for g in graphs(model.graph):
+        for node in g.node:
+            for name in node.output:
+                if name not in keep:
+                    new.setdefault(name, f"v{len(new)}")
+    for g in graphs(model.graph):
+        for node in g.node:
+            node.input[:] = [new.get(n, n) for n in node.input]
+            node.output[:] = [new.get(n, n) for n in node.output]
+        for v in [*g.value_info, *g.output]:
+            v.name = new.get(v.name, v.name)
+    return model
 
 
 if __name__ == "__main__":

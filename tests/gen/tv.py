@@ -39,6 +39,10 @@ def nms(boxes, scores, limit):
     return torch.stack(keep) if keep else order
 
 
+def _yes():    # a named function: torch.jit.script compiles it
+    return True
+
+
 def _import():
     try:
         import torchvision
@@ -52,7 +56,7 @@ def _import():
         lib.define(schema)
     import torchvision
     roi = sys.modules["torchvision.ops.roi_align"]   # ops.roi_align hides it
-    torchvision.extension._has_ops = roi._has_ops = lambda: True
+    torchvision.extension._has_ops = roi._has_ops = _yes
     lib.impl("nms", nms, "CPU")
     lib.impl("roi_align", roi._roi_align, "CPU")
     torchvision._cleave_lib = lib    # the registrations live as long as this
