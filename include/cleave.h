@@ -18,12 +18,13 @@
 
 /* clang-format off: reading order */
 #include "cleave/base.h"
-#include "cleave/cut.h"
-#include "cleave/diagnose.h"
 #include "cleave/graph.h"
-#include "cleave/hardware.h"
 #include "cleave/profile.h"
 #include "cleave/validate.h"
+#include "cleave/diagnose.h"
+#include "cleave/cut.h"
+#include "cleave/hardware.h"
+#include "cleave/report.h"
 /* clang-format on */
 
 #endif

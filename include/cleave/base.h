@@ -126,6 +126,11 @@ typedef struct clv_allocator {
 
 CLV_API void clv_set_allocator(const clv_allocator *a);
 
+/* Of n names, the one closest to `word` if it is close enough to suggest, else
+ * NULL. */
+CLV_API const char *clv_closest(const char *word, const char *const *names,
+                                size_t n);
+
 CLV_API const char *clv_version(void);
 
 #endif

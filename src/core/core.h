@@ -103,5 +103,8 @@ uint32_t clv__closest(const char *word, uint32_t n,
                       const void *ctx);
 /* Shell pattern with * and ?; the whole text must match. */
 bool clv__glob(const char *pattern, const char *text);
+/* Bytes of the UTF-8 character that text begins with, 0 when it is malformed;
+ * `code` receives its code point. text is NUL-terminated. */
+size_t clv__utf8(const char *text, uint32_t *code);
 
 #endif

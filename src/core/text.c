@@ -1,4 +1,4 @@
-/* text.c - the closest name (for "did you mean") and shell patterns. */
+/* text.c - the closest name (for "did you mean"), shell patterns, UTF-8. */
 #include "core/core.h"
 
 #include <ctype.h>
@@ -71,4 +71,34 @@ bool clv__glob(const char *pattern, const char *text)
     while (*pattern == '*')
         pattern++;
     return *pattern == '\0';
+}
+
+static const char *array_name(const void *names, uint32_t i)
+{
+    return ((const char *const *)names)[i];
+}
+
+const char *clv_closest(const char *word, const char *const *names, size_t n)
+{
+    uint32_t i = clv__closest(word, (uint32_t)n, array_name, names);
+    return i == CLV_NONE ? NULL : names[i];
+}
+
+size_t clv__utf8(const char *text, uint32_t *code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *s = (const unsigned char *)text;
+    size_t n = s[0] < 0x80         ? 1
+               : s[0] >> 5 == 0x06 ? 2
+               : s[0] >> 4 == 0x0e ? 3
+               : s[0] >> 3 == 0x1e ? 4
+                                   : 0;
+    *code = n == 1 ? s[0] : s[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if (s[i] >> 6 != 2)
+            return 0;
+        *code = *code << 6 | (s[i] & 0x3f);
+    }
+    bool surrogate = *code >= 0xd800 && *code <= 0xdfff;
+    return *code < least[n] || *code > 0x10ffff || surrogate ? 0 : n;
 }

@@ -1,0 +1,45 @@
+/* report.h - results as text for people, JSON for programs, CSV for
+ * spreadsheets. One function per result; the format is an option. Reports are
+ * appended to a buffer, whose `failed` tells of a lack of memory. */
+#ifndef CLEAVE_REPORT_H
+#define CLEAVE_REPORT_H
+
+#include "cleave/diagnose.h"
+#include "cleave/profile.h"
+#include "cleave/validate.h"
+
+typedef enum clv_format { CLV_TEXT, CLV_JSON, CLV_CSV } clv_format;
+
+/* All zero means: the defaults. */
+typedef struct clv_report_opts {
+    clv_format format;
+    uint32_t width; /* columns that text may take; 0: no limit */
+    bool color;     /* text with terminal colours */
+    bool verbose;   /* text: every layer, not only the largest */
+    bool shapes;    /* text: a column with output shapes */
+    uint32_t top;   /* text: rows of ranked lists; 0: 10 */
+    uint32_t depth; /* text: fold modules below this depth; 0: none */
+} clv_report_opts;
+
+CLV_API void clv_report_profile(const clv_profile *p,
+                                const clv_report_opts *opts, clv_buf *out);
+
+/* A model of the zoo and what it costs at its default input. */
+typedef struct clv_model_cost {
+    const clv_model_info *info;
+    int64_t params, macs;
+} clv_model_cost;
+
+CLV_API void clv_report_models(const clv_model_cost *models, uint32_t n,
+                               const clv_report_opts *opts, clv_buf *out);
+
+/* `names[i]` is the model behind `all[i]`. */
+CLV_API void clv_report_validation(const clv_validation *const *all,
+                                   const char *const *names, uint32_t n,
+                                   const clv_report_opts *opts, clv_buf *out);
+
+CLV_API void clv_report_diagnosis(const char *model,
+                                  const clv_diagnosis_info *d,
+                                  const clv_report_opts *opts, clv_buf *out);
+
+#endif

@@ -1,0 +1,81 @@
+/* csv.c - comma-separated rows. A comma is written before every cell that does
+ * not begin a line, so a row needs no state. */
+#include "report/csv.h"
+
+#include "core/jsonw.h"
+
+#include <math.h>
+#include <string.h>
+
+static void separate(clv_buf *out)
+{
+    if (out->len && !out->failed && out->text[out->len - 1] != '\n')
+        clv_buf_add(out, ",", 1);
+}
+
+/* An empty first cell is written "", so that the next one finds a row begun. */
+static void plain(clv_buf *out, const char *text, size_t len)
+{
+    separate(out);
+    clv_buf_add(out, len ? text : "\"\"", len ? len : 2);
+}
+
+void csv_text(clv_buf *out, const char *text)
+{
+    if (!text[strcspn(text, ",\"\r\n")]) {
+        plain(out, text, strlen(text));
+        return;
+    }
+    separate(out);
+    clv_buf_add(out, "\"", 1);
+    for (const char *s = text; *s;) {
+        size_t n = strcspn(s, "\"");
+        clv_buf_add(out, s, n);
+        if (s[n])
+            clv_buf_add(out, "\"\"", 2);
+        s += n + (s[n] != '\0');
+    }
+    clv_buf_add(out, "\"", 1);
+}
+
+void csv_int(clv_buf *out, int64_t n)
+{
+    char text[24];
+    plain(out, text, clv__int_text(n, text));
+}
+
+void csv_num(clv_buf *out, double x)
+{
+    char text[32] = "";
+    size_t n = isfinite(x) ? clv__double_text(x, text, sizeof text) : 0;
+    plain(out, text, n);
+}
+
+void csv_bool(clv_buf *out, bool b)
+{
+    csv_text(out, b ? "true" : "false");
+}
+
+void csv_shape(clv_buf *out, uint32_t rank, const int64_t *dims)
+{
+    char text[24 * CLV_MAX_RANK];
+    size_t n = 0;
+    for (uint32_t i = 0; rank != CLV_NONE && i < rank; i++) {
+        if (i)
+            text[n++] = 'x';
+        n += clv__int_text(dims[i], text + n);
+    }
+    plain(out, text, n);
+}
+
+void csv_row(clv_buf *out, const char *const *texts, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        csv_text(out, texts[i]);
+    csv_end(out);
+}
+
+void csv_end(clv_buf *out)
+{
+    clv_buf_add(out, "\n", 1);
+}

@@ -1,0 +1,253 @@
+/* table.c - aligned tables.
+ *
+ * Cells are kept in one text buffer, with where they lie and how wide they
+ * are; widths are known when the last cell is in, so printing is one pass. */
+#include "report/table.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { GAP = 2, CUT_MIN = 12 };
+
+void table_start(table *t, const table_col *cols, uint32_t n)
+{
+    *t = (table){0};
+    for (uint32_t i = 0; i < n; i++)
+        table_add_col(t, cols[i].head, cols[i].flags);
+}
+
+void table_add_col(table *t, const char *head, unsigned flags)
+{
+    assert(t->n_cols < TABLE_COLS && t->n_items == 0);
+    t->cols[t->n_cols++] = (table_col){head, flags};
+}
+
+void table_indent(table *t, uint32_t depth)
+{
+    t->indent = 2 * depth;
+}
+
+void table_color(table *t, text_paint paint)
+{
+    t->paint = paint;
+}
+
+/* -- cells ----------------------------------------------------------------*/
+
+/* Copies text; control characters and malformed bytes become '?'. */
+static void add_clean(clv_buf *b, const char *text)
+{
+    for (const char *s = text; *s;) {
+        uint32_t code;
+        size_t n = clv__utf8(s, &code);
+        bool plain = n && code >= 0x20 && (code < 0x7f || code > 0x9f);
+        clv_buf_add(b, plain ? s : "?", plain ? n : 1);
+        s += n ? n : 1;
+    }
+}
+
+static void begin_cell(table *t)
+{
+    if (!CLV_GROW(t->items, t->n_items, t->cap_items)) {
+        t->failed = true;
+        return;
+    }
+    t->items[t->n_items] = (table_item){t->text.len, 0, 0, t->paint};
+    clv_buf_printf(&t->text, "%*s", (int)t->indent, "");
+}
+
+static void end_cell(table *t)
+{
+    t->indent = 0;
+    t->paint = PAINT_NONE;
+    if (t->failed || t->text.failed) {
+        t->failed = true;
+        return;
+    }
+    table_item *i = &t->items[t->n_items++];
+    i->len = t->text.len - i->start;
+    i->width = text_width(t->text.text + i->start, i->len);
+}
+
+void table_text(table *t, const char *text)
+{
+    begin_cell(t);
+    add_clean(&t->text, text);
+    end_cell(t);
+}
+
+void table_printf(table *t, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    table_text(t, text);
+}
+
+void table_count(table *t, int64_t n)
+{
+    char buf[TEXT_MAX];
+    table_text(t, text_count(n, buf));
+}
+
+void table_bytes(table *t, int64_t n)
+{
+    char buf[TEXT_MAX];
+    table_text(t, text_bytes(n, buf));
+}
+
+void table_digits(table *t, int64_t n)
+{
+    char buf[TEXT_MAX];
+    table_text(t, text_digits(n, buf));
+}
+
+void table_percent(table *t, int64_t part, int64_t whole)
+{
+    char buf[TEXT_MAX];
+    table_text(t, text_percent(part, whole, buf));
+}
+
+void table_num(table *t, double x)
+{
+    table_printf(t, "%.2f", x);
+}
+
+void table_shape(table *t, const clv_value_info *v)
+{
+    char buf[TEXT_MAX];
+    table_text(t, text_shape(v, buf));
+}
+
+void table_bar(table *t, double part, double whole, uint32_t cells)
+{
+    begin_cell(t);
+    text_bar(&t->text, part, whole, cells);
+    end_cell(t);
+}
+
+/* -- printing -------------------------------------------------------------*/
+
+static void find_widths(const table *t, uint32_t limit, uint32_t *width)
+{
+    uint32_t total = 0;
+    for (uint32_t c = 0; c < t->n_cols; c++) {
+        width[c] = text_width(t->cols[c].head, strlen(t->cols[c].head));
+        for (size_t i = c; i < t->n_items; i += t->n_cols)
+            if (t->items[i].width > width[c])
+                width[c] = t->items[i].width;
+        total += width[c] + (c ? GAP : 0);
+    }
+    for (uint32_t c = 0; limit && total > limit && c < t->n_cols; c++) {
+        if (!(t->cols[c].flags & TABLE_CUT) || width[c] <= CUT_MIN)
+            continue;
+        uint32_t over = total - limit, most = width[c] - CUT_MIN;
+        width[c] -= over < most ? over : most;
+        total -= over < most ? over : most;
+    }
+}
+
+/* Bytes of the longest beginning of text that is at most `width` wide. */
+static size_t fitting(const char *text, size_t len, uint32_t width)
+{
+    size_t at = 0;
+    while (at < len) {
+        uint32_t code;
+        size_t n = clv__utf8(text + at, &code);
+        if (text_width(text, at + n) > width)
+            break;
+        at += n;
+    }
+    return at;
+}
+
+/* Text without its middle: "layer1...conv1"; exactly `width` columns unless a
+ * wide character does not fit. Returns the columns it took. */
+static uint32_t put_cut(clv_buf *out, const char *text, size_t len,
+                        uint32_t width)
+{
+    uint32_t left = (width - 3) / 2, right = width - 3 - left;
+    size_t head = fitting(text, len, left), tail = head;
+    while (text_width(text + tail, len - tail) > right) {
+        uint32_t code;
+        tail += clv__utf8(text + tail, &code);
+    }
+    clv_buf_add(out, text, head);
+    clv_buf_add(out, "...", 3);
+    clv_buf_add(out, text + tail, len - tail);
+    return text_width(text, head) + 3 + text_width(text + tail, len - tail);
+}
+
+static void put_spaces(clv_buf *out, uint32_t n)
+{
+    clv_buf_printf(out, "%*s", (int)n, "");
+}
+
+static void put_cell(const table *t, const clv_report_opts *o, uint32_t col,
+                     const table_item *i, uint32_t width, clv_buf *out)
+{
+    const char *text = t->text.text + i->start;
+    uint32_t pad = i->width < width ? width - i->width : 0;
+    if (t->cols[col].flags & TABLE_RIGHT)
+        put_spaces(out, pad);
+    clv_buf_printf(out, "%s", paint_on(o, i->paint));
+    if (i->width > width)
+        pad = width - put_cut(out, text, i->len, width);
+    else
+        clv_buf_add(out, text, i->len);
+    clv_buf_printf(out, "%s", paint_off(o, i->paint));
+    if (!(t->cols[col].flags & TABLE_RIGHT) && col + 1 < t->n_cols)
+        put_spaces(out, pad);
+}
+
+static void trim_line(clv_buf *out)
+{
+    while (out->len && !out->failed && out->text[out->len - 1] == ' ')
+        out->text[--out->len] = '\0';
+    clv_buf_add(out, "\n", 1);
+}
+
+static void put_head(const table *t, const clv_report_opts *o,
+                     const uint32_t *width, clv_buf *out)
+{
+    uint32_t total = 0;
+    clv_buf_printf(out, "%s", paint_on(o, PAINT_BOLD));
+    for (uint32_t c = 0; c < t->n_cols; c++) {
+        int w = t->cols[c].flags & TABLE_RIGHT ? (int)width[c] : -(int)width[c];
+        clv_buf_printf(out, "%s%*s", c ? "  " : "", w, t->cols[c].head);
+        total += width[c] + (c ? GAP : 0);
+    }
+    if (!o->color)
+        trim_line(out);
+    else
+        clv_buf_printf(out, "%s\n", paint_off(o, PAINT_BOLD));
+    for (uint32_t i = 0; i < total; i++)
+        clv_buf_add(out, "-", 1);
+    clv_buf_add(out, "\n", 1);
+}
+
+void table_print(table *t, const clv_report_opts *o, clv_buf *out)
+{
+    uint32_t width[TABLE_COLS] = {0};
+    if (t->failed) {
+        out->failed = true;
+    } else {
+        assert(t->n_cols && t->n_items % t->n_cols == 0);
+        find_widths(t, o->width, width);
+        put_head(t, o, width, out);
+        for (size_t i = 0; i < t->n_items; i++) {
+            uint32_t c = (uint32_t)(i % t->n_cols);
+            if (c)
+                put_spaces(out, GAP);
+            put_cell(t, o, c, &t->items[i], width[c], out);
+            if (c + 1 == t->n_cols)
+                trim_line(out);
+        }
+    }
+    clv_buf_free(&t->text);
+    clv__free(t->items);
+    *t = (table){0};
+}

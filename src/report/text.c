@@ -1,0 +1,214 @@
+/* text.c - numbers with units, colours, prose and bars for text reports. */
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const codes[] = {
+    [PAINT_NONE] = "",           [PAINT_BOLD] = "\033[1m",
+    [PAINT_DIM] = "\033[2m",     [PAINT_RED] = "\033[31m",
+    [PAINT_YELLOW] = "\033[33m", [PAINT_GREEN] = "\033[32m",
+    [PAINT_CYAN] = "\033[36m",
+};
+
+const char *paint_on(const clv_report_opts *o, text_paint p)
+{
+    return o->color ? codes[p] : "";
+}
+
+const char *paint_off(const clv_report_opts *o, text_paint p)
+{
+    return o->color && p != PAINT_NONE ? "\033[0m" : "";
+}
+
+/* -- numbers --------------------------------------------------------------*/
+
+/* Two decimals, rounded on integers so that 999,999 is "1.00 M". */
+static const char *scaled(int64_t n, const char *unit, char *buf)
+{
+    static const char prefixes[] = "\0KMGTPE";
+    uint64_t size = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+    uint64_t step = 1;
+    int i = 0;
+    while (size / step >= 1000 && i < 6) {
+        step *= 1000;
+        i++;
+    }
+    uint64_t cent = step >= 100 ? step / 100 : 1;
+    uint64_t hundredths = size / cent + (size % cent >= cent - cent / 2);
+    if (i && i < 6 && hundredths >= 100000) {
+        hundredths = 100;
+        i++;
+    }
+    const char *sign = n < 0 ? "-" : "";
+    if (i == 0)
+        snprintf(buf, TEXT_MAX, "%s%" PRIu64 "%s%s", sign, size,
+                 *unit ? " " : "", unit);
+    else
+        snprintf(buf, TEXT_MAX, "%s%" PRIu64 ".%02" PRIu64 " %c%s", sign,
+                 hundredths / 100, hundredths % 100, prefixes[i], unit);
+    return buf;
+}
+
+const char *text_count(int64_t n, char *buf)
+{
+    return scaled(n, "", buf);
+}
+
+const char *text_bytes(int64_t n, char *buf)
+{
+    return scaled(n, "B", buf);
+}
+
+const char *text_digits(int64_t n, char *buf)
+{
+    char plain[24];
+    int len = snprintf(plain, sizeof plain, "%" PRId64, n), at = 0;
+    for (int i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0 && plain[i - 1] != '-')
+            buf[at++] = ',';
+        buf[at++] = plain[i];
+    }
+    buf[at] = '\0';
+    return buf;
+}
+
+const char *text_percent(int64_t part, int64_t whole, char *buf)
+{
+    double share = whole ? 100.0 * (double)part / (double)whole : 0;
+    snprintf(buf, TEXT_MAX, "%.2f %%", share);
+    return buf;
+}
+
+const char *text_shape(const clv_value_info *v, char *buf)
+{
+    if (v->rank == CLV_NONE) {
+        snprintf(buf, TEXT_MAX, "[?]");
+        return buf;
+    }
+    size_t at = 0;
+    buf[at++] = '[';
+    for (uint32_t i = 0; i < v->rank; i++) {
+        char dim[24];
+        int n =
+            snprintf(dim, sizeof dim, "%s%" PRId64, i ? ", " : "", v->dims[i]);
+        if (at + (size_t)n + 6 > TEXT_MAX) {
+            memcpy(buf + at, ", ...", 5);
+            at += 5;
+            break;
+        }
+        memcpy(buf + at, dim, (size_t)n);
+        at += (size_t)n;
+    }
+    buf[at++] = ']';
+    buf[at] = '\0';
+    return buf;
+}
+
+/* -- width ----------------------------------------------------------------*/
+
+static uint32_t code_width(uint32_t c)
+{
+    static const struct {
+        uint32_t first, last, width;
+    } ranges[] = {
+        {0x0300, 0x036f, 0},   {0x1100, 0x115f, 2}, {0x200b, 0x200f, 0},
+        {0x20d0, 0x20ff, 0},   {0x2e80, 0xa4cf, 2}, {0xac00, 0xd7a3, 2},
+        {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0}, {0xfe30, 0xfe6f, 2},
+        {0xff00, 0xff60, 2},   {0xffe0, 0xffe6, 2}, {0x1f300, 0x1faff, 2},
+        {0x20000, 0x3fffd, 2},
+    };
+    if (c < 0x0300)
+        return c >= 0x20 && c != 0x7f;
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (c >= ranges[i].first && c <= ranges[i].last)
+            return ranges[i].width;
+    return 1;
+}
+
+uint32_t text_width(const char *text, size_t len)
+{
+    uint32_t width = 0, code;
+    for (size_t i = 0; i < len;) {
+        size_t n = clv__utf8(text + i, &code);
+        if (n)
+            width += code_width(code);
+        i += n ? n : 1;
+    }
+    return width;
+}
+
+/* -- prose ----------------------------------------------------------------*/
+
+void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
+{
+    char title[128];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(title, sizeof title, fmt, ap);
+    va_end(ap);
+    clv_buf_printf(out, "\n%s%s:%s\n", paint_on(o, PAINT_BOLD), title,
+                   paint_off(o, PAINT_BOLD));
+}
+
+void text_field(clv_buf *out, const char *label, const char *fmt, ...)
+{
+    char value[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(value, sizeof value, fmt, ap);
+    va_end(ap);
+    clv_buf_printf(out, "  %-22s %s\n", label, value);
+}
+
+void text_wrap(clv_buf *out, const clv_report_opts *o, uint32_t indent,
+               const char *fmt, ...)
+{
+    char prose[2048];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(prose, sizeof prose, fmt, ap);
+    va_end(ap);
+    uint32_t at = 0;
+    for (const char *word = prose; *word;) {
+        size_t len = strcspn(word, " ");
+        uint32_t width = text_width(word, len);
+        if (at && o->width && at + 1 + width > o->width) {
+            clv_buf_add(out, "\n", 1);
+            at = 0;
+        }
+        clv_buf_printf(out, "%*s", at ? 1 : (int)indent, "");
+        clv_buf_add(out, word, len);
+        at += (at ? 1 : indent) + width;
+        word += len;
+        word += *word == ' ';
+    }
+    clv_buf_add(out, "\n", 1);
+}
+
+/* -- pictures -------------------------------------------------------------*/
+
+void text_bar(clv_buf *out, double part, double whole, uint32_t cells)
+{
+    static const char *const eighths[] = {"",  "▏", "▎", "▍",
+                                          "▌", "▋", "▊", "▉"};
+    double fill = whole > 0 && part > 0 ? part / whole : 0;
+    uint32_t n = (uint32_t)((fill < 1 ? fill : 1) * 8 * cells + 0.5);
+    for (uint32_t i = 0; i < n / 8; i++)
+        clv_buf_add(out, "█", strlen("█"));
+    clv_buf_add(out, eighths[n % 8], strlen(eighths[n % 8]));
+}
+
+void text_spark(clv_buf *out, const double *values, uint32_t n)
+{
+    static const char *const steps[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    double most = 0;
+    for (uint32_t i = 0; i < n; i++)
+        most = values[i] > most ? values[i] : most;
+    for (uint32_t i = 0; i < n; i++) {
+        int step =
+            most > 0 && values[i] > 0 ? (int)(values[i] / most * 7 + 0.5) : 0;
+        clv_buf_add(out, steps[step], strlen(steps[step]));
+    }
+}

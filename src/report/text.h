@@ -1,0 +1,56 @@
+/* text.h - the pieces that text reports are made of: numbers with units,
+ * headings, colours, wrapped prose, bars.
+ *
+ * K, M, G, T are powers of 1000, for counts (4.09 G) and for bytes (102.23 MB)
+ * alike. A count below 1000 is printed as it is, so nothing exact is hidden. */
+#ifndef CLV_REPORT_TEXT_H
+#define CLV_REPORT_TEXT_H
+
+#include "cleave/report.h"
+#include "core/core.h"
+
+typedef enum text_paint {
+    PAINT_NONE,
+    PAINT_BOLD,
+    PAINT_DIM,
+    PAINT_RED,
+    PAINT_YELLOW,
+    PAINT_GREEN,
+    PAINT_CYAN
+} text_paint;
+
+/* The escape codes that begin and end a colour; "" when colour is off. */
+const char *paint_on(const clv_report_opts *o, text_paint p);
+const char *paint_off(const clv_report_opts *o, text_paint p);
+
+enum { TEXT_MAX = 64 };
+
+/* All fill buf (TEXT_MAX bytes) and return it. */
+const char *text_count(int64_t n, char *buf);  /* "4.09 G", "964" */
+const char *text_bytes(int64_t n, char *buf);  /* "102.23 MB", "964 B" */
+const char *text_digits(int64_t n, char *buf); /* "4,089,184,256" */
+/* part / whole as "97.31 %"; "0.00 %" of nothing. */
+const char *text_percent(int64_t part, int64_t whole, char *buf);
+/* "[1, 64, 112, 112]", cut with "..." when too long. */
+const char *text_shape(const clv_value_info *v, char *buf);
+
+/* Columns a text takes on a terminal: wide characters are two, combining and
+ * malformed ones none. */
+uint32_t text_width(const char *text, size_t len);
+
+/* An empty line, then "Title:" in bold. */
+void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
+    CLV_PRINTF(3, 4);
+/* "  Label:   value" with the values of a section in one column. */
+void text_field(clv_buf *out, const char *label, const char *fmt, ...)
+    CLV_PRINTF(3, 4);
+/* Prose wrapped to the width; every line begins with `indent` spaces. */
+void text_wrap(clv_buf *out, const clv_report_opts *o, uint32_t indent,
+               const char *fmt, ...) CLV_PRINTF(4, 5);
+
+/* A bar of part / whole, `cells` wide, in eighths of a cell. */
+void text_bar(clv_buf *out, double part, double whole, uint32_t cells);
+/* One of eight heights per value, the largest is full: "▁▃█▂". */
+void text_spark(clv_buf *out, const double *values, uint32_t n);
+
+#endif
