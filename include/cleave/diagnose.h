@@ -27,7 +27,7 @@ typedef struct clv_diagnosis_info {
     uint32_t n_zeros, zero_operators;
     const clv_zero_type *unknowns; /* by original name */
     uint32_t n_unknowns, unknown_operators;
-    const clv_explanation *explanations; /* closest first; within 2 % */
+    const clv_explanation *explanations; /* closest first; within 5 % */
     uint32_t n_explanations;
 } clv_diagnosis_info;
 

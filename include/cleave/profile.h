@@ -105,7 +105,7 @@ typedef struct clv_kind_total {
 /* An operator that a convention has no rule for: it counts nothing, and fvcore
  * warns of it. */
 typedef struct clv_unsupported {
-    const char *op; /* "aten::max_pool2d" */
+    const char *op; /* "max_pool2d"; unknown operators by their origin */
     uint32_t count;
 } clv_unsupported;
 

@@ -36,14 +36,58 @@ static void parallelism(const clv_graph *g, const clv_node *n, clv_parallel *p)
     p->total_threads = sat_mul(p->batch, sat_mul(p->channels, p->spatial));
 }
 
+/* A convention has a few dozen names; each has its room. */
+static clv_kind_total *kind_row(clv_profile *p, const char *kind)
+{
+    for (uint32_t i = 0; i < p->n_kinds; i++)
+        if (!strcmp(p->kinds[i].kind, kind))
+            return &p->kinds[i];
+    p->kinds[p->n_kinds].kind = kind;
+    return &p->kinds[p->n_kinds++];
+}
+
+static clv_unsupported *unsupported_row(clv_profile *p, const clv_node *n)
+{
+    const char *name =
+        n->op == CLV_OP_UNKNOWN && n->origin ? n->origin : clv__ops[n->op].name;
+    uint32_t i = strmap_get(&p->unsupported_names, name, strlen(name));
+    if (i != CLV_NONE)
+        return &p->unsupported[i];
+    i = p->n_unsupported;
+    if (!CLV_GROW(p->unsupported, i, p->cap_unsupported) ||
+        !strmap_put(&p->unsupported_names, name, strlen(name), i))
+        return NULL;
+    p->unsupported[i] = (clv_unsupported){.op = name};
+    p->n_unsupported++;
+    return &p->unsupported[i];
+}
+
+/* Replaces our FLOPs by the convention's; false when memory ran out. */
+static bool recount(clv_profile *p, const clv_node *n, clv_cost *c)
+{
+    clv_count count = clv__count(p->g, n, c, p->convention);
+    c->flops = count.total;
+    if (count.heed == CLV_HEED_COUNTED) {
+        clv_kind_total *kind = kind_row(p, count.kind);
+        kind->count++;
+        kind->total = sat_add(kind->total, count.total);
+    }
+    if (count.heed != CLV_HEED_NONE || p->convention != CLV_COUNT_FVCORE)
+        return true;
+    clv_unsupported *row = unsupported_row(p, n);
+    if (row)
+        row->count++;
+    return row != NULL;
+}
+
 static clv_status cost_layer(clv_profile *p, uint32_t id, clv_err *e)
 {
     clv_layer *l = &p->layers[id];
     const clv_node *n = &p->g->nodes[id];
     l->node = id;
     CLV_TRY(clv__cost_node(p->g, id, &l->cost, e));
-    if (p->convention != CLV_COUNT_FULL)
-        l->cost.flops = clv__count(p->g, n, &l->cost, p->convention);
+    if (p->convention != CLV_COUNT_FULL && !recount(p, n, &l->cost))
+        return clv__nomem(e);
     parallelism(p->g, n, &l->parallel);
     l->intensity = per_byte(l->cost.flops, moved(&l->cost));
     l->bottleneck = clv__bottleneck_of(l->intensity);
@@ -196,7 +240,8 @@ static bool sum_modules(clv_profile *p)
 static clv_status fill(clv_profile *p, clv_err *e)
 {
     p->layers = arena_array(&p->mem, p->g->n_nodes, sizeof *p->layers);
-    if (!p->layers)
+    p->kinds = arena_zalloc(&p->mem, CLV_OP_COUNT * sizeof *p->kinds);
+    if (!p->layers || !p->kinds)
         return clv__nomem(e);
     for (uint32_t i = 0; i < p->g->n_nodes; i++)
         CLV_TRY(cost_layer(p, i, e));
@@ -232,6 +277,8 @@ void clv_profile_free(clv_profile *p)
     if (!p)
         return;
     arena_free(&p->mem);
+    strmap_free(&p->unsupported_names);
+    clv__free(p->unsupported);
     clv__free(p);
 }
 
@@ -262,6 +309,19 @@ const clv_type_total *clv_profile_types(const clv_profile *p, uint32_t *count)
 {
     *count = p->n_types;
     return p->types;
+}
+
+const clv_kind_total *clv_profile_kinds(const clv_profile *p, uint32_t *count)
+{
+    *count = p->n_kinds;
+    return p->kinds;
+}
+
+const clv_unsupported *clv_profile_unsupported(const clv_profile *p,
+                                               uint32_t *count)
+{
+    *count = p->n_unsupported;
+    return p->unsupported;
 }
 
 const clv_module_total *clv_profile_modules(const clv_profile *p,

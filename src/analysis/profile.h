@@ -2,7 +2,7 @@
 #ifndef CLV_PROFILE_H
 #define CLV_PROFILE_H
 
-#include "ops/ops.h"
+#include "analysis/count.h"
 
 struct clv_profile {
     arena mem;
@@ -13,14 +13,14 @@ struct clv_profile {
     clv_totals totals;
     clv_type_total *types;
     clv_module_total *modules;
-    uint32_t n_types, n_modules;
+    clv_kind_total *kinds;
+    clv_unsupported *unsupported;
+    strmap unsupported_names;
+    size_t cap_unsupported;
+    uint32_t n_types, n_modules, n_kinds, n_unsupported;
 };
 
 /* Classes of FLOPs per byte. */
 clv_bottleneck clv__bottleneck_of(double intensity);
-
-/* FLOPs of a node under another convention; cost is ours. */
-int64_t clv__count(const clv_graph *g, const clv_node *n, const clv_cost *cost,
-                   clv_convention convention);
 
 #endif

@@ -76,6 +76,7 @@ typedef struct clv_value {
 
 enum clv_node_flags {
     CLV_N_STATEFUL = 1, /* random, in-place or stateful: keeps its order */
+    CLV_N_FUNCTION = 2, /* called as a function, not as a module (zoo) */
 };
 
 typedef struct clv_node {

@@ -163,8 +163,11 @@ void zoo_calls(builder *b, clv_op op, const char *name, const tensor *ins,
     if (failed(b))
         return;
     uint32_t id = make(b, op, join(b, name), ins, n_in, attrs, n_attrs, n_out);
-    if (id != CLV_NONE)
-        memcpy(outs, node_outs(b->g, &b->g->nodes[id]), n_out * sizeof *outs);
+    if (id == CLV_NONE)
+        return;
+    memcpy(outs, node_outs(b->g, &b->g->nodes[id]), n_out * sizeof *outs);
+    if (!b->whole)
+        b->g->nodes[id].flags |= CLV_N_FUNCTION;
 }
 
 tensor zoo_call(builder *b, clv_op op, const char *name, const tensor *ins,

@@ -25,6 +25,7 @@ typedef struct builder {
     uint32_t scope;
     clv_dtype dtype;
     double norm_eps; /* of batch norms; 0: the operator's own, 1e-5 */
+    bool whole; /* inside one module made of functions: attention */
 } builder;
 
 typedef struct zoo_input {

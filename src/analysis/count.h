@@ -1,0 +1,25 @@
+/* count.h - one operator under another tool's rules. */
+#ifndef CLV_COUNT_H
+#define CLV_COUNT_H
+
+#include "ops/ops.h"
+
+/* How a convention takes an operator. */
+typedef enum clv_heed {
+    CLV_HEED_COUNTED,
+    CLV_HEED_SILENT, /* known to it, and free */
+    CLV_HEED_NONE    /* it has no rule: zero */
+} clv_heed;
+
+typedef struct clv_count {
+    const char *kind; /* the tool's name for it; NULL: not counted */
+    int64_t total;    /* in the tool's unit */
+    int64_t flops;    /* a multiply-add as two FLOPs, the rest as it is */
+    clv_heed heed;
+} clv_count;
+
+/* Node n under a convention other than `full`; cost is ours. */
+clv_count clv__count(const clv_graph *g, const clv_node *n,
+                     const clv_cost *cost, clv_convention convention);
+
+#endif
