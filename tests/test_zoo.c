@@ -1,0 +1,359 @@
+/* test_zoo.c - every built-in model against what others measured.
+ *
+ *   fvcore_torchvision.csv     fvcore and torch.fx on torchvision 0.14.1
+ *   torchvision_published.csv  what torchvision prints beside its weights
+ *   modules.txt                module paths and weight names (gen/modules.py)
+ *
+ * Each row of a table is a case of its own. */
+#include "check.h"
+#include "cleave.h"
+#include "csv.h"
+
+#include <stdlib.h>
+
+static bool in_zoo(const char *name)
+{
+    const clv_model_info *m;
+    for (uint32_t i = 0; (m = clv_zoo_model(i)); i++)
+        if (!strcmp(m->name, name))
+            return true;
+    return false;
+}
+
+/* Opens a model; NULL, and a failed check, when that does not work. */
+static clv_graph *open_model(const char *name, const clv_open_opts *opts)
+{
+    clv_graph *g;
+    clv_err err;
+    clv_status s = clv_graph_open(name, opts, &g, &err);
+    check_that(s == CLV_OK, __FILE__, __LINE__, "%s: %s", name, err.msg);
+    return g;
+}
+
+/* "1x3x224x224" */
+static uint32_t read_shape(const char *text, int64_t *dims)
+{
+    uint32_t rank = 0;
+    for (char *end; rank < 8; text = end + 1) {
+        dims[rank++] = strtoll(text, &end, 10);
+        if (*end != 'x')
+            break;
+    }
+    return rank;
+}
+
+static clv_totals totals_of(const char *model, const int64_t *dims,
+                            uint32_t rank)
+{
+    clv_shape_arg shape = {NULL, dims, rank};
+    clv_graph *g =
+        open_model(model, &(clv_open_opts){.shapes = &shape, .n_shapes = 1});
+    clv_totals t = {0};
+    clv_profile *p = NULL;
+    clv_err err;
+    if (g && CHECK(clv_profile_new(g, NULL, &p, &err) == CLV_OK))
+        t = *clv_profile_totals(p);
+    clv_profile_free(p);
+    clv_graph_free(g);
+    return t;
+}
+
+/* -- measured -------------------------------------------------------------*/
+
+/* Families whose graph has one node for each node of torch.fx. */
+static bool counts_like_fx(const char *model)
+{
+    static const char *const prefixes[] = {
+        "alexnet",    "vgg",          "resnet",    "resnext",   "wide_resnet",
+        "squeezenet", "densenet",     "googlenet", "inception", "mobilenet",
+        "mnasnet",    "efficientnet", "regnet",
+    };
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (!strncmp(model, prefixes[i], strlen(prefixes[i])))
+            return true;
+    return false;
+}
+
+static void measured(void)
+{
+    csv t;
+    CHECK_OR_RETURN(csv_open(&t, "tests/data/fvcore_torchvision.csv"));
+    while (csv_next(&t)) {
+        const char *model = csv_get(&t, "model");
+        if (!in_zoo(model))
+            continue;
+        check_row(model);
+        int64_t dims[8];
+        uint32_t rank = read_shape(csv_get(&t, "input"), dims);
+        clv_totals got = totals_of(model, dims, rank);
+        CHECK_EQ_INT(got.params, atoll(csv_get(&t, "params")));
+        CHECK_EQ_INT(got.macs, atoll(csv_get(&t, "macs_conv_matmul")));
+        if (counts_like_fx(model))
+            CHECK_EQ_INT(got.graph_nodes, atoll(csv_get(&t, "fx_nodes")));
+    }
+}
+
+static void published(void)
+{
+    csv t;
+    CHECK_OR_RETURN(csv_open(&t, "tests/data/torchvision_published.csv"));
+    while (csv_next(&t)) {
+        const char *model = csv_get(&t, "model");
+        if (strcmp(csv_get(&t, "task"), "classification") || !in_zoo(model))
+            continue;
+        char name[128];
+        snprintf(name, sizeof name, "%s %s", model, csv_get(&t, "entry"));
+        check_row(name);
+        int64_t size = atoll(csv_get(&t, "input"));
+        clv_totals got = totals_of(model, (int64_t[]){1, 3, size, size}, 4);
+        CHECK_EQ_INT(got.params, atoll(csv_get(&t, "num_params")));
+        double gmacs = atof(csv_get(&t, "gmacs_ref")); /* to 3 digits */
+        CHECK_EQ_INT(llround((double)got.macs / 1e6), llround(gmacs * 1e3));
+    }
+}
+
+/* -- names ----------------------------------------------------------------*/
+
+typedef struct {
+    char *line[4096];
+    size_t n;
+} lines;
+
+static void add_line(lines *l, const char *path, size_t len, const char *rest)
+{
+    size_t size = len + strlen(rest) + 3;
+    char *s = malloc(size);
+    CHECK_OR_RETURN(s && l->n < sizeof l->line / sizeof *l->line);
+    snprintf(s, size, "%.*s %s\n", (int)len, path, rest);
+    l->line[l->n++] = s;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* FNV-1a over the sorted lines; frees them. */
+static uint64_t hash_lines(lines *l)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    qsort(l->line, l->n, sizeof *l->line, by_text);
+    for (size_t i = 0; i < l->n; i++) {
+        for (const char *c = l->line[i]; *c; c++)
+            h = (h ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+        free(l->line[i]);
+    }
+    return h;
+}
+
+static void check_hash(lines *got, const char *what, int64_t n, uint64_t want)
+{
+    CHECK_EQ_INT(got->n, n);
+    uint64_t h = hash_lines(got);
+    check_that(h == want, __FILE__, __LINE__, "%s differ: %016" PRIx64, what,
+               h);
+}
+
+static bool is_weight(const clv_value_info *v)
+{
+    return v->kind == CLV_PARAM || v->kind == CLV_BUFFER;
+}
+
+/* Parameters of the module itself: weights called "path.name". */
+static int64_t own_params(const clv_graph *g, const char *path)
+{
+    size_t len = strlen(path);
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < clv_graph_num_values(g); i++) {
+        clv_value_info v = clv_graph_value(g, i);
+        if (v.kind != CLV_PARAM || strncmp(v.name, path, len) ||
+            v.name[len] != '.' || strchr(v.name + len + 1, '.'))
+            continue;
+        int64_t n = 1;
+        for (uint32_t k = 0; k < v.rank; k++)
+            n *= v.dims[k];
+        sum += n;
+    }
+    return sum;
+}
+
+/* Modules that hold no other: the next in tree order is no deeper. */
+static void leaf_modules(const clv_graph *g, const clv_profile *p, lines *l)
+{
+    uint32_t n;
+    const clv_module_total *m = clv_profile_modules(p, &n);
+    for (uint32_t i = 1; i < n; i++) {
+        if (i + 1 < n && m[i + 1].depth > m[i].depth)
+            continue;
+        char count[32];
+        snprintf(count, sizeof count, "%" PRId64, own_params(g, m[i].path));
+        add_line(l, m[i].path, strlen(m[i].path), count);
+    }
+}
+
+static void weight_names(const clv_graph *g, lines *l)
+{
+    for (uint32_t i = 0; i < clv_graph_num_values(g); i++) {
+        clv_value_info v = clv_graph_value(g, i);
+        if (!is_weight(&v))
+            continue;
+        char shape[128] = "";
+        for (uint32_t k = 0; k < v.rank; k++)
+            snprintf(shape + strlen(shape), sizeof shape - strlen(shape),
+                     "%s%" PRId64, k ? "x" : "", v.dims[k]);
+        add_line(l, v.name, strlen(v.name), shape);
+    }
+}
+
+static void names(void)
+{
+    char model[64];
+    int64_t n_modules, n_weights;
+    uint64_t modules, weights;
+    FILE *f = fopen("tests/data/modules.txt", "r");
+    CHECK_OR_RETURN(f != NULL);
+    while (fscanf(f, "%63s %" SCNd64 " %" SCNx64 " %" SCNd64 " %" SCNx64, model,
+                  &n_modules, &modules, &n_weights, &weights) == 5) {
+        if (!in_zoo(model))
+            continue;
+        check_row(model);
+        static lines l;
+        clv_graph *g = open_model(model, NULL);
+        clv_profile *p = NULL;
+        if (!g || !CHECK(clv_profile_new(g, NULL, &p, NULL) == CLV_OK))
+            continue;
+        l.n = 0;
+        leaf_modules(g, p, &l);
+        check_hash(&l, "leaf modules", n_modules, modules);
+        l.n = 0;
+        weight_names(g, &l);
+        check_hash(&l, "weight names", n_weights, weights);
+        clv_profile_free(p);
+        clv_graph_free(g);
+    }
+    fclose(f);
+}
+
+/* -- bad input ------------------------------------------------------------*/
+
+typedef struct {
+    const char *name, *model;
+    uint32_t rank;
+    int64_t dims[5], batch;
+    clv_status want;
+    const char *says[3];
+} bad_shape;
+
+#define BIG(bits) (INT64_C(1) << (bits))
+
+static const bad_shape bad_shapes[] = {
+    {"rank", "resnet50", 3, {3, 224, 224}, 0, CLV_USAGE, {"rank 4", "3"}},
+    {"zero", "resnet50", 4, {1, 3, 0, 224}, 0, CLV_USAGE, {"2 is 0"}},
+    {"negative", "vgg11", 4, {1, -3, 224, 224}, 0, CLV_USAGE, {"1 is -3"}},
+    {"negative batch", "vgg11", 0, {0}, -2, CLV_USAGE, {"0 is -2"}},
+    {"input overflows",
+     "resnet50",
+     4,
+     {1, 3, BIG(31), BIG(31)},
+     0,
+     CLV_OVERFLOW,
+     {"64 bits"}},
+    {"batch overflows", "resnet50", 0, {0}, BIG(40), CLV_OVERFLOW, {"64 bits"}},
+    {"batch is huge", "resnet50", 0, {0}, INT64_MAX, CLV_OVERFLOW, {"64 bits"}},
+    {"kernel too large",
+     "alexnet",
+     4,
+     {1, 3, 6, 6},
+     0,
+     CLV_SHAPE,
+     {"'features.0' (conv2d)", "kernel of 11", "of 10"}},
+    {"pool too large",
+     "vgg16",
+     4,
+     {1, 3, 8, 8},
+     0,
+     CLV_SHAPE,
+     {"'features.23' (max_pool2d)", "kernel of 2", "of 1"}},
+    {"inside a module",
+     "inception_v3",
+     4,
+     {1, 3, 70, 70},
+     0,
+     CLV_SHAPE,
+     {"'Mixed_7a.branch3x3_2.conv' (conv2d)", "kernel of 3", "of 2"}},
+    {"function too large",
+     "inception_v3",
+     4,
+     {1, 3, 8, 8},
+     0,
+     CLV_SHAPE,
+     {"(max_pool2d)", "kernel of 3"}},
+};
+
+static void bad_input(void)
+{
+    for (size_t i = 0; i < sizeof bad_shapes / sizeof *bad_shapes; i++) {
+        const bad_shape *c = &bad_shapes[i];
+        check_row(c->name);
+        clv_shape_arg shape = {NULL, c->dims, c->rank};
+        clv_open_opts opts = {
+            .shapes = &shape, .n_shapes = c->rank > 0, .batch = c->batch};
+        clv_graph *g = NULL;
+        clv_profile *p = NULL;
+        clv_err err;
+        clv_status s = clv_graph_open(c->model, &opts, &g, &err);
+        if (s == CLV_OK)
+            s = clv_profile_new(g, NULL, &p, &err);
+        CHECK_EQ_INT(s, c->want);
+        CHECK_EQ_INT(err.code, c->want);
+        for (int k = 0; k < 3 && c->says[k]; k++)
+            CHECK_HAS(err.msg, c->says[k]);
+        clv_profile_free(p);
+        clv_graph_free(g);
+    }
+}
+
+static void unknown_model(void)
+{
+    clv_graph *g;
+    clv_err err;
+    CHECK_EQ_INT(clv_graph_open("resnet5O", NULL, &g, &err), CLV_NOT_FOUND);
+    CHECK(g == NULL);
+    CHECK_HAS(err.msg, "'resnet50'");
+    CHECK_EQ_INT(clv_graph_open("", NULL, &g, &err), CLV_NOT_FOUND);
+    CHECK_EQ_INT(clv_graph_open("zzzzzzzzzzzz", NULL, &g, NULL), CLV_NOT_FOUND);
+}
+
+/* Wrong input names are refused; batch and type are honoured. */
+static void options(void)
+{
+    clv_graph *g;
+    clv_err err;
+    int64_t dims[] = {1, 3, 64, 64};
+    clv_shape_arg shape = {"image", dims, 4};
+    clv_open_opts opts = {.shapes = &shape, .n_shapes = 1};
+    CHECK_EQ_INT(clv_graph_open("resnet18", &opts, &g, &err), CLV_USAGE);
+    CHECK_HAS(err.msg, "'image'");
+
+    shape.name = "x";
+    opts.batch = 5;
+    opts.dtype = CLV_FLOAT16;
+    CHECK_OR_RETURN((g = open_model("resnet18", &opts)));
+    const uint32_t *values;
+    CHECK_EQ_INT(clv_graph_outputs(g, &values), 1);
+    clv_value_info out = clv_graph_value(g, values[0]);
+    CHECK_EQ_INT(out.dims[0], 5);
+    CHECK_EQ_INT(out.dims[1], 1000);
+    CHECK_EQ_INT(out.dtype, CLV_FLOAT16);
+    clv_graph_free(g);
+}
+
+static const check_case cases[] = {
+    {"measured", measured},
+    {"published", published},
+    {"names", names},
+    {"bad_input", bad_input},
+    {"unknown_model", unknown_model},
+    {"options", options},
+};
+CHECK_MAIN(cases)
