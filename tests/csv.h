@@ -65,7 +65,7 @@ static inline int csv_open(csv *t, const char *path)
         return 0;
     if (!fgets(t->head, sizeof t->head, t->file)) {
         fclose(t->file);
-        return CHECK(!"an empty table");
+        return check_that(0, __FILE__, __LINE__, "%s is empty", path);
     }
     t->columns = csv_split(t->head, t->names);
     return 1;

@@ -93,6 +93,58 @@ static void measured(void)
     }
 }
 
+/* What the profile reports for fvcore's name of an operator. */
+static int64_t kind_total(const clv_profile *p, const char *kind)
+{
+    uint32_t n;
+    const clv_kind_total *k = clv_profile_kinds(p, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(k[i].kind, kind))
+            return k[i].total;
+    return 0;
+}
+
+/* `want` is {"conv": 655566528, "linear": 58621952}. Kinds that are not listed
+ * must be zero, so the sum has to agree as well. */
+static void check_kinds(const clv_profile *p, const char *want)
+{
+    char kind[64];
+    long long total;
+    for (const char *at = want; (at = strchr(at, '"')); at = strchr(at, ':')) {
+        int n = sscanf(at, "\"%63[^\"]\": %lld", kind, &total);
+        CHECK_OR_RETURN(n == 2);
+        check_that(kind_total(p, kind) == total, __FILE__, __LINE__,
+                   "%s: got %" PRId64 ", want %lld", kind, kind_total(p, kind),
+                   total);
+    }
+}
+
+static void fvcore(void)
+{
+    csv t;
+    CHECK_OR_RETURN(csv_open(&t, "tests/data/fvcore_torchvision.csv"));
+    while (csv_next(&t)) {
+        const char *model = csv_get(&t, "model");
+        if (!in_zoo(model))
+            continue;
+        check_row(model);
+        int64_t dims[8];
+        clv_shape_arg shape = {NULL, dims, 0};
+        shape.rank = read_shape(csv_get(&t, "input"), dims);
+        clv_graph *g = open_model(
+            model, &(clv_open_opts){.shapes = &shape, .n_shapes = 1});
+        clv_profile *p = NULL;
+        clv_profile_opts opts = {.convention = CLV_COUNT_FVCORE};
+        if (g && CHECK(clv_profile_new(g, &opts, &p, NULL) == CLV_OK)) {
+            CHECK_EQ_INT(clv_profile_totals(p)->flops,
+                         atoll(csv_get(&t, "fvcore_total")));
+            check_kinds(p, csv_get(&t, "fvcore_by_operator"));
+        }
+        clv_profile_free(p);
+        clv_graph_free(g);
+    }
+}
+
 static void published(void)
 {
     csv t;
@@ -349,11 +401,9 @@ static void options(void)
 }
 
 static const check_case cases[] = {
-    {"measured", measured},
-    {"published", published},
-    {"names", names},
-    {"bad_input", bad_input},
-    {"unknown_model", unknown_model},
+    {"measured", measured},   {"fvcore", fvcore},
+    {"published", published}, {"names", names},
+    {"bad_input", bad_input}, {"unknown_model", unknown_model},
     {"options", options},
 };
 CHECK_MAIN(cases)
