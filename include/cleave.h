@@ -16,13 +16,15 @@
 #ifndef CLEAVE_H
 #define CLEAVE_H
 
-/* clang-format off: reading order */
+/* In reading order. */
+/* clang-format off */
 #include "cleave/base.h"
 #include "cleave/graph.h"
 #include "cleave/profile.h"
 #include "cleave/validate.h"
 #include "cleave/diagnose.h"
 #include "cleave/cut.h"
+#include "cleave/memory.h"
 #include "cleave/hardware.h"
 #include "cleave/report.h"
 /* clang-format on */

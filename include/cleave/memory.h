@@ -1,0 +1,56 @@
+/* memory.h - which tensors are alive when, how much that is, and where to put
+ * them in one block of memory. */
+#ifndef CLEAVE_MEMORY_H
+#define CLEAVE_MEMORY_H
+
+#include "cleave/cut.h"
+
+typedef struct clv_memory_opts {
+    bool no_inplace; /* elementwise results never overwrite their input */
+    bool reorder;    /* look for an order of subgraphs with a lower peak */
+    int64_t align;   /* of offsets in the arena; 0: 64 bytes */
+} clv_memory_opts;
+
+/* One tensor's storage. Views share it; so does the result of an elementwise
+ * operator that may overwrite its input. */
+typedef struct clv_buffer {
+    uint32_t value;       /* the first value kept in it */
+    uint32_t first, last; /* steps at which it is alive, both included */
+    int64_t bytes;
+    int64_t offset; /* in the arena */
+} clv_buffer;
+
+typedef struct clv_memory_totals {
+    uint32_t steps;      /* subgraphs */
+    int64_t weights;     /* stored parameters, buffers and constants */
+    int64_t peak;        /* most activation bytes alive at one step */
+    uint32_t peak_step;  /* the first such step */
+    int64_t simple;      /* weights + the largest single input and output */
+    int64_t arena;       /* size of the block the plan needs */
+    int64_t arena_bound; /* no plan can need less: the peak, aligned */
+    const char *planner; /* which of the planners won */
+    int64_t order_peak;  /* the peak before reordering */
+} clv_memory_totals;
+
+typedef struct clv_memory clv_memory;
+
+/* Liveness over the subgraphs of a cut in execution order. Tensors that stay
+ * inside a subgraph are not counted; graph inputs live until their last use,
+ * outputs to the end. Borrows c; returns (caller frees with clv_memory_free).
+ */
+CLV_API CLV_MUST clv_status clv_memory_new(const clv_cut *c,
+                                           const clv_memory_opts *opts,
+                                           clv_memory **out, clv_err *err);
+CLV_API void clv_memory_free(clv_memory *m);
+
+CLV_API const clv_memory_totals *clv_memory_totals_of(const clv_memory *m);
+/* The subgraph that runs at each step. */
+CLV_API const uint32_t *clv_memory_order(const clv_memory *m);
+/* Bytes alive at each step. */
+CLV_API const int64_t *clv_memory_timeline(const clv_memory *m);
+CLV_API const clv_buffer *clv_memory_buffers(const clv_memory *m,
+                                             uint32_t *count);
+/* The buffer a value is kept in, CLV_NONE for weights and inner values. */
+CLV_API uint32_t clv_memory_buffer_of(const clv_memory *m, uint32_t value);
+
+#endif
