@@ -274,9 +274,14 @@ tensor batch_norm(builder *b, const char *name, tensor x)
 tensor layer_norm(builder *b, const char *name, tensor x)
 {
     int64_t c = dim(b, x, -1);
-    enter(b, "%s", name);
+    if (name)
+        enter(b, "%s", name);
     tensor ins[] = {x, parameter(b, "weight", c), parameter(b, "bias", c)};
-    tensor y = module_node(b, CLV_OP_LAYER_NORM, ins, 3, ATTRS(INT(AXIS, -1)));
+    clv_attr attrs[] = {INT(AXIS, -1), FLOAT(EPSILON, b->norm_eps)};
+    uint32_t n = b->norm_eps > 0 ? 2 : 1;
+    if (!name)
+        return zoo_call(b, CLV_OP_LAYER_NORM, "layer_norm", ins, 3, attrs, n);
+    tensor y = module_node(b, CLV_OP_LAYER_NORM, ins, 3, attrs, n);
     leave(b);
     return y;
 }
@@ -323,4 +328,59 @@ tensor spatial_mean(builder *b, tensor x)
 {
     return zoo_call(b, CLV_OP_MEAN, "mean", TENSORS(x),
                     ATTRS(INTS(AXES, 2, 3), INT(KEEPDIM, 0)));
+}
+
+tensor transpose(builder *b, tensor x, int64_t axis, int64_t other)
+{
+    return zoo_call(b, CLV_OP_TRANSPOSE, "transpose", TENSORS(x),
+                    ATTRS(INTS(AXES, axis, other)));
+}
+
+void chunk(builder *b, tensor x, uint32_t parts, int64_t axis, tensor *outs)
+{
+    zoo_calls(b, CLV_OP_CHUNK, "chunk", TENSORS(x),
+              ATTRS(INT(AXIS, axis), INT(SECTIONS, parts)), outs, parts);
+}
+
+tensor bmm(builder *b, tensor x, tensor y)
+{
+    return zoo_call(b, CLV_OP_BMM, "bmm", TENSORS(x, y), NO_ATTRS);
+}
+
+tensor matmul(builder *b, tensor x, tensor y)
+{
+    return zoo_call(b, CLV_OP_MATMUL, "matmul", TENSORS(x, y), NO_ATTRS);
+}
+
+tensor softmax(builder *b, tensor x)
+{
+    return zoo_call(b, CLV_OP_SOFTMAX, "softmax", TENSORS(x),
+                    ATTRS(INT(AXIS, -1)));
+}
+
+/* A constant without axes. */
+static tensor number(builder *b, double value)
+{
+    tensor c = weight(b, "number", CLV_CONST, 0, NULL);
+    if (failed(b))
+        return CLV_NONE;
+    double *own = arena_array(&b->g->mem, 1, sizeof *own);
+    clv_payload *data = clv__value_data(b->g, c);
+    if (!own || !data)
+        return nomem(b);
+    *own = value;
+    data->floats = own;
+    data->n = 1;
+    return c;
+}
+
+tensor scale(builder *b, tensor x, double by)
+{
+    return mul(b, x, number(b, by));
+}
+
+tensor linear_of(builder *b, const char *name, tensor x, tensor w, tensor bias)
+{
+    return zoo_call(b, CLV_OP_LINEAR, name, (tensor[]){x, w, bias},
+                    bias == CLV_NONE ? 2 : 3, NO_ATTRS);
 }

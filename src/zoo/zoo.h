@@ -24,8 +24,8 @@ typedef struct builder {
     clv_status status; /* the first failure */
     uint32_t scope;
     clv_dtype dtype;
-    double norm_eps; /* of batch norms; 0: the operator's own, 1e-5 */
-    bool whole; /* inside one module made of functions: attention */
+    double norm_eps; /* of norms; 0: the operator's own, 1e-5 */
+    bool whole;      /* inside one module made of functions: attention */
 } builder;
 
 typedef struct zoo_input {
@@ -117,7 +117,7 @@ tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a);
 tensor linear(builder *b, const char *name, tensor x, int64_t out);
 tensor linear_no_bias(builder *b, const char *name, tensor x, int64_t out);
 tensor batch_norm(builder *b, const char *name, tensor x);
-/* Over the last axis. */
+/* Over the last axis; without a name, a function with the scope's weights. */
 tensor layer_norm(builder *b, const char *name, tensor x);
 
 /* One-input modules without weights. With NULL for a name each of these words
@@ -133,6 +133,10 @@ tensor zoo_module(builder *b, clv_op op, const char *name, tensor x,
 #define hardsigmoid(b, name, x) \
     zoo_module(b, CLV_OP_HARDSIGMOID, name, x, NO_ATTRS)
 #define dropout(b, name, x) zoo_module(b, CLV_OP_DROPOUT, name, x, NO_ATTRS)
+#define stochastic_depth(b, name, x) \
+    zoo_module(b, CLV_OP_STOCHASTIC_DEPTH, name, x, NO_ATTRS)
+#define permute(b, name, x, ...) \
+    zoo_module(b, CLV_OP_PERMUTE, name, x, ATTRS(INTS(PERM, __VA_ARGS__)))
 
 typedef struct pool_args {
     int64_t kernel, stride, padding; /* stride 0: the kernel */
@@ -153,6 +157,20 @@ tensor mul(builder *b, tensor x, tensor y);
 tensor flatten(builder *b, tensor x, int64_t start);
 tensor cat(builder *b, const tensor *xs, uint32_t n, int64_t axis);
 #define cat_of(b, axis, ...) cat(b, TENSORS(__VA_ARGS__), axis)
+#define reshape(b, x, ...) \
+    zoo_call(b, CLV_OP_RESHAPE, "reshape", TENSORS(x), \
+             ATTRS(INTS(SHAPE, __VA_ARGS__)))
+tensor transpose(builder *b, tensor x, int64_t axis, int64_t other);
+/* `parts` equal parts of an axis, into outs. */
+void chunk(builder *b, tensor x, uint32_t parts, int64_t axis, tensor *outs);
+tensor bmm(builder *b, tensor x, tensor y);
+tensor matmul(builder *b, tensor x, tensor y);
+/* Over the last axis. */
+tensor softmax(builder *b, tensor x);
+/* x times a number. */
+tensor scale(builder *b, tensor x, double by);
+/* A linear layer with the weights given; bias may be CLV_NONE. */
+tensor linear_of(builder *b, const char *name, tensor x, tensor w, tensor bias);
 /* x.mean([2, 3]) */
 tensor spatial_mean(builder *b, tensor x);
 
@@ -190,16 +208,20 @@ typedef struct zoo_model {
 
 #define ZOO_FAMILIES(X) \
     X(alexnet) \
+    X(convnext) \
     X(densenet) \
+    X(efficientnet) \
     X(googlenet) \
     X(inception) \
     X(mnasnet) \
     X(mobilenet_v2) \
     X(mobilenet_v3) \
+    X(regnet) \
     X(resnet) \
     X(shufflenet) \
     X(squeezenet) \
-    X(vgg)
+    X(vgg) \
+    X(vit)
 
 #define X(family) extern const zoo_model clv__zoo_##family[];
 ZOO_FAMILIES(X)
