@@ -87,7 +87,7 @@ OPSETS = {"alexnet": 9, "squeezenet1_0": 11, "vgg11": 12, "resnet34": 13,
 # torch.export's exporter folds batch norm when it optimises, as it does by
 # default; these keep it, and the shape arithmetic of an unoptimised graph.
 UNOPTIMISED = ("alexnet", "squeezenet1_0", "resnet18", "mobilenet_v2",
-               "googlenet", "r3d_18")
+               "googlenet")
 
 GOAL = 64 << 10     # bytes of a file: above, more is stripped
 LIMIT = 300 << 10   # above, the file is left out
