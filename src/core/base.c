@@ -50,8 +50,10 @@ void clv__err_prefix(clv_err *e, const char *fmt, ...)
 
 void clv__err_clear(clv_err *e)
 {
-    if (e)
-        *e = (clv_err){CLV_OK, ""};
+    if (!e)
+        return;
+    e->code = CLV_OK;
+    e->msg[0] = '\0';
 }
 
 clv_status clv__nomem(clv_err *e)

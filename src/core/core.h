@@ -90,7 +90,7 @@ typedef struct strmap {
 
 /* CLV_NONE when absent. */
 uint32_t strmap_get(const strmap *m, const char *key, size_t len);
-/* Sets or replaces; false when memory ran out. */
+/* Sets or replaces (the first key stays); false when memory ran out. */
 bool strmap_put(strmap *m, const char *key, size_t len, uint32_t value);
 void strmap_free(strmap *m);
 

@@ -101,6 +101,8 @@ void *arena_alloc(arena *a, size_t size)
     if (size > SIZE_MAX - ARENA_ALIGN)
         return NULL;
     size = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+    if (size == 0)
+        size = ARENA_ALIGN; /* NULL would mean failure */
     if ((size_t)(a->end - a->cur) < size && !arena_more(a, size))
         return NULL;
     void *p = a->cur;

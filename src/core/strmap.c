@@ -39,8 +39,10 @@ uint32_t strmap_get(const strmap *m, const char *key, size_t len)
 static bool grow(strmap *m)
 {
     uint32_t cap = m->slots ? (m->mask + 1) * 2 : 64;
+    if (cap == 0)
+        return false;
     strmap bigger = {clv__zalloc(cap * sizeof *m->slots), m->n, cap - 1};
-    if (cap == 0 || !bigger.slots)
+    if (!bigger.slots)
         return false;
     for (uint32_t i = 0; m->slots && i <= m->mask; i++) {
         struct strmap_slot *s = &m->slots[i];
@@ -60,9 +62,11 @@ bool strmap_put(strmap *m, const char *key, size_t len, uint32_t value)
         return false;
     uint32_t hash = hash_of(key, len);
     struct strmap_slot *s = find(m, key, len, hash);
-    if (!s->key)
+    if (!s->key) {
+        *s = (struct strmap_slot){key, (uint32_t)len, hash, 0};
         m->n++;
-    *s = (struct strmap_slot){key, (uint32_t)len, hash, value};
+    }
+    s->value = value;
     return true;
 }
 

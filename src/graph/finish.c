@@ -8,7 +8,9 @@
 
 #include <string.h>
 
-static clv_status verify_node(const clv_graph *g, uint32_t id, clv_err *e)
+/* made[v] is set for every output seen. */
+static clv_status verify_node(const clv_graph *g, uint32_t id, bool *made,
+                              clv_err *e)
 {
     const clv_node *n = &g->nodes[id];
     if ((uint64_t)n->first_edge + n->n_in + n->n_out > g->n_edges)
@@ -37,9 +39,10 @@ static clv_status verify_node(const clv_graph *g, uint32_t id, clv_err *e)
                              "'%s'",
                              n->name, i,
                              clv__value_name(g, v, buf, sizeof buf));
-        if (g->values[v].producer != id)
+        if (g->values[v].producer != id || made[v])
             return clv__fail(e, CLV_FORMAT, "value '%s' has two producers",
                              clv__value_name(g, v, buf, sizeof buf));
+        made[v] = true;
     }
     return CLV_OK;
 }
@@ -88,12 +91,26 @@ static clv_status verify_read(const clv_graph *g, clv_err *e)
     return CLV_OK;
 }
 
+/* Nodes and values agree on who makes what. */
+static clv_status verify_made(const clv_graph *g, bool *made, clv_err *e)
+{
+    for (uint32_t id = 0; id < g->n_nodes; id++)
+        CLV_TRY(verify_node(g, id, made, e));
+    for (uint32_t v = 0; v < g->n_values; v++)
+        if (g->values[v].producer != CLV_NONE && !made[v])
+            return clv__fail(e, CLV_INTERNAL,
+                             "value %u is no output of node '%s'", v,
+                             g->nodes[g->values[v].producer].name);
+    return CLV_OK;
+}
+
 static clv_status verify_structure(const clv_graph *g, clv_err *e)
 {
     CLV_TRY(verify_values(g, e));
-    for (uint32_t id = 0; id < g->n_nodes; id++)
-        CLV_TRY(verify_node(g, id, e));
-    return CLV_OK;
+    bool *made = clv__zalloc(g->n_values);
+    clv_status s = made ? verify_made(g, made, e) : clv__nomem(e);
+    clv__free(made);
+    return s;
 }
 
 clv_status clv_graph_verify(const clv_graph *g, clv_err *err)

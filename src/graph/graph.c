@@ -1,8 +1,8 @@
 /* graph.c - making graphs: values, nodes, scopes, and the public calls.
  *
  * A node's name is unique in its graph: the second "relu" becomes "relu_1".
- * The map of names therefore holds, for each base name, how often it was used.
- */
+ * The map of names holds, for each name that was asked for, how often: n means
+ * that "relu_1" to "relu_<n-1>" are taken too, though not in the map. */
 #include "graph/graph.h"
 
 #include <stdio.h>
@@ -90,33 +90,51 @@ clv_payload *clv__value_data(clv_graph *g, uint32_t v)
 
 /* -- scopes ---------------------------------------------------------------*/
 
+/* Adds the scope whose path is `up`, a dot, and `name`; it must be new. */
+static uint32_t new_scope(clv_graph *g, uint32_t parent, const char *path,
+                          size_t len, size_t n_up)
+{
+    char *own = arena_strndup(&g->mem, path, len);
+    if (!own || !CLV_GROW(g->scopes, g->n_scopes, g->cap_scopes) ||
+        !strmap_put(&g->scope_paths, own, len, g->n_scopes))
+        return CLV_NONE;
+    g->scopes[g->n_scopes] = (clv_scope){own + n_up, own, parent};
+    return g->n_scopes++;
+}
+
 uint32_t clv__scope_add(clv_graph *g, uint32_t parent, const char *name,
                         size_t len)
 {
     const char *up = parent == CLV_NONE ? "" : g->scopes[parent].path;
-    size_t n_up = strlen(up), dot = n_up ? 1 : 0;
-    char *path = arena_alloc(&g->mem, n_up + dot + len + 1);
+    size_t n_up = strlen(up);
+    char small[256], *path = small;
+    arena_mark mark = arena_save(&g->mem);
+    if (n_up + len + 2 > sizeof small)
+        path = arena_alloc(&g->mem, n_up + len + 2);
     if (!path)
         return CLV_NONE;
     memcpy(path, up, n_up);
-    path[n_up] = '.';
-    memcpy(path + n_up + dot, name, len);
-    path[n_up + dot + len] = '\0';
+    if (n_up)
+        path[n_up++] = '.';
+    memcpy(path + n_up, name, len);
 
-    size_t n_path = n_up + dot + len;
-    uint32_t old = strmap_get(&g->scope_paths, path, n_path);
-    if (old != CLV_NONE)
-        return old;
-    if (!CLV_GROW(g->scopes, g->n_scopes, g->cap_scopes) ||
-        !strmap_put(&g->scope_paths, path, n_path, g->n_scopes))
-        return CLV_NONE;
-    g->scopes[g->n_scopes] = (clv_scope){path + n_up + dot, path, parent};
-    return g->n_scopes++;
+    uint32_t scope = strmap_get(&g->scope_paths, path, n_up + len);
+    if (scope == CLV_NONE)
+        return new_scope(g, parent, path, n_up + len, n_up);
+    arena_rewind(&g->mem, mark);
+    return scope;
 }
 
 uint32_t clv__scope_path(clv_graph *g, const char *path)
 {
-    uint32_t scope = 0;
+    /* Mostly that of the node before, else one that is known. */
+    uint32_t scope = g->n_nodes ? g->nodes[g->n_nodes - 1].scope : 0;
+    if (!strcmp(g->scopes[scope].path, path))
+        return scope;
+    scope = strmap_get(&g->scope_paths, path, strlen(path));
+    if (scope != CLV_NONE)
+        return scope;
+    scope = 0;
     while (*path && scope != CLV_NONE) {
         size_t len = strcspn(path, ".");
         if (len)
@@ -128,26 +146,59 @@ uint32_t clv__scope_path(clv_graph *g, const char *path)
 
 /* -- nodes ----------------------------------------------------------------*/
 
-static char *unique_name(clv_graph *g, const char *name)
+/* True for "relu_3" when "relu" was asked for more than three times. */
+static bool is_numbered(const clv_graph *g, const char *name, size_t len)
 {
-    size_t len = strlen(name);
-    char *own = arena_strndup(&g->mem, name, len);
+    size_t digits = 0;
+    uint64_t k = 0, unit = 1;
+    for (; digits < len && digits < 10; digits++, unit *= 10) {
+        unsigned c = (unsigned char)name[len - 1 - digits] - (unsigned)'0';
+        if (c > 9)
+            break;
+        k += unit * c;
+    }
+    size_t base = len - digits;
+    if (!digits || !base || name[base] == '0' || name[base - 1] != '_')
+        return false;
+    uint32_t used = strmap_get(&g->node_names, name, base - 1);
+    return used != CLV_NONE && k < used;
+}
+
+/* name and "_<k>", in the arena. */
+static char *numbered(clv_graph *g, const char *name, size_t len, uint32_t k)
+{
+    char digits[10];
+    size_t n = 0;
+    do
+        digits[n++] = (char)('0' + k % 10);
+    while (k /= 10);
+    char *own = arena_alloc(&g->mem, len + n + 2);
     if (!own)
         return NULL;
-    uint32_t used = strmap_get(&g->node_names, own, len);
-    if (used == CLV_NONE)
-        return strmap_put(&g->node_names, own, len, 1) ? own : NULL;
-    for (;; used++) { /* "x_1" may itself be taken */
-        char *next = arena_printf(&g->mem, "%s_%u", name, used);
-        if (!next)
-            return NULL;
-        size_t n = strlen(next);
-        if (strmap_get(&g->node_names, next, n) != CLV_NONE)
-            continue;
-        bool ok = strmap_put(&g->node_names, next, n, 1) &&
-                  strmap_put(&g->node_names, own, len, used + 1);
-        return ok ? next : NULL;
+    memcpy(own, name, len);
+    own[len] = '_';
+    for (size_t i = 0; i < n; i++)
+        own[len + 1 + i] = digits[n - 1 - i];
+    own[len + 1 + n] = '\0';
+    return own;
+}
+
+/* A name nobody has yet: `name` itself, or the first "name_k" that is free. */
+static const char *unique_name(clv_graph *g, const char *name)
+{
+    size_t len = strlen(name);
+    uint32_t k = strmap_get(&g->node_names, name, len);
+    if (k == CLV_NONE && !is_numbered(g, name, len)) {
+        char *own = arena_strndup(&g->mem, name, len);
+        return own && strmap_put(&g->node_names, own, len, 1) ? own : NULL;
     }
+    if (k == CLV_NONE)
+        k = 1;
+    char *next = numbered(g, name, len, k);
+    while (next && strmap_get(&g->node_names, next, strlen(next)) != CLV_NONE)
+        next = numbered(g, name, len, ++k); /* somebody asked for it */
+    /* next begins with name, so it serves as its key */
+    return next && strmap_put(&g->node_names, next, len, k + 1) ? next : NULL;
 }
 
 static bool edges_room(clv_graph *g, uint64_t more)
@@ -164,7 +215,7 @@ uint32_t clv__node_add(clv_graph *g, clv_op op, const char *name,
                        uint32_t scope, const uint32_t *ins, uint32_t n_in,
                        const uint32_t *outs, uint32_t n_out)
 {
-    char *own = unique_name(g, name);
+    const char *own = unique_name(g, name);
     if (!own || g->n_nodes == CLV_NONE ||
         !edges_room(g, (uint64_t)n_in + n_out) ||
         !CLV_GROW(g->nodes, g->n_nodes, g->cap_nodes))

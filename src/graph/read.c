@@ -22,10 +22,7 @@ int64_t clv__numel(const clv_value *v)
         return CLV_SAT;
     int64_t n = 1;
     for (int i = 0; i < v->rank; i++)
-        if (v->dims[i] == 0)
-            return 0;
-    for (int i = 0; i < v->rank; i++)
-        n = sat_mul(n, v->dims[i]);
+        n = sat_mul(n, v->dims[i]); /* CLV_SAT times 0 is 0 again */
     return n;
 }
 
@@ -63,7 +60,7 @@ const char *clv__value_name(const clv_graph *g, uint32_t v, char *buf,
     }
     const clv_node *n = &g->nodes[value->producer];
     uint32_t i = 0;
-    while (node_outs(g, n)[i] != v)
+    while (i < n->n_out && node_outs(g, n)[i] != v)
         i++;
     if (i == 0)
         return n->name;
@@ -94,7 +91,7 @@ const char *clv__attr_name(clv_attr_key key)
 clv_attr_key clv__attr_find(const char *name)
 {
     for (int i = 0; i < CLV_A_OTHER; i++)
-        if (!strcmp(attr_names[i], name))
+        if (attr_names[i][0] == name[0] && !strcmp(attr_names[i], name))
             return (clv_attr_key)i;
     return CLV_A_OTHER;
 }

@@ -53,6 +53,18 @@ void output(builder *b, tensor x)
         nomem(b);
 }
 
+/* Enters the module `name`; words that are modules call this. */
+static void step_in(builder *b, const char *name)
+{
+    if (failed(b))
+        return;
+    uint32_t scope = clv__scope_add(b->g, b->scope, name, strlen(name));
+    if (scope == CLV_NONE)
+        nomem(b);
+    else
+        b->scope = scope;
+}
+
 void enter(builder *b, const char *fmt, ...)
 {
     if (failed(b))
@@ -62,11 +74,9 @@ void enter(builder *b, const char *fmt, ...)
     va_start(ap, fmt);
     int n = vsnprintf(name, sizeof name, fmt, ap);
     va_end(ap);
-    uint32_t scope = clv__scope_add(b->g, b->scope, name, (size_t)n);
-    if (scope == CLV_NONE)
-        nomem(b);
-    else
-        b->scope = scope;
+    if (n < 0 || (size_t)n >= sizeof name)
+        refuse(b, "a module name of %d characters", n);
+    step_in(b, name);
 }
 
 void leave(builder *b)
@@ -79,7 +89,15 @@ void leave(builder *b)
 static char *join(builder *b, const char *name)
 {
     const char *path = b->g->scopes[b->scope].path;
-    return arena_printf(&b->g->mem, "%s%s%s", path, *path ? "." : "", name);
+    size_t n_path = strlen(path), n_name = strlen(name);
+    char *own = arena_alloc(&b->g->mem, n_path + n_name + 2);
+    if (!own)
+        return NULL;
+    memcpy(own, path, n_path);
+    if (n_path)
+        own[n_path++] = '.';
+    memcpy(own + n_path, name, n_name + 1);
+    return own;
 }
 
 tensor weight(builder *b, const char *name, clv_value_kind kind, uint32_t rank,
@@ -197,7 +215,7 @@ tensor zoo_module(builder *b, clv_op op, const char *name, tensor x,
 {
     if (!name)
         return zoo_call(b, op, clv__op_name(op), &x, 1, attrs, n_attrs);
-    enter(b, "%s", name);
+    step_in(b, name);
     tensor y = module_node(b, op, &x, 1, attrs, n_attrs);
     leave(b);
     return y;
@@ -218,7 +236,7 @@ tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a)
         stride[i] = or (a.stride_hw[i], or (a.stride, 1));
         padding[i] = or (a.padding_hw[i], a.padding);
     }
-    enter(b, "%s", name);
+    step_in(b, name);
     tensor ins[3] = {x, weight(b, "weight", CLV_PARAM, nd + 2, w), CLV_NONE};
     if (!a.no_bias)
         ins[2] = parameter(b, "bias", a.out);
@@ -239,7 +257,7 @@ tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a)
 static tensor dense(builder *b, const char *name, tensor x, int64_t out,
                     bool bias)
 {
-    enter(b, "%s", name);
+    step_in(b, name);
     tensor ins[3] = {x, parameter(b, "weight", out, dim(b, x, -1)), CLV_NONE};
     if (bias)
         ins[2] = parameter(b, "bias", out);
@@ -261,7 +279,7 @@ tensor linear_no_bias(builder *b, const char *name, tensor x, int64_t out)
 tensor batch_norm(builder *b, const char *name, tensor x)
 {
     int64_t c = dim(b, x, 1);
-    enter(b, "%s", name);
+    step_in(b, name);
     tensor ins[] = {x, parameter(b, "weight", c), parameter(b, "bias", c),
                     weight(b, "running_mean", CLV_BUFFER, 1, &c),
                     weight(b, "running_var", CLV_BUFFER, 1, &c)};
@@ -275,7 +293,7 @@ tensor layer_norm(builder *b, const char *name, tensor x)
 {
     int64_t c = dim(b, x, -1);
     if (name)
-        enter(b, "%s", name);
+        step_in(b, name);
     tensor ins[] = {x, parameter(b, "weight", c), parameter(b, "bias", c)};
     clv_attr attrs[] = {INT(AXIS, -1), FLOAT(EPSILON, b->norm_eps)};
     uint32_t n = b->norm_eps > 0 ? 2 : 1;

@@ -1,0 +1,65 @@
+/* zoo.c - every model of the zoo opened and profiled in one process.
+ *
+ * The promise: below 150 ms on a machine of 2024, and below 50 MB. */
+#include "cleave.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Operators of one model; 0, with a message, when it fails. */
+static uint32_t profile(const char *model)
+{
+    clv_graph *g;
+    clv_profile *p = NULL;
+    clv_err err;
+    uint32_t n = 0;
+    if (clv_graph_open(model, NULL, &g, &err) != CLV_OK ||
+        clv_profile_new(g, NULL, &p, &err) != CLV_OK)
+        printf("zoo: %s: %s\n", model, err.msg);
+    else
+        n = clv_profile_totals(p)->operators;
+    clv_profile_free(p);
+    clv_graph_free(g);
+    return n;
+}
+
+static double run(uint32_t *models, uint32_t *operators)
+{
+    const clv_model_info *m;
+    double start = now();
+    *models = *operators = 0;
+    for (; (m = clv_zoo_model(*models)); ++*models) {
+        uint32_t n = profile(m->name);
+        if (!n)
+            return -1;
+        *operators += n;
+    }
+    return now() - start;
+}
+
+int main(void)
+{
+    uint32_t models, operators;
+    double best = 1e9;
+    for (int i = 0; i < 5; i++) {
+        double t = run(&models, &operators);
+        if (t < 0)
+            return 1;
+        best = t < best ? t : best;
+    }
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    double peak = (double)use.ru_maxrss / 1024;
+    printf("zoo: %u models, %u operators: %.1f ms (below 150), %.0f ns each\n",
+           models, operators, 1e3 * best, 1e9 * best / operators);
+    printf("zoo: peak memory %.1f MB (below 50)\n", peak);
+    return best >= 0.150 || peak >= 50;
+}
