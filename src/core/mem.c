@@ -100,6 +100,7 @@ void *arena_alloc(arena *a, size_t size)
 {
     if (size > SIZE_MAX - ARENA_ALIGN)
         return NULL;
+    size = size ? size : 1; /* an empty array is not a failure */
     size = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
     if (size == 0)
         size = ARENA_ALIGN; /* NULL would mean failure */

@@ -93,7 +93,8 @@ static uint32_t heap_pop(heap *h)
     return top;
 }
 
-/* Calls visit(ctx, from, to) for every edge between different groups. */
+/* Runs the statement that follows for every edge from group k to another
+ * group, whose number is then in `to`. */
 #define EACH_CROSSING(g, label, k, gr, to) \
     for (uint32_t at = (gr)->first[k]; at < (gr)->first[(k) + 1]; at++) \
         for (uint32_t o = 0; o < (g)->nodes[(gr)->node[at]].n_out; o++) \
@@ -134,7 +135,7 @@ static clv_status order_groups(const clv_graph *g, const uint32_t *label,
 
 /* -- interface ------------------------------------------------------------*/
 
-/* Appends v to a list in arena memory reserved for it, once per subgraph. */
+/* Whether a value was met in a subgraph; subgraphs are walked one by one. */
 typedef struct marks {
     uint32_t *seen; /* per value: the last subgraph (plus one) that has it */
 } marks;
@@ -205,54 +206,92 @@ static void dependencies(clv_cut *c, uint32_t k, uint32_t *seen, uint32_t *deps)
 
 /* -- cost -----------------------------------------------------------------*/
 
-int64_t clv__read_bytes(const clv_graph *g, const clv_node *n,
-                        const clv_cost *c, uint32_t i)
+/* True when an earlier input of n is the same value, as costs count it. */
+static bool read_before(const clv_graph *g, const clv_node *n, uint32_t i)
 {
-    const clv_value *v = node_in(g, n, i);
-    if (!v || c->trust == CLV_FREE || v->rank == CLV_NO_RANK)
-        return 0;
-    for (uint32_t j = 0; j < i && j < 64; j++)
-        if (node_ins(g, n)[j] == node_ins(g, n)[i])
-            return 0; /* the same tensor twice is read once */
-    bool weight = value_is_weight(v);
-    int64_t have = weight ? c->bytes_weights : c->bytes_in, all = 0;
-    for (uint32_t j = 0; j < n->n_in; j++) {
-        const clv_value *w = node_in(g, n, j);
-        bool twice = false;
-        for (uint32_t t = 0; t < j && t < 64; t++)
-            twice = twice || node_ins(g, n)[t] == node_ins(g, n)[j];
-        if (w && !twice && w->rank != CLV_NO_RANK &&
-            value_is_weight(w) == weight)
-            all = sat_add(all, clv__bytes(w));
-    }
-    int64_t own = clv__bytes(v);
-    if (all == have || all <= 0)
-        return own;
-    return (int64_t)((double)have * ((double)own / (double)all));
+    const uint32_t *ins = node_ins(g, n);
+    for (uint32_t k = 0; k < i && k < 64; k++)
+        if (ins[k] == ins[i])
+            return true;
+    return false;
 }
 
-/* Storage made by a group escapes when a node of another group reads it, or
- * when it, or a view of it, leaves the graph. Views read nothing. */
-static bool *find_escapes(const clv_cut *c, arena *a)
+/* Bytes of n's distinct activations or weights, as bytes[i] and their sum. */
+static int64_t whole_reads(const clv_graph *g, const clv_node *n, bool weights,
+                           int64_t *bytes)
+{
+    int64_t all = 0;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const clv_value *v = node_in(g, n, i);
+        if (v && value_is_weight(v) != weights)
+            continue;
+        bool known = v && v->rank != CLV_NO_RANK && !read_before(g, n, i);
+        bytes[i] = known ? clv__bytes(v) : 0;
+        all = sat_add(all, bytes[i]);
+    }
+    return all;
+}
+
+/* Scales the reads of one kind, `all` bytes, to the `have` that are read; what
+ * rounding leaves goes to the last. */
+static void share_reads(const clv_graph *g, const clv_node *n, bool weights,
+                        int64_t all, int64_t have, int64_t *bytes)
+{
+    int64_t left = have, *last = NULL;
+    double ratio = (double)have / (double)all;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const clv_value *v = node_in(g, n, i);
+        if (!v || value_is_weight(v) != weights || bytes[i] == 0)
+            continue;
+        int64_t share = (int64_t)((double)bytes[i] * ratio);
+        bytes[i] = share < left ? share : left;
+        left -= bytes[i];
+        last = &bytes[i];
+    }
+    if (last)
+        *last += left;
+}
+
+void clv__node_reads(const clv_graph *g, const clv_node *n, const clv_cost *c,
+                     int64_t *bytes)
+{
+    if (c->trust == CLV_FREE) {
+        memset(bytes, 0, n->n_in * sizeof *bytes);
+        return;
+    }
+    int64_t acts = whole_reads(g, n, false, bytes);
+    int64_t weights = whole_reads(g, n, true, bytes);
+    if (acts > 0 && acts != c->bytes_in)
+        share_reads(g, n, false, acts, c->bytes_in, bytes);
+    if (weights > 0 && weights != c->bytes_weights)
+        share_reads(g, n, true, weights, c->bytes_weights, bytes);
+}
+
+enum { READ_INSIDE = 1, ESCAPES = 2 };
+
+/* How each storage made by a group is read: by its own nodes; or it escapes,
+ * when a node of another group reads it, or when it, or a view of it, leaves
+ * the graph. Views read nothing. */
+static uint8_t *find_readers(const clv_cut *c, arena *a)
 {
     const clv_graph *g = c->p->g;
-    bool *escapes = arena_zalloc(a, (size_t)g->n_values + 1);
-    if (!escapes)
+    uint8_t *how = arena_zalloc(a, (size_t)g->n_values + 1);
+    if (!how)
         return NULL;
     for (uint32_t v = 0; v < g->n_values; v++) {
         uint32_t root = clv__storage(g, v), maker = g->values[root].producer;
         if (maker == CLV_NONE)
             continue;
         if (g->values[v].flags & CLV_V_OUTPUT)
-            escapes[root] = true;
+            how[root] |= ESCAPES;
         for (uint32_t u = g->user_first[v]; u < g->user_first[v + 1]; u++) {
             uint32_t reader = g->users[u];
-            if (c->of[reader] != c->of[maker] &&
-                c->p->layers[reader].cost.trust != CLV_FREE)
-                escapes[root] = true;
+            if (c->p->layers[reader].cost.trust != CLV_FREE)
+                how[root] |=
+                    c->of[reader] == c->of[maker] ? READ_INSIDE : ESCAPES;
         }
     }
-    return escapes;
+    return how;
 }
 
 static void add_node_cost(clv_cost *sum, const clv_cost *c)
@@ -265,38 +304,55 @@ static void add_node_cost(clv_cost *sum, const clv_cost *c)
         sum->trust = c->trust;
 }
 
-/* Traffic of node id that crosses the border of its subgraph k. */
-static void add_traffic(const clv_cut *c, uint32_t k, uint32_t id, marks *m,
-                        const bool *escapes, clv_cost *sum)
+/* What each value has been read so far, by the subgraph that marked it. */
+typedef struct reads {
+    marks m;
+    int64_t *most;  /* per value: the most one node reads of it */
+    int64_t *bytes; /* per input of the node at hand */
+} reads;
+
+/* Of several nodes that read parts of the same tensor, the largest counts. */
+static void add_reads(const clv_cut *c, uint32_t k, uint32_t id, reads *r,
+                      clv_cost *sum)
 {
     const clv_graph *g = c->p->g;
     const clv_node *n = &g->nodes[id];
-    const clv_cost *cost = &c->p->layers[id].cost;
-    if (cost->trust == CLV_FREE)
-        return;
+    clv__node_reads(g, n, &c->p->layers[id].cost, r->bytes);
     for (uint32_t i = 0; i < n->n_in; i++) {
         uint32_t v = node_ins(g, n)[i];
-        if (v == CLV_NONE)
+        if (r->bytes[i] == 0)
             continue;
         uint32_t maker = g->values[clv__storage(g, v)].producer;
-        if ((maker != CLV_NONE && c->of[maker] == k) || !mark(m, v, k))
+        if (maker != CLV_NONE && c->of[maker] == k)
+            continue;
+        if (mark(&r->m, v, k))
+            r->most[v] = 0;
+        if (r->bytes[i] <= r->most[v])
             continue;
         int64_t *to = value_is_weight(&g->values[v]) ? &sum->bytes_weights
                                                      : &sum->bytes_in;
-        *to = sat_add(*to, clv__read_bytes(g, n, cost, i));
+        *to = sat_add(*to, r->bytes[i] - r->most[v]);
+        r->most[v] = r->bytes[i];
     }
-    int64_t kept = 0; /* bytes written that nobody outside reads */
-    for (uint32_t i = 0; i < n->n_out; i++) {
-        uint32_t v = node_outs(g, n)[i];
-        bool read = g->user_first[v] != g->user_first[v + 1];
-        if (read && !escapes[v] && g->values[v].rank != CLV_NO_RANK)
-            kept = sat_add(kept, clv__bytes(&g->values[v]));
-    }
-    if (cost->bytes_out > kept)
-        sum->bytes_out = sat_add(sum->bytes_out, cost->bytes_out - kept);
 }
 
-static void sum_cost(clv_cut *c, uint32_t k, marks *m, const bool *escapes)
+/* All that a node writes, less the tensors that only its subgraph reads. */
+static void add_writes(const clv_cut *c, uint32_t id, const uint8_t *how,
+                       clv_cost *sum)
+{
+    const clv_graph *g = c->p->g;
+    const clv_node *n = &g->nodes[id];
+    int64_t written = c->p->layers[id].cost.bytes_out;
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        uint32_t v = node_outs(g, n)[i];
+        if (how[v] == READ_INSIDE && g->values[v].rank != CLV_NO_RANK)
+            written -= clv__bytes(&g->values[v]);
+    }
+    if (written > 0)
+        sum->bytes_out = sat_add(sum->bytes_out, written);
+}
+
+static void sum_cost(clv_cut *c, uint32_t k, reads *r, const uint8_t *how)
 {
     clv_subgraph *s = &c->subs[k];
     const clv_layer *heaviest = NULL;
@@ -305,7 +361,8 @@ static void sum_cost(clv_cut *c, uint32_t k, marks *m, const bool *escapes)
     for (uint32_t i = 0; i < s->n_nodes; i++) {
         const clv_layer *l = &c->p->layers[s->nodes[i]];
         add_node_cost(&s->cost, &l->cost);
-        add_traffic(c, k, s->nodes[i], m, escapes, &s->cost);
+        add_reads(c, k, s->nodes[i], r, &s->cost);
+        add_writes(c, s->nodes[i], how, &s->cost);
         apart = sat_add(apart, l->cost.bytes_in + l->cost.bytes_weights +
                                    l->cost.bytes_out);
         if (!heaviest || l->cost.flops > heaviest->cost.flops)
@@ -321,18 +378,30 @@ static void sum_cost(clv_cut *c, uint32_t k, marks *m, const bool *escapes)
 
 /* -- the cut --------------------------------------------------------------*/
 
+static bool reads_new(const clv_graph *g, arena *a, reads *r)
+{
+    size_t n_values = (size_t)g->n_values + 1;
+    uint32_t most_in = 1;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        most_in = g->nodes[i].n_in > most_in ? g->nodes[i].n_in : most_in;
+    r->m.seen = arena_zalloc(a, n_values * sizeof *r->m.seen);
+    r->most = arena_array(a, n_values, sizeof *r->most);
+    r->bytes = arena_array(a, most_in, sizeof *r->bytes);
+    return r->m.seen && r->most && r->bytes;
+}
+
 static bool describe(clv_cut *c, arena *scratch)
 {
     const clv_graph *g = c->p->g;
-    size_t n_values = (size_t)g->n_values + 1;
-    marks m = {arena_zalloc(scratch, n_values * sizeof *m.seen)};
-    marks read = {arena_zalloc(scratch, n_values * sizeof *m.seen)};
+    marks m = {
+        arena_zalloc(scratch, ((size_t)g->n_values + 1) * sizeof *m.seen)};
+    reads read;
     uint32_t *seen =
         arena_zalloc(scratch, ((size_t)c->n_subs + 1) * sizeof *seen);
     uint32_t *list =
         arena_array(&c->mem, 2 * (size_t)g->n_edges + 1, sizeof *list);
-    bool *escapes = find_escapes(c, scratch);
-    if (!m.seen || !read.seen || !seen || !list || !escapes)
+    uint8_t *how = find_readers(c, scratch);
+    if (!m.seen || !reads_new(g, scratch, &read) || !seen || !list || !how)
         return false;
     for (uint32_t k = 0; k < c->n_subs; k++) {
         clv_subgraph *s = &c->subs[k];
@@ -345,7 +414,7 @@ static bool describe(clv_cut *c, arena *scratch)
         list += n_in + n_out;
         dependencies(c, k, seen, list);
         list += s->n_depends_on;
-        sum_cost(c, k, &read, escapes);
+        sum_cost(c, k, &read, how);
         s->pattern =
             s->n_nodes == 1 ? clv__ops[g->nodes[s->nodes[0]].op].name : "";
         s->device = s->detail = "";

@@ -25,10 +25,12 @@ CLV_MUST clv_status clv__cut_make(const clv_profile *p, const char *strategy,
                                   uint32_t *of_label, clv_cut **out,
                                   clv_err *e);
 
-/* Bytes node n reads of its i-th input, out of its cost c: all of it, unless
- * the operator reads only a part (a gather), which is then shared out. */
-int64_t clv__read_bytes(const clv_graph *g, const clv_node *n,
-                        const clv_cost *c, uint32_t i);
+/* Bytes node n reads of each of its n_in inputs, out of its cost c: all of
+ * it, unless the operator reads only a part (a gather), which is then shared
+ * out. They add up to the activations and weights that c counts; a value that
+ * occurs twice counts at its first place. */
+void clv__node_reads(const clv_graph *g, const clv_node *n, const clv_cost *c,
+                     int64_t *bytes);
 
 /* The value whose storage v uses: v itself unless it is a view. */
 static inline uint32_t clv__storage(const clv_graph *g, uint32_t v)
