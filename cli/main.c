@@ -1,15 +1,51 @@
-/* main.c - the cleave command. */
-#include "cleave.h"
+/* main.c - the cleave command: find the verb, parse its flags, run it, and
+ * turn its status into one line on standard error and an exit code. */
+#include "cli.h"
 
-#include <stdio.h>
+#include <signal.h>
 #include <string.h>
+
+static int finish(clv_status s, const clv_err *err)
+{
+    if (s != CLV_OK)
+        fprintf(stderr, "cleave: %s\n", err->msg);
+    return clv_status_exit(s);
+}
+
+/* `cleave --help` and `cleave --version` are what people try first. */
+static const char *verb_of(const char *word)
+{
+    if (!strcmp(word, "--help") || !strcmp(word, "-h"))
+        return "help";
+    return !strcmp(word, "--version") ? "version" : word;
+}
+
+static clv_status run(const options *o, clv_err *err)
+{
+    if (!o->help)
+        return o->cmd->run(o, err);
+    clv_buf text = {0};
+    help_command(o->cmd, &text);
+    clv_status s = emit_text(&text, err);
+    clv_buf_free(&text);
+    return s;
+}
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "version") == 0) {
-        printf("cleave %s\n", clv_version());
-        return 0;
-    }
-    fputs("usage: cleave COMMAND [ARGUMENT...]\n", stderr);
-    return 2;
+    clv_err err = {0};
+    options o;
+    signal(SIGPIPE, SIG_IGN); /* a write then fails, quietly */
+    if (argc < 2)
+        return finish(
+            fail(&err, CLV_USAGE, "no command; 'cleave help' lists them"),
+            &err);
+    const command *cmd = command_find(verb_of(argv[1]), &err);
+    if (!cmd)
+        return finish(err.code, &err);
+    clv_status s = options_parse(cmd, argc - 2, argv + 2, &o, &err);
+    if (s == CLV_OK)
+        s = run(&o, &err);
+    options_free(&o);
+    return finish(s, &err);
 }

@@ -65,8 +65,10 @@ typedef struct clv_profile_opts {
 /* One operator. `flops` follows the convention; the rest does not. */
 typedef struct clv_layer {
     uint32_t node;
+    uint32_t module; /* index in clv_profile_modules */
     clv_cost cost;
     clv_parallel parallel;
+    int64_t memory;   /* bytes moved: in, weights and out */
     double intensity; /* FLOPs per byte moved; 0 when none are */
     clv_bottleneck bottleneck;
 } clv_layer;

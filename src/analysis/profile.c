@@ -89,7 +89,8 @@ static clv_status cost_layer(clv_profile *p, uint32_t id, clv_err *e)
     if (p->convention != CLV_COUNT_FULL && !recount(p, n, &l->cost))
         return clv__nomem(e);
     parallelism(p->g, n, &l->parallel);
-    l->intensity = per_byte(l->cost.flops, moved(&l->cost));
+    l->memory = moved(&l->cost);
+    l->intensity = per_byte(l->cost.flops, l->memory);
     l->bottleneck = clv__bottleneck_of(l->intensity);
     return CLV_OK;
 }
@@ -211,13 +212,15 @@ static bool sum_modules(clv_profile *p)
     if (!module_of || !order_modules(p, module_of))
         return false;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-        clv_module_total *m = &p->modules[module_of[g->nodes[i].scope]];
+        uint32_t module = module_of[g->nodes[i].scope];
+        clv_module_total *m = &p->modules[module];
         const clv_cost *c = &p->layers[i].cost;
+        p->layers[i].module = module;
         m->operators++;
         m->params += c->params;
         m->macs += c->macs;
         m->flops += c->flops;
-        m->memory += moved(c);
+        m->memory += p->layers[i].memory;
         m->last_node = i;
     }
     for (uint32_t i = p->n_modules; i-- > 1;) { /* children before parents */

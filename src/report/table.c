@@ -133,7 +133,7 @@ void table_bar(table *t, double part, double whole, uint32_t cells)
 
 static void find_widths(const table *t, uint32_t limit, uint32_t *width)
 {
-    uint32_t total = 0;
+    uint32_t total = t->margin;
     for (uint32_t c = 0; c < t->n_cols; c++) {
         width[c] = text_width(t->cols[c].head, strlen(t->cols[c].head));
         for (size_t i = c; i < t->n_items; i += t->n_cols)
@@ -214,6 +214,7 @@ static void put_head(const table *t, const clv_report_opts *o,
                      const uint32_t *width, clv_buf *out)
 {
     uint32_t total = 0;
+    put_spaces(out, t->margin);
     clv_buf_printf(out, "%s", paint_on(o, PAINT_BOLD));
     for (uint32_t c = 0; c < t->n_cols; c++) {
         int w = t->cols[c].flags & TABLE_RIGHT ? (int)width[c] : -(int)width[c];
@@ -224,6 +225,7 @@ static void put_head(const table *t, const clv_report_opts *o,
         trim_line(out);
     else
         clv_buf_printf(out, "%s\n", paint_off(o, PAINT_BOLD));
+    put_spaces(out, t->margin);
     for (uint32_t i = 0; i < total; i++)
         clv_buf_add(out, "-", 1);
     clv_buf_add(out, "\n", 1);
@@ -240,8 +242,7 @@ void table_print(table *t, const clv_report_opts *o, clv_buf *out)
         put_head(t, o, width, out);
         for (size_t i = 0; i < t->n_items; i++) {
             uint32_t c = (uint32_t)(i % t->n_cols);
-            if (c)
-                put_spaces(out, GAP);
+            put_spaces(out, c ? GAP : t->margin);
             put_cell(t, o, c, &t->items[i], width[c], out);
             if (c + 1 == t->n_cols)
                 trim_line(out);

@@ -35,6 +35,7 @@ typedef struct table {
     clv_buf text;
     table_item *items; /* rows of n_cols */
     size_t n_items, cap_items;
+    uint32_t margin; /* spaces before every line; set it before printing */
     uint32_t indent;
     text_paint paint;
     bool failed;

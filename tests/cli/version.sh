@@ -1,3 +1,4 @@
 # The version, and what a call without a command says.
 run cleave version
+run cleave --version
 run cleave

@@ -1,0 +1,160 @@
+/* cli.h - what commands stand on: options, opening a model, output.
+ *
+ * A command is one row of commands.def and one function,
+ *
+ *     clv_status cmd_profile(const options *o, clv_err *err);
+ *
+ * that opens what it needs, fills a clv_buf through clv_report_*, and hands it
+ * to `emit`. It never prints by itself: main prints the error, and its code
+ * decides the exit code. */
+#ifndef CLI_H
+#define CLI_H
+
+#include "cleave.h"
+
+#include <stdio.h>
+
+/* -- options --------------------------------------------------------------*/
+
+typedef struct cli_counts {
+    int64_t *items;
+    size_t n;
+} cli_counts;
+
+typedef struct cli_texts {
+    const char **items;
+    size_t n;
+} cli_texts;
+
+typedef struct cli_shapes {
+    clv_shape_arg *items;
+    size_t n;
+} cli_shapes;
+
+typedef struct cli_dims {
+    clv_dim_arg *items;
+    size_t n;
+} cli_dims;
+
+typedef bool cli_SWITCH;
+typedef int64_t cli_COUNT;
+typedef cli_counts cli_COUNTS;
+typedef double cli_NUMBER;
+typedef const char *cli_TEXT;
+typedef cli_texts cli_TEXTS;
+typedef const char *cli_CHOICE;
+typedef clv_dtype cli_DTYPE;
+typedef cli_shapes cli_SHAPES;
+typedef cli_dims cli_DIMS;
+
+typedef struct command command;
+
+/* What the user asked for. Text is borrowed from argv. */
+typedef struct options {
+    const command *cmd;
+    cli_texts args; /* positional, --model and --models among them */
+#define FLAG(field, name, letter, kind, arg, help) cli_##kind field;
+#include "flags.def"
+#undef FLAG
+    struct cli_block *memory; /* everything the lists point to */
+} options;
+
+typedef clv_status command_fn(const options *o, clv_err *err);
+
+/* -- the tables -----------------------------------------------------------*/
+
+typedef enum flag_id {
+    NO_FLAG, /* ends a list */
+#define FLAG(field, ...) FLAG_##field,
+#include "flags.def"
+#undef FLAG
+    FLAG_COUNT
+} flag_id;
+
+typedef enum flag_kind {
+    KIND_SWITCH,
+    KIND_COUNT,
+    KIND_COUNTS,
+    KIND_NUMBER,
+    KIND_TEXT,
+    KIND_TEXTS,
+    KIND_CHOICE,
+    KIND_DTYPE,
+    KIND_SHAPES,
+    KIND_DIMS
+} flag_kind;
+
+typedef struct flag {
+    const char *name; /* with its dashes */
+    char letter;      /* of the short form, 0: none */
+    flag_kind kind;
+    const char *arg, *help;
+    size_t offset; /* of its field in options */
+} flag;
+
+struct command {
+    const char *verb;
+    command_fn *run;
+    size_t min_args, max_args;
+    const char *args, *help, *example;
+    const uint8_t *flags; /* flag_id, up to NO_FLAG */
+};
+
+extern const flag cli_flags[FLAG_COUNT]; /* row 0 is empty */
+extern const command cli_commands[];     /* up to a row without a verb */
+
+#define COMMAND(verb, ...) command_fn cmd_##verb;
+#include "commands.def"
+#undef COMMAND
+
+/* NULL and a suggestion in err when there is no such command. */
+const command *command_find(const char *verb, clv_err *err);
+
+/* Parses what follows the verb. Frees nothing on failure: call options_free in
+ * any case. */
+CLV_MUST clv_status options_parse(const command *cmd, int argc, char **argv,
+                                  options *o, clv_err *err);
+void options_free(options *o);
+/* n zeroed elements that live as long as the options; NULL: out of memory. */
+void *options_alloc(options *o, size_t n, size_t size);
+
+/* -- what commands use ----------------------------------------------------*/
+
+/* Records the first failure and returns its code. */
+clv_status fail(clv_err *err, clv_status code, const char *fmt, ...)
+    CLV_PRINTF(3, 4);
+
+/* Opens a model as the options say; warnings go to standard error. Returns a
+ * graph (caller frees with clv_graph_free). */
+CLV_MUST clv_status open_model(const options *o, const char *model,
+                               clv_graph **out, clv_err *err);
+/* open_model of the first argument and its profile (caller frees both). */
+CLV_MUST clv_status open_profile(const options *o, clv_graph **g,
+                                 clv_profile **p, clv_err *err);
+/* With --strict: CLV_LIMIT when an operator is unknown. */
+CLV_MUST clv_status check_strict(const options *o, const clv_profile *p,
+                                 clv_err *err);
+
+/* A report is written once for each place it goes to: standard output as text
+ * or, with --json, as JSON; and the file of --output in the format of its
+ * ending. Text is left out when a file is asked for. */
+typedef void report_fn(const void *result, const clv_report_opts *o,
+                       clv_buf *out);
+CLV_MUST clv_status emit(const options *o, report_fn *report,
+                         const void *result, clv_err *err);
+/* Writes finished text to standard output. */
+CLV_MUST clv_status emit_text(clv_buf *text, clv_err *err);
+/* The options of text on standard output: width, colours, --top and so on. */
+clv_report_opts report_options(const options *o);
+/* Writes a file whole or not at all. */
+CLV_MUST clv_status write_file(const char *path, const clv_buf *text,
+                               clv_err *err);
+
+/* -- help -----------------------------------------------------------------*/
+
+void help_overview(clv_buf *out);
+void help_command(const command *c, clv_buf *out);
+void help_completion(clv_buf *out);
+void help_man(clv_buf *out);
+
+#endif

@@ -1,0 +1,66 @@
+/* model.c - a model as the options describe it. */
+#include "cli.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+clv_status fail(clv_err *err, clv_status code, const char *fmt, ...)
+{
+    if (err->code != CLV_OK)
+        return code;
+    va_list ap;
+    va_start(ap, fmt);
+    err->code = code;
+    vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+clv_status open_model(const options *o, const char *model, clv_graph **out,
+                      clv_err *err)
+{
+    *out = NULL;
+    if (o->batch.n > 1)
+        return fail(err, CLV_USAGE, "%s takes one --batch, not %zu",
+                    o->cmd->verb, o->batch.n);
+    clv_open_opts opts = {
+        .shapes = o->input_shape.items,
+        .n_shapes = o->input_shape.n,
+        .dims = o->dim.items,
+        .n_dims = o->dim.n,
+        .batch = o->batch.n ? o->batch.items[0] : 0,
+        .dtype = o->dtype,
+        .loop = o->loop,
+        .ops_file = o->ops,
+    };
+    clv_status s = clv_graph_open(model, &opts, out, err);
+    for (uint32_t i = 0; s == CLV_OK && !o->quiet; i++) {
+        const char *warning = clv_graph_warning(*out, i);
+        if (!warning)
+            break;
+        fprintf(stderr, "cleave: warning: %s\n", warning);
+    }
+    return s;
+}
+
+clv_status open_profile(const options *o, clv_graph **g, clv_profile **p,
+                        clv_err *err)
+{
+    clv_profile_opts opts = {.ai_threshold = o->ai_threshold};
+    *p = NULL;
+    if (o->count)
+        opts.convention = clv_convention_find(o->count);
+    clv_status s = open_model(o, o->args.items[0], g, err);
+    return s == CLV_OK ? clv_profile_new(*g, &opts, p, err) : s;
+}
+
+clv_status check_strict(const options *o, const clv_profile *p, clv_err *err)
+{
+    uint32_t n = clv_profile_totals(p)->trust[CLV_UNKNOWN];
+    if (!o->strict || n == 0)
+        return CLV_OK;
+    return fail(err, CLV_LIMIT,
+                "%u operator%s unknown (--strict); "
+                "'--ops FILE' can give their costs",
+                n, n == 1 ? " is" : "s are");
+}

@@ -1,0 +1,360 @@
+/* options.c - the arguments of a command, by the rows of flags.def.
+ *
+ * `--flag value` and `--flag=value` mean the same; `--` ends the flags; `-` is
+ * an argument. A shape may also be given as words, `--input-shape 1 3 224 224`:
+ * numbers are taken for as long as numbers follow. Lists live in blocks that
+ * are freed with the options. */
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct args {
+    int argc, at;
+    char **argv;
+} args;
+
+/* -- memory ---------------------------------------------------------------*/
+
+struct cli_block {
+    struct cli_block *next;
+    max_align_t data[];
+};
+
+void *options_alloc(options *o, size_t n, size_t size)
+{
+    struct cli_block *b = calloc(1, sizeof *b + n * size);
+    if (!b)
+        return NULL;
+    b->next = o->memory;
+    o->memory = b;
+    return b->data;
+}
+
+void options_free(options *o)
+{
+    for (struct cli_block *b = o->memory, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    o->memory = NULL;
+}
+
+/* A copy of a list with room for `more` elements behind the n it has. */
+static void *extend(options *o, const void *items, size_t n, size_t more,
+                    size_t size)
+{
+    char *copy = options_alloc(o, n + more, size);
+    if (copy && n)
+        memcpy(copy, items, n * size);
+    return copy;
+}
+
+/* -- values ---------------------------------------------------------------*/
+
+/* A whole number of at least 1 that ends where `end` says. */
+static bool parse_count(const char *text, char **end, int64_t *out)
+{
+    if (*text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    long long n = strtoll(text, end, 10);
+    *out = n;
+    return errno == 0 && n >= 1;
+}
+
+static clv_status set_count(const flag *f, const char *text, int64_t *out,
+                            clv_err *err)
+{
+    char *end;
+    if (!parse_count(text, &end, out) || *end)
+        return fail(err, CLV_USAGE,
+                    "%s takes a whole number of 1 or more, not '%s'", f->name,
+                    text);
+    return CLV_OK;
+}
+
+static clv_status set_counts(options *o, const flag *f, const char *text,
+                             cli_counts *out, clv_err *err)
+{
+    size_t n = 1;
+    for (const char *s = text; *s; s++)
+        n += *s == ',';
+    out->items = options_alloc(o, n, sizeof *out->items);
+    if (!out->items)
+        return fail(err, CLV_NOMEM, "out of memory");
+    out->n = 0;
+    for (char *s = (char *)text;; s++) {
+        if (!parse_count(s, &s, &out->items[out->n++]) || (*s && *s != ','))
+            return fail(err, CLV_USAGE,
+                        "%s takes whole numbers of 1 or more, not '%s'",
+                        f->name, text);
+        if (!*s)
+            return CLV_OK;
+    }
+}
+
+static clv_status set_number(const flag *f, const char *text, double *out,
+                             clv_err *err)
+{
+    char *end;
+    *out = strtod(text, &end);
+    if (end == text || *end || !isfinite(*out) || *out <= 0)
+        return fail(err, CLV_USAGE, "%s takes a number above 0, not '%s'",
+                    f->name, text);
+    return CLV_OK;
+}
+
+static clv_status add_texts(options *o, const char *text, cli_texts *out,
+                            clv_err *err)
+{
+    size_t more = 1;
+    for (const char *s = text; *s; s++)
+        more += *s == ',';
+    out->items = extend(o, out->items, out->n, more, sizeof *out->items);
+    char *copy = options_alloc(o, strlen(text) + 1, 1);
+    if (!out->items || !copy)
+        return fail(err, CLV_NOMEM, "out of memory");
+    strcpy(copy, text);
+    for (char *s = copy; s;) {
+        char *comma = strchr(s, ',');
+        if (comma)
+            *comma++ = '\0';
+        if (*s)
+            out->items[out->n++] = s;
+        s = comma;
+    }
+    return CLV_OK;
+}
+
+static clv_status set_choice(const flag *f, const char *text, const char **out,
+                             clv_err *err)
+{
+    size_t n = strlen(text);
+    for (const char *s = f->arg; s; s = strchr(s, '|')) {
+        s += *s == '|';
+        if (n && !strncmp(s, text, n) && (s[n] == '|' || !s[n])) {
+            *out = text;
+            return CLV_OK;
+        }
+    }
+    return fail(err, CLV_USAGE, "%s takes %s, not '%s'", f->name, f->arg, text);
+}
+
+static clv_status set_dtype(const flag *f, const char *text, clv_dtype *out,
+                            clv_err *err)
+{
+    *out = clv_dtype_find(text);
+    if (*out == CLV_NODTYPE)
+        return fail(err, CLV_USAGE, "%s takes %s, not '%s'", f->name, f->arg,
+                    text);
+    return CLV_OK;
+}
+
+/* `name=` before the last '=', copied; NULL without one. */
+static const char *split_name(options *o, const char **text)
+{
+    const char *equals = strrchr(*text, '=');
+    if (!equals)
+        return NULL;
+    size_t n = (size_t)(equals - *text);
+    char *name = options_alloc(o, n + 1, 1);
+    if (name)
+        memcpy(name, *text, n);
+    *text = equals + 1;
+    return name;
+}
+
+static clv_status bad_shape(const flag *f, const char *text, clv_err *err)
+{
+    if (*text == '0' || *text == '-')
+        return fail(err, CLV_USAGE, "%s: dimensions are 1 or more, not '%.*s'",
+                    f->name, (int)strcspn(text, ", x"), text);
+    return fail(err, CLV_USAGE,
+                "%s takes dimensions such as 1,3,224,224, not '%s'", f->name,
+                text);
+}
+
+static bool is_number(const char *text)
+{
+    return text && *text && !text[strspn(text, "0123456789")];
+}
+
+/* "1,3,224,224", "1x3x224x224" or the words that follow. */
+static clv_status add_shape(options *o, const flag *f, const char *text,
+                            args *a, cli_shapes *out, clv_err *err)
+{
+    int64_t *dims = options_alloc(o, CLV_MAX_RANK, sizeof *dims);
+    out->items = extend(o, out->items, out->n, 1, sizeof *out->items);
+    clv_shape_arg shape = {split_name(o, &text), dims, 0};
+    if (!dims || !out->items)
+        return fail(err, CLV_NOMEM, "out of memory");
+    bool words = is_number(text);
+    for (char *s = (char *)text;;) {
+        if (shape.rank == CLV_MAX_RANK)
+            return fail(err, CLV_USAGE, "%s: more than %d dimensions", f->name,
+                        CLV_MAX_RANK);
+        if (!parse_count(s, &s, &dims[shape.rank++]))
+            return bad_shape(f, s, err);
+        if (!*s && words && a->at < a->argc && is_number(a->argv[a->at])) {
+            s = a->argv[a->at++];
+            continue;
+        }
+        if (!*s)
+            break;
+        if (!strchr(", x", *s++))
+            return bad_shape(f, text, err);
+    }
+    out->items[out->n++] = shape;
+    return CLV_OK;
+}
+
+static clv_status add_dim(options *o, const flag *f, const char *text,
+                          cli_dims *out, clv_err *err)
+{
+    const char *value = text;
+    const char *name = split_name(o, &value);
+    clv_dim_arg dim = {name, 0};
+    char *end;
+    if (!name || !*name || !parse_count(value, &end, &dim.value) || *end)
+        return fail(err, CLV_USAGE,
+                    "%s takes NAME=N with N of 1 or more, not '%s'", f->name,
+                    text);
+    out->items = extend(o, out->items, out->n, 1, sizeof *out->items);
+    if (!out->items)
+        return fail(err, CLV_NOMEM, "out of memory");
+    out->items[out->n++] = dim;
+    return CLV_OK;
+}
+
+static clv_status set_flag(options *o, const flag *f, const char *text, args *a,
+                           clv_err *err)
+{
+    void *field = (char *)o + f->offset;
+    switch (f->kind) {
+    case KIND_SWITCH:
+        *(bool *)field = true;
+        return CLV_OK;
+    case KIND_COUNT:
+        return set_count(f, text, field, err);
+    case KIND_COUNTS:
+        return set_counts(o, f, text, field, err);
+    case KIND_NUMBER:
+        return set_number(f, text, field, err);
+    case KIND_TEXT:
+        *(const char **)field = text;
+        return CLV_OK;
+    case KIND_TEXTS:
+        return add_texts(o, text, field, err);
+    case KIND_CHOICE:
+        return set_choice(f, text, field, err);
+    case KIND_DTYPE:
+        return set_dtype(f, text, field, err);
+    case KIND_SHAPES:
+        return add_shape(o, f, text, a, field, err);
+    case KIND_DIMS:
+        return add_dim(o, f, text, field, err);
+    }
+    return fail(err, CLV_INTERNAL, "%s: unknown kind of flag", f->name);
+}
+
+/* -- flags ----------------------------------------------------------------*/
+
+static clv_status unknown_flag(const command *cmd, const char *text, size_t len,
+                               clv_err *err)
+{
+    const char *names[FLAG_COUNT];
+    char word[64];
+    size_t n = 0;
+    for (const uint8_t *f = cmd->flags; *f != NO_FLAG; f++)
+        names[n++] = cli_flags[*f].name;
+    snprintf(word, sizeof word, "%.*s", (int)(len < 63 ? len : 63), text);
+    const char *near = clv_closest(word, names, n);
+    if (near)
+        return fail(err, CLV_USAGE, "%s has no flag '%s'; did you mean '%s'?",
+                    cmd->verb, word, near);
+    return fail(err, CLV_USAGE,
+                "%s has no flag '%s'; 'cleave help %s' lists them", cmd->verb,
+                word, cmd->verb);
+}
+
+static const flag *find_flag(const command *cmd, const char *text, size_t len)
+{
+    bool is_short = len == 2 && text[1] != '-';
+    for (const uint8_t *id = cmd->flags; *id != NO_FLAG; id++) {
+        const flag *f = &cli_flags[*id];
+        if (is_short ? f->letter == text[1]
+                     : strlen(f->name) == len && !memcmp(f->name, text, len))
+            return f;
+    }
+    return NULL;
+}
+
+static clv_status parse_flag(options *o, args *a, clv_err *err)
+{
+    const char *text = a->argv[a->at++];
+    size_t len = strcspn(text, "=");
+    const flag *f = find_flag(o->cmd, text, len);
+    if (!f)
+        return unknown_flag(o->cmd, text, len, err);
+    const char *value = text[len] ? text + len + 1 : NULL;
+    if (f->kind == KIND_SWITCH && value)
+        return fail(err, CLV_USAGE, "%s takes no value", f->name);
+    if (f->kind != KIND_SWITCH && !value) {
+        if (a->at == a->argc)
+            return fail(err, CLV_USAGE, "%s needs a value: %s %s", f->name,
+                        f->name, f->arg);
+        value = a->argv[a->at++];
+    }
+    return set_flag(o, f, value, a, err);
+}
+
+static clv_status check_args(options *o, clv_err *err)
+{
+    const command *c = o->cmd;
+    if (o->args.n < c->min_args)
+        return fail(err, CLV_USAGE, "%s needs %s; 'cleave help %s' shows how",
+                    c->verb, c->args, c->verb);
+    if (o->args.n > c->max_args)
+        return fail(err, CLV_USAGE, "%s: one argument too many: '%s'", c->verb,
+                    o->args.items[c->max_args]);
+    return CLV_OK;
+}
+
+clv_status options_parse(const command *cmd, int argc, char **argv, options *o,
+                         clv_err *err)
+{
+    args a = {argc, 0, argv};
+    bool flags = true;
+    *o = (options){.cmd = cmd};
+    o->args.items = options_alloc(o, (size_t)argc + 1, sizeof *o->args.items);
+    if (!o->args.items)
+        return fail(err, CLV_NOMEM, "out of memory");
+    while (a.at < argc) {
+        const char *text = argv[a.at];
+        clv_status s = CLV_OK;
+        if (flags && !strcmp(text, "--")) {
+            flags = false;
+            a.at++;
+        } else if (flags && text[0] == '-' && text[1]) {
+            s = parse_flag(o, &a, err);
+        } else {
+            o->args.items[o->args.n++] = text;
+            a.at++;
+        }
+        if (s != CLV_OK)
+            return s;
+    }
+    if (o->model)
+        o->args.items[o->args.n++] = o->model;
+    for (size_t i = 0; i < o->models.n; i++) {
+        o->args.items =
+            extend(o, o->args.items, o->args.n, 1, sizeof *o->args.items);
+        if (!o->args.items)
+            return fail(err, CLV_NOMEM, "out of memory");
+        o->args.items[o->args.n++] = o->models.items[i];
+    }
+    return o->help ? CLV_OK : check_args(o, err);
+}

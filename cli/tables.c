@@ -1,0 +1,52 @@
+/* tables.c - flags.def and commands.def as arrays, and looking a name up. */
+#include "cli.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+const flag cli_flags[FLAG_COUNT] = {
+#define FLAG(field, name, letter, kind, arg, help) \
+    [FLAG_##field] = {name, letter, KIND_##kind, \
+                      arg,  help,   offsetof(options, field)},
+#include "flags.def"
+#undef FLAG
+};
+
+#define F(field) FLAG_##field
+#define MODEL_FLAGS \
+    F(input_shape), F(batch), F(dim), F(dtype), F(loop), F(ops), F(threads)
+#define REPORT_FLAGS F(json), F(output), F(quiet)
+#define MANY         SIZE_MAX
+
+#define COMMAND(verb, min, max, args, help, example, ...) \
+    static const uint8_t flags_of_##verb[] = {__VA_ARGS__, FLAG_color, \
+                                              FLAG_help, NO_FLAG};
+#include "commands.def"
+#undef COMMAND
+
+const command cli_commands[] = {
+#define COMMAND(verb, min, max, args, help, example, ...) \
+    {#verb, cmd_##verb, min, max, args, help, example, flags_of_##verb},
+#include "commands.def"
+#undef COMMAND
+    {0},
+};
+
+enum { N_COMMANDS = sizeof cli_commands / sizeof *cli_commands - 1 };
+
+const command *command_find(const char *verb, clv_err *err)
+{
+    const char *names[N_COMMANDS];
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        names[i] = cli_commands[i].verb;
+        if (!strcmp(verb, names[i]))
+            return &cli_commands[i];
+    }
+    const char *near = clv_closest(verb, names, N_COMMANDS);
+    if (near)
+        fail(err, CLV_USAGE, "no command '%s'; did you mean '%s'?", verb, near);
+    else
+        fail(err, CLV_USAGE, "no command '%s'; 'cleave help' lists them", verb);
+    return NULL;
+}

@@ -1,0 +1,13 @@
+/* profile.h - the three faces of a profile. */
+#ifndef CLV_REPORT_PROFILE_H
+#define CLV_REPORT_PROFILE_H
+
+#include "cleave/report.h"
+#include "core/core.h"
+
+void clv__profile_text(const clv_profile *p, const clv_report_opts *o,
+                       clv_buf *out);
+void clv__profile_json(const clv_profile *p, clv_buf *out);
+void clv__profile_csv(const clv_profile *p, clv_buf *out);
+
+#endif
