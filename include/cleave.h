@@ -26,6 +26,7 @@
 #include "cleave/cut.h"
 #include "cleave/memory.h"
 #include "cleave/hardware.h"
+#include "cleave/map.h"
 #include "cleave/report.h"
 /* clang-format on */
 
