@@ -23,6 +23,7 @@
 #include "cleave/profile.h"
 #include "cleave/validate.h"
 #include "cleave/diagnose.h"
+#include "cleave/backend.h"
 #include "cleave/cut.h"
 #include "cleave/memory.h"
 #include "cleave/hardware.h"

@@ -1,0 +1,94 @@
+/* backend.h - what a device can run: asked of it, operator by operator.
+ *
+ * A backend answers yes, or no with a reason, once per operator configuration
+ * (operator, types, shapes, attributes). The answers for a whole graph are a
+ * clv_support; what the user forces is laid over them. */
+#ifndef CLEAVE_BACKEND_H
+#define CLEAVE_BACKEND_H
+
+#include "cleave/graph.h"
+
+typedef struct clv_backend clv_backend;
+
+/* All zero means: the defaults. */
+typedef struct clv_backend_opts {
+    double timeout; /* seconds an external command may be silent; 0: 10 */
+} clv_backend_opts;
+
+/* Opens the backend that `spec` names:
+ *     null                  supports everything
+ *     all-but:sort,topk     everything but these operators
+ *     edgetpu, ethos-u55..  a built-in rules profile (clv_backend_profile)
+ *     rules.json            a rules file (docs/capability.md)
+ *     cmd:compiler --query  an external command, without a shell
+ * and those compiled in. Returns a backend (caller frees with
+ * clv_backend_free). Fails with CLV_NOT_FOUND for an unknown name, and with
+ * CLV_FORMAT, naming line and key, for malformed rules. */
+CLV_API CLV_MUST clv_status clv_backend_open(const char *spec,
+                                             const clv_backend_opts *opts,
+                                             clv_backend **out, clv_err *err);
+CLV_API void clv_backend_free(clv_backend *b);
+/* What reports call the device: "edgetpu". */
+CLV_API const char *clv_backend_name(const clv_backend *b);
+
+typedef struct clv_backend_row {
+    const char *name, *about;
+} clv_backend_row;
+
+/* The i-th backend or profile there is; name is NULL past the last. */
+CLV_API clv_backend_row clv_backend_list(uint32_t i);
+
+/* Where a node may run. */
+typedef enum clv_side {
+    CLV_SIDE_CPU = 1,
+    CLV_SIDE_ACCELERATOR = 2,
+    CLV_SIDE_EITHER = 3 /* views, shape arithmetic, constants: no work */
+} clv_side;
+
+typedef struct clv_node_support {
+    clv_side side;      /* after what the user forced */
+    bool arithmetic;    /* counts: neither view nor shape arithmetic */
+    bool supported;     /* the backend's own answer */
+    bool forced;        /* the user's word, not the backend's */
+    uint32_t config;    /* index of its configuration */
+    const char *reason; /* why it is not for the accelerator, "" if it is */
+} clv_node_support;
+
+typedef struct clv_support_info {
+    const char *device; /* name of the backend */
+    const clv_node_support *nodes;
+    uint32_t n_nodes, n_configs;
+    uint32_t supported, total; /* arithmetic nodes, by the backend's answer */
+    double percentage;         /* 100 when there are none */
+} clv_support_info;
+
+typedef struct clv_support clv_support;
+
+/* Asks b about every configuration in g, which must be inferred. Borrows both
+ * while it runs, and g for as long as the support lives. A command that hangs,
+ * dies or answers nonsense is a "no" with that reason, not a failure. Returns
+ * a support (caller frees with clv_support_free). */
+CLV_API CLV_MUST clv_status clv_support_new(clv_backend *b, const clv_graph *g,
+                                            clv_support **out, clv_err *err);
+CLV_API void clv_support_free(clv_support *s);
+CLV_API const clv_support_info *clv_support_get(const clv_support *s);
+
+/* Sends every node of an operator to `side`, whatever the backend says. The
+ * name may be ours ("log_softmax"), ONNX's ("LogSoftmax") or ATen's
+ * ("aten::log_softmax"). Fails with CLV_USAGE for a name nobody knows. */
+CLV_API CLV_MUST clv_status clv_support_force_op(clv_support *s,
+                                                 const char *name,
+                                                 clv_side side, clv_err *err);
+/* The same for nodes whose name or module path matches a shell pattern; a
+ * module stands for all below it. Fails with CLV_NOT_FOUND if none does. */
+CLV_API CLV_MUST clv_status clv_support_force_nodes(clv_support *s,
+                                                    const char *pattern,
+                                                    clv_side side,
+                                                    clv_err *err);
+/* Reads both from a file, later lines over earlier ones:
+ * {"ops": {"sort": "cpu"}, "nodes": {"head.*": "accelerator"}} */
+CLV_API CLV_MUST clv_status clv_support_overrides(clv_support *s,
+                                                  const char *path,
+                                                  clv_err *err);
+
+#endif

@@ -1,0 +1,215 @@
+/* backend.c - the table of backends, and how a name becomes one.
+ *
+ * `spec` is a row's name, NAME:ARGUMENT for rows that take one, the name of a
+ * built-in rules profile, or else the path of a rules file. */
+#include "backend/backend.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* -- null: everything -----------------------------------------------------*/
+
+static clv_answer always(clv_backend *b, const clv_graph *g, uint32_t node,
+                         clv_why *why)
+{
+    (void)b, (void)g, (void)node, (void)why;
+    return CLV_YES;
+}
+
+/* -- all-but:sort,topk ----------------------------------------------------*/
+
+typedef struct name_list {
+    char **name;
+    uint32_t n;
+} name_list;
+
+static clv_status open_all_but(clv_backend *b, const char *argument, clv_err *e)
+{
+    size_t len = strlen(argument);
+    name_list *list = arena_zalloc(&b->mem, sizeof *list);
+    char *text = arena_strndup(&b->mem, argument, len);
+    if (!list || !text ||
+        !(list->name = arena_array(&b->mem, len + 1, sizeof *list->name)))
+        return clv__nomem(e);
+    for (char *save, *word = strtok_r(text, ",", &save); word;
+         word = strtok_r(NULL, ",", &save))
+        list->name[list->n++] = word;
+    if (!list->n)
+        return clv__fail(e, CLV_USAGE,
+                         "all-but: needs operators, as in all-but:sort,topk");
+    b->state = list;
+    return CLV_OK;
+}
+
+static clv_answer all_but(clv_backend *b, const clv_graph *g, uint32_t node,
+                          clv_why *why)
+{
+    const name_list *list = b->state;
+    for (uint32_t i = 0; i < list->n; i++)
+        if (clv__names_node(list->name[i], &g->nodes[node])) {
+            snprintf(why->text, sizeof why->text, "left out by name");
+            return CLV_NO;
+        }
+    return CLV_YES;
+}
+
+/* -- the table ------------------------------------------------------------*/
+
+static const clv_backend_type null_type = {
+    .name = "null",
+    .about = "supports everything; for tests",
+    .supports = always,
+};
+
+static const clv_backend_type all_but_type = {
+    .name = "all-but",
+    .about = "everything except the operators listed: all-but:sort,topk",
+    .takes_argument = true,
+    .open = open_all_but,
+    .supports = all_but,
+};
+
+static const clv_backend_type *const types[] = {
+    &null_type,
+    &all_but_type,
+    &clv__command_type,
+};
+
+enum { N_TYPES = sizeof types / sizeof *types };
+
+clv_backend_row clv_backend_list(uint32_t i)
+{
+    if (i < N_TYPES)
+        return (clv_backend_row){types[i]->name, types[i]->about};
+    for (uint32_t k = 0; k < i - N_TYPES; k++)
+        if (!clv__backend_profiles[k].name)
+            return (clv_backend_row){NULL, NULL};
+    const clv_profile_file *f = &clv__backend_profiles[i - N_TYPES];
+    return (clv_backend_row){f->name, f->name ? "rules profile" : NULL};
+}
+
+/* -- opening --------------------------------------------------------------*/
+
+clv_status clv__read_text(arena *a, const char *path, const char **text,
+                          size_t *len, clv_err *e)
+{
+    enum { LIMIT = 16 << 20 };
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return clv__fail(e, errno == ENOENT ? CLV_NOT_FOUND : CLV_IO, "%s: %s",
+                         path, strerror(errno));
+    clv_buf buf = {0};
+    char chunk[4096];
+    size_t n;
+    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0 && buf.len <= LIMIT)
+        clv_buf_add(&buf, chunk, n);
+    bool broken = ferror(f) != 0;
+    fclose(f);
+    *text =
+        buf.failed ? NULL : arena_strndup(a, buf.text ? buf.text : "", buf.len);
+    *len = buf.len;
+    clv_buf_free(&buf);
+    if (broken)
+        return clv__fail(e, CLV_IO, "%s: cannot be read", path);
+    if (*len > LIMIT)
+        return clv__fail(e, CLV_FORMAT, "%s: larger than 16 MB", path);
+    return *text ? CLV_OK : clv__nomem(e);
+}
+
+static const char *name_at(const void *ctx, uint32_t i)
+{
+    (void)ctx;
+    return clv_backend_list(i).name;
+}
+
+static clv_status unknown(const char *spec, clv_err *e)
+{
+    uint32_t n = 0;
+    while (clv_backend_list(n).name)
+        n++;
+    uint32_t near = clv__closest(spec, n, name_at, NULL);
+    if (near != CLV_NONE)
+        return clv__fail(e, CLV_NOT_FOUND,
+                         "no backend is called '%.200s'; did you mean '%s'?",
+                         spec, clv_backend_list(near).name);
+    return clv__fail(e, CLV_NOT_FOUND,
+                     "no backend is called '%.200s' (a rules file ends in "
+                     ".json; `cleave backends` lists the others)",
+                     spec);
+}
+
+static clv_status open_type(clv_backend *b, const char *spec, clv_err *e)
+{
+    size_t name_len = strcspn(spec, ":");
+    for (uint32_t i = 0; i < N_TYPES; i++) {
+        const clv_backend_type *t = types[i];
+        if (strlen(t->name) != name_len || memcmp(t->name, spec, name_len))
+            continue;
+        if ((spec[name_len] == ':') != t->takes_argument)
+            return clv__fail(e, CLV_USAGE,
+                             t->takes_argument
+                                 ? "backend '%s' needs an argument after a ':'"
+                                 : "backend '%s' takes no argument",
+                             t->name);
+        b->type = t;
+        b->name = t->name;
+        return t->open ? t->open(b, spec + name_len + t->takes_argument, e)
+                       : CLV_OK;
+    }
+    return CLV_OK;
+}
+
+static bool is_path(const char *spec)
+{
+    size_t n = strlen(spec);
+    return strchr(spec, '/') || (n > 5 && !strcmp(spec + n - 5, ".json"));
+}
+
+static clv_status open_rules(clv_backend *b, const char *spec, clv_err *e)
+{
+    const char *text;
+    size_t len;
+    for (const clv_profile_file *f = clv__backend_profiles; f->name; f++)
+        if (strcmp(f->name, spec) == 0)
+            return clv__rules_open(b, f->name, f->text, f->size, e);
+    if (!is_path(spec))
+        return unknown(spec, e);
+    CLV_TRY(clv__read_text(&b->mem, spec, &text, &len, e));
+    return clv__rules_open(b, spec, text, len, e);
+}
+
+clv_status clv_backend_open(const char *spec, const clv_backend_opts *opts,
+                            clv_backend **out, clv_err *err)
+{
+    *out = NULL;
+    clv__err_clear(err);
+    clv_backend *b = clv__zalloc(sizeof *b);
+    if (!b)
+        return clv__nomem(err);
+    b->timeout = opts && opts->timeout > 0 ? opts->timeout : 10;
+    clv_status s = open_type(b, spec, err);
+    if (s == CLV_OK && !b->type)
+        s = open_rules(b, spec, err);
+    if (s != CLV_OK) {
+        clv_backend_free(b);
+        return s;
+    }
+    *out = b;
+    return CLV_OK;
+}
+
+void clv_backend_free(clv_backend *b)
+{
+    if (!b)
+        return;
+    if (b->type && b->type->close)
+        b->type->close(b);
+    arena_free(&b->mem);
+    clv__free(b);
+}
+
+const char *clv_backend_name(const clv_backend *b)
+{
+    return b->name;
+}

@@ -1,0 +1,79 @@
+/* backend.h - a backend as the library sees it: one small vtable.
+ *
+ * A backend type is a row of clv__backends. It implements `supports`, asked
+ * once per operator configuration, or `ask`, which gets all of them at once. */
+#ifndef CLV_BACKEND_H
+#define CLV_BACKEND_H
+
+#include "cleave/backend.h"
+#include "ops/ops.h"
+
+typedef enum clv_answer {
+    CLV_NO,
+    CLV_YES,
+    CLV_UNNAMED /* a no by default: nothing was said of this operator */
+} clv_answer;
+
+/* Where a backend writes why it says no. */
+typedef struct clv_why {
+    char text[240];
+} clv_why;
+
+typedef struct clv_backend_type {
+    const char *name, *about;
+    bool takes_argument; /* written NAME:ARGUMENT */
+    clv_status (*open)(clv_backend *b, const char *argument, clv_err *e);
+    clv_answer (*supports)(clv_backend *b, const clv_graph *g, uint32_t node,
+                           clv_why *why);
+    /* Instead of supports: query[i] is configuration i as a line of JSON. */
+    clv_status (*ask)(clv_backend *b, const char *const *query, uint32_t n,
+                      clv_answer *answer, clv_why *why, clv_err *e);
+    void (*close)(clv_backend *b);
+} clv_backend_type;
+
+struct clv_backend {
+    const clv_backend_type *type;
+    arena mem;
+    const char *name;
+    double timeout;
+    void *state; /* of the type; in mem, or released by close */
+};
+
+extern const clv_backend_type clv__rules_type, clv__command_type;
+
+/* -- names ----------------------------------------------------------------*/
+
+/* "aten::log_softmax.int", "LogSoftmax" and "log_softmax" become the same
+ * text: no namespace, overload, case or underscores. */
+const char *clv__plain_name(const char *name, char *buf, size_t size);
+/* Whether `name`, in any of the three spellings, means the operator of n. */
+bool clv__names_node(const char *name, const clv_node *n);
+/* Whether it means any operator we know of. */
+bool clv__names_operator(const char *name);
+/* Fails with `code`, suggesting a name that is close. */
+clv_status clv__unknown_operator(const char *name, clv_status code, clv_err *e);
+
+/* -- profiles -------------------------------------------------------------*/
+
+typedef struct clv_profile_file {
+    const char *name, *text;
+    size_t size;
+} clv_profile_file;
+
+extern const clv_profile_file clv__backend_profiles[]; /* ends with NULL */
+
+/* A backend that follows the rules in `text`; errors name `where`. */
+CLV_MUST clv_status clv__rules_open(clv_backend *b, const char *where,
+                                    const char *text, size_t len, clv_err *e);
+
+/* -- queries --------------------------------------------------------------*/
+
+/* The configuration of a node as one line of JSON: the question that an
+ * external command gets, and the key under which an answer is kept. */
+void clv__query(const clv_graph *g, uint32_t node, clv_buf *out);
+
+/* Reads a whole file of at most 16 MB into a. */
+CLV_MUST clv_status clv__read_text(arena *a, const char *path,
+                                   const char **text, size_t *len, clv_err *e);
+
+#endif

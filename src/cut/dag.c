@@ -1,0 +1,51 @@
+/* dag.c - makes a DAG of a graph: two passes, count and fill. */
+#include "cut/dag.h"
+
+#include <string.h>
+
+bool clv__dag_make(arena *a, const clv_graph *g, dag *d)
+{
+    uint32_t last = CLV_NONE, at = 0;
+    *d = (dag){.n = g->n_nodes};
+    d->pred_first = arena_array(a, (size_t)d->n + 1, sizeof *d->pred_first);
+    d->pred = arena_array(a, (size_t)g->n_edges + d->n + 1, sizeof *d->pred);
+    if (!d->pred_first || !d->pred)
+        return false;
+    for (uint32_t i = 0; i < d->n; i++) {
+        const clv_node *n = &g->nodes[i];
+        const uint32_t *in = node_ins(g, n);
+        d->pred_first[i] = at;
+        for (uint32_t k = 0; k < n->n_in; k++) {
+            uint32_t maker =
+                in[k] == CLV_NONE ? CLV_NONE : g->values[in[k]].producer;
+            if (maker != CLV_NONE)
+                d->pred[at++] = maker;
+        }
+        if (n->flags & CLV_N_STATEFUL) {
+            if (last != CLV_NONE)
+                d->pred[at++] = last;
+            last = i;
+        }
+    }
+    d->pred_first[d->n] = at;
+    return true;
+}
+
+bool clv__dag_succ(arena *a, dag *d)
+{
+    uint32_t edges = d->pred_first[d->n];
+    uint32_t *first = arena_zalloc(a, ((size_t)d->n + 2) * sizeof *first);
+    d->succ = arena_array(a, (size_t)edges + 1, sizeof *d->succ);
+    if (!first || !d->succ)
+        return false;
+    d->succ_first = first;
+    uint32_t *end = first + 1;
+    for (uint32_t k = 0; k < edges; k++)
+        end[d->pred[k] + 1]++;
+    for (uint32_t i = 0; i < d->n; i++)
+        end[i + 1] += end[i];
+    for (uint32_t i = 0; i < d->n; i++)
+        for (uint32_t k = d->pred_first[i]; k < d->pred_first[i + 1]; k++)
+            d->succ[end[d->pred[k]]++] = i;
+    return true;
+}
