@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct args {
     int argc, at;
@@ -323,15 +324,25 @@ static clv_status check_args(options *o, clv_err *err)
     return CLV_OK;
 }
 
+/* Where several are taken, commas part them too, unless that is a file. */
+static clv_status add_arg(options *o, const char *text, clv_err *err)
+{
+    if (o->cmd->max_args > 1 && strchr(text, ',') && access(text, F_OK) != 0)
+        return add_texts(o, text, &o->args, err);
+    o->args.items =
+        extend(o, o->args.items, o->args.n, 1, sizeof *o->args.items);
+    if (!o->args.items)
+        return fail(err, CLV_NOMEM, "out of memory");
+    o->args.items[o->args.n++] = text;
+    return CLV_OK;
+}
+
 clv_status options_parse(const command *cmd, int argc, char **argv, options *o,
                          clv_err *err)
 {
     args a = {argc, 0, argv};
     bool flags = true;
     *o = (options){.cmd = cmd};
-    o->args.items = options_alloc(o, (size_t)argc + 1, sizeof *o->args.items);
-    if (!o->args.items)
-        return fail(err, CLV_NOMEM, "out of memory");
     while (a.at < argc) {
         const char *text = argv[a.at];
         clv_status s = CLV_OK;
@@ -341,20 +352,16 @@ clv_status options_parse(const command *cmd, int argc, char **argv, options *o,
         } else if (flags && text[0] == '-' && text[1]) {
             s = parse_flag(o, &a, err);
         } else {
-            o->args.items[o->args.n++] = text;
+            s = add_arg(o, text, err);
             a.at++;
         }
         if (s != CLV_OK)
             return s;
     }
-    if (o->model)
-        o->args.items[o->args.n++] = o->model;
-    for (size_t i = 0; i < o->models.n; i++) {
-        o->args.items =
-            extend(o, o->args.items, o->args.n, 1, sizeof *o->args.items);
-        if (!o->args.items)
-            return fail(err, CLV_NOMEM, "out of memory");
-        o->args.items[o->args.n++] = o->models.items[i];
-    }
-    return o->help ? CLV_OK : check_args(o, err);
+    clv_status s = o->model ? add_arg(o, o->model, err) : CLV_OK;
+    for (size_t i = 0; s == CLV_OK && i < o->models.n; i++)
+        s = add_arg(o, o->models.items[i], err);
+    if (s != CLV_OK || o->help)
+        return s;
+    return check_args(o, err);
 }

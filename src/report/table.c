@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GAP = 2, CUT_MIN = 12 };
+enum { GAP = 2, CUT_MIN = 12, WRAP_MIN = 20 };
 
 void table_start(table *t, const table_col *cols, uint32_t n)
 {
@@ -142,9 +142,10 @@ static void find_widths(const table *t, uint32_t limit, uint32_t *width)
         total += width[c] + (c ? GAP : 0);
     }
     for (uint32_t c = 0; limit && total > limit && c < t->n_cols; c++) {
-        if (!(t->cols[c].flags & TABLE_CUT) || width[c] <= CUT_MIN)
+        uint32_t least = t->cols[c].flags & TABLE_WRAP ? WRAP_MIN : CUT_MIN;
+        if (!(t->cols[c].flags & (TABLE_CUT | TABLE_WRAP)) || width[c] <= least)
             continue;
-        uint32_t over = total - limit, most = width[c] - CUT_MIN;
+        uint32_t over = total - limit, most = width[c] - least;
         width[c] -= over < most ? over : most;
         total -= over < most ? over : most;
     }
@@ -186,10 +187,41 @@ static void put_spaces(clv_buf *out, uint32_t n)
     clv_buf_printf(out, "%*s", (int)n, "");
 }
 
+/* The words of the last cell, on as many lines as they need. */
+static void put_wrapped(clv_buf *out, const char *text, size_t len,
+                        uint32_t width, uint32_t left)
+{
+    uint32_t at = 0;
+    for (size_t i = 0; i < len;) {
+        size_t n = 0;
+        while (i + n < len && text[i + n] != ' ')
+            n++;
+        uint32_t wide = text_width(text + i, n);
+        if (at && at + 1 + wide > width) {
+            clv_buf_add(out, "\n", 1);
+            put_spaces(out, left);
+            at = 0;
+        }
+        if (at)
+            clv_buf_add(out, " ", 1);
+        clv_buf_add(out, text + i, n);
+        at += wide + (at > 0);
+        i += n + 1;
+    }
+}
+
 static void put_cell(const table *t, const clv_report_opts *o, uint32_t col,
-                     const table_item *i, uint32_t width, clv_buf *out)
+                     const table_item *i, const uint32_t *widths, clv_buf *out)
 {
     const char *text = t->text.text + i->start;
+    uint32_t width = widths[col];
+    if (t->cols[col].flags & TABLE_WRAP && i->width > width) {
+        uint32_t left = t->margin;
+        for (uint32_t c = 0; c < col; c++)
+            left += widths[c] + GAP;
+        put_wrapped(out, text, i->len, width, left);
+        return;
+    }
     uint32_t pad = i->width < width ? width - i->width : 0;
     if (t->cols[col].flags & TABLE_RIGHT)
         put_spaces(out, pad);
@@ -243,7 +275,7 @@ void table_print(table *t, const clv_report_opts *o, clv_buf *out)
         for (size_t i = 0; i < t->n_items; i++) {
             uint32_t c = (uint32_t)(i % t->n_cols);
             put_spaces(out, c ? GAP : t->margin);
-            put_cell(t, o, c, &t->items[i], width[c], out);
+            put_cell(t, o, c, &t->items[i], width, out);
             if (c + 1 == t->n_cols)
                 trim_line(out);
         }

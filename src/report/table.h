@@ -8,15 +8,22 @@
  *     table_print(&t, opts, out);
  *
  * Columns are as wide as their widest cell, by display width. Where the table
- * is wider than opts->width, cells of the TABLE_CUT column lose their middle
- * ("layer1...conv1"). Text of model files is shown without control characters,
- * so a name cannot drive the terminal. */
+ * is wider than opts->width, a TABLE_WRAP column is folded into several lines
+ * and cells of a TABLE_CUT column lose their middle ("layer1...conv1"). Text of
+ * model files is shown without control characters, so a name cannot drive the
+ * terminal. */
 #ifndef CLV_REPORT_TABLE_H
 #define CLV_REPORT_TABLE_H
 
 #include "report/text.h"
 
-enum { TABLE_LEFT = 0, TABLE_RIGHT = 1, TABLE_CUT = 2, TABLE_COLS = 24 };
+enum {
+    TABLE_LEFT = 0,
+    TABLE_RIGHT = 1,
+    TABLE_CUT = 2,  /* may lose its middle */
+    TABLE_WRAP = 4, /* words go on below; the last column only */
+    TABLE_COLS = 24
+};
 
 typedef struct table_col {
     const char *head;
