@@ -130,7 +130,7 @@ static double best_of(int times, uint32_t nodes)
 int main(void)
 {
     double ratio = best_of(5, SMALL);
-    ratio = best_of(3, SMALL * FACTOR) / ratio;
+    ratio = best_of(5, SMALL * FACTOR) / ratio;
     struct rusage use;
     getrusage(RUSAGE_CHILDREN, &use);
     double peak = (double)use.ru_maxrss / 1024;

@@ -284,6 +284,10 @@ clv_status clv_graph_add_value(clv_graph *g, const clv_value_arg *arg,
     if (g->inferred)
         return clv__fail(err, CLV_USAGE, "value '%s': the graph is read-only",
                          name);
+    if ((unsigned)arg->kind > CLV_CONST ||
+        (unsigned)arg->dtype >= CLV_DTYPE_COUNT)
+        return clv__fail(err, CLV_USAGE, "value '%s': kind %u, type %u", name,
+                         (unsigned)arg->kind, (unsigned)arg->dtype);
     if (arg->rank > CLV_MAX_RANK)
         return clv__fail(err, CLV_SHAPE, "value '%s': rank %u, at most %d",
                          name, arg->rank, CLV_MAX_RANK);
@@ -386,6 +390,10 @@ clv_status clv_graph_add_node(clv_graph *g, const clv_node_arg *arg,
         return clv__fail(err, CLV_USAGE,
                          "node '%s': %u attributes, at most 255", name,
                          arg->n_attrs);
+    for (uint32_t i = 0; i < arg->n_attrs; i++)
+        if ((unsigned)arg->attrs[i].type > CLV_STRINGS_ATTR)
+            return clv__fail(err, CLV_USAGE, "node '%s': attribute '%s'", name,
+                             arg->attrs[i].name);
 
     clv_op op = find_op(g, arg->op);
     uint32_t scope = clv__scope_path(g, arg->module ? arg->module : "");
@@ -416,6 +424,9 @@ clv_status clv_graph_add_node(clv_graph *g, const clv_node_arg *arg,
 clv_status clv_graph_add_output(clv_graph *g, uint32_t value, clv_err *err)
 {
     clv__err_clear(err);
+    if (g->inferred)
+        return clv__fail(err, CLV_USAGE, "output %u: the graph is read-only",
+                         value);
     if (value >= g->n_values)
         return clv__fail(err, CLV_USAGE, "output is value %u of %u", value,
                          g->n_values);
