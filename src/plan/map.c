@@ -13,8 +13,7 @@ struct clv_map {
     uint32_t *ranking;
 };
 
-/* The type a subgraph computes in: that of its heaviest node's first input.
- */
+/* The type a subgraph computes in: that of its heaviest node's first input. */
 static clv_dtype compute_type(const clv_cut *c, const clv_subgraph *s)
 {
     const clv_graph *g = c->p->g;
