@@ -17,6 +17,12 @@ static tensor nomem(builder *b)
     return CLV_NONE;
 }
 
+void *zoo_nomem(builder *b)
+{
+    nomem(b);
+    return NULL;
+}
+
 void refuse(builder *b, const char *fmt, ...)
 {
     if (failed(b))
@@ -112,6 +118,53 @@ tensor weight(builder *b, const char *name, clv_value_kind kind, uint32_t rank,
     return w;
 }
 
+/* -- contents of constants ------------------------------------------------*/
+
+static clv_payload *payload(builder *b, tensor w)
+{
+    if (failed(b))
+        return NULL;
+    clv_payload *data = clv__value_data(b->g, w);
+    return data ? data : zoo_nomem(b);
+}
+
+void constant_ints(builder *b, tensor w, const int64_t *ints, uint32_t n)
+{
+    clv_payload *data = payload(b, w);
+    if (!data)
+        return;
+    b->g->values[w].dtype = CLV_INT64;
+    data->ints = ints;
+    data->n = n;
+}
+
+double *constant_floats(builder *b, tensor w, uint32_t n)
+{
+    clv_payload *data = payload(b, w);
+    if (!data)
+        return NULL;
+    double *floats = arena_array(&b->g->mem, n, sizeof *floats);
+    if (!floats)
+        return zoo_nomem(b);
+    data->floats = floats;
+    data->n = n;
+    return floats;
+}
+
+void *constant_bytes(builder *b, tensor w, clv_dtype dtype)
+{
+    clv_payload *data = payload(b, w);
+    if (!data || b->g->values[w].dtype != dtype)
+        return NULL;
+    int64_t size = clv__bytes(&b->g->values[w]);
+    void *bytes = arena_alloc(&b->g->mem, (size_t)size);
+    if (!bytes)
+        return zoo_nomem(b);
+    data->bytes = bytes;
+    data->size = (uint64_t)size;
+    return bytes;
+}
+
 void zoo_unused(builder *b, tensor w)
 {
     if (!failed(b))
@@ -129,7 +182,8 @@ int64_t dim(const builder *b, tensor x, int axis)
     if (failed(b))
         return 1;
     const clv_value *v = &b->g->values[x];
-    return v->dims[axis < 0 ? v->rank + axis : axis];
+    int i = axis < 0 ? v->rank + axis : axis;
+    return v->rank != CLV_NO_RANK && i >= 0 && i < v->rank ? v->dims[i] : 1;
 }
 
 /* -- nodes ----------------------------------------------------------------*/
@@ -380,15 +434,9 @@ tensor softmax(builder *b, tensor x)
 static tensor number(builder *b, double value)
 {
     tensor c = weight(b, "number", CLV_CONST, 0, NULL);
-    if (failed(b))
-        return CLV_NONE;
-    double *own = arena_array(&b->g->mem, 1, sizeof *own);
-    clv_payload *data = clv__value_data(b->g, c);
-    if (!own || !data)
-        return nomem(b);
-    *own = value;
-    data->floats = own;
-    data->n = 1;
+    double *at = constant_floats(b, c, 1);
+    if (at)
+        *at = value;
     return c;
 }
 

@@ -55,9 +55,17 @@ void zoo_unused(builder *b, tensor w);
 /* "0", "1", ...: the name of a child of a Sequential. */
 #define nth(i) zoo_nth((char[12]){0}, i)
 const char *zoo_nth(char *text, int i);
+/* Contents of a weight. The ints are borrowed and make it int64; room for n
+ * floats is returned to be filled, and so is room for the bytes of one that has
+ * that dtype. NULL after a failure, or when the dtype is another. */
+void constant_ints(builder *b, tensor w, const int64_t *ints, uint32_t n);
+double *constant_floats(builder *b, tensor w, uint32_t n);
+void *constant_bytes(builder *b, tensor w, clv_dtype dtype);
 
 /* Size of an axis of x (negative counts from the end); 1 after a failure. */
 int64_t dim(const builder *b, tensor x, int axis);
+/* Stops the build: memory ran out; returns NULL. */
+void *zoo_nomem(builder *b);
 /* Stops the build with an error. */
 void refuse(builder *b, const char *fmt, ...) CLV_PRINTF(2, 3);
 
@@ -218,6 +226,7 @@ typedef struct zoo_model {
     X(mobilenet_v3) \
     X(regnet) \
     X(resnet) \
+    X(s3d) \
     X(shufflenet) \
     X(squeezenet) \
     X(vgg) \
@@ -229,6 +238,8 @@ ZOO_FAMILIES(X)
 
 /* One image: (1, 3, size, size). */
 #define IMAGE(size) .rank = 4, .input = {1, 3, size, size}
+/* One clip: (1, 3, frames, size, size). */
+#define CLIP(frames, size) .rank = 5, .input = {1, 3, frames, size, size}
 
 /* The model called `name`, NULL if there is none. */
 const zoo_model *clv__zoo_find(const char *name);
