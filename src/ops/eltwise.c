@@ -1,5 +1,5 @@
 /* eltwise.c - one output element per input element: activations, arithmetic
- * with broadcasting, norms; and the rules for views and plain moves. */
+ * with broadcasting, comparison; and the rules for views and plain moves. */
 #include "ops/ops.h"
 
 #include <string.h>
@@ -16,60 +16,179 @@ void cost_unknown(const clv_graph *g, const clv_node *n, clv_cost *c)
     c->trust = CLV_UNKNOWN;
 }
 
+/* -- functions of one input -----------------------------------------------*/
+
+static clv_status out_typed(clv_graph *g, clv_node *n, clv_dtype dtype,
+                            clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    return out_shape(g, n, 0, dtype, x->rank, x->dims, e);
+}
+
 clv_status infer_same(clv_graph *g, clv_node *n, clv_err *e)
 {
     return out_like(g, n, 0, node_in(g, n, 0), e);
 }
 
-/* The wider kind wins (bool < int < float), as in PyTorch; a zero-dim tensor
- * of the same kind does not widen. */
-static clv_dtype promote(const clv_value *a, const clv_value *b)
+/* exp, sqrt, ...: of integers they are floating. */
+clv_status infer_float(clv_graph *g, clv_node *n, clv_err *e)
 {
-    static const uint8_t kind[CLV_DTYPE_COUNT] = {
-#define NONE                                0
-#define BOOL                                1
-#define UINT                                2
-#define INT                                 2
-#define FLOAT                               3
-#define COMPLEX                             4
-#define CLV_X(code, name, alias, bits, cls) [CLV_##code] = cls,
-        CLV_DTYPE_TABLE(CLV_X)
-#undef CLV_X
-#undef NONE
-#undef BOOL
-#undef UINT
-#undef INT
-#undef FLOAT
-#undef COMPLEX
-    };
-    if (a->dtype == b->dtype)
-        return (clv_dtype)a->dtype;
-    if (kind[a->dtype] != kind[b->dtype])
-        return (clv_dtype)(kind[a->dtype] > kind[b->dtype] ? a : b)->dtype;
-    if (!a->rank != !b->rank)
-        return (clv_dtype)(a->rank ? a : b)->dtype;
-    int64_t wa = clv_dtype_bytes(a->dtype, 8),
-            wb = clv_dtype_bytes(b->dtype, 8);
-    if (wa == wb && kind[a->dtype] == 3)
-        return CLV_FLOAT32; /* float16 with bfloat16 */
-    return (clv_dtype)(wa >= wb ? a : b)->dtype;
+    return out_typed(g, n, to_float(node_in(g, n, 0)->dtype), e);
+}
+
+/* A question to each element. */
+clv_status infer_test(clv_graph *g, clv_node *n, clv_err *e)
+{
+    return out_typed(g, n, CLV_BOOL, e);
+}
+
+clv_status infer_cast(clv_graph *g, clv_node *n, clv_err *e)
+{
+    clv_dtype t = attr_dtype(n, CLV_NODTYPE);
+    if (t == CLV_NODTYPE)
+        return clv__fail(e, CLV_SHAPE, "cast to no known type");
+    return out_typed(g, n, t, e);
+}
+
+/* The size of a complex number is real. */
+clv_status infer_abs(clv_graph *g, clv_node *n, clv_err *e)
+{
+    clv_dtype t = (clv_dtype)node_in(g, n, 0)->dtype;
+    if (dtype_class_of(t) == CLASS_COMPLEX)
+        t = t == CLV_COMPLEX128 ? CLV_FLOAT64 : CLV_FLOAT32;
+    return out_typed(g, n, t, e);
+}
+
+/* As x to the power of the integer 2, which makes an integer of a bool. */
+clv_status infer_square(clv_graph *g, clv_node *n, clv_err *e)
+{
+    clv_dtype t = (clv_dtype)node_in(g, n, 0)->dtype;
+    return out_typed(g, n, t == CLV_BOOL ? CLV_INT64 : t, e);
+}
+
+/* x and a slope for all, per channel, or of a shape that broadcasts. */
+clv_status infer_prelu(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0), *slope = node_in(g, n, 1);
+    int64_t channels = x->rank > 1 ? x->dims[1] : 1;
+    bool per_channel = slope->rank == 1 && slope->dims[0] == channels;
+    if (clv__numel(slope) != 1 && !per_channel)
+        CLV_TRY(fits(x, slope, e));
+    return infer_same(g, n, e);
+}
+
+/* Halves an axis: one half gates the other. */
+clv_status infer_glu(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    uint32_t axis;
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, -1), x->rank, &axis, e));
+    if (x->dims[axis] % 2)
+        return clv__fail(e, CLV_SHAPE, "axis of odd size %lld cannot be halved",
+                         (long long)x->dims[axis]);
+    int64_t dims[CLV_MAX_RANK];
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    dims[axis] /= 2;
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank, dims, e);
+}
+
+clv_status infer_softmax(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    uint32_t axis;
+    CLV_TRY(get_axis(n, CLV_A_AXIS, -1, x->rank, &axis, e));
+    return out_typed(g, n, attr_dtype(n, (clv_dtype)x->dtype), e);
+}
+
+/* -- functions of several -------------------------------------------------*/
+
+static clv_status out_broadcast(clv_graph *g, clv_node *n, clv_dtype dtype,
+                                clv_err *e)
+{
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t rank;
+    CLV_TRY(broadcast_from(g, n, 0, dims, &rank, e));
+    return out_shape(g, n, 0, dtype, rank, dims, e);
 }
 
 clv_status infer_broadcast(clv_graph *g, clv_node *n, clv_err *e)
 {
-    const clv_value *a = node_in(g, n, 0), *b = node_in(g, n, 1);
-    if (!b)
-        return out_like(g, n, 0, a, e);
+    return out_broadcast(g, n, result_type(g, n, 0), e);
+}
+
+/* True division: of integers it is floating, unless `mode` rounds. */
+clv_status infer_divide(clv_graph *g, clv_node *n, clv_err *e)
+{
+    clv_dtype t = result_type(g, n, 0);
+    bool rounds = *attr_str(n, CLV_A_MODE, "") != '\0';
+    return out_broadcast(g, n, rounds ? t : to_float(t), e);
+}
+
+clv_status infer_compare(clv_graph *g, clv_node *n, clv_err *e)
+{
+    return out_broadcast(g, n, CLV_BOOL, e);
+}
+
+clv_status infer_bits(clv_graph *g, clv_node *n, clv_err *e)
+{
+    clv_dtype t = result_type(g, n, 0);
+    if (t != CLV_NODTYPE && !dtype_is_integral(t))
+        return clv__fail(e, CLV_SHAPE, "bits of %s", clv_dtype_name(t));
+    return out_broadcast(g, n, t, e);
+}
+
+/* condition, then, else */
+clv_status infer_where(clv_graph *g, clv_node *n, clv_err *e)
+{
+    return out_broadcast(g, n, result_type(g, n, 1), e);
+}
+
+/* x, mask, and what to put: the type stays that of x. */
+clv_status infer_masked_fill(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0), *mask = node_in(g, n, 1);
     int64_t dims[CLV_MAX_RANK];
     uint32_t rank;
-    CLV_TRY(broadcast(a, b, dims, &rank, e));
-    return out_shape(g, n, 0, promote(a, b), rank, dims, e);
+    CLV_TRY(broadcast(x, mask, dims, &rank, e));
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, rank, dims, e);
 }
+
+/* -- cost -----------------------------------------------------------------*/
 
 /* `unit` FLOPs per output element. */
 void cost_eltwise(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
     c->flops = sat_mul(clv__ops[n->op].unit, clv__numel(node_out(g, n, 0)));
+}
+
+/* x * (1 + erf(x / sqrt 2)) / 2 is 5; with tanh of a cubic it is 9. */
+void cost_gelu(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    bool tanh = !strcmp(attr_str(n, CLV_A_APPROXIMATE, "none"), "tanh");
+    int64_t unit = tanh ? 9 : clv__ops[n->op].unit;
+    c->flops = sat_mul(unit, clv__numel(node_out(g, n, 0)));
+}
+
+/* `unit` for each operand after the first. */
+void cost_nary(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    cost_eltwise(g, n, c);
+    if (n->n_in > 2)
+        c->flops = sat_mul(c->flops, n->n_in - 1);
+}
+
+/* n - 1 additions and a division. */
+void cost_mean_n(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    c->flops = sat_mul(n->n_in, clv__numel(node_out(g, n, 0)));
+}
+
+/* A comparison for each bound that is there. */
+void cost_clamp(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    bool low = node_in(g, n, 1) || attr_get(n, CLV_A_MIN);
+    bool high = node_in(g, n, 2) || attr_get(n, CLV_A_MAX);
+    c->flops = sat_mul(low + high, clv__numel(node_out(g, n, 0)));
 }
 
 void cost_free(const clv_graph *g, const clv_node *n, clv_cost *c)
@@ -82,24 +201,6 @@ void cost_free(const clv_graph *g, const clv_node *n, clv_cost *c)
 void cost_move(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
     (void)g, (void)n, (void)c;
-}
-
-/* -- norms ----------------------------------------------------------------*/
-
-/* In evaluation the statistics are constants: y = x*a + b, two per element. */
-void cost_batch_norm(const clv_graph *g, const clv_node *n, clv_cost *c)
-{
-    cost_eltwise(g, n, c);
-}
-
-/* `unit` for the statistics and the normalisation, then a multiply for the
- * weight and an add for the bias where there is one. */
-void cost_norm(const clv_graph *g, const clv_node *n, clv_cost *c)
-{
-    int64_t unit = clv__ops[n->op].unit;
-    unit += node_in(g, n, 1) != NULL;
-    unit += node_in(g, n, 2) != NULL;
-    c->flops = sat_mul(unit, clv__numel(node_out(g, n, 0)));
 }
 
 /* -- parallelism ----------------------------------------------------------*/

@@ -57,6 +57,38 @@ clv_status infer_flatten(clv_graph *g, clv_node *n, clv_err *e)
     return out_shape(g, n, 0, (clv_dtype)x->dtype, rank, dims, e);
 }
 
+/* Axis `axis` becomes the axes of `shape`, one of which may be -1. */
+clv_status infer_unflatten(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    uint32_t axis, count, rank = 0, hole = CLV_NONE;
+    const int64_t *shape = attr_ints(n, CLV_A_SHAPE, &count);
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+    if (count == 0 || count > CLV_MAX_RANK + 1u - x->rank)
+        return clv__fail(e, CLV_SHAPE, "unflatten to %u axes", count);
+    int64_t dims[CLV_MAX_RANK], known = 1, size = x->dims[axis];
+    for (uint32_t i = 0; i < axis; i++)
+        dims[rank++] = x->dims[i];
+    for (uint32_t i = 0; i < count; i++) {
+        if (shape[i] == -1 && hole == CLV_NONE)
+            hole = rank;
+        else
+            known = shape[i] < 0 ? -1 : sat_mul(known, shape[i]);
+        if (known < 0)
+            return clv__fail(e, CLV_SHAPE, "unflatten to dimension %lld",
+                             (long long)shape[i]);
+        dims[rank++] = shape[i];
+    }
+    if (hole != CLV_NONE)
+        dims[hole] = known ? size / known : 0;
+    if (hole != CLV_NONE ? known == 0 || size % known : known != size)
+        return clv__fail(e, CLV_SHAPE, "%lld does not unflatten to %lld",
+                         (long long)size, (long long)known);
+    for (uint32_t i = axis + 1; i < x->rank; i++)
+        dims[rank++] = x->dims[i];
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, rank, dims, e);
+}
+
 clv_status infer_permute(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
@@ -173,6 +205,50 @@ clv_status infer_select(clv_graph *g, clv_node *n, clv_err *e)
     return out_shape(g, n, 0, (clv_dtype)x->dtype, rank, dims, e);
 }
 
+/* Windows of `size` every `step` along an axis: a new last axis. */
+clv_status infer_sliding_window(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    uint32_t axis;
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+    int64_t size = attr_int(n, CLV_A_SIZE, 1),
+            step = attr_int(n, CLV_A_STEP, 1);
+    if (size < 0 || step < 1 || size > x->dims[axis] || x->rank == CLV_MAX_RANK)
+        return clv__fail(e, CLV_SHAPE, "windows of %lld every %lld over %lld",
+                         (long long)size, (long long)step,
+                         (long long)x->dims[axis]);
+    int64_t dims[CLV_MAX_RANK];
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    dims[axis] = (x->dims[axis] - size) / step + 1;
+    dims[x->rank] = size;
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank + 1u, dims, e);
+}
+
+/* Of the two `axes` (0 and 1), `offset` above the main diagonal: last axis. */
+clv_status infer_diagonal(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    uint32_t count, a, b, rank = 0;
+    const int64_t *axes = attr_ints(n, CLV_A_AXES, &count);
+    CLV_TRY(norm_axis(count == 2 ? axes[0] : 0, x->rank, &a, e));
+    CLV_TRY(norm_axis(count == 2 ? axes[1] : 1, x->rank, &b, e));
+    if (a == b)
+        return clv__fail(e, CLV_SHAPE, "diagonal of axis %u and itself", a);
+    int64_t offset = attr_int(n, CLV_A_OFFSET, 0), dims[CLV_MAX_RANK];
+    int64_t rows = x->dims[a], columns = x->dims[b];
+    if (offset > 0)
+        columns = columns > offset ? columns - offset : 0;
+    else
+        rows = rows > -(offset + 1) ? rows + offset : 0;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (i != a && i != b)
+            dims[rank++] = x->dims[i];
+    dims[rank] = rows < columns ? rows : columns;
+    if (dims[rank] < 0)
+        dims[rank] = 0;
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, rank + 1, dims, e);
+}
+
 /* -- one-sized axes -------------------------------------------------------*/
 
 /* Without axes, every axis of size one goes. */
@@ -200,9 +276,10 @@ clv_status infer_unsqueeze(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *x = node_in(g, n, 0);
     int_list axes;
     CLV_TRY(get_ints(g, n, CLV_A_AXES, 1, &axes, e));
+    if (axes.n > CLV_MAX_RANK - (uint32_t)x->rank)
+        return clv__fail(e, CLV_SHAPE, "unsqueeze of rank %u by %u axes",
+                         x->rank, axes.n);
     uint32_t rank = x->rank + axes.n;
-    if (rank > CLV_MAX_RANK)
-        return clv__fail(e, CLV_SHAPE, "unsqueeze to rank %u", rank);
     bool added[CLV_MAX_RANK] = {false};
     for (uint32_t i = 0; i < axes.n; i++) {
         uint32_t a;
@@ -218,6 +295,15 @@ clv_status infer_unsqueeze(clv_graph *g, clv_node *n, clv_err *e)
 }
 
 /* -- joining and splitting ------------------------------------------------*/
+
+static clv_dtype joined_type(const clv_graph *g, const clv_node *n)
+{
+    clv_dtype t = CLV_NODTYPE;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (node_in(g, n, i))
+            t = promote((clv_dtype)node_in(g, n, i)->dtype, t);
+    return t;
+}
 
 clv_status infer_cat(clv_graph *g, clv_node *n, clv_err *e)
 {
@@ -240,7 +326,27 @@ clv_status infer_cat(clv_graph *g, clv_node *n, clv_err *e)
         }
         dims[axis] = sat_add(dims[axis], y->dims[axis]);
     }
-    return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank, dims, e);
+    return out_shape(g, n, 0, joined_type(g, n), x->rank, dims, e);
+}
+
+/* Equal shapes along a new axis. */
+clv_status infer_stack(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    uint32_t axis;
+    if (x->rank == CLV_MAX_RANK)
+        return clv__fail(e, CLV_SHAPE, "stack to rank %u", x->rank + 1u);
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank + 1u, &axis, e));
+    for (uint32_t k = 1; k < n->n_in; k++) {
+        const clv_value *y = node_in(g, n, k);
+        if (!y || y->rank != x->rank ||
+            memcmp(y->dims, x->dims, x->rank * sizeof *x->dims))
+            return clv__fail(e, CLV_SHAPE, "input %u has another shape", k);
+    }
+    int64_t dims[CLV_MAX_RANK];
+    for (uint32_t i = 0, k = 0; i <= x->rank; i++)
+        dims[i] = i == axis ? n->n_in : x->dims[k++];
+    return out_shape(g, n, 0, joined_type(g, n), x->rank + 1u, dims, e);
 }
 
 /* `sections` equal parts of ceil(size / sections), the last one smaller. */
@@ -252,7 +358,7 @@ clv_status infer_chunk(clv_graph *g, clv_node *n, clv_err *e)
     int64_t parts = attr_int(n, CLV_A_SECTIONS, n->n_out), left = x->dims[axis];
     if (parts < 1)
         return clv__fail(e, CLV_SHAPE, "%lld chunks", (long long)parts);
-    int64_t each = (left + parts - 1) / parts;
+    int64_t each = left / parts + (left % parts != 0);
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     for (uint32_t i = 0; i < n->n_out; i++) {
@@ -260,5 +366,54 @@ clv_status infer_chunk(clv_graph *g, clv_node *n, clv_err *e)
         left -= dims[axis];
         CLV_TRY(out_shape(g, n, i, (clv_dtype)x->dtype, x->rank, dims, e));
     }
+    return CLV_OK;
+}
+
+/* Parts of the sizes listed in `sections` (or input 1); one number is the size
+ * of every part, the last may be smaller; none: as many parts as outputs. */
+clv_status infer_split(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    int_list sizes;
+    uint32_t axis;
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+    CLV_TRY(get_ints(g, n, CLV_A_SECTIONS, 1, &sizes, e));
+    if (!sizes.found)
+        return infer_chunk(g, n, e);
+    int64_t dims[CLV_MAX_RANK], left = x->dims[axis];
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    if (sizes.n > 1 && sizes.n != n->n_out)
+        return clv__fail(e, CLV_SHAPE, "%u sizes for %u parts", sizes.n,
+                         n->n_out);
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        int64_t size = list_at(sizes.v, sizes.n, i, 0);
+        if (size < 0 || (sizes.n > 1 && size > left))
+            return clv__fail(e, CLV_SHAPE, "part %u of %lld, %lld are left", i,
+                             (long long)size, (long long)left);
+        dims[axis] = size < left ? size : left;
+        left -= dims[axis];
+        CLV_TRY(out_shape(g, n, i, (clv_dtype)x->dtype, x->rank, dims, e));
+    }
+    if (left)
+        return clv__fail(e, CLV_SHAPE, "%lld of %lld are in no part",
+                         (long long)left, (long long)x->dims[axis]);
+    return CLV_OK;
+}
+
+/* One output per index of an axis, which disappears. */
+clv_status infer_unbind(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    uint32_t axis, rank = 0;
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+    if (x->dims[axis] != n->n_out)
+        return clv__fail(e, CLV_SHAPE, "%u outputs for an axis of %lld",
+                         n->n_out, (long long)x->dims[axis]);
+    int64_t dims[CLV_MAX_RANK];
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (i != axis)
+            dims[rank++] = x->dims[i];
+    for (uint32_t i = 0; i < n->n_out; i++)
+        CLV_TRY(out_shape(g, n, i, (clv_dtype)x->dtype, rank, dims, e));
     return CLV_OK;
 }

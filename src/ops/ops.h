@@ -123,5 +123,51 @@ CLV_MUST clv_status window_out(const window *w, int64_t in, bool ceil,
 
 /* Product of dims[from..to), saturating. */
 int64_t dims_product(const int64_t *dims, uint32_t from, uint32_t to);
+/* Steps of a binary search among n: ceil(log2 n), 0 for n < 2. */
+int64_t log2_ceil(int64_t n);
+/* Broadcasts inputs from.. of n, absent ones left out. */
+CLV_MUST clv_status broadcast_from(const clv_graph *g, const clv_node *n,
+                                   uint32_t from, int64_t *dims, uint32_t *rank,
+                                   clv_err *e);
+/* b broadcasts to exactly the shape of a. */
+CLV_MUST clv_status fits(const clv_value *a, const clv_value *b, clv_err *e);
+/* Axis attribute `key` (or `otherwise`) of a tensor; a scalar has one axis. */
+CLV_MUST clv_status get_axis(const clv_node *n, clv_attr_key key,
+                             int64_t otherwise, uint32_t rank, uint32_t *out,
+                             clv_err *e);
+/* One int from attribute `key` or the contents of input i; see get_ints. */
+CLV_MUST clv_status get_int(const clv_graph *g, const clv_node *n,
+                            clv_attr_key key, uint32_t i, int64_t *out,
+                            clv_err *e);
+/* Numbers from attribute `key` or the contents of input i, whatever their
+ * type; fails as get_ints does. At most `max` of them are written to out. */
+CLV_MUST clv_status get_floats(const clv_graph *g, const clv_node *n,
+                               clv_attr_key key, uint32_t i, double *out,
+                               uint32_t max, uint32_t *count, clv_err *e);
+/* Marks the i-th output as an upper bound: its size depends on data. */
+void out_bound(clv_graph *g, const clv_node *n, uint32_t i);
+/* The rule reads at most `bytes` of input i, not all of it. */
+void reads_only(const clv_graph *g, const clv_node *n, uint32_t i,
+                int64_t bytes, clv_cost *c);
+
+/* -- types (types.c) ------------------------------------------------------*/
+
+typedef enum dtype_class {
+    CLASS_NONE,
+    CLASS_BOOL,
+    CLASS_UINT,
+    CLASS_INT,
+    CLASS_FLOAT,
+    CLASS_COMPLEX
+} dtype_class;
+
+dtype_class dtype_class_of(clv_dtype t);
+bool dtype_is_integral(clv_dtype t); /* bool or an integer */
+clv_dtype promote(clv_dtype a, clv_dtype b);
+/* Type of an elementwise result over inputs from.. and scalar attributes. */
+clv_dtype result_type(const clv_graph *g, const clv_node *n, uint32_t from);
+clv_dtype to_float(clv_dtype t); /* float32 for bool and integers */
+/* Attribute `dtype`: a name, or the number of a clv_dtype. */
+clv_dtype attr_dtype(const clv_node *n, clv_dtype otherwise);
 
 #endif

@@ -7,7 +7,7 @@
 clv_status out_shape(clv_graph *g, clv_node *n, uint32_t i, clv_dtype dtype,
                      uint32_t rank, const int64_t *dims, clv_err *e)
 {
-    if (i >= n->n_out)
+    if (i >= n->n_out || node_outs(g, n)[i] == CLV_NONE)
         return CLV_OK; /* an optional output nobody asked for */
     if (rank > CLV_MAX_RANK)
         return clv__fail(e, CLV_SHAPE, "output of rank %u, at most %d", rank,
@@ -51,6 +51,35 @@ clv_status broadcast(const clv_value *a, const clv_value *b, int64_t *dims,
     return CLV_OK;
 }
 
+clv_status broadcast_from(const clv_graph *g, const clv_node *n, uint32_t from,
+                          int64_t *dims, uint32_t *rank, clv_err *e)
+{
+    int64_t last[CLV_MAX_RANK];
+    *rank = 0;
+    for (uint32_t i = from; i < n->n_in; i++) {
+        const clv_value *v = node_in(g, n, i);
+        if (!v)
+            continue;
+        memcpy(last, dims, *rank * sizeof *last);
+        clv_value so_far = {.dims = last, .rank = (uint8_t)*rank};
+        CLV_TRY(broadcast(&so_far, v, dims, rank, e));
+    }
+    return CLV_OK;
+}
+
+clv_status fits(const clv_value *a, const clv_value *b, clv_err *e)
+{
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t rank;
+    CLV_TRY(broadcast(a, b, dims, &rank, e));
+    if (rank == a->rank && !memcmp(dims, a->dims, rank * sizeof *dims))
+        return CLV_OK;
+    char sa[256], sb[256];
+    return clv__fail(e, CLV_SHAPE, "%s does not fit %s",
+                     clv__shape_text(b, sb, sizeof sb),
+                     clv__shape_text(a, sa, sizeof sa));
+}
+
 clv_status norm_axis(int64_t axis, uint32_t rank, uint32_t *out, clv_err *e)
 {
     int64_t a = axis < 0 ? axis + rank : axis;
@@ -59,6 +88,12 @@ clv_status norm_axis(int64_t axis, uint32_t rank, uint32_t *out, clv_err *e)
                          (long long)axis, rank);
     *out = (uint32_t)a;
     return CLV_OK;
+}
+
+clv_status get_axis(const clv_node *n, clv_attr_key key, int64_t otherwise,
+                    uint32_t rank, uint32_t *out, clv_err *e)
+{
+    return norm_axis(attr_int(n, key, otherwise), rank ? rank : 1, out, e);
 }
 
 clv_status get_ints(const clv_graph *g, const clv_node *n, clv_attr_key key,
@@ -78,11 +113,83 @@ clv_status get_ints(const clv_graph *g, const clv_node *n, clv_attr_key key,
     return CLV_OK;
 }
 
+clv_status get_int(const clv_graph *g, const clv_node *n, clv_attr_key key,
+                   uint32_t i, int64_t *out, clv_err *e)
+{
+    int_list list;
+    CLV_TRY(get_ints(g, n, key, i, &list, e));
+    if (list.n == 0)
+        return clv__fail(e, CLV_SHAPE, "no %s", clv__attr_name(key));
+    *out = list.v[0];
+    return CLV_OK;
+}
+
+/* Copies up to max numbers out of an attribute or a payload. */
+static uint32_t copy_numbers(const int64_t *ints, const double *floats,
+                             uint32_t n, double *out, uint32_t max)
+{
+    n = n < max ? n : max;
+    for (uint32_t k = 0; k < n; k++)
+        out[k] = floats ? floats[k] : (double)ints[k];
+    return n;
+}
+
+clv_status get_floats(const clv_graph *g, const clv_node *n, clv_attr_key key,
+                      uint32_t i, double *out, uint32_t max, uint32_t *count,
+                      clv_err *e)
+{
+    const clv_attr *a = attr_get(n, key);
+    const clv_value *in = node_in(g, n, i);
+    *count = 0;
+    if (a && a->type == CLV_FLOATS_ATTR)
+        *count = copy_numbers(NULL, a->u.floats, a->n, out, max);
+    else if (a && a->type == CLV_FLOAT_ATTR)
+        *count = copy_numbers(NULL, &a->u.f, 1, out, max);
+    else if (a && a->type == CLV_INTS_ATTR)
+        *count = copy_numbers(a->u.ints, NULL, a->n, out, max);
+    else if (a && a->type == CLV_INT_ATTR)
+        *count = copy_numbers(&a->u.i, NULL, 1, out, max);
+    else if (in && in->data && (in->data->ints || in->data->floats))
+        *count = copy_numbers(in->data->ints, in->data->floats, in->data->n,
+                              out, max);
+    else if (in && clv__numel(in))
+        return clv__fail(e, CLV_UNSUPPORTED,
+                         "%s (input %u) is computed from data",
+                         clv__attr_name(key), i);
+    return CLV_OK;
+}
+
+void out_bound(clv_graph *g, const clv_node *n, uint32_t i)
+{
+    if (i < n->n_out && node_outs(g, n)[i] != CLV_NONE)
+        node_out(g, n, i)->flags |= CLV_V_BOUND;
+}
+
+void reads_only(const clv_graph *g, const clv_node *n, uint32_t i,
+                int64_t bytes, clv_cost *c)
+{
+    const clv_value *v = node_in(g, n, i);
+    if (!v)
+        return;
+    int64_t all = clv__bytes(v);
+    int64_t *sum = value_is_weight(v) ? &c->bytes_weights : &c->bytes_in;
+    if (bytes < all && all <= *sum && *sum != CLV_SAT)
+        *sum -= all - bytes;
+}
+
 int64_t list_at(const int64_t *list, uint32_t n, uint32_t i, int64_t otherwise)
 {
     if (n == 0)
         return otherwise;
     return list[i < n ? i : n - 1];
+}
+
+int64_t log2_ceil(int64_t n)
+{
+    int64_t steps = 0;
+    while (steps < 62 && (INT64_C(1) << steps) < n)
+        steps++;
+    return steps;
 }
 
 int64_t dims_product(const int64_t *dims, uint32_t from, uint32_t to)
@@ -127,7 +234,8 @@ clv_status get_window(const clv_node *n, uint32_t i, uint32_t nd, int64_t in,
     if (kernel > limit / w->dilation)
         return clv__fail(e, CLV_SHAPE, "kernel %lld with dilation %lld",
                          (long long)kernel, (long long)w->dilation);
-    const char *mode = attr_str(n, CLV_A_AUTO_PAD, "");
+    const char *mode =
+        attr_str(n, CLV_A_AUTO_PAD, attr_str(n, CLV_A_PADDING, ""));
     if (!strcmp(mode, "same") || !strcmp(mode, "same_lower")) {
         same_padding(w, in, !strcmp(mode, "same_lower"));
         return CLV_OK;
@@ -145,12 +253,12 @@ clv_status window_out(const window *w, int64_t in, bool ceil, int64_t *out,
 {
     int64_t span = (w->kernel - 1) * w->dilation + 1;
     int64_t room = in + w->before + w->after;
-    if (span > room)
+    int64_t extra = ceil ? w->stride - 1 : 0;
+    if (room - span + extra < 0)
         return clv__fail(e, CLV_SHAPE,
                          "kernel of %lld is larger than the padded input of "
                          "%lld",
                          (long long)span, (long long)room);
-    int64_t extra = ceil ? w->stride - 1 : 0;
     *out = (room - span + extra) / w->stride + 1;
     /* A last window must start inside the input or its left padding. */
     if (ceil && (*out - 1) * w->stride >= in + w->before)

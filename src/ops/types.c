@@ -1,0 +1,113 @@
+/* types.c - what type the result of an operator has.
+ *
+ * The rules are PyTorch's: bool < integer < floating < complex; within one
+ * kind the wider type wins. A tensor with axes outranks a zero-dim tensor,
+ * which outranks a plain number: those only matter when they are of a higher
+ * kind, so half * 2.0 stays half, but int * 2.0 is float. */
+#include "ops/ops.h"
+
+#include <string.h>
+
+dtype_class dtype_class_of(clv_dtype t)
+{
+    static const uint8_t table[CLV_DTYPE_COUNT] = {
+#define CLV_X(code, name, alias, bits, cls) [CLV_##code] = CLASS_##cls,
+        CLV_DTYPE_TABLE(CLV_X)
+#undef CLV_X
+    };
+    return t < CLV_DTYPE_COUNT ? (dtype_class)table[t] : CLASS_NONE;
+}
+
+/* The order of kinds; signed and unsigned integers are one kind. */
+static int kind_of(clv_dtype t)
+{
+    static const int order[] = {
+        [CLASS_NONE] = 0, [CLASS_BOOL] = 1,  [CLASS_UINT] = 2,
+        [CLASS_INT] = 2,  [CLASS_FLOAT] = 3, [CLASS_COMPLEX] = 4};
+    return order[dtype_class_of(t)];
+}
+
+bool dtype_is_integral(clv_dtype t)
+{
+    return kind_of(t) == 1 || kind_of(t) == 2;
+}
+
+static int64_t bits_of(clv_dtype t)
+{
+    return clv_dtype_bytes(t, 8);
+}
+
+/* A signed type that holds both, for a mix of signed and unsigned. */
+static clv_dtype promote_mixed(clv_dtype i, clv_dtype u)
+{
+    if (bits_of(i) > bits_of(u))
+        return i;
+    int64_t bits = bits_of(u);
+    return bits <= 8 ? CLV_INT16 : bits == 16 ? CLV_INT32 : CLV_INT64;
+}
+
+clv_dtype promote(clv_dtype a, clv_dtype b)
+{
+    if (a == b || kind_of(b) == 0)
+        return a;
+    if (kind_of(a) != kind_of(b)) {
+        clv_dtype high = kind_of(a) > kind_of(b) ? a : b;
+        clv_dtype low = high == a ? b : a;
+        return high == CLV_COMPLEX64 && low == CLV_FLOAT64 ? CLV_COMPLEX128
+                                                           : high;
+    }
+    if (dtype_class_of(a) == CLASS_INT && dtype_class_of(b) == CLASS_UINT)
+        return promote_mixed(a, b);
+    if (dtype_class_of(a) == CLASS_UINT && dtype_class_of(b) == CLASS_INT)
+        return promote_mixed(b, a);
+    if (bits_of(a) == bits_of(b))
+        return CLV_FLOAT32; /* float16 with bfloat16 */
+    return bits_of(a) > bits_of(b) ? a : b;
+}
+
+/* `low` counts only where it is of a higher kind. */
+static clv_dtype outrank(clv_dtype high, clv_dtype low)
+{
+    if (kind_of(high) == 3 && kind_of(low) == 4)
+        return bits_of(high) == 64 ? CLV_COMPLEX128 : CLV_COMPLEX64;
+    return kind_of(low) > kind_of(high) ? promote(high, low) : high;
+}
+
+clv_dtype result_type(const clv_graph *g, const clv_node *n, uint32_t from)
+{
+    static const clv_attr_key scalars[] = {CLV_A_VALUE, CLV_A_MIN, CLV_A_MAX};
+    clv_dtype axes = CLV_NODTYPE, zero = CLV_NODTYPE, plain = CLV_NODTYPE;
+    for (uint32_t i = from; i < n->n_in; i++) {
+        const clv_value *v = node_in(g, n, i);
+        if (v && v->rank)
+            axes = promote((clv_dtype)v->dtype, axes);
+        else if (v)
+            zero = promote((clv_dtype)v->dtype, zero);
+    }
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
+        const clv_attr *a = attr_get(n, scalars[i]);
+        if (a && a->type == CLV_FLOAT_ATTR)
+            plain = CLV_FLOAT32;
+        else if (a && plain == CLV_NODTYPE)
+            plain = CLV_INT64;
+    }
+    return outrank(outrank(axes, zero), plain);
+}
+
+clv_dtype to_float(clv_dtype t)
+{
+    return dtype_is_integral(t) ? CLV_FLOAT32 : t;
+}
+
+clv_dtype attr_dtype(const clv_node *n, clv_dtype otherwise)
+{
+    const clv_attr *a = attr_get(n, CLV_A_DTYPE);
+    if (!a)
+        return otherwise;
+    clv_dtype t = CLV_NODTYPE;
+    if (a->type == CLV_STRING_ATTR)
+        t = clv_dtype_find(a->u.s);
+    else if (a->type == CLV_INT_ATTR && a->u.i > 0 && a->u.i < CLV_DTYPE_COUNT)
+        t = (clv_dtype)a->u.i;
+    return t == CLV_NODTYPE ? otherwise : t;
+}
