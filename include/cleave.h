@@ -25,6 +25,7 @@
 #include "cleave/diagnose.h"
 #include "cleave/backend.h"
 #include "cleave/cut.h"
+#include "cleave/fusion.h"
 #include "cleave/memory.h"
 #include "cleave/hardware.h"
 #include "cleave/map.h"

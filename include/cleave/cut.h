@@ -69,4 +69,60 @@ CLV_API CLV_MUST clv_status clv_cut_verify(const clv_cut *c, clv_err *err);
 CLV_API CLV_MUST clv_status clv_cut_op(const clv_profile *p, clv_cut **out,
                                        clv_err *err);
 
+/* -- a cut in figures -----------------------------------------------------*/
+
+/* How many threads a subgraph can keep busy, in powers of ten. */
+#define CLV_THREADS_TABLE(X) \
+    X(1K, "<1K", 1000) \
+    X(10K, "1K-10K", 10000) \
+    X(100K, "10K-100K", 100000) \
+    X(1M, "100K-1M", 1000000) \
+    X(MORE, ">1M", INT64_MAX)
+
+typedef enum clv_threads_bin {
+#define CLV_X(code, name, below) CLV_THREADS_##code,
+    CLV_THREADS_TABLE(CLV_X)
+#undef CLV_X
+        CLV_THREADS_COUNT
+} clv_threads_bin;
+
+CLV_API const char *clv_threads_name(clv_threads_bin b);
+
+/* All subgraphs of one pattern. */
+typedef struct clv_pattern_total {
+    const char *pattern;
+    uint32_t count, operators;
+    int64_t flops;
+    int64_t bytes_external; /* moved across their borders */
+    int64_t bytes_internal; /* what fusing them saved */
+} clv_pattern_total;
+
+typedef struct clv_summary_info {
+    uint32_t subgraphs, operators;
+    int64_t flops, macs;
+    int64_t bytes_external, bytes_internal;
+    int64_t bytes_unfused; /* of the operators one by one: both together */
+    double reduction;      /* of data movement, 0 to 1 */
+    double avg_size;       /* operators per subgraph, views included */
+    uint32_t max_size;
+    /* FLOPs per byte of the subgraphs that move any; and of all together. */
+    double min_intensity, avg_intensity, max_intensity, intensity;
+    uint32_t bottleneck[CLV_BOTTLENECK_COUNT];
+    uint32_t reason[CLV_REASON_COUNT];
+    uint32_t threads[CLV_THREADS_COUNT];
+    const clv_type_total *types; /* operators by type */
+    uint32_t n_types;
+    const clv_pattern_total *patterns; /* most bytes saved first */
+    uint32_t n_patterns;
+} clv_summary_info;
+
+typedef struct clv_summary clv_summary;
+
+/* Adds a cut up. Borrows c, which must outlive the result; returns a summary
+ * (caller frees with clv_summary_free). */
+CLV_API CLV_MUST clv_status clv_summary_new(const clv_cut *c, clv_summary **out,
+                                            clv_err *err);
+CLV_API void clv_summary_free(clv_summary *s);
+CLV_API const clv_summary_info *clv_summary_get(const clv_summary *s);
+
 #endif

@@ -481,6 +481,12 @@ clv_status clv_cut_op(const clv_profile *p, clv_cut **out, clv_err *err)
         label[i] = i;
     clv_status s = clv__cut_make(p, "op", label, n, NULL, out, err);
     clv__free(label);
+    if (s == CLV_OK)
+        s = clv__cut_suggest(*out, err);
+    if (s != CLV_OK) {
+        clv_cut_free(*out);
+        *out = NULL;
+    }
     return s;
 }
 

@@ -25,6 +25,10 @@ CLV_MUST clv_status clv__cut_make(const clv_profile *p, const char *strategy,
                                   uint32_t *of_label, clv_cut **out,
                                   clv_err *e);
 
+/* Gives each subgraph of a cut into single operators the reason it ends: what
+ * it could be fused with, or why it could not. */
+CLV_MUST clv_status clv__cut_suggest(clv_cut *c, clv_err *e);
+
 /* Bytes node n reads of each of its n_in inputs, out of its cost c: all of
  * it, unless the operator reads only a part (a gather), which is then shared
  * out. They add up to the activations and weights that c counts; a value that

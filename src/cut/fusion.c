@@ -1,0 +1,604 @@
+/* fusion.c - greedy fusion in one pass over the nodes, in linear time.
+ *
+ * Every node either joins the group of one of its producers or begins a group.
+ * What may join is a table: kind of the group x fuse class of the node, with a
+ * condition on sizes. Of several groups that may take it, the one that saves
+ * the most bytes does.
+ *
+ * No cycle can arise, because groups carry levels: every edge between groups
+ * goes from a lower level to a higher one, always. A node may join group G when
+ * G, raised above the node's other producers, is still below all its readers:
+ *
+ *        x (3) ----------------.        relu(add) joins conv2: the level of x
+ *          \                    v       is lower. It could not join x, which
+ *           conv1 (4) -> conv2 (5) add  conv1 reads: x would have to be at 6.
+ *
+ * A finished chain (chain.c) joins as a whole. Views join their producer. */
+#include "cut/fusion.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum kind {
+    MAP,    /* elementwise and layout only */
+    ANCHOR, /* a convolution or product and its epilogue */
+    ROWS,   /* a reduction, what feeds it and what follows */
+    ALONE,  /* opaque: takes nothing but views */
+    KINDS
+} kind;
+
+/* Conditions under which a node joins. */
+typedef enum fit {
+    NO,
+    SAME,     /* it makes as many elements as the group works on */
+    LAYOUT,   /* it moves elements to places known in advance */
+    PROLOGUE, /* it reduces what the group works on */
+    EITHER,   /* like SAME, or as many as the group's rows */
+    AGAIN     /* it reduces the same elements to as many rows */
+} fit;
+
+/* clang-format off */
+static const fit rules[KINDS][CLV_FUSE_OPAQUE + 1] = {
+    /*           anchor  eltwise  injective  reduce    opaque */
+    [MAP]    = { NO,     SAME,    LAYOUT,    PROLOGUE, NO },
+    [ANCHOR] = { NO,     SAME,    NO,        NO,       NO },
+    [ROWS]   = { NO,     EITHER,  NO,        AGAIN,    NO },
+    [ALONE]  = { NO,     NO,      NO,        NO,       NO },
+};
+static const kind begins[CLV_FUSE_OPAQUE + 1] = {
+    [CLV_FUSE_ANCHOR] = ANCHOR, [CLV_FUSE_ELTWISE] = MAP,
+    [CLV_FUSE_INJECTIVE] = MAP, [CLV_FUSE_REDUCE] = ROWS,
+    [CLV_FUSE_OPAQUE] = ALONE,
+};
+/* clang-format on */
+
+typedef struct group {
+    uint32_t level;      /* above those it reads */
+    uint32_t next_level; /* the lowest of those that read it */
+    uint32_t ops;        /* views left out */
+    int64_t bytes;       /* at most what crosses its border */
+    int64_t flops;
+    int64_t size, rows; /* elements it works on; of what it reduces to */
+    const char *chain;  /* the chain it began as, and how many operators of */
+    uint32_t chain_ops; /* that are in */
+    uint32_t refused;   /* the first node that did not join */
+    uint8_t kind, why;  /* why not, a clv_reason */
+} group;
+
+typedef struct fusion {
+    const clv_profile *p;
+    const clv_graph *g;
+    clv_fusion_opts limit;
+    group *groups;
+    uint32_t n_groups;
+    uint32_t *of;       /* group of each node; CLV_NONE: not yet */
+    uint32_t *chain_of; /* group that claimed a node, or CLV_NONE */
+    uint32_t *pending;  /* per storage: reads by nodes outside its group */
+    int64_t *reads;     /* per input of the node at hand */
+} fusion;
+
+/* -- facts ----------------------------------------------------------------*/
+
+static clv_fuse class_of(const fusion *f, uint32_t id)
+{
+    const clv_node *n = &f->g->nodes[id];
+    bool known = f->p->layers[id].cost.trust != CLV_UNKNOWN && n->n_out > 0;
+    if (!known || (n->flags & CLV_N_STATEFUL))
+        return CLV_FUSE_OPAQUE;
+    return clv__ops[n->op].fuse;
+}
+
+static int64_t size_out(const fusion *f, uint32_t id)
+{
+    const clv_node *n = &f->g->nodes[id];
+    return n->n_out ? clv__numel(node_out(f->g, n, 0)) : 0;
+}
+
+static int64_t size_in(const fusion *f, uint32_t id)
+{
+    const clv_value *x = node_in(f->g, &f->g->nodes[id], 0);
+    return x ? clv__numel(x) : 0;
+}
+
+/* The group that makes input i of node n; CLV_NONE when none does (yet). */
+static uint32_t maker_group(const fusion *f, const clv_node *n, uint32_t i)
+{
+    const clv_value *v = node_in(f->g, n, i);
+    return v && v->producer != CLV_NONE ? f->of[v->producer] : CLV_NONE;
+}
+
+static bool fits(const fusion *f, const group *k, uint32_t id, clv_fuse cls)
+{
+    clv_category cat = clv__ops[f->g->nodes[id].op].category;
+    switch (rules[k->kind][cls]) {
+    case NO:
+        return false;
+    case SAME:
+        return size_out(f, id) == k->size;
+    case LAYOUT:
+        return cat != CLV_CAT_INDEX;
+    case PROLOGUE:
+        return cat != CLV_CAT_POOL && size_in(f, id) == k->size;
+    case EITHER:
+        return size_out(f, id) == k->size || size_out(f, id) == k->rows;
+    case AGAIN:
+        return k->rows < k->size && size_in(f, id) == k->size &&
+               size_out(f, id) == k->rows;
+    }
+    return false;
+}
+
+/* The level group k must have once node id is in it. */
+static uint32_t level_with(const fusion *f, uint32_t k, uint32_t id)
+{
+    const clv_node *n = &f->g->nodes[id];
+    uint32_t level = k == CLV_NONE ? 0 : f->groups[k].level;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        uint32_t from = maker_group(f, n, i);
+        if (from != CLV_NONE && from != k && f->groups[from].level >= level)
+            level = f->groups[from].level + 1;
+    }
+    return level;
+}
+
+/* Bytes that need not move when node id runs in group k: what it reads there,
+ * and what then nobody outside reads. f->reads holds the reads of id. */
+static int64_t saving(const fusion *f, uint32_t k, uint32_t id)
+{
+    const clv_graph *g = f->g;
+    const clv_node *n = &g->nodes[id];
+    int64_t saved = 0;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        uint32_t v = node_ins(g, n)[i];
+        if (v == CLV_NONE || f->reads[i] == 0)
+            continue;
+        uint32_t root = clv__storage(g, v), maker = g->values[root].producer;
+        if (maker == CLV_NONE || f->of[maker] != k)
+            continue;
+        saved = sat_add(saved, f->reads[i]);
+        if (f->pending[root] == 1)
+            saved = sat_add(saved, clv__bytes(&g->values[root]));
+    }
+    return saved;
+}
+
+static int64_t moved(const clv_cost *c)
+{
+    return sat_add(sat_add(c->bytes_in, c->bytes_weights), c->bytes_out);
+}
+
+/* The limit that node id would break in group k, or CLV_REASON_COUNT. */
+static clv_reason broken_limit(const fusion *f, const group *k, uint32_t id,
+                               int64_t saved)
+{
+    const clv_fusion_opts *l = &f->limit;
+    const clv_cost *c = &f->p->layers[id].cost;
+    if (node_is_view(&f->g->nodes[id]))
+        return CLV_REASON_COUNT;
+    if (l->max_ops && k->ops + 1 > l->max_ops)
+        return CLV_REASON_COMPUTE_LIMIT;
+    if (l->max_flops && sat_add(k->flops, c->flops) > l->max_flops)
+        return CLV_REASON_COMPUTE_LIMIT;
+    if (l->max_bytes && sat_add(k->bytes, moved(c)) - saved > l->max_bytes)
+        return CLV_REASON_MEMORY_LIMIT;
+    return CLV_REASON_COUNT;
+}
+
+/* -- joining --------------------------------------------------------------*/
+
+/* Views and arithmetic on weights alone wait for the one node that reads
+ * them and run there; this takes those that node id waited for. */
+static void take_floating(fusion *f, uint32_t k, uint32_t id)
+{
+    const clv_graph *g = f->g;
+    const clv_node *n = &g->nodes[id];
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const clv_value *v = node_in(g, n, i);
+        while (v && v->producer != CLV_NONE && f->of[v->producer] == CLV_NONE) {
+            f->of[v->producer] = k;
+            v = node_in(g, &g->nodes[v->producer], 0);
+        }
+    }
+}
+
+static void mark_read(fusion *f, uint32_t k, uint32_t id)
+{
+    const clv_graph *g = f->g;
+    const clv_node *n = &g->nodes[id];
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        uint32_t from = maker_group(f, n, i);
+        if (from == CLV_NONE)
+            continue;
+        group *p = &f->groups[from];
+        if (from != k && p->next_level > f->groups[k].level)
+            p->next_level = f->groups[k].level;
+        uint32_t root = clv__storage(g, node_ins(g, n)[i]);
+        uint32_t maker = g->values[root].producer;
+        if (f->reads[i] && maker != CLV_NONE && f->of[maker] == k)
+            f->pending[root]--;
+    }
+}
+
+static void place(fusion *f, uint32_t k, uint32_t id, int64_t saved)
+{
+    group *to = &f->groups[k];
+    const clv_cost *c = &f->p->layers[id].cost;
+    to->level = level_with(f, k, id);
+    f->of[id] = k;
+    take_floating(f, k, id);
+    mark_read(f, k, id);
+    to->ops += !node_is_view(&f->g->nodes[id]);
+    to->flops = sat_add(to->flops, c->flops);
+    to->bytes = sat_add(to->bytes, moved(c)) - saved;
+}
+
+/* What the group works on after node id of class cls joined or began it. */
+static void resize(const fusion *f, group *k, uint32_t id, clv_fuse cls)
+{
+    bool pool = clv__ops[f->g->nodes[id].op].category == CLV_CAT_POOL;
+    if (cls == CLV_FUSE_REDUCE) {
+        k->kind = ROWS;
+        k->size = pool ? size_out(f, id) : size_in(f, id);
+        k->rows = size_out(f, id);
+    } else if (k->kind != ROWS) {
+        k->size = k->rows = size_out(f, id);
+    }
+}
+
+/* Remembers the first node that group k did not get. */
+static void refuse(fusion *f, uint32_t k, uint32_t id, clv_reason why)
+{
+    if (k == CLV_NONE || f->groups[k].refused != CLV_NONE)
+        return;
+    f->groups[k].refused = id;
+    f->groups[k].why = (uint8_t)why;
+}
+
+static uint32_t begin(fusion *f, uint32_t id, clv_fuse cls)
+{
+    const clv_node *n = &f->g->nodes[id];
+    for (uint32_t i = 0; i < n->n_in; i++)
+        refuse(f, maker_group(f, n, i), id, CLV_REASON_BOUNDARY);
+    uint32_t k = f->n_groups++;
+    f->groups[k] = (group){.next_level = CLV_NONE,
+                           .refused = CLV_NONE,
+                           .why = CLV_REASON_BOUNDARY,
+                           .kind = (uint8_t)begins[cls]};
+    place(f, k, id, 0);
+    resize(f, &f->groups[k], id, cls);
+    return k;
+}
+
+/* May node id join group k, by size, level and limits? Saves how much? */
+static bool may_join(fusion *f, uint32_t k, uint32_t id, clv_fuse cls,
+                     int64_t *saved)
+{
+    group *to = &f->groups[k];
+    bool view = node_is_view(&f->g->nodes[id]);
+    *saved = view ? 0 : saving(f, k, id);
+    if (!view && !fits(f, to, id, cls)) {
+        refuse(f, k, id,
+               cls == CLV_FUSE_ANCHOR ? CLV_REASON_BOUNDARY
+                                      : CLV_REASON_INCOMPATIBLE);
+        return false;
+    }
+    if (level_with(f, k, id) >= to->next_level) {
+        refuse(f, k, id, CLV_REASON_CONSUMERS);
+        return false;
+    }
+    clv_reason limit = broken_limit(f, to, id, *saved);
+    if (limit != CLV_REASON_COUNT)
+        refuse(f, k, id, limit);
+    return limit == CLV_REASON_COUNT && (view || *saved > 0);
+}
+
+enum { CANDIDATES = 8 };
+
+/* The group of a producer that gains most from taking node id in. */
+static uint32_t best_group(fusion *f, uint32_t id, clv_fuse cls, int64_t *saved)
+{
+    const clv_node *n = &f->g->nodes[id];
+    uint32_t best = CLV_NONE;
+    *saved = -1;
+    uint32_t n_in = node_is_view(n) && n->n_in ? 1 : n->n_in;
+    for (uint32_t i = 0; i < n_in && i < CANDIDATES; i++) {
+        uint32_t k = maker_group(f, n, i);
+        int64_t s;
+        if (k == CLV_NONE || k == best || !may_join(f, k, id, cls, &s))
+            continue;
+        if (s > *saved ||
+            (s == *saved && f->groups[k].level > f->groups[best].level)) {
+            *saved = s;
+            best = k;
+        }
+    }
+    return best;
+}
+
+/* -- chains ---------------------------------------------------------------*/
+
+static void begin_chain(fusion *f, uint32_t id, const chain *c)
+{
+    uint32_t k = begin(f, id, class_of(f, id));
+    f->groups[k].chain = c->name;
+    f->groups[k].chain_ops = 1;
+    for (uint32_t i = 1; i < c->n; i++)
+        f->chain_of[c->node[i]] = k;
+}
+
+/* Goes on with a chain; false, and the chain is given up, if it cannot. */
+static bool continue_chain(fusion *f, uint32_t k, uint32_t id)
+{
+    group *to = &f->groups[k];
+    int64_t saved = saving(f, k, id);
+    clv_reason limit = broken_limit(f, to, id, saved);
+    if (!to->chain || limit != CLV_REASON_COUNT ||
+        level_with(f, k, id) >= to->next_level) {
+        refuse(f, k, id,
+               limit != CLV_REASON_COUNT ? limit : CLV_REASON_CONSUMERS);
+        to->chain = NULL;
+        return false;
+    }
+    place(f, k, id, saved);
+    to->chain_ops += !node_is_view(&f->g->nodes[id]);
+    to->kind = ANCHOR;
+    to->size = to->rows = size_out(f, id);
+    return true;
+}
+
+/* -- the pass -------------------------------------------------------------*/
+
+/* May node id wait for its one reader? Views of weights, of graph inputs and of
+ * what waits itself may; so may arithmetic on weights, which limits do not see
+ * and which therefore stands alone where there are any. */
+static bool floats(const fusion *f, uint32_t id, clv_fuse cls)
+{
+    const clv_graph *g = f->g;
+    const clv_node *n = &g->nodes[id];
+    const clv_fusion_opts *l = &f->limit;
+    bool view = node_is_view(n),
+         limited = l->max_ops || l->max_bytes || l->max_flops;
+    if (n->n_out != 1 || n->n_in == 0 || (limited && !view) ||
+        (cls != CLV_FUSE_ELTWISE && cls != CLV_FUSE_INJECTIVE))
+        return false;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const clv_value *v = node_in(g, n, i);
+        bool made = v && v->producer != CLV_NONE;
+        if (made && (!view || i > 0 || f->of[v->producer] != CLV_NONE))
+            return false;
+        if (v && !view && !value_is_weight(v))
+            return false;
+    }
+    uint32_t v = node_outs(g, n)[0];
+    return g->user_first[v + 1] - g->user_first[v] == 1 &&
+           !(g->values[v].flags & CLV_V_OUTPUT);
+}
+
+/* A chain that begins at node id, unless it is part of one already. */
+static bool try_chain(fusion *f, uint32_t id)
+{
+    chain c;
+    if (f->chain_of[id] != CLV_NONE || !clv__chain_match(f->p, id, &c))
+        return false;
+    begin_chain(f, id, &c);
+    return true;
+}
+
+/* An elementwise operator rather runs in the epilogue of its producer than as
+ * the first of a chain; anything else rather begins the chain. */
+static void fuse_node(fusion *f, uint32_t id)
+{
+    clv_fuse cls = class_of(f, id);
+    int64_t saved;
+    clv__node_reads(f->g, &f->g->nodes[id], &f->p->layers[id].cost, f->reads);
+    if (f->chain_of[id] != CLV_NONE && continue_chain(f, f->chain_of[id], id))
+        return;
+    if (floats(f, id, cls) || (cls != CLV_FUSE_ELTWISE && try_chain(f, id)))
+        return;
+    uint32_t k = best_group(f, id, cls, &saved);
+    if (k == CLV_NONE) {
+        if (cls != CLV_FUSE_ELTWISE || !try_chain(f, id))
+            begin(f, id, cls);
+        return;
+    }
+    place(f, k, id, saved);
+    if (!node_is_view(&f->g->nodes[id]))
+        resize(f, &f->groups[k], id, cls);
+}
+
+/* Reads of each storage by nodes that are no views; to return it counts as a
+ * read that never comes to its group. */
+static void count_pending(fusion *f)
+{
+    const clv_graph *g = f->g;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        f->pending[clv__storage(g, g->outputs[i])]++;
+    for (uint32_t id = 0; id < g->n_nodes; id++) {
+        const clv_node *n = &g->nodes[id];
+        clv__node_reads(g, n, &f->p->layers[id].cost, f->reads);
+        for (uint32_t i = 0; i < n->n_in; i++)
+            if (f->reads[i])
+                f->pending[clv__storage(g, node_ins(g, n)[i])]++;
+    }
+}
+
+static bool fusion_new(fusion *f, arena *a)
+{
+    const clv_graph *g = f->g;
+    size_t n = (size_t)g->n_nodes + 1;
+    uint32_t most_in = 1;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        most_in = g->nodes[i].n_in > most_in ? g->nodes[i].n_in : most_in;
+    f->groups = arena_array(a, n, sizeof *f->groups);
+    f->of = arena_array(a, n, sizeof *f->of);
+    f->chain_of = arena_array(a, n, sizeof *f->chain_of);
+    f->pending =
+        arena_zalloc(a, ((size_t)g->n_values + 1) * sizeof *f->pending);
+    f->reads = arena_array(a, most_in, sizeof *f->reads);
+    if (!f->groups || !f->of || !f->chain_of || !f->pending || !f->reads)
+        return false;
+    memset(f->of, 0xff, n * sizeof *f->of);
+    memset(f->chain_of, 0xff, n * sizeof *f->chain_of);
+    return true;
+}
+
+static clv_status fuse(fusion *f, arena *a, clv_err *e)
+{
+    if (!fusion_new(f, a))
+        return clv__nomem(e);
+    count_pending(f);
+    for (uint32_t id = 0; id < f->g->n_nodes; id++)
+        fuse_node(f, id);
+    for (uint32_t id = 0; id < f->g->n_nodes; id++)
+        if (f->of[id] == CLV_NONE) /* floats still: its reader floats too */
+            begin(f, id, class_of(f, id));
+    return CLV_OK;
+}
+
+/* -- what is said of each subgraph ----------------------------------------*/
+
+/* Subgraphs, other than k, that read what subgraph k makes: up to two, as the
+ * names of their first readers. */
+static uint32_t readers(const clv_cut *c, uint32_t k, uint32_t first[2])
+{
+    const clv_graph *g = c->p->g;
+    const clv_subgraph *s = &c->subs[k];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_outputs && n < 2; i++) {
+        uint32_t v = s->outputs[i];
+        for (uint32_t u = g->user_first[v]; u < g->user_first[v + 1] && n < 2;
+             u++) {
+            uint32_t to = c->of[g->users[u]];
+            if (to != k && (n == 0 || to != c->of[first[0]]))
+                first[n++] = g->users[u];
+        }
+    }
+    return n;
+}
+
+/* The reason in words, with the candidate that did not make it. */
+static const char *explain(clv_cut *c, uint32_t k, const group *by)
+{
+    const clv_graph *g = c->p->g;
+    clv_subgraph *s = &c->subs[k];
+    uint32_t first[2];
+    uint32_t n = readers(c, k, first);
+    if (n == 0) {
+        s->reason = CLV_REASON_BOUNDARY;
+        return "nothing reads it: the end of the graph";
+    }
+    const char *next = by->refused != CLV_NONE ? g->nodes[by->refused].name
+                                               : g->nodes[first[0]].name;
+    s->reason = (clv_reason)by->why;
+    switch (s->reason) {
+    case CLV_REASON_MEMORY_LIMIT:
+    case CLV_REASON_COMPUTE_LIMIT:
+        return arena_printf(&c->mem, "'%s' would break the limit", next);
+    case CLV_REASON_INCOMPATIBLE:
+        if (n == 1)
+            return arena_printf(&c->mem, "'%s' cannot run in it", next);
+        break;
+    default:
+        break;
+    }
+    if (n > 1) {
+        s->reason = CLV_REASON_CONSUMERS;
+        return arena_printf(&c->mem, "read by '%s' and '%s'",
+                            g->nodes[first[0]].name, g->nodes[first[1]].name);
+    }
+    if (by->refused == CLV_NONE) {
+        s->reason = CLV_REASON_FUSION;
+        return arena_printf(&c->mem, "'%s' could join, saves more elsewhere",
+                            next);
+    }
+    return arena_printf(&c->mem, "'%s' begins its own", next);
+}
+
+static clv_status describe(clv_cut *c, const fusion *f,
+                           const uint32_t *of_group, clv_err *e)
+{
+    pattern_names names = {.mem = &c->mem};
+    bool ok = true;
+    for (uint32_t i = 0; i < f->n_groups && ok; i++) {
+        const group *k = &f->groups[i];
+        clv_subgraph *s = &c->subs[of_group[i]];
+        s->pattern = clv__pattern(&names, f->g, s->nodes, s->n_nodes, k->chain,
+                                  k->chain ? k->chain_ops : 0);
+        s->detail = explain(c, of_group[i], k);
+        ok = s->pattern && s->detail;
+    }
+    clv__patterns_free(&names);
+    return ok ? CLV_OK : clv__nomem(e);
+}
+
+static clv_status make(fusion *f, arena *a, clv_cut **out, clv_err *e)
+{
+    CLV_TRY(fuse(f, a, e));
+    uint32_t *of_group =
+        arena_array(a, (size_t)f->n_groups + 1, sizeof *of_group);
+    if (!of_group)
+        return clv__nomem(e);
+    CLV_TRY(
+        clv__cut_make(f->p, "fusion", f->of, f->n_groups, of_group, out, e));
+    return describe(*out, f, of_group, e);
+}
+
+/* -- one by one, and what each could run with ----------------------------*/
+
+/* The first reader of node id that fusion would run with it, or CLV_NONE. */
+static uint32_t partner(const fusion *f, uint32_t id)
+{
+    const clv_node *n = &f->g->nodes[id];
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        uint32_t v = node_outs(f->g, n)[i];
+        for (uint32_t u = f->g->user_first[v]; u < f->g->user_first[v + 1]; u++)
+            if (f->of[f->g->users[u]] == f->of[id])
+                return f->g->users[u];
+    }
+    return CLV_NONE;
+}
+
+static clv_status suggest(clv_cut *c, arena *a, clv_err *e)
+{
+    fusion f = {.p = c->p, .g = c->p->g};
+    CLV_TRY(fuse(&f, a, e));
+    for (uint32_t k = 0; k < c->n_subs; k++) {
+        clv_subgraph *s = &c->subs[k];
+        uint32_t with = partner(&f, s->nodes[0]);
+        s->detail = with != CLV_NONE
+                        ? arena_printf(&c->mem, "could run with '%s'",
+                                       f.g->nodes[with].name)
+                        : explain(c, k, &f.groups[f.of[s->nodes[0]]]);
+        if (!s->detail)
+            return clv__nomem(e);
+        if (with != CLV_NONE)
+            s->reason = CLV_REASON_FUSION;
+    }
+    return CLV_OK;
+}
+
+clv_status clv__cut_suggest(clv_cut *c, clv_err *e)
+{
+    arena a = {0};
+    clv_status s = suggest(c, &a, e);
+    arena_free(&a);
+    return s;
+}
+
+clv_status clv_cut_fusion(const clv_profile *p, const clv_fusion_opts *opts,
+                          clv_cut **out, clv_err *err)
+{
+    *out = NULL;
+    clv__err_clear(err);
+    fusion f = {.p = p, .g = p->g};
+    if (opts)
+        f.limit = *opts;
+    arena a = {0};
+    clv_status s = make(&f, &a, out, err);
+    arena_free(&a);
+    if (s != CLV_OK) {
+        clv_cut_free(*out);
+        *out = NULL;
+    }
+    return s;
+}

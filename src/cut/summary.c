@@ -1,0 +1,155 @@
+/* summary.c - a cut in figures: totals, distributions, what patterns saved. */
+#include "cut/cut.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct clv_summary {
+    clv_summary_info info;
+    clv_pattern_total *patterns;
+    size_t cap_patterns;
+};
+
+const char *clv_threads_name(clv_threads_bin b)
+{
+    static const char *const names[] = {
+#define CLV_X(code, name, below) [CLV_THREADS_##code] = name,
+        CLV_THREADS_TABLE(CLV_X)
+#undef CLV_X
+    };
+    return names[b];
+}
+
+static clv_threads_bin threads_bin(int64_t threads)
+{
+    static const int64_t below[] = {
+#define CLV_X(code, name, limit) [CLV_THREADS_##code] = limit,
+        CLV_THREADS_TABLE(CLV_X)
+#undef CLV_X
+    };
+    clv_threads_bin b = 0;
+    while (b + 1 < CLV_THREADS_COUNT && threads >= below[b])
+        b++;
+    return b;
+}
+
+static int64_t moved(const clv_subgraph *s)
+{
+    return s->cost.bytes_in + s->cost.bytes_weights + s->cost.bytes_out;
+}
+
+static void add_subgraph(clv_summary_info *t, const clv_subgraph *s)
+{
+    t->operators += s->n_nodes;
+    t->flops += s->cost.flops;
+    t->macs += s->cost.macs;
+    t->bytes_external += moved(s);
+    t->bytes_internal += s->bytes_internal;
+    t->max_size = s->n_nodes > t->max_size ? s->n_nodes : t->max_size;
+    t->bottleneck[s->bottleneck]++;
+    t->reason[s->reason]++;
+    t->threads[threads_bin(s->parallel.total_threads)]++;
+}
+
+static void intensities(clv_summary_info *t, const clv_subgraph *subs)
+{
+    uint32_t n = 0;
+    double sum = 0;
+    for (uint32_t k = 0; k < t->subgraphs; k++) {
+        double x = subs[k].intensity;
+        if (moved(&subs[k]) == 0)
+            continue;
+        t->min_intensity =
+            n == 0 || x < t->min_intensity ? x : t->min_intensity;
+        t->max_intensity = x > t->max_intensity ? x : t->max_intensity;
+        sum += x;
+        n++;
+    }
+    t->avg_intensity = n ? sum / n : 0;
+    t->intensity =
+        t->bytes_external ? (double)t->flops / (double)t->bytes_external : 0;
+}
+
+static bool add_pattern(clv_summary *s, strmap *rows, const clv_subgraph *sub)
+{
+    clv_summary_info *t = &s->info;
+    size_t len = strlen(sub->pattern);
+    uint32_t row = strmap_get(rows, sub->pattern, len);
+    if (row == CLV_NONE) {
+        row = t->n_patterns;
+        if (!CLV_GROW(s->patterns, t->n_patterns, s->cap_patterns) ||
+            !strmap_put(rows, sub->pattern, len, row))
+            return false;
+        s->patterns[t->n_patterns++] =
+            (clv_pattern_total){.pattern = sub->pattern};
+    }
+    clv_pattern_total *p = &s->patterns[row];
+    p->count++;
+    p->operators += sub->n_nodes;
+    p->flops += sub->cost.flops;
+    p->bytes_external += moved(sub);
+    p->bytes_internal += sub->bytes_internal;
+    return true;
+}
+
+static int by_saving(const void *a, const void *b)
+{
+    const clv_pattern_total *x = a, *y = b;
+    if (x->bytes_internal != y->bytes_internal)
+        return x->bytes_internal > y->bytes_internal ? -1 : 1;
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    return strcmp(x->pattern, y->pattern);
+}
+
+static bool fill(clv_summary *s, const clv_cut *c)
+{
+    clv_summary_info *t = &s->info;
+    strmap rows = {0};
+    bool ok = true;
+    t->subgraphs = c->n_subs;
+    for (uint32_t k = 0; k < c->n_subs && ok; k++) {
+        add_subgraph(t, &c->subs[k]);
+        ok = add_pattern(s, &rows, &c->subs[k]);
+    }
+    strmap_free(&rows);
+    t->bytes_unfused = t->bytes_external + t->bytes_internal;
+    if (t->bytes_unfused)
+        t->reduction = (double)t->bytes_internal / (double)t->bytes_unfused;
+    if (t->subgraphs)
+        t->avg_size = (double)t->operators / t->subgraphs;
+    intensities(t, c->subs);
+    if (t->n_patterns)
+        qsort(s->patterns, t->n_patterns, sizeof *s->patterns, by_saving);
+    t->patterns = s->patterns;
+    t->types = clv_profile_types(c->p, &t->n_types);
+    return ok;
+}
+
+clv_status clv_summary_new(const clv_cut *c, clv_summary **out, clv_err *err)
+{
+    clv__err_clear(err);
+    *out = NULL;
+    clv_summary *s = clv__zalloc(sizeof *s);
+    if (!s)
+        return clv__nomem(err);
+    if (!fill(s, c)) {
+        clv_summary_free(s);
+        return clv__nomem(err);
+    }
+    *out = s;
+    return CLV_OK;
+}
+
+void clv_summary_free(clv_summary *s)
+{
+    if (!s)
+        return;
+    clv__free(s->patterns);
+    clv__free(s);
+}
+
+const clv_summary_info *clv_summary_get(const clv_summary *s)
+{
+    return &s->info;
+}
