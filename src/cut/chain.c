@@ -81,8 +81,8 @@ static bool is_gate(const clv_graph *g, const clv_node *n, const chain *c,
            clv__storage(g, other) == clv__storage(g, began);
 }
 
-static bool fits(const clv_graph *g, const clv_node *n, step s, const chain *c,
-                 uint32_t v)
+static bool step_fits(const clv_graph *g, const clv_node *n, step s,
+                      const chain *c, uint32_t v)
 {
     switch (s) {
     case MAPS:
@@ -141,7 +141,7 @@ static bool follow(const clv_graph *g, const step *s, chain *c)
             return false;
         const clv_node *n = &g->nodes[id];
         const step *wanted = *s == MAPS ? s + 1 : s;
-        if (extra == CLV_NONE && fits(g, n, *wanted, c, v))
+        if (extra == CLV_NONE && step_fits(g, n, *wanted, c, v))
             s = wanted + 1;
         else if (*s != MAPS || !is_map(g, n, v))
             return false;
@@ -158,7 +158,7 @@ bool clv__chain_match(const clv_profile *p, uint32_t id, chain *out)
     const clv_graph *g = p->g;
     for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
         *out = (chain){.name = chains[i].name, .node = {id}, .n = 1};
-        if (fits(g, &g->nodes[id], chains[i].steps[0], out, CLV_NONE) &&
+        if (step_fits(g, &g->nodes[id], chains[i].steps[0], out, CLV_NONE) &&
             follow(g, chains[i].steps, out))
             return true;
     }

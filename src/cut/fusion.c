@@ -107,7 +107,7 @@ static uint32_t maker_group(const fusion *f, const clv_node *n, uint32_t i)
     return v && v->producer != CLV_NONE ? f->of[v->producer] : CLV_NONE;
 }
 
-static bool fits(const fusion *f, const group *k, uint32_t id, clv_fuse cls)
+static bool joins(const fusion *f, const group *k, uint32_t id, clv_fuse cls)
 {
     clv_category cat = clv__ops[f->g->nodes[id].op].category;
     switch (rules[k->kind][cls]) {
@@ -276,7 +276,7 @@ static bool may_join(fusion *f, uint32_t k, uint32_t id, clv_fuse cls,
     group *to = &f->groups[k];
     bool view = node_is_view(&f->g->nodes[id]);
     *saved = view ? 0 : saving(f, k, id);
-    if (!view && !fits(f, to, id, cls)) {
+    if (!view && !joins(f, to, id, cls)) {
         refuse(f, k, id,
                cls == CLV_FUSE_ANCHOR ? CLV_REASON_BOUNDARY
                                       : CLV_REASON_INCOMPATIBLE);
