@@ -1,10 +1,12 @@
-/* count.c - the same graph counted by other tools' rules (count.def). */
+/* count.c - the same graph counted by other tools' rules (count.def).
+ *
+ * A rule returns a tool's own figure for one operator: multiply-adds once,
+ * other work per element. The two ways of counting a multiply-add are made here
+ * and nowhere else (clv__count). */
 #include "analysis/count.h"
+#include "analysis/count_rules.h"
 
 #include <string.h>
-
-typedef int64_t count_fn(const clv_graph *g, const clv_node *n,
-                         const clv_cost *ours);
 
 /* -- conventions ----------------------------------------------------------*/
 
@@ -38,94 +40,102 @@ clv_convention clv_convention_find(const char *name)
 
 /* -- rules that tools share -----------------------------------------------*/
 
-static int64_t count_macs(const clv_graph *g, const clv_node *n,
-                          const clv_cost *ours)
+static int64_t count_macs(subject *s)
 {
-    (void)g, (void)n;
-    return ours->macs;
+    return s->ours->macs;
 }
 
-static int64_t count_inputs(const clv_graph *g, const clv_node *n,
-                            const clv_cost *ours)
+static int64_t count_inputs(subject *s)
 {
-    (void)ours;
-    return clv__numel(node_in(g, n, 0));
+    return clv__numel(s->x);
 }
 
-static int64_t count_none(const clv_graph *g, const clv_node *n,
-                          const clv_cost *ours)
+static int64_t count_none(subject *s)
 {
-    (void)g, (void)n, (void)ours;
+    (void)s;
     return 0;
 }
 
 /* -- fvcore ---------------------------------------------------------------*/
 
 /* numel(a) * last axis of b: too little when b has more batch axes than a. */
-static int64_t fvcore_matmul(const clv_graph *g, const clv_node *n,
-                             const clv_cost *ours)
+static int64_t fvcore_matmul(subject *s)
 {
-    const clv_value *a = node_in(g, n, 0), *b = node_in(g, n, 1);
+    const clv_value *b = node_in(s->g, s->n, 1);
     if (b->rank < 2)
-        return ours->macs; /* fvcore itself stops there */
-    return sat_mul(clv__numel(a), b->dims[b->rank - 1]);
+        return s->ours->macs; /* fvcore itself stops there */
+    return sat_mul(clv__numel(s->x), b->dims[b->rank - 1]);
 }
 
 /* In evaluation: scale and shift, or the shift alone. */
-static int64_t fvcore_batch_norm(const clv_graph *g, const clv_node *n,
-                                 const clv_cost *ours)
+static int64_t fvcore_batch_norm(subject *s)
 {
-    (void)ours;
-    return sat_mul(node_in(g, n, 1) ? 2 : 1, clv__numel(node_in(g, n, 0)));
+    return sat_mul(node_in(s->g, s->n, 1) ? 2 : 1, clv__numel(s->x));
 }
 
-static int64_t fvcore_norm(const clv_graph *g, const clv_node *n,
-                           const clv_cost *ours)
+static int64_t fvcore_norm(subject *s)
 {
-    (void)ours;
-    return sat_mul(node_in(g, n, 1) ? 5 : 4, clv__numel(node_in(g, n, 0)));
+    return sat_mul(node_in(s->g, s->n, 1) ? 5 : 4, clv__numel(s->x));
+}
+
+static int64_t fvcore_grid_sample(subject *s)
+{
+    return sat_mul(4, clv__numel(s->y));
+}
+
+/* Known in two dimensions, by nearest neighbour and linear alone. */
+static int64_t fvcore_interpolate(subject *s)
+{
+    const char *mode = attr_str(s->n, CLV_A_MODE, "nearest");
+    bool nearest = !strcmp(mode, "nearest");
+    if (s->x->rank != 4 || (!nearest && strcmp(mode, "linear"))) {
+        s->kind = NULL;
+        return 0;
+    }
+    s->kind = nearest ? "upsample_nearest2d" : "upsample_bilinear2d";
+    return sat_mul(nearest ? 1 : 4, clv__numel(s->y));
 }
 
 /* -- ultralytics-thop -----------------------------------------------------*/
 
-static int64_t thop_norm(const clv_graph *g, const clv_node *n,
-                         const clv_cost *ours)
+static int64_t thop_norm(subject *s)
 {
-    (void)ours;
-    return sat_mul(node_in(g, n, 1) ? 4 : 2, clv__numel(node_in(g, n, 0)));
+    return sat_mul(node_in(s->g, s->n, 1) ? 4 : 2, clv__numel(s->x));
 }
 
-/* rows * (n exponentials, n - 1 additions, n divisions) */
-static int64_t softmax(const clv_graph *g, const clv_node *n, int64_t extra)
+/* rows * (n exponentials, n - 1 additions, n divisions, and `extra`) */
+static int64_t softmax_of(int64_t rows, int64_t n, int64_t extra)
 {
-    const clv_value *x = node_in(g, n, 0);
-    int64_t all = clv__numel(x), axis = attr_int(n, CLV_A_AXIS, -1);
-    axis += axis < 0 ? x->rank : 0;
-    int64_t size = axis >= 0 && axis < x->rank ? x->dims[axis] : 1;
-    int64_t rows = size ? all / size : 0;
-    return sat_mul(rows, sat_mul(3, size) - 1 + extra);
+    return sat_mul(rows, sat_add(sat_mul(3, n), extra - 1));
 }
 
-static int64_t thop_softmax(const clv_graph *g, const clv_node *n,
-                            const clv_cost *ours)
+static int64_t softmax_over_axis(const subject *s, int64_t extra)
 {
-    (void)ours;
-    return softmax(g, n, 0);
+    int64_t all = clv__numel(s->x), axis = attr_int(s->n, CLV_A_AXIS, -1);
+    axis += axis < 0 ? s->x->rank : 0;
+    int64_t n = axis >= 0 && axis < s->x->rank ? s->x->dims[axis] : 1;
+    return n ? softmax_of(all / n, n, extra) : 0;
 }
 
-static int64_t thop_log_softmax(const clv_graph *g, const clv_node *n,
-                                const clv_cost *ours)
+static int64_t thop_softmax(subject *s)
 {
-    (void)ours;
-    return softmax(g, n, 1);
+    return softmax_over_axis(s, 0);
 }
 
-/* An addition per element of a window, a division per output. Our cost is the
- * windows alone. */
-static int64_t thop_adaptive_pool(const clv_graph *g, const clv_node *n,
-                                  const clv_cost *ours)
+static int64_t thop_log_softmax(subject *s)
 {
-    return sat_add(ours->flops, clv__numel(node_out(g, n, 0)));
+    return softmax_over_axis(s, 1);
+}
+
+static int64_t thop_softmin(subject *s)
+{
+    return sat_add(softmax_over_axis(s, 0), clv__numel(s->x));
+}
+
+/* Additions in the windows, which is our own count, and a division each. */
+static int64_t thop_adaptive_pool(subject *s)
+{
+    return sat_add(s->ours->flops, clv__numel(s->y));
 }
 
 /* The sum of min(first + i * step, cap) for i < n, with step > 0. */
@@ -155,20 +165,30 @@ static int64_t covered(const clv_node *n, uint32_t i, int64_t in, int64_t out)
     return ends - starts + left;
 }
 
-static int64_t thop_avg_pool(const clv_graph *g, const clv_node *n,
-                             const clv_cost *ours)
+static int64_t thop_avg_pool(subject *s)
 {
-    (void)ours;
-    const clv_value *x = node_in(g, n, 0), *y = node_out(g, n, 0);
-    uint32_t nd = n->op == CLV_OP_AVG_POOL1D   ? 1
-                  : n->op == CLV_OP_AVG_POOL2D ? 2
-                                               : 3;
-    uint32_t lead = x->rank - nd;
-    int64_t adds = dims_product(x->dims, 0, lead);
+    uint32_t nd = s->n->op == CLV_OP_AVG_POOL1D   ? 1
+                  : s->n->op == CLV_OP_AVG_POOL2D ? 2
+                                                  : 3;
+    uint32_t lead = s->x->rank - nd;
+    int64_t adds = dims_product(s->x->dims, 0, lead);
     for (uint32_t i = 0; i < nd; i++)
-        adds =
-            sat_mul(adds, covered(n, i, x->dims[lead + i], y->dims[lead + i]));
-    return sat_add(adds, clv__numel(y));
+        adds = sat_mul(
+            adds, covered(s->n, i, s->x->dims[lead + i], s->y->dims[lead + i]));
+    return sat_add(adds, clv__numel(s->y));
+}
+
+static int64_t thop_interpolate(subject *s)
+{
+    static const int8_t linear[] = {0, 5, 11, 31}; /* by dimensions */
+    const char *mode = attr_str(s->n, CLV_A_MODE, "nearest");
+    uint32_t nd = s->x->rank > 2 ? s->x->rank - 2u : 0;
+    int64_t each = 0;
+    if (!strcmp(mode, "linear") && nd < sizeof linear)
+        each = linear[nd];
+    else if (!strcmp(mode, "cubic"))
+        each = 259;
+    return sat_mul(each, clv__numel(s->y));
 }
 
 /* -- the table ------------------------------------------------------------*/
@@ -207,22 +227,32 @@ static bool unseen(const clv_node *n, const clv_cost *ours, clv_convention c)
     return c == CLV_COUNT_THOP && (n->flags & CLV_N_FUNCTION) && !ours->macs;
 }
 
+/* A multiply-add is two FLOPs, the rest of a figure stays as it is. */
+static void add_figure(clv_count *r, int64_t figure, int64_t macs,
+                       clv_convention c)
+{
+    int64_t products = macs < figure ? macs : figure;
+    r->heed = CLV_HEED_COUNTED;
+    r->flops = sat_add(figure, products);
+    r->total = c == CLV_COUNT_TORCH ? r->flops : figure;
+}
+
 clv_count clv__count(const clv_graph *g, const clv_node *n,
                      const clv_cost *cost, clv_convention convention)
 {
     const count_cell *cell = cell_of((clv_op)n->op, convention);
-    clv_count r = {.kind = cell->kind};
-    r.heed = !cell->rule   ? CLV_HEED_NONE
-             : !cell->kind ? CLV_HEED_SILENT
-                           : CLV_HEED_COUNTED;
-    if (r.heed != CLV_HEED_COUNTED || cost->trust == CLV_UNKNOWN)
+    clv_count r = {.kind = cell->kind, .heed = CLV_HEED_NONE};
+    if (!cell->rule || cost->trust == CLV_UNKNOWN || !n->n_in || !n->n_out ||
+        unseen(n, cost, convention))
         return r;
-    if (unseen(n, cost, convention))
-        return (clv_count){.heed = CLV_HEED_NONE};
-    r.total = cell->rule(g, n, cost);
-    int64_t products = cost->macs < r.total ? cost->macs : r.total;
-    r.flops = sat_add(r.total, products);
-    if (convention == CLV_COUNT_TORCH)
-        r.total = r.flops;
+    if (!cell->kind) {
+        r.heed = CLV_HEED_SILENT;
+        return r;
+    }
+    subject s = {g, n, node_in(g, n, 0), node_out(g, n, 0), cost, r.kind};
+    int64_t figure = cell->rule(&s);
+    r.kind = s.kind;
+    if (r.kind)
+        add_figure(&r, figure, cost->macs, convention);
     return r;
 }

@@ -46,10 +46,12 @@ static clv_kind_total *kind_row(clv_profile *p, const char *kind)
     return &p->kinds[p->n_kinds++];
 }
 
-static clv_unsupported *unsupported_row(clv_profile *p, const clv_node *n)
+static clv_unsupported *unsupported_row(clv_profile *p, const clv_node *n,
+                                        const char *kind)
 {
-    const char *name =
-        n->op == CLV_OP_UNKNOWN && n->origin ? n->origin : clv__ops[n->op].name;
+    const char *name = kind ? kind : clv__ops[n->op].name;
+    if (n->op == CLV_OP_UNKNOWN && n->origin)
+        name = n->origin;
     uint32_t i = strmap_get(&p->unsupported_names, name, strlen(name));
     if (i != CLV_NONE)
         return &p->unsupported[i];
@@ -74,7 +76,7 @@ static bool recount(clv_profile *p, const clv_node *n, clv_cost *c)
     }
     if (count.heed != CLV_HEED_NONE || p->convention != CLV_COUNT_FVCORE)
         return true;
-    clv_unsupported *row = unsupported_row(p, n);
+    clv_unsupported *row = unsupported_row(p, n, count.kind);
     if (row)
         row->count++;
     return row != NULL;

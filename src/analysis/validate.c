@@ -72,7 +72,8 @@ static const char *reason(clv_validation *v, clv_op op, const tally *t,
     if (t->elements > 0 && t->ours % t->elements == 0 &&
         t->theirs % t->elements == 0)
         return arena_printf(
-            &v->mem, "per output element, we count %" PRId64 " and %s counts %" PRId64,
+            &v->mem,
+            "per output element, we count %" PRId64 " and %s counts %" PRId64,
             t->ours / t->elements, tools[c], t->theirs / t->elements);
     return "counted by another formula";
 }
