@@ -229,7 +229,9 @@ typedef struct zoo_model {
     X(s3d) \
     X(shufflenet) \
     X(squeezenet) \
+    X(swin) \
     X(vgg) \
+    X(video_resnet) \
     X(vit)
 
 #define X(family) extern const zoo_model clv__zoo_##family[];
