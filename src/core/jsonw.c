@@ -11,9 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put(jsonw *w, const char *text, size_t len)
+/* Appends text; inline, because a report is made of tens of thousands of
+ * pieces of a few characters. */
+static inline void put(jsonw *w, const char *text, size_t len)
 {
-    clv_buf_add(w->out, text, len);
+    clv_buf *out = w->out;
+    if (out->failed || out->cap - out->len <= len) {
+        clv_buf_add(out, text, len);
+        return;
+    }
+    memcpy(out->text + out->len, text, len);
+    out->len += len;
+    out->text[out->len] = '\0';
 }
 
 static bool breaks(const jsonw *w)
@@ -42,12 +51,22 @@ static void escape(jsonw *w, uint32_t c)
             (size_t)snprintf(text, sizeof text, "\\u%04x", (unsigned)c));
 }
 
+/* A character of ASCII that stands for itself: most of them. */
+static inline bool is_plain(char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
 static void quote(jsonw *w, const char *text)
 {
     const char *s = text, *plain = text;
     uint32_t code;
     put(w, "\"", 1);
-    while (*s) {
+    for (;;) {
+        while (is_plain(*s))
+            s++;
+        if (!*s)
+            break;
         size_t n = clv__utf8(s, &code);
         if (n && code >= 0x20 && code != '"' && code != '\\' && code != 0x7f) {
             s += n;
