@@ -247,7 +247,7 @@ static void weight_names(const clv_graph *g, lines *l)
 {
     for (uint32_t i = 0; i < clv_graph_num_values(g); i++) {
         clv_value_info v = clv_graph_value(g, i);
-        if (!is_weight(&v))
+        if (!is_weight(&v) || v.dtype == CLV_INT64) /* tables of indices */
             continue;
         char shape[128] = "";
         for (uint32_t k = 0; k < v.rank; k++)
