@@ -120,7 +120,7 @@ void *options_alloc(options *o, size_t n, size_t size);
 
 /* -- what commands use ----------------------------------------------------*/
 
-/* Records the first failure and returns its code. */
+/* Records a failure, unless there is one already; returns the code kept. */
 clv_status fail(clv_err *err, clv_status code, const char *fmt, ...)
     CLV_PRINTF(3, 4);
 

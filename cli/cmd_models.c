@@ -42,15 +42,16 @@ static clv_status cost_model(clv_model_cost *m, clv_err *err)
 static clv_status none_match(const char *word, uint32_t n, clv_err *err)
 {
     const char **names = malloc(n * sizeof *names);
+    char near[160];
     if (!names)
         return fail(err, CLV_NOMEM, "out of memory");
     for (uint32_t i = 0; i < n; i++)
         names[i] = clv_zoo_model(i)->name;
-    const char *near = clv_closest(word, names, n);
+    bool any = clv_suggest(word, names, n, near, sizeof near);
     free(names);
-    if (near)
+    if (any)
         return fail(err, CLV_NOT_FOUND,
-                    "no model matches '%s'; did you mean '%s'?", word, near);
+                    "no model matches '%s'; did you mean %s?", word, near);
     return fail(err, CLV_NOT_FOUND,
                 "no model matches '%s'; 'cleave models' lists them all", word);
 }

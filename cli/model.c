@@ -7,7 +7,7 @@
 clv_status fail(clv_err *err, clv_status code, const char *fmt, ...)
 {
     if (err->code != CLV_OK)
-        return code;
+        return err->code;
     va_list ap;
     va_start(ap, fmt);
     err->code = code;

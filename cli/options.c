@@ -55,22 +55,30 @@ static void *extend(options *o, const void *items, size_t n, size_t more,
 
 /* -- values ---------------------------------------------------------------*/
 
-/* A whole number of at least 1 that ends where `end` says. */
-static bool parse_count(const char *text, char **end, int64_t *out)
+/* A whole number of at least 1 at *text, which moves behind it. One that is
+ * too large is reported here, as it is a number all the same. */
+static bool parse_count(const flag *f, const char **text, int64_t *out,
+                        clv_err *err)
 {
-    if (*text < '0' || *text > '9')
+    const char *start = *text;
+    char *end;
+    if (*start < '0' || *start > '9')
         return false;
     errno = 0;
-    long long n = strtoll(text, end, 10);
-    *out = n;
-    return errno == 0 && n >= 1;
+    *out = strtoll(start, &end, 10);
+    *text = end;
+    if (errno == 0)
+        return *out >= 1;
+    fail(err, CLV_OVERFLOW, "%s: %.*s does not fit 64 bits", f->name,
+         (int)(end - start), start);
+    return false;
 }
 
 static clv_status set_count(const flag *f, const char *text, int64_t *out,
                             clv_err *err)
 {
-    char *end;
-    if (!parse_count(text, &end, out) || *end)
+    const char *end = text;
+    if (!parse_count(f, &end, out, err) || *end)
         return fail(err, CLV_USAGE,
                     "%s takes a whole number of 1 or more, not '%s'", f->name,
                     text);
@@ -87,8 +95,9 @@ static clv_status set_counts(options *o, const flag *f, const char *text,
     if (!out->items)
         return fail(err, CLV_NOMEM, "out of memory");
     out->n = 0;
-    for (char *s = (char *)text;; s++) {
-        if (!parse_count(s, &s, &out->items[out->n++]) || (*s && *s != ','))
+    for (const char *s = text;; s++) {
+        if (!parse_count(f, &s, &out->items[out->n++], err) ||
+            (*s && *s != ','))
             return fail(err, CLV_USAGE,
                         "%s takes whole numbers of 1 or more, not '%s'",
                         f->name, text);
@@ -193,11 +202,11 @@ static clv_status add_shape(options *o, const flag *f, const char *text,
     if (!dims || !out->items)
         return fail(err, CLV_NOMEM, "out of memory");
     bool words = is_number(text);
-    for (char *s = (char *)text;;) {
+    for (const char *s = text;;) {
         if (shape.rank == CLV_MAX_RANK)
             return fail(err, CLV_USAGE, "%s: more than %d dimensions", f->name,
                         CLV_MAX_RANK);
-        if (!parse_count(s, &s, &dims[shape.rank++]))
+        if (!parse_count(f, &s, &dims[shape.rank++], err))
             return bad_shape(f, s, err);
         if (!*s && words && a->at < a->argc && is_number(a->argv[a->at])) {
             s = a->argv[a->at++];
@@ -218,8 +227,7 @@ static clv_status add_dim(options *o, const flag *f, const char *text,
     const char *value = text;
     const char *name = split_name(o, &value);
     clv_dim_arg dim = {name, 0};
-    char *end;
-    if (!name || !*name || !parse_count(value, &end, &dim.value) || *end)
+    if (!name || !*name || !parse_count(f, &value, &dim.value, err) || *value)
         return fail(err, CLV_USAGE,
                     "%s takes NAME=N with N of 1 or more, not '%s'", f->name,
                     text);
@@ -267,14 +275,13 @@ static clv_status unknown_flag(const command *cmd, const char *text, size_t len,
                                clv_err *err)
 {
     const char *names[FLAG_COUNT];
-    char word[64];
+    char word[64], near[160];
     size_t n = 0;
     for (const uint8_t *f = cmd->flags; *f != NO_FLAG; f++)
         names[n++] = cli_flags[*f].name;
     snprintf(word, sizeof word, "%.*s", (int)(len < 63 ? len : 63), text);
-    const char *near = clv_closest(word, names, n);
-    if (near)
-        return fail(err, CLV_USAGE, "%s has no flag '%s'; did you mean '%s'?",
+    if (clv_suggest(word, names, n, near, sizeof near))
+        return fail(err, CLV_USAGE, "%s has no flag '%s'; did you mean %s?",
                     cmd->verb, word, near);
     return fail(err, CLV_USAGE,
                 "%s has no flag '%s'; 'cleave help %s' lists them", cmd->verb,

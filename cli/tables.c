@@ -43,9 +43,9 @@ const command *command_find(const char *verb, clv_err *err)
         if (!strcmp(verb, names[i]))
             return &cli_commands[i];
     }
-    const char *near = clv_closest(verb, names, N_COMMANDS);
-    if (near)
-        fail(err, CLV_USAGE, "no command '%s'; did you mean '%s'?", verb, near);
+    char near[96];
+    if (clv_suggest(verb, names, N_COMMANDS, near, sizeof near))
+        fail(err, CLV_USAGE, "no command '%s'; did you mean %s?", verb, near);
     else
         fail(err, CLV_USAGE, "no command '%s'; 'cleave help' lists them", verb);
     return NULL;

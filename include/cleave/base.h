@@ -126,10 +126,10 @@ typedef struct clv_allocator {
 
 CLV_API void clv_set_allocator(const clv_allocator *a);
 
-/* Of n names, the one closest to `word` if it is close enough to suggest, else
- * NULL. */
-CLV_API const char *clv_closest(const char *word, const char *const *names,
-                                size_t n);
+/* Names close to a misspelt word, at most three: "'a', 'b' or 'c'" into buf.
+ * False, and "", when none is close. */
+CLV_API bool clv_suggest(const char *word, const char *const *names, size_t n,
+                         char *buf, size_t size);
 
 CLV_API const char *clv_version(void);
 

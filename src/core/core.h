@@ -101,6 +101,11 @@ void strmap_free(strmap *m);
 uint32_t clv__closest(const char *word, uint32_t n,
                       const char *(*name)(const void *ctx, uint32_t i),
                       const void *ctx);
+/* Up to three of the closest names, as "'a', 'b' or 'c'" into buf; false when
+ * none is close. */
+bool clv__suggest(const char *word, uint32_t n,
+                  const char *(*name)(const void *ctx, uint32_t i),
+                  const void *ctx, char *buf, size_t size);
 /* Shell pattern with * and ?; the whole text must match. */
 bool clv__glob(const char *pattern, const char *text);
 /* Bytes of the UTF-8 character that text begins with, 0 when it is malformed;

@@ -2,9 +2,10 @@
 #include "core/core.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { WORD_MAX = 64 };
+enum { WORD_MAX = 64, NEAR_MAX = 3 };
 
 /* Edit distance with swaps of neighbours, case ignored; words are cut at
  * WORD_MAX, which no name of ours reaches. */
@@ -35,20 +36,64 @@ static int distance(const char *a, const char *b)
     return row[na % 3][nb];
 }
 
+/* The `max` closest names, closest first; the first of equals stays first. */
+static uint32_t nearest(const char *word, uint32_t n,
+                        const char *(*name)(const void *ctx, uint32_t i),
+                        const void *ctx, uint32_t *out, uint32_t max)
+{
+    int far[NEAR_MAX], limit = (int)strnlen(word, WORD_MAX) / 3 + 1;
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        int d = distance(word, name(ctx, i));
+        if (d > limit || (found == max && d >= far[found - 1]))
+            continue;
+        uint32_t at = found < max ? found++ : found - 1;
+        for (; at > 0 && far[at - 1] > d; at--) {
+            far[at] = far[at - 1];
+            out[at] = out[at - 1];
+        }
+        far[at] = d;
+        out[at] = i;
+    }
+    while (found > 1 && far[found - 1] > far[0])
+        found--; /* only the best are worth a thought */
+    return found;
+}
+
 uint32_t clv__closest(const char *word, uint32_t n,
                       const char *(*name)(const void *ctx, uint32_t i),
                       const void *ctx)
 {
-    uint32_t best = CLV_NONE;
-    int limit = (int)strnlen(word, WORD_MAX) / 3 + 1;
-    for (uint32_t i = 0; i < n; i++) {
-        int d = distance(word, name(ctx, i));
-        if (d <= limit) {
-            best = i;
-            limit = d - 1;
-        }
-    }
-    return best;
+    uint32_t best;
+    return nearest(word, n, name, ctx, &best, 1) ? best : CLV_NONE;
+}
+
+bool clv__suggest(const char *word, uint32_t n,
+                  const char *(*name)(const void *ctx, uint32_t i),
+                  const void *ctx, char *buf, size_t size)
+{
+    uint32_t best[NEAR_MAX];
+    uint32_t found = nearest(word, n, name, ctx, best, NEAR_MAX);
+    size_t at = 0;
+    buf[0] = '\0';
+    for (uint32_t i = 0; i < found && at < size; i++)
+        at += (size_t)snprintf(buf + at, size - at, "%s'%s'",
+                               i == 0           ? ""
+                               : i + 1 == found ? " or "
+                                                : ", ",
+                               name(ctx, best[i]));
+    return found > 0;
+}
+
+static const char *array_name(const void *names, uint32_t i)
+{
+    return ((const char *const *)names)[i];
+}
+
+bool clv_suggest(const char *word, const char *const *names, size_t n,
+                 char *buf, size_t size)
+{
+    return clv__suggest(word, (uint32_t)n, array_name, names, buf, size);
 }
 
 bool clv__glob(const char *pattern, const char *text)
@@ -71,17 +116,6 @@ bool clv__glob(const char *pattern, const char *text)
     while (*pattern == '*')
         pattern++;
     return *pattern == '\0';
-}
-
-static const char *array_name(const void *names, uint32_t i)
-{
-    return ((const char *const *)names)[i];
-}
-
-const char *clv_closest(const char *word, const char *const *names, size_t n)
-{
-    uint32_t i = clv__closest(word, (uint32_t)n, array_name, names);
-    return i == CLV_NONE ? NULL : names[i];
 }
 
 size_t clv__utf8(const char *text, uint32_t *code)

@@ -14,11 +14,11 @@ static clv_status not_found(const char *model, clv_err *err)
     uint32_t n = 0;
     while (clv_zoo_model(n))
         n++;
-    uint32_t near = clv__closest(model, n, model_name, NULL);
-    if (near != CLV_NONE)
+    char near[160];
+    if (clv__suggest(model, n, model_name, NULL, near, sizeof near))
         return clv__fail(err, CLV_NOT_FOUND,
-                         "no model or file '%s'; did you mean '%s'?", model,
-                         clv_zoo_model(near)->name);
+                         "no model or file '%s'; did you mean %s?", model,
+                         near);
     return clv__fail(err, CLV_NOT_FOUND,
                      "no model or file '%s'; 'cleave models' lists the models",
                      model);
