@@ -124,6 +124,10 @@ void *options_alloc(options *o, size_t n, size_t size);
 clv_status fail(clv_err *err, clv_status code, const char *fmt, ...)
     CLV_PRINTF(3, 4);
 
+/* One line on standard error. Names of a model file may be part of it, so
+ * control characters are shown as '?'. */
+void say(const char *kind, const char *text);
+
 /* Opens a model as the options say; warnings go to standard error. Returns a
  * graph (caller frees with clv_graph_free). */
 CLV_MUST clv_status open_model(const options *o, const char *model,

@@ -8,7 +8,7 @@
 static int finish(clv_status s, const clv_err *err)
 {
     if (s != CLV_OK)
-        fprintf(stderr, "cleave: %s\n", err->msg);
+        say("", err->msg);
     return clv_status_exit(s);
 }
 

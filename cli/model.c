@@ -1,4 +1,4 @@
-/* model.c - a model as the options describe it. */
+/* model.c - failures and notes, and a model as the options describe it. */
 #include "cli.h"
 
 #include <stdarg.h>
@@ -14,6 +14,16 @@ clv_status fail(clv_err *err, clv_status code, const char *fmt, ...)
     vsnprintf(err->msg, sizeof err->msg, fmt, ap);
     va_end(ap);
     return code;
+}
+
+void say(const char *kind, const char *text)
+{
+    char line[640];
+    snprintf(line, sizeof line, "cleave: %s%s\n", kind, text);
+    for (char *s = line; *s; s++)
+        if ((unsigned char)*s < 0x20 && !(s[0] == '\n' && !s[1]))
+            *s = '?';
+    fputs(line, stderr);
 }
 
 clv_status open_model(const options *o, const char *model, clv_graph **out,
@@ -38,7 +48,7 @@ clv_status open_model(const options *o, const char *model, clv_graph **out,
         const char *warning = clv_graph_warning(*out, i);
         if (!warning)
             break;
-        fprintf(stderr, "cleave: warning: %s\n", warning);
+        say("warning: ", warning);
     }
     return s;
 }

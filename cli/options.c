@@ -206,8 +206,9 @@ static clv_status add_shape(options *o, const flag *f, const char *text,
         if (shape.rank == CLV_MAX_RANK)
             return fail(err, CLV_USAGE, "%s: more than %d dimensions", f->name,
                         CLV_MAX_RANK);
+        const char *start = s;
         if (!parse_count(f, &s, &dims[shape.rank++], err))
-            return bad_shape(f, s, err);
+            return bad_shape(f, start, err);
         if (!*s && words && a->at < a->argc && is_number(a->argv[a->at])) {
             s = a->argv[a->at++];
             continue;
@@ -216,6 +217,7 @@ static clv_status add_shape(options *o, const flag *f, const char *text,
             break;
         if (!strchr(", x", *s++))
             return bad_shape(f, text, err);
+        s += strspn(s, " ");
     }
     out->items[out->n++] = shape;
     return CLV_OK;

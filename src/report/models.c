@@ -7,8 +7,8 @@ static void models_text(const clv_model_cost *models, uint32_t n,
                         const clv_report_opts *o, clv_buf *out)
 {
     static const table_col cols[] = {{"Model", TABLE_CUT},
-                                     {"Family", TABLE_LEFT},
-                                     {"Input", TABLE_LEFT},
+                                     {"Family", TABLE_DROP},
+                                     {"Input", TABLE_DROP},
                                      {"Params", TABLE_RIGHT},
                                      {"GMACs", TABLE_RIGHT}};
     table t;

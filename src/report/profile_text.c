@@ -76,7 +76,7 @@ static void put_tree(const clv_profile *p, const clv_report_opts *o,
         table_add_col(&t, "Output shape", TABLE_LEFT);
     table_add_col(&t, "MACs", TABLE_RIGHT);
     table_add_col(&t, "FLOPs", TABLE_RIGHT);
-    table_add_col(&t, "Memory", TABLE_RIGHT);
+    table_add_col(&t, "Memory", TABLE_RIGHT | TABLE_DROP);
     for (uint32_t i = 0; i < n; i++) {
         if (o->depth && rows[i].depth > o->depth)
             continue;
@@ -162,7 +162,7 @@ static void put_types(const clv_profile *p, const clv_report_opts *o,
 {
     static const table_col cols[] = {
         {"Type", TABLE_CUT},    {"Count", TABLE_RIGHT}, {"MACs", TABLE_RIGHT},
-        {"FLOPs", TABLE_RIGHT}, {"Share", TABLE_RIGHT}, {"", TABLE_LEFT}};
+        {"FLOPs", TABLE_RIGHT}, {"Share", TABLE_RIGHT}, {"", TABLE_DROP}};
     uint32_t n;
     const clv_type_total *types = clv_profile_types(p, &n);
     int64_t total = clv_profile_totals(p)->flops;
@@ -285,12 +285,12 @@ static void put_layers(const clv_profile *p, const clv_report_opts *o,
     table_start(&t, NULL, 0);
     t.margin = 2;
     table_add_col(&t, "Layer", TABLE_CUT);
-    table_add_col(&t, "Type", TABLE_LEFT);
+    table_add_col(&t, "Type", TABLE_CUT);
     if (o->shapes && o->verbose)
         table_add_col(&t, "Output shape", TABLE_LEFT);
     table_add_col(&t, "FLOPs", TABLE_RIGHT);
-    table_add_col(&t, "Memory", TABLE_RIGHT);
-    table_add_col(&t, "AI", TABLE_RIGHT);
+    table_add_col(&t, "Memory", TABLE_RIGHT | TABLE_DROP);
+    table_add_col(&t, "AI", TABLE_RIGHT | TABLE_DROP);
     table_add_col(&t, "Bottleneck", TABLE_LEFT);
     for (uint32_t i = 0; sorted && i < n; i++)
         sorted[i] = &layers[i];

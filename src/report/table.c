@@ -10,6 +10,9 @@
 
 enum { GAP = 2, CUT_MIN = 12, WRAP_MIN = 20 };
 
+/* The width of a column that is left out. */
+#define DROPPED UINT32_MAX
+
 void table_start(table *t, const table_col *cols, uint32_t n)
 {
     *t = (table){0};
@@ -131,6 +134,45 @@ void table_bar(table *t, double part, double whole, uint32_t cells)
 
 /* -- printing -------------------------------------------------------------*/
 
+/* How narrow a column may become. */
+static uint32_t least_width(const table_col *col, uint32_t width)
+{
+    uint32_t least = width;
+    if (col->flags & TABLE_CUT)
+        least = CUT_MIN;
+    if (col->flags & TABLE_WRAP)
+        least = WRAP_MIN;
+    return least < width ? least : width;
+}
+
+/* Takes `over` columns away from the widest that can give, one by one. */
+static uint32_t shrink(const table *t, uint32_t over, uint32_t *width)
+{
+    for (; over; over--) {
+        uint32_t widest = CLV_NONE;
+        for (uint32_t c = 0; c < t->n_cols; c++)
+            if (width[c] > least_width(&t->cols[c], width[c]) &&
+                (widest == CLV_NONE || width[c] > width[widest]))
+                widest = c;
+        if (widest == CLV_NONE)
+            break;
+        width[widest]--;
+    }
+    return over;
+}
+
+/* Leaves columns out until `over` is made up for. */
+static void drop(const table *t, uint32_t over, uint32_t *width)
+{
+    for (uint32_t c = t->n_cols; over && c-- > 1;) {
+        if (!(t->cols[c].flags & TABLE_DROP))
+            continue;
+        uint32_t gain = width[c] + GAP;
+        width[c] = DROPPED;
+        over -= gain < over ? gain : over;
+    }
+}
+
 static void find_widths(const table *t, uint32_t limit, uint32_t *width)
 {
     uint32_t total = t->margin;
@@ -141,14 +183,8 @@ static void find_widths(const table *t, uint32_t limit, uint32_t *width)
                 width[c] = t->items[i].width;
         total += width[c] + (c ? GAP : 0);
     }
-    for (uint32_t c = 0; limit && total > limit && c < t->n_cols; c++) {
-        uint32_t least = t->cols[c].flags & TABLE_WRAP ? WRAP_MIN : CUT_MIN;
-        if (!(t->cols[c].flags & (TABLE_CUT | TABLE_WRAP)) || width[c] <= least)
-            continue;
-        uint32_t over = total - limit, most = width[c] - least;
-        width[c] -= over < most ? over : most;
-        total -= over < most ? over : most;
-    }
+    if (limit && total > limit)
+        drop(t, shrink(t, total - limit, width), width);
 }
 
 /* Bytes of the longest beginning of text that is at most `width` wide. */
@@ -218,7 +254,7 @@ static void put_cell(const table *t, const clv_report_opts *o, uint32_t col,
     if (t->cols[col].flags & TABLE_WRAP && i->width > width) {
         uint32_t left = t->margin;
         for (uint32_t c = 0; c < col; c++)
-            left += widths[c] + GAP;
+            left += widths[c] == DROPPED ? 0 : widths[c] + GAP;
         put_wrapped(out, text, i->len, width, left);
         return;
     }
@@ -249,6 +285,8 @@ static void put_head(const table *t, const clv_report_opts *o,
     put_spaces(out, t->margin);
     clv_buf_printf(out, "%s", paint_on(o, PAINT_BOLD));
     for (uint32_t c = 0; c < t->n_cols; c++) {
+        if (width[c] == DROPPED)
+            continue;
         int w = t->cols[c].flags & TABLE_RIGHT ? (int)width[c] : -(int)width[c];
         clv_buf_printf(out, "%s%*s", c ? "  " : "", w, t->cols[c].head);
         total += width[c] + (c ? GAP : 0);
@@ -274,8 +312,10 @@ void table_print(table *t, const clv_report_opts *o, clv_buf *out)
         put_head(t, o, width, out);
         for (size_t i = 0; i < t->n_items; i++) {
             uint32_t c = (uint32_t)(i % t->n_cols);
-            put_spaces(out, c ? GAP : t->margin);
-            put_cell(t, o, c, &t->items[i], width, out);
+            if (width[c] != DROPPED) {
+                put_spaces(out, c ? GAP : t->margin);
+                put_cell(t, o, c, &t->items[i], width, out);
+            }
             if (c + 1 == t->n_cols)
                 trim_line(out);
         }

@@ -8,8 +8,9 @@
  *     table_print(&t, opts, out);
  *
  * Columns are as wide as their widest cell, by display width. Where the table
- * is wider than opts->width, a TABLE_WRAP column is folded into several lines
- * and cells of a TABLE_CUT column lose their middle ("layer1...conv1"). Text of
+ * is wider than opts->width, a TABLE_WRAP column is folded into several lines,
+ * cells of TABLE_CUT columns lose their middle ("layer1...conv1"), the widest
+ * first, and then TABLE_DROP columns are left out. Text of
  * model files is shown without control characters, so a name cannot drive the
  * terminal. */
 #ifndef CLV_REPORT_TABLE_H
@@ -22,6 +23,7 @@ enum {
     TABLE_RIGHT = 1,
     TABLE_CUT = 2,  /* may lose its middle */
     TABLE_WRAP = 4, /* words go on below; the last column only */
+    TABLE_DROP = 8, /* left out where there is no room, from the right */
     TABLE_COLS = 24
 };
 

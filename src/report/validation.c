@@ -82,10 +82,12 @@ static void put_conventions(const validations *v, const clv_report_opts *o,
 static void put_reasons(const char *model, const clv_verdict *d,
                         const clv_report_opts *o, clv_buf *out)
 {
-    static const table_col cols[] = {
-        {"Type", TABLE_LEFT},        {"Count", TABLE_RIGHT},
-        {"Ours", TABLE_RIGHT},       {"Theirs", TABLE_RIGHT},
-        {"Difference", TABLE_RIGHT}, {"Why", TABLE_WRAP}};
+    static const table_col cols[] = {{"Type", TABLE_LEFT},
+                                     {"Count", TABLE_RIGHT},
+                                     {"Ours", TABLE_RIGHT | TABLE_DROP},
+                                     {"Theirs", TABLE_RIGHT | TABLE_DROP},
+                                     {"Difference", TABLE_RIGHT},
+                                     {"Why", TABLE_WRAP}};
     table t;
     char sum[TEXT_MAX];
     text_heading(out, o, "%s against %s: %s%s FLOPs (%+.2f %%)", model, d->tool,

@@ -55,6 +55,10 @@ static clv_status input_dims(const zoo_model *m, const clv_open_opts *opts,
         if (dims[i] < 1)
             return clv__fail(e, CLV_USAGE, "input dimension %u is %lld", i,
                              (long long)dims[i]);
+    if (m->info.rank == 4 && dims[1] != m->info.input[1])
+        return clv__fail(
+            e, CLV_SHAPE, "%s: its first layer takes %lld channels, not %lld",
+            m->info.name, (long long)m->info.input[1], (long long)dims[1]);
     return CLV_OK;
 }
 

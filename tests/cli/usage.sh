@@ -1,0 +1,34 @@
+# Wrong words, flags and values: one line that says what to do, exit 2.
+run cleave proflie resnet18
+run cleave xyzzy
+run cleave help proflie
+run cleave profile
+run cleave profile alexnet resnet18
+run cleave profile alexnet --showshap
+run cleave profile alexnet --frobnicate
+run cleave profile alexnet -x
+run cleave profile alexnet --top
+run cleave profile alexnet --json=yes
+run cleave profile alexnet --batch 0
+run cleave profile alexnet --batch -1
+run cleave profile alexnet --batch 1.5
+run cleave profile alexnet --batch many
+run cleave profile alexnet --batch ''
+run cleave profile alexnet --batch 1,2
+run cleave profile alexnet --top 0
+run cleave profile alexnet --ai-threshold 0
+run cleave profile alexnet --ai-threshold nan
+run cleave profile alexnet --dtype fp12
+run cleave profile alexnet --count guess
+run cleave profile alexnet --color blue
+run cleave profile alexnet --dim batch
+run cleave profile alexnet --dim batch=0
+run cleave profile alexnet --input-shape 1,3,224
+run cleave profile alexnet --input-shape 1,3,0,224
+run cleave profile alexnet --input-shape 1,3,-224,224
+run cleave profile alexnet --input-shape 1,3,224,
+run cleave profile alexnet --input-shape 1,3,22.4,224
+run cleave profile alexnet --input-shape 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1
+run cleave profile alexnet --input-shape image=1,3,224,224
+run cleave diagnose alexnet --expected-gflops many
+run cleave diagnose alexnet --expected-gflops 1e30
