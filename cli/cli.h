@@ -115,6 +115,8 @@ const command *command_find(const char *verb, clv_err *err);
 CLV_MUST clv_status options_parse(const command *cmd, int argc, char **argv,
                                   options *o, clv_err *err);
 void options_free(options *o);
+/* Was this flag (a flag_id) on the command line? */
+bool flag_given(const options *o, uint8_t id);
 /* n zeroed elements that live as long as the options; NULL: out of memory. */
 void *options_alloc(options *o, size_t n, size_t size);
 

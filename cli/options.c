@@ -271,6 +271,33 @@ static clv_status set_flag(options *o, const flag *f, const char *text, args *a,
     return fail(err, CLV_INTERNAL, "%s: unknown kind of flag", f->name);
 }
 
+bool flag_given(const options *o, uint8_t id)
+{
+    const void *field = (const char *)o + cli_flags[id].offset;
+    switch (cli_flags[id].kind) {
+    case KIND_SWITCH:
+        return *(const bool *)field;
+    case KIND_COUNT:
+        return *(const int64_t *)field != 0;
+    case KIND_COUNTS:
+        return ((const cli_counts *)field)->n != 0;
+    case KIND_NUMBER:
+        return *(const double *)field > 0;
+    case KIND_TEXT:
+    case KIND_CHOICE:
+        return *(const char *const *)field != NULL;
+    case KIND_TEXTS:
+        return ((const cli_texts *)field)->n != 0;
+    case KIND_DTYPE:
+        return *(const clv_dtype *)field != CLV_NODTYPE;
+    case KIND_SHAPES:
+        return ((const cli_shapes *)field)->n != 0;
+    case KIND_DIMS:
+        return ((const cli_dims *)field)->n != 0;
+    }
+    return false;
+}
+
 /* -- flags ----------------------------------------------------------------*/
 
 static clv_status unknown_flag(const command *cmd, const char *text, size_t len,

@@ -4,6 +4,7 @@
 #ifndef CLEAVE_REPORT_H
 #define CLEAVE_REPORT_H
 
+#include "cleave/cut.h"
 #include "cleave/diagnose.h"
 #include "cleave/profile.h"
 #include "cleave/validate.h"
@@ -40,6 +41,10 @@ CLV_API void clv_report_validation(const clv_validation *const *all,
 
 CLV_API void clv_report_diagnosis(const char *model,
                                   const clv_diagnosis_info *d,
+                                  const clv_report_opts *opts, clv_buf *out);
+
+/* A cut, with the summary made of it. */
+CLV_API void clv_report_partition(const clv_cut *c, const clv_summary *s,
                                   const clv_report_opts *opts, clv_buf *out);
 
 #endif

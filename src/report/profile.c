@@ -92,7 +92,7 @@ static void json_totals(jsonw *w, const clv_totals *t)
     jsonw_num(w, "arithmetic_intensity", t->intensity);
 }
 
-static void json_parallel(jsonw *w, const clv_parallel *p)
+void clv__json_parallel(jsonw *w, const clv_parallel *p)
 {
     jsonw_object_flat(w, "parallelism");
     jsonw_int(w, "batch", p->batch);
@@ -138,7 +138,7 @@ static void json_layer(jsonw *w, const clv_graph *g, const clv_layer *l)
     jsonw_str(w, "bottleneck", clv_bottleneck_name(l->bottleneck));
     json_shape(w, "output_shape", &out);
     jsonw_str(w, "trust", clv_trust_name(l->cost.trust));
-    json_parallel(w, &l->parallel);
+    clv__json_parallel(w, &l->parallel);
     jsonw_end(w);
 }
 

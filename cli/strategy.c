@@ -1,0 +1,79 @@
+/* strategy.c - the ways to cut a graph: name, function, the flags it takes.
+ *
+ * A row is all a strategy needs, besides its word in the list of --strategy
+ * (flags.def) and its flags at the commands that take them (commands.def). */
+#include "strategy.h"
+
+#include <string.h>
+
+typedef clv_status strategy_fn(const options *o, const clv_profile *p,
+                               clv_cut **out, clv_err *err);
+
+static clv_status cut_op(const options *o, const clv_profile *p, clv_cut **out,
+                         clv_err *err)
+{
+    (void)o;
+    return clv_cut_op(p, out, err);
+}
+
+static clv_status cut_fusion(const options *o, const clv_profile *p,
+                             clv_cut **out, clv_err *err)
+{
+    int64_t ops = o->max_fusion_ops;
+    const clv_fusion_opts opts = {
+        .max_ops = ops > UINT32_MAX ? UINT32_MAX : (uint32_t)ops,
+        .max_bytes = o->max_fusion_bytes,
+        .max_flops = o->max_fusion_flops,
+    };
+    return clv_cut_fusion(p, &opts, out, err);
+}
+
+enum { STRATEGY_FLAGS = 12 };
+
+static const struct strategy {
+    const char *name;
+    strategy_fn *make;
+    uint8_t flags[STRATEGY_FLAGS]; /* only for this one, up to NO_FLAG */
+} strategies[] = {
+    {"op", cut_op, {NO_FLAG}},
+    {"fusion",
+     cut_fusion,
+     {FLAG_max_fusion_ops, FLAG_max_fusion_bytes, FLAG_max_fusion_flops}},
+};
+
+enum { N_STRATEGIES = sizeof strategies / sizeof *strategies };
+
+static bool lists(const struct strategy *s, uint8_t id)
+{
+    for (int i = 0; i < STRATEGY_FLAGS && s->flags[i] != NO_FLAG; i++)
+        if (s->flags[i] == id)
+            return true;
+    return false;
+}
+
+/* Every given flag of another strategy would be ignored in silence. */
+static clv_status check_flags(const options *o, const struct strategy *mine,
+                              clv_err *err)
+{
+    for (size_t i = 0; i < N_STRATEGIES; i++)
+        for (const uint8_t *f = strategies[i].flags; *f != NO_FLAG; f++)
+            if (!lists(mine, *f) && flag_given(o, *f))
+                return fail(err, CLV_USAGE,
+                            "%s is for --strategy %s, not for %s",
+                            cli_flags[*f].name, strategies[i].name, mine->name);
+    return CLV_OK;
+}
+
+clv_status make_cut(const options *o, const char *otherwise,
+                    const clv_profile *p, clv_cut **out, clv_err *err)
+{
+    const char *name = o->strategy ? o->strategy : otherwise;
+    *out = NULL;
+    for (size_t i = 0; i < N_STRATEGIES; i++) {
+        if (strcmp(name, strategies[i].name))
+            continue;
+        clv_status s = check_flags(o, &strategies[i], err);
+        return s == CLV_OK ? strategies[i].make(o, p, out, err) : s;
+    }
+    return fail(err, CLV_USAGE, "no strategy '%s'", name);
+}

@@ -1,0 +1,13 @@
+/* strategy.h - the ways to cut, one row each (strategy.c). */
+#ifndef CLI_STRATEGY_H
+#define CLI_STRATEGY_H
+
+#include "cli.h"
+
+/* Cuts as --strategy and the flags of that strategy say; `otherwise` when it is
+ * not given. A flag that belongs to another strategy is an error. Borrows p,
+ * which must outlive the cut (caller frees with clv_cut_free). */
+CLV_MUST clv_status make_cut(const options *o, const char *otherwise,
+                             const clv_profile *p, clv_cut **out, clv_err *err);
+
+#endif
