@@ -88,7 +88,7 @@ static int64_t fvcore_interpolate(subject *s)
 {
     const char *mode = attr_str(s->n, CLV_A_MODE, "nearest");
     bool nearest = !strcmp(mode, "nearest");
-    if (s->x->rank != 4 || (!nearest && strcmp(mode, "linear"))) {
+    if (s->x->rank != 4 || (!nearest && !strstr(mode, "linear"))) {
         s->kind = NULL;
         return 0;
     }
@@ -130,6 +130,42 @@ static int64_t thop_log_softmax(subject *s)
 static int64_t thop_softmin(subject *s)
 {
     return sat_add(softmax_over_axis(s, 0), clv__numel(s->x));
+}
+
+/* nn.MultiheadAttention: its products, and the softmax of every head. */
+static int64_t thop_attention(subject *s)
+{
+    uint32_t r = s->x->rank;
+    bool first = r == 3 && !strcmp(attr_str(s->n, CLV_A_LAYOUT, ""), "batch");
+    int64_t keys = node_in(s->g, s->n, 1)->dims[first ? 1 : 0];
+    int64_t rows = sat_mul(dims_product(s->x->dims, 0, r - 1),
+                           attr_int(s->n, CLV_A_HEADS, 1));
+    return sat_add(s->ours->macs, softmax_of(rows, keys, 0));
+}
+
+/* Per hidden unit of a step: `each`, and two biases per gate. Our own count
+ * beyond the products has the same units, so it tells how many there are. */
+static int64_t recurrent(const subject *s, int64_t each, int64_t gates)
+{
+    int64_t bias = attr_int(s->n, CLV_A_BIAS, 1) ? 2 * gates : 0;
+    int64_t beside = s->ours->flops - sat_mul(2, s->ours->macs);
+    int64_t units = beside / (clv__ops[s->n->op].unit + bias);
+    return sat_add(s->ours->macs, sat_mul(units, each + bias));
+}
+
+static int64_t thop_lstm(subject *s)
+{
+    return recurrent(s, 8, 4);
+}
+
+static int64_t thop_gru(subject *s)
+{
+    return recurrent(s, 7, 3);
+}
+
+static int64_t thop_rnn(subject *s)
+{
+    return recurrent(s, 1, 1);
 }
 
 /* Additions in the windows, which is our own count, and a division each. */
@@ -184,9 +220,9 @@ static int64_t thop_interpolate(subject *s)
     const char *mode = attr_str(s->n, CLV_A_MODE, "nearest");
     uint32_t nd = s->x->rank > 2 ? s->x->rank - 2u : 0;
     int64_t each = 0;
-    if (!strcmp(mode, "linear") && nd < sizeof linear)
+    if (strstr(mode, "linear") && nd < sizeof linear)
         each = linear[nd];
-    else if (!strcmp(mode, "cubic"))
+    else if (strstr(mode, "cubic"))
         each = 259;
     return sat_mul(each, clv__numel(s->y));
 }

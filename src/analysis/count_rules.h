@@ -15,4 +15,6 @@ typedef struct subject {
 
 typedef int64_t count_fn(subject *s);
 
+count_fn fvcore_einsum, thop_einsum; /* count_einsum.c */
+
 #endif

@@ -8,24 +8,11 @@
  * Operands are joined from left to right, as PyTorch does: a letter that only
  * the operand at hand has is summed first, then the two are multiplied, and
  * what no later operand and not the result needs is summed by that product. */
-#include "ops/ops.h"
+#include "ops/einsum.h"
 
 #include <string.h>
 
-enum { LETTERS = 52, AXES = LETTERS + CLV_MAX_RANK };
-
-/* Sets of axes are bits: 0..51 letters, then the axes of "...". */
-typedef struct axis_set {
-    uint64_t letters;
-    uint32_t dots;
-} axis_set;
-
-typedef struct einsum {
-    const char *term; /* what is still to be read */
-    int64_t size[AXES];
-    axis_set all; /* axes of any operand */
-    uint32_t count[LETTERS];
-} einsum;
+enum { LETTERS = EINSUM_LETTERS };
 
 static int letter_of(char c)
 {
@@ -149,10 +136,9 @@ static clv_status read_result(const einsum *s, uint32_t *axes, uint32_t *rank,
     return fits_in ? CLV_OK : clv__fail(e, CLV_SHAPE, "einsum: too many axes");
 }
 
-/* Reads the whole equation: sizes, and in own[] the axes of each operand (the
- * first `max` of them). */
+/* Reads the left side: sizes, and the axes of each operand. */
 static clv_status parse(const clv_graph *g, const clv_node *n, einsum *s,
-                        axis_set *own, uint32_t max, clv_err *e)
+                        clv_err *e)
 {
     *s = (einsum){.term = attr_str(n, CLV_A_EQUATION, "")};
     memset(s->size, -1, sizeof s->size);
@@ -164,8 +150,8 @@ static clv_status parse(const clv_graph *g, const clv_node *n, einsum *s,
             return clv__fail(e, CLV_SHAPE, "einsum: %u operands, %u terms",
                              n->n_in, i);
         CLV_TRY(read_operand(s, node_in(g, n, i), &mine, e));
-        if (i < max)
-            own[i] = mine;
+        if (i < EINSUM_OPERANDS)
+            s->own[i] = mine;
     }
     if (*s->term && strncmp(s->term, "->", 2))
         return clv__fail(e, CLV_SHAPE, "einsum: more terms than operands");
@@ -176,7 +162,7 @@ clv_status infer_einsum(clv_graph *g, clv_node *n, clv_err *e)
 {
     einsum s;
     uint32_t axes[CLV_MAX_RANK], rank;
-    CLV_TRY(parse(g, n, &s, NULL, 0, e));
+    CLV_TRY(parse(g, n, &s, e));
     CLV_TRY(read_result(&s, axes, &rank, e));
     int64_t dims[CLV_MAX_RANK];
     for (uint32_t i = 0; i < rank; i++)
@@ -187,7 +173,21 @@ clv_status infer_einsum(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- cost -----------------------------------------------------------------*/
 
-static int64_t volume(const einsum *s, axis_set a)
+bool einsum_read(const clv_graph *g, const clv_node *n, einsum *s)
+{
+    uint32_t axes[CLV_MAX_RANK], rank;
+    if (n->n_in > EINSUM_OPERANDS || parse(g, n, s, NULL) != CLV_OK ||
+        read_result(s, axes, &rank, NULL) != CLV_OK)
+        return false;
+    for (uint32_t i = 0; i < rank; i++)
+        if (axes[i] < LETTERS)
+            s->result.letters |= UINT64_C(1) << axes[i];
+        else
+            s->result.dots |= UINT32_C(1) << (axes[i] - LETTERS);
+    return true;
+}
+
+int64_t einsum_volume(const einsum *s, axis_set a)
 {
     int64_t size = 1;
     for (uint32_t i = 0; i < LETTERS; i++)
@@ -199,26 +199,6 @@ static int64_t volume(const einsum *s, axis_set a)
     return size;
 }
 
-static bool is_empty(axis_set a)
-{
-    return a.letters == 0 && a.dots == 0;
-}
-
-static axis_set both(axis_set a, axis_set b)
-{
-    return (axis_set){a.letters | b.letters, a.dots | b.dots};
-}
-
-static axis_set without(axis_set a, axis_set b)
-{
-    return (axis_set){a.letters & ~b.letters, a.dots & ~b.dots};
-}
-
-static axis_set common(axis_set a, axis_set b)
-{
-    return (axis_set){a.letters & b.letters, a.dots & b.dots};
-}
-
 /* Sums away what only `a` has: one addition per element. */
 static axis_set sum_alone(const einsum *s, axis_set a, axis_set needed,
                           clv_cost *c)
@@ -226,7 +206,7 @@ static axis_set sum_alone(const einsum *s, axis_set a, axis_set needed,
     axis_set alone = without(a, needed);
     if (is_empty(alone))
         return a;
-    c->flops = sat_add(c->flops, volume(s, a));
+    c->flops = sat_add(c->flops, einsum_volume(s, a));
     return without(a, alone);
 }
 
@@ -238,7 +218,7 @@ static axis_set join(const einsum *s, axis_set a, axis_set b, axis_set needed,
     a = sum_alone(s, a, both(b, needed), c);
     b = sum_alone(s, b, both(a, needed), c);
     axis_set summed = without(common(a, b), needed);
-    int64_t work = volume(s, both(a, b));
+    int64_t work = einsum_volume(s, both(a, b));
     if (!is_empty(summed)) {
         c->macs = sat_add(c->macs, work);
         work = sat_mul(2, work);
@@ -249,27 +229,19 @@ static axis_set join(const einsum *s, axis_set a, axis_set b, axis_set needed,
 
 void cost_einsum(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
-    enum { MOST = 64 }; /* operands; more are counted as unknown */
     einsum s;
-    axis_set own[MOST], result = {0, 0};
-    uint32_t axes[CLV_MAX_RANK], rank, last = n->n_in - 1;
-    if (n->n_in > MOST || parse(g, n, &s, own, MOST, NULL) != CLV_OK ||
-        read_result(&s, axes, &rank, NULL) != CLV_OK) {
+    uint32_t last = n->n_in - 1;
+    if (!einsum_read(g, n, &s)) {
         c->trust = CLV_UNKNOWN;
         return;
     }
-    for (uint32_t i = 0; i < rank; i++)
-        if (axes[i] < LETTERS)
-            result.letters |= UINT64_C(1) << axes[i];
-        else
-            result.dots |= UINT32_C(1) << (axes[i] - LETTERS);
-    axis_set so_far = own[0];
+    axis_set so_far = s.own[0];
     if (last == 0)
-        sum_alone(&s, so_far, result, c);
+        sum_alone(&s, so_far, s.result, c);
     for (uint32_t i = 1; i <= last; i++) {
-        axis_set needed = result;
+        axis_set needed = s.result;
         for (uint32_t k = i + 1; k <= last; k++)
-            needed = both(needed, own[k]);
-        so_far = join(&s, so_far, own[i], needed, c);
+            needed = both(needed, s.own[k]);
+        so_far = join(&s, so_far, s.own[i], needed, c);
     }
 }

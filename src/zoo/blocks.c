@@ -47,3 +47,14 @@ int64_t make_divisible(double v, int64_t by)
         n = by;
     return (double)n < 0.9 * v ? n + by : n;
 }
+
+const int64_t *offset_rows(builder *b, int64_t s)
+{
+    int64_t n = s * s, side = 2 * s - 1;
+    int64_t *rows = arena_array(&b->g->mem, (size_t)(n * n), sizeof *rows);
+    for (int64_t i = 0; rows && i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            rows[i * n + j] =
+                (i / s - j / s + s - 1) * side + i % s - j % s + s - 1;
+    return rows ? rows : zoo_nomem(b);
+}

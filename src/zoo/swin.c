@@ -36,19 +36,6 @@ static int64_t round_up(int64_t x, int64_t by)
 
 /* -- the relative position bias -------------------------------------------*/
 
-/* Tokens i and j of a window of s x s differ by (dy, dx), each in (-s, s):
- * row (dy + s - 1) * (2 s - 1) + dx + s - 1 of the table. */
-static const int64_t *offset_rows(builder *b, int64_t s)
-{
-    int64_t n = s * s, side = 2 * s - 1;
-    int64_t *rows = arena_array(&b->g->mem, (size_t)(n * n), sizeof *rows);
-    for (int64_t i = 0; rows && i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            rows[i * n + j] =
-                (i / s - j / s + s - 1) * side + i % s - j % s + s - 1;
-    return rows ? rows : zoo_nomem(b);
-}
-
 /* V2: offsets scaled to [-8, 8], then sign(x) log2(1 + |x|) / 3. */
 static tensor log_offsets(builder *b, int64_t s)
 {

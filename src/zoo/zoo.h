@@ -197,6 +197,10 @@ tensor zoo_basic_conv(builder *b, const char *name, tensor x, conv_args a);
 /* Squeeze-and-excitation: channels scaled by what their means say. */
 tensor squeeze_excite(builder *b, const char *name, tensor x, int64_t squeeze,
                       clv_op act, clv_op scale);
+/* Tokens i and j of a window of s x s differ by (dy, dx), each in (-s, s):
+ * of a table of offsets, row (dy + s - 1) * (2 s - 1) + dx + s - 1.
+ * All s^4 of them; NULL after a failure. */
+const int64_t *offset_rows(builder *b, int64_t s);
 /* The multiple of `by` nearest to v, but at least 0.9 v. */
 int64_t make_divisible(double v, int64_t by);
 
@@ -221,6 +225,7 @@ typedef struct zoo_model {
     X(efficientnet) \
     X(googlenet) \
     X(inception) \
+    X(maxvit) \
     X(mnasnet) \
     X(mobilenet_v2) \
     X(mobilenet_v3) \

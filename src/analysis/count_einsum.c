@@ -1,0 +1,153 @@
+/* count_einsum.c - einsum as fvcore and thop count it.
+ *
+ * fvcore knows two equations by heart and asks numpy.einsum_path for the rest,
+ * reading the cost off the text that numpy prints: four significant digits.
+ * numpy tries every order of pairs; a pair is out when its result is larger
+ * than every operand and the result. When no order gets through, what is left
+ * is contracted at once, from the cheapest of the longest orders. */
+#include "analysis/count_rules.h"
+#include "ops/einsum.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 8 }; /* operands: the search takes n!(n-1)!/2^(n-1) steps */
+
+/* -- numpy's search -------------------------------------------------------*/
+
+typedef struct search {
+    const einsum *s;
+    int64_t limit;
+    int64_t cost[MOST];  /* the cheapest way to have done i pairs; -1: none */
+    int64_t whole[MOST]; /* and of contracting all the rest after it */
+} search;
+
+/* Terms a and b, or all of them, become one; what neither the result nor a
+ * remaining term has is summed away. A product per term, a sum if any. */
+static int64_t contraction(const search *f, axis_set in, axis_set kept,
+                           uint32_t terms)
+{
+    int64_t each = terms > 2 ? terms - 1 : 1;
+    if (!is_empty(without(in, kept)))
+        each++;
+    return sat_mul(einsum_volume(f->s, in), each);
+}
+
+static axis_set union_of(const axis_set *terms, uint32_t n)
+{
+    axis_set u = {0, 0};
+    for (uint32_t i = 0; i < n; i++)
+        u = both(u, terms[i]);
+    return u;
+}
+
+static void note(search *f, uint32_t done, int64_t cost, const axis_set *terms,
+                 uint32_t n)
+{
+    if (f->cost[done] >= 0 && f->cost[done] <= cost)
+        return;
+    f->cost[done] = cost;
+    f->whole[done] =
+        n < 2 ? 0 : contraction(f, union_of(terms, n), f->s->result, n);
+}
+
+/* Replaces terms i < k of n by `made`, at the end. */
+static void merge(const axis_set *terms, uint32_t n, uint32_t i, uint32_t k,
+                  axis_set made, axis_set *out)
+{
+    uint32_t m = 0;
+    for (uint32_t t = 0; t < n; t++)
+        if (t != i && t != k)
+            out[m++] = terms[t];
+    out[m] = made;
+}
+
+static void try_pairs(search *f, uint32_t done, int64_t cost,
+                      const axis_set *terms, uint32_t n)
+{
+    note(f, done, cost, terms, n);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = i + 1; k < n; k++) {
+            axis_set rest[MOST], in = both(terms[i], terms[k]);
+            merge(terms, n, i, k, in, rest);
+            axis_set kept = both(f->s->result, union_of(rest, n - 2));
+            rest[n - 2] = common(in, kept);
+            if (einsum_volume(f->s, rest[n - 2]) > f->limit)
+                continue;
+            try_pairs(f, done + 1, sat_add(cost, contraction(f, in, kept, 2)),
+                      rest, n - 1);
+        }
+}
+
+static bool same(axis_set a, axis_set b)
+{
+    return a.letters == b.letters && a.dots == b.dots;
+}
+
+static int64_t numpy_cost(const einsum *s, uint32_t n)
+{
+    search f = {.s = s, .limit = einsum_volume(s, s->result)};
+    memset(f.cost, -1, sizeof f.cost);
+    if (n <= 2 || same(s->all, s->result))
+        return contraction(&f, s->all, s->result, n);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t size = einsum_volume(s, s->own[i]);
+        f.limit = size > f.limit ? size : f.limit;
+    }
+    try_pairs(&f, 0, 0, s->own, n);
+    uint32_t deepest = n - 1;
+    while (f.cost[deepest] < 0)
+        deepest--;
+    return sat_add(f.cost[deepest], f.whole[deepest]);
+}
+
+/* -- fvcore ---------------------------------------------------------------*/
+
+/* The equation with its letters renamed a, b, c ... as they appear. */
+static void renamed(const char *equation, char *out, size_t size)
+{
+    char to[256] = {0}, next = 'a';
+    size_t n = 0;
+    for (; *equation && n + 1 < size; equation++) {
+        unsigned char c = (unsigned char)*equation;
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (c == ' ')
+            continue;
+        if (letter && !to[c])
+            to[c] = next++;
+        out[n++] = letter ? to[c] : (char)c;
+    }
+    out[n] = '\0';
+}
+
+int64_t fvcore_einsum(subject *t)
+{
+    einsum s;
+    char eq[128], text[32];
+    const clv_value *b = node_in(t->g, t->n, 1);
+    renamed(attr_str(t->n, CLV_A_EQUATION, ""), eq, sizeof eq);
+    if (!strcmp(eq, "abc,abd->acd"))
+        return sat_mul(clv__numel(t->x), b->dims[2]);
+    if (!strcmp(eq, "abc,adc->adb"))
+        return sat_mul(clv__numel(t->x), b->dims[1]);
+    if (t->n->n_in > MOST || !einsum_read(t->g, t->n, &s))
+        return t->ours->macs; /* numpy's search would not end */
+    int64_t cost = sat_add(numpy_cost(&s, t->n->n_in), 1);
+    if (cost == CLV_SAT)
+        return CLV_SAT;
+    snprintf(text, sizeof text, "%.3e", (double)cost);
+    return (int64_t)floor(strtod(text, NULL) / 2);
+}
+
+/* -- thop -----------------------------------------------------------------*/
+
+/* Of two operands: what both have, or the result has. Else nothing. */
+int64_t thop_einsum(subject *t)
+{
+    einsum s;
+    if (t->n->n_in != 2 || !einsum_read(t->g, t->n, &s))
+        return 0;
+    return einsum_volume(&s, both(common(s.own[0], s.own[1]), s.result));
+}
