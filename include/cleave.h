@@ -24,6 +24,7 @@
 #include "cleave/validate.h"
 #include "cleave/diagnose.h"
 #include "cleave/backend.h"
+#include "cleave/capability.h"
 #include "cleave/cut.h"
 #include "cleave/fusion.h"
 #include "cleave/memory.h"

@@ -103,18 +103,42 @@ static uint32_t heap_pop(heap *h)
                  u < (g)->user_first[v + 1]; u++) \
                 if (((to) = (label)[(g)->users[u]]) != (k))
 
+/* For each stateful node the next one, which must not run before it; CLV_NONE
+ * for all others. */
+static uint32_t *next_stateful(const clv_graph *g, arena *a)
+{
+    uint32_t last = CLV_NONE;
+    uint32_t *next = arena_array(a, (size_t)g->n_nodes + 1, sizeof *next);
+    for (uint32_t i = g->n_nodes; next && i-- > 0;) {
+        bool stateful = g->nodes[i].flags & CLV_N_STATEFUL;
+        next[i] = stateful ? last : CLV_NONE;
+        last = stateful ? i : last;
+    }
+    return next;
+}
+
+/* Calls for every pair of stateful neighbours that group k makes wait. */
+#define EACH_WAITING(label, k, gr, next, to) \
+    for (uint32_t at = (gr)->first[k]; at < (gr)->first[(k) + 1]; at++) \
+        if ((next)[(gr)->node[at]] != CLV_NONE && \
+            ((to) = (label)[(next)[(gr)->node[at]]]) != (k))
+
 static clv_status order_groups(const clv_graph *g, const uint32_t *label,
                                const groups *gr, arena *a, uint32_t *order,
                                clv_err *e)
 {
     uint32_t *missing = arena_zalloc(a, ((size_t)gr->n + 1) * sizeof *missing);
     heap h = {arena_array(a, (size_t)gr->n + 1, sizeof *h.item), 0, gr};
-    if (!missing || !h.item)
+    uint32_t *next = next_stateful(g, a);
+    if (!missing || !h.item || !next)
         return clv__nomem(e);
     uint32_t to, done = 0;
-    for (uint32_t k = 0; k < gr->n; k++)
+    for (uint32_t k = 0; k < gr->n; k++) {
         EACH_CROSSING(g, label, k, gr, to)
-    missing[to]++;
+        missing[to]++;
+        EACH_WAITING(label, k, gr, next, to)
+        missing[to]++;
+    }
     for (uint32_t k = 0; k < gr->n; k++)
         if (!missing[k])
             heap_push(&h, k);
@@ -122,6 +146,9 @@ static clv_status order_groups(const clv_graph *g, const uint32_t *label,
         uint32_t k = heap_pop(&h);
         order[k] = done++;
         EACH_CROSSING(g, label, k, gr, to)
+        if (--missing[to] == 0)
+            heap_push(&h, to);
+        EACH_WAITING(label, k, gr, next, to)
         if (--missing[to] == 0)
             heap_push(&h, to);
     }

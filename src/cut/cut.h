@@ -12,11 +12,14 @@ struct clv_cut {
     uint32_t *of; /* subgraph of each node */
     clv_subgraph *subs;
     uint32_t n_subs;
+    /* What only some strategies know; NULL for the others. */
+    const struct clv_capability_info *capability;
 };
 
 /* Makes a cut in which nodes with the same label (0 .. n_labels-1, each used)
  * are one subgraph; subgraphs are renumbered into an executable order, nodes
- * with lower ids first where there is a choice. `of_label`, when not NULL,
+ * with lower ids first where there is a choice; stateful nodes keep their order
+ * among each other. `of_label`, when not NULL,
  * receives the new number of each label. Fails with CLV_INTERNAL, naming two
  * nodes, if the quotient has a cycle. Strategies then set pattern, device,
  * reason and detail. Takes O(nodes + edges). */

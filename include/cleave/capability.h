@@ -1,0 +1,64 @@
+/* capability.h - cuts by what an accelerator supports: the fewest subgraphs,
+ * with the proof, and what it would take to need fewer. */
+#ifndef CLEAVE_CAPABILITY_H
+#define CLEAVE_CAPABILITY_H
+
+#include "cleave/backend.h"
+#include "cleave/cut.h"
+
+typedef enum clv_objective {
+    CLV_FEWEST_TOTAL,      /* subgraphs of both devices */
+    CLV_FEWEST_ACCELERATOR /* the accelerator's first, then all */
+} clv_objective;
+
+/* All zero means: no limits. */
+typedef struct clv_capability_opts {
+    double min_support;          /* 0 to 1: share of arithmetic operators */
+    uint32_t min_subgraph_size;  /* arithmetic operators in each subgraph */
+    uint32_t max_subgraph_count; /* of both devices */
+    clv_objective objective;
+    bool connected; /* every subgraph hangs together by its own edges */
+    bool demote;    /* meet the limits by moving work to the CPU */
+    bool no_what_if;
+} clv_capability_opts;
+
+/* What supporting one more kind of operator would do. */
+typedef struct clv_what_if {
+    const char *op;         /* its name at the source, if it is unknown */
+    uint32_t nodes;         /* that are unsupported now */
+    uint32_t subgraphs;     /* there would be */
+    int64_t crossing_bytes; /* there would be */
+    const char *reason;     /* of the first such node */
+} clv_what_if;
+
+typedef struct clv_capability_info {
+    const char *device;        /* the accelerator's name */
+    uint32_t supported, total; /* as in clv_support_info */
+    double percentage;
+    uint32_t accelerator;      /* subgraphs there */
+    uint32_t minimum;          /* of the objective: no cut has fewer */
+    int64_t crossing_bytes;    /* of activations between subgraphs */
+    const int64_t *peak_bytes; /* per subgraph: most activations alive */
+    /* Nodes each of which reaches the next, devices alternating. One path of
+     * `minimum` nodes, or two of minimum-1 that begin with different devices:
+     * whichever device comes first, one of them needs `minimum` subgraphs. */
+    const uint32_t *certificate[2];
+    uint32_t n_certificate[2];
+    const clv_what_if *what_if; /* largest gain first */
+    uint32_t n_what_if;
+    const uint32_t *demoted; /* supported nodes that limits sent to the CPU */
+    uint32_t n_demoted;
+    int64_t demoted_flops;
+} clv_capability_info;
+
+/* Cuts the graph of p into subgraphs of two devices, "cpu" and the support's.
+ * Borrows p, which must outlive the cut, and s while it runs. Fails with
+ * CLV_LIMIT when a limit of opts (may be NULL) cannot be met. */
+CLV_API CLV_MUST clv_status clv_cut_capability(const clv_profile *p,
+                                               const clv_support_info *s,
+                                               const clv_capability_opts *opts,
+                                               clv_cut **out, clv_err *err);
+/* What only such a cut knows; NULL for others. */
+CLV_API const clv_capability_info *clv_cut_capability_info(const clv_cut *c);
+
+#endif

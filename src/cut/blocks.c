@@ -1,0 +1,308 @@
+/* blocks.c - from labels to blocks, connected if asked, to a cut. */
+#include "cut/blocks.h"
+
+#include <string.h>
+
+bool clv__blocks_of(arena *a, const labels *l, uint32_t n_nodes, blocks *out)
+{
+    uint32_t *number = arena_zalloc(a, ((size_t)l->n + 1) * sizeof *number);
+    out->of = arena_array(a, (size_t)n_nodes + 1, sizeof *out->of);
+    out->side = arena_alloc(a, (size_t)l->n + 1);
+    out->n = 0;
+    if (!number || !out->of || !out->side)
+        return false;
+    for (uint32_t i = 0; i < n_nodes; i++)
+        number[l->of[i]] = 1;
+    for (uint32_t x = 0; x < l->n; x++) {
+        if (!number[x])
+            continue;
+        uint8_t side = label_side(l, x);
+        if (!out->n || out->side[out->n - 1] != side)
+            out->side[out->n++] = side;
+        number[x] = out->n - 1;
+    }
+    for (uint32_t i = 0; i < n_nodes; i++)
+        out->of[i] = number[l->of[i]];
+    return true;
+}
+
+/* -- connected blocks -----------------------------------------------------*/
+
+static uint32_t find(uint32_t *up, uint32_t i)
+{
+    while (up[i] != i)
+        i = up[i] = up[up[i]];
+    return i;
+}
+
+/* The quotient: blocks in a topological order that merging keeps valid. Node
+ * lists make it possible to walk a block's edges. */
+typedef struct quotient {
+    const dag *d;
+    uint32_t *up;                 /* union-find over blocks */
+    uint32_t *of;                 /* block of a node, before merging */
+    uint32_t *head, *tail, *next; /* nodes of a block, as a chain */
+    uint32_t *at;                 /* position of a block in the order */
+    uint32_t *order; /* block at a position; CLV_NONE where one merged away */
+    uint32_t *seen, stamp;
+    uint32_t *stack;
+    uint8_t *side;
+    uint32_t n;
+    uint64_t budget; /* edges that reachability may still look at */
+} quotient;
+
+enum { BUDGET = 100 * 1000 * 1000 };
+
+/* Marks blocks reachable from block a through blocks before position `end`,
+ * not counting the edge straight to b. True if one of them is b. */
+static bool reaches(quotient *q, uint32_t a, uint32_t b, uint32_t end)
+{
+    uint32_t top = 0;
+    bool found = false;
+    q->stack[top++] = a;
+    q->seen[a] = ++q->stamp;
+    while (top && !found && q->budget > 0) {
+        uint32_t from = q->stack[--top];
+        for (uint32_t i = q->head[from]; i != CLV_NONE; i = q->next[i])
+            for (uint32_t k = q->d->succ_first[i]; k < q->d->succ_first[i + 1];
+                 k++) {
+                uint32_t to = find(q->up, q->of[q->d->succ[k]]);
+                q->budget -= q->budget > 0;
+                if (to == b && from != a)
+                    found = true;
+                if (to == b || q->at[to] > end || q->seen[to] == q->stamp)
+                    continue;
+                q->seen[to] = q->stamp;
+                q->stack[top++] = to;
+            }
+    }
+    return found || q->budget == 0; /* not known: as if it did */
+}
+
+/* b joins a, and what a reaches between the two moves behind them; what is
+ * left in between keeps its place before. */
+static void merge(quotient *q, uint32_t a, uint32_t b)
+{
+    uint32_t from = q->at[a], to = q->at[b], w = from, held = 0;
+    for (uint32_t p = from + 1; p <= to; p++) {
+        uint32_t x = q->order[p];
+        if (x == CLV_NONE || x == b)
+            continue;
+        if (q->seen[x] == q->stamp)
+            q->stack[held++] = x;
+        else
+            q->order[q->at[x] = w++] = x;
+    }
+    q->order[q->at[a] = w++] = a;
+    for (uint32_t k = 0; k < held; k++)
+        q->order[q->at[q->stack[k]] = w++] = q->stack[k];
+    while (w <= to)
+        q->order[w++] = CLV_NONE;
+    q->up[b] = a;
+    q->next[q->tail[a]] = q->head[b];
+    q->tail[a] = q->tail[b];
+}
+
+/* Weakly connected parts of each block, numbered in order of first node. */
+static void split(quotient *q, const blocks *in, uint32_t *up)
+{
+    const dag *d = q->d;
+    for (uint32_t i = 0; i < d->n; i++) {
+        up[i] = i;
+        for (uint32_t k = d->pred_first[i]; k < d->pred_first[i + 1]; k++)
+            if (in->of[d->pred[k]] == in->of[i]) {
+                uint32_t x = find(up, d->pred[k]), y = find(up, i);
+                up[x > y ? x : y] = x > y ? y : x;
+            }
+    }
+    for (uint32_t i = 0; i < d->n; i++) {
+        uint32_t root = find(up, i);
+        if (root == i) {
+            q->side[q->n] = in->side[in->of[i]];
+            q->head[q->n] = CLV_NONE;
+            q->of[i] = q->n++;
+        } else {
+            q->of[i] = q->of[root];
+        }
+        uint32_t b = q->of[i];
+        if (q->head[b] == CLV_NONE)
+            q->head[b] = i;
+        else
+            q->next[q->tail[b]] = i;
+        q->tail[b] = i;
+        q->next[i] = CLV_NONE;
+    }
+}
+
+/* Parts in the order of the blocks they come from: edges go up in it. */
+static bool arrange(arena *a, quotient *q, const blocks *in)
+{
+    uint32_t *first = arena_zalloc(a, ((size_t)in->n + 2) * sizeof *first);
+    if (!first)
+        return false;
+    for (uint32_t b = 0; b < q->n; b++)
+        first[in->of[q->head[b]] + 1]++;
+    for (uint32_t k = 0; k < in->n; k++)
+        first[k + 1] += first[k];
+    for (uint32_t b = 0; b < q->n; b++) {
+        q->up[b] = b;
+        q->order[q->at[b] = first[in->of[q->head[b]]]++] = b;
+    }
+    return true;
+}
+
+static void merge_neighbours(quotient *q)
+{
+    const dag *d = q->d;
+    for (uint32_t i = 0; i < d->n; i++)
+        for (uint32_t k = d->pred_first[i]; k < d->pred_first[i + 1]; k++) {
+            uint32_t a = find(q->up, q->of[d->pred[k]]);
+            uint32_t b = find(q->up, q->of[i]);
+            if (a != b && q->side[a] == q->side[b] &&
+                !reaches(q, a, b, q->at[b]))
+                merge(q, a, b);
+        }
+}
+
+static bool make_quotient(arena *a, const dag *d, quotient *q)
+{
+    size_t n = (size_t)d->n + 1;
+    uint32_t **arrays[] = {&q->up, &q->of,    &q->head, &q->tail, &q->next,
+                           &q->at, &q->order, &q->seen, &q->stack};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        if (!(*arrays[i] = arena_zalloc(a, n * sizeof(uint32_t))))
+            return false;
+    q->d = d;
+    q->budget = BUDGET;
+    q->side = arena_alloc(a, n);
+    return q->side != NULL;
+}
+
+bool clv__blocks_connect(arena *a, const dag *d, const blocks *in, blocks *out)
+{
+    quotient q = {0};
+    uint32_t *up = arena_array(a, (size_t)d->n + 1, sizeof *up);
+    out->of = arena_array(a, (size_t)d->n + 1, sizeof *out->of);
+    out->side = arena_alloc(a, (size_t)d->n + 1);
+    if (!up || !out->of || !out->side || !make_quotient(a, d, &q))
+        return false;
+    split(&q, in, up);
+    if (!arrange(a, &q, in))
+        return false;
+    merge_neighbours(&q);
+    out->n = 0;
+    for (uint32_t p = 0; p < q.n; p++)
+        if (q.order[p] != CLV_NONE) {
+            out->side[out->n] = q.side[q.order[p]];
+            q.at[q.order[p]] = out->n++;
+        }
+    for (uint32_t i = 0; i < d->n; i++)
+        out->of[i] = q.at[find(q.up, q.of[i])];
+    return true;
+}
+
+/* -- the cut --------------------------------------------------------------*/
+
+clv_status clv__blocks_cut(const clv_profile *p, const char *strategy,
+                           const blocks *b, const char *device, clv_cut **out,
+                           clv_err *e)
+{
+    uint32_t *number = clv__alloc(((size_t)b->n + 1) * sizeof *number);
+    if (!number)
+        return clv__nomem(e);
+    clv_status s = clv__cut_make(p, strategy, b->of, b->n, number, out, e);
+    if (s == CLV_OK) {
+        clv_cut *c = *out;
+        const char *name = arena_strndup(&c->mem, device, strlen(device));
+        for (uint32_t k = 0; name && k < b->n; k++) {
+            bool cpu = b->side[k] == CLV_SIDE_CPU;
+            c->subs[number[k]].device = cpu ? "cpu" : name;
+            c->subs[number[k]].reason = CLV_REASON_DEVICE;
+        }
+        if (!name) {
+            clv_cut_free(c);
+            *out = NULL;
+            s = clv__nomem(e);
+        }
+    }
+    clv__free(number);
+    return s;
+}
+
+/* -- memory ---------------------------------------------------------------*/
+
+typedef struct liveness {
+    const clv_cut *c;
+    uint32_t *last; /* per value: step of its last use in the subgraph */
+    uint32_t *in;   /* per value: the subgraph (plus one) `last` is about */
+} liveness;
+
+/* What is kept in memory for v while subgraph k runs. */
+static uint32_t kept(const liveness *l, uint32_t v, uint32_t k)
+{
+    const clv_graph *g = l->c->p->g;
+    uint32_t root = clv__storage(g, v), maker = g->values[root].producer;
+    return maker != CLV_NONE && l->c->of[maker] == k ? root : v;
+}
+
+static int64_t bytes_of(const liveness *l, uint32_t v)
+{
+    const clv_value *x = &l->c->p->g->values[v];
+    return x->rank == CLV_NO_RANK || value_is_weight(x) ? 0 : clv__bytes(x);
+}
+
+/* Calls for each value of a node: inputs, then outputs. */
+#define EACH_VALUE(g, n, v) \
+    for (uint32_t e_ = 0; e_ < (n)->n_in + (n)->n_out; e_++) \
+        if (((v) = (g)->edges[(n)->first_edge + e_]) != CLV_NONE)
+
+static int64_t peak_of(liveness *l, uint32_t k)
+{
+    const clv_graph *g = l->c->p->g;
+    const clv_subgraph *s = &l->c->subs[k];
+    int64_t live = 0, peak = 0;
+    uint32_t v;
+    for (uint32_t i = 0; i < s->n_nodes; i++)
+        EACH_VALUE(g, &g->nodes[s->nodes[i]], v)
+        {
+            uint32_t x = kept(l, v, k), maker = g->values[x].producer;
+            bool outside = maker == CLV_NONE || l->c->of[maker] != k;
+            if (l->in[x] != k + 1 && outside)
+                live = sat_add(live, bytes_of(l, x));
+            l->in[x] = k + 1;
+            l->last[x] = i;
+        }
+    for (uint32_t i = 0; i < s->n_outputs; i++)
+        l->last[kept(l, s->outputs[i], k)] = s->n_nodes;
+    peak = live;
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        const clv_node *n = &g->nodes[s->nodes[i]];
+        for (uint32_t o = 0; o < n->n_out; o++)
+            if (kept(l, node_outs(g, n)[o], k) == node_outs(g, n)[o])
+                live = sat_add(live, bytes_of(l, node_outs(g, n)[o]));
+        peak = live > peak ? live : peak;
+        EACH_VALUE(g, n, v)
+        {
+            uint32_t x = kept(l, v, k);
+            if (l->last[x] != i)
+                continue;
+            live -= live == CLV_SAT ? 0 : bytes_of(l, x);
+            l->last[x] = CLV_NONE; /* gone, and only once */
+        }
+    }
+    return peak;
+}
+
+const int64_t *clv__cut_peaks(clv_cut *c)
+{
+    const clv_graph *g = c->p->g;
+    int64_t *peak = arena_array(&c->mem, (size_t)c->n_subs + 1, sizeof *peak);
+    liveness l = {c, clv__alloc(((size_t)g->n_values + 1) * sizeof *l.last),
+                  clv__zalloc(((size_t)g->n_values + 1) * sizeof *l.in)};
+    for (uint32_t k = 0; peak && l.last && l.in && k < c->n_subs; k++)
+        peak[k] = peak_of(&l, k);
+    bool ok = l.last && l.in;
+    clv__free(l.last);
+    clv__free(l.in);
+    return ok ? peak : NULL;
+}

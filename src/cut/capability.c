@@ -1,0 +1,398 @@
+/* capability.c - cuts by what a backend supports.
+ *
+ *   1. support below the threshold is refused
+ *   2. label: the fewest subgraphs, and the certificate (label.c)
+ *   3. sweep: fewer bytes between them at the same count
+ *   4. limits: met, refused with the numbers, or met by demotion
+ *   5. connect the blocks, if asked (blocks.c)
+ *   6. what if: recolour one kind of operator, label and sweep again
+ *
+ * A supported node runs on the accelerator, an unsupported one on the CPU, and
+ * one that does no work on whichever side is cheaper. */
+#include "cleave/capability.h"
+#include "cut/blocks.h"
+#include "cut/place.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct job {
+    const clv_profile *p;
+    const clv_graph *g;
+    const clv_support_info *s;
+    clv_capability_opts o;
+    arena mem;
+    dag d;
+    uint8_t *side;   /* where each node may run; demotion narrows it */
+    labels least[2]; /* of the support as given, both starts */
+    labels l;        /* the answer */
+    blocks b;
+    clv_capability_info info;
+} job;
+
+/* -- labels ---------------------------------------------------------------*/
+
+/* Labels `side` with the fewest blocks and few crossing bytes. */
+static bool solve(job *j, const uint8_t *side, labels *out)
+{
+    labels l[2];
+    if (!clv__label(&j->mem, &j->d, side, l))
+        return false;
+    *out = l[clv__label_best(l, j->o.objective == CLV_FEWEST_ACCELERATOR)];
+    clv__label_sweep(j->g, &j->d, side, out);
+    return true;
+}
+
+static clv_status prepare(job *j, clv_err *e)
+{
+    uint32_t n = j->g->n_nodes;
+    j->side = arena_alloc(&j->mem, (size_t)n + 1);
+    if (!j->side || !clv__dag_make(&j->mem, j->g, &j->d) ||
+        !clv__dag_succ(&j->mem, &j->d))
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < n; i++)
+        j->side[i] = (uint8_t)j->s->nodes[i].side;
+    return CLV_OK;
+}
+
+/* -- the certificate ------------------------------------------------------*/
+
+static bool certify(job *j, clv_cut *c)
+{
+    bool accelerator = j->o.objective == CLV_FEWEST_ACCELERATOR;
+    uint32_t best = clv__label_best(j->least, accelerator), paths = 0;
+    j->info.minimum = accelerator ? clv__label_accelerator(&j->least[best])
+                                  : j->least[best].n;
+    for (uint32_t k = 0; k < 2; k++) {
+        /* Accelerator blocks are counted by the start that has the CPU. */
+        const labels *l = &j->least[accelerator ? 0 : k ? !best : best];
+        uint32_t *out = arena_array(&c->mem, (size_t)l->n + 1, sizeof *out);
+        uint32_t n = out ? clv__label_witness(&j->mem, &j->d, j->side, l, out)
+                         : CLV_NONE;
+        if (n == CLV_NONE)
+            return false;
+        bool enough = accelerator || n >= j->info.minimum;
+        if (enough)
+            paths = 0; /* it says it all */
+        j->info.certificate[paths] = out;
+        j->info.n_certificate[paths++] = n;
+        if (enough)
+            break;
+    }
+    for (; paths < 2; paths++) {
+        j->info.certificate[paths] = NULL;
+        j->info.n_certificate[paths] = 0;
+    }
+    return true;
+}
+
+/* -- limits ---------------------------------------------------------------*/
+
+static clv_status check_support(const job *j, clv_err *e)
+{
+    if (j->s->percentage / 100 >= j->o.min_support)
+        return CLV_OK;
+    return clv__fail(e, CLV_LIMIT,
+                     "Model support percentage of %.2f%% below threshold of "
+                     "%.2f%%",
+                     j->s->percentage, 100 * j->o.min_support);
+}
+
+/* Arithmetic operators of each block. */
+static uint32_t *block_sizes(job *j)
+{
+    uint32_t *size = arena_zalloc(&j->mem, (j->b.n + 1) * sizeof *size);
+    for (uint32_t i = 0; size && i < j->d.n; i++)
+        size[j->b.of[i]] += j->s->nodes[i].arithmetic;
+    return size;
+}
+
+static clv_status too_small(const job *j, uint32_t k, uint32_t size, clv_err *e)
+{
+    char name[40] = "CPU";
+    if (j->b.side[k] == CLV_SIDE_ACCELERATOR) {
+        size_t i;
+        for (i = 0; i + 1 < sizeof name && j->s->device[i]; i++)
+            name[i] = (char)toupper((unsigned char)j->s->device[i]);
+        name[i] = '\0';
+    }
+    return clv__fail(e, CLV_LIMIT,
+                     "Partitioner created a %s subgraph with %u operators, "
+                     "which is less than the specified min subgraph size of %u",
+                     name, size, j->o.min_subgraph_size);
+}
+
+static clv_status too_many(const job *j, clv_err *e)
+{
+    return clv__fail(e, CLV_LIMIT,
+                     "The partitioner has found %u subgraphs which exceeds the "
+                     "specified max subgraph count of %u.",
+                     j->b.n, j->o.max_subgraph_count);
+}
+
+/* -- demotion -------------------------------------------------------------*/
+
+/* FLOPs of each block; the accelerator's with the fewest that either is too
+ * small itself or touches a CPU block that is. CLV_NONE: there is none. */
+static uint32_t cheapest(job *j, const uint32_t *size)
+{
+    int64_t *flops = arena_zalloc(&j->mem, (j->b.n + 1) * sizeof *flops);
+    uint32_t best = CLV_NONE, m = j->o.min_subgraph_size;
+    if (!flops)
+        return CLV_NONE;
+    for (uint32_t i = 0; i < j->d.n; i++) {
+        int64_t *at = &flops[j->b.of[i]];
+        *at = sat_add(*at, j->p->layers[i].cost.flops);
+    }
+    for (uint32_t k = 0; k < j->b.n; k++) {
+        bool small = size[k] < m || (k > 0 && size[k - 1] < m) ||
+                     (k + 1 < j->b.n && size[k + 1] < m);
+        if (j->b.side[k] == CLV_SIDE_ACCELERATOR && small &&
+            (best == CLV_NONE || flops[k] < flops[best]))
+            best = k;
+    }
+    return best;
+}
+
+/* Sends blocks to the CPU until none is too small. */
+static clv_status demote_small(job *j, clv_err *e)
+{
+    for (;;) {
+        uint32_t *size = block_sizes(j), k = 0;
+        if (!size)
+            return clv__nomem(e);
+        while (k < j->b.n && size[k] >= j->o.min_subgraph_size)
+            k++;
+        if (k == j->b.n)
+            return CLV_OK;
+        uint32_t victim = cheapest(j, size);
+        if (victim == CLV_NONE || !j->o.demote)
+            return too_small(j, k, size[k], e);
+        for (uint32_t i = 0; i < j->d.n; i++)
+            if (j->b.of[i] == victim && j->side[i] == CLV_SIDE_ACCELERATOR)
+                j->side[i] = CLV_SIDE_CPU;
+        if (!solve(j, j->side, &j->l) ||
+            !clv__blocks_of(&j->mem, &j->l, j->d.n, &j->b))
+            return clv__nomem(e);
+    }
+}
+
+/* The best placement with at most max_subgraph_count blocks: the fewest FLOPs
+ * on the CPU, where a byte that crosses counts as one. */
+static clv_status demote_many(job *j, clv_err *e)
+{
+    placement_costs costs;
+    if (!clv__place_flops(&j->mem, j->p, j->side, &costs))
+        return clv__nomem(e);
+    CLV_TRY(clv__place_k(&j->mem, j->g, &j->d, &costs, j->o.max_subgraph_count,
+                         &j->l, NULL, e));
+    for (uint32_t i = 0; i < j->d.n; i++)
+        if (j->side[i] == CLV_SIDE_ACCELERATOR &&
+            label_side(&j->l, j->l.of[i]) == CLV_SIDE_CPU)
+            j->side[i] = CLV_SIDE_CPU;
+    return clv__blocks_of(&j->mem, &j->l, j->d.n, &j->b) ? CLV_OK
+                                                         : clv__nomem(e);
+}
+
+static clv_status meet_limits(job *j, clv_err *e)
+{
+    uint32_t most = j->o.max_subgraph_count;
+    CLV_TRY(demote_small(j, e));
+    if (!most || j->b.n <= most)
+        return CLV_OK;
+    if (!j->o.demote)
+        return too_many(j, e);
+    CLV_TRY(demote_many(j, e));
+    return demote_small(j, e); /* fewer blocks may be small ones */
+}
+
+/* -- what if --------------------------------------------------------------*/
+
+static const char *kind_of(const clv_graph *g, uint32_t i)
+{
+    const clv_node *n = &g->nodes[i];
+    return n->op == CLV_OP_UNKNOWN && n->origin ? n->origin
+                                                : clv__ops[n->op].name;
+}
+
+static bool could_be_supported(const job *j, uint32_t i)
+{
+    const clv_node_support *s = &j->s->nodes[i];
+    return !s->supported && !s->forced;
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    const clv_what_if *x = a, *y = b;
+    if (x->subgraphs != y->subgraphs)
+        return x->subgraphs < y->subgraphs ? -1 : 1;
+    if (x->crossing_bytes != y->crossing_bytes)
+        return x->crossing_bytes < y->crossing_bytes ? -1 : 1;
+    return strcmp(x->op, y->op);
+}
+
+static bool try_kind(job *j, uint8_t *side, clv_what_if *w)
+{
+    arena_mark mark = arena_save(&j->mem);
+    labels l;
+    blocks b;
+    for (uint32_t i = 0; i < j->d.n; i++) {
+        const clv_node_support *s = &j->s->nodes[i];
+        side[i] = (uint8_t)s->side;
+        if (could_be_supported(j, i) && strcmp(kind_of(j->g, i), w->op) == 0)
+            side[i] = s->arithmetic ? CLV_SIDE_ACCELERATOR : CLV_SIDE_EITHER;
+    }
+    bool ok = solve(j, side, &l) && clv__blocks_of(&j->mem, &l, j->d.n, &b);
+    if (ok) {
+        w->subgraphs = b.n;
+        w->crossing_bytes = clv__crossing_bytes(j->g, b.of, b.n);
+    }
+    arena_rewind(&j->mem, mark);
+    return ok;
+}
+
+enum { KINDS_MAX = 256 };
+
+static bool what_if(job *j, clv_cut *c)
+{
+    clv_what_if *list = arena_zalloc(&c->mem, KINDS_MAX * sizeof *list);
+    uint8_t *side = arena_alloc(&j->mem, (size_t)j->d.n + 1);
+    uint32_t n = 0;
+    if (!list || !side)
+        return false;
+    for (uint32_t i = 0; i < j->d.n; i++) {
+        uint32_t k = 0;
+        if (!could_be_supported(j, i))
+            continue;
+        const char *kind = kind_of(j->g, i);
+        while (k < n && strcmp(list[k].op, kind) != 0)
+            k++;
+        if (k == KINDS_MAX)
+            continue;
+        if (k == n) {
+            const char *why = j->s->nodes[i].reason;
+            list[n].op = kind;
+            list[n++].reason = arena_strndup(&c->mem, why, strlen(why));
+            if (!list[k].reason)
+                return false;
+        }
+        list[k].nodes++;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        if (!try_kind(j, side, &list[k]))
+            return false;
+    qsort(list, n, sizeof *list, by_gain);
+    j->info.what_if = list;
+    j->info.n_what_if = n;
+    return true;
+}
+
+/* -- the cut --------------------------------------------------------------*/
+
+/* Why a CPU block is one: the first reason among its nodes. */
+static bool explain(const job *j, clv_cut *c)
+{
+    for (uint32_t k = 0; k < c->n_subs; k++) {
+        clv_subgraph *s = &c->subs[k];
+        if (strcmp(s->device, "cpu") != 0)
+            continue;
+        for (uint32_t i = 0; i < s->n_nodes; i++) {
+            uint32_t node = s->nodes[i];
+            const char *why = j->s->nodes[node].reason;
+            if (j->s->nodes[node].side != CLV_SIDE_CPU)
+                continue;
+            s->reason = CLV_REASON_UNSUPPORTED;
+            s->detail = arena_printf(&c->mem, "%s: %s", kind_of(j->g, node),
+                                     *why ? why : "not supported");
+            if (!s->detail)
+                return false;
+            break;
+        }
+    }
+    return true;
+}
+
+static bool list_demoted(job *j, clv_cut *c)
+{
+    uint32_t *list = arena_array(&c->mem, (size_t)j->d.n + 1, sizeof *list);
+    for (uint32_t i = 0; list && i < j->d.n; i++)
+        if (j->s->nodes[i].side == CLV_SIDE_ACCELERATOR &&
+            j->b.side[j->b.of[i]] == CLV_SIDE_CPU) {
+            list[j->info.n_demoted++] = i;
+            j->info.demoted_flops =
+                sat_add(j->info.demoted_flops, j->p->layers[i].cost.flops);
+        }
+    j->info.demoted = list;
+    return list != NULL;
+}
+
+static clv_status publish(job *j, clv_cut *c, clv_err *e)
+{
+    clv_capability_info *info = arena_alloc(&c->mem, sizeof *info);
+    const char *device = j->s->device;
+    j->info.device = arena_strndup(&c->mem, device, strlen(device));
+    bool ok = info && j->info.device && explain(j, c) && list_demoted(j, c) &&
+              (j->info.peak_bytes = clv__cut_peaks(c)) != NULL &&
+              (j->o.no_what_if || what_if(j, c));
+    if (!ok)
+        return clv__nomem(e);
+    for (uint32_t k = 0; k < c->n_subs; k++)
+        j->info.accelerator += strcmp(c->subs[k].device, "cpu") != 0;
+    j->info.supported = j->s->supported;
+    j->info.total = j->s->total;
+    j->info.percentage = j->s->percentage;
+    j->info.crossing_bytes = clv__crossing_bytes(j->g, j->b.of, j->b.n);
+    *info = j->info;
+    c->capability = info;
+    return CLV_OK;
+}
+
+static clv_status run(job *j, clv_cut **out, clv_err *e)
+{
+    CLV_TRY(check_support(j, e));
+    CLV_TRY(prepare(j, e));
+    if (!clv__label(&j->mem, &j->d, j->side, j->least) ||
+        !solve(j, j->side, &j->l) ||
+        !clv__blocks_of(&j->mem, &j->l, j->d.n, &j->b))
+        return clv__nomem(e);
+    uint8_t *given = arena_alloc(&j->mem, (size_t)j->d.n + 1);
+    if (!given)
+        return clv__nomem(e);
+    memcpy(given, j->side, j->d.n);
+    CLV_TRY(meet_limits(j, e));
+    blocks apart;
+    if (j->o.connected) {
+        if (!clv__blocks_connect(&j->mem, &j->d, &j->b, &apart))
+            return clv__nomem(e);
+        j->b = apart;
+    }
+    if (j->o.max_subgraph_count && j->b.n > j->o.max_subgraph_count)
+        return too_many(j, e);
+    CLV_TRY(clv__blocks_cut(j->p, "capability", &j->b, j->s->device, out, e));
+    memcpy(j->side, given, j->d.n); /* certificate and what-if: as supported */
+    return certify(j, *out) ? publish(j, *out, e) : clv__nomem(e);
+}
+
+clv_status clv_cut_capability(const clv_profile *p, const clv_support_info *s,
+                              const clv_capability_opts *opts, clv_cut **out,
+                              clv_err *err)
+{
+    job j = {.p = p, .g = p->g, .s = s};
+    *out = NULL;
+    clv__err_clear(err);
+    if (opts)
+        j.o = *opts;
+    clv_status st = run(&j, out, err);
+    arena_free(&j.mem);
+    if (st != CLV_OK) {
+        clv_cut_free(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+const clv_capability_info *clv_cut_capability_info(const clv_cut *c)
+{
+    return c->capability;
+}

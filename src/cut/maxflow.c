@@ -1,0 +1,232 @@
+/* maxflow.c - highest-label push-relabel with gaps and global relabelling.
+ *
+ * A node's height is at most its distance to t in the residual network. Excess
+ * is pushed one height down at a time, from the highest active node; a node
+ * that has nowhere to push is lifted. Nodes that cannot reach t any more stop
+ * at height n: only the least cut is wanted, so their excess is never sent back
+ * (the second phase of the algorithm). Heights are recomputed by a search from
+ * t now and then, and a height without nodes cuts off all above it. */
+#include "cut/maxflow.h"
+
+#include <assert.h>
+#include <string.h>
+
+bool flow_init(flow *f, arena *a, uint32_t n, uint32_t max_arcs)
+{
+    *f = (flow){.a = a, .n = n, .max_m = max_arcs};
+    f->edge = arena_array(a, (size_t)max_arcs + 1, sizeof *f->edge);
+    f->source_side = arena_zalloc(a, (size_t)n + 1);
+    return f->edge && f->source_side;
+}
+
+void flow_arc(flow *f, uint32_t u, uint32_t v, int64_t cap, int64_t back)
+{
+    assert(f->m < f->max_m);
+    if (u != v)
+        f->edge[f->m++] = (flow_edge){u, v, cap, back};
+}
+
+typedef struct arc {
+    uint32_t to, mate; /* mate: the same arc seen from the other end */
+    int64_t cap;       /* left */
+} arc;
+
+typedef struct net {
+    uint32_t n, s, t;
+    uint32_t *first, *cur; /* arcs of a node; the one to try next */
+    arc *arc;
+    int64_t *excess;
+    uint32_t *height;
+    uint32_t *level; /* all nodes of a height: the first; a double chain */
+    uint32_t *above, *below;
+    uint32_t *active; /* highest-first buckets, by height: first node */
+    uint32_t *next;   /* in its bucket */
+    uint32_t *queue;
+    uint32_t top;     /* no active node is above it */
+    uint32_t highest; /* no node below n is above it */
+    uint64_t work, work_limit;
+} net;
+
+static bool build(net *g, const flow *f, uint32_t s, uint32_t t)
+{
+    arena *a = f->a;
+    size_t n = (size_t)f->n + 2;
+    *g = (net){.n = f->n, .s = s, .t = t};
+    g->work_limit = 6 * (uint64_t)f->n + f->m;
+    g->first = arena_zalloc(a, n * sizeof *g->first);
+    g->cur = arena_alloc(a, n * sizeof *g->cur);
+    g->arc = arena_array(a, 2 * (size_t)f->m + 1, sizeof *g->arc);
+    g->excess = arena_zalloc(a, n * sizeof *g->excess);
+    g->height = arena_zalloc(a, n * sizeof *g->height);
+    g->level = arena_alloc(a, n * sizeof *g->level);
+    g->above = arena_alloc(a, n * sizeof *g->above);
+    g->below = arena_alloc(a, n * sizeof *g->below);
+    g->active = arena_alloc(a, n * sizeof *g->active);
+    g->next = arena_alloc(a, n * sizeof *g->next);
+    g->queue = arena_alloc(a, n * sizeof *g->queue);
+    if (!g->first || !g->cur || !g->arc || !g->excess || !g->height ||
+        !g->level || !g->above || !g->below || !g->active || !g->next ||
+        !g->queue)
+        return false;
+    for (uint32_t k = 0; k < f->m; k++) {
+        g->first[f->edge[k].from + 1]++;
+        g->first[f->edge[k].to + 1]++;
+    }
+    for (uint32_t i = 0; i < f->n; i++)
+        g->first[i + 1] += g->first[i];
+    memcpy(g->cur, g->first, n * sizeof *g->cur);
+    for (uint32_t k = 0; k < f->m; k++) {
+        const flow_edge *e = &f->edge[k];
+        uint32_t x = g->cur[e->from]++, y = g->cur[e->to]++;
+        g->arc[x] = (arc){e->to, y, e->cap};
+        g->arc[y] = (arc){e->from, x, e->back};
+    }
+    return true;
+}
+
+static void activate(net *g, uint32_t i)
+{
+    uint32_t h = g->height[i];
+    g->next[i] = g->active[h];
+    g->active[h] = i;
+    g->top = h > g->top ? h : g->top;
+}
+
+static void enter(net *g, uint32_t i)
+{
+    uint32_t h = g->height[i], next = g->level[h];
+    g->above[i] = CLV_NONE;
+    g->below[i] = next;
+    if (next != CLV_NONE)
+        g->above[next] = i;
+    g->level[h] = i;
+    g->highest = h > g->highest ? h : g->highest;
+}
+
+static void leave(net *g, uint32_t i)
+{
+    if (g->below[i] != CLV_NONE)
+        g->above[g->below[i]] = g->above[i];
+    if (g->above[i] != CLV_NONE)
+        g->below[g->above[i]] = g->below[i];
+    else
+        g->level[g->height[i]] = g->below[i];
+}
+
+/* Heights become distances to t; those who cannot reach it are done. */
+static void relabel_all(net *g)
+{
+    uint32_t from = 0, to = 0;
+    for (uint32_t h = 0; h <= g->n; h++)
+        g->level[h] = g->active[h] = CLV_NONE;
+    g->highest = 0;
+    for (uint32_t i = 0; i < g->n; i++)
+        g->height[i] = g->n;
+    g->height[g->t] = 0;
+    g->queue[to++] = g->t;
+    while (from < to) {
+        uint32_t i = g->queue[from++];
+        enter(g, i);
+        g->cur[i] = g->first[i];
+        for (uint32_t k = g->first[i]; k < g->first[i + 1]; k++) {
+            uint32_t u = g->arc[k].to;
+            if (g->height[u] < g->n || u == g->s || !g->arc[g->arc[k].mate].cap)
+                continue;
+            g->height[u] = g->height[i] + 1;
+            g->queue[to++] = u;
+        }
+    }
+    g->top = 0;
+    g->work = 0;
+    for (uint32_t k = 1; k < to; k++)
+        if (g->excess[g->queue[k]] > 0)
+            activate(g, g->queue[k]);
+}
+
+static void push(net *g, uint32_t i, arc *a)
+{
+    int64_t d = g->excess[i] < a->cap ? g->excess[i] : a->cap;
+    if (g->excess[a->to] == 0 && a->to != g->t && a->to != g->s)
+        activate(g, a->to);
+    a->cap -= d;
+    g->arc[a->mate].cap += d;
+    g->excess[i] -= d;
+    g->excess[a->to] += d;
+}
+
+/* Nobody is left at height h: all above it are cut off from t. */
+static void close_gap(net *g, uint32_t h)
+{
+    for (uint32_t k = h + 1; k <= g->highest; k++) {
+        for (uint32_t i = g->level[k]; i != CLV_NONE; i = g->below[i])
+            g->height[i] = g->n;
+        g->level[k] = g->active[k] = CLV_NONE;
+    }
+    g->highest = g->top = h;
+}
+
+static void lift(net *g, uint32_t i)
+{
+    uint32_t old = g->height[i], least = g->n;
+    for (uint32_t k = g->first[i]; k < g->first[i + 1]; k++)
+        if (g->arc[k].cap > 0 && g->height[g->arc[k].to] + 1 < least) {
+            least = g->height[g->arc[k].to] + 1;
+            g->cur[i] = k;
+        }
+    g->work += g->first[i + 1] - g->first[i] + 12;
+    leave(g, i);
+    g->height[i] = least;
+    if (least < g->n)
+        enter(g, i);
+    if (g->level[old] == CLV_NONE)
+        close_gap(g, old);
+}
+
+static void discharge(net *g, uint32_t i)
+{
+    while (g->height[i] < g->n) {
+        for (; g->cur[i] < g->first[i + 1]; g->cur[i]++) {
+            arc *a = &g->arc[g->cur[i]];
+            if (a->cap == 0 || g->height[i] != g->height[a->to] + 1)
+                continue;
+            push(g, i, a);
+            if (g->excess[i] == 0)
+                return;
+        }
+        lift(g, i);
+    }
+}
+
+static void saturate(net *g)
+{
+    for (uint32_t k = g->first[g->s]; k < g->first[g->s + 1]; k++) {
+        arc *a = &g->arc[k];
+        g->excess[a->to] += a->cap;
+        g->arc[a->mate].cap += a->cap;
+        a->cap = 0;
+    }
+}
+
+int64_t flow_cut(flow *f, uint32_t s, uint32_t t)
+{
+    net g;
+    if (!build(&g, f, s, t))
+        return -1;
+    saturate(&g);
+    relabel_all(&g);
+    for (;;) {
+        while (g.top > 0 && g.active[g.top] == CLV_NONE)
+            g.top--;
+        uint32_t i = g.top > 0 ? g.active[g.top] : CLV_NONE;
+        if (i == CLV_NONE)
+            break;
+        g.active[g.top] = g.next[i];
+        discharge(&g, i);
+        if (g.work > g.work_limit)
+            relabel_all(&g);
+    }
+    relabel_all(&g);
+    for (uint32_t i = 0; i < g.n; i++)
+        f->source_side[i] = g.height[i] == g.n;
+    return g.excess[g.t];
+}

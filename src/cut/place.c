@@ -1,0 +1,283 @@
+/* place.c - Stone's two-device placement, and its form with at most k blocks.
+ *
+ * Two devices: the source side is the CPU, the sink side the accelerator.
+ *
+ *     s --(cost on accelerator)--> v --(cost on CPU)--> t
+ *
+ * so whichever arc the cut takes is the price of v's side. A tensor of maker p
+ * with readers r is paid once through two extra nodes: p -> a -> r (infinite)
+ * for a maker on the CPU, r -> b (infinite) -> p for one on the accelerator.
+ *
+ * At most k labels: v becomes a chain of k arcs s -> N1 -> ... -> N(k-1) -> t,
+ * where cutting the j-th gives it label j. Infinite arcs back keep it to one;
+ * infinite arcs from N(v,j) to N(x,j) keep labels from falling along an edge;
+ * arcs from N(x,j) back to N(v,j) charge the move at each border j.
+ *
+ * Costs become integers by a power of two that keeps their sum below 2^40. */
+#include "cut/place.h"
+#include "cut/maxflow.h"
+
+#include <math.h>
+#include <string.h>
+
+bool clv__place_costs(arena *a, const clv_graph *g, placement_costs *c)
+{
+    c->cpu = arena_zalloc(a, ((size_t)g->n_nodes + 1) * sizeof(double));
+    c->accelerator = arena_zalloc(a, ((size_t)g->n_nodes + 1) * sizeof(double));
+    c->move = arena_zalloc(a, ((size_t)g->n_values + 1) * sizeof(double));
+    return c->cpu && c->accelerator && c->move;
+}
+
+bool clv__place_flops(arena *a, const clv_profile *p, const uint8_t *side,
+                      placement_costs *c)
+{
+    const clv_graph *g = p->g;
+    if (!clv__place_costs(a, g, c))
+        return false;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        int64_t flops = p->layers[i].cost.flops;
+        if (side[i] == CLV_SIDE_ACCELERATOR)
+            c->cpu[i] = flops > 1 ? (double)flops : 1;
+        c->accelerator[i] = side[i] == CLV_SIDE_CPU ? INFINITY : 0;
+    }
+    for (uint32_t v = 0; v < g->n_values; v++)
+        if (g->values[v].producer != CLV_NONE &&
+            g->values[v].rank != CLV_NO_RANK)
+            c->move[v] = (double)clv__bytes(&g->values[v]);
+    return true;
+}
+
+/* -- integers -------------------------------------------------------------*/
+
+static double finite_or_0(double x)
+{
+    return isfinite(x) ? x : 0;
+}
+
+/* The power of two by which all costs, moves `times` over, stay below 2^40. */
+static double scale_of(const clv_graph *g, const placement_costs *c,
+                       uint32_t times)
+{
+    double sum = 1e-300;
+    int exponent;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        sum += (finite_or_0(c->cpu[i]) + finite_or_0(c->accelerator[i])) * times;
+    for (uint32_t v = 0; v < g->n_values; v++)
+        sum += c->move[v] * 2 * times;
+    frexp(sum, &exponent); /* sum < 2^exponent */
+    return ldexp(1, exponent < -900 ? 940 : 40 - exponent);
+}
+
+static int64_t units(double x, double scale)
+{
+    return isfinite(x) ? (int64_t)llround(x * scale) : FLOW_INF;
+}
+
+static uint32_t readers(const clv_graph *g, uint32_t v)
+{
+    return g->values[v].producer == CLV_NONE
+               ? 0
+               : g->user_first[v + 1] - g->user_first[v];
+}
+
+/* -- two devices ----------------------------------------------------------*/
+
+static void add_tensor(flow *f, const clv_graph *g, uint32_t v, int64_t move,
+                       uint32_t *extra)
+{
+    uint32_t maker = g->values[v].producer, n = readers(g, v);
+    const uint32_t *r = g->users + g->user_first[v];
+    if (n == 0 || move == 0)
+        return;
+    if (n == 1) {
+        flow_arc(f, maker, r[0], move, move);
+        return;
+    }
+    uint32_t a = (*extra)++, b = (*extra)++;
+    flow_arc(f, maker, a, move, 0);
+    flow_arc(f, b, maker, move, 0);
+    for (uint32_t k = 0; k < n; k++) {
+        flow_arc(f, a, r[k], FLOW_INF, 0);
+        flow_arc(f, r[k], b, FLOW_INF, 0);
+    }
+}
+
+clv_status clv__place(arena *a, const clv_graph *g, const placement_costs *c,
+                      uint8_t *side, clv_err *e)
+{
+    arena_mark mark = arena_save(a);
+    flow f;
+    uint64_t arcs = g->n_nodes, nodes = (uint64_t)g->n_nodes + 2;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        nodes += readers(g, v) > 1 ? 2 : 0;
+        arcs += readers(g, v) ? 2 + 2 * (uint64_t)readers(g, v) : 0;
+    }
+    arcs += g->n_nodes;
+    if (nodes > 1u << 30 || arcs > 1u << 30)
+        return clv__fail(e, CLV_LIMIT, "the graph is too large to place");
+    if (!flow_init(&f, a, (uint32_t)nodes, (uint32_t)arcs))
+        return clv__nomem(e);
+    uint32_t s = g->n_nodes, t = s + 1, extra = t + 1;
+    double scale = scale_of(g, c, 1);
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        flow_arc(&f, s, i, units(c->accelerator[i], scale), 0);
+        flow_arc(&f, i, t, units(c->cpu[i], scale), 0);
+    }
+    for (uint32_t v = 0; v < g->n_values; v++)
+        add_tensor(&f, g, v, units(c->move[v], scale), &extra);
+    if (flow_cut(&f, s, t) < 0)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        side[i] = f.source_side[i] ? CLV_SIDE_CPU : CLV_SIDE_ACCELERATOR;
+    arena_rewind(a, mark);
+    return CLV_OK;
+}
+
+placement_sum clv__place_sum(const clv_graph *g, const placement_costs *c,
+                             const uint8_t *side)
+{
+    placement_sum sum = {0};
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        bool there = side[i] == CLV_SIDE_ACCELERATOR;
+        *(there ? &sum.accelerator : &sum.cpu) +=
+            there ? c->accelerator[i] : c->cpu[i];
+        sum.on_accelerator += there;
+    }
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        bool moves = false;
+        for (uint32_t k = 0; k < readers(g, v); k++)
+            moves = moves || side[g->users[g->user_first[v] + k]] !=
+                                 side[g->values[v].producer];
+        if (!moves)
+            continue;
+        sum.transfer += c->move[v];
+        if (g->values[v].rank != CLV_NO_RANK)
+            sum.bytes = sat_add(sum.bytes, clv__bytes(&g->values[v]));
+    }
+    return sum;
+}
+
+/* -- at most k labels -----------------------------------------------------*/
+
+typedef struct ladder {
+    const clv_graph *g;
+    const dag *d;
+    const placement_costs *c;
+    uint32_t k;
+    uint8_t first;
+    double scale;
+    flow f;
+    uint32_t s, t, extra;
+} ladder;
+
+/* The node of v between labels j-1 and j, 1 <= j < k; the ends are s and t. */
+static uint32_t rung(const ladder *l, uint32_t v, uint32_t j)
+{
+    return j == 0 ? l->s : j == l->k ? l->t : v * (l->k - 1) + j - 1;
+}
+
+static double cost_at(const ladder *l, uint32_t i, uint32_t label)
+{
+    bool cpu = (l->first == CLV_SIDE_CPU) == !(label & 1);
+    return cpu ? l->c->cpu[i] : l->c->accelerator[i];
+}
+
+static void add_chains(ladder *l)
+{
+    for (uint32_t i = 0; i < l->g->n_nodes; i++)
+        for (uint32_t j = 0; j < l->k; j++)
+            flow_arc(&l->f, rung(l, i, j), rung(l, i, j + 1),
+                     units(cost_at(l, i, j), l->scale),
+                     j == 0 || j + 1 == l->k ? 0 : FLOW_INF);
+    for (uint32_t i = 0; i < l->g->n_nodes; i++)
+        for (uint32_t p = l->d->pred_first[i]; p < l->d->pred_first[i + 1]; p++)
+            for (uint32_t j = 1; j < l->k; j++)
+                flow_arc(&l->f, rung(l, l->d->pred[p], j), rung(l, i, j),
+                         FLOW_INF, 0);
+}
+
+static void add_moves(ladder *l, uint32_t v)
+{
+    const clv_graph *g = l->g;
+    uint32_t n = readers(g, v), maker = g->values[v].producer;
+    int64_t move = units(l->c->move[v], l->scale);
+    for (uint32_t j = 1; n && move && j < l->k; j++) {
+        uint32_t b = n == 1 ? rung(l, maker, j) : l->extra++;
+        for (uint32_t k = 0; k < n; k++)
+            flow_arc(&l->f, rung(l, g->users[g->user_first[v] + k], j), b,
+                     n == 1 ? move : FLOW_INF, 0);
+        if (n > 1)
+            flow_arc(&l->f, b, rung(l, maker, j), move, 0);
+    }
+}
+
+static uint64_t ladder_size(const ladder *l, uint64_t *arcs)
+{
+    const clv_graph *g = l->g;
+    uint64_t nodes = g->n_nodes, moves = 0;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        nodes += readers(g, v) > 1;
+        moves += readers(g, v) ? (uint64_t)readers(g, v) + 1 : 0;
+    }
+    *arcs = (uint64_t)g->n_nodes * l->k +
+            (l->d->pred_first[g->n_nodes] + moves) * (l->k - 1) + 1;
+    return nodes * (l->k - 1) + 2;
+}
+
+/* Fills `of` with labels, and *cost with what they cost. */
+static clv_status climb(ladder *l, arena *a, uint32_t *of, double *cost,
+                        clv_err *e)
+{
+    uint64_t arcs, nodes = ladder_size(l, &arcs);
+    if (nodes > 1u << 26 || arcs > 1u << 28)
+        return clv__fail(e, CLV_LIMIT,
+                         "%u operators in %u subgraphs are too many to place",
+                         l->g->n_nodes, l->k);
+    l->s = l->g->n_nodes * (l->k - 1);
+    l->t = l->s + 1;
+    l->extra = l->t + 1;
+    l->scale = scale_of(l->g, l->c, l->k);
+    if (!flow_init(&l->f, a, (uint32_t)nodes, (uint32_t)arcs))
+        return clv__nomem(e);
+    add_chains(l);
+    for (uint32_t v = 0; v < l->g->n_values; v++)
+        add_moves(l, v);
+    int64_t value = flow_cut(&l->f, l->s, l->t);
+    if (value < 0)
+        return clv__nomem(e);
+    *cost = value >= FLOW_INF ? INFINITY : (double)value / l->scale;
+    for (uint32_t i = 0; i < l->g->n_nodes; i++) {
+        of[i] = 0;
+        for (uint32_t j = 1; j < l->k; j++)
+            of[i] += l->f.source_side[rung(l, i, j)];
+    }
+    return CLV_OK;
+}
+
+clv_status clv__place_k(arena *a, const clv_graph *g, const dag *d,
+                        const placement_costs *c, uint32_t k, labels *out,
+                        double *cost, clv_err *e)
+{
+    double best = INFINITY;
+    uint32_t *of = arena_array(a, (size_t)g->n_nodes + 1, sizeof *of);
+    out->of = arena_array(a, (size_t)g->n_nodes + 1, sizeof *out->of);
+    out->n = k;
+    if (!of || !out->of || k == 0)
+        return clv__nomem(e);
+    for (int start = 0; start < 2; start++) {
+        ladder l = {g, d, c, k, CLV_SIDE_CPU, 0, {0}, 0, 0, 0};
+        arena_mark mark = arena_save(a);
+        double found = INFINITY;
+        l.first = start ? CLV_SIDE_ACCELERATOR : CLV_SIDE_CPU;
+        CLV_TRY(climb(&l, a, of, &found, e));
+        arena_rewind(a, mark);
+        if (start && found >= best)
+            break;
+        best = found;
+        out->first = l.first;
+        memcpy(out->of, of, g->n_nodes * sizeof *of);
+    }
+    if (cost)
+        *cost = best;
+    return CLV_OK;
+}
