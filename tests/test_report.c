@@ -1,0 +1,358 @@
+/* test_report.c - the JSON and CSV writers, numbers with units, tables, and
+ * reports when memory runs out. */
+#include "check.h"
+#include "core/jsonw.h"
+#include "report/csv.h"
+#include "report/table.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+/* -- JSON -----------------------------------------------------------------*/
+
+static void write_sample(clv_buf *b, jsonw_style style)
+{
+    jsonw w;
+    jsonw_start(&w, b, style);
+    jsonw_object(&w, NULL);
+    jsonw_int(&w, "n", 1);
+    jsonw_ints(&w, "dims", (int64_t[]){1, 3}, 2);
+    jsonw_array(&w, "rows");
+    jsonw_object(&w, NULL);
+    jsonw_bool(&w, "a", true);
+    jsonw_null(&w, "b");
+    jsonw_end(&w);
+    jsonw_end(&w);
+    jsonw_array(&w, "none");
+    jsonw_end(&w);
+    jsonw_end(&w);
+    jsonw_finish(&w);
+}
+
+static void json_styles(void)
+{
+    static const struct {
+        jsonw_style style;
+        const char *want;
+    } rows[] = {
+        {JSONW_COMPACT, "{\"n\":1,\"dims\":[1,3],\"rows\":[{\"a\":true,"
+                        "\"b\":null}],\"none\":[]}\n"},
+        {JSONW_LINES, "{\n  \"n\": 1,\n  \"dims\": [1, 3],\n  \"rows\": [\n"
+                      "    {\"a\": true, \"b\": null}\n  ],\n"
+                      "  \"none\": []\n}\n"},
+        {JSONW_PRETTY, "{\n  \"n\": 1,\n  \"dims\": [1, 3],\n  \"rows\": [\n"
+                       "    {\n      \"a\": true,\n      \"b\": null\n    }\n"
+                       "  ],\n  \"none\": []\n}\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        clv_buf b = {0};
+        write_sample(&b, rows[i].style);
+        CHECK_STR(b.text, rows[i].want);
+        clv_buf_free(&b);
+    }
+}
+
+static const char *json_of(const char *text, clv_buf *b)
+{
+    jsonw w;
+    clv_buf_free(b);
+    jsonw_start(&w, b, JSONW_COMPACT);
+    jsonw_str(&w, NULL, text);
+    return b->text;
+}
+
+static void json_text(void)
+{
+    static const struct {
+        const char *text, *want;
+    } rows[] = {
+        {"plain", "\"plain\""},
+        {"", "\"\""},
+        {"a\"b\\c", "\"a\\\"b\\\\c\""},
+        {"\b\f\n\r\t", "\"\\b\\f\\n\\r\\t\""},
+        {"\x01\x1f\x7f", "\"\\u0001\\u001f\\u007f\""},
+        {"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+         "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\""},
+        {"\xff", "\"\xef\xbf\xbd\""},                 /* never a first byte */
+        {"\xc3(", "\"\xef\xbf\xbd(\""},               /* cut short */
+        {"\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\""}, /* overlong */
+        {"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+        {"x\xe2\x82", "\"x\xef\xbf\xbd\xef\xbf\xbd\""},
+        {NULL, "null"},
+    };
+    clv_buf b = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECK_STR(json_of(rows[i].text, &b), rows[i].want);
+    clv_buf_free(&b);
+}
+
+static void json_numbers(void)
+{
+    static const struct {
+        double x;
+        const char *want;
+    } rows[] = {
+        {0, "0"},
+        {1, "1"},
+        {-2.5, "-2.5"},
+        {0.1, "0.1"},
+        {1e300, "1e+300"},
+        {1.0 / 3, "0.3333333333333333"},
+        {0.1 + 0.2, "0.30000000000000004"},
+        {5e-324, "4.94065645841247e-324"},
+        {INFINITY, "null"},
+        {-INFINITY, "null"},
+        {NAN, "null"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        clv_buf b = {0};
+        jsonw w;
+        jsonw_start(&w, &b, JSONW_COMPACT);
+        jsonw_num(&w, NULL, rows[i].x);
+        CHECK_STR(b.text, rows[i].want);
+        clv_buf_free(&b);
+    }
+    char text[24];
+    clv__int_text(INT64_MIN, text);
+    CHECK_STR(text, "-9223372036854775808");
+    clv__int_text(INT64_MAX, text);
+    CHECK_STR(text, "9223372036854775807");
+    clv__int_text(0, text);
+    CHECK_STR(text, "0");
+}
+
+/* Doubles read back as the same number, whatever their bits. */
+static void doubles_round_trip(void)
+{
+    uint64_t bits = 88172645463325252u;
+    for (int i = 0; i < 20000; i++) {
+        double x;
+        char text[32];
+        bits ^= bits << 13;
+        bits ^= bits >> 7;
+        bits ^= bits << 17;
+        memcpy(&x, &bits, sizeof x);
+        if (!isfinite(x))
+            continue;
+        CHECK(clv__double_text(x, text, sizeof text) < sizeof text);
+        CHECK(strtod(text, NULL) == x);
+    }
+}
+
+/* -- CSV ------------------------------------------------------------------*/
+
+static void csv_quoting(void)
+{
+    clv_buf b = {0};
+    csv_text(&b, "plain");
+    csv_text(&b, "a,b");
+    csv_text(&b, "say \"hi\"");
+    csv_text(&b, "two\nlines");
+    csv_text(&b, "");
+    csv_int(&b, -7);
+    csv_num(&b, 0.5);
+    csv_num(&b, NAN);
+    csv_bool(&b, true);
+    csv_shape(&b, 4, (int64_t[]){1, 64, 112, 112});
+    csv_shape(&b, 0, NULL);
+    csv_shape(&b, CLV_NONE, NULL);
+    csv_end(&b);
+    csv_text(&b, "");
+    csv_text(&b, "x");
+    csv_end(&b);
+    CHECK_STR(b.text, "plain,\"a,b\",\"say \"\"hi\"\"\",\"two\nlines\",\"\",-7,"
+                      "0.5,\"\",true,1x64x112x112,\"\",\"\"\n\"\",x\n");
+    clv_buf_free(&b);
+}
+
+/* -- text -----------------------------------------------------------------*/
+
+static void units(void)
+{
+    static const struct {
+        int64_t n;
+        const char *count, *digits;
+    } rows[] = {
+        {0, "0", "0"},
+        {7, "7", "7"},
+        {999, "999", "999"},
+        {1000, "1.00 K", "1,000"},
+        {1004, "1.00 K", "1,004"},
+        {1005, "1.01 K", "1,005"},
+        {999994, "999.99 K", "999,994"},
+        {999995, "1.00 M", "999,995"},
+        {999999999, "1.00 G", "999,999,999"},
+        {4089184256, "4.09 G", "4,089,184,256"},
+        {-1500, "-1.50 K", "-1,500"},
+        {-999, "-999", "-999"},
+        {INT64_MAX, "9.22 E", "9,223,372,036,854,775,807"},
+        {INT64_MIN, "-9.22 E", "-9,223,372,036,854,775,808"},
+    };
+    char buf[TEXT_MAX];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CHECK_STR(text_count(rows[i].n, buf), rows[i].count);
+        CHECK_STR(text_digits(rows[i].n, buf), rows[i].digits);
+    }
+    CHECK_STR(text_bytes(964, buf), "964 B");
+    CHECK_STR(text_bytes(102230000, buf), "102.23 MB");
+    CHECK_STR(text_percent(1, 3, buf), "33.33 %");
+    CHECK_STR(text_percent(0, 0, buf), "0.00 %");
+}
+
+static void widths(void)
+{
+    CHECK_EQ_INT(text_width("conv1", 5), 5);
+    CHECK_EQ_INT(text_width("\xc3\xa9t\xc3\xa9", 5), 3);
+    CHECK_EQ_INT(text_width("\xe6\x97\xa5\xe6\x9c\xac", 6), 4); /* wide */
+    CHECK_EQ_INT(text_width("e\xcc\x81", 3), 1);                /* combining */
+    CHECK_EQ_INT(text_width("\x1b[", 2), 1);
+}
+
+static const table_col two[] = {{"Name", TABLE_CUT}, {"N", TABLE_RIGHT}};
+
+static void tables(void)
+{
+    clv_buf b = {0};
+    clv_report_opts o = {0};
+    table t;
+    table_start(&t, two, 2);
+    table_text(&t, "a");
+    table_count(&t, 5);
+    table_indent(&t, 1);
+    table_text(&t, "\xc3\xa9t\xc3\xa9");
+    table_count(&t, 1234);
+    table_text(&t, "\x1b[31mred\xff");
+    table_text(&t, "");
+    table_print(&t, &o, &b);
+    CHECK_STR(b.text, "Name            N\n"
+                      "-----------------\n"
+                      "a               5\n"
+                      "  \xc3\xa9t\xc3\xa9      1.23 K\n"
+                      "?[31mred?\n");
+    clv_buf_free(&b);
+}
+
+static void narrow_tables(void)
+{
+    clv_buf b = {0};
+    clv_report_opts o = {.width = 24};
+    table t;
+    table_start(&t, two, 2);
+    table_text(&t, "layer1.0.downsample.conv1");
+    table_count(&t, 12345);
+    table_text(&t, "日本語日本語日本");
+    table_count(&t, 1);
+    table_print(&t, &o, &b);
+    CHECK_STR(b.text, "Name                   N\n"
+                      "------------------------\n"
+                      "layer1....conv1  12.35 K\n"
+                      "日本語...語日本        1\n");
+    clv_buf_free(&b);
+}
+
+static void wrapped_cells(void)
+{
+    static const table_col cols[] = {{"Type", TABLE_LEFT},
+                                     {"N", TABLE_RIGHT | TABLE_DROP},
+                                     {"Why", TABLE_WRAP}};
+    clv_buf b = {0};
+    clv_report_opts o = {.width = 34};
+    table t;
+    table_start(&t, cols, 3);
+    t.margin = 2;
+    table_text(&t, "relu");
+    table_count(&t, 17);
+    table_text(&t, "on the list of operators taken as free");
+    table_print(&t, &o, &b);
+    CHECK_STR(b.text, "  Type   N  Why\n"
+                      "  --------------------------------\n"
+                      "  relu  17  on the list of\n"
+                      "            operators taken as\n"
+                      "            free\n");
+    clv_buf_free(&b);
+}
+
+static void prose(void)
+{
+    clv_buf b = {0};
+    clv_report_opts o = {.width = 16};
+    text_wrap(&b, &o, 2, "%s", "one two three four five");
+    CHECK_STR(b.text, "  one two three\n  four five\n");
+    clv_buf_free(&b);
+    text_spark(&b, (double[]){0, 1, 2, 4}, 4);
+    CHECK_STR(b.text, "▁▃▅█");
+    clv_buf_free(&b);
+    text_bar(&b, 3, 8, 2);
+    CHECK_STR(b.text, "▊");
+    clv_buf_free(&b);
+}
+
+/* -- memory ---------------------------------------------------------------*/
+
+static long allowed; /* allocations until one fails; negative: all succeed */
+
+static void *failing(void *ctx, void *p, size_t size)
+{
+    (void)ctx;
+    if (size == 0) {
+        free(p);
+        return NULL;
+    }
+    if (allowed == 0)
+        return NULL;
+    allowed--;
+    return realloc(p, size);
+}
+
+/* Everything a command does; true when all of it worked. */
+static bool report_once(clv_format format, clv_buf *out, clv_err *err)
+{
+    clv_graph *g;
+    clv_profile *p = NULL;
+    clv_report_opts o = {.format = format, .shapes = true};
+    bool ok = clv_graph_open("alexnet", NULL, &g, err) == CLV_OK &&
+              clv_profile_new(g, NULL, &p, err) == CLV_OK;
+    if (ok) {
+        clv_report_profile(p, &o, out);
+        ok = !out->failed;
+    }
+    clv_profile_free(p);
+    clv_graph_free(g);
+    return ok;
+}
+
+/* Makes the n-th allocation fail, for every n: a clean failure each time. */
+static void memory_runs_out(void)
+{
+    clv_set_allocator(&(clv_allocator){failing, NULL});
+    for (int format = CLV_TEXT; format <= CLV_CSV; format++) {
+        bool done = false;
+        for (long n = 0; !done && n < 100000; n++) {
+            clv_buf out = {0};
+            clv_err err = {CLV_OK, ""};
+            allowed = n;
+            done = report_once((clv_format)format, &out, &err);
+            CHECK(done || out.failed || err.code == CLV_NOMEM);
+            clv_buf_free(&out);
+        }
+        CHECK(done);
+    }
+    clv_set_allocator(NULL);
+}
+
+static const check_case cases[] = {
+    {"JSON in three styles", json_styles},
+    {"JSON text", json_text},
+    {"JSON numbers", json_numbers},
+    {"doubles round trip", doubles_round_trip},
+    {"CSV quoting", csv_quoting},
+    {"units", units},
+    {"display width", widths},
+    {"tables", tables},
+    {"narrow tables", narrow_tables},
+    {"wrapped cells", wrapped_cells},
+    {"prose and pictures", prose},
+    {"memory runs out", memory_runs_out},
+};
+
+CHECK_MAIN(cases)
