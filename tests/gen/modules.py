@@ -3,11 +3,12 @@
 
     tests/gen/modules.py > tests/data/modules.txt
 
-One line per classification model: its name; how many leaf modules it has, and
-the FNV-1a (64 bits) of their sorted lines "path params\\n"; how many weights,
-and the same of their lines "name 64x3x7x7\\n". Weights are the parameters and
-the floating-point buffers of the state dict. With a model's name as argument
-the lines themselves are printed, to see where a difference comes from.
+One line per classification model, of images or video: its name; how many leaf
+modules it has, and the FNV-1a (64 bits) of their sorted lines "path params\\n";
+how many weights, and the same of their lines "name 64x3x7x7\\n". Weights are the
+state dict, without the counters that batch norms keep while training. With a
+model's name as argument the lines themselves are printed, to see where a
+difference comes from.
 
 An empty Sequential is no module of its own: nothing runs in it.
 """
@@ -44,7 +45,7 @@ def leaves(model):
 
 def weights(model):
     for name, value in model.state_dict().items():
-        if value.is_floating_point():
+        if not name.endswith("num_batches_tracked"):
             yield f"{name} {'x'.join(map(str, value.shape))}\n"
 
 
@@ -53,7 +54,8 @@ def main():
         model = build(sys.argv[1])
         sys.stdout.writelines(sorted(leaves(model)) + sorted(weights(model)))
         return
-    for name in torchvision.models.list_models(module=torchvision.models):
+    models = torchvision.models
+    for name in models.list_models(models) + models.list_models(models.video):
         model = build(name)
         fields = [name]
         for lines in (list(leaves(model)), list(weights(model))):
