@@ -147,19 +147,36 @@ static void fvcore(void)
     }
 }
 
+/* The published input: "224" for an image, "112x112" for 16 frames of video. */
+static uint32_t published_input(const char *text, int64_t *dims)
+{
+    int64_t size = atoll(text);
+    bool video = strchr(text, 'x') != NULL;
+    uint32_t rank = 0;
+    dims[rank++] = 1;
+    dims[rank++] = 3;
+    if (video)
+        dims[rank++] = 16;
+    dims[rank++] = size;
+    dims[rank++] = size;
+    return rank;
+}
+
 static void published(void)
 {
     csv t;
     CHECK_OR_RETURN(csv_open(&t, "tests/data/torchvision_published.csv"));
     while (csv_next(&t)) {
-        const char *model = csv_get(&t, "model");
-        if (strcmp(csv_get(&t, "task"), "classification") || !in_zoo(model))
+        const char *model = csv_get(&t, "model"), *task = csv_get(&t, "task");
+        bool image = !strcmp(task, "classification");
+        if (!image && (strcmp(task, "video") || !in_zoo(model)))
             continue;
         char name[128];
         snprintf(name, sizeof name, "%s %s", model, csv_get(&t, "entry"));
         check_row(name);
-        int64_t size = atoll(csv_get(&t, "input"));
-        clv_totals got = totals_of(model, (int64_t[]){1, 3, size, size}, 4);
+        int64_t dims[5];
+        uint32_t rank = published_input(csv_get(&t, "input"), dims);
+        clv_totals got = totals_of(model, dims, rank);
         CHECK_EQ_INT(got.params, atoll(csv_get(&t, "num_params")));
         double gmacs = atof(csv_get(&t, "gmacs_ref")); /* to 3 digits */
         CHECK_EQ_INT(llround((double)got.macs / 1e6), llround(gmacs * 1e3));
@@ -249,7 +266,7 @@ static void weight_names(const clv_graph *g, lines *l)
 {
     for (uint32_t i = 0; i < clv_graph_num_values(g); i++) {
         clv_value_info v = clv_graph_value(g, i);
-        if (!is_weight(&v) || v.dtype == CLV_INT64) /* tables of indices */
+        if (!is_weight(&v))
             continue;
         char shape[128] = "";
         for (uint32_t k = 0; k < v.rank; k++)
