@@ -125,6 +125,129 @@ static void models(void)
     }
 }
 
+/* -- single operators -----------------------------------------------------*/
+
+/* "stride=2;padding=1,1;mode=linear", cut in place. */
+typedef struct {
+    clv_attr_arg list[8];
+    int64_t ints[8][4];
+    uint32_t n;
+} attr_list;
+
+static void read_attr(attr_list *a, const char *name, const char *value)
+{
+    clv_attr_arg *arg = &a->list[a->n];
+    int64_t *ints = a->ints[a->n++];
+    *arg = (clv_attr_arg){.name = name, .type = CLV_STRING_ATTR};
+    arg->u.s = value;
+    if (!strchr("-0123456789", *value))
+        return;
+    for (char *end = (char *)value; arg->n < 4; value = end + 1) {
+        ints[arg->n++] = strtoll(value, &end, 10);
+        if (*end != ',')
+            break;
+    }
+    arg->type = arg->n > 1 ? CLV_INTS_ATTR : CLV_INT_ATTR;
+    if (arg->n > 1)
+        arg->u.ints = ints;
+    else
+        arg->u.i = ints[0];
+}
+
+static void read_attrs(attr_list *a, char *text)
+{
+    a->n = 0;
+    for (char *at = strtok(text, ";"); at && a->n < 8; at = strtok(NULL, ";")) {
+        char *value = strchr(at, '=');
+        CHECK_OR_RETURN(value != NULL);
+        *value = '\0';
+        read_attr(a, at, value + 1);
+    }
+}
+
+/* "2x3x4 6x4 - 4i": shapes, an absent input, indices. */
+static uint32_t add_inputs(clv_graph *g, char *text, uint32_t *ids)
+{
+    uint32_t n = 0;
+    for (char *at = strtok(text, " "); at && n < 12; at = strtok(NULL, " ")) {
+        int64_t dims[8];
+        clv_value_arg v = {NULL, n ? CLV_PARAM : CLV_INPUT, CLV_FLOAT32, 0,
+                           dims};
+        if (strchr(at, 'i'))
+            v.dtype = CLV_INT64;
+        v.rank = read_shape(at, dims);
+        ids[n] = CLV_NONE;
+        if (*at != '-')
+            CHECK(clv_graph_add_value(g, &v, &ids[n], NULL) == CLV_OK);
+        n++;
+    }
+    return n;
+}
+
+/* A graph of one operator; NULL, and a failed check, when it is refused. */
+static clv_graph *one_operator(const char *op, const char *attrs,
+                               const char *inputs)
+{
+    char attr_text[256], input_text[256];
+    uint32_t ids[12], y;
+    attr_list a;
+    clv_graph *g = NULL;
+    clv_err err;
+    snprintf(attr_text, sizeof attr_text, "%s", attrs);
+    snprintf(input_text, sizeof input_text, "%s", inputs);
+    read_attrs(&a, attr_text);
+    if (!CHECK(clv_graph_new(op, &g, NULL) == CLV_OK))
+        return NULL;
+    clv_node_arg n = {.op = op,
+                      .inputs = ids,
+                      .n_inputs = add_inputs(g, input_text, ids),
+                      .attrs = a.list,
+                      .n_attrs = a.n};
+    CHECK(clv_graph_add_node(g, &n, &y, NULL) == CLV_OK);
+    CHECK(clv_graph_add_output(g, y, NULL) == CLV_OK);
+    if (check_that(clv_graph_infer(g, &err) == CLV_OK, __FILE__, __LINE__, "%s",
+                   err.msg))
+        return g;
+    clv_graph_free(g);
+    return NULL;
+}
+
+static void check_fvcore(const clv_graph *g, const char *kind, int64_t want)
+{
+    clv_profile *p = NULL;
+    clv_profile_opts opts = {.convention = CLV_COUNT_FVCORE};
+    uint32_t n;
+    CHECK_OR_RETURN(clv_profile_new(g, &opts, &p, NULL) == CLV_OK);
+    const clv_kind_total *k = clv_profile_kinds(p, &n);
+    CHECK_EQ_INT(clv_profile_totals(p)->flops, want);
+    CHECK_EQ_INT(n, *kind ? 1 : 0);
+    if (n == 1 && *kind)
+        CHECK_STR(k[0].kind, kind);
+    clv_profile_free(p);
+}
+
+static void operators(void)
+{
+    csv t;
+    char name[160];
+    CHECK_OR_RETURN(csv_open(&t, "tests/data/count_ops.csv"));
+    while (csv_next(&t)) {
+        const char *op = csv_get(&t, "op"), *attrs = csv_get(&t, "attrs");
+        const char *inputs = csv_get(&t, "inputs");
+        snprintf(name, sizeof name, "%s %s %s", op, attrs, inputs);
+        check_row(name);
+        clv_graph *g = one_operator(op, attrs, inputs);
+        if (!g)
+            continue;
+        if (*csv_get(&t, "fvcore"))
+            check_fvcore(g, csv_get(&t, "fvcore_kind"),
+                         atoll(csv_get(&t, "fvcore")));
+        CHECK_EQ_INT(total(g, CLV_COUNT_TORCH), atoll(csv_get(&t, "torch")));
+        CHECK_EQ_INT(total(g, CLV_COUNT_THOP), atoll(csv_get(&t, "thop")));
+        clv_graph_free(g);
+    }
+}
+
 /* -- the reconciliation ---------------------------------------------------*/
 
 /* What is explained adds up to the whole difference. */
@@ -271,6 +394,7 @@ static void names(void)
 
 static const check_case cases[] = {
     {"models", models},
+    {"operators", operators},
     {"differences add up", differences_add_up},
     {"resnet50", resnet50},
     {"diagnoses", diagnoses},

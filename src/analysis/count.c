@@ -56,6 +56,13 @@ static int64_t count_none(subject *s)
     return 0;
 }
 
+/* Fused on the CPU unless it projects: a kernel FlopCounterMode has no rule
+ * for, so it counts nothing. */
+static int64_t aten_lstm(subject *s)
+{
+    return attr_int(s->n, CLV_A_PROJ, 0) ? s->ours->macs : 0;
+}
+
 /* -- fvcore ---------------------------------------------------------------*/
 
 /* numel(a) * last axis of b: too little when b has more batch axes than a. */
