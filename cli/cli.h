@@ -156,6 +156,9 @@ clv_report_opts report_options(const options *o);
 CLV_MUST clv_status write_file(const char *path, const clv_buf *text,
                                clv_err *err);
 
+/* "4.2G", "100MB", "64KiB" as a whole number of 1 or more. */
+bool parse_quantity(const char *text, int64_t *out);
+
 /* -- help -----------------------------------------------------------------*/
 
 void help_overview(clv_buf *out);

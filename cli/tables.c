@@ -16,8 +16,7 @@ const flag cli_flags[FLAG_COUNT] = {
 #define F(field) FLAG_##field
 #define MODEL_FLAGS \
     F(input_shape), F(batch), F(dim), F(dtype), F(loop), F(ops), F(threads)
-#define FUSION_FLAGS \
-    F(max_fusion_ops), F(max_fusion_bytes), F(max_fusion_flops)
+#define FUSION_FLAGS F(max_fusion_ops), F(max_fusion_bytes), F(max_fusion_flops)
 #define REPORT_FLAGS F(json), F(output), F(quiet)
 #define MANY         SIZE_MAX
 

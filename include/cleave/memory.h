@@ -43,6 +43,7 @@ CLV_API CLV_MUST clv_status clv_memory_new(const clv_cut *c,
                                            clv_memory **out, clv_err *err);
 CLV_API void clv_memory_free(clv_memory *m);
 
+CLV_API const clv_cut *clv_memory_cut(const clv_memory *m);
 CLV_API const clv_memory_totals *clv_memory_totals_of(const clv_memory *m);
 /* The subgraph that runs at each step. */
 CLV_API const uint32_t *clv_memory_order(const clv_memory *m);

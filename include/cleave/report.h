@@ -6,6 +6,8 @@
 
 #include "cleave/cut.h"
 #include "cleave/diagnose.h"
+#include "cleave/map.h"
+#include "cleave/memory.h"
 #include "cleave/profile.h"
 #include "cleave/validate.h"
 
@@ -46,5 +48,16 @@ CLV_API void clv_report_diagnosis(const char *model,
 /* A cut, with the summary made of it. */
 CLV_API void clv_report_partition(const clv_cut *c, const clv_summary *s,
                                   const clv_report_opts *opts, clv_buf *out);
+
+/* budget in bytes, for weights and peak together; 0: none. */
+CLV_API void clv_report_memory(const clv_memory *m, int64_t budget,
+                               const clv_report_opts *opts, clv_buf *out);
+
+/* One device in detail, with its sources, or several in a table. */
+CLV_API void clv_report_devices(const clv_device *const *devices, uint32_t n,
+                                const clv_report_opts *opts, clv_buf *out);
+/* One map in detail, or several of one model side by side; n is not 0. */
+CLV_API void clv_report_maps(const clv_map *const *maps, uint32_t n,
+                             const clv_report_opts *opts, clv_buf *out);
 
 #endif

@@ -286,6 +286,11 @@ void clv_memory_free(clv_memory *m)
 
 /* -- reading --------------------------------------------------------------*/
 
+const clv_cut *clv_memory_cut(const clv_memory *m)
+{
+    return m->c;
+}
+
 const clv_memory_totals *clv_memory_totals_of(const clv_memory *m)
 {
     return &m->totals;

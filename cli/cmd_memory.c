@@ -1,0 +1,63 @@
+/* cmd_memory.c - which tensors are alive when, and the memory that takes. */
+#include "strategy.h"
+
+typedef struct result {
+    clv_memory *memory;
+    int64_t budget;
+} result;
+
+static void report(const void *r, const clv_report_opts *o, clv_buf *out)
+{
+    const result *m = r;
+    clv_report_memory(m->memory, m->budget, o, out);
+}
+
+static clv_status read_budget(const options *o, int64_t *budget, clv_err *err)
+{
+    *budget = 0;
+    if (o->budget.n == 0)
+        return CLV_OK;
+    if (o->budget.n > 1 || !parse_quantity(o->budget.items[0], budget))
+        return fail(err, CLV_USAGE,
+                    "--budget takes a size such as 100MB, not '%s'",
+                    o->budget.items[o->budget.n - 1]);
+    return CLV_OK;
+}
+
+static clv_status within(const result *r, clv_err *err)
+{
+    const clv_memory_totals *t = clv_memory_totals_of(r->memory);
+    int64_t need = t->weights + t->peak;
+    if (r->budget == 0 || need <= r->budget)
+        return CLV_OK;
+    return fail(err, CLV_LIMIT,
+                "%lld bytes of weights and live tensors exceed the budget of "
+                "%lld by %lld",
+                (long long)need, (long long)r->budget,
+                (long long)(need - r->budget));
+}
+
+clv_status cmd_memory(const options *o, clv_err *err)
+{
+    clv_graph *g = NULL;
+    clv_profile *p = NULL;
+    clv_cut *c = NULL;
+    result r = {0};
+    clv_memory_opts opts = {.no_inplace = o->no_inplace, .reorder = o->reorder};
+    clv_status s = read_budget(o, &r.budget, err);
+    if (s == CLV_OK)
+        s = open_profile(o, &g, &p, err);
+    if (s == CLV_OK)
+        s = make_cut(o, "op", p, &c, err);
+    if (s == CLV_OK)
+        s = clv_memory_new(c, &opts, &r.memory, err);
+    if (s == CLV_OK)
+        s = emit(o, report, &r, err);
+    if (s == CLV_OK)
+        s = within(&r, err);
+    clv_memory_free(r.memory);
+    clv_cut_free(c);
+    clv_profile_free(p);
+    clv_graph_free(g);
+    return s;
+}

@@ -1,0 +1,183 @@
+/* memory.c - live tensors over time, the peak, and the plan of the arena. */
+#include "cleave/memory.h"
+#include "core/jsonw.h"
+#include "report/csv.h"
+#include "report/table.h"
+
+#include <stdlib.h>
+
+static const char *step_name(const clv_memory *m, const clv_cut *c,
+                             uint32_t step)
+{
+    uint32_t n;
+    const clv_subgraph *subs = clv_cut_subgraphs(c, &n);
+    const clv_graph *g = clv_profile_graph(clv_cut_profile(c));
+    if (step >= n)
+        return "";
+    return clv_graph_node(g, subs[clv_memory_order(m)[step]].nodes[0]).name;
+}
+
+/* -- text -----------------------------------------------------------------*/
+
+enum { PLOT_WIDTH = 64 };
+
+/* The largest value of each of at most PLOT_WIDTH equal spans of steps. */
+static void put_timeline(const clv_memory *m, clv_buf *out)
+{
+    const int64_t *live = clv_memory_timeline(m);
+    uint32_t steps = clv_memory_totals_of(m)->steps;
+    uint32_t n = steps < PLOT_WIDTH ? steps : PLOT_WIDTH;
+    double high[PLOT_WIDTH] = {0};
+    for (uint32_t k = 0; k < steps; k++) {
+        uint32_t col = (uint32_t)((uint64_t)k * n / steps);
+        if ((double)live[k] > high[col])
+            high[col] = (double)live[k];
+    }
+    clv_buf_printf(out, "  ");
+    text_spark(out, high, n);
+    clv_buf_printf(out, "\n");
+}
+
+static void put_alive(const clv_memory *m, const clv_cut *c,
+                      const clv_report_opts *o, clv_buf *out)
+{
+    static const table_col cols[] = {{"Tensor", TABLE_CUT},
+                                     {"Shape", TABLE_LEFT},
+                                     {"Bytes", TABLE_RIGHT},
+                                     {"Alive from", TABLE_RIGHT},
+                                     {"to", TABLE_RIGHT}};
+    const clv_graph *g = clv_profile_graph(clv_cut_profile(c));
+    const clv_memory_totals *t = clv_memory_totals_of(m);
+    uint32_t n;
+    const clv_buffer *b = clv_memory_buffers(m, &n);
+    table tab;
+    table_start(&tab, cols, 5);
+    tab.margin = 2;
+    for (uint32_t i = 0; i < n; i++) {
+        if (b[i].first > t->peak_step || b[i].last < t->peak_step)
+            continue;
+        clv_value_info v = clv_graph_value(g, b[i].value);
+        table_text(&tab, v.name);
+        table_shape(&tab, &v);
+        table_bytes(&tab, b[i].bytes);
+        table_digits(&tab, b[i].first);
+        table_digits(&tab, b[i].last);
+    }
+    text_heading(out, o, "Alive at the peak (step %u, %s)", t->peak_step,
+                 step_name(m, c, t->peak_step));
+    table_print(&tab, o, out);
+}
+
+static void memory_text(const clv_memory *m, const clv_cut *c, int64_t budget,
+                        const clv_report_opts *o, clv_buf *out)
+{
+    const clv_memory_totals *t = clv_memory_totals_of(m);
+    char a[TEXT_MAX], b[TEXT_MAX];
+    text_heading(out, o, "Memory: %s",
+                 clv_graph_name(clv_profile_graph(clv_cut_profile(c))));
+    text_field(out, "Steps", "%u (%s cut)", t->steps, clv_cut_strategy(c));
+    text_field(out, "Weights", "%s", text_bytes(t->weights, a));
+    text_field(out, "Peak of activations", "%s at step %u (%s)",
+               text_bytes(t->peak, a), t->peak_step,
+               step_name(m, c, t->peak_step));
+    if (t->order_peak != t->peak)
+        text_field(out, "Peak before reordering", "%s",
+                   text_bytes(t->order_peak, a));
+    text_field(out, "Total", "%s", text_bytes(t->weights + t->peak, a));
+    text_field(out, "Simple estimate", "%s (weights + largest layer)",
+               text_bytes(t->simple, a));
+    text_field(out, "Arena", "%s (%s; no plan is below %s)",
+               text_bytes(t->arena, a), t->planner,
+               text_bytes(t->arena_bound, b));
+    if (budget > 0)
+        text_field(out, "Budget", "%s: %s%s", text_bytes(budget, a),
+                   t->weights + t->peak <= budget ? "✓ fits" : "✗ exceeded by ",
+                   t->weights + t->peak <= budget
+                       ? ""
+                       : text_bytes(t->weights + t->peak - budget, b));
+    text_heading(out, o, "Bytes alive over time");
+    put_timeline(m, out);
+    put_alive(m, c, o, out);
+}
+
+/* -- JSON and CSV ---------------------------------------------------------*/
+
+static void put_buffers(jsonw *w, const clv_memory *m, const clv_graph *g)
+{
+    uint32_t n;
+    const clv_buffer *b = clv_memory_buffers(m, &n);
+    jsonw_array(w, "tensors");
+    for (uint32_t i = 0; i < n; i++) {
+        clv_value_info v = clv_graph_value(g, b[i].value);
+        jsonw_object(w, NULL);
+        jsonw_str(w, "name", v.name);
+        jsonw_int(w, "bytes", b[i].bytes);
+        jsonw_int(w, "first_step", b[i].first);
+        jsonw_int(w, "last_step", b[i].last);
+        jsonw_int(w, "offset", b[i].offset);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+static void memory_json(const clv_memory *m, const clv_cut *c, int64_t budget,
+                        clv_buf *out)
+{
+    const clv_graph *g = clv_profile_graph(clv_cut_profile(c));
+    const clv_memory_totals *t = clv_memory_totals_of(m);
+    jsonw w;
+    jsonw_start(&w, out, JSONW_LINES);
+    jsonw_object(&w, NULL);
+    jsonw_int(&w, "schema", 1);
+    jsonw_str(&w, "model", clv_graph_name(g));
+    jsonw_str(&w, "strategy", clv_cut_strategy(c));
+    jsonw_int(&w, "steps", t->steps);
+    jsonw_int(&w, "weight_bytes", t->weights);
+    jsonw_int(&w, "peak_bytes", t->peak);
+    jsonw_int(&w, "peak_step", t->peak_step);
+    jsonw_str(&w, "peak_node", step_name(m, c, t->peak_step));
+    jsonw_int(&w, "peak_before_reordering", t->order_peak);
+    jsonw_int(&w, "total_bytes", t->weights + t->peak);
+    jsonw_int(&w, "simple_estimate", t->simple);
+    jsonw_int(&w, "arena_bytes", t->arena);
+    jsonw_int(&w, "arena_lower_bound", t->arena_bound);
+    jsonw_str(&w, "arena_planner", t->planner);
+    if (budget > 0) {
+        jsonw_int(&w, "budget", budget);
+        jsonw_bool(&w, "fits", t->weights + t->peak <= budget);
+    }
+    jsonw_ints(&w, "timeline", clv_memory_timeline(m), t->steps);
+    jsonw_array_flat(&w, "order");
+    for (uint32_t k = 0; k < t->steps; k++)
+        jsonw_int(&w, NULL, clv_memory_order(m)[k]);
+    jsonw_end(&w);
+    put_buffers(&w, m, g);
+    jsonw_end(&w);
+    jsonw_finish(&w);
+}
+
+static void memory_csv(const clv_memory *m, const clv_cut *c, clv_buf *out)
+{
+    static const char *const head[] = {"step", "subgraph", "node",
+                                       "live_bytes"};
+    csv_row(out, head, 4);
+    for (uint32_t k = 0; k < clv_memory_totals_of(m)->steps; k++) {
+        csv_int(out, k);
+        csv_int(out, clv_memory_order(m)[k]);
+        csv_text(out, step_name(m, c, k));
+        csv_int(out, clv_memory_timeline(m)[k]);
+        csv_end(out);
+    }
+}
+
+void clv_report_memory(const clv_memory *m, int64_t budget,
+                       const clv_report_opts *opts, clv_buf *out)
+{
+    const clv_cut *c = clv_memory_cut(m);
+    if (opts->format == CLV_JSON)
+        memory_json(m, c, budget, out);
+    else if (opts->format == CLV_CSV)
+        memory_csv(m, c, out);
+    else
+        memory_text(m, c, budget, opts, out);
+}
