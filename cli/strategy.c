@@ -28,7 +28,7 @@ static clv_status cut_fusion(const options *o, const clv_profile *p,
     return clv_cut_fusion(p, &opts, out, err);
 }
 
-enum { STRATEGY_FLAGS = 12 };
+enum { STRATEGY_FLAGS = 16 };
 
 static const struct strategy {
     const char *name;
@@ -39,6 +39,11 @@ static const struct strategy {
     {"fusion",
      cut_fusion,
      {FLAG_max_fusion_ops, FLAG_max_fusion_bytes, FLAG_max_fusion_flops}},
+    {"capability",
+     cut_capability,
+     {FLAG_backend, FLAG_timeout, FLAG_min_support, FLAG_min_subgraph_size,
+      FLAG_max_subgraph_count, FLAG_demote, FLAG_cpu_ops, FLAG_cpu_nodes,
+      FLAG_overrides, FLAG_objective, FLAG_connected}},
 };
 
 enum { N_STRATEGIES = sizeof strategies / sizeof *strategies };

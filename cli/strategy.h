@@ -10,4 +10,8 @@
 CLV_MUST clv_status make_cut(const options *o, const char *otherwise,
                              const clv_profile *p, clv_cut **out, clv_err *err);
 
+/* Rows of the table that live in devices.c. */
+clv_status cut_capability(const options *o, const clv_profile *p, clv_cut **out,
+                          clv_err *err);
+
 #endif

@@ -17,6 +17,10 @@ const flag cli_flags[FLAG_COUNT] = {
 #define MODEL_FLAGS \
     F(input_shape), F(batch), F(dim), F(dtype), F(loop), F(ops), F(threads)
 #define FUSION_FLAGS F(max_fusion_ops), F(max_fusion_bytes), F(max_fusion_flops)
+#define DEVICE_FLAGS \
+    F(backend), F(timeout), F(min_support), F(min_subgraph_size), \
+        F(max_subgraph_count), F(demote), F(cpu_ops), F(cpu_nodes), \
+        F(overrides), F(objective), F(connected)
 #define REPORT_FLAGS F(json), F(output), F(quiet)
 #define MANY         SIZE_MAX
 

@@ -18,7 +18,7 @@ typedef struct clv_backend_opts {
 /* Opens the backend that `spec` names:
  *     null                  supports everything
  *     all-but:sort,topk     everything but these operators
- *     edgetpu, ethos-u55..  a built-in rules profile (clv_backend_profile)
+ *     edgetpu, ethos-u55..  a built-in rules profile (clv_backend_at)
  *     rules.json            a rules file (docs/capability.md)
  *     cmd:compiler --query  an external command, without a shell
  * and those compiled in. Returns a backend (caller frees with
@@ -30,13 +30,11 @@ CLV_API CLV_MUST clv_status clv_backend_open(const char *spec,
 CLV_API void clv_backend_free(clv_backend *b);
 /* What reports call the device: "edgetpu". */
 CLV_API const char *clv_backend_name(const clv_backend *b);
+/* One line on what it is. */
+CLV_API const char *clv_backend_about(const clv_backend *b);
 
-typedef struct clv_backend_row {
-    const char *name, *about;
-} clv_backend_row;
-
-/* The i-th backend or profile there is; name is NULL past the last. */
-CLV_API clv_backend_row clv_backend_list(uint32_t i);
+/* The name of the i-th backend or profile there is, NULL past the last. */
+CLV_API const char *clv_backend_at(uint32_t i);
 
 /* Where a node may run. */
 typedef enum clv_side {

@@ -31,10 +31,20 @@ typedef struct clv_what_if {
     const char *reason;     /* of the first such node */
 } clv_what_if;
 
+/* Operators of one kind with one answer. */
+typedef struct clv_support_row {
+    const char *op, *origin; /* ours; at its source, "" if the same */
+    bool supported;          /* by the backend, whatever was forced */
+    uint32_t count, node;    /* of nodes; the first of them */
+    const char *reason;      /* why not; "" */
+} clv_support_row;
+
 typedef struct clv_capability_info {
     const char *device;        /* the accelerator's name */
     uint32_t supported, total; /* as in clv_support_info */
     double percentage;
+    const clv_support_row *rows; /* arithmetic operators, by first node */
+    uint32_t n_rows;
     uint32_t accelerator;      /* subgraphs there */
     uint32_t minimum;          /* of the objective: no cut has fewer */
     int64_t crossing_bytes;    /* of activations between subgraphs */

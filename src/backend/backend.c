@@ -78,15 +78,14 @@ static const clv_backend_type *const types[] = {
 
 enum { N_TYPES = sizeof types / sizeof *types };
 
-clv_backend_row clv_backend_list(uint32_t i)
+const char *clv_backend_at(uint32_t i)
 {
     if (i < N_TYPES)
-        return (clv_backend_row){types[i]->name, types[i]->about};
+        return types[i]->name;
     for (uint32_t k = 0; k < i - N_TYPES; k++)
         if (!clv__backend_profiles[k].name)
-            return (clv_backend_row){NULL, NULL};
-    const clv_profile_file *f = &clv__backend_profiles[i - N_TYPES];
-    return (clv_backend_row){f->name, f->name ? "rules profile" : NULL};
+            return NULL;
+    return clv__backend_profiles[i - N_TYPES].name;
 }
 
 /* -- opening --------------------------------------------------------------*/
@@ -120,19 +119,19 @@ clv_status clv__read_text(arena *a, const char *path, const char **text,
 static const char *name_at(const void *ctx, uint32_t i)
 {
     (void)ctx;
-    return clv_backend_list(i).name;
+    return clv_backend_at(i);
 }
 
 static clv_status unknown(const char *spec, clv_err *e)
 {
     uint32_t n = 0;
-    while (clv_backend_list(n).name)
+    while (clv_backend_at(n))
         n++;
     uint32_t near = clv__closest(spec, n, name_at, NULL);
     if (near != CLV_NONE)
         return clv__fail(e, CLV_NOT_FOUND,
                          "no backend is called '%.200s'; did you mean '%s'?",
-                         spec, clv_backend_list(near).name);
+                         spec, clv_backend_at(near));
     return clv__fail(e, CLV_NOT_FOUND,
                      "no backend is called '%.200s' (a rules file ends in "
                      ".json; `cleave backends` lists the others)",
@@ -154,6 +153,7 @@ static clv_status open_type(clv_backend *b, const char *spec, clv_err *e)
                              t->name);
         b->type = t;
         b->name = t->name;
+        b->about = t->about;
         return t->open ? t->open(b, spec + name_len + t->takes_argument, e)
                        : CLV_OK;
     }
@@ -212,4 +212,9 @@ void clv_backend_free(clv_backend *b)
 const char *clv_backend_name(const clv_backend *b)
 {
     return b->name;
+}
+
+const char *clv_backend_about(const clv_backend *b)
+{
+    return b->about;
 }

@@ -34,7 +34,7 @@ typedef struct clv_backend_type {
 struct clv_backend {
     const clv_backend_type *type;
     arena mem;
-    const char *name;
+    const char *name, *about;
     double timeout;
     void *state; /* of the type; in mem, or released by close */
 };

@@ -587,6 +587,7 @@ static clv_status read_rules(clv_backend *b, const char *text, size_t len,
                          root->line);
     b->state = r;
     b->name = r->name ? r->name : "rules";
+    b->about = json_string(root, "about", "a rules file");
     return CLV_OK;
 }
 

@@ -313,6 +313,50 @@ static bool explain(const job *j, clv_cut *c)
     return true;
 }
 
+static bool same_answer(const job *j, const clv_support_row *r, uint32_t i)
+{
+    const clv_node_support *a = &j->s->nodes[r->node], *b = &j->s->nodes[i];
+    const clv_node *x = &j->g->nodes[r->node], *y = &j->g->nodes[i];
+    return x->op == y->op && a->supported == b->supported &&
+           strcmp(kind_of(j->g, r->node), kind_of(j->g, i)) == 0 &&
+           (b->supported || strcmp(a->reason, b->reason) == 0);
+}
+
+enum { ROWS_MAX = 1024 };
+
+static bool list_support(job *j, clv_cut *c)
+{
+    clv_support_row *rows = arena_zalloc(&c->mem, ROWS_MAX * sizeof *rows);
+    uint32_t n = 0;
+    for (uint32_t i = 0; rows && i < j->d.n; i++) {
+        const clv_node_support *s = &j->s->nodes[i];
+        const clv_node *x = &j->g->nodes[i];
+        uint32_t k = 0;
+        if (!s->arithmetic)
+            continue;
+        while (k < n && !same_answer(j, &rows[k], i))
+            k++;
+        if (k == ROWS_MAX)
+            continue;
+        if (k == n)
+            rows[n++] = (clv_support_row){
+                .op = clv__ops[x->op].name,
+                .origin = x->origin ? x->origin : "",
+                .supported = s->supported,
+                .node = i,
+                .reason = s->supported ? ""
+                                       : arena_strndup(&c->mem, s->reason,
+                                                       strlen(s->reason)),
+            };
+        if (!rows[k].reason)
+            return false;
+        rows[k].count++;
+    }
+    j->info.rows = rows;
+    j->info.n_rows = n;
+    return rows != NULL;
+}
+
 static bool list_demoted(job *j, clv_cut *c)
 {
     uint32_t *list = arena_array(&c->mem, (size_t)j->d.n + 1, sizeof *list);
@@ -332,7 +376,8 @@ static clv_status publish(job *j, clv_cut *c, clv_err *e)
     clv_capability_info *info = arena_alloc(&c->mem, sizeof *info);
     const char *device = j->s->device;
     j->info.device = arena_strndup(&c->mem, device, strlen(device));
-    bool ok = info && j->info.device && explain(j, c) && list_demoted(j, c) &&
+    bool ok = info && j->info.device && explain(j, c) && list_support(j, c) &&
+              list_demoted(j, c) &&
               (j->info.peak_bytes = clv__cut_peaks(c)) != NULL &&
               (j->o.no_what_if || what_if(j, c));
     if (!ok)

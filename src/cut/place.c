@@ -61,7 +61,8 @@ static double scale_of(const clv_graph *g, const placement_costs *c,
     double sum = 1e-300;
     int exponent;
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        sum += (finite_or_0(c->cpu[i]) + finite_or_0(c->accelerator[i])) * times;
+        sum +=
+            (finite_or_0(c->cpu[i]) + finite_or_0(c->accelerator[i])) * times;
     for (uint32_t v = 0; v < g->n_values; v++)
         sum += c->move[v] * 2 * times;
     frexp(sum, &exponent); /* sum < 2^exponent */

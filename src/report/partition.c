@@ -76,7 +76,8 @@ static void json_nodes(jsonw *w, const clv_graph *g, const clv_subgraph *s)
 }
 
 static void json_subgraph(jsonw *w, const clv_graph *g, uint32_t id,
-                          const clv_subgraph *s)
+                          const clv_subgraph *s,
+                          const clv_capability_info *capability)
 {
     jsonw_object_flat(w, NULL);
     jsonw_int(w, "id", id);
@@ -92,6 +93,8 @@ static void json_subgraph(jsonw *w, const clv_graph *g, uint32_t id,
     jsonw_int(w, "internal_bytes", s->bytes_internal);
     jsonw_num(w, "arithmetic_intensity", s->intensity);
     jsonw_str(w, "recommended_bottleneck", clv_bottleneck_name(s->bottleneck));
+    if (capability)
+        jsonw_int(w, "peak_memory", capability->peak_bytes[id]);
     jsonw_str(w, "trust", clv_trust_name(s->cost.trust));
     clv__json_parallel(w, &s->parallel);
     jsonw_array_flat(w, "depends_on");
@@ -119,9 +122,10 @@ static void partition_json(const clv_cut *c, const clv_summary *s, clv_buf *out)
     json_totals(&w, t);
     json_distributions(&w, t);
     json_patterns(&w, t);
+    clv__json_capability(&w, c);
     jsonw_array(&w, "subgraphs");
     for (uint32_t k = 0; k < n; k++)
-        json_subgraph(&w, g, k, &subs[k]);
+        json_subgraph(&w, g, k, &subs[k], clv_cut_capability_info(c));
     jsonw_end(&w);
     jsonw_end(&w);
     jsonw_finish(&w);
@@ -207,6 +211,8 @@ void clv_report_partition(const clv_cut *c, const clv_summary *s,
         partition_json(c, s, out);
     else if (o->format == CLV_CSV)
         partition_csv(c, out);
+    else if (clv_cut_capability_info(c))
+        clv__capability_text(c, o, out);
     else
         clv__partition_text(c, s, o, out);
 }

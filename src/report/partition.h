@@ -2,9 +2,17 @@
 #ifndef CLV_REPORT_PARTITION_H
 #define CLV_REPORT_PARTITION_H
 
+#include "cleave/capability.h"
 #include "cleave/report.h"
+#include "core/jsonw.h"
 
 void clv__partition_text(const clv_cut *c, const clv_summary *s,
                          const clv_report_opts *o, clv_buf *out);
+
+/* A capability cut: support, partitions, certificate, what-if. */
+void clv__capability_text(const clv_cut *c, const clv_report_opts *o,
+                          clv_buf *out);
+/* Its keys; nothing for other cuts. */
+void clv__json_capability(jsonw *w, const clv_cut *c);
 
 #endif

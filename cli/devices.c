@@ -1,0 +1,64 @@
+/* devices.c - the strategies that put operators on devices. */
+#include "strategy.h"
+
+#include <limits.h>
+
+static uint32_t clamp(int64_t n)
+{
+    return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+/* What the user forces: overrides first, then flags over them. */
+static clv_status force(const options *o, clv_support *s, clv_err *err)
+{
+    clv_status st = CLV_OK;
+    if (o->overrides)
+        st = clv_support_overrides(s, o->overrides, err);
+    for (size_t i = 0; i < o->cpu_ops.n && st == CLV_OK; i++)
+        st = clv_support_force_op(s, o->cpu_ops.items[i], CLV_SIDE_CPU, err);
+    for (size_t i = 0; i < o->cpu_nodes.n && st == CLV_OK; i++)
+        st = clv_support_force_nodes(s, o->cpu_nodes.items[i], CLV_SIDE_CPU,
+                                     err);
+    return st;
+}
+
+/* Asks --backend about the graph of p (caller frees with clv_support_free). */
+static clv_status ask(const options *o, const clv_profile *p, clv_support **out,
+                      clv_err *err)
+{
+    const clv_backend_opts opts = {.timeout = o->timeout};
+    clv_backend *b;
+    *out = NULL;
+    clv_status st = clv_backend_open(o->backend, &opts, &b, err);
+    if (st == CLV_OK)
+        st = clv_support_new(b, clv_profile_graph(p), out, err);
+    clv_backend_free(b);
+    return st == CLV_OK ? force(o, *out, err) : st;
+}
+
+clv_status cut_capability(const options *o, const clv_profile *p, clv_cut **out,
+                          clv_err *err)
+{
+    const clv_capability_opts opts = {
+        .min_support = o->min_support,
+        .min_subgraph_size = clamp(o->min_subgraph_size),
+        .max_subgraph_count = clamp(o->max_subgraph_count),
+        .objective = o->objective && o->objective[0] == 'a'
+                         ? CLV_FEWEST_ACCELERATOR
+                         : CLV_FEWEST_TOTAL,
+        .connected = o->connected,
+        .demote = o->demote,
+    };
+    clv_support *s = NULL;
+    if (!o->backend)
+        return fail(err, CLV_USAGE,
+                    "--strategy capability needs --backend; 'cleave backends' "
+                    "lists them");
+    if (o->min_support > 1)
+        return fail(err, CLV_USAGE, "--min-support is a share: 0 to 1");
+    clv_status st = ask(o, p, &s, err);
+    if (st == CLV_OK)
+        st = clv_cut_capability(p, clv_support_get(s), &opts, out, err);
+    clv_support_free(s);
+    return st;
+}
