@@ -186,11 +186,17 @@ size_t clv__int_text(int64_t value, char *buf)
 
 size_t clv__double_text(double value, char *buf, size_t size)
 {
-    int len = 0;
-    for (int digits = 15; digits <= 17; digits++) {
-        len = snprintf(buf, size, "%.*g", digits, value);
-        if (strtod(buf, NULL) == value)
-            break;
+    if (value == trunc(value) && fabs(value) < 1e15)
+        return clv__int_text((int64_t)value, buf);
+    /* Most need 16 or 17 digits; what 15 can say, 16 can say too. */
+    int len = snprintf(buf, size, "%.16g", value);
+    if (strtod(buf, NULL) != value)
+        return (size_t)snprintf(buf, size, "%.17g", value);
+    char shorter[32];
+    int n = snprintf(shorter, sizeof shorter, "%.15g", value);
+    if (strtod(shorter, NULL) == value) {
+        memcpy(buf, shorter, (size_t)n + 1);
+        return (size_t)n;
     }
     return (size_t)len;
 }

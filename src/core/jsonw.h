@@ -58,7 +58,7 @@ void jsonw_str(jsonw *w, const char *key, const char *value);
 void jsonw_ints(jsonw *w, const char *key, const int64_t *values, uint32_t n);
 
 /* The shortest decimal text of a finite double, into buf; returns its length.
- * Never in need of more than 32 bytes. */
+ * `size` is at least 32. */
 size_t clv__double_text(double value, char *buf, size_t size);
 /* Decimal digits of an integer into buf (at least 21 bytes). */
 size_t clv__int_text(int64_t value, char *buf);
