@@ -27,6 +27,7 @@
 #include "cleave/capability.h"
 #include "cleave/cut.h"
 #include "cleave/fusion.h"
+#include "cleave/concurrency.h"
 #include "cleave/memory.h"
 #include "cleave/hardware.h"
 #include "cleave/map.h"
