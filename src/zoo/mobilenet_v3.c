@@ -39,41 +39,52 @@ static const row small[] = {
     {5, 576, 96, true, HS, 1},
 };
 
-static tensor bottleneck(builder *b, const row *r, tensor x)
+static tensor bottleneck(builder *b, const row *r, tensor x, int64_t dilation)
 {
     clv_op act = (clv_op)r->act;
-    int64_t in = dim(b, x, 1);
+    int64_t in = dim(b, x, 1), stride = dilation > 1 ? 1 : r->stride;
     int at = 0;
     tensor y = x;
     enter(b, "block");
     if (r->expand != in)
         y = conv_norm_act(b, nth(at++), y, act, r->expand);
     y = conv_norm_act(b, nth(at++), y, act, r->expand, .kernel = r->kernel,
-                      .stride = r->stride, .groups = r->expand);
+                      .stride = stride, .dilation = dilation,
+                      .groups = r->expand);
     if (r->squeeze)
         y = squeeze_excite(b, nth(at++), y,
                            make_divisible((double)r->expand / 4, 8),
                            CLV_OP_RELU, CLV_OP_HARDSIGMOID);
     y = conv_norm_act(b, nth(at), y, CLV_OP_IDENTITY, r->out);
     leave(b);
-    return r->stride == 1 && in == r->out ? add(b, y, x) : y;
+    return stride == 1 && in == r->out ? add(b, y, x) : y;
+}
+
+/* From block `dilated` on, the size stays and the taps move apart. low, if not
+ * NULL, receives the last tensor of an eighth of the image's side. */
+static tensor features(builder *b, const mobilenet_v3 *m, tensor x, int dilated,
+                       tensor *low)
+{
+    b->norm_eps = 0.001;
+    x = conv_norm_act(b, "0", x, CLV_OP_HARDSWISH, 16, .kernel = 3,
+                      .stride = 2);
+    for (int i = 0; i < m->depth; i++) {
+        enter(b, "%d", i + 1);
+        x = bottleneck(b, &m->rows[i], x, i < dilated ? 1 : 2);
+        leave(b);
+        if (low && i == 3)
+            *low = x;
+    }
+    return conv_norm_act(b, nth(m->depth + 1), x, CLV_OP_HARDSWISH,
+                         6 * dim(b, x, 1));
 }
 
 static void build(builder *b, const zoo_input *in, const void *variant)
 {
     const mobilenet_v3 *m = variant;
-    b->norm_eps = 0.001;
     tensor x = input(b, "x", in);
     enter(b, "features");
-    x = conv_norm_act(b, "0", x, CLV_OP_HARDSWISH, 16, .kernel = 3,
-                      .stride = 2);
-    for (int i = 0; i < m->depth; i++) {
-        enter(b, "%d", i + 1);
-        x = bottleneck(b, &m->rows[i], x);
-        leave(b);
-    }
-    x = conv_norm_act(b, nth(m->depth + 1), x, CLV_OP_HARDSWISH,
-                      6 * dim(b, x, 1));
+    x = features(b, m, x, m->depth, NULL);
     leave(b);
     x = adaptive_avg_pool2d(b, "avgpool", x, 1);
     x = flatten(b, x, 1);
@@ -84,6 +95,15 @@ static void build(builder *b, const zoo_input *in, const void *variant)
     x = linear(b, "3", x, 1000);
     leave(b);
     output(b, x);
+}
+
+tensor mobilenet_v3_backbone(builder *b, tensor x, tensor *low)
+{
+    const mobilenet_v3 m = {large, 15, 0};
+    *low = CLV_NONE;
+    x = features(b, &m, x, 12, low);
+    b->norm_eps = 0;
+    return x;
 }
 
 #define MOBILENET_V3(name, ...) \

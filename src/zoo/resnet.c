@@ -37,14 +37,15 @@ static tensor basic(builder *b, tensor x, int64_t planes, int64_t stride)
 }
 
 static tensor bottleneck(builder *b, const resnet *r, tensor x, int64_t planes,
-                         int64_t stride)
+                         int64_t stride, int64_t dilation)
 {
     int64_t width = planes * r->width / 64 * r->groups;
     tensor y = conv2d(b, "conv1", x, width, .no_bias = true);
     y = batch_norm(b, "bn1", y);
     y = relu(b, "relu", y);
     y = conv2d(b, "conv2", y, width, .kernel = 3, .stride = stride,
-               .padding = 1, .groups = r->groups, .no_bias = true);
+               .padding = dilation, .dilation = dilation, .groups = r->groups,
+               .no_bias = true);
     y = batch_norm(b, "bn2", y);
     y = relu(b, "relu", y);
     y = conv2d(b, "conv3", y, planes * 4, .no_bias = true);
@@ -53,10 +54,12 @@ static tensor bottleneck(builder *b, const resnet *r, tensor x, int64_t planes,
     return relu(b, "relu", y);
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+/* Stages with `dilated` set keep the size of the image: instead of halving it,
+ * they double the dilation, from their second block on. */
+static tensor features(builder *b, const resnet *r, tensor x,
+                       const bool dilated[4])
 {
-    const resnet *r = variant;
-    tensor x = input(b, "x", in);
+    int64_t dilation = 1;
     x = conv2d(b, "conv1", x, 64, .kernel = 7, .stride = 2, .padding = 3,
                .no_bias = true);
     x = batch_norm(b, "bn1", x);
@@ -66,17 +69,33 @@ static void build(builder *b, const zoo_input *in, const void *variant)
         enter(b, "layer%d", stage + 1);
         for (int i = 0; i < r->depth[stage]; i++) {
             int64_t planes = INT64_C(64) << stage;
-            int64_t stride = stage && i == 0 ? 2 : 1;
+            int64_t stride = stage && i == 0 && !dilated[stage] ? 2 : 1;
             enter(b, "%d", i);
-            x = r->bottleneck ? bottleneck(b, r, x, planes, stride)
+            x = r->bottleneck ? bottleneck(b, r, x, planes, stride, dilation)
                               : basic(b, x, planes, stride);
+            if (i == 0 && dilated[stage])
+                dilation *= 2;
             leave(b);
         }
         leave(b);
     }
+    return x;
+}
+
+static void build(builder *b, const zoo_input *in, const void *variant)
+{
+    static const bool never[4] = {false};
+    tensor x = features(b, variant, input(b, "x", in), never);
     x = adaptive_avg_pool2d(b, "avgpool", x, 1);
     x = flatten(b, x, 1);
     output(b, linear(b, "fc", x, 1000));
+}
+
+tensor resnet_backbone(builder *b, int third, tensor x)
+{
+    static const bool last_two[4] = {false, false, true, true};
+    const resnet r = {{3, 4, third, 3}, true, 1, 64};
+    return features(b, &r, x, last_two);
 }
 
 #define RESNET(name, ...) \

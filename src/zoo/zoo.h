@@ -204,6 +204,14 @@ const int64_t *offset_rows(builder *b, int64_t s);
 /* The multiple of `by` nearest to v, but at least 0.9 v. */
 int64_t make_divisible(double v, int64_t by);
 
+/* -- networks that others build on ----------------------------------------*/
+
+/* ResNet-50 (third = 6) or 101 (23) up to its last feature map, which dilation
+ * keeps at an eighth of the image's side. */
+tensor resnet_backbone(builder *b, int third, tensor x);
+/* MobileNetV3 (large), likewise at a sixteenth; *low is at an eighth. */
+tensor mobilenet_v3_backbone(builder *b, tensor x, tensor *low);
+
 /* -- the registry ---------------------------------------------------------*/
 
 typedef struct zoo_model {
@@ -232,6 +240,7 @@ typedef struct zoo_model {
     X(regnet) \
     X(resnet) \
     X(s3d) \
+    X(segmentation) \
     X(shufflenet) \
     X(squeezenet) \
     X(swin) \
