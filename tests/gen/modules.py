@@ -3,7 +3,7 @@
 
     tests/gen/modules.py > tests/data/modules.txt
 
-One line per classification model, of images or video: its name; how many leaf
+One line per model (images, video, segmentation): its name; how many leaf
 modules it has, and the FNV-1a (64 bits) of their sorted lines "path params\\n";
 how many weights, and the same of their lines "name 64x3x7x7\\n". Weights are the
 state dict, without the counters that batch norms keep while training. With a
@@ -32,6 +32,8 @@ def fnv1a(lines):
 
 def build(name):
     options = {"aux_logits": False} if name == "googlenet" else {}
+    if name in torchvision.models.list_models(torchvision.models.segmentation):
+        options = {"weights_backbone": None}
     return torchvision.models.get_model(name, weights=None, **options)
 
 
@@ -55,7 +57,8 @@ def main():
         sys.stdout.writelines(sorted(leaves(model)) + sorted(weights(model)))
         return
     models = torchvision.models
-    for name in models.list_models(models) + models.list_models(models.video):
+    for name in (models.list_models(models) + models.list_models(models.video)
+                 + models.list_models(models.segmentation)):
         model = build(name)
         fields = [name]
         for lines in (list(leaves(model)), list(weights(model))):
