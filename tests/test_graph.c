@@ -306,6 +306,23 @@ static void out_of_order(void)
     clv_graph_free(g);
 }
 
+/* A long chain given last node first. */
+static void reversed_chain(void)
+{
+    enum { N = 50000 };
+    clv_graph *g = new_graph();
+    uint32_t x = add_input(g), first = raw_value(g);
+    for (uint32_t i = 1; i < N; i++)
+        raw_value(g);
+    for (uint32_t i = N; i-- > 0;)
+        raw_node(g, "relu", i ? first + i - 1 : x, first + i);
+    CHECK_EQ_INT(clv_graph_infer(g, NULL), CLV_OK);
+    for (uint32_t i = 0; i < N; i++)
+        CHECK_EQ_U64(g->values[first + i].producer, i);
+    CHECK_EQ_INT(g->values[first + N - 1].dims[1], 8);
+    clv_graph_free(g);
+}
+
 /* Each builds a broken graph; finishing it must fail with that message. */
 static void make_cycle(clv_graph *g)
 {
@@ -608,6 +625,7 @@ static const check_case cases[] = {
     {"names_stay_unique", names_stay_unique},
     {"scopes", scopes},
     {"out_of_order", out_of_order},
+    {"reversed_chain", reversed_chain},
     {"verification", verification},
     {"api", api},
     {"read_only_after_infer", read_only_after_infer},

@@ -120,10 +120,11 @@ static void add_layer(clv_totals *t, const clv_layer *l, double threshold)
     t->bytes_out = sat_add(t->bytes_out, c->bytes_out);
     t->trust[c->trust]++;
     t->bottleneck[l->bottleneck]++;
-    t->bottleneck_flops[l->bottleneck] += c->flops;
+    int64_t *bound = &t->bottleneck_flops[l->bottleneck];
+    *bound = sat_add(*bound, c->flops);
     if (l->intensity > threshold) {
         t->above_threshold++;
-        t->above_threshold_flops += c->flops;
+        t->above_threshold_flops = sat_add(t->above_threshold_flops, c->flops);
     }
 }
 
