@@ -65,13 +65,46 @@ static void pass_on(clv_graph *g, const clv_node *n)
     }
 }
 
+/* A shape that depends on data, or on a bound that does not fit, is not
+ * known: outputs stay as their builder declared them, and that is said. */
+static clv_status not_known(clv_graph *g, const clv_node *n, clv_err *e)
+{
+    enum { SAID = 20 };
+    clv_err local = {CLV_OK, ""};
+    if (e)
+        local = *e;
+    clv__err_clear(e);
+    for (uint32_t i = 0; i < n->n_out; i++)
+        out_bound(g, n, i);
+    if (g->n_warnings >= SAID)
+        return CLV_OK;
+    return clv__graph_warn(g, "node '%s' (%s): %s", n->name,
+                           clv__ops[n->op].name, local.msg)
+               ? CLV_OK
+               : clv__nomem(e);
+}
+
+static bool bounded(const clv_graph *g, const clv_node *n)
+{
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const clv_value *v = node_in(g, n, i);
+        if (v && v->flags & CLV_V_BOUND)
+            return true;
+    }
+    return false;
+}
+
 static clv_status infer_node(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_op_info *op = &clv__ops[n->op];
     CLV_TRY(check_inputs(g, n, e));
-    if (rank_missing(g, n) && n->op != CLV_OP_UNKNOWN)
+    if (rank_missing(g, n) && op->category != CLV_CAT_CONTROL &&
+        n->op != CLV_OP_UNKNOWN)
         return CLV_OK;
-    CLV_TRY(op->infer(g, n, e));
+    clv_status s = op->infer(g, n, e);
+    if (s == CLV_UNSUPPORTED || (s == CLV_SHAPE && bounded(g, n)))
+        return not_known(g, n, e);
+    CLV_TRY(s);
     if (op->fold)
         CLV_TRY(op->fold(g, n, e));
     pass_on(g, n);

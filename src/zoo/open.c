@@ -1,4 +1,5 @@
 /* open.c - a model by what the user typed: a name of the zoo or a path. */
+#include "import/import.h"
 #include "zoo/zoo.h"
 
 #include <string.h>
@@ -32,5 +33,9 @@ clv_status clv_graph_open(const char *model, const clv_open_opts *opts,
     const zoo_model *m = clv__zoo_find(model);
     if (m)
         return clv__zoo_build(m, opts, out, err);
+    clv_status s = clv__import(model, opts, out, err);
+    if (s != CLV_NOT_FOUND)
+        return s;
+    clv__err_clear(err);
     return not_found(model, err);
 }

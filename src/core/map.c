@@ -1,0 +1,57 @@
+/* map.c - read-only file mappings.
+ *
+ * The kernel is told that access is random: a model file is a little graph
+ * between a lot of weights, and reading ahead would fetch the weights. */
+#include "core/map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static clv_status refused(const char *path, clv_err *e)
+{
+    return clv__fail(e, errno == ENOENT ? CLV_NOT_FOUND : CLV_IO, "%s: %s",
+                     path, strerror(errno));
+}
+
+static clv_status map_file(int fd, const char *path, clv_map *map, clv_err *e)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return refused(path, e);
+    if (!S_ISREG(st.st_mode))
+        return clv__fail(e, CLV_IO, "%s: %s", path,
+                         S_ISDIR(st.st_mode) ? "is a folder"
+                                             : "is not a regular file");
+    if (st.st_size == 0)
+        return CLV_OK;
+    if ((uint64_t)st.st_size > SIZE_MAX)
+        return clv__fail(e, CLV_IO, "%s: too large to map", path);
+    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (p == MAP_FAILED)
+        return refused(path, e);
+    madvise(p, (size_t)st.st_size, MADV_RANDOM);
+    *map = (clv_map){p, (size_t)st.st_size};
+    return CLV_OK;
+}
+
+clv_status clv__map_open(const char *path, clv_map *map, clv_err *e)
+{
+    *map = (clv_map){0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return refused(path, e);
+    clv_status s = map_file(fd, path, map, e);
+    close(fd);
+    return s;
+}
+
+void clv__map_close(clv_map *map)
+{
+    if (map->data)
+        munmap((void *)(uintptr_t)map->data, map->size);
+    *map = (clv_map){0};
+}

@@ -1,0 +1,18 @@
+/* map.h - a file as memory: mapped read-only, never copied. */
+#ifndef CLV_MAP_H
+#define CLV_MAP_H
+
+#include "core/core.h"
+
+typedef struct clv_map {
+    const uint8_t *data; /* NULL when the file is empty */
+    size_t size;
+} clv_map;
+
+/* Maps the regular file at `path`; pages are read when touched. Fails with
+ * CLV_NOT_FOUND when there is none, CLV_IO when it cannot be read or is not a
+ * regular file. Release with clv__map_close. */
+CLV_MUST clv_status clv__map_open(const char *path, clv_map *map, clv_err *e);
+void clv__map_close(clv_map *map);
+
+#endif

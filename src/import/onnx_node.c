@@ -1,0 +1,284 @@
+/* onnx_node.c - one NodeProto: decoded, then made a node of ours.
+ *
+ * A node is a call of a function of the model (inlined by onnx_model.c), an
+ * operator of the table in onnx_ops.c, or unknown to us: then it is kept with
+ * its origin, and its outputs are what the file declares. */
+#include "import/onnx.h"
+
+#include <string.h>
+
+/* -- decoding -------------------------------------------------------------*/
+
+static clv_status count_fields(wire w, proto *p, clv_err *e)
+{
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        p->n_in += f.number == 1;
+        p->n_out += f.number == 2;
+        p->n_attrs += f.number == 5;
+        if (f.number <= 8 && f.number != 6)
+            CLV_TRY(wire_expect(&w, &f, WIRE_BYTES, e));
+    }
+    if (p->n_in > ONNX_MAX_EDGES || p->n_out > ONNX_MAX_EDGES ||
+        p->n_attrs > ONNX_MAX_ATTRS - 16)
+        return wire_fail(&p->all, e, "a node with too many inputs, outputs "
+                                     "or attributes");
+    return CLV_OK;
+}
+
+/* Only torch's two keys for the module matter. */
+static clv_status metadata(wire w, proto *p, clv_err *e)
+{
+    text key = {"", 0}, value = {"", 0};
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == 1)
+            key = text_of(f.bytes);
+        else if (f.number == 2)
+            value = text_of(f.bytes);
+    }
+    if (text_is(key, "pkg.torch.onnx.name_scopes"))
+        p->module = value;
+    else if (text_is(key, "namespace"))
+        p->namespace = value;
+    return CLV_OK;
+}
+
+clv_status onnx_node_read(reader *r, wire w, proto *p, clv_err *e)
+{
+    *p = (proto){.all = w, .offset = (size_t)(w.cur - w.file)};
+    CLV_TRY(count_fields(w, p, e));
+    p->ins = arena_array(&r->mem, p->n_in, sizeof *p->ins);
+    p->outs = arena_array(&r->mem, p->n_out, sizeof *p->outs);
+    p->attrs = arena_array(&r->mem, p->n_attrs, sizeof *p->attrs);
+    if (!p->ins || !p->outs || !p->attrs)
+        return clv__nomem(e);
+    uint32_t in = 0, out = 0, attr = 0;
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        switch (f.number) {
+        case 1: p->ins[in++] = text_of(f.bytes); break;
+        case 2: p->outs[out++] = text_of(f.bytes); break;
+        case 3: p->name = text_of(f.bytes); break;
+        case 4: p->op = text_of(f.bytes); break;
+        case 5: p->attrs[attr++] = f.bytes; break;
+        case 7: p->domain = text_of(f.bytes); break;
+        case 8: p->overload = text_of(f.bytes); break;
+        case 9:
+            if (f.type == WIRE_BYTES)
+                CLV_TRY(metadata(f.bytes, p, e));
+            break;
+        }
+    }
+    if (p->op.n == 0)
+        return wire_fail(&p->all, e, "a node without an operator");
+    return CLV_OK;
+}
+
+/* -- what stored tensors are ----------------------------------------------*/
+
+static bool role_room(unit *u, uint32_t v)
+{
+    if (v < u->n_roles)
+        return true;
+    size_t n = u->g->n_values > 2 * u->n_roles ? u->g->n_values
+                                               : 2 * u->n_roles;
+    uint8_t *roles = clv__realloc(u->roles, n);
+    if (!roles)
+        return false;
+    memset(roles + u->n_roles, 0, n - u->n_roles);
+    u->roles = roles;
+    u->n_roles = n;
+    return true;
+}
+
+/* A reader's word on what value v is. One that calls it a parameter outweighs
+ * the others; a captured value is the enclosing graph's to judge. */
+static clv_status mark_role(frame *f, uint32_t v, char role, clv_err *e)
+{
+    unit *u = f->unit;
+    clv_value *value = &u->g->values[v];
+    if (value->kind == CLV_INPUT) {
+        for (uint32_t i = u->n_formal; i < u->g->n_inputs; i++)
+            if (u->g->inputs[i] == v && f->outer)
+                return mark_role(f->outer, u->captured[i - u->n_formal], role,
+                                 e);
+        return CLV_OK;
+    }
+    if (!value_is_weight(value))
+        return CLV_OK;
+    if (!role_room(u, v))
+        return clv__nomem(e);
+    if (role == 'c' && !(value->kind == CLV_PARAM && u->roles[v] == 'p'))
+        CLV_TRY(onnx_contents(u->g, v, e));
+    if (u->roles[v] == 'p')
+        return CLV_OK;
+    u->roles[v] = (uint8_t)role;
+    if (role == 'p' && clv__numel(value) > 0)
+        value->kind = CLV_PARAM;
+    else if (role == 'b')
+        value->kind = CLV_BUFFER;
+    else if (role == 'c')
+        value->kind = CLV_CONST;
+    return CLV_OK;
+}
+
+static clv_status mark_roles(draft *d, clv_err *e)
+{
+    for (uint32_t i = 0; i < d->n_in; i++) {
+        char role = d->row ? onnx_role(d->row, i) : 'x';
+        if (d->ins[i] != CLV_NONE && role != 'x')
+            CLV_TRY(mark_role(d->f, d->ins[i], role, e));
+    }
+    return CLV_OK;
+}
+
+/* -- building -------------------------------------------------------------*/
+
+static const char *node_name(draft *d)
+{
+    text name = d->p->name.n ? d->p->name : d->p->op;
+    if (!d->f->prefix.n)
+        return arena_strndup(&d->r->mem, name.s, name.n);
+    return arena_printf(&d->r->mem, "%.*s/%.*s", TEXT(d->f->prefix),
+                        TEXT(name));
+}
+
+static const char *origin_of(draft *d)
+{
+    if (d->row && onnx_domain_of(d->p->domain) == ONNX_AI)
+        return d->row->name;
+    if (!d->p->domain.n)
+        return arena_strndup(&d->g->mem, d->p->op.s, d->p->op.n);
+    return arena_printf(&d->g->mem, "%.*s.%.*s", TEXT(d->p->domain),
+                        TEXT(d->p->op));
+}
+
+/* Nodes are inferred as they come, so that mapping functions see shapes. A
+ * node that comes before its inputs puts that off to the end. */
+static clv_status infer(unit *u, uint32_t id, clv_err *e)
+{
+    const clv_graph *g = u->g;
+    const clv_node *n = &g->nodes[id];
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const clv_value *v = node_in(g, n, i);
+        if (v && v->kind == CLV_ACTIVATION && v->producer == CLV_NONE)
+            u->unordered = true;
+    }
+    return u->unordered ? CLV_OK : clv__infer_node(u->g, id, e);
+}
+
+clv_status draft_emit(draft *d, clv_op op, const char *suffix,
+                      const uint32_t *ins, uint32_t n_in,
+                      const clv_attr *attrs, uint32_t n_attrs,
+                      const uint32_t *outs, uint32_t n_out, uint32_t *out,
+                      clv_err *e)
+{
+    clv_graph *g = d->g;
+    const char *name = *suffix ? arena_printf(&d->r->mem, "%s/%s", d->name,
+                                              suffix)
+                               : d->name;
+    clv_attr *own = n_attrs ? arena_array(&g->mem, n_attrs, sizeof *own) : NULL;
+    const char *origin = origin_of(d);
+    uint32_t id =
+        name && origin && (own || !n_attrs)
+            ? clv__node_add(g, op, name, d->scope, ins, n_in, outs, n_out)
+            : CLV_NONE;
+    if (id == CLV_NONE)
+        return clv__nomem(e);
+    if (n_attrs)
+        memcpy(own, attrs, n_attrs * sizeof *own);
+    g->nodes[id].attrs = own;
+    g->nodes[id].n_attrs = (uint8_t)n_attrs;
+    g->nodes[id].origin = origin;
+    if (out)
+        *out = node_outs(g, &g->nodes[id])[0];
+    return infer(d->f->unit, id, e);
+}
+
+static clv_status resolve_edges(draft *d, clv_err *e)
+{
+    const proto *p = d->p;
+    /* 8 more: mapping functions may put absent inputs between */
+    d->ins = arena_array(&d->r->mem, p->n_in + 8, sizeof *d->ins);
+    d->outs = arena_array(&d->r->mem, p->n_out, sizeof *d->outs);
+    if (!d->ins || !d->outs)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < p->n_in; i++) {
+        d->ins[i] = CLV_NONE;
+        if (!p->ins[i].n)
+            continue;
+        CLV_TRY(onnx_lookup(d->f, p->ins[i], &d->ins[i], e));
+        if (d->ins[i] == CLV_NONE)
+            return clv__fail(e, CLV_FORMAT,
+                             "byte %zu: node '%s': input '%.*s' is not defined",
+                             p->offset, d->name, TEXT(p->ins[i]));
+        if (d->ins[i] == ONNX_ABSENT) {
+            d->ins[i] = CLV_NONE;
+            continue;
+        }
+        d->n_in = i + 1; /* absent inputs at the end are dropped */
+    }
+    for (uint32_t i = 0; i < p->n_out; i++) {
+        uint32_t v = p->outs[i].n
+                         ? strmap_get(&d->f->names, p->outs[i].s, p->outs[i].n)
+                         : clv__value_add(d->g, NULL, CLV_ACTIVATION,
+                                          CLV_NODTYPE);
+        if (v == CLV_NONE)
+            return clv__nomem(e);
+        d->outs[d->n_out++] = v;
+    }
+    return CLV_OK;
+}
+
+/* An operator with bodies keeps its absent inputs: what the bodies capture
+ * comes after them. Scan had sequence lengths first before opset 9. */
+static void keep_places(draft *d)
+{
+    uint32_t least = d->op == CLV_OP_LOOP ? 2 : d->op == CLV_OP_IF ? 1 : 0;
+    if (d->op != CLV_OP_LOOP && d->op != CLV_OP_SCAN && d->op != CLV_OP_IF)
+        return;
+    uint32_t formal = d->p->n_in > least ? d->p->n_in : least;
+    while (d->n_in < formal)
+        d->ins[d->n_in++] = CLV_NONE;
+    if (d->op == CLV_OP_SCAN && d->opset < 9 && d->n_in)
+        memmove(d->ins, d->ins + 1, --d->n_in * sizeof *d->ins);
+}
+
+static clv_status build(draft *d, clv_err *e)
+{
+    CLV_TRY(resolve_edges(d, e));
+    keep_places(d);
+    CLV_TRY(onnx_attrs_read(d, e));
+    CLV_TRY(mark_roles(d, e));
+    if (d->row && d->row->map)
+        CLV_TRY(d->row->map(d, e));
+    if (d->done)
+        return CLV_OK;
+    return draft_emit(d, d->op, "", d->ins, d->n_in, d->attrs, d->n_attrs,
+                      d->outs, d->n_out, NULL, e);
+}
+
+clv_status onnx_node_add(reader *r, frame *f, const proto *p, clv_err *e)
+{
+    const onnx_op *row = onnx_op_find(r, p->domain, p->op);
+    draft d = {.r = r,
+               .f = f,
+               .p = p,
+               .row = row,
+               .g = f->unit->g,
+               .opset = f->opset[onnx_domain_of(p->domain)],
+               .op = row ? (clv_op)row->op : CLV_OP_UNKNOWN};
+    d.name = node_name(&d);
+    d.scope = onnx_scope(f, p);
+    d.attrs = arena_array(&r->mem, ONNX_MAX_ATTRS, sizeof *d.attrs);
+    if (!d.name || d.scope == CLV_NONE || !d.attrs)
+        return clv__nomem(e);
+    clv_status s = build(&d, e);
+    if (s != CLV_OK && s != CLV_FORMAT)
+        clv__err_prefix(e, "byte %zu: node '%s'", p->offset, d.name);
+    return s;
+}

@@ -1,0 +1,295 @@
+/* onnx_ops.c - the operators of ONNX, one row each: what they are here, what
+ * their stored inputs are, and the function that maps what a change of names
+ * cannot (onnx_map.c, onnx_map_ms.c).
+ *
+ * Versions need no rows of their own: the canonical rules take a list from an
+ * attribute or an input, wherever an opset has put it, and mapping functions
+ * see the opset for what changed its meaning. */
+#include "import/onnx.h"
+#include "import/onnx_map.h"
+
+#include <string.h>
+
+#define ROW(name, op, roles, map) {name, CLV_OP_##op, roles, map}
+
+static const onnx_op ai_onnx[] = {
+    ROW("Abs", ABS, "", 0),
+    ROW("Acos", ACOS, "", 0),
+    ROW("Acosh", ACOSH, "", 0),
+    ROW("Add", ADD, "", map_arithmetic),
+    ROW("AffineGrid", AFFINE_GRID, "xc", 0),
+    ROW("And", LOGICAL_AND, "", map_arithmetic),
+    ROW("ArgMax", ARGMAX, "", map_argmax),
+    ROW("ArgMin", ARGMIN, "", map_argmax),
+    ROW("Asin", ASIN, "", 0),
+    ROW("Asinh", ASINH, "", 0),
+    ROW("Atan", ATAN, "", 0),
+    ROW("Atanh", ATANH, "", 0),
+    ROW("Attention", ATTENTION, "", 0),
+    ROW("AveragePool", AVG_POOL2D, "", map_pool),
+    ROW("BatchNormalization", BATCH_NORM, "xppbb", map_batch_norm),
+    ROW("Bernoulli", BERNOULLI, "", map_dtype),
+    ROW("BitShift", SHIFT_LEFT, "", map_shift),
+    ROW("BitwiseAnd", BITWISE_AND, "", 0),
+    ROW("BitwiseNot", BITWISE_NOT, "", 0),
+    ROW("BitwiseOr", BITWISE_OR, "", 0),
+    ROW("BitwiseXor", BITWISE_XOR, "", 0),
+    ROW("BlackmanWindow", WINDOW, "c", map_window),
+    ROW("Cast", CAST, "", map_dtype),
+    ROW("CastLike", CAST_LIKE, "", 0),
+    ROW("Ceil", CEIL, "", 0),
+    ROW("Celu", CELU, "", 0),
+    ROW("CenterCropPad", CENTER_CROP_PAD, "xc", 0),
+    ROW("Clip", CLAMP, "xc", map_clip),
+    ROW("Col2Im", FOLD, "xc", map_col2im),
+    ROW("Compress", COMPRESS, "xc", 0),
+    ROW("Concat", CAT, "", map_concat),
+    ROW("ConstantOfShape", CONSTANT_OF_SHAPE, "c", map_constant_of_shape),
+    ROW("Conv", CONV2D, "xpp", map_conv),
+    ROW("ConvInteger", CONV_INTEGER, "xpb", map_window_attrs),
+    ROW("ConvTranspose", CONVT2D, "xpp", map_conv_transpose),
+    ROW("Cos", COS, "", 0),
+    ROW("Cosh", COSH, "", 0),
+    ROW("CumProd", CUMPROD, "xc", 0),
+    ROW("CumSum", CUMSUM, "xc", map_cumsum),
+    ROW("DFT", DFT, "xc", map_dft),
+    ROW("DeformConv", DEFORM_CONV2D, "xpxpx", map_window_attrs),
+    ROW("DepthToSpace", DEPTH_TO_SPACE, "", 0),
+    ROW("DequantizeLinear", DEQUANTIZE_LINEAR, "qb", map_dtype),
+    ROW("Det", DET, "", 0),
+    ROW("Div", DIV, "", map_div),
+    ROW("Dropout", DROPOUT, "xc", map_dropout),
+    ROW("DynamicQuantizeLinear", DYNAMIC_QUANTIZE_LINEAR, "", 0),
+    ROW("Einsum", EINSUM, "", 0),
+    ROW("Elu", ELU, "", 0),
+    ROW("Equal", EQ, "", map_arithmetic),
+    ROW("Erf", ERF, "", 0),
+    ROW("Exp", EXP, "", 0),
+    ROW("Expand", EXPAND, "xc", 0),
+    ROW("EyeLike", EYE, "", map_eye_like),
+    ROW("Flatten", FLATTEN, "", map_flatten),
+    ROW("Floor", FLOOR, "", 0),
+    ROW("GRU", GRU, "xpppcxx", map_rnn),
+    ROW("Gather", INDEX_SELECT, "", map_axis0),
+    ROW("GatherElements", GATHER_ELEMENTS, "", map_axis0),
+    ROW("GatherND", GATHER_ND, "", 0),
+    ROW("Gelu", GELU, "", 0),
+    ROW("Gemm", GEMM, "xpp", map_gemm),
+    ROW("GlobalAveragePool", ADAPTIVE_AVG_POOL2D, "", map_global_pool),
+    ROW("GlobalLpPool", NORM, "", map_global_norm),
+    ROW("GlobalMaxPool", ADAPTIVE_MAX_POOL2D, "", map_global_pool),
+    ROW("Greater", GT, "", map_arithmetic),
+    ROW("GreaterOrEqual", GE, "", 0),
+    ROW("GridSample", GRID_SAMPLE, "", 0),
+    ROW("GroupNormalization", GROUP_NORM, "xpp", 0),
+    ROW("HammingWindow", WINDOW, "c", map_window),
+    ROW("HannWindow", WINDOW, "c", map_window),
+    ROW("HardSigmoid", HARDSIGMOID, "", 0),
+    ROW("HardSwish", HARDSWISH, "", 0),
+    ROW("Hardmax", HARDMAX, "", map_softmax),
+    ROW("Identity", IDENTITY, "", 0),
+    ROW("If", IF, "c", 0),
+    ROW("InstanceNormalization", INSTANCE_NORM, "xpp", 0),
+    ROW("IsInf", ISINF, "", 0),
+    ROW("IsNaN", ISNAN, "", 0),
+    ROW("LRN", LOCAL_RESPONSE_NORM, "", 0),
+    ROW("LSTM", LSTM, "xpppcxxp", map_rnn),
+    ROW("LayerNormalization", LAYER_NORM, "xpp", map_layer_norm),
+    ROW("LeakyRelu", LEAKY_RELU, "", 0),
+    ROW("Less", LT, "", map_arithmetic),
+    ROW("LessOrEqual", LE, "", 0),
+    ROW("Log", LOG, "", 0),
+    ROW("LogSoftmax", LOG_SOFTMAX, "", map_softmax),
+    ROW("Loop", LOOP, "ccx", map_loop),
+    ROW("LpNormalization", LP_NORM, "", 0),
+    ROW("LpPool", LP_POOL2D, "", map_pool),
+    ROW("MatMul", MATMUL, "", 0),
+    ROW("MatMulInteger", MATMUL_INTEGER, "xpb", 0),
+    ROW("Max", MAXIMUM, "", 0),
+    ROW("MaxPool", MAX_POOL2D, "", map_pool),
+    ROW("MaxRoiPool", MAX_ROI_POOL, "", map_roi_pool),
+    ROW("MaxUnpool", MAX_UNPOOL, "xxc", map_unpool),
+    ROW("Mean", MEAN_N, "", 0),
+    ROW("MeanVarianceNormalization", MEAN_VARIANCE_NORM, "", 0),
+    ROW("MelWeightMatrix", MEL_WEIGHT_MATRIX, "c", map_window),
+    ROW("Min", MINIMUM, "", 0),
+    ROW("Mish", MISH, "", 0),
+    ROW("Mod", REMAINDER, "", map_mod),
+    ROW("Mul", MUL, "", map_arithmetic),
+    ROW("Multinomial", MULTINOMIAL, "", map_multinomial),
+    ROW("Neg", NEG, "", 0),
+    ROW("NegativeLogLikelihoodLoss", NLL_LOSS, "xxb", 0),
+    ROW("NonMaxSuppression", NMS, "xxc", 0),
+    ROW("NonZero", NONZERO, "", map_nonzero),
+    ROW("Not", LOGICAL_NOT, "", 0),
+    ROW("OneHot", ONE_HOT, "xcc", 0),
+    ROW("Or", LOGICAL_OR, "", map_arithmetic),
+    ROW("PRelu", PRELU, "xp", 0),
+    ROW("Pad", PAD, "xccc", 0),
+    ROW("Pow", POW, "", map_arithmetic),
+    ROW("QLinearConv", QLINEAR_CONV, "xbbpbbbbp", map_window_attrs),
+    ROW("QLinearMatMul", QLINEAR_MATMUL, "xbbpbb", 0),
+    ROW("QuantizeLinear", QUANTIZE_LINEAR, "xb", map_quantize),
+    ROW("RMSNormalization", RMS_NORM, "xp", map_layer_norm),
+    ROW("RNN", RNN, "xpppcx", map_rnn),
+    ROW("RandomNormal", RANDOM, "", map_random),
+    ROW("RandomNormalLike", RANDOM_LIKE, "", map_dtype),
+    ROW("RandomUniform", RANDOM, "", map_random),
+    ROW("RandomUniformLike", RANDOM_LIKE, "", map_dtype),
+    ROW("Range", RANGE, "c", 0),
+    ROW("Reciprocal", RECIPROCAL, "", 0),
+    ROW("ReduceL1", NORM, "xc", map_reduce),
+    ROW("ReduceL2", NORM, "xc", map_reduce),
+    ROW("ReduceLogSum", LOG_SUM, "xc", map_reduce),
+    ROW("ReduceLogSumExp", LOGSUMEXP, "xc", map_reduce),
+    ROW("ReduceMax", MAX, "xc", map_reduce),
+    ROW("ReduceMean", MEAN, "xc", map_reduce),
+    ROW("ReduceMin", MIN, "xc", map_reduce),
+    ROW("ReduceProd", PROD, "xc", map_reduce),
+    ROW("ReduceSum", SUM, "xc", map_reduce),
+    ROW("ReduceSumSquare", SUM_SQUARE, "xc", map_reduce),
+    ROW("Relu", RELU, "", 0),
+    ROW("Reshape", RESHAPE, "xc", 0),
+    ROW("Resize", INTERPOLATE, "xccc", map_resize),
+    ROW("ReverseSequence", REVERSE_SEQUENCE, "xc", 0),
+    ROW("RoiAlign", ROI_ALIGN, "", map_roi_align),
+    ROW("RotaryEmbedding", ROTARY_EMBEDDING, "xbb", map_rotary),
+    ROW("Round", ROUND, "", 0),
+    ROW("STFT", STFT, "xcbc", map_dft),
+    ROW("Scan", SCAN, "", map_scan),
+    ROW("Scatter", SCATTER_ELEMENTS, "", map_axis0),
+    ROW("ScatterElements", SCATTER_ELEMENTS, "", map_axis0),
+    ROW("ScatterND", SCATTER_ND, "", 0),
+    ROW("Selu", SELU, "", 0),
+    ROW("Shape", SHAPE, "", 0),
+    ROW("Shrink", SHRINK, "", 0),
+    ROW("Sigmoid", SIGMOID, "", 0),
+    ROW("Sign", SIGN, "", 0),
+    ROW("SimplifiedLayerNormalization", RMS_NORM, "xp", map_layer_norm),
+    ROW("Sin", SIN, "", 0),
+    ROW("Sinh", SINH, "", 0),
+    ROW("Size", SIZE, "", 0),
+    ROW("Slice", SLICE, "xcccc", 0),
+    ROW("Softmax", SOFTMAX, "", map_softmax),
+    ROW("SoftmaxCrossEntropyLoss", CROSS_ENTROPY_LOSS, "xxb", 0),
+    ROW("Softplus", SOFTPLUS, "", 0),
+    ROW("Softsign", SOFTSIGN, "", 0),
+    ROW("SpaceToDepth", SPACE_TO_DEPTH, "", 0),
+    ROW("Split", SPLIT, "xc", map_split),
+    ROW("Sqrt", SQRT, "", 0),
+    ROW("Squeeze", SQUEEZE, "xc", 0),
+    ROW("Sub", SUB, "", map_arithmetic),
+    ROW("Sum", ADD_N, "", map_sum),
+    ROW("SwiGLU", GLU, "", 0),
+    ROW("Swish", SILU, "", 0),
+    ROW("Tan", TAN, "", 0),
+    ROW("Tanh", TANH, "", 0),
+    ROW("ThresholdedRelu", THRESHOLD, "", 0),
+    ROW("Tile", REPEAT, "xc", 0),
+    ROW("TopK", TOPK, "xc", 0),
+    ROW("Transpose", PERMUTE, "", 0),
+    ROW("Trilu", TRIU, "xc", map_trilu),
+    ROW("Unique", UNIQUE, "", 0),
+    ROW("Unsqueeze", UNSQUEEZE, "xc", 0),
+    ROW("Upsample", INTERPOLATE, "xc", map_resize),
+    ROW("Where", WHERE, "", 0),
+    ROW("Xor", LOGICAL_XOR, "", map_arithmetic),
+};
+
+static const onnx_op microsoft[] = {
+    ROW("Attention", ATTENTION, "xppxxx", map_ms_attention),
+    ROW("BiasAdd", ADD, "xpx", map_ms_bias_add),
+    ROW("BiasGelu", GELU, "xp", map_ms_bias_gelu),
+    ROW("BiasSplitGelu", GLU, "xp", map_ms_bias_split_gelu),
+    ROW("DequantizeLinear", DEQUANTIZE_LINEAR, "qb", 0),
+    ROW("DynamicQuantizeMatMul", MATMUL, "xpbbp", map_ms_quant_matmul),
+    ROW("EmbedLayerNormalization", LAYER_NORM, "xxppppp", map_ms_embed),
+    ROW("FastGelu", GELU, "xp", map_ms_bias_gelu),
+    ROW("FusedConv", CONV2D, "xppx", map_ms_fused_conv),
+    ROW("FusedGemm", GEMM, "xpp", map_ms_fused_gemm),
+    ROW("FusedMatMul", MATMUL, "", map_ms_fused_matmul),
+    ROW("FusedMatMulActivation", MATMUL, "", map_ms_fused_matmul),
+    ROW("Gelu", GELU, "", 0),
+    ROW("GroupNorm", GROUP_NORM, "xpp", map_ms_group_norm),
+    ROW("GroupQueryAttention", ATTENTION, "xxxxxbbbb", map_ms_gqa),
+    ROW("MatMulBnb4", MATMUL_NBITS, "xpb", map_ms_nbits),
+    ROW("MatMulIntegerToFloat", MATMUL, "xpbbbbp", map_ms_quant_matmul),
+    ROW("MatMulNBits", MATMUL_NBITS, "xpbb", map_ms_nbits),
+    ROW("MultiHeadAttention", ATTENTION, "xxxpxx", map_ms_mha),
+    ROW("NhwcConv", CONV2D, "xpp", map_ms_nhwc_conv),
+    ROW("NhwcFusedConv", CONV2D, "xppx", map_ms_nhwc_conv),
+    ROW("QAttention", ATTENTION, "xppbbxbbx", map_ms_attention),
+    ROW("QGemm", GEMM, "xbbpbbpbb", map_ms_qgemm),
+    ROW("QLinearAdd", ADD, "xbbxbb", map_ms_qlinear2),
+    ROW("QLinearAveragePool", AVG_POOL2D, "xb", map_ms_qpool),
+    ROW("QLinearConcat", CAT, "", map_ms_qconcat),
+    ROW("QLinearGlobalAveragePool", ADAPTIVE_AVG_POOL2D, "xb", map_ms_qpool),
+    ROW("QLinearLeakyRelu", LEAKY_RELU, "xb", map_ms_qlinear1),
+    ROW("QLinearMul", MUL, "xbbxbb", map_ms_qlinear2),
+    ROW("QLinearSigmoid", SIGMOID, "xb", map_ms_qlinear1),
+    ROW("QLinearSoftmax", SOFTMAX, "xb", map_ms_qlinear1),
+    ROW("QLinearWhere", WHERE, "xxbbxbb", map_ms_qwhere),
+    ROW("QuantizeLinear", QUANTIZE_LINEAR, "xb", map_quantize),
+    ROW("QuickGelu", SILU, "", 0),
+    ROW("RotaryEmbedding", ROTARY_EMBEDDING, "xxbb", map_ms_rotary),
+    ROW("SimplifiedLayerNormalization", RMS_NORM, "xp", map_layer_norm),
+    ROW("SkipGroupNorm", GROUP_NORM, "xppxp", map_ms_group_norm),
+    ROW("SkipLayerNormalization", LAYER_NORM, "xxppp", map_ms_skip_norm),
+    ROW("SkipSimplifiedLayerNormalization", RMS_NORM, "xxpp", map_ms_skip_norm),
+};
+
+/* -- lookup ---------------------------------------------------------------*/
+
+static const struct {
+    onnx_domain domain;
+    const onnx_op *rows;
+    size_t n;
+} tables[] = {
+    {ONNX_AI, ai_onnx, sizeof ai_onnx / sizeof *ai_onnx},
+    {ONNX_MICROSOFT, microsoft, sizeof microsoft / sizeof *microsoft},
+};
+
+onnx_domain onnx_domain_of(text name)
+{
+    if (name.n == 0 || text_is(name, "ai.onnx"))
+        return ONNX_AI;
+    if (text_is(name, "com.microsoft") || text_is(name, "com.microsoft.nhwc"))
+        return ONNX_MICROSOFT;
+    if (text_is(name, "ai.onnx.ml"))
+        return ONNX_ML;
+    if (name.n >= 15 && !memcmp(name.s, "ai.onnx.preview", 15))
+        return ONNX_PREVIEW;
+    return ONNX_OTHER;
+}
+
+clv_status onnx_op_table(reader *r, clv_err *e)
+{
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (size_t i = 0; i < tables[t].n; i++) {
+            const char *name = tables[t].rows[i].name;
+            if (!strmap_put(&r->ops[tables[t].domain], name, strlen(name),
+                            (uint32_t)i))
+                return clv__nomem(e);
+        }
+    return CLV_OK;
+}
+
+const onnx_op *onnx_op_find(const reader *r, text domain, text name)
+{
+    onnx_domain d = onnx_domain_of(domain);
+    uint32_t i = strmap_get(&r->ops[d], name.s, name.n);
+    if (i == CLV_NONE)
+        return NULL;
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        if (tables[t].domain == d)
+            return &tables[t].rows[i];
+    return NULL;
+}
+
+char onnx_role(const onnx_op *row, uint32_t i)
+{
+    size_t n = strlen(row->roles);
+    if (n == 0)
+        return 'x';
+    return row->roles[i < n ? i : n - 1];
+}

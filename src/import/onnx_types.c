@@ -1,0 +1,322 @@
+/* onnx_types.c - ValueInfoProto: types, shapes and symbolic dimensions.
+ *
+ * A dimension is a number, a name ("batch"), or nothing. Names get their
+ * number from --dim, else from an --input-shape that stands at their place,
+ * else from --batch on a first axis; one that nobody gives is taken as 1 and
+ * said so. The name stays beside the number. */
+#include "import/onnx.h"
+
+#include <string.h>
+
+/* -- reading --------------------------------------------------------------*/
+
+static clv_status read_dim(wire w, int64_t *dim, text *symbol, clv_err *e)
+{
+    *dim = -1;
+    *symbol = (text){NULL, 0};
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == 1 && f.type == WIRE_VARINT)
+            *dim = (int64_t)f.value < 0 ? -1 : (int64_t)f.value;
+        else if (f.number == 2 && f.type == WIRE_BYTES)
+            *symbol = text_of(f.bytes);
+    }
+    return CLV_OK;
+}
+
+static clv_status read_shape(wire w, onnx_type *t, clv_err *e)
+{
+    uint32_t rank = 0;
+    while (wire_left(&w)) {
+        wire_field f;
+        wire at = w;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number != 1 || f.type != WIRE_BYTES)
+            continue;
+        if (rank == CLV_MAX_RANK)
+            return wire_fail(&at, e, "a shape of more than 16 axes");
+        CLV_TRY(read_dim(f.bytes, &t->dims[rank], &t->symbols[rank], e));
+        rank++;
+    }
+    t->rank = (uint8_t)rank;
+    return CLV_OK;
+}
+
+static clv_status read_tensor_type(wire w, onnx_type *t, clv_err *e)
+{
+    t->tensor = true;
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == 1 && f.type == WIRE_VARINT)
+            t->dtype = onnx_dtype(f.value);
+        else if (f.number == 2 && f.type == WIRE_BYTES)
+            CLV_TRY(read_shape(f.bytes, t, e));
+    }
+    return CLV_OK;
+}
+
+static clv_status read_type(wire w, onnx_type *t, clv_err *e)
+{
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if ((f.number == 1 || f.number == 8) && f.type == WIRE_BYTES)
+            CLV_TRY(read_tensor_type(f.bytes, t, e));
+    }
+    return CLV_OK;
+}
+
+clv_status onnx_value_info(wire w, text *name, onnx_type *t, clv_err *e)
+{
+    *name = (text){NULL, 0};
+    *t = (onnx_type){.rank = CLV_NO_RANK};
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == 1 && f.type == WIRE_BYTES)
+            *name = text_of(f.bytes);
+        else if (f.number == 2 && f.type == WIRE_BYTES)
+            CLV_TRY(read_type(f.bytes, t, e));
+    }
+    return CLV_OK;
+}
+
+/* -- symbols --------------------------------------------------------------*/
+
+static clv_status bind_symbol(reader *r, text name, int64_t value, clv_err *e)
+{
+    if (!CLV_GROW(r->symbol_values, r->n_symbols, r->cap_symbols) ||
+        !strmap_put(&r->symbols, name.s, name.n, (uint32_t)r->n_symbols))
+        return clv__nomem(e);
+    r->symbol_values[r->n_symbols++] = value;
+    return CLV_OK;
+}
+
+/* -1 when nobody has bound it. */
+static int64_t symbol_value(const reader *r, text name)
+{
+    uint32_t i = name.n ? strmap_get(&r->symbols, name.s, name.n) : CLV_NONE;
+    return i == CLV_NONE ? -1 : r->symbol_values[i];
+}
+
+/* The --input-shape for the input called `name`, the first one's being
+ * allowed to have no name. */
+static const clv_shape_arg *shape_arg(const reader *r, text name, bool first)
+{
+    const clv_shape_arg *unnamed = NULL;
+    for (size_t i = 0; i < r->opts->n_shapes; i++) {
+        const clv_shape_arg *s = &r->opts->shapes[i];
+        if (s->name && text_is(name, s->name))
+            return s;
+        if (!s->name && first)
+            unnamed = s;
+    }
+    return unnamed;
+}
+
+/* Symbols standing where --input-shape or --batch gives a number. */
+static clv_status learn_input(reader *r, text name, const onnx_type *t,
+                              bool first, clv_err *e)
+{
+    const clv_shape_arg *arg = shape_arg(r, name, first);
+    for (uint32_t i = 0; t->rank != CLV_NO_RANK && i < t->rank; i++) {
+        int64_t value = -1;
+        if (arg && arg->rank == t->rank)
+            value = arg->dims[i];
+        else if (!arg && i == 0 && r->opts->batch > 0)
+            value = r->opts->batch;
+        if (value >= 0 && t->symbols[i].n &&
+            symbol_value(r, t->symbols[i]) < 0)
+            CLV_TRY(bind_symbol(r, t->symbols[i], value, e));
+    }
+    return CLV_OK;
+}
+
+clv_status onnx_learn_symbols(reader *r, wire graph, clv_err *e)
+{
+    for (size_t i = 0; i < r->opts->n_dims; i++) {
+        const clv_dim_arg *d = &r->opts->dims[i];
+        CLV_TRY(bind_symbol(r, (text){d->name, strlen(d->name)}, d->value, e));
+    }
+    bool first = true;
+    while (wire_left(&graph)) {
+        wire_field f;
+        CLV_TRY(wire_next(&graph, &f, e));
+        if (f.number != 11 || f.type != WIRE_BYTES)
+            continue;
+        text name;
+        onnx_type t;
+        CLV_TRY(onnx_value_info(f.bytes, &name, &t, e));
+        CLV_TRY(learn_input(r, name, &t, first, e));
+        first = false;
+    }
+    return CLV_OK;
+}
+
+/* -- graph inputs ---------------------------------------------------------*/
+
+static clv_status keep_symbols(clv_graph *g, uint32_t v, const onnx_type *t,
+                               clv_err *e)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < t->rank; i++)
+        any |= t->symbols[i].n > 0;
+    if (!any)
+        return CLV_OK;
+    const char **names = arena_zalloc(&g->mem, t->rank * sizeof *names);
+    clv_payload *data = clv__value_data(g, v);
+    if (!names || !data)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (t->symbols[i].n) {
+            names[i] =
+                arena_strndup(&g->mem, t->symbols[i].s, t->symbols[i].n);
+            if (!names[i])
+                return clv__nomem(e);
+        }
+    data->dim_names = names;
+    return CLV_OK;
+}
+
+static clv_status unbound(reader *r, clv_graph *g, uint32_t v, uint32_t axis,
+                          text symbol, clv_err *e)
+{
+    const char *name = g->values[v].name;
+    bool ok =
+        symbol.n
+            ? clv__graph_warn(g,
+                              "input '%s': dimension '%.*s' is taken as 1; "
+                              "--dim %.*s=N sets it",
+                              name, TEXT(symbol), TEXT(symbol))
+            : clv__graph_warn(g,
+                              "input '%s': axis %u has no size and is taken "
+                              "as 1; --input-shape sets it",
+                              name, axis);
+    if (symbol.n && ok)
+        CLV_TRY(bind_symbol(r, symbol, 1, e));
+    return ok ? CLV_OK : clv__nomem(e);
+}
+
+clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
+                           const onnx_type *t, clv_err *e)
+{
+    const char *name = g->values[v].name;
+    const clv_shape_arg *arg =
+        shape_arg(r, (text){name, strlen(name)}, g->n_inputs == 1);
+    if (arg && t->rank != CLV_NO_RANK && t->rank != arg->rank)
+        return clv__fail(e, CLV_SHAPE,
+                         "input '%s' has %u axes, the given shape has %u",
+                         name, t->rank, arg->rank);
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t rank = arg ? arg->rank : t->rank;
+    if (rank == CLV_NO_RANK)
+        return CLV_OK;
+    if (rank > CLV_MAX_RANK)
+        return clv__fail(e, CLV_SHAPE, "input '%s': rank %u, at most %d", name,
+                         rank, CLV_MAX_RANK);
+    for (uint32_t i = 0; i < rank; i++) {
+        dims[i] = arg ? arg->dims[i] : t->dims[i];
+        if (!arg && i == 0 && r->opts->batch > 0)
+            dims[i] = r->opts->batch;
+        else if (dims[i] < 0)
+            dims[i] = symbol_value(r, t->symbols[i]);
+        if (dims[i] < 0) {
+            CLV_TRY(unbound(r, g, v, i, t->symbols[i], e));
+            dims[i] = 1;
+        }
+    }
+    if (!clv__value_set_shape(g, v, rank, dims))
+        return clv__nomem(e);
+    if (clv__bytes(&g->values[v]) == CLV_SAT)
+        return clv__fail(e, CLV_OVERFLOW,
+                         "input '%s': its size does not fit 64 bits", name);
+    return t->rank == CLV_NO_RANK ? CLV_OK : keep_symbols(g, v, t, e);
+}
+
+/* -- what the file says of other values -----------------------------------*/
+
+/* Declared shapes stand until a rule infers them. */
+static clv_status assume(const reader *r, unit *u, uint32_t v,
+                         const onnx_type *t, clv_err *e)
+{
+    clv_graph *g = u->g;
+    int64_t dims[CLV_MAX_RANK];
+    bool guess = false;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        dims[i] = t->dims[i] < 0 ? symbol_value(r, t->symbols[i]) : t->dims[i];
+        guess |= dims[i] < 0;
+        if (dims[i] < 0)
+            dims[i] = 1;
+    }
+    if (!clv__value_set_shape(g, v, t->rank, dims))
+        return clv__nomem(e);
+    if (clv__bytes(&g->values[v]) == CLV_SAT)
+        return clv__fail(e, CLV_OVERFLOW,
+                         "value '%s': its size does not fit 64 bits",
+                         g->values[v].name ? g->values[v].name : "");
+    if (guess)
+        g->values[v].flags |= CLV_V_BOUND;
+    return CLV_OK;
+}
+
+clv_status onnx_declare(reader *r, unit *u, uint32_t v, const onnx_type *t,
+                        clv_err *e)
+{
+    clv_graph *g = u->g;
+    if (g->values[v].kind != CLV_ACTIVATION || !t->tensor)
+        return CLV_OK;
+    clv_dtype dtype = onnx_counted(r, t->dtype);
+    g->values[v].dtype = (uint8_t)dtype;
+    if (t->rank == CLV_NO_RANK)
+        return CLV_OK;
+    CLV_TRY(assume(r, u, v, t, e));
+    if (!CLV_GROW(u->declared, u->n_declared, u->cap_declared))
+        return clv__nomem(e);
+    int64_t *dims = arena_array(&r->mem, t->rank, sizeof *dims);
+    if (!dims)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < t->rank; i++)
+        dims[i] = t->dims[i] < 0 ? symbol_value(r, t->symbols[i]) : t->dims[i];
+    u->declared[u->n_declared++] =
+        (declared){v, (uint8_t)dtype, t->rank, dims};
+    return CLV_OK;
+}
+
+static bool agrees(const clv_value *v, const declared *d)
+{
+    if (v->rank == CLV_NO_RANK || v->flags & CLV_V_BOUND)
+        return true;
+    if (v->rank != d->rank)
+        return false;
+    for (uint32_t i = 0; i < d->rank; i++)
+        if (d->dims[i] >= 0 && d->dims[i] != v->dims[i])
+            return false;
+    return true;
+}
+
+clv_status onnx_compare(unit *u, clv_err *e)
+{
+    enum { SHOWN = 5 };
+    uint32_t differ = 0;
+    bool ok = true;
+    for (size_t i = 0; i < u->n_declared; i++) {
+        const declared *d = &u->declared[i];
+        const clv_value *v = &u->g->values[d->value];
+        if (agrees(v, d) || differ++ >= SHOWN)
+            continue;
+        clv_value said = {.dims = d->dims, .rank = d->rank};
+        char a[256], b[256];
+        ok = ok && clv__graph_warn(
+                       u->g, "node '%s': the file says %s, inferred %s",
+                       v->producer == CLV_NONE ? "?"
+                                               : u->g->nodes[v->producer].name,
+                       clv__shape_text(&said, a, sizeof a),
+                       clv__shape_text(v, b, sizeof b));
+    }
+    if (differ > SHOWN)
+        ok = ok && clv__graph_warn(u->g, "%u more shapes differ from the file",
+                                   differ - SHOWN);
+    return ok ? CLV_OK : clv__nomem(e);
+}

@@ -1,0 +1,396 @@
+/* control.c - operators with bodies: if, loop, scan.
+ *
+ * A body is a graph of its own, held by an attribute. What it takes from
+ * outside is an input of the node and of the body, so nothing is hidden:
+ *
+ *     if     condition, then what each branch captures, in attribute order
+ *     loop   trip count, condition, carried ..., captured ...
+ *     scan   carried ..., scanned ..., captured ...
+ *
+ * Of a loop and a scan, input i of the node is input i of the body. The body
+ * is inferred with the shapes of the first iteration. The cost is that of the
+ * body times the trips: a constant count, attribute `trips`, or 1 and a
+ * warning. Of an if, the branch that a constant condition takes, else the
+ * dearer one. */
+#include "ops/fold.h"
+
+#include <string.h>
+
+static clv_graph *body_of(const clv_node *n, clv_attr_key key)
+{
+    const clv_attr *a = attr_get(n, key);
+    return a && a->type == CLV_GRAPH_ATTR ? a->u.body : NULL;
+}
+
+/* -- handing values in ----------------------------------------------------*/
+
+/* Body input i becomes the outer value v; contents only if they stay. */
+static void bind(clv_graph *body, uint32_t i, const clv_value *v, bool contents)
+{
+    if (!v || i >= body->n_inputs)
+        return;
+    clv_value *in = &body->values[body->inputs[i]];
+    in->dtype = v->dtype;
+    in->rank = v->rank;
+    in->dims = v->dims;
+    in->flags |= v->flags & CLV_V_BOUND;
+    if (contents && v->data)
+        in->data = v->data;
+}
+
+static void bind_scalar(clv_graph *body, uint32_t i, clv_dtype t)
+{
+    static const int64_t none[1] = {0};
+    clv_value scalar = {.dtype = (uint8_t)t, .dims = none, .rank = 0};
+    bind(body, i, &scalar, false);
+}
+
+static clv_status infer_body(clv_graph *g, const clv_node *n, clv_graph *body,
+                             clv_err *e)
+{
+    if (body->inferred)
+        return CLV_OK;
+    CLV_TRY(clv_graph_infer(body, e));
+    for (uint32_t i = 0; i < body->n_warnings && i < 8; i++)
+        if (!clv__graph_warn(g, "%s: %s", n->name, body->warnings[i]))
+            return clv__nomem(e);
+    return CLV_OK;
+}
+
+static const clv_value *body_out(const clv_graph *body, uint32_t i)
+{
+    return i < body->n_outputs ? &body->values[body->outputs[i]] : NULL;
+}
+
+/* Output o of the node is `v`, with an axis of `trips` in front if asked. */
+static clv_status give(clv_graph *g, clv_node *n, uint32_t o,
+                       const clv_value *v, const int64_t *trips, bool bound,
+                       clv_err *e)
+{
+    if (!v || o >= n->n_out)
+        return CLV_OK;
+    clv_value *out = node_out(g, n, o);
+    if (v->rank == CLV_NO_RANK || v->rank + 1 > CLV_MAX_RANK) {
+        out->dtype = v->dtype;
+        return CLV_OK;
+    }
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t lead = trips ? 1 : 0;
+    if (trips)
+        dims[0] = *trips;
+    memcpy(dims + lead, v->dims, v->rank * sizeof *dims);
+    CLV_TRY(out_shape(g, n, o, (clv_dtype)v->dtype, v->rank + lead, dims, e));
+    if (bound || v->flags & CLV_V_BOUND)
+        out_bound(g, n, o);
+    return CLV_OK;
+}
+
+/* -- cost of a body -------------------------------------------------------*/
+
+static void add_node(clv_cost *sum, const clv_cost *c)
+{
+    sum->macs = sat_add(sum->macs, c->macs);
+    sum->flops = sat_add(sum->flops, c->flops);
+    sum->params = sat_add(sum->params, c->params);
+    sum->bytes_in = sat_add(sum->bytes_in, c->bytes_in);
+    sum->bytes_weights = sat_add(sum->bytes_weights, c->bytes_weights);
+    sum->bytes_out = sat_add(sum->bytes_out, c->bytes_out);
+    if (c->trust == CLV_UNKNOWN || sum->trust == CLV_UNKNOWN)
+        sum->trust = CLV_UNKNOWN;
+    else if (c->trust == CLV_ESTIMATED)
+        sum->trust = CLV_ESTIMATED;
+}
+
+static clv_cost body_cost(const clv_graph *body)
+{
+    clv_cost sum = {.trust = CLV_EXACT};
+    for (uint32_t i = 0; body && body->inferred && i < body->n_nodes; i++) {
+        clv_cost c;
+        if (clv__cost_node(body, i, &c, NULL) != CLV_OK)
+            c.macs = c.flops = CLV_SAT;
+        add_node(&sum, &c);
+    }
+    return sum;
+}
+
+static void take_cost(clv_cost *c, clv_cost body, int64_t trips)
+{
+    c->macs = sat_mul(body.macs, trips);
+    c->flops = sat_mul(body.flops, trips);
+    c->bytes_in = sat_mul(body.bytes_in, trips);
+    c->bytes_weights = sat_mul(body.bytes_weights, trips);
+    c->bytes_out = sat_mul(body.bytes_out, trips);
+    c->params = sat_add(c->params, body.params); /* stored once */
+    if (body.trust != CLV_EXACT)
+        c->trust = body.trust;
+}
+
+/* -- if -------------------------------------------------------------------*/
+
+/* 1: then, 0: else, -1: not known before the model runs. */
+static int condition(const clv_graph *g, const clv_node *n)
+{
+    known c;
+    if (!fold_in(g, n, 0, &c) || c.n != 1 || c.v->flags & CLV_V_BOUND)
+        return -1;
+    return known_float(&c, 0) != 0;
+}
+
+static clv_status infer_branch(clv_graph *g, clv_node *n, clv_graph *body,
+                               uint32_t *first, bool taken, clv_err *e)
+{
+    if (!body)
+        return clv__fail(e, CLV_FORMAT, "a branch is missing");
+    for (uint32_t i = 0; i < body->n_inputs; i++)
+        bind(body, i, node_in(g, n, *first + i), true);
+    *first += body->n_inputs;
+    return taken ? infer_body(g, n, body, e) : CLV_OK;
+}
+
+/* The branches come in the order of the attributes. */
+static clv_status infer_branches(clv_graph *g, clv_node *n, int cond,
+                                 clv_err *e)
+{
+    uint32_t first = 1;
+    for (uint32_t i = 0; i < n->n_attrs; i++) {
+        clv_attr_key key = (clv_attr_key)n->attrs[i].key;
+        if (key == CLV_A_THEN || key == CLV_A_ELSE)
+            CLV_TRY(infer_branch(g, n, body_of(n, key), &first,
+                                 cond < 0 || (cond > 0) == (key == CLV_A_THEN),
+                                 e));
+    }
+    return CLV_OK;
+}
+
+static bool same_shape(const clv_value *a, const clv_value *b)
+{
+    return a->rank == b->rank && a->rank != CLV_NO_RANK &&
+           !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims);
+}
+
+clv_status infer_if(clv_graph *g, clv_node *n, clv_err *e)
+{
+    int cond = condition(g, n);
+    const clv_graph *yes = body_of(n, CLV_A_THEN), *no = body_of(n, CLV_A_ELSE);
+    if (!yes || !no)
+        return clv__fail(e, CLV_FORMAT, "a branch is missing");
+    CLV_TRY(infer_branches(g, n, cond, e));
+    for (uint32_t o = 0; o < n->n_out; o++) {
+        const clv_value *a = body_out(yes, o), *b = body_out(no, o);
+        if (!a || !b)
+            return clv__fail(e, CLV_FORMAT, "a branch without output %u", o);
+        if (cond >= 0) {
+            CLV_TRY(give(g, n, o, cond ? a : b, NULL, false, e));
+            continue;
+        }
+        bool larger = b->rank == CLV_NO_RANK ||
+                      (a->rank != CLV_NO_RANK && clv__numel(a) >= clv__numel(b));
+        CLV_TRY(give(g, n, o, larger ? a : b, NULL, !same_shape(a, b), e));
+    }
+    return CLV_OK;
+}
+
+/* Contents that the taken branch knows. */
+clv_status fold_if(clv_graph *g, clv_node *n, clv_err *e)
+{
+    int cond = condition(g, n);
+    if (cond < 0)
+        return CLV_OK;
+    const clv_graph *body = body_of(n, cond ? CLV_A_THEN : CLV_A_ELSE);
+    for (uint32_t o = 0; o < n->n_out; o++) {
+        const clv_value *v = body_out(body, o);
+        if (!v || !v->data || v->rank == CLV_NO_RANK)
+            continue;
+        clv_payload *data = clv__value_data(g, node_outs(g, n)[o]);
+        if (!data)
+            return clv__nomem(e);
+        *data = *v->data;
+    }
+    return CLV_OK;
+}
+
+void cost_if(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    int cond = condition(g, n);
+    clv_cost yes = body_cost(body_of(n, CLV_A_THEN));
+    clv_cost no = body_cost(body_of(n, CLV_A_ELSE));
+    bool then = cond >= 0 ? cond == 1 : yes.flops >= no.flops;
+    take_cost(c, then ? yes : no, 1);
+    if (cond < 0 && c->trust == CLV_EXACT)
+        c->trust = CLV_ESTIMATED;
+}
+
+/* -- loop -----------------------------------------------------------------*/
+
+/* A count beyond this is "until the condition fails". */
+static const int64_t endless = INT64_C(1) << 31;
+
+/* How often the body runs; false when that is a guess. */
+static bool loop_trips(const clv_graph *g, const clv_node *n, int64_t *trips)
+{
+    known k;
+    if (n->op == CLV_OP_SCAN) {
+        *trips = attr_int(n, CLV_A_SIZE, 1);
+        return true;
+    }
+    bool given = fold_in(g, n, 0, &k) && k.ints && k.n == 1 &&
+                 k.ints[0] >= 0 && k.ints[0] < endless;
+    *trips = given ? k.ints[0] : attr_int(n, CLV_A_TRIPS, 1);
+    if (*trips < 0)
+        *trips = 0;
+    return given && !(k.v->flags & CLV_V_BOUND);
+}
+
+/* The condition a body computes is the constant true, or there is none. */
+static bool runs_through(const clv_graph *body)
+{
+    const clv_value *v = body_out(body, 0);
+    if (!v)
+        return true;
+    if (v->kind == CLV_INPUT) /* the condition is handed through */
+        return body->n_inputs > 1 && v == &body->values[body->inputs[1]];
+    return v->data && v->data->ints && v->data->n == 1 && v->data->ints[0];
+}
+
+clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
+{
+    clv_graph *body = body_of(n, CLV_A_BODY);
+    if (!body || body->n_inputs < 2 || body->n_outputs < 1)
+        return clv__fail(e, CLV_FORMAT, "the body is missing or too small");
+    uint32_t carried = body->n_outputs - 1 < n->n_out ? body->n_outputs - 1
+                                                      : n->n_out;
+    bind_scalar(body, 0, CLV_INT64);
+    bind_scalar(body, 1, CLV_BOOL);
+    uint32_t scans = 0;
+    for (uint32_t i = 2; i < body->n_inputs; i++)
+        bind(body, i, node_in(g, n, i), (int64_t)i >= attr_int(n, CLV_A_K, 2));
+    uint32_t states = (uint32_t)attr_int(n, CLV_A_K, 2) - 2;
+    CLV_TRY(infer_body(g, n, body, e));
+    int64_t trips;
+    bool exact = loop_trips(g, n, &trips);
+    if (!exact && !attr_get(n, CLV_A_TRIPS) &&
+        !clv__graph_warn(g, "loop '%s': its trips are not known and taken as "
+                            "%lld; --loop N sets them",
+                         n->name, (long long)trips))
+        return clv__nomem(e);
+    exact = exact && runs_through(body);
+    for (uint32_t o = 0; o < carried; o++) {
+        bool scan = o >= states;
+        scans += scan;
+        const clv_value *v = body_out(body, o + 1);
+        const clv_value *in = scan ? NULL : node_in(g, n, o + 2);
+        bool grows = v && in && !same_shape(v, in);
+        CLV_TRY(give(g, n, o, v, scan ? &trips : NULL,
+                     (scan && !exact) || grows, e));
+    }
+    return CLV_OK;
+}
+
+/* -- scan -----------------------------------------------------------------*/
+
+/* The axis of scanned input or output k in attribute list `key`. */
+static int64_t scan_axis(const clv_node *n, clv_attr_key key, uint32_t k)
+{
+    uint32_t count;
+    const int64_t *axes = attr_ints(n, key, &count);
+    return k < count ? axes[k] : 0;
+}
+
+/* One slice of v along `axis`, in dims. */
+static clv_status slice_of(const clv_value *v, int64_t axis, int64_t *dims,
+                           int64_t *size, clv_err *e)
+{
+    uint32_t a, k = 0;
+    CLV_TRY(norm_axis(axis, v->rank, &a, e));
+    *size = v->dims[a];
+    for (uint32_t i = 0; i < v->rank; i++)
+        if (i != a)
+            dims[k++] = v->dims[i];
+    return CLV_OK;
+}
+
+/* Binds the scanned inputs to slices; all have the same number of them. */
+static clv_status bind_scanned(clv_graph *g, clv_node *n, clv_graph *body,
+                               uint32_t states, uint32_t scans, int64_t *trips,
+                               clv_err *e)
+{
+    for (uint32_t i = 0; i < scans; i++) {
+        const clv_value *v = node_in(g, n, states + i);
+        if (!v || v->rank == CLV_NO_RANK || states + i >= body->n_inputs)
+            continue;
+        int64_t dims[CLV_MAX_RANK];
+        CLV_TRY(slice_of(v, scan_axis(n, CLV_A_AXES, i), dims, trips, e));
+        uint32_t in = body->inputs[states + i];
+        body->values[in].dtype = v->dtype;
+        if (!clv__value_set_shape(body, in, v->rank - 1u, dims))
+            return clv__nomem(e);
+    }
+    return CLV_OK;
+}
+
+/* Scanned outputs get their axis back at its place. */
+static clv_status give_scanned(clv_graph *g, clv_node *n, uint32_t o,
+                               const clv_value *v, int64_t axis, int64_t trips,
+                               clv_err *e)
+{
+    if (!v || v->rank == CLV_NO_RANK || v->rank + 1 > CLV_MAX_RANK)
+        return CLV_OK;
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t a, k = 0;
+    CLV_TRY(norm_axis(axis, v->rank + 1u, &a, e));
+    for (uint32_t i = 0; i <= v->rank; i++)
+        dims[i] = i == a ? trips : v->dims[k++];
+    return out_shape(g, n, o, (clv_dtype)v->dtype, v->rank + 1u, dims, e);
+}
+
+/* `k` scanned inputs along `axes`; outputs along `perm`. */
+clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
+{
+    clv_graph *body = body_of(n, CLV_A_BODY);
+    int64_t scans = attr_int(n, CLV_A_K, 1), trips = 1;
+    int64_t states = attr_int(n, CLV_A_HIDDEN, 0);
+    if (!body || scans < 0 || states < 0 ||
+        sat_add(scans, states) > body->n_inputs)
+        return clv__fail(e, CLV_FORMAT, "the body is missing or too small");
+    for (uint32_t i = 0; i < body->n_inputs; i++)
+        bind(body, i, node_in(g, n, i), i >= states + scans);
+    CLV_TRY(bind_scanned(g, n, body, (uint32_t)states, (uint32_t)scans, &trips,
+                         e));
+    CLV_TRY(infer_body(g, n, body, e));
+    for (uint32_t o = 0; o < n->n_out; o++) {
+        const clv_value *v = body_out(body, o);
+        if (o < states)
+            CLV_TRY(give(g, n, o, v, NULL, false, e));
+        else
+            CLV_TRY(give_scanned(g, n, o, v,
+                                 scan_axis(n, CLV_A_PERM,
+                                           o - (uint32_t)states),
+                                 trips, e));
+    }
+    return CLV_OK;
+}
+
+static int64_t scan_trips(const clv_graph *g, const clv_node *n)
+{
+    int64_t dims[CLV_MAX_RANK], trips = 1;
+    const clv_value *v =
+        node_in(g, n, (uint32_t)attr_int(n, CLV_A_HIDDEN, 0));
+    if (v && v->rank != CLV_NO_RANK &&
+        slice_of(v, scan_axis(n, CLV_A_AXES, 0), dims, &trips, NULL) != CLV_OK)
+        return 1;
+    return trips;
+}
+
+void cost_loop(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    const clv_graph *body = body_of(n, CLV_A_BODY);
+    int64_t trips;
+    bool exact = loop_trips(g, n, &trips);
+    if (n->op == CLV_OP_SCAN)
+        trips = scan_trips(g, n);
+    else
+        exact = exact && body && runs_through(body);
+    take_cost(c, body_cost(body), trips);
+    if (!exact && c->trust == CLV_EXACT)
+        c->trust = CLV_ESTIMATED;
+}

@@ -1,0 +1,51 @@
+/* fold.h - small tensors whose contents are known while shapes are inferred.
+ *
+ * A fold rule runs after a node's shape rule. When all its inputs are known
+ * and the result is small (FOLD_MAX elements), it computes the result's
+ * contents in int64 or double; otherwise it does nothing. This is what carries
+ * the shape arithmetic of exporters (Shape, Gather, Concat, Reshape, ...). */
+#ifndef CLV_FOLD_H
+#define CLV_FOLD_H
+
+#include "ops/ops.h"
+
+enum { FOLD_MAX = 4096 };
+
+/* The known contents of a value: one of the two lists. */
+typedef struct known {
+    const clv_value *v;
+    const int64_t *ints;
+    const double *floats;
+    uint32_t n;
+} known;
+
+/* Input i's contents; false when they are not known, or incomplete. */
+bool fold_in(const clv_graph *g, const clv_node *n, uint32_t i, known *k);
+/* All inputs from `from` on are there and known. */
+bool fold_ready(const clv_graph *g, const clv_node *n, uint32_t from);
+
+static inline double known_float(const known *k, uint32_t i)
+{
+    return k->ints ? (double)k->ints[i] : k->floats[i];
+}
+
+/* Room for the contents of output `o`, in *ints or *floats by its type; both
+ * NULL when it is too large or of a type that is not folded. */
+typedef struct room {
+    int64_t *ints;
+    double *floats;
+    uint32_t n;
+} room;
+CLV_MUST clv_status fold_out(clv_graph *g, const clv_node *n, uint32_t o,
+                             room *r, clv_err *e);
+static inline bool room_none(const room *r)
+{
+    return !r->ints && !r->floats;
+}
+/* Element i becomes element j of k, converted. */
+void fold_copy(const room *r, uint32_t i, const known *k, uint32_t j);
+
+/* Walks the indices of a shape: at[] counts up like an odometer. */
+void fold_step(const clv_value *v, int64_t *at);
+
+#endif

@@ -1,0 +1,319 @@
+/* fold_layout.c - folding of what only moves elements: views, slices, joins,
+ * gathers, scatters. Most are one walk over the output with a stride per axis
+ * of the source. */
+#include "ops/fold.h"
+
+#include <string.h>
+
+/* out[at] = x[offset + sum(at * stride)] */
+typedef struct strided {
+    int64_t stride[CLV_MAX_RANK], offset;
+} strided;
+
+static void strides_of(const clv_value *v, int64_t *stride)
+{
+    int64_t step = 1;
+    for (uint32_t i = v->rank; i-- > 0;) {
+        stride[i] = step;
+        step *= v->dims[i];
+    }
+}
+
+static clv_status copy_strided(clv_graph *g, const clv_node *n, uint32_t o,
+                               const known *x, const strided *s, clv_err *e)
+{
+    room r;
+    CLV_TRY(fold_out(g, n, o, &r, e));
+    if (room_none(&r))
+        return CLV_OK;
+    const clv_value *y = node_out(g, n, o);
+    int64_t at[CLV_MAX_RANK] = {0};
+    for (uint32_t i = 0; i < r.n; i++, fold_step(y, at)) {
+        int64_t j = s->offset;
+        for (uint32_t k = 0; k < y->rank; k++)
+            j += at[k] * s->stride[k];
+        if (j >= 0 && j < x->n)
+            fold_copy(&r, i, x, (uint32_t)j);
+    }
+    return CLV_OK;
+}
+
+/* The same elements in the same order: reshape, squeeze, cast, identity. */
+clv_status fold_same(clv_graph *g, clv_node *n, clv_err *e)
+{
+    known x;
+    room r;
+    if (!fold_in(g, n, 0, &x))
+        return CLV_OK;
+    CLV_TRY(fold_out(g, n, 0, &r, e));
+    bool to_bool = node_out(g, n, 0)->dtype == CLV_BOOL;
+    for (uint32_t i = 0; !room_none(&r) && i < r.n && i < x.n; i++) {
+        fold_copy(&r, i, &x, i);
+        if (to_bool && r.ints)
+            r.ints[i] = known_float(&x, i) != 0;
+    }
+    return CLV_OK;
+}
+
+clv_status fold_permute(clv_graph *g, clv_node *n, clv_err *e)
+{
+    known x;
+    if (!fold_in(g, n, 0, &x))
+        return CLV_OK;
+    int64_t from[CLV_MAX_RANK];
+    strides_of(x.v, from);
+    strided s = {.offset = 0};
+    uint32_t count, rank = x.v->rank;
+    const int64_t *perm = attr_ints(n, CLV_A_PERM, &count);
+    for (uint32_t i = 0; i < rank; i++) {
+        uint32_t a = rank - 1u - i;
+        if (perm && i < count)
+            CLV_TRY(norm_axis(perm[i], rank, &a, e));
+        s.stride[i] = from[a];
+    }
+    return copy_strided(g, n, 0, &x, &s, e);
+}
+
+/* Broadcast to the output's shape. */
+clv_status fold_expand(clv_graph *g, clv_node *n, clv_err *e)
+{
+    known x;
+    if (!fold_in(g, n, 0, &x))
+        return CLV_OK;
+    const clv_value *y = node_out(g, n, 0);
+    int64_t from[CLV_MAX_RANK];
+    strides_of(x.v, from);
+    strided s = {.offset = 0};
+    for (uint32_t i = 0; i < x.v->rank; i++)
+        if (x.v->dims[i] != 1)
+            s.stride[y->rank - x.v->rank + i] = from[i];
+    return copy_strided(g, n, 0, &x, &s, e);
+}
+
+/* -- slices ---------------------------------------------------------------*/
+
+static int64_t slice_start(int64_t size, int64_t start, int64_t step)
+{
+    int64_t lo = 0, hi = step < 0 ? size - 1 : size;
+    if (start < 0)
+        start = start < -size ? lo : start + size;
+    return start < lo ? lo : start > hi ? hi : start;
+}
+
+clv_status fold_slice(clv_graph *g, clv_node *n, clv_err *e)
+{
+    known x;
+    int_list start, axes, step;
+    if (!fold_in(g, n, 0, &x) ||
+        get_ints(g, n, CLV_A_START, 1, &start, NULL) != CLV_OK ||
+        get_ints(g, n, CLV_A_AXES, 3, &axes, NULL) != CLV_OK ||
+        get_ints(g, n, CLV_A_STEP, 4, &step, NULL) != CLV_OK)
+        return CLV_OK;
+    strided s = {.offset = 0};
+    int64_t from[CLV_MAX_RANK];
+    strides_of(x.v, from);
+    memcpy(s.stride, from, sizeof from[0] * x.v->rank);
+    for (uint32_t i = 0; i < start.n; i++) {
+        uint32_t a;
+        CLV_TRY(norm_axis(axes.n ? axes.v[i] : (int64_t)i, x.v->rank, &a, e));
+        int64_t by = list_at(step.v, step.n, i, 1);
+        int64_t limit = by > 0 ? by : -by;
+        if (limit > FOLD_MAX) /* at most one element: the stride is not used */
+            by = 1;
+        s.offset += slice_start(x.v->dims[a], start.v[i], by) * from[a];
+        s.stride[a] = from[a] * by;
+    }
+    return copy_strided(g, n, 0, &x, &s, e);
+}
+
+clv_status fold_select(clv_graph *g, clv_node *n, clv_err *e)
+{
+    known x;
+    uint32_t axis;
+    if (!fold_in(g, n, 0, &x))
+        return CLV_OK;
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x.v->rank, &axis, e));
+    int64_t from[CLV_MAX_RANK] = {0}, at = attr_int(n, CLV_A_INDEX, 0);
+    strides_of(x.v, from);
+    strided s = {.offset = (at < 0 ? at + x.v->dims[axis] : at) * from[axis]};
+    for (uint32_t i = 0, k = 0; i < x.v->rank; i++)
+        if (i != axis)
+            s.stride[k++] = from[i];
+    return copy_strided(g, n, 0, &x, &s, e);
+}
+
+/* Parts follow each other along an axis. */
+clv_status fold_split(clv_graph *g, clv_node *n, clv_err *e)
+{
+    known x;
+    uint32_t axis;
+    if (!fold_in(g, n, 0, &x))
+        return CLV_OK;
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x.v->rank, &axis, e));
+    strided s = {.offset = 0};
+    strides_of(x.v, s.stride);
+    for (uint32_t o = 0; o < n->n_out; o++) {
+        CLV_TRY(copy_strided(g, n, o, &x, &s, e));
+        if (node_outs(g, n)[o] != CLV_NONE)
+            s.offset += node_out(g, n, o)->dims[axis] * s.stride[axis];
+    }
+    return CLV_OK;
+}
+
+/* -- joins ----------------------------------------------------------------*/
+
+/* Element k of the output from input i's block, for concat along `axis`. */
+clv_status fold_cat(clv_graph *g, clv_node *n, clv_err *e)
+{
+    room r;
+    uint32_t axis;
+    if (!fold_ready(g, n, 0))
+        return CLV_OK;
+    CLV_TRY(fold_out(g, n, 0, &r, e));
+    const clv_value *y = node_out(g, n, 0);
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), y->rank, &axis, e));
+    int64_t outer = dims_product(y->dims, 0, axis), at = 0;
+    int64_t row = dims_product(y->dims, axis, y->rank);
+    for (uint32_t i = 0; !room_none(&r) && i < n->n_in; i++) {
+        known x;
+        (void)fold_in(g, n, i, &x);
+        int64_t block = outer ? x.n / outer : 0;
+        for (int64_t o = 0; o < outer; o++)
+            for (int64_t k = 0; k < block; k++)
+                if (o * row + at + k < r.n)
+                    fold_copy(&r, (uint32_t)(o * row + at + k), &x,
+                              (uint32_t)(o * block + k));
+        at += block;
+    }
+    return CLV_OK;
+}
+
+/* -- by index -------------------------------------------------------------*/
+
+/* x (A,S,B) by index (I) along the middle: (A,I,B) */
+clv_status fold_index_select(clv_graph *g, clv_node *n, clv_err *e)
+{
+    known x, index;
+    room r;
+    uint32_t axis;
+    if (!fold_in(g, n, 0, &x) || !fold_in(g, n, 1, &index) || !index.ints)
+        return CLV_OK;
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x.v->rank, &axis, e));
+    CLV_TRY(fold_out(g, n, 0, &r, e));
+    int64_t size = x.v->dims[axis];
+    int64_t after = dims_product(x.v->dims, axis + 1, x.v->rank);
+    for (uint32_t i = 0; !room_none(&r) && i < r.n && after > 0 && index.n;
+         i++) {
+        int64_t b = i % after, k = i / after % index.n;
+        int64_t a = i / after / index.n, at = index.ints[k];
+        at = at < 0 ? at + size : at;
+        int64_t j = (a * size + at) * after + b;
+        if (at >= 0 && at < size && j < x.n)
+            fold_copy(&r, i, &x, (uint32_t)j);
+    }
+    return CLV_OK;
+}
+
+/* Index rows of coordinates into x; slices of `inner` elements come along. */
+clv_status fold_gather_nd(clv_graph *g, clv_node *n, clv_err *e)
+{
+    known x, index;
+    room r;
+    if (!fold_in(g, n, 0, &x) || !fold_in(g, n, 1, &index) || !index.ints ||
+        attr_int(n, CLV_A_BATCH_DIMS, 0) || index.v->rank == 0)
+        return CLV_OK;
+    CLV_TRY(fold_out(g, n, 0, &r, e));
+    int64_t depth = index.v->dims[index.v->rank - 1], from[CLV_MAX_RANK];
+    int64_t inner = dims_product(x.v->dims, (uint32_t)depth, x.v->rank);
+    strides_of(x.v, from);
+    for (uint32_t i = 0; !room_none(&r) && i < r.n && inner > 0; i++) {
+        int64_t j = i % inner, row = i / inner;
+        for (int64_t k = 0; k < depth && row * depth + k < index.n; k++) {
+            int64_t at = index.ints[row * depth + k];
+            int64_t size = x.v->dims[k];
+            at = at < 0 ? at + size : at;
+            j += (at < 0 || at >= size ? 0 : at) * from[k];
+        }
+        if (j < x.n)
+            fold_copy(&r, i, &x, (uint32_t)j);
+    }
+    return CLV_OK;
+}
+
+clv_status fold_scatter_nd(clv_graph *g, clv_node *n, clv_err *e)
+{
+    known x, index, from;
+    room r;
+    if (!fold_in(g, n, 0, &x) || !fold_in(g, n, 1, &index) ||
+        !fold_in(g, n, 2, &from) || !index.ints || index.v->rank == 0 ||
+        attr_get(n, CLV_A_REDUCTION))
+        return CLV_OK;
+    CLV_TRY(fold_out(g, n, 0, &r, e));
+    int64_t depth = index.v->dims[index.v->rank - 1], step[CLV_MAX_RANK];
+    if (room_none(&r) || depth < 1 || depth > x.v->rank)
+        return CLV_OK;
+    int64_t inner = dims_product(x.v->dims, (uint32_t)depth, x.v->rank);
+    strides_of(x.v, step);
+    for (uint32_t i = 0; i < r.n && i < x.n; i++)
+        fold_copy(&r, i, &x, i);
+    for (int64_t row = 0; row < index.n / depth; row++) {
+        int64_t at = 0;
+        for (int64_t k = 0; k < depth; k++) {
+            int64_t j = index.ints[row * depth + k];
+            at += (j < 0 ? j + x.v->dims[k] : j) * step[k];
+        }
+        for (int64_t k = 0; k < inner; k++)
+            if (at + k >= 0 && at + k < r.n && row * inner + k < from.n)
+                fold_copy(&r, (uint32_t)(at + k), &from,
+                          (uint32_t)(row * inner + k));
+    }
+    return CLV_OK;
+}
+
+/* Whole copies side by side along each axis. */
+clv_status fold_repeat(clv_graph *g, clv_node *n, clv_err *e)
+{
+    known x;
+    room r;
+    if (!fold_in(g, n, 0, &x))
+        return CLV_OK;
+    CLV_TRY(fold_out(g, n, 0, &r, e));
+    const clv_value *y = node_out(g, n, 0);
+    int64_t at[CLV_MAX_RANK] = {0}, from[CLV_MAX_RANK];
+    strides_of(x.v, from);
+    for (uint32_t i = 0; !room_none(&r) && i < r.n; i++, fold_step(y, at)) {
+        int64_t j = 0;
+        for (uint32_t k = 0; k < x.v->rank; k++)
+            j += at[y->rank - x.v->rank + k] % x.v->dims[k] * from[k];
+        fold_copy(&r, i, &x, (uint32_t)j);
+    }
+    return CLV_OK;
+}
+
+/* -- nonzero --------------------------------------------------------------*/
+
+/* Of known contents the shape is exact too. */
+clv_status fold_nonzero(clv_graph *g, clv_node *n, clv_err *e)
+{
+    known x;
+    if (!fold_in(g, n, 0, &x))
+        return CLV_OK;
+    int64_t count = 0, rank = x.v->rank;
+    for (uint32_t i = 0; i < x.n; i++)
+        count += known_float(&x, i) != 0;
+    bool across = attr_int(n, CLV_A_AXIS, 0) == 1;
+    int64_t dims[2] = {across ? rank : count, across ? count : rank};
+    CLV_TRY(out_shape(g, n, 0, CLV_INT64, 2, dims, e));
+    node_out(g, n, 0)->flags &= (uint8_t)~CLV_V_BOUND;
+    room r;
+    CLV_TRY(fold_out(g, n, 0, &r, e));
+    int64_t at[CLV_MAX_RANK] = {0}, found = 0;
+    for (uint32_t i = 0; r.ints && i < x.n; i++, fold_step(x.v, at)) {
+        if (known_float(&x, i) == 0)
+            continue;
+        for (int64_t k = 0; k < rank; k++)
+            r.ints[across ? k * count + found : found * rank + k] = at[k];
+        found++;
+    }
+    return CLV_OK;
+}
