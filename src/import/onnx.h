@@ -48,6 +48,7 @@ typedef enum onnx_domain {
     ONNX_AI, /* "" and "ai.onnx" */
     ONNX_ML,
     ONNX_MICROSOFT,
+    ONNX_NCHWC, /* com.microsoft.nchwc: blocked layouts */
     ONNX_PREVIEW, /* ai.onnx.preview, ai.onnx.preview.training */
     ONNX_OTHER,
     ONNX_DOMAINS
@@ -251,8 +252,9 @@ typedef clv_status onnx_map_fn(draft *d, clv_err *e);
 
 /* One operator of a domain.
  *   roles   one letter per input, the last repeated: what a stored tensor
- *           there is.  p parameter, b buffer, c constant, any other: by the
- *           rule for tensors at large (docs/onnx.md) */
+ *           there is.  p parameter, b buffer, c constant, q parameter if it
+ *           has many elements, x: by the rule for tensors at large
+ *           (docs/onnx.md) */
 typedef struct onnx_op {
     const char *name;
     uint16_t op;

@@ -317,10 +317,45 @@ clv_status map_dropout(draft *d, clv_err *e)
     return CLV_OK;
 }
 
+/* Steps first, or batches first: then the steps are moved to the front and
+ * the results back, which costs nothing. */
+static clv_status batch_first(draft *d, clv_err *e)
+{
+    static const int64_t swap[3] = {1, 0, 2}, back[4] = {2, 0, 1, 3};
+    clv_attr perm = {.name = clv__attr_name(CLV_A_PERM),
+                     .key = CLV_A_PERM,
+                     .type = CLV_INTS_ATTR,
+                     .n = 3,
+                     .u.ints = swap};
+    uint32_t outs[3], n_out = d->n_out < 3 ? d->n_out : 3;
+    CLV_TRY(draft_emit(d, CLV_OP_PERMUTE, "steps", &d->ins[0], 1, &perm, 1,
+                       NULL, 1, &d->ins[0], e));
+    for (uint32_t i = 0; i < n_out; i++) {
+        outs[i] = clv__value_add(d->g, NULL, CLV_ACTIVATION, CLV_NODTYPE);
+        if (outs[i] == CLV_NONE)
+            return clv__nomem(e);
+    }
+    CLV_TRY(draft_emit(d, d->op, "", d->ins, d->n_in, d->attrs, d->n_attrs,
+                       outs, n_out, NULL, e));
+    for (uint32_t i = 0; i < n_out; i++) {
+        perm.n = i ? 3 : 4;
+        perm.u.ints = i ? swap : back;
+        CLV_TRY(draft_emit(d, CLV_OP_PERMUTE, "batch", &outs[i], 1, &perm, 1,
+                           &d->outs[i], 1, NULL, e));
+    }
+    d->done = true;
+    return CLV_OK;
+}
+
 clv_status map_rnn(draft *d, clv_err *e)
 {
-    (void)e, (void)d;
-    return CLV_OK;
+    const clv_value *r = draft_in(d, 2);
+    bool batch = draft_int(d, CLV_A_LAYOUT, 0) == 1;
+    draft_set_str(d, CLV_A_LAYOUT, "onnx");
+    if (!draft_attr(d, CLV_A_HIDDEN) && r && r->rank == 3)
+        draft_set_int(d, CLV_A_HIDDEN, r->dims[2]);
+    draft_set_int(d, CLV_A_BIAS, draft_in(d, 3) != NULL);
+    return batch && d->n_in ? batch_first(d, e) : CLV_OK;
 }
 
 clv_status map_rotary(draft *d, clv_err *e)

@@ -18,7 +18,7 @@ onnx_map_fn map_argmax, map_arithmetic, map_axis0, map_batch_norm, map_clip,
 onnx_map_fn map_ms_attention, map_ms_bias_add, map_ms_bias_gelu,
     map_ms_bias_split_gelu, map_ms_embed, map_ms_fused_conv, map_ms_fused_gemm,
     map_ms_fused_matmul, map_ms_gqa, map_ms_group_norm, map_ms_mha,
-    map_ms_nbits, map_ms_nhwc_conv, map_ms_qconcat, map_ms_qgemm,
+    map_ms_nbits, map_ms_nchwc_upsample, map_ms_nhwc_conv, map_ms_qconcat, map_ms_qgemm,
     map_ms_qlinear1, map_ms_qlinear2, map_ms_qpool, map_ms_quant_matmul,
     map_ms_qwhere, map_ms_rotary, map_ms_skip_norm;
 

@@ -140,6 +140,22 @@ clv_status map_ms_nhwc_conv(draft *d, clv_err *e)
     return finish(d, CLV_OP_PERMUTE, IN(y), e);
 }
 
+/* Whole scales, as a list of ints over all four axes. */
+clv_status map_ms_nchwc_upsample(draft *d, clv_err *e)
+{
+    clv_attr *a = draft_attr(d, CLV_A_SCALES);
+    if (!a || a->type != CLV_INTS_ATTR)
+        return clv__fail(e, CLV_FORMAT, "no scales");
+    double *scales = arena_array(&d->g->mem, a->n, sizeof *scales);
+    if (!scales)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < a->n; i++)
+        scales[i] = (double)a->u.ints[i];
+    a->type = CLV_FLOATS_ATTR;
+    a->u.floats = scales;
+    return CLV_OK;
+}
+
 clv_status map_ms_fused_gemm(draft *d, clv_err *e)
 {
     CLV_TRY(map_gemm(d, e));

@@ -117,7 +117,8 @@ static clv_status mark_role(frame *f, uint32_t v, char role, clv_err *e)
     if (u->roles[v] == 'p')
         return CLV_OK;
     u->roles[v] = (uint8_t)role;
-    if (role == 'p' && clv__numel(value) > 0)
+    bool many = clv__numel(value) > 1;
+    if (role == 'p' || (role == 'q' && many))
         value->kind = CLV_PARAM;
     else if (role == 'b')
         value->kind = CLV_BUFFER;

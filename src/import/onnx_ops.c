@@ -159,7 +159,7 @@ static const onnx_op ai_onnx[] = {
     ROW("Scan", SCAN, "", map_scan),
     ROW("Scatter", SCATTER_ELEMENTS, "", map_axis0),
     ROW("ScatterElements", SCATTER_ELEMENTS, "", map_axis0),
-    ROW("ScatterND", SCATTER_ND, "", 0),
+    ROW("ScatterND", SCATTER_ND, "xxb", 0),
     ROW("Selu", SELU, "", 0),
     ROW("Shape", SHAPE, "", 0),
     ROW("Shrink", SHRINK, "", 0),
@@ -238,6 +238,17 @@ static const onnx_op microsoft[] = {
     ROW("SkipSimplifiedLayerNormalization", RMS_NORM, "xxpp", map_ms_skip_norm),
 };
 
+static const onnx_op nchwc[] = {
+    ROW("AveragePool", AVG_POOL2D, "", map_pool),
+    ROW("Conv", CONV2D, "xppx", map_ms_fused_conv),
+    ROW("GlobalAveragePool", ADAPTIVE_AVG_POOL2D, "", map_global_pool),
+    ROW("GlobalMaxPool", ADAPTIVE_MAX_POOL2D, "", map_global_pool),
+    ROW("MaxPool", MAX_POOL2D, "", map_pool),
+    ROW("ReorderInput", CONTIGUOUS, "", 0),
+    ROW("ReorderOutput", CONTIGUOUS, "", 0),
+    ROW("Upsample", INTERPOLATE, "", map_ms_nchwc_upsample),
+};
+
 /* -- lookup ---------------------------------------------------------------*/
 
 static const struct {
@@ -247,6 +258,7 @@ static const struct {
 } tables[] = {
     {ONNX_AI, ai_onnx, sizeof ai_onnx / sizeof *ai_onnx},
     {ONNX_MICROSOFT, microsoft, sizeof microsoft / sizeof *microsoft},
+    {ONNX_NCHWC, nchwc, sizeof nchwc / sizeof *nchwc},
 };
 
 onnx_domain onnx_domain_of(text name)
@@ -255,6 +267,8 @@ onnx_domain onnx_domain_of(text name)
         return ONNX_AI;
     if (text_is(name, "com.microsoft") || text_is(name, "com.microsoft.nhwc"))
         return ONNX_MICROSOFT;
+    if (text_is(name, "com.microsoft.nchwc"))
+        return ONNX_NCHWC;
     if (text_is(name, "ai.onnx.ml"))
         return ONNX_ML;
     if (name.n >= 15 && !memcmp(name.s, "ai.onnx.preview", 15))
