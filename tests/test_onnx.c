@@ -7,8 +7,18 @@
 
 #include <stdlib.h>
 
-enum { FILE_, MODEL, EXPORTER, OPSET, INPUT, PARAMS, MACS, INITIALIZERS, NOTE,
-       COLUMNS };
+enum {
+    FILE_,
+    MODEL,
+    EXPORTER,
+    OPSET,
+    INPUT,
+    PARAMS,
+    MACS,
+    INITIALIZERS,
+    NOTE,
+    COLUMNS
+};
 
 /* One line of CSV; a quoted field may hold commas. Edits line. */
 static int split(char *line, char **field)
@@ -72,8 +82,8 @@ static void check_params(char **f, const clv_graph *g, int64_t params)
     int64_t live = strtoll(f[PARAMS], NULL, 10);
     int64_t stored = strtoll(f[INITIALIZERS], NULL, 10);
     bool otherwise = false;
-    for (size_t i = 0;
-         i < sizeof stored_otherwise / sizeof *stored_otherwise; i++)
+    for (size_t i = 0; i < sizeof stored_otherwise / sizeof *stored_otherwise;
+         i++)
         otherwise |= strstr(f[FILE_], stored_otherwise[i].word) ||
                      strstr(f[NOTE], stored_otherwise[i].word);
     if (params == live || !otherwise) {

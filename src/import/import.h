@@ -12,8 +12,8 @@ typedef struct clv_format {
     const char *name; /* "onnx" */
     const char *text; /* for messages: "ONNX model" */
     bool (*knows)(const clv_map *map, const char *path);
-    clv_status (*load)(clv_map map, const char *path,
-                       const clv_open_opts *opts, clv_graph **out, clv_err *e);
+    clv_status (*load)(clv_map map, const char *path, const clv_open_opts *opts,
+                       clv_graph **out, clv_err *e);
 } clv_format;
 
 /* Loads the model file at path. CLV_NOT_FOUND when there is no such file. */

@@ -48,7 +48,7 @@ typedef enum onnx_domain {
     ONNX_AI, /* "" and "ai.onnx" */
     ONNX_ML,
     ONNX_MICROSOFT,
-    ONNX_NCHWC, /* com.microsoft.nchwc: blocked layouts */
+    ONNX_NCHWC,   /* com.microsoft.nchwc: blocked layouts */
     ONNX_PREVIEW, /* ai.onnx.preview, ai.onnx.preview.training */
     ONNX_OTHER,
     ONNX_DOMAINS
@@ -96,16 +96,16 @@ typedef struct unit {
     size_t n_roles;
     uint32_t *captured; /* values of the enclosing frame, in order of input */
     size_t n_captured, cap_captured;
-    bool unordered; /* some node comes before its inputs */
+    bool unordered;    /* some node comes before its inputs */
     uint32_t n_formal; /* inputs the body declares; captured ones follow */
 } unit;
 
 typedef struct frame {
     unit *unit;
-    struct frame *outer;  /* the enclosing graph's frame, or NULL */
-    strmap names;         /* value names to ids of unit->g */
-    strmap results;       /* of a function: its outputs, the call's values */
-    onnx_function *fn;    /* NULL: a graph */
+    struct frame *outer;    /* the enclosing graph's frame, or NULL */
+    strmap names;           /* value names to ids of unit->g */
+    strmap results;         /* of a function: its outputs, the call's values */
+    onnx_function *fn;      /* NULL: a graph */
     const onnx_attr *bound; /* attributes of the call; NULL: none */
     uint32_t n_bound;
     const struct frame *caller; /* whose attributes `bound` refers to */
@@ -128,7 +128,7 @@ typedef struct reader {
     strmap function_names; /* to the last one of that name */
     int32_t opset[ONNX_DOMAINS];
     int64_t ir_version;
-    uint64_t budget; /* nodes that may still be made by inlining */
+    uint64_t budget;  /* nodes that may still be made by inlining */
     uint32_t unbound; /* dimensions taken as 1 */
 } reader;
 
@@ -165,8 +165,8 @@ void draft_set_int(draft *d, clv_attr_key key, int64_t i);
 void draft_set_float(draft *d, clv_attr_key key, double x);
 void draft_set_str(draft *d, clv_attr_key key, const char *s);
 /* Copies the list. */
-CLV_MUST clv_status draft_set_ints(draft *d, clv_attr_key key,
-                                   const int64_t *v, uint32_t n, clv_err *e);
+CLV_MUST clv_status draft_set_ints(draft *d, clv_attr_key key, const int64_t *v,
+                                   uint32_t n, clv_err *e);
 
 /* -- onnx_const.c ---------------------------------------------------------*/
 
@@ -196,7 +196,7 @@ CLV_MUST clv_status onnx_const_ints(clv_graph *g, uint32_t v, uint32_t rank,
 /* A ValueInfoProto's type. dims has CLV_MAX_RANK of room. */
 typedef struct onnx_type {
     clv_dtype dtype;
-    uint8_t rank; /* CLV_NO_RANK: unknown, or not a tensor */
+    uint8_t rank;               /* CLV_NO_RANK: unknown, or not a tensor */
     int64_t dims[CLV_MAX_RANK]; /* -1: not a number */
     text symbols[CLV_MAX_RANK];
     bool tensor;

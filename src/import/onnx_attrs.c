@@ -81,8 +81,8 @@ static const struct {
 clv_status onnx_attr_table(reader *r, clv_err *e)
 {
     for (uint32_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
-        if (!strmap_put(&r->attr_keys, renamed[i].name,
-                        strlen(renamed[i].name), i))
+        if (!strmap_put(&r->attr_keys, renamed[i].name, strlen(renamed[i].name),
+                        i))
             return clv__nomem(e);
     return CLV_OK;
 }
@@ -90,29 +90,38 @@ clv_status onnx_attr_table(reader *r, clv_err *e)
 /* -- reading --------------------------------------------------------------*/
 
 enum { /* AttributeProto.AttributeType */
-    TYPE_FLOAT = 1,
-    TYPE_INT,
-    TYPE_STRING,
-    TYPE_TENSOR,
-    TYPE_GRAPH,
-    TYPE_FLOATS,
-    TYPE_INTS,
-    TYPE_STRINGS,
+       TYPE_FLOAT = 1,
+       TYPE_INT,
+       TYPE_STRING,
+       TYPE_TENSOR,
+       TYPE_GRAPH,
+       TYPE_FLOATS,
+       TYPE_INTS,
+       TYPE_STRINGS,
 };
 
 /* What a file that states no type must have meant. */
 static uint32_t type_by_field(uint32_t number)
 {
     switch (number) {
-    case 2: return TYPE_FLOAT;
-    case 3: return TYPE_INT;
-    case 4: return TYPE_STRING;
-    case 5: return TYPE_TENSOR;
-    case 6: return TYPE_GRAPH;
-    case 7: return TYPE_FLOATS;
-    case 8: return TYPE_INTS;
-    case 9: return TYPE_STRINGS;
-    default: return 0;
+    case 2:
+        return TYPE_FLOAT;
+    case 3:
+        return TYPE_INT;
+    case 4:
+        return TYPE_STRING;
+    case 5:
+        return TYPE_TENSOR;
+    case 6:
+        return TYPE_GRAPH;
+    case 7:
+        return TYPE_FLOATS;
+    case 8:
+        return TYPE_INTS;
+    case 9:
+        return TYPE_STRINGS;
+    default:
+        return 0;
     }
 }
 

@@ -94,7 +94,11 @@ static clv_status tensor_field(const wire *w, const wire_field *f, tensor *t,
     case 2:
         t->dtype = onnx_dtype(f->value);
         return wire_expect(w, f, WIRE_VARINT, e);
-    case 4: case 5: case 7: case 10: case 11:
+    case 4:
+    case 5:
+    case 7:
+    case 10:
+    case 11:
         t->typed = f->number;
         return CLV_OK;
     case 8:
@@ -166,11 +170,16 @@ static double bits_to_double(clv_dtype t, uint64_t bits)
 static int64_t bits_to_int(clv_dtype t, uint64_t bits)
 {
     switch (t) {
-    case CLV_INT8: return (int8_t)bits;
-    case CLV_INT16: return (int16_t)bits;
-    case CLV_INT32: return (int32_t)bits;
-    case CLV_BOOL: return bits != 0;
-    default: return (int64_t)bits;
+    case CLV_INT8:
+        return (int8_t)bits;
+    case CLV_INT16:
+        return (int16_t)bits;
+    case CLV_INT32:
+        return (int32_t)bits;
+    case CLV_BOOL:
+        return bits != 0;
+    default:
+        return (int64_t)bits;
     }
 }
 
@@ -361,9 +370,8 @@ static clv_status add_value(reader *r, unit *u, const tensor *t, text name,
 {
     clv_graph *g = u->g;
     char *own = name.n ? arena_strndup(&g->mem, name.s, name.n) : NULL;
-    uint32_t v = own || !name.n
-                     ? clv__value_add(g, own, CLV_CONST, t->dtype)
-                     : CLV_NONE;
+    uint32_t v =
+        own || !name.n ? clv__value_add(g, own, CLV_CONST, t->dtype) : CLV_NONE;
     if (v == CLV_NONE || !clv__value_set_shape(g, v, t->rank, t->dims))
         return clv__nomem(e);
     int64_t n = clv__numel(&g->values[v]);
@@ -383,8 +391,8 @@ static clv_status add_value(reader *r, unit *u, const tensor *t, text name,
     return CLV_OK;
 }
 
-clv_status onnx_tensor(reader *r, unit *u, wire w, text *name,
-                       bool initializer, uint32_t *value, clv_err *e)
+clv_status onnx_tensor(reader *r, unit *u, wire w, text *name, bool initializer,
+                       uint32_t *value, clv_err *e)
 {
     tensor t;
     CLV_TRY(read_tensor(w, &t, e));
@@ -461,10 +469,14 @@ clv_status onnx_const_attr(clv_graph *g, const clv_attr *attrs, uint32_t n,
     *value = v;
     int64_t dim = a->n;
     switch (a->type) {
-    case CLV_INT_ATTR: return onnx_const_ints(g, v, 0, &a->u.i, 1, e);
-    case CLV_INTS_ATTR: return onnx_const_ints(g, v, 1, a->u.ints, a->n, e);
-    case CLV_FLOAT_ATTR: return const_floats(g, v, 0, &a->u.f, 1, e);
-    case CLV_FLOATS_ATTR: return const_floats(g, v, 1, a->u.floats, a->n, e);
+    case CLV_INT_ATTR:
+        return onnx_const_ints(g, v, 0, &a->u.i, 1, e);
+    case CLV_INTS_ATTR:
+        return onnx_const_ints(g, v, 1, a->u.ints, a->n, e);
+    case CLV_FLOAT_ATTR:
+        return const_floats(g, v, 0, &a->u.f, 1, e);
+    case CLV_FLOATS_ATTR:
+        return const_floats(g, v, 1, a->u.floats, a->n, e);
     default:
         return clv__value_set_shape(g, v, a->type == CLV_STRINGS_ATTR, &dim)
                    ? CLV_OK

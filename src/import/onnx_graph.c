@@ -102,9 +102,9 @@ static clv_status input(reader *r, frame *f, wire w, clv_err *e)
     if (old != CLV_NONE && g->values[old].kind != CLV_INPUT)
         return CLV_OK; /* an initializer that may be overridden */
     char *own = arena_strndup(&g->mem, name.n ? name.s : "", name.n);
-    uint32_t v = own ? clv__value_add(g, own, CLV_INPUT,
-                                      onnx_counted(r, t.dtype))
-                     : CLV_NONE;
+    uint32_t v =
+        own ? clv__value_add(g, own, CLV_INPUT, onnx_counted(r, t.dtype))
+            : CLV_NONE;
     if (v == CLV_NONE)
         return clv__nomem(e);
     clv_status s = define(f, name, v, e);
@@ -142,8 +142,8 @@ static bool is_op(const proto *p, const char *op)
 }
 
 /* The attribute sparse_value, field 22 of an AttributeProto. */
-static clv_status sparse_value(reader *r, frame *f, const proto *p,
-                               uint32_t *v, clv_err *e)
+static clv_status sparse_value(reader *r, frame *f, const proto *p, uint32_t *v,
+                               clv_err *e)
 {
     for (uint32_t i = 0; i < p->n_attrs; i++)
         for (wire w = p->attrs[i]; wire_left(&w);) {
@@ -302,10 +302,9 @@ static clv_status outputs(frame *f, wire w, clv_err *e)
         CLV_TRY(onnx_value_info(field.bytes, &name, &t, e));
         CLV_TRY(onnx_lookup(f, name, &v, e));
         if (v >= ONNX_ABSENT)
-            return clv__fail(e, CLV_FORMAT,
-                             "byte %zu: output '%.*s' is not defined",
-                             (size_t)(field.bytes.cur - field.bytes.file),
-                             TEXT(name));
+            return clv__fail(
+                e, CLV_FORMAT, "byte %zu: output '%.*s' is not defined",
+                (size_t)(field.bytes.cur - field.bytes.file), TEXT(name));
         if (!clv__graph_output(f->unit->g, v))
             return clv__nomem(e);
     }

@@ -91,8 +91,8 @@ clv_status map_conv_transpose(draft *d, clv_err *e)
     d->op = sibling(CLV_OP_CONVT2D, spatial_axes(d, 1));
     const clv_attr *shape = draft_other(d, "output_shape");
     if (shape && shape->type == CLV_INTS_ATTR)
-        CLV_TRY(draft_set_ints(d, CLV_A_OUTPUT_SIZE, shape->u.ints, shape->n,
-                               e));
+        CLV_TRY(
+            draft_set_ints(d, CLV_A_OUTPUT_SIZE, shape->u.ints, shape->n, e));
     return map_window_attrs(d, e);
 }
 
@@ -258,10 +258,11 @@ clv_status map_shift(draft *d, clv_err *e)
 clv_status map_clip(draft *d, clv_err *e)
 {
     (void)e;
-    const clv_attr *lo = draft_attr(d, CLV_A_MIN), *hi = draft_attr(d, CLV_A_MAX);
+    const clv_attr *lo = draft_attr(d, CLV_A_MIN),
+                   *hi = draft_attr(d, CLV_A_MAX);
     double min = 1, max = 0;
-    bool known = (lo && hi) ||
-                 (draft_float(d, 1, &min) && draft_float(d, 2, &max));
+    bool known =
+        (lo && hi) || (draft_float(d, 1, &min) && draft_float(d, 2, &max));
     if (lo && hi) {
         min = lo->u.f;
         max = hi->u.f;
@@ -507,7 +508,7 @@ clv_status map_dtype(draft *d, clv_err *e)
     static const struct {
         const char *name;
         clv_dtype t;
-    } old[] = {{"FLOAT", CLV_FLOAT32},  {"DOUBLE", CLV_FLOAT64},
+    } old[] = {{"FLOAT", CLV_FLOAT32},   {"DOUBLE", CLV_FLOAT64},
                {"FLOAT16", CLV_FLOAT16}, {"INT64", CLV_INT64},
                {"INT32", CLV_INT32},     {"INT16", CLV_INT16},
                {"INT8", CLV_INT8},       {"UINT8", CLV_UINT8},

@@ -21,8 +21,7 @@ static clv_status emit(draft *d, clv_op op, const char *suffix,
                       e);
 }
 
-#define IN(...) \
-    (uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / 4
+#define IN(...) (uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / 4
 
 static uint32_t input(const draft *d, uint32_t i)
 {
@@ -63,10 +62,8 @@ static clv_status permute(draft *d, const char *suffix, uint32_t x,
     if (!own)
         return clv__nomem(e);
     memcpy(own, perm, n * sizeof *own);
-    clv_attr a = {.key = CLV_A_PERM,
-                  .type = CLV_INTS_ATTR,
-                  .n = n,
-                  .u.ints = own};
+    clv_attr a = {
+        .key = CLV_A_PERM, .type = CLV_INTS_ATTR, .n = n, .u.ints = own};
     return emit(d, CLV_OP_PERMUTE, suffix, &x, 1, &a, 1, out, e);
 }
 
@@ -78,16 +75,12 @@ static clv_op activation(const draft *d)
     static const struct {
         const char *name;
         clv_op op;
-    } table[] = {{"Relu", CLV_OP_RELU},
-                 {"LeakyRelu", CLV_OP_LEAKY_RELU},
-                 {"Tanh", CLV_OP_TANH},
-                 {"Sigmoid", CLV_OP_SIGMOID},
-                 {"Clip", CLV_OP_HARDTANH},
-                 {"HardSigmoid", CLV_OP_HARDSIGMOID},
-                 {"HardSwish", CLV_OP_HARDSWISH},
-                 {"Softplus", CLV_OP_SOFTPLUS},
-                 {"QuickGelu", CLV_OP_SILU},
-                 {"SiLU", CLV_OP_SILU}};
+    } table[] = {
+        {"Relu", CLV_OP_RELU},           {"LeakyRelu", CLV_OP_LEAKY_RELU},
+        {"Tanh", CLV_OP_TANH},           {"Sigmoid", CLV_OP_SIGMOID},
+        {"Clip", CLV_OP_HARDTANH},       {"HardSigmoid", CLV_OP_HARDSIGMOID},
+        {"HardSwish", CLV_OP_HARDSWISH}, {"Softplus", CLV_OP_SOFTPLUS},
+        {"QuickGelu", CLV_OP_SILU},      {"SiLU", CLV_OP_SILU}};
     const clv_attr *a = draft_other(d, "activation");
     for (size_t i = 0; a && i < sizeof table / sizeof *table; i++)
         if (a->type == CLV_STRING_ATTR && !strcmp(a->u.s, table[i].name))
@@ -129,8 +122,7 @@ clv_status map_ms_nhwc_conv(draft *d, clv_err *e)
     CLV_TRY(map_conv(d, e));
     CLV_TRY(permute(d, "nchw", input(d, 0), in, 4, &x, e));
     CLV_TRY(permute(d, "weight", input(d, 1), in, 4, &w, e));
-    CLV_TRY(draft_emit(d, d->op, "product",
-                       (uint32_t[]){x, w, input(d, 2)},
+    CLV_TRY(draft_emit(d, d->op, "product", (uint32_t[]){x, w, input(d, 2)},
                        input(d, 2) == CLV_NONE ? 2 : 3, d->attrs, d->n_attrs,
                        NULL, 1, &y, e));
     d->n_attrs = 0;
@@ -159,8 +151,8 @@ clv_status map_ms_nchwc_upsample(draft *d, clv_err *e)
 clv_status map_ms_fused_gemm(draft *d, clv_err *e)
 {
     CLV_TRY(map_gemm(d, e));
-    return with_epilogue(d, IN(input(d, 0), input(d, 1), input(d, 2)),
-                         CLV_NONE, e);
+    return with_epilogue(d, IN(input(d, 0), input(d, 1), input(d, 2)), CLV_NONE,
+                         e);
 }
 
 clv_status map_ms_fused_matmul(draft *d, clv_err *e)
@@ -171,10 +163,8 @@ clv_status map_ms_fused_matmul(draft *d, clv_err *e)
         static const int64_t last[2] = {-2, -1};
         if (!draft_int(d, keys[i], 0))
             continue;
-        clv_attr a = {.key = CLV_A_AXES,
-                      .type = CLV_INTS_ATTR,
-                      .n = 2,
-                      .u.ints = last};
+        clv_attr a = {
+            .key = CLV_A_AXES, .type = CLV_INTS_ATTR, .n = 2, .u.ints = last};
         CLV_TRY(emit(d, CLV_OP_TRANSPOSE, i ? "b" : "a", &ins[i], 1, &a, 1,
                      &ins[i], e));
     }
@@ -266,8 +256,8 @@ clv_status map_ms_embed(draft *d, clv_err *e)
     CLV_TRY(position_rows(d, ids, input(d, 3), &rows, e));
     CLV_TRY(add(d, "add_position", sum, rows, &sum, e));
     if (input(d, 1) != CLV_NONE && input(d, 4) != CLV_NONE) {
-        CLV_TRY(emit(d, CLV_OP_INDEX_SELECT, "segment", IN(input(d, 4), input(d, 1)),
-                     &axis, 1, &rows, e));
+        CLV_TRY(emit(d, CLV_OP_INDEX_SELECT, "segment",
+                     IN(input(d, 4), input(d, 1)), &axis, 1, &rows, e));
         CLV_TRY(add(d, "add_segment", sum, rows, &sum, e));
     }
     if (wanted(d, 1)) { /* how many tokens of each sequence count */
@@ -275,8 +265,8 @@ clv_status map_ms_embed(draft *d, clv_err *e)
         attrs[0].name = clv__attr_name(CLV_A_AXES);
         attrs[1].name = clv__attr_name(CLV_A_DTYPE);
         uint32_t of = mask == CLV_NONE ? ids : mask;
-        CLV_TRY(draft_emit(d, CLV_OP_SUM, "mask", &of, 1, attrs, 2,
-                           &d->outs[1], 1, NULL, e));
+        CLV_TRY(draft_emit(d, CLV_OP_SUM, "mask", &of, 1, attrs, 2, &d->outs[1],
+                           1, NULL, e));
     }
     CLV_TRY(map_layer_norm(d, e));
     return finish(d, CLV_OP_LAYER_NORM, IN(sum, input(d, 5), input(d, 6)), e);
@@ -396,8 +386,8 @@ clv_status map_ms_gqa(draft *d, clv_err *e)
     int64_t kv = draft_int(d, CLV_A_KV_HEADS, heads);
     const clv_value *q = draft_in(d, 0);
     if (ins[1] == CLV_NONE) {
-        if (!q || q->rank != 3 || heads < 1 || kv < 1 ||
-            heads > q->dims[2] || kv > q->dims[2]) {
+        if (!q || q->rank != 3 || heads < 1 || kv < 1 || heads > q->dims[2] ||
+            kv > q->dims[2]) {
             d->op = CLV_OP_UNKNOWN;
             return CLV_OK;
         }
@@ -432,8 +422,8 @@ clv_status map_ms_nbits(draft *d, clv_err *e)
     const clv_value *b = draft_in(d, 1);
     clv_dtype t = bits == 2 ? CLV_UINT2 : bits == 8 ? CLV_UINT8 : CLV_UINT4;
     if (!b || !value_is_weight(b) || n < 1 || k < 1)
-        return clv__fail(e, CLV_SHAPE, "a weight of %lld by %lld",
-                         (long long)n, (long long)k);
+        return clv__fail(e, CLV_SHAPE, "a weight of %lld by %lld", (long long)n,
+                         (long long)k);
     if (sat_mul(n, k) == CLV_SAT)
         return clv__fail(e, CLV_OVERFLOW, "the weight's size does not fit");
     d->g->values[d->ins[1]].dtype = (uint8_t)t;
@@ -450,8 +440,8 @@ clv_status map_ms_quant_matmul(draft *d, clv_err *e)
     uint32_t ins[2] = {input(d, 0), input(d, 1)};
     if (!integers && bias == CLV_NONE)
         return finish(d, CLV_OP_MATMUL, ins, 2, e);
-    CLV_TRY(emit(d, integers ? CLV_OP_MATMUL_INTEGER : CLV_OP_MATMUL,
-                 "product", ins, 2, NULL, 0, &y, e));
+    CLV_TRY(emit(d, integers ? CLV_OP_MATMUL_INTEGER : CLV_OP_MATMUL, "product",
+                 ins, 2, NULL, 0, &y, e));
     if (bias == CLV_NONE)
         return finish(d, CLV_OP_MUL, IN(y, input(d, 2)), e);
     CLV_TRY(emit(d, CLV_OP_MUL, "scale", IN(y, input(d, 2)), NULL, 0, &y, e));

@@ -200,10 +200,10 @@ clv_status onnx_inline(reader *r, frame *caller, const proto *p,
         return clv__fail(e, CLV_FORMAT, "functions nested deeper than %d",
                          ONNX_MAX_DEPTH);
     text name = p->name.n ? p->name : p->op;
-    const char *prefix =
-        caller->prefix.n ? arena_printf(&r->mem, "%.*s/%.*s",
-                                        TEXT(caller->prefix), TEXT(name))
-                         : arena_strndup(&r->mem, name.s, name.n);
+    const char *prefix = caller->prefix.n
+                             ? arena_printf(&r->mem, "%.*s/%.*s",
+                                            TEXT(caller->prefix), TEXT(name))
+                             : arena_strndup(&r->mem, name.s, name.n);
     frame f = {.unit = caller->unit,
                .fn = fn,
                .caller = caller,
@@ -256,12 +256,14 @@ static clv_status check_versions(reader *r, clv_graph *g, clv_err *e)
 {
     bool ok = true;
     if (r->ir_version > ONNX_NEWEST_IR)
-        ok = clv__graph_warn(g, "IR version %lld is newer than %d, the newest "
-                                "known here",
+        ok = clv__graph_warn(g,
+                             "IR version %lld is newer than %d, the newest "
+                             "known here",
                              (long long)r->ir_version, ONNX_NEWEST_IR);
     if (r->opset[ONNX_AI] > ONNX_NEWEST_OPSET)
-        ok = ok && clv__graph_warn(g, "opset %d is newer than %d, the newest "
-                                      "known here",
+        ok = ok && clv__graph_warn(g,
+                                   "opset %d is newer than %d, the newest "
+                                   "known here",
                                    r->opset[ONNX_AI], ONNX_NEWEST_OPSET);
     return ok ? CLV_OK : clv__nomem(e);
 }

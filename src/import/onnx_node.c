@@ -22,8 +22,9 @@ static clv_status count_fields(wire w, proto *p, clv_err *e)
     }
     if (p->n_in > ONNX_MAX_EDGES || p->n_out > ONNX_MAX_EDGES ||
         p->n_attrs > ONNX_MAX_ATTRS - 16)
-        return wire_fail(&p->all, e, "a node with too many inputs, outputs "
-                                     "or attributes");
+        return wire_fail(&p->all, e,
+                         "a node with too many inputs, outputs "
+                         "or attributes");
     return CLV_OK;
 }
 
@@ -60,13 +61,27 @@ clv_status onnx_node_read(reader *r, wire w, proto *p, clv_err *e)
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
         switch (f.number) {
-        case 1: p->ins[in++] = text_of(f.bytes); break;
-        case 2: p->outs[out++] = text_of(f.bytes); break;
-        case 3: p->name = text_of(f.bytes); break;
-        case 4: p->op = text_of(f.bytes); break;
-        case 5: p->attrs[attr++] = f.bytes; break;
-        case 7: p->domain = text_of(f.bytes); break;
-        case 8: p->overload = text_of(f.bytes); break;
+        case 1:
+            p->ins[in++] = text_of(f.bytes);
+            break;
+        case 2:
+            p->outs[out++] = text_of(f.bytes);
+            break;
+        case 3:
+            p->name = text_of(f.bytes);
+            break;
+        case 4:
+            p->op = text_of(f.bytes);
+            break;
+        case 5:
+            p->attrs[attr++] = f.bytes;
+            break;
+        case 7:
+            p->domain = text_of(f.bytes);
+            break;
+        case 8:
+            p->overload = text_of(f.bytes);
+            break;
         case 9:
             if (f.type == WIRE_BYTES)
                 CLV_TRY(metadata(f.bytes, p, e));
@@ -84,8 +99,8 @@ static bool role_room(unit *u, uint32_t v)
 {
     if (v < u->n_roles)
         return true;
-    size_t n = u->g->n_values > 2 * u->n_roles ? u->g->n_values
-                                               : 2 * u->n_roles;
+    size_t n =
+        u->g->n_values > 2 * u->n_roles ? u->g->n_values : 2 * u->n_roles;
     uint8_t *roles = clv__realloc(u->roles, n);
     if (!roles)
         return false;
@@ -173,15 +188,13 @@ static clv_status infer(unit *u, uint32_t id, clv_err *e)
 }
 
 clv_status draft_emit(draft *d, clv_op op, const char *suffix,
-                      const uint32_t *ins, uint32_t n_in,
-                      const clv_attr *attrs, uint32_t n_attrs,
-                      const uint32_t *outs, uint32_t n_out, uint32_t *out,
-                      clv_err *e)
+                      const uint32_t *ins, uint32_t n_in, const clv_attr *attrs,
+                      uint32_t n_attrs, const uint32_t *outs, uint32_t n_out,
+                      uint32_t *out, clv_err *e)
 {
     clv_graph *g = d->g;
-    const char *name = *suffix ? arena_printf(&d->r->mem, "%s/%s", d->name,
-                                              suffix)
-                               : d->name;
+    const char *name =
+        *suffix ? arena_printf(&d->r->mem, "%s/%s", d->name, suffix) : d->name;
     clv_attr *own = n_attrs ? arena_array(&g->mem, n_attrs, sizeof *own) : NULL;
     const char *origin = origin_of(d);
     uint32_t id =
@@ -224,10 +237,10 @@ static clv_status resolve_edges(draft *d, clv_err *e)
         d->n_in = i + 1; /* absent inputs at the end are dropped */
     }
     for (uint32_t i = 0; i < p->n_out; i++) {
-        uint32_t v = p->outs[i].n
-                         ? strmap_get(&d->f->names, p->outs[i].s, p->outs[i].n)
-                         : clv__value_add(d->g, NULL, CLV_ACTIVATION,
-                                          CLV_NODTYPE);
+        uint32_t v =
+            p->outs[i].n
+                ? strmap_get(&d->f->names, p->outs[i].s, p->outs[i].n)
+                : clv__value_add(d->g, NULL, CLV_ACTIVATION, CLV_NODTYPE);
         if (v == CLV_NONE)
             return clv__nomem(e);
         d->outs[d->n_out++] = v;

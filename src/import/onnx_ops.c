@@ -10,7 +10,10 @@
 
 #include <string.h>
 
-#define ROW(name, op, roles, map) {name, CLV_OP_##op, roles, map}
+#define ROW(name, op, roles, map) \
+    { \
+        name, CLV_OP_##op, roles, map \
+    }
 
 static const onnx_op ai_onnx[] = {
     ROW("Abs", ABS, "", 0),

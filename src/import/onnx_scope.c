@@ -3,8 +3,9 @@
  * torch writes it in one of three ways; each gives "layer1.0.conv1":
  *
  *   name_scopes   ['', 'layer1', 'layer1.0', 'layer1.0.conv1', 'conv2d']
- *   namespace     : ResNet/layer1: Sequential/.../layer1.0.conv1: Conv2d/conv2d: aten...
- *   node name     /layer1/layer1.0/conv1/Conv        (the older exporter)
+ *   namespace     : ResNet/layer1: Sequential/.../layer1.0.conv1:
+ * Conv2d/conv2d: aten... node name     /layer1/layer1.0/conv1/Conv        (the
+ * older exporter)
  *
  * In the first two the last item is the operation, the one before it is the
  * module's whole path. In the third, items are relative, but a member of a

@@ -127,8 +127,7 @@ static clv_status learn_input(reader *r, text name, const onnx_type *t,
             value = arg->dims[i];
         else if (!arg && i == 0 && r->opts->batch > 0)
             value = r->opts->batch;
-        if (value >= 0 && t->symbols[i].n &&
-            symbol_value(r, t->symbols[i]) < 0)
+        if (value >= 0 && t->symbols[i].n && symbol_value(r, t->symbols[i]) < 0)
             CLV_TRY(bind_symbol(r, t->symbols[i], value, e));
     }
     return CLV_OK;
@@ -171,8 +170,7 @@ static clv_status keep_symbols(clv_graph *g, uint32_t v, const onnx_type *t,
         return clv__nomem(e);
     for (uint32_t i = 0; i < t->rank; i++)
         if (t->symbols[i].n) {
-            names[i] =
-                arena_strndup(&g->mem, t->symbols[i].s, t->symbols[i].n);
+            names[i] = arena_strndup(&g->mem, t->symbols[i].s, t->symbols[i].n);
             if (!names[i])
                 return clv__nomem(e);
         }
@@ -207,8 +205,8 @@ clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
         shape_arg(r, (text){name, strlen(name)}, g->n_inputs == 1);
     if (arg && t->rank != CLV_NO_RANK && t->rank != arg->rank)
         return clv__fail(e, CLV_SHAPE,
-                         "input '%s' has %u axes, the given shape has %u",
-                         name, t->rank, arg->rank);
+                         "input '%s' has %u axes, the given shape has %u", name,
+                         t->rank, arg->rank);
     int64_t dims[CLV_MAX_RANK];
     uint32_t rank = arg ? arg->rank : t->rank;
     if (rank == CLV_NO_RANK)
@@ -279,8 +277,7 @@ clv_status onnx_declare(reader *r, unit *u, uint32_t v, const onnx_type *t,
         return clv__nomem(e);
     for (uint32_t i = 0; i < t->rank; i++)
         dims[i] = t->dims[i] < 0 ? symbol_value(r, t->symbols[i]) : t->dims[i];
-    u->declared[u->n_declared++] =
-        (declared){v, (uint8_t)dtype, t->rank, dims};
+    u->declared[u->n_declared++] = (declared){v, (uint8_t)dtype, t->rank, dims};
     return CLV_OK;
 }
 
@@ -308,12 +305,12 @@ clv_status onnx_compare(unit *u, clv_err *e)
             continue;
         clv_value said = {.dims = d->dims, .rank = d->rank};
         char a[256], b[256];
-        ok = ok && clv__graph_warn(
-                       u->g, "node '%s': the file says %s, inferred %s",
-                       v->producer == CLV_NONE ? "?"
-                                               : u->g->nodes[v->producer].name,
-                       clv__shape_text(&said, a, sizeof a),
-                       clv__shape_text(v, b, sizeof b));
+        ok = ok &&
+             clv__graph_warn(
+                 u->g, "node '%s': the file says %s, inferred %s",
+                 v->producer == CLV_NONE ? "?" : u->g->nodes[v->producer].name,
+                 clv__shape_text(&said, a, sizeof a),
+                 clv__shape_text(v, b, sizeof b));
     }
     if (differ > SHOWN)
         ok = ok && clv__graph_warn(u->g, "%u more shapes differ from the file",

@@ -45,10 +45,9 @@ static clv_status wire_bytes(wire *w, wire *bytes, clv_err *e)
     uint64_t size;
     CLV_TRY(wire_varint(w, &size, e));
     if (size > wire_left(w))
-        return clv__fail(e, CLV_FORMAT,
-                         "byte %zu: a field of %llu bytes where %zu are left",
-                         (size_t)(at - w->file), (unsigned long long)size,
-                         wire_left(w));
+        return clv__fail(
+            e, CLV_FORMAT, "byte %zu: a field of %llu bytes where %zu are left",
+            (size_t)(at - w->file), (unsigned long long)size, wire_left(w));
     *bytes = (wire){w->cur, w->cur + size, w->file};
     w->cur += size;
     return CLV_OK;
@@ -137,7 +136,7 @@ static clv_status fixed_list(const wire_field *f, size_t size, double *out,
         return wire_fail(&w, e, "a list of numbers ends inside one");
     size_t count = wire_left(&w) / size;
     for (size_t i = 0; i < count && *n + i < max; i++) {
-        uint64_t v;
+        uint64_t v = 0;
         CLV_TRY(wire_fixed(&w, size, &v, e));
         out[*n + i] = as_double(v, size);
     }

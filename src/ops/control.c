@@ -183,8 +183,9 @@ clv_status infer_if(clv_graph *g, clv_node *n, clv_err *e)
             CLV_TRY(give(g, n, o, cond ? a : b, NULL, false, e));
             continue;
         }
-        bool larger = b->rank == CLV_NO_RANK ||
-                      (a->rank != CLV_NO_RANK && clv__numel(a) >= clv__numel(b));
+        bool larger =
+            b->rank == CLV_NO_RANK ||
+            (a->rank != CLV_NO_RANK && clv__numel(a) >= clv__numel(b));
         CLV_TRY(give(g, n, o, larger ? a : b, NULL, !same_shape(a, b), e));
     }
     return CLV_OK;
@@ -233,8 +234,8 @@ static bool loop_trips(const clv_graph *g, const clv_node *n, int64_t *trips)
         *trips = attr_int(n, CLV_A_SIZE, 1);
         return true;
     }
-    bool given = fold_in(g, n, 0, &k) && k.ints && k.n == 1 &&
-                 k.ints[0] >= 0 && k.ints[0] < endless;
+    bool given = fold_in(g, n, 0, &k) && k.ints && k.n == 1 && k.ints[0] >= 0 &&
+                 k.ints[0] < endless;
     *trips = given ? k.ints[0] : attr_int(n, CLV_A_TRIPS, 1);
     if (*trips < 0)
         *trips = 0;
@@ -257,8 +258,8 @@ clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
     clv_graph *body = body_of(n, CLV_A_BODY);
     if (!body || body->n_inputs < 2 || body->n_outputs < 1)
         return clv__fail(e, CLV_FORMAT, "the body is missing or too small");
-    uint32_t carried = body->n_outputs - 1 < n->n_out ? body->n_outputs - 1
-                                                      : n->n_out;
+    uint32_t carried =
+        body->n_outputs - 1 < n->n_out ? body->n_outputs - 1 : n->n_out;
     bind_scalar(body, 0, CLV_INT64);
     bind_scalar(body, 1, CLV_BOOL);
     uint32_t scans = 0;
@@ -269,8 +270,9 @@ clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
     int64_t trips;
     bool exact = loop_trips(g, n, &trips);
     if (!exact && !attr_get(n, CLV_A_TRIPS) &&
-        !clv__graph_warn(g, "loop '%s': its trips are not known and taken as "
-                            "%lld; --loop N sets them",
+        !clv__graph_warn(g,
+                         "loop '%s': its trips are not known and taken as "
+                         "%lld; --loop N sets them",
                          n->name, (long long)trips))
         return clv__nomem(e);
     exact = exact && runs_through(body);
@@ -354,8 +356,8 @@ clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
         return clv__fail(e, CLV_FORMAT, "the body is missing or too small");
     for (uint32_t i = 0; i < body->n_inputs; i++)
         bind(body, i, node_in(g, n, i), i >= states + scans);
-    CLV_TRY(bind_scanned(g, n, body, (uint32_t)states, (uint32_t)scans, &trips,
-                         e));
+    CLV_TRY(
+        bind_scanned(g, n, body, (uint32_t)states, (uint32_t)scans, &trips, e));
     CLV_TRY(infer_body(g, n, body, e));
     for (uint32_t o = 0; o < n->n_out; o++) {
         const clv_value *v = body_out(body, o);
@@ -363,8 +365,7 @@ clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
             CLV_TRY(give(g, n, o, v, NULL, false, e));
         else
             CLV_TRY(give_scanned(g, n, o, v,
-                                 scan_axis(n, CLV_A_PERM,
-                                           o - (uint32_t)states),
+                                 scan_axis(n, CLV_A_PERM, o - (uint32_t)states),
                                  trips, e));
     }
     return CLV_OK;
@@ -373,8 +374,7 @@ clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
 static int64_t scan_trips(const clv_graph *g, const clv_node *n)
 {
     int64_t dims[CLV_MAX_RANK], trips = 1;
-    const clv_value *v =
-        node_in(g, n, (uint32_t)attr_int(n, CLV_A_HIDDEN, 0));
+    const clv_value *v = node_in(g, n, (uint32_t)attr_int(n, CLV_A_HIDDEN, 0));
     if (v && v->rank != CLV_NO_RANK &&
         slice_of(v, scan_axis(n, CLV_A_AXES, 0), dims, &trips, NULL) != CLV_OK)
         return 1;

@@ -128,65 +128,166 @@ static int64_t int_pow(int64_t a, int64_t b)
 static bool int_op(clv_op op, int64_t a, int64_t b, int64_t *y)
 {
     switch (op) {
-    case CLV_OP_ADD: *y = wrap((uint64_t)a + (uint64_t)b); return true;
-    case CLV_OP_SUB: *y = wrap((uint64_t)a - (uint64_t)b); return true;
-    case CLV_OP_MUL: *y = wrap((uint64_t)a * (uint64_t)b); return true;
-    case CLV_OP_DIV: *y = int_div(a, b); return true;
-    case CLV_OP_FLOOR_DIVIDE: *y = floor_div(a, b); return true;
-    case CLV_OP_REMAINDER: *y = python_mod(a, b); return true;
-    case CLV_OP_FMOD: *y = int_mod(a, b); return true;
-    case CLV_OP_POW: *y = int_pow(a, b); return true;
-    case CLV_OP_MAXIMUM: *y = a > b ? a : b; return true;
-    case CLV_OP_MINIMUM: *y = a < b ? a : b; return true;
-    case CLV_OP_EQ: *y = a == b; return true;
-    case CLV_OP_NE: *y = a != b; return true;
-    case CLV_OP_LT: *y = a < b; return true;
-    case CLV_OP_LE: *y = a <= b; return true;
-    case CLV_OP_GT: *y = a > b; return true;
-    case CLV_OP_GE: *y = a >= b; return true;
-    case CLV_OP_LOGICAL_AND: *y = a && b; return true;
-    case CLV_OP_LOGICAL_OR: *y = a || b; return true;
-    case CLV_OP_LOGICAL_XOR: *y = !a != !b; return true;
-    case CLV_OP_NEG: *y = wrap(0 - (uint64_t)a); return true;
-    case CLV_OP_ABS: *y = a < 0 ? wrap(0 - (uint64_t)a) : a; return true;
-    case CLV_OP_SIGN: *y = (a > 0) - (a < 0); return true;
-    case CLV_OP_LOGICAL_NOT: *y = !a; return true;
-    case CLV_OP_FLOOR: case CLV_OP_CEIL: case CLV_OP_ROUND: case CLV_OP_RELU:
+    case CLV_OP_ADD:
+        *y = wrap((uint64_t)a + (uint64_t)b);
+        return true;
+    case CLV_OP_SUB:
+        *y = wrap((uint64_t)a - (uint64_t)b);
+        return true;
+    case CLV_OP_MUL:
+        *y = wrap((uint64_t)a * (uint64_t)b);
+        return true;
+    case CLV_OP_DIV:
+        *y = int_div(a, b);
+        return true;
+    case CLV_OP_FLOOR_DIVIDE:
+        *y = floor_div(a, b);
+        return true;
+    case CLV_OP_REMAINDER:
+        *y = python_mod(a, b);
+        return true;
+    case CLV_OP_FMOD:
+        *y = int_mod(a, b);
+        return true;
+    case CLV_OP_POW:
+        *y = int_pow(a, b);
+        return true;
+    case CLV_OP_MAXIMUM:
+        *y = a > b ? a : b;
+        return true;
+    case CLV_OP_MINIMUM:
+        *y = a < b ? a : b;
+        return true;
+    case CLV_OP_EQ:
+        *y = a == b;
+        return true;
+    case CLV_OP_NE:
+        *y = a != b;
+        return true;
+    case CLV_OP_LT:
+        *y = a < b;
+        return true;
+    case CLV_OP_LE:
+        *y = a <= b;
+        return true;
+    case CLV_OP_GT:
+        *y = a > b;
+        return true;
+    case CLV_OP_GE:
+        *y = a >= b;
+        return true;
+    case CLV_OP_LOGICAL_AND:
+        *y = a && b;
+        return true;
+    case CLV_OP_LOGICAL_OR:
+        *y = a || b;
+        return true;
+    case CLV_OP_LOGICAL_XOR:
+        *y = !a != !b;
+        return true;
+    case CLV_OP_NEG:
+        *y = wrap(0 - (uint64_t)a);
+        return true;
+    case CLV_OP_ABS:
+        *y = a < 0 ? wrap(0 - (uint64_t)a) : a;
+        return true;
+    case CLV_OP_SIGN:
+        *y = (a > 0) - (a < 0);
+        return true;
+    case CLV_OP_LOGICAL_NOT:
+        *y = !a;
+        return true;
+    case CLV_OP_FLOOR:
+    case CLV_OP_CEIL:
+    case CLV_OP_ROUND:
+    case CLV_OP_RELU:
         *y = op == CLV_OP_RELU && a < 0 ? 0 : a;
         return true;
-    default: return false;
+    default:
+        return false;
     }
 }
 
 static bool float_op(clv_op op, double a, double b, double *y)
 {
     switch (op) {
-    case CLV_OP_ADD: *y = a + b; return true;
-    case CLV_OP_SUB: *y = a - b; return true;
-    case CLV_OP_MUL: *y = a * b; return true;
-    case CLV_OP_DIV: *y = b == 0 ? (double)NAN : a / b; return true;
-    case CLV_OP_FLOOR_DIVIDE: *y = b == 0 ? (double)NAN : floor(a / b); return true;
-    case CLV_OP_FMOD: *y = fmod(a, b); return true;
-    case CLV_OP_POW: *y = pow(a, b); return true;
-    case CLV_OP_MAXIMUM: *y = fmax(a, b); return true;
-    case CLV_OP_MINIMUM: *y = fmin(a, b); return true;
-    case CLV_OP_EQ: *y = a == b; return true;
-    case CLV_OP_NE: *y = a != b; return true;
-    case CLV_OP_LT: *y = a < b; return true;
-    case CLV_OP_LE: *y = a <= b; return true;
-    case CLV_OP_GT: *y = a > b; return true;
-    case CLV_OP_GE: *y = a >= b; return true;
-    case CLV_OP_NEG: *y = -a; return true;
-    case CLV_OP_ABS: *y = fabs(a); return true;
-    case CLV_OP_FLOOR: *y = floor(a); return true;
-    case CLV_OP_CEIL: *y = ceil(a); return true;
-    case CLV_OP_ROUND: *y = rint(a); return true;
-    case CLV_OP_SQRT: *y = sqrt(a); return true;
-    case CLV_OP_EXP: *y = exp(a); return true;
-    case CLV_OP_LOG: *y = log(a); return true;
-    case CLV_OP_RECIPROCAL: *y = a == 0 ? (double)NAN : 1 / a; return true;
-    case CLV_OP_RELU: *y = a > 0 ? a : 0; return true;
-    default: return false;
+    case CLV_OP_ADD:
+        *y = a + b;
+        return true;
+    case CLV_OP_SUB:
+        *y = a - b;
+        return true;
+    case CLV_OP_MUL:
+        *y = a * b;
+        return true;
+    case CLV_OP_DIV:
+        *y = b == 0 ? (double)NAN : a / b;
+        return true;
+    case CLV_OP_FLOOR_DIVIDE:
+        *y = b == 0 ? (double)NAN : floor(a / b);
+        return true;
+    case CLV_OP_FMOD:
+        *y = fmod(a, b);
+        return true;
+    case CLV_OP_POW:
+        *y = pow(a, b);
+        return true;
+    case CLV_OP_MAXIMUM:
+        *y = fmax(a, b);
+        return true;
+    case CLV_OP_MINIMUM:
+        *y = fmin(a, b);
+        return true;
+    case CLV_OP_EQ:
+        *y = a == b;
+        return true;
+    case CLV_OP_NE:
+        *y = a != b;
+        return true;
+    case CLV_OP_LT:
+        *y = a < b;
+        return true;
+    case CLV_OP_LE:
+        *y = a <= b;
+        return true;
+    case CLV_OP_GT:
+        *y = a > b;
+        return true;
+    case CLV_OP_GE:
+        *y = a >= b;
+        return true;
+    case CLV_OP_NEG:
+        *y = -a;
+        return true;
+    case CLV_OP_ABS:
+        *y = fabs(a);
+        return true;
+    case CLV_OP_FLOOR:
+        *y = floor(a);
+        return true;
+    case CLV_OP_CEIL:
+        *y = ceil(a);
+        return true;
+    case CLV_OP_ROUND:
+        *y = rint(a);
+        return true;
+    case CLV_OP_SQRT:
+        *y = sqrt(a);
+        return true;
+    case CLV_OP_EXP:
+        *y = exp(a);
+        return true;
+    case CLV_OP_LOG:
+        *y = log(a);
+        return true;
+    case CLV_OP_RECIPROCAL:
+        *y = a == 0 ? (double)NAN : 1 / a;
+        return true;
+    case CLV_OP_RELU:
+        *y = a > 0 ? a : 0;
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -358,8 +459,8 @@ clv_status fold_range(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(fold_out(g, n, 0, &r, e));
     for (uint32_t i = 0; !room_none(&r) && i < r.n; i++) {
         if (r.ints && start.ints && step.ints)
-            r.ints[i] = wrap((uint64_t)start.ints[0] +
-                             (uint64_t)step.ints[0] * i);
+            r.ints[i] =
+                wrap((uint64_t)start.ints[0] + (uint64_t)step.ints[0] * i);
         else if (r.floats)
             r.floats[i] = known_float(&start, 0) + i * known_float(&step, 0);
     }
@@ -371,10 +472,15 @@ clv_status fold_range(clv_graph *g, clv_node *n, clv_err *e)
 static clv_op reduction(clv_op op)
 {
     switch (op) {
-    case CLV_OP_SUM: case CLV_OP_MEAN: return CLV_OP_ADD;
-    case CLV_OP_PROD: return CLV_OP_MUL;
-    case CLV_OP_MAX: return CLV_OP_MAXIMUM;
-    default: return CLV_OP_MINIMUM;
+    case CLV_OP_SUM:
+    case CLV_OP_MEAN:
+        return CLV_OP_ADD;
+    case CLV_OP_PROD:
+        return CLV_OP_MUL;
+    case CLV_OP_MAX:
+        return CLV_OP_MAXIMUM;
+    default:
+        return CLV_OP_MINIMUM;
     }
 }
 
