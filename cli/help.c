@@ -22,14 +22,33 @@ static void flag_words(const flag *f, char *buf, size_t size)
              f->arg);
 }
 
+/* Text that begins at column `left`, folded at 80. */
+static void put_folded(clv_buf *out, size_t left, const char *text)
+{
+    size_t at = left;
+    for (const char *s = text; *s;) {
+        size_t n = strcspn(s, " ");
+        if (at > left && at + 1 + n > 80) {
+            clv_buf_printf(out, "\n%*s", (int)left, "");
+            at = left;
+        }
+        clv_buf_printf(out, "%s%.*s", at > left ? " " : "", (int)n, s);
+        at += n + (at > left);
+        s += n;
+        s += strspn(s, " ");
+    }
+    clv_buf_add(out, "\n", 1);
+}
+
 static void put_flag(clv_buf *out, const flag *f)
 {
     char words[96];
     flag_words(f, words, sizeof words);
     if (strlen(words) > 28)
-        clv_buf_printf(out, "  %s\n  %-28s  %s\n", words, "", f->help);
+        clv_buf_printf(out, "  %s\n%32s", words, "");
     else
-        clv_buf_printf(out, "  %-28s  %s\n", words, f->help);
+        clv_buf_printf(out, "  %-28s  ", words);
+    put_folded(out, 32, f->help);
 }
 
 void help_overview(clv_buf *out)
@@ -37,8 +56,10 @@ void help_overview(clv_buf *out)
     clv_buf_printf(out, "usage: cleave COMMAND [ARGUMENT...] [FLAG...]\n\n"
                         "What a neural network costs, and how to cut and run "
                         "it.\n\n");
-    for (const command *c = cli_commands; c->verb; c++)
-        clv_buf_printf(out, "  %-12s %s\n", c->verb, c->help);
+    for (const command *c = cli_commands; c->verb; c++) {
+        clv_buf_printf(out, "  %-11s  ", c->verb);
+        put_folded(out, 15, c->help);
+    }
     clv_buf_printf(out,
                    "\nMODEL is a built-in name such as resnet50 or the path "
                    "of a model file.\n"
@@ -49,8 +70,9 @@ void help_command(const command *c, clv_buf *out)
 {
     clv_buf_printf(out, "usage: cleave %s%s%s [FLAG...]\n\n", c->verb,
                    *c->args ? " " : "", c->args);
-    clv_buf_printf(out, "%c%s.\n\n", toupper((unsigned char)c->help[0]),
-                   c->help + 1);
+    clv_buf_printf(out, "%c", toupper((unsigned char)c->help[0]));
+    put_folded(out, 0, c->help + 1);
+    clv_buf_add(out, "\n", 1);
     for (const uint8_t *f = c->flags; *f != NO_FLAG; f++)
         put_flag(out, &cli_flags[*f]);
     clv_buf_printf(out, "\nexample: %s\n", c->example);

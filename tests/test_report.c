@@ -245,8 +245,8 @@ static void narrow_tables(void)
     table_print(&t, &o, &b);
     CHECK_STR(b.text, "Name                   N\n"
                       "------------------------\n"
-                      "layer1....conv1  12.35 K\n"
-                      "日本語...語日本        1\n");
+                      "laye...le.conv1  12.35 K\n"
+                      "日本...本語日本        1\n");
     clv_buf_free(&b);
 }
 

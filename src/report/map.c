@@ -96,7 +96,7 @@ static void put_ranking(const clv_map *m, const clv_report_opts *o,
         {"Subgraph", TABLE_CUT}, {"Pattern", TABLE_LEFT},
         {"Time", TABLE_RIGHT},   {"Share", TABLE_RIGHT},
         {"Bound", TABLE_LEFT},   {"Of roof", TABLE_RIGHT},
-        {"AI", TABLE_RIGHT},     {"Occupancy", TABLE_RIGHT}};
+        {"AI", TABLE_RIGHT},     {"Occupancy", TABLE_RIGHT | TABLE_DROP}};
     uint32_t n;
     const clv_roofline *r = clv_map_times(m, &n);
     const clv_subgraph *subs = clv_cut_subgraphs(clv_map_cut(m), &n);

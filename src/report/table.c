@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GAP = 2, CUT_MIN = 12, WRAP_MIN = 20 };
+enum { GAP = 2, CUT_SOFT = 16, CUT_MIN = 12, WRAP_MIN = 20 };
 
 /* The width of a column that is left out. */
 #define DROPPED UINT32_MAX
@@ -134,24 +134,27 @@ void table_bar(table *t, double part, double whole, uint32_t cells)
 
 /* -- printing -------------------------------------------------------------*/
 
-/* How narrow a column may become. */
-static uint32_t least_width(const table_col *col, uint32_t width)
+/* How narrow a column may become, before and after others are left out. */
+static uint32_t least_width(const table_col *col, uint32_t width, uint32_t cut)
 {
     uint32_t least = width;
     if (col->flags & TABLE_CUT)
-        least = CUT_MIN;
+        least = cut;
     if (col->flags & TABLE_WRAP)
         least = WRAP_MIN;
     return least < width ? least : width;
 }
 
-/* Takes `over` columns away from the widest that can give, one by one. */
-static uint32_t shrink(const table *t, uint32_t over, uint32_t *width)
+/* Takes `over` columns away from the widest that can give, one by one; returns
+ * how many are still too many. */
+static uint32_t shrink(const table *t, uint32_t over, uint32_t cut,
+                       uint32_t *width)
 {
     for (; over; over--) {
         uint32_t widest = CLV_NONE;
         for (uint32_t c = 0; c < t->n_cols; c++)
-            if (width[c] > least_width(&t->cols[c], width[c]) &&
+            if (width[c] != DROPPED &&
+                width[c] > least_width(&t->cols[c], width[c], cut) &&
                 (widest == CLV_NONE || width[c] > width[widest]))
                 widest = c;
         if (widest == CLV_NONE)
@@ -161,8 +164,9 @@ static uint32_t shrink(const table *t, uint32_t over, uint32_t *width)
     return over;
 }
 
-/* Leaves columns out until `over` is made up for. */
-static void drop(const table *t, uint32_t over, uint32_t *width)
+/* Leaves columns out, from the right, until `over` is made up for; returns how
+ * many are still too many. */
+static uint32_t drop(const table *t, uint32_t over, uint32_t *width)
 {
     for (uint32_t c = t->n_cols; over && c-- > 1;) {
         if (!(t->cols[c].flags & TABLE_DROP))
@@ -171,6 +175,7 @@ static void drop(const table *t, uint32_t over, uint32_t *width)
         width[c] = DROPPED;
         over -= gain < over ? gain : over;
     }
+    return over;
 }
 
 static void find_widths(const table *t, uint32_t limit, uint32_t *width)
@@ -183,8 +188,10 @@ static void find_widths(const table *t, uint32_t limit, uint32_t *width)
                 width[c] = t->items[i].width;
         total += width[c] + (c ? GAP : 0);
     }
-    if (limit && total > limit)
-        drop(t, shrink(t, total - limit, width), width);
+    if (limit == 0 || total <= limit)
+        return;
+    uint32_t over = shrink(t, total - limit, CUT_SOFT, width);
+    shrink(t, drop(t, over, width), CUT_MIN, width);
 }
 
 /* Bytes of the longest beginning of text that is at most `width` wide. */
@@ -201,12 +208,13 @@ static size_t fitting(const char *text, size_t len, uint32_t width)
     return at;
 }
 
-/* Text without its middle: "layer1...conv1"; exactly `width` columns unless a
- * wide character does not fit. Returns the columns it took. */
+/* Text without its middle: "lay...0.conv1"; more of the end is kept, where
+ * paths differ. Exactly `width` columns unless a wide character does not fit.
+ * Returns the columns it took. */
 static uint32_t put_cut(clv_buf *out, const char *text, size_t len,
                         uint32_t width)
 {
-    uint32_t left = (width - 3) / 2, right = width - 3 - left;
+    uint32_t left = (width - 3) / 3, right = width - 3 - left;
     size_t head = fitting(text, len, left), tail = head;
     while (text_width(text + tail, len - tail) > right) {
         uint32_t code;

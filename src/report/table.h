@@ -9,10 +9,10 @@
  *
  * Columns are as wide as their widest cell, by display width. Where the table
  * is wider than opts->width, a TABLE_WRAP column is folded into several lines,
- * cells of TABLE_CUT columns lose their middle ("layer1...conv1"), the widest
- * first, and then TABLE_DROP columns are left out. Text of
- * model files is shown without control characters, so a name cannot drive the
- * terminal. */
+ * cells of TABLE_CUT columns lose their middle ("lay...0.conv1"), the widest
+ * first, and TABLE_DROP columns are left out before names become unreadable.
+ * Text of model files is shown without control characters, so a name cannot
+ * drive the terminal. */
 #ifndef CLV_REPORT_TABLE_H
 #define CLV_REPORT_TABLE_H
 
