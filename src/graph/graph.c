@@ -398,8 +398,10 @@ clv_status clv_graph_add_node(clv_graph *g, const clv_node_arg *arg,
     clv_op op = find_op(g, arg->op);
     uint32_t scope = clv__scope_path(g, arg->module ? arg->module : "");
     uint32_t n_out = arg->n_outputs ? arg->n_outputs : 1;
-    clv_attr *attrs = arena_array(&g->mem, arg->n_attrs, sizeof *attrs);
-    bool ok = attrs && scope != CLV_NONE;
+    clv_attr *attrs = NULL;
+    if (arg->n_attrs)
+        attrs = arena_array(&g->mem, arg->n_attrs, sizeof *attrs);
+    bool ok = (attrs || !arg->n_attrs) && scope != CLV_NONE;
     for (uint32_t i = 0; ok && i < arg->n_attrs; i++)
         ok = copy_attr(g, &arg->attrs[i], &attrs[i]);
     const char *origin = arg->origin;

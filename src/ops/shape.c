@@ -4,6 +4,14 @@
 
 #include <string.h>
 
+static clv_status check_size(const clv_value *v, clv_err *e)
+{
+    if (clv__numel(v) == CLV_SAT)
+        return clv__fail(e, CLV_OVERFLOW,
+                         "the output's size does not fit 64 bits");
+    return CLV_OK;
+}
+
 clv_status out_shape(clv_graph *g, clv_node *n, uint32_t i, clv_dtype dtype,
                      uint32_t rank, const int64_t *dims, clv_err *e)
 {
@@ -20,16 +28,20 @@ clv_status out_shape(clv_graph *g, clv_node *n, uint32_t i, clv_dtype dtype,
     g->values[v].dtype = (uint8_t)dtype;
     if (!clv__value_set_shape(g, v, rank, dims))
         return clv__nomem(e);
-    if (clv__numel(&g->values[v]) == CLV_SAT)
-        return clv__fail(e, CLV_OVERFLOW,
-                         "the output's size does not fit 64 bits");
-    return CLV_OK;
+    return check_size(&g->values[v], e);
 }
 
+/* The two share one array of dims: shapes are replaced, never changed. */
 clv_status out_like(clv_graph *g, clv_node *n, uint32_t i, const clv_value *v,
                     clv_err *e)
 {
-    return out_shape(g, n, i, (clv_dtype)v->dtype, v->rank, v->dims, e);
+    if (i >= n->n_out)
+        return CLV_OK;
+    clv_value *out = node_out(g, n, i);
+    out->dtype = v->dtype;
+    out->rank = v->rank;
+    out->dims = v->dims;
+    return check_size(v, e);
 }
 
 clv_status broadcast(const clv_value *a, const clv_value *b, int64_t *dims,
