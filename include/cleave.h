@@ -30,6 +30,7 @@
 #include "cleave/concurrency.h"
 #include "cleave/memory.h"
 #include "cleave/hardware.h"
+#include "cleave/tensor.h"
 #include "cleave/map.h"
 #include "cleave/report.h"
 /* clang-format on */

@@ -1,0 +1,70 @@
+/* kernel.h - what the plain C kernels are built from.
+ *
+ * A kernel computes one node: it reads dense inputs and writes dense outputs
+ * whose shapes are already inferred. Kernels favour plain loops over speed:
+ * they are the oracle for every other backend. Elements are read and written
+ * through get_f/put_f (any type as double) or get_i/put_i (any type as int64),
+ * so one loop serves all types; products have a float32 loop of their own. */
+#ifndef CLV_KERNEL_H
+#define CLV_KERNEL_H
+
+#include "cleave/tensor.h"
+#include "ops/ops.h"
+
+typedef struct kernel {
+    const clv_graph *g;
+    const clv_node *n;
+    const clv_tensor *const *in; /* n->n_in of them; NULL where left out */
+    clv_tensor *out;             /* n->n_out; data is NULL if nobody reads it */
+    arena *scratch;              /* rewound after the node */
+    clv_err *e;
+} kernel;
+
+typedef clv_status clv_kernel_fn(kernel *k);
+
+/* The kernel of an operator, NULL when there is none. */
+clv_kernel_fn *clv__kernel_of(clv_op op);
+
+/* The kernels, declared from their table. */
+#define KERNEL(op, fn) clv_kernel_fn fn;
+#include "backend/kernels.def"
+#undef KERNEL
+
+/* -- elements -------------------------------------------------------------*/
+
+double get_f(const clv_tensor *t, int64_t i);
+void put_f(clv_tensor *t, int64_t i, double x);
+int64_t get_i(const clv_tensor *t, int64_t i);
+void put_i(clv_tensor *t, int64_t i, int64_t x); /* wraps, as casts do */
+
+bool is_float(clv_dtype t);
+bool is_signed(clv_dtype t);
+
+/* -- shapes ---------------------------------------------------------------*/
+
+int64_t numel(const clv_tensor *t);
+/* Row-major strides, in elements. */
+void strides_of(const clv_tensor *t, int64_t *strides);
+/* Strides with which t is read when broadcast to `rank` axes: 0 along axes it
+ * lacks or has once. */
+void broadcast_strides(const clv_tensor *t, uint32_t rank, int64_t *strides);
+/* Advances idx, the last axis fastest; false after the last. */
+bool next_index(int64_t *idx, const int64_t *dims, uint32_t rank);
+/* Sum of idx[i] * strides[i]. */
+int64_t offset_of(const int64_t *idx, const int64_t *strides, uint32_t rank);
+
+/* The axis attribute, made non-negative for input 0. */
+CLV_MUST clv_status axis_of(const kernel *k, int64_t otherwise, uint32_t *axis);
+/* A list from attribute `key`, or from the elements of input i. Contents of an
+ * input are copied to scratch. n is 0 and found false when neither is there. */
+CLV_MUST clv_status list_of(kernel *k, clv_attr_key key, uint32_t i,
+                            int_list *list);
+/* A number from attribute `key`, or from input i. */
+double number_of(const kernel *k, clv_attr_key key, uint32_t i,
+                 double otherwise);
+
+/* Copies elements: out[j] = in[base + idx . strides] over out's shape. */
+void copy_strided(clv_tensor *out, const clv_tensor *in, int64_t base,
+                  const int64_t *strides);
+
+#endif
