@@ -14,6 +14,8 @@ struct clv_cut {
     uint32_t n_subs;
     /* What only some strategies know; NULL for the others. */
     const struct clv_capability_info *capability;
+    const struct clv_placement_info *placement;
+    const struct clv_pipeline_info *pipeline;
 };
 
 /* Makes a cut in which nodes with the same label (0 .. n_labels-1, each used)

@@ -1,0 +1,376 @@
+/* pipeline.c - k stages, the slowest as fast as can be.
+ *
+ * A stage is a slice of a topological order. For one order the best slices are
+ * found by dynamic programming:
+ *
+ *     best[s][i] = min over j < i of max(best[s-1][j], cost(j..i) + move(j))
+ *
+ * where move(j) is the time of all tensors made before j and read after it.
+ * Several orders are tried. Where an order has more than POSITIONS places to
+ * cut, those that move the least in each stretch of equal work are kept. The
+ * bound, max(total / k, heaviest operator), holds for every order and cut. */
+#include "cleave/placement.h"
+#include "cut/blocks.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { POSITIONS = 2000 };
+
+typedef struct job {
+    const clv_profile *p;
+    const clv_graph *g;
+    clv_pipeline_opts o;
+    arena mem;
+    dag d;
+    double *cost;  /* of each node */
+    uint32_t *seq; /* the order tried now: node at each place */
+    /* Per place 0 .. n of seq: */
+    double *done;   /* cost of all nodes before it */
+    int64_t *store; /* weight bytes of all nodes before it */
+    int64_t *cross; /* activation bytes that pass it */
+    uint32_t *at, n_at; /* places where a stage may begin, 0 and n included */
+    double best_cost;
+    uint32_t *best_of; /* stage of each node */
+    clv_pipeline_info info;
+} job;
+
+/* -- orders ---------------------------------------------------------------*/
+
+static void as_given(const job *j, uint32_t *seq)
+{
+    for (uint32_t i = 0; i < j->d.n; i++)
+        seq[i] = i;
+}
+
+/* Kahn's order, taking the newest ready node (depth) or the oldest. */
+static void ready_order(job *j, uint32_t *seq, bool depth)
+{
+    const dag *d = &j->d;
+    uint32_t *missing = arena_array(&j->mem, (size_t)d->n + 1, sizeof *missing);
+    uint32_t *list = arena_array(&j->mem, (size_t)d->n + 1, sizeof *list);
+    uint32_t from = 0, to = 0, n = 0;
+    if (!missing || !list) {
+        as_given(j, seq);
+        return;
+    }
+    for (uint32_t i = d->n; i-- > 0;) {
+        missing[i] = d->pred_first[i + 1] - d->pred_first[i];
+        if (!missing[i])
+            list[to++] = i;
+    }
+    for (uint32_t k = 0; !depth && k < to / 2; k++) { /* oldest first */
+        uint32_t t = list[k];
+        list[k] = list[to - 1 - k];
+        list[to - 1 - k] = t;
+    }
+    while (from < to) {
+        uint32_t i = depth ? list[--to] : list[from++];
+        seq[n++] = i;
+        for (uint32_t k = d->succ_first[i]; k < d->succ_first[i + 1]; k++)
+            if (--missing[d->succ[k]] == 0)
+                list[to++] = d->succ[k];
+    }
+}
+
+static void depth_first(job *j, uint32_t *seq)
+{
+    ready_order(j, seq, true);
+}
+
+static void breadth_first(job *j, uint32_t *seq)
+{
+    ready_order(j, seq, false);
+}
+
+static void given_order(job *j, uint32_t *seq)
+{
+    as_given(j, seq);
+}
+
+static const struct order {
+    const char *name;
+    void (*fill)(job *j, uint32_t *seq);
+} orders[] = {
+    {"as given", given_order},
+    {"depth first", depth_first},
+    {"breadth first", breadth_first},
+};
+
+/* -- what each place costs ------------------------------------------------*/
+
+static int64_t bytes_of(const clv_graph *g, uint32_t v)
+{
+    return g->values[v].rank == CLV_NO_RANK ? 0 : clv__bytes(&g->values[v]);
+}
+
+/* A tensor passes every place after its maker up to its last reader. */
+static bool fill_cross(job *j)
+{
+    const clv_graph *g = j->g;
+    uint32_t *place = arena_array(&j->mem, (size_t)j->d.n + 1, sizeof *place);
+    if (!place)
+        return false;
+    memset(j->cross, 0, ((size_t)j->d.n + 1) * sizeof *j->cross);
+    for (uint32_t i = 0; i < j->d.n; i++)
+        place[j->seq[i]] = i;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        uint32_t maker = g->values[v].producer, last = 0;
+        if (maker == CLV_NONE)
+            continue;
+        for (uint32_t u = g->user_first[v]; u < g->user_first[v + 1]; u++)
+            last = place[g->users[u]] > last ? place[g->users[u]] : last;
+        if (last > place[maker]) { /* open at maker+1, closed after last */
+            int64_t *open = &j->cross[place[maker] + 1];
+            *open = sat_add(*open, bytes_of(g, v));
+            j->cross[last + 1] -= last + 1 <= j->d.n ? bytes_of(g, v) : 0;
+        }
+    }
+    for (uint32_t i = 1; i <= j->d.n; i++)
+        j->cross[i] = sat_add(j->cross[i], j->cross[i - 1]);
+    return true;
+}
+
+static bool measure(job *j)
+{
+    j->done[0] = 0;
+    j->store[0] = 0;
+    for (uint32_t i = 0; i < j->d.n; i++) {
+        uint32_t node = j->seq[i];
+        j->done[i + 1] = j->done[i] + j->cost[node];
+        j->store[i + 1] = sat_add(
+            j->store[i], j->p->layers[node].cost.bytes_weights);
+    }
+    return fill_cross(j);
+}
+
+static void pick_places(job *j)
+{
+    uint32_t n = j->d.n, step = n / POSITIONS + 1;
+    j->n_at = 0;
+    j->at[j->n_at++] = 0;
+    for (uint32_t i = 1; i < n; i += step) {
+        uint32_t best = i;
+        for (uint32_t k = i; k < i + step && k < n; k++)
+            if (j->cross[k] < j->cross[best])
+                best = k;
+        j->at[j->n_at++] = best;
+    }
+    j->at[j->n_at++] = n;
+}
+
+static double transfer(const job *j, uint32_t place)
+{
+    double link = j->o.link > 0 ? j->o.link : 16e9;
+    return j->o.device ? (double)j->cross[place] / link : 0;
+}
+
+static int64_t stage_memory(const job *j, uint32_t from, uint32_t to)
+{
+    return sat_add(j->store[to] - j->store[from],
+                   sat_add(j->cross[from], j->cross[to]));
+}
+
+/* -- slices ---------------------------------------------------------------*/
+
+/* best: one row of n_at per stage; from: where the stage began. */
+static double slice(job *j, double *best, uint32_t *from, uint32_t k)
+{
+    uint32_t n = j->n_at;
+    for (uint32_t i = 0; i < (k + 1) * n; i++)
+        best[i] = INFINITY;
+    best[0] = 0;
+    for (uint32_t s = 1; s <= k; s++)
+        for (uint32_t i = 1; i < n; i++)
+            for (uint32_t b = i; b-- > 0;) {
+                double before = best[(s - 1) * n + b];
+                double own = j->done[j->at[i]] - j->done[j->at[b]];
+                if (own >= best[s * n + i])
+                    break; /* longer slices only cost more */
+                own += b ? transfer(j, j->at[b]) : 0;
+                if (j->o.memory &&
+                    stage_memory(j, j->at[b], j->at[i]) > j->o.memory)
+                    continue;
+                double worst = before > own ? before : own;
+                if (worst < best[s * n + i]) {
+                    best[s * n + i] = worst;
+                    from[s * n + i] = b;
+                }
+            }
+    return best[k * n + n - 1];
+}
+
+/* The number of stages up to k with the least bottleneck, the fewest first. */
+static uint32_t fewest(const job *j, const double *best, uint32_t k)
+{
+    uint32_t pick = 0;
+    for (uint32_t s = 1; s <= k; s++) {
+        double x = best[s * j->n_at + j->n_at - 1];
+        if (isfinite(x) &&
+            (!pick || x < best[pick * j->n_at + j->n_at - 1]))
+            pick = s;
+    }
+    return pick;
+}
+
+static void keep(job *j, const uint32_t *from, uint32_t stages,
+                 const char *order)
+{
+    uint32_t i = j->n_at - 1, s = stages;
+    j->info.order = order;
+    j->info.n_stages = stages;
+    while (s > 0) {
+        uint32_t b = from[s * j->n_at + i];
+        for (uint32_t x = j->at[b]; x < j->at[i]; x++)
+            j->best_of[j->seq[x]] = s - 1;
+        i = b;
+        s--;
+    }
+}
+
+static clv_status try_orders(job *j, clv_err *e)
+{
+    uint32_t k = j->o.stages;
+    j->best_cost = INFINITY;
+    for (size_t t = 0; t < sizeof orders / sizeof *orders; t++) {
+        arena_mark mark = arena_save(&j->mem);
+        orders[t].fill(j, j->seq);
+        if (!measure(j))
+            return clv__nomem(e);
+        pick_places(j);
+        size_t cells = (size_t)(k + 1) * j->n_at;
+        double *best = arena_array(&j->mem, cells, sizeof *best);
+        uint32_t *from = arena_array(&j->mem, cells, sizeof *from);
+        if (!best || !from)
+            return clv__nomem(e);
+        slice(j, best, from, k);
+        uint32_t stages = fewest(j, best, k);
+        double cost = stages ? best[stages * j->n_at + j->n_at - 1] : INFINITY;
+        if (cost < j->best_cost) {
+            j->best_cost = cost;
+            keep(j, from, stages, orders[t].name);
+        }
+        arena_rewind(&j->mem, mark);
+    }
+    return CLV_OK;
+}
+
+/* -- the cut --------------------------------------------------------------*/
+
+static bool prepare(job *j)
+{
+    size_t n = (size_t)j->g->n_nodes + 2;
+    j->cost = arena_array(&j->mem, n, sizeof *j->cost);
+    j->seq = arena_array(&j->mem, n, sizeof *j->seq);
+    j->done = arena_array(&j->mem, n, sizeof *j->done);
+    j->store = arena_array(&j->mem, n, sizeof *j->store);
+    j->cross = arena_array(&j->mem, n, sizeof *j->cross);
+    j->at = arena_array(&j->mem, n, sizeof *j->at);
+    j->best_of = arena_zalloc(&j->mem, n * sizeof *j->best_of);
+    return j->cost && j->seq && j->done && j->store && j->cross && j->at &&
+           j->best_of && clv__dag_make(&j->mem, j->g, &j->d) &&
+           clv__dag_succ(&j->mem, &j->d);
+}
+
+static void fill_costs(job *j)
+{
+    double total = 0, heaviest = 0;
+    for (uint32_t i = 0; i < j->d.n; i++) {
+        const clv_layer *l = &j->p->layers[i];
+        const clv_node *n = &j->g->nodes[i];
+        clv_dtype t = n->n_out ? (clv_dtype)node_out(j->g, n, 0)->dtype
+                               : CLV_FLOAT32;
+        double x = (double)l->cost.flops;
+        if (j->o.device && l->cost.trust == CLV_FREE)
+            x = 0;
+        else if (j->o.device)
+            x = clv_roofline_of(j->o.device, t, &l->cost, &l->parallel).seconds;
+        j->cost[i] = x > 0 ? x : 0;
+        total += j->cost[i];
+        heaviest = j->cost[i] > heaviest ? j->cost[i] : heaviest;
+    }
+    j->info.bound = total / j->o.stages > heaviest ? total / j->o.stages
+                                                   : heaviest;
+    j->info.unit = j->o.device ? "s" : "FLOP";
+}
+
+/* Stages of the finished cut: what they cost and read from others. */
+static bool fill_stages(job *j, clv_cut *c)
+{
+    clv_stage *st = arena_zalloc(&c->mem, (c->n_subs + 1) * sizeof *st);
+    double link = j->o.link > 0 ? j->o.link : 16e9;
+    for (uint32_t k = 0; st && k < c->n_subs; k++) {
+        clv_subgraph *s = &c->subs[k];
+        s->device = arena_printf(&c->mem, "stage%u", k);
+        s->reason = CLV_REASON_COMPUTE_LIMIT;
+        if (!s->device)
+            return false;
+        for (uint32_t i = 0; i < s->n_nodes; i++) {
+            st[k].cost += j->cost[s->nodes[i]];
+            st[k].memory =
+                sat_add(st[k].memory,
+                        j->p->layers[s->nodes[i]].cost.bytes_weights);
+        }
+        for (uint32_t i = 0; i < s->n_inputs; i++)
+            if (j->g->values[s->inputs[i]].producer != CLV_NONE) {
+                int64_t b = bytes_of(j->g, s->inputs[i]);
+                st[k].transfer += j->o.device ? (double)b / link : 0;
+                st[k].memory = sat_add(st[k].memory, b);
+            }
+        for (uint32_t i = 0; i < s->n_outputs; i++)
+            st[k].memory =
+                sat_add(st[k].memory, bytes_of(j->g, s->outputs[i]));
+        double sum = st[k].cost + st[k].transfer;
+        j->info.bottleneck = sum > j->info.bottleneck ? sum
+                                                      : j->info.bottleneck;
+    }
+    j->info.stages = st;
+    j->info.n_stages = c->n_subs;
+    j->info.gap = j->info.bound > 0 ? j->info.bottleneck / j->info.bound - 1
+                                    : 0;
+    return st != NULL;
+}
+
+static clv_status run(job *j, clv_cut **out, clv_err *e)
+{
+    if (!prepare(j))
+        return clv__nomem(e);
+    if (j->o.stages > j->d.n)
+        j->o.stages = j->d.n ? j->d.n : 1;
+    fill_costs(j);
+    CLV_TRY(try_orders(j, e));
+    if (!isfinite(j->best_cost) && j->d.n)
+        return clv__fail(e, CLV_LIMIT,
+                         "no cut into %u stages keeps each within %lld bytes",
+                         j->o.stages, (long long)j->o.memory);
+    CLV_TRY(clv__cut_make(j->p, "pipeline", j->best_of, j->info.n_stages, NULL,
+                          out, e));
+    clv_pipeline_info *info = arena_alloc(&(*out)->mem, sizeof *info);
+    if (!info || !fill_stages(j, *out))
+        return clv__nomem(e);
+    *info = j->info;
+    (*out)->pipeline = info;
+    return CLV_OK;
+}
+
+clv_status clv_cut_pipeline(const clv_profile *p, const clv_pipeline_opts *opts,
+                            clv_cut **out, clv_err *err)
+{
+    job j = {.p = p, .g = p->g, .o = *opts};
+    *out = NULL;
+    clv__err_clear(err);
+    clv_status s = j.o.stages
+                       ? run(&j, out, err)
+                       : clv__fail(err, CLV_USAGE, "how many stages?");
+    arena_free(&j.mem);
+    if (s != CLV_OK) {
+        clv_cut_free(*out);
+        *out = NULL;
+    }
+    return s;
+}
+
+const clv_pipeline_info *clv_cut_pipeline_info(const clv_cut *c)
+{
+    return c->pipeline;
+}
