@@ -1,8 +1,6 @@
 /* devices.c - the strategies that put operators on devices. */
 #include "strategy.h"
 
-#include <limits.h>
-
 static uint32_t clamp(int64_t n)
 {
     return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
@@ -61,4 +59,63 @@ clv_status cut_capability(const options *o, const clv_profile *p, clv_cut **out,
         st = clv_cut_capability(p, clv_support_get(s), &opts, out, err);
     clv_support_free(s);
     return st;
+}
+
+/* -- placement ------------------------------------------------------------*/
+
+static clv_status find_devices(const options *o, clv_placement_opts *opts,
+                               clv_err *err)
+{
+    clv_status st = CLV_OK;
+    if (o->costs && o->hardware.n == 0)
+        return CLV_OK; /* the file says it all */
+    if (o->hardware.n != 1)
+        return fail(err, CLV_USAGE,
+                    "--strategy placement needs one --hardware NAME (and "
+                    "--host NAME), or --costs FILE");
+    st = clv_device_find(o->hardware.items[0], &opts->accelerator, err);
+    if (st == CLV_OK)
+        st = clv_device_find(o->host ? o->host : "i7-12700k", &opts->host, err);
+    return st;
+}
+
+clv_status cut_placement(const options *o, const clv_profile *p, clv_cut **out,
+                         clv_err *err)
+{
+    clv_placement_opts opts = {
+        .costs = o->costs,
+        .link = o->link * 1e9,
+        .latency = o->latency * 1e-6,
+        .max_subgraph_count = clamp(o->max_subgraph_count),
+        .curve = clamp(o->curve),
+    };
+    clv_support *s = NULL;
+    clv_status st = find_devices(o, &opts, err);
+    if (st == CLV_OK && o->backend)
+        st = ask(o, p, &s, err);
+    if (st == CLV_OK && s)
+        opts.support = clv_support_get(s);
+    if (st == CLV_OK)
+        st = clv_cut_placement(p, &opts, out, err);
+    clv_support_free(s);
+    return st;
+}
+
+/* -- pipeline -------------------------------------------------------------*/
+
+clv_status cut_pipeline(const options *o, const clv_profile *p, clv_cut **out,
+                        clv_err *err)
+{
+    clv_pipeline_opts opts = {.stages = clamp(o->stages),
+                              .link = o->link * 1e9};
+    clv_status st = CLV_OK;
+    if (!opts.stages)
+        return fail(err, CLV_USAGE, "--strategy pipeline needs --stages N");
+    if (o->stage_memory && !parse_quantity(o->stage_memory, &opts.memory))
+        return fail(err, CLV_USAGE,
+                    "--stage-memory takes a size such as 100MB, not '%s'",
+                    o->stage_memory);
+    if (o->hardware.n)
+        st = clv_device_find(o->hardware.items[0], &opts.device, err);
+    return st == CLV_OK ? clv_cut_pipeline(p, &opts, out, err) : st;
 }

@@ -44,6 +44,12 @@ static const struct strategy {
      {FLAG_backend, FLAG_timeout, FLAG_min_support, FLAG_min_subgraph_size,
       FLAG_max_subgraph_count, FLAG_demote, FLAG_cpu_ops, FLAG_cpu_nodes,
       FLAG_overrides, FLAG_objective, FLAG_connected}},
+    {"placement",
+     cut_placement,
+     {FLAG_backend, FLAG_timeout, FLAG_max_subgraph_count, FLAG_cpu_ops,
+      FLAG_cpu_nodes, FLAG_overrides, FLAG_host, FLAG_costs, FLAG_link,
+      FLAG_latency, FLAG_curve}},
+    {"pipeline", cut_pipeline, {FLAG_stages, FLAG_link, FLAG_stage_memory}},
 };
 
 enum { N_STRATEGIES = sizeof strategies / sizeof *strategies };

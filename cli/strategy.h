@@ -13,5 +13,9 @@ CLV_MUST clv_status make_cut(const options *o, const char *otherwise,
 /* Rows of the table that live in devices.c. */
 clv_status cut_capability(const options *o, const clv_profile *p, clv_cut **out,
                           clv_err *err);
+clv_status cut_placement(const options *o, const clv_profile *p, clv_cut **out,
+                         clv_err *err);
+clv_status cut_pipeline(const options *o, const clv_profile *p, clv_cut **out,
+                        clv_err *err);
 
 #endif

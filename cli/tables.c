@@ -20,7 +20,8 @@ const flag cli_flags[FLAG_COUNT] = {
 #define DEVICE_FLAGS \
     F(backend), F(timeout), F(min_support), F(min_subgraph_size), \
         F(max_subgraph_count), F(demote), F(cpu_ops), F(cpu_nodes), \
-        F(overrides), F(objective), F(connected)
+        F(overrides), F(objective), F(connected), F(host), F(costs), F(link), \
+        F(latency), F(curve), F(stages), F(stage_memory)
 #define REPORT_FLAGS F(json), F(output), F(quiet)
 #define MANY         SIZE_MAX
 

@@ -23,8 +23,6 @@
 #include "cleave/profile.h"
 #include "cleave/validate.h"
 #include "cleave/diagnose.h"
-#include "cleave/backend.h"
-#include "cleave/capability.h"
 #include "cleave/cut.h"
 #include "cleave/fusion.h"
 #include "cleave/concurrency.h"
@@ -32,6 +30,9 @@
 #include "cleave/hardware.h"
 #include "cleave/tensor.h"
 #include "cleave/map.h"
+#include "cleave/backend.h"
+#include "cleave/capability.h"
+#include "cleave/placement.h"
 #include "cleave/report.h"
 /* clang-format on */
 

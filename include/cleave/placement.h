@@ -9,12 +9,12 @@
 
 typedef struct clv_placement_opts {
     const clv_device *host, *accelerator; /* whose roofline gives the costs */
-    const clv_support_info *support; /* NULL: the accelerator runs all */
+    const clv_support_info *support;      /* NULL: the accelerator runs all */
     const char *costs; /* file of measured seconds, over the roofline's */
     double link;       /* bytes per second between the two; 0: 16 GB/s */
     double latency;    /* seconds per tensor moved; 0: 10 us */
     uint32_t max_subgraph_count; /* 0: no limit */
-    uint32_t curve; /* also the optimum for 1 .. curve subgraphs */
+    uint32_t curve;              /* also the optimum for 1 .. curve subgraphs */
 } clv_placement_opts;
 
 /* What one placement costs, in seconds. */
@@ -28,7 +28,7 @@ typedef struct clv_plan {
 typedef struct clv_curve_point {
     uint32_t limit;     /* subgraphs allowed */
     uint32_t subgraphs; /* used */
-    double total; /* seconds; a tensor pays at every border it passes */
+    double total;       /* seconds; a tensor pays at every border it passes */
 } clv_curve_point;
 
 typedef struct clv_placement_info {
@@ -56,13 +56,13 @@ typedef struct clv_pipeline_opts {
     int64_t memory; /* bytes of weights and border tensors per stage; 0: any */
 } clv_pipeline_opts;
 
-typedef struct clv_stage {
+typedef struct clv_pipeline_stage {
     double cost, transfer; /* of its operators; of what it reads from others */
     int64_t memory;
-} clv_stage;
+} clv_pipeline_stage;
 
 typedef struct clv_pipeline_info {
-    const clv_stage *stages; /* one per subgraph */
+    const clv_pipeline_stage *stages; /* one per subgraph */
     uint32_t n_stages;
     const char *unit;  /* "s" or "FLOP" */
     const char *order; /* which order of operators won */

@@ -26,9 +26,9 @@ typedef struct job {
     double *cost;  /* of each node */
     uint32_t *seq; /* the order tried now: node at each place */
     /* Per place 0 .. n of seq: */
-    double *done;   /* cost of all nodes before it */
-    int64_t *store; /* weight bytes of all nodes before it */
-    int64_t *cross; /* activation bytes that pass it */
+    double *done;       /* cost of all nodes before it */
+    int64_t *store;     /* weight bytes of all nodes before it */
+    int64_t *cross;     /* activation bytes that pass it */
     uint32_t *at, n_at; /* places where a stage may begin, 0 and n included */
     double best_cost;
     uint32_t *best_of; /* stage of each node */
@@ -138,8 +138,8 @@ static bool measure(job *j)
     for (uint32_t i = 0; i < j->d.n; i++) {
         uint32_t node = j->seq[i];
         j->done[i + 1] = j->done[i] + j->cost[node];
-        j->store[i + 1] = sat_add(
-            j->store[i], j->p->layers[node].cost.bytes_weights);
+        j->store[i + 1] =
+            sat_add(j->store[i], j->p->layers[node].cost.bytes_weights);
     }
     return fill_cross(j);
 }
@@ -206,8 +206,7 @@ static uint32_t fewest(const job *j, const double *best, uint32_t k)
     uint32_t pick = 0;
     for (uint32_t s = 1; s <= k; s++) {
         double x = best[s * j->n_at + j->n_at - 1];
-        if (isfinite(x) &&
-            (!pick || x < best[pick * j->n_at + j->n_at - 1]))
+        if (isfinite(x) && (!pick || x < best[pick * j->n_at + j->n_at - 1]))
             pick = s;
     }
     return pick;
@@ -278,8 +277,8 @@ static void fill_costs(job *j)
     for (uint32_t i = 0; i < j->d.n; i++) {
         const clv_layer *l = &j->p->layers[i];
         const clv_node *n = &j->g->nodes[i];
-        clv_dtype t = n->n_out ? (clv_dtype)node_out(j->g, n, 0)->dtype
-                               : CLV_FLOAT32;
+        clv_dtype t =
+            n->n_out ? (clv_dtype)node_out(j->g, n, 0)->dtype : CLV_FLOAT32;
         double x = (double)l->cost.flops;
         if (j->o.device && l->cost.trust == CLV_FREE)
             x = 0;
@@ -289,15 +288,16 @@ static void fill_costs(job *j)
         total += j->cost[i];
         heaviest = j->cost[i] > heaviest ? j->cost[i] : heaviest;
     }
-    j->info.bound = total / j->o.stages > heaviest ? total / j->o.stages
-                                                   : heaviest;
+    j->info.bound =
+        total / j->o.stages > heaviest ? total / j->o.stages : heaviest;
     j->info.unit = j->o.device ? "s" : "FLOP";
 }
 
 /* Stages of the finished cut: what they cost and read from others. */
 static bool fill_stages(job *j, clv_cut *c)
 {
-    clv_stage *st = arena_zalloc(&c->mem, (c->n_subs + 1) * sizeof *st);
+    clv_pipeline_stage *st =
+        arena_zalloc(&c->mem, (c->n_subs + 1) * sizeof *st);
     double link = j->o.link > 0 ? j->o.link : 16e9;
     for (uint32_t k = 0; st && k < c->n_subs; k++) {
         clv_subgraph *s = &c->subs[k];
@@ -307,9 +307,8 @@ static bool fill_stages(job *j, clv_cut *c)
             return false;
         for (uint32_t i = 0; i < s->n_nodes; i++) {
             st[k].cost += j->cost[s->nodes[i]];
-            st[k].memory =
-                sat_add(st[k].memory,
-                        j->p->layers[s->nodes[i]].cost.bytes_weights);
+            st[k].memory = sat_add(
+                st[k].memory, j->p->layers[s->nodes[i]].cost.bytes_weights);
         }
         for (uint32_t i = 0; i < s->n_inputs; i++)
             if (j->g->values[s->inputs[i]].producer != CLV_NONE) {
@@ -318,16 +317,15 @@ static bool fill_stages(job *j, clv_cut *c)
                 st[k].memory = sat_add(st[k].memory, b);
             }
         for (uint32_t i = 0; i < s->n_outputs; i++)
-            st[k].memory =
-                sat_add(st[k].memory, bytes_of(j->g, s->outputs[i]));
+            st[k].memory = sat_add(st[k].memory, bytes_of(j->g, s->outputs[i]));
         double sum = st[k].cost + st[k].transfer;
-        j->info.bottleneck = sum > j->info.bottleneck ? sum
-                                                      : j->info.bottleneck;
+        j->info.bottleneck =
+            sum > j->info.bottleneck ? sum : j->info.bottleneck;
     }
     j->info.stages = st;
     j->info.n_stages = c->n_subs;
-    j->info.gap = j->info.bound > 0 ? j->info.bottleneck / j->info.bound - 1
-                                    : 0;
+    j->info.gap =
+        j->info.bound > 0 ? j->info.bottleneck / j->info.bound - 1 : 0;
     return st != NULL;
 }
 
@@ -359,9 +357,8 @@ clv_status clv_cut_pipeline(const clv_profile *p, const clv_pipeline_opts *opts,
     job j = {.p = p, .g = p->g, .o = *opts};
     *out = NULL;
     clv__err_clear(err);
-    clv_status s = j.o.stages
-                       ? run(&j, out, err)
-                       : clv__fail(err, CLV_USAGE, "how many stages?");
+    clv_status s = j.o.stages ? run(&j, out, err)
+                              : clv__fail(err, CLV_USAGE, "how many stages?");
     arena_free(&j.mem);
     if (s != CLV_OK) {
         clv_cut_free(*out);

@@ -84,8 +84,9 @@ static clv_status set_cost(job *j, const char *name, unsigned line, double cpu,
         return clv__fail(e, CLV_FORMAT, "line %u: no node is called '%.80s'",
                          line, name);
     if (!(cpu >= 0) || !(accelerator >= 0))
-        return clv__fail(e, CLV_FORMAT, "line %u: '%.80s' needs seconds, 0 or "
-                                        "more",
+        return clv__fail(e, CLV_FORMAT,
+                         "line %u: '%.80s' needs seconds, 0 or "
+                         "more",
                          line, name);
     j->c.cpu[i] = cpu;
     j->c.accelerator[i] = accelerator;
@@ -126,8 +127,8 @@ static clv_status read_csv(job *j, char *text, clv_err *e)
         acc[1 + strcspn(acc + 1, "\r")] = '\0';
         double x = strtod(cpu + 1, &end);
         double y = acc[1] ? strtod(acc + 1, &end) : INFINITY;
-        CLV_TRY(set_cost(j, row, line, end == cpu + 1 ? -1 : x,
-                         *end ? -1 : y, e));
+        CLV_TRY(
+            set_cost(j, row, line, end == cpu + 1 ? -1 : x, *end ? -1 : y, e));
     }
     return CLV_OK;
 }
@@ -174,8 +175,8 @@ static clv_status gather_costs(job *j, clv_err *e)
         CLV_TRY(read_costs(j, j->o.costs, e));
     add_io(j);
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-        const clv_node_support *s = j->o.support ? &j->o.support->nodes[i]
-                                                 : NULL;
+        const clv_node_support *s =
+            j->o.support ? &j->o.support->nodes[i] : NULL;
         if (!isfinite(j->c.cpu[i]))
             return clv__fail(e, CLV_UNSUPPORTED,
                              "node '%s' has no cost on the host",
@@ -222,9 +223,9 @@ static void greedy_sides(const job *j, uint8_t *side)
     for (uint32_t i = 0; i < j->d.n; i++) {
         bool free = j->p->layers[i].cost.trust == CLV_FREE;
         uint32_t k = j->d.pred_first[i];
-        bool follows = free && k < j->d.pred_first[i + 1] &&
-                       isfinite(j->c.accelerator[i]);
-        side[i] = follows ? side[j->d.pred[k]]
+        bool follows =
+            free && k < j->d.pred_first[i + 1] && isfinite(j->c.accelerator[i]);
+        side[i] = follows                         ? side[j->d.pred[k]]
                   : isfinite(j->c.accelerator[i]) ? CLV_SIDE_ACCELERATOR
                                                   : CLV_SIDE_CPU;
     }
@@ -253,7 +254,8 @@ static clv_status make_curve(job *j, clv_cut *c, clv_err *e)
         blocks b;
         clv_curve_point *at = &curve[k - 1];
         at->limit = k;
-        CLV_TRY(clv__place_k(&j->mem, j->g, &j->d, &j->c, k, &l, &at->total, e));
+        CLV_TRY(
+            clv__place_k(&j->mem, j->g, &j->d, &j->c, k, &l, &at->total, e));
         if (!clv__blocks_of(&j->mem, &l, j->d.n, &b))
             return clv__nomem(e);
         at->subgraphs = b.n;
@@ -296,8 +298,8 @@ static clv_status run(job *j, clv_cut **out, clv_err *e)
     CLV_TRY(choose(j, side, &l, e));
     if (!clv__blocks_of(&j->mem, &l, j->d.n, &b))
         return clv__nomem(e);
-    const char *device = j->o.accelerator ? j->o.accelerator->name
-                                          : "accelerator";
+    const char *device =
+        j->o.accelerator ? j->o.accelerator->name : "accelerator";
     CLV_TRY(clv__blocks_cut(j->p, "placement", &b, device, out, e));
     clv_cut *c = *out;
     clv_placement_info *info = arena_alloc(&c->mem, sizeof *info);

@@ -123,6 +123,8 @@ static void partition_json(const clv_cut *c, const clv_summary *s, clv_buf *out)
     json_distributions(&w, t);
     json_patterns(&w, t);
     clv__json_capability(&w, c);
+    clv__json_placement(&w, c);
+    clv__json_pipeline(&w, c);
     jsonw_array(&w, "subgraphs");
     for (uint32_t k = 0; k < n; k++)
         json_subgraph(&w, g, k, &subs[k], clv_cut_capability_info(c));
@@ -213,6 +215,10 @@ void clv_report_partition(const clv_cut *c, const clv_summary *s,
         partition_csv(c, out);
     else if (clv_cut_capability_info(c))
         clv__capability_text(c, o, out);
+    else if (clv_cut_placement_info(c))
+        clv__placement_text(c, o, out);
+    else if (clv_cut_pipeline_info(c))
+        clv__pipeline_text(c, o, out);
     else
         clv__partition_text(c, s, o, out);
 }

@@ -3,6 +3,7 @@
 #define CLV_REPORT_PARTITION_H
 
 #include "cleave/capability.h"
+#include "cleave/placement.h"
 #include "cleave/report.h"
 #include "core/jsonw.h"
 
@@ -14,5 +15,12 @@ void clv__capability_text(const clv_cut *c, const clv_report_opts *o,
                           clv_buf *out);
 /* Its keys; nothing for other cuts. */
 void clv__json_capability(jsonw *w, const clv_cut *c);
+/* The same for placements and pipelines. */
+void clv__placement_text(const clv_cut *c, const clv_report_opts *o,
+                         clv_buf *out);
+void clv__pipeline_text(const clv_cut *c, const clv_report_opts *o,
+                        clv_buf *out);
+void clv__json_placement(jsonw *w, const clv_cut *c);
+void clv__json_pipeline(jsonw *w, const clv_cut *c);
 
 #endif
