@@ -52,7 +52,7 @@ typedef struct clv_concurrency_info {
     int64_t critical_flops; /* of the critical path */
     uint32_t independent;   /* subgraphs that share their stage */
     uint32_t sequential;    /* those alone in theirs */
-    int64_t min_threads, max_threads;
+    int64_t min_threads, max_threads; /* of those that have any */
     double avg_threads;
     int64_t batch; /* of the first input; 1 when it has none */
 } clv_concurrency_info;

@@ -4,6 +4,7 @@
 #ifndef CLEAVE_REPORT_H
 #define CLEAVE_REPORT_H
 
+#include "cleave/concurrency.h"
 #include "cleave/cut.h"
 #include "cleave/diagnose.h"
 #include "cleave/map.h"
@@ -59,5 +60,21 @@ CLV_API void clv_report_devices(const clv_device *const *devices, uint32_t n,
 /* One map in detail, or several of one model side by side; n is not 0. */
 CLV_API void clv_report_maps(const clv_map *const *maps, uint32_t n,
                              const clv_report_opts *opts, clv_buf *out);
+
+/* A concurrency analysis and what goes with it. */
+typedef struct clv_concurrency_report {
+    const clv_concurrency *analysis;
+    const clv_schedule *schedule; /* NULL: none */
+    const clv_device *device;     /* NULL: none */
+    const int64_t *batches;       /* rows of the batch table */
+    uint32_t n_batches;
+} clv_concurrency_report;
+
+/* One model in full; several as a comparison (in text) or a list. */
+CLV_API void clv_report_concurrency(const clv_concurrency_report *r, uint32_t n,
+                                    const clv_report_opts *opts, clv_buf *out);
+/* The schedule as a Chrome trace (chrome://tracing, Perfetto): one row per
+ * stream. Seconds are shown as such; a million FLOPs as a microsecond. */
+CLV_API void clv_report_trace(const clv_concurrency_report *r, clv_buf *out);
 
 #endif

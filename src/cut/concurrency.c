@@ -189,7 +189,8 @@ static void count_threads(clv_concurrency *a)
         task->min_units = 1;
         task->optimal_units = units_of(n, 256);
         task->max_units = units_of(n, 32);
-        t->min_threads = k == 0 || n < t->min_threads ? n : t->min_threads;
+        if (n > 0 && (t->min_threads == 0 || n < t->min_threads))
+            t->min_threads = n;
         t->max_threads = n > t->max_threads ? n : t->max_threads;
         sum += (double)n;
         t->flops += a->cut->subs[k].cost.flops;

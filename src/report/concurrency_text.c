@@ -1,0 +1,375 @@
+/* concurrency_text.c - concurrency for people: the figures, the stages, the
+ * critical path, batches, the schedule as bars, and what it all means. */
+#include "report/concurrency.h"
+#include "report/table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct view {
+    const clv_concurrency_report *r;
+    const clv_concurrency_info *a;
+    const clv_graph *g;
+    const clv_subgraph *subs;
+    const clv_report_opts *o;
+    clv_buf *out;
+} view;
+
+static view view_of(const clv_concurrency_report *r, const clv_report_opts *o,
+                    clv_buf *out)
+{
+    uint32_t n;
+    const clv_cut *c = clv_concurrency_cut(r->analysis);
+    return (view){.r = r,
+                  .a = clv_concurrency_get(r->analysis),
+                  .g = clv_profile_graph(clv_cut_profile(c)),
+                  .subs = clv_cut_subgraphs(c, &n),
+                  .o = o,
+                  .out = out};
+}
+
+static const char *name_of(const view *v, uint32_t k)
+{
+    return clv_graph_node(v->g, v->subs[k].nodes[0]).name;
+}
+
+/* A weight with its unit: "4.09 GFLOPs", "12.30 us". */
+static const char *text_weight(const view *v, double w, char *buf)
+{
+    static const struct {
+        double below, scale;
+        const char *unit;
+    } times[] = {{1e-6, 1e9, "ns"},
+                 {1e-3, 1e6, "us"},
+                 {1, 1e3, "ms"},
+                 {INFINITY, 1, "s"}};
+    if (strcmp(v->a->unit, "s") != 0) {
+        char n[TEXT_MAX];
+        const char *prefix = strchr(text_count((int64_t)w, n), ' ');
+        snprintf(buf, TEXT_MAX, "%.40s%s%s", n, prefix ? "" : " ", v->a->unit);
+        return buf;
+    }
+    if (!(w > 0))
+        return strcpy(buf, "0");
+    int i = 0;
+    while (w >= times[i].below)
+        i++;
+    snprintf(buf, TEXT_MAX, "%.2f %s", w * times[i].scale, times[i].unit);
+    return buf;
+}
+
+/* -- figures --------------------------------------------------------------*/
+
+static void put_figures(const view *v)
+{
+    const clv_concurrency_info *a = v->a;
+    char x[TEXT_MAX], y[TEXT_MAX], z[TEXT_MAX];
+    clv_buf_printf(v->out, "%sConcurrency of %s (%s):%s\n",
+                   paint_on(v->o, PAINT_BOLD), clv_graph_name(v->g),
+                   clv_cut_strategy(clv_concurrency_cut(v->r->analysis)),
+                   paint_off(v->o, PAINT_BOLD));
+    text_field(v->out, "Subgraphs:", "%u (%u share a stage, %u run alone)",
+               a->subgraphs, a->independent, a->sequential);
+    text_field(v->out, "Stages:", "%u", a->n_stages);
+    text_field(v->out, "Max parallel:", "%u per stage", a->max_parallel);
+    text_field(v->out, "Critical path:", "%u subgraphs, %s (%s of all FLOPs)",
+               a->n_critical, text_weight(v, a->span, x),
+               text_percent(a->critical_flops, a->flops, y));
+    text_field(v->out, "Work / span:", "%s / %s: at most %.2fx faster",
+               text_weight(v, a->work, x), text_weight(v, a->span, y),
+               a->speedup);
+    text_field(v->out, "Threads:", "%s to %s per subgraph, %s on average",
+               text_count(a->min_threads, x), text_count(a->max_threads, y),
+               text_count((int64_t)a->avg_threads, z));
+    text_field(v->out, "Batch:", "%lld", (long long)a->batch);
+}
+
+/* -- stages ---------------------------------------------------------------*/
+
+/* "conv1, conv2 and 3 more" */
+static const char *stage_names(const view *v, const clv_stage *s, char *buf,
+                               size_t size)
+{
+    size_t len = 0;
+    buf[0] = '\0';
+    for (uint32_t i = 0; i < s->n; i++) {
+        const char *name = name_of(v, s->subgraphs[i]);
+        if (i > 0 && (i >= 4 || len + strlen(name) + 24 > size)) {
+            snprintf(buf + len, size - len, " and %u more", s->n - i);
+            break;
+        }
+        len += (size_t)snprintf(buf + len, size - len, "%s%s", i ? ", " : "",
+                                name);
+        if (len >= size)
+            break;
+    }
+    return buf;
+}
+
+/* Without --verbose the stages in which nothing is parallel are left out. */
+static void put_stages(const view *v)
+{
+    static const table_col cols[] = {{"Stage", TABLE_RIGHT},
+                                     {"Parallel", TABLE_RIGHT},
+                                     {"FLOPs", TABLE_RIGHT},
+                                     {"Subgraphs", TABLE_CUT}};
+    uint32_t top = v->o->top ? v->o->top : 10, shown = 0, wide = 0;
+    char names[512];
+    table t;
+    for (uint32_t i = 0; i < v->a->n_stages; i++)
+        wide += v->a->stages[i].n > 1;
+    if (!v->o->verbose && wide == 0)
+        return;
+    text_heading(v->out, v->o, "%s",
+                 v->o->verbose ? "Stages" : "Parallel stages");
+    table_start(&t, cols, 4);
+    t.margin = 2;
+    for (uint32_t i = 0; i < v->a->n_stages; i++) {
+        const clv_stage *s = &v->a->stages[i];
+        if (!v->o->verbose && (s->n < 2 || shown == top))
+            continue;
+        shown++;
+        table_digits(&t, i);
+        table_digits(&t, s->n);
+        table_count(&t, s->flops);
+        table_text(&t, stage_names(v, s, names, sizeof names));
+    }
+    table_print(&t, v->o, v->out);
+    if (!v->o->verbose && wide > shown)
+        clv_buf_printf(v->out, "  and %u more (--verbose)\n", wide - shown);
+}
+
+/* -- critical path --------------------------------------------------------*/
+
+static void put_task(const view *v, table *t, uint32_t k)
+{
+    const clv_task *task = &v->a->tasks[k];
+    char w[TEXT_MAX];
+    table_digits(t, k);
+    table_color(t, task->critical ? PAINT_BOLD : PAINT_NONE);
+    table_text(t, name_of(v, k));
+    table_text(t, v->subs[k].pattern);
+    table_digits(t, task->stage);
+    table_digits(t, task->slack);
+    table_text(t, text_weight(v, task->weight, w));
+    table_percent(t, (int64_t)(task->weight * 1e6 / (v->a->work + 1e-300)),
+                  1000000);
+    table_text(t, text_weight(v, task->slack_time, w));
+    table_count(t, task->threads);
+    table_printf(t, "%lld-%lld-%lld", (long long)task->min_units,
+                 (long long)task->optimal_units, (long long)task->max_units);
+}
+
+static void start_tasks(table *t)
+{
+    static const table_col cols[] = {
+        {"#", TABLE_RIGHT},       {"Subgraph", TABLE_CUT},
+        {"Pattern", TABLE_LEFT},  {"Stage", TABLE_RIGHT},
+        {"Slack", TABLE_RIGHT},   {"Weight", TABLE_RIGHT},
+        {"Share", TABLE_RIGHT},   {"May wait", TABLE_RIGHT},
+        {"Threads", TABLE_RIGHT}, {"Units", TABLE_RIGHT}};
+    table_start(t, cols, sizeof cols / sizeof *cols);
+    t->margin = 2;
+}
+
+/* The heaviest of the critical path, or every subgraph. */
+static void put_tasks(const view *v)
+{
+    table t;
+    uint32_t n = v->a->subgraphs;
+    text_heading(v->out, v->o, "Subgraphs");
+    start_tasks(&t);
+    for (uint32_t k = 0; k < n; k++)
+        put_task(v, &t, k);
+    table_print(&t, v->o, v->out);
+    text_wrap(v->out, v->o, 2,
+              "Slack counts stages; 'May wait' is how much later it could "
+              "start at no loss. Units: least, best (256 threads each) and "
+              "most (32 each) that it can use.");
+}
+
+static void put_path(const view *v)
+{
+    clv_buf line = {0};
+    const clv_concurrency_info *a = v->a;
+    for (uint32_t i = 0; i < a->n_critical; i++) {
+        bool skip = !v->o->verbose && a->n_critical > 16 && i >= 8 &&
+                    i + 8 < a->n_critical;
+        if (skip && i > 8)
+            continue;
+        clv_buf_printf(&line, "%s%s", i ? " > " : "",
+                       skip ? "..." : name_of(v, a->critical[i]));
+    }
+    text_heading(v->out, v->o, "Critical path");
+    text_wrap(v->out, v->o, 2, "%s", line.text ? line.text : "empty");
+    v->out->failed = v->out->failed || line.failed;
+    clv_buf_free(&line);
+}
+
+/* -- batches --------------------------------------------------------------*/
+
+static void put_batches(const view *v)
+{
+    int64_t units = v->r->device ? (int64_t)v->r->device->units.value : 0;
+    table t;
+    if (v->r->n_batches == 0)
+        return;
+    text_heading(v->out, v->o, "Batches");
+    table_start(&t, NULL, 0);
+    t.margin = 2;
+    table_add_col(&t, "Batch", TABLE_RIGHT);
+    table_add_col(&t, "Speed-up", TABLE_RIGHT);
+    table_add_col(&t, "Avg threads", TABLE_RIGHT);
+    if (units)
+        table_add_col(&t, "Units filled", TABLE_RIGHT);
+    for (uint32_t i = 0; i < v->r->n_batches; i++) {
+        clv_batch_row b = clv_concurrency_batch(v->a, v->r->batches[i], units);
+        table_digits(&t, b.batch);
+        table_printf(&t, "%lldx", (long long)b.speedup);
+        table_count(&t, (int64_t)b.avg_threads);
+        if (units)
+            table_printf(&t, "%.1f %%", 100 * b.units_filled);
+    }
+    table_print(&t, v->o, v->out);
+    text_wrap(v->out, v->o, 2,
+              "Theoretical: subgraphs of the widest stage times samples, each "
+              "on a unit of its own.");
+    if (units)
+        text_wrap(v->out, v->o, 2,
+                  "%s has %lld compute units: batch %lld fills them, batch "
+                  "%lld half of them.",
+                  v->r->device->title, (long long)units,
+                  (long long)clv_concurrency_fill(v->a, units, 1),
+                  (long long)clv_concurrency_fill(v->a, units, 0.5));
+}
+
+/* -- schedule -------------------------------------------------------------*/
+
+enum { BAR = 64 };
+
+/* One cell is busy with the subgraph that holds most of it; neighbours take
+ * turns between two shades. */
+static void put_stream(const view *v, const clv_schedule_info *s,
+                       uint32_t stream)
+{
+    double share[BAR] = {0}, cell = s->makespan / BAR;
+    bool odd[BAR] = {0};
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < v->a->subgraphs && cell > 0; k++) {
+        const clv_slot *x = &s->slots[k];
+        if (x->stream != stream || x->finish <= x->start)
+            continue;
+        count++;
+        for (int i = (int)(x->start / cell); i < BAR && i * cell < x->finish;
+             i++) {
+            double from = x->start > i * cell ? x->start : i * cell;
+            double to = x->finish < (i + 1) * cell ? x->finish : (i + 1) * cell;
+            if (to - from > share[i]) {
+                share[i] = to - from;
+                odd[i] = count % 2;
+            }
+        }
+    }
+    clv_buf_printf(v->out, "  %3u ", stream);
+    for (int i = 0; i < BAR; i++)
+        clv_buf_printf(v->out, "%s",
+                       share[i] < cell / 4 ? "\u00b7"
+                       : odd[i]            ? "\u2588"
+                                           : "\u2593");
+    clv_buf_printf(v->out, "\n");
+}
+
+static void put_schedule(const view *v)
+{
+    if (!v->r->schedule)
+        return;
+    const clv_schedule_info *s = clv_schedule_get(v->r->schedule);
+    char x[TEXT_MAX], y[TEXT_MAX];
+    text_heading(v->out, v->o, "Schedule on %u stream%s", s->streams,
+                 s->streams == 1 ? "" : "s");
+    text_field(v->out, "Makespan:", "%s (no schedule is below %s)",
+               text_weight(v, s->makespan, x),
+               text_weight(v, s->lower_bound, y));
+    text_field(v->out, "Speed-up:", "%.2fx over one stream",
+               s->makespan > 0 ? v->a->work / s->makespan : 1);
+    text_field(v->out, "Streams busy:", "%.1f %%", 100 * s->utilisation);
+    for (uint32_t i = 0; i < s->streams && i < 16; i++)
+        put_stream(v, s, i);
+    if (s->streams > 16)
+        clv_buf_printf(v->out, "  and %u more streams\n", s->streams - 16);
+}
+
+/* -- in words -------------------------------------------------------------*/
+
+static void put_words(const view *v)
+{
+    const clv_concurrency_info *a = v->a;
+    char x[TEXT_MAX];
+    text_heading(v->out, v->o, "In words");
+    if (a->subgraphs == 0) {
+        text_wrap(v->out, v->o, 2, "The graph is empty: nothing runs.");
+        return;
+    }
+    if (a->max_parallel == 1)
+        text_wrap(v->out, v->o, 2,
+                  "Every subgraph needs the one before it: a single sample "
+                  "runs strictly one after the other.");
+    else
+        text_wrap(v->out, v->o, 2,
+                  "Up to %u subgraphs can run at the same time; %u of %u "
+                  "share their stage with another.",
+                  a->max_parallel, a->independent, a->subgraphs);
+    text_wrap(v->out, v->o, 2,
+              "The critical path holds %s of all FLOPs, so running branches at "
+              "the same time gains at most %.2fx%s.",
+              text_percent(a->critical_flops, a->flops, x), a->speedup,
+              a->speedup < 1.1 ? ", next to nothing" : "");
+    text_wrap(v->out, v->o, 2,
+              "Inside a subgraph there are %s threads on average: %s",
+              text_count((int64_t)a->avg_threads, x),
+              a->avg_threads >= 100000
+                  ? "that is where a wide device finds its work, and a larger "
+                    "batch adds to it."
+                  : "few for a wide device; a larger batch multiplies them.");
+}
+
+/* -- one model, several models --------------------------------------------*/
+
+void clv__concurrency_text(const clv_concurrency_report *r,
+                           const clv_report_opts *o, clv_buf *out)
+{
+    view v = view_of(r, o, out);
+    put_figures(&v);
+    put_stages(&v);
+    put_path(&v);
+    if (o->verbose)
+        put_tasks(&v);
+    put_batches(&v);
+    put_schedule(&v);
+    put_words(&v);
+}
+
+void clv__concurrency_compare(const clv_concurrency_report *r, uint32_t n,
+                              const clv_report_opts *o, clv_buf *out)
+{
+    static const table_col cols[] = {
+        {"Model", TABLE_CUT},           {"Subgraphs", TABLE_RIGHT},
+        {"Stages", TABLE_RIGHT},        {"Max parallel", TABLE_RIGHT},
+        {"Critical path", TABLE_RIGHT}, {"of FLOPs", TABLE_RIGHT},
+        {"Speed-up", TABLE_RIGHT},      {"Avg threads", TABLE_RIGHT}};
+    table t;
+    table_start(&t, cols, sizeof cols / sizeof *cols);
+    for (uint32_t i = 0; i < n; i++) {
+        view v = view_of(&r[i], o, out);
+        table_text(&t, clv_graph_name(v.g));
+        table_digits(&t, v.a->subgraphs);
+        table_digits(&t, v.a->n_stages);
+        table_digits(&t, v.a->max_parallel);
+        table_digits(&t, v.a->n_critical);
+        table_percent(&t, v.a->critical_flops, v.a->flops);
+        table_printf(&t, "%.2fx", v.a->speedup);
+        table_digits(&t, (int64_t)v.a->avg_threads);
+    }
+    table_print(&t, o, out);
+}
