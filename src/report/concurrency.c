@@ -181,7 +181,7 @@ static void csv_task(const clv_concurrency_report *r, uint32_t k, clv_buf *out)
     csv_num(out, t->slack_time);
     csv_int(out, t->threads);
     csv_int(out, t->optimal_units);
-    csv_num(out, plan ? plan->slots[k].stream : NAN);
+    csv_num(out, plan ? (double)plan->slots[k].stream : NAN);
     csv_num(out, plan ? plan->slots[k].start : NAN);
     csv_num(out, plan ? plan->slots[k].finish : NAN);
     csv_end(out);
