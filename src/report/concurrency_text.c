@@ -163,12 +163,16 @@ static void put_task(const view *v, table *t, uint32_t k)
 
 static void start_tasks(table *t)
 {
-    static const table_col cols[] = {
-        {"#", TABLE_RIGHT},       {"Subgraph", TABLE_CUT},
-        {"Pattern", TABLE_LEFT},  {"Stage", TABLE_RIGHT},
-        {"Slack", TABLE_RIGHT},   {"Weight", TABLE_RIGHT},
-        {"Share", TABLE_RIGHT},   {"May wait", TABLE_RIGHT},
-        {"Threads", TABLE_RIGHT}, {"Units", TABLE_RIGHT}};
+    static const table_col cols[] = {{"#", TABLE_RIGHT},
+                                     {"Subgraph", TABLE_LEFT},
+                                     {"Pattern", TABLE_LEFT},
+                                     {"Stage", TABLE_RIGHT},
+                                     {"Slack", TABLE_RIGHT},
+                                     {"Weight", TABLE_RIGHT},
+                                     {"Share", TABLE_RIGHT | TABLE_DROP},
+                                     {"May wait", TABLE_RIGHT | TABLE_DROP},
+                                     {"Threads", TABLE_RIGHT | TABLE_DROP},
+                                     {"Units", TABLE_RIGHT | TABLE_DROP}};
     table_start(t, cols, sizeof cols / sizeof *cols);
     t->margin = 2;
 }
@@ -353,11 +357,14 @@ void clv__concurrency_text(const clv_concurrency_report *r,
 void clv__concurrency_compare(const clv_concurrency_report *r, uint32_t n,
                               const clv_report_opts *o, clv_buf *out)
 {
-    static const table_col cols[] = {
-        {"Model", TABLE_CUT},           {"Subgraphs", TABLE_RIGHT},
-        {"Stages", TABLE_RIGHT},        {"Max parallel", TABLE_RIGHT},
-        {"Critical path", TABLE_RIGHT}, {"of FLOPs", TABLE_RIGHT},
-        {"Speed-up", TABLE_RIGHT},      {"Avg threads", TABLE_RIGHT}};
+    static const table_col cols[] = {{"Model", TABLE_LEFT},
+                                     {"Subgraphs", TABLE_RIGHT},
+                                     {"Stages", TABLE_RIGHT},
+                                     {"Parallel", TABLE_RIGHT},
+                                     {"Critical path", TABLE_RIGHT},
+                                     {"of FLOPs", TABLE_RIGHT},
+                                     {"Speed-up", TABLE_RIGHT},
+                                     {"Avg threads", TABLE_RIGHT | TABLE_DROP}};
     table t;
     table_start(&t, cols, sizeof cols / sizeof *cols);
     for (uint32_t i = 0; i < n; i++) {
