@@ -1,0 +1,276 @@
+/* test_ops_random.c - every operator's rules on random shapes, types and
+ * attributes: nothing may overflow, run off an array or take long, and what
+ * comes out must make sense.
+ *
+ * Small sizes from a small set make operands fit often enough to get past the
+ * first checks; now and then a size is absurd. The numbers are seeded, so a
+ * failure repeats; CLEAVE_RANDOM sets how many nodes are tried. */
+#include "check.h"
+#include "ops/ops.h"
+
+#include <stdlib.h>
+
+enum { NODES = 500, VALUES = 60, POOL = 400, ATTRS = 40, LIST = 20 };
+
+static uint64_t state = 88172645463325252u;
+static long tried[CLV_OP_COUNT], fitted[CLV_OP_COUNT];
+static clv_attr pool[POOL]; /* of the graph at hand */
+
+static uint32_t pick(uint32_t n)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 32) % n;
+}
+
+/* -- what can be given ----------------------------------------------------*/
+
+static int64_t any_size(void)
+{
+    static const int64_t often[] = {1, 2, 3, 4, 4, 6, 8, 8, 12};
+    static const int64_t seldom[] = {
+        0,        5, 7, 1 << 20, INT32_MAX, INT64_C(1) << 40, INT64_MAX / 2,
+        INT64_MAX};
+    if (pick(16))
+        return often[pick(sizeof often / sizeof *often)];
+    return seldom[pick(sizeof seldom / sizeof *seldom)];
+}
+
+static int64_t any_int(void)
+{
+    static const int64_t odd[] = {INT64_MIN, INT64_MAX,        INT64_MIN + 1,
+                                  INT32_MIN, INT64_C(1) << 40, -100,
+                                  1000,      INT64_C(1) << 62, -1};
+    if (pick(12))
+        return (int64_t)pick(8) - 2;
+    return odd[pick(sizeof odd / sizeof *odd)];
+}
+
+static double any_float(void)
+{
+    static const double odd[] = {
+        0.0, -1.0, 1e300, -1e300, (double)INFINITY, (double)NAN};
+    if (pick(8))
+        return (double)pick(9) / 2;
+    return odd[pick(sizeof odd / sizeof *odd)];
+}
+
+static const char *any_text(void)
+{
+    static const char *const words[] = {"same",
+                                        "same_lower",
+                                        "valid",
+                                        "batch",
+                                        "seq",
+                                        "onnx",
+                                        "xy",
+                                        "ij",
+                                        "reflect",
+                                        "circular",
+                                        "replicate",
+                                        "constant",
+                                        "linear",
+                                        "bilinear",
+                                        "bicubic",
+                                        "nearest",
+                                        "area",
+                                        "mean",
+                                        "sum",
+                                        "tanh",
+                                        "bidirectional",
+                                        "float16",
+                                        "int64",
+                                        "bool",
+                                        "",
+                                        "floor",
+                                        "ij,jk->ik",
+                                        "bij,bjk->bik",
+                                        "...ij,...jk->...ik",
+                                        "ij->ji",
+                                        "ii",
+                                        "i,j->ij",
+                                        "...",
+                                        "->",
+                                        ",",
+                                        "a,b,c",
+                                        "ijklmnopqrstuvwxyzabc->a",
+                                        "ij,jk->",
+                                        "abc,cd",
+                                        "a...b->...",
+                                        "......",
+                                        "i.j",
+                                        "ab->ba->"};
+    return words[pick(sizeof words / sizeof *words)];
+}
+
+/* Lists share storage of the graph's arena. */
+static clv_attr any_attr(clv_graph *g)
+{
+    static const uint8_t kinds[] = {
+        CLV_INT_ATTR,    CLV_INT_ATTR,   CLV_INTS_ATTR,   CLV_INTS_ATTR,
+        CLV_STRING_ATTR, CLV_FLOAT_ATTR, CLV_FLOATS_ATTR, CLV_TENSOR_ATTR};
+    clv_attr a = {.key = (uint8_t)pick(CLV_A_OTHER),
+                  .type = kinds[pick(sizeof kinds)],
+                  .n = pick(8) ? pick(6) : pick(LIST)};
+    int64_t *ints = arena_array(&g->mem, LIST, sizeof *ints);
+    double *floats = arena_array(&g->mem, LIST, sizeof *floats);
+    for (uint32_t i = 0; i < LIST; i++) {
+        ints[i] = any_int();
+        floats[i] = any_float();
+    }
+    a.name = clv__attr_name((clv_attr_key)a.key);
+    if (a.type == CLV_INTS_ATTR)
+        a.u.ints = ints;
+    else if (a.type == CLV_FLOATS_ATTR)
+        a.u.floats = floats;
+    else if (a.type == CLV_STRING_ATTR)
+        a.u.s = any_text();
+    else if (a.type == CLV_FLOAT_ATTR)
+        a.u.f = floats[0];
+    else if (a.type == CLV_TENSOR_ATTR)
+        a.u.value = pick(VALUES + 2);
+    else
+        a.u.i = ints[0];
+    return a;
+}
+
+static void any_value(clv_graph *g)
+{
+    static const uint8_t types[] = {CLV_FLOAT32, CLV_FLOAT32, CLV_FLOAT16,
+                                    CLV_INT64,   CLV_BOOL,    CLV_UINT8};
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t rank = pick(10) ? pick(6) : pick(CLV_MAX_RANK + 1);
+    bool any_type = pick(10) == 0;
+    clv_dtype t = any_type ? (clv_dtype)pick(CLV_DTYPE_COUNT)
+                           : (clv_dtype)types[pick(sizeof types)];
+    clv_value_kind kind = pick(3) ? CLV_INPUT : CLV_PARAM;
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = any_size();
+    uint32_t v = clv__value_add(g, NULL, kind, t);
+    if (pick(40) == 0)
+        return; /* not even a rank */
+    CHECK(clv__value_set_shape(g, v, rank, dims));
+    if (pick(4))
+        return;
+    clv_payload *data = clv__value_data(g, v);
+    clv_attr list = any_attr(g);
+    while (list.type != CLV_INTS_ATTR && list.type != CLV_FLOATS_ATTR)
+        list = any_attr(g);
+    data->n = list.n;
+    if (list.type == CLV_INTS_ATTR)
+        data->ints = list.u.ints;
+    else
+        data->floats = list.u.floats;
+}
+
+/* Of the values at random, but half the time the same few, so that they fit. */
+static void any_node(clv_graph *g, clv_op op)
+{
+    const clv_op_info *info = &clv__ops[op];
+    uint32_t most = info->max_in == MANY ? info->min_in + 4u : info->max_in;
+    uint32_t n_in = info->min_in + pick(most - info->min_in + 1);
+    uint32_t ins[16], near = pick(VALUES);
+    for (uint32_t i = 0; i < n_in; i++) {
+        bool absent = i >= info->min_in && pick(4) == 0;
+        uint32_t v = pick(2) ? near : pick(VALUES);
+        ins[i] = absent ? CLV_NONE : v;
+    }
+    uint32_t id =
+        clv__node_add(g, op, "n", 0, ins, n_in, NULL, 1 + pick(4) * pick(2));
+    clv_attr *attrs = arena_array(&g->mem, ATTRS, sizeof *attrs);
+    uint32_t n = pick(pick(2) ? 6 : ATTRS + 1); /* few, or nearly all */
+    for (uint32_t i = 0; i < n; i++)
+        attrs[i] = pool[pick(POOL)];
+    g->nodes[id].attrs = attrs;
+    g->nodes[id].n_attrs = (uint8_t)n;
+}
+
+/* -- what must hold -------------------------------------------------------*/
+
+static void check_sane(const clv_graph *g, uint32_t id)
+{
+    const clv_node *n = &g->nodes[id];
+    clv_parallel p = {.num_groups = 1, .vectorizable_dim = ""};
+    clv_cost c;
+    bool known = true;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        known = known &&
+                (!node_in(g, n, i) || node_in(g, n, i)->rank != CLV_NO_RANK);
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        const clv_value *v = node_out(g, n, i);
+        if (i == 0 && known && n->op != CLV_OP_UNKNOWN)
+            CHECK(v->rank <= CLV_MAX_RANK);
+        for (uint32_t k = 0; v->rank != CLV_NO_RANK && k < v->rank; k++)
+            CHECK(v->dims[k] >= 0);
+    }
+    if (clv__cost_node(g, id, &c, NULL) == CLV_OK)
+        CHECK(c.macs >= 0 && c.flops >= 0 && c.params >= 0 && c.bytes_in >= 0 &&
+              c.bytes_weights >= 0 && c.bytes_out >= 0);
+    if (node_out(g, n, 0)->rank == CLV_NO_RANK)
+        return; /* as the profiler does */
+    clv__ops[n->op].parallel(g, n, &p);
+    CHECK(p.batch >= 0 && p.channels >= 0 && p.spatial >= 0);
+    CHECK(p.vectorizable_dim != NULL);
+}
+
+static void try_graph(uint32_t first)
+{
+    clv_graph *g;
+    clv_err err;
+    CHECK_OR_RETURN(clv_graph_new("random", &g, NULL) == CLV_OK);
+    for (int i = 0; i < VALUES; i++)
+        any_value(g);
+    for (int i = 0; i < POOL; i++)
+        pool[i] = any_attr(g);
+    for (uint32_t i = 0; i < NODES; i++) {
+        clv_op op = (clv_op)((first + i) % CLV_OP_COUNT);
+        if (clv__ops[op].category != CLV_CAT_CONTROL)
+            any_node(g, op);
+    }
+    CHECK(clv__graph_finish(g, &err) == CLV_OK);
+    for (uint32_t id = 0; id < g->n_nodes; id++) {
+        err = (clv_err){0};
+        tried[g->nodes[id].op]++;
+        if (clv__infer_node(g, id, &err) != CLV_OK) {
+            CHECK(err.msg[0] != '\0');
+            continue;
+        }
+        if (node_out(g, &g->nodes[id], 0)->rank != CLV_NO_RANK)
+            fitted[g->nodes[id].op]++;
+        check_sane(g, id);
+        if (check_state.bad)
+            printf("  operator %s\n", clv__ops[g->nodes[id].op].name);
+        if (check_state.bad > 10)
+            break;
+    }
+    clv_graph_free(g);
+}
+
+static void nothing_breaks(void)
+{
+    const char *asked = getenv("CLEAVE_RANDOM");
+    long nodes = asked ? atol(asked) : 1000000;
+    for (long i = 0; i < nodes && check_state.bad < 10; i += NODES)
+        try_graph((uint32_t)(i % CLV_OP_COUNT));
+}
+
+/* The test is worth something only where rules get to their end. */
+static void most_rules_are_reached(void)
+{
+    int reached = 0, all = 0;
+    for (int op = 0; op < CLV_OP_COUNT; op++) {
+        all += tried[op] > 0;
+        reached += fitted[op] > 0;
+        if (getenv("CLEAVE_RANDOM") && tried[op] && fitted[op] < 20)
+            printf("  %s fits %ld of %ld\n", clv__ops[op].name, fitted[op],
+                   tried[op]);
+    }
+    CHECK(reached * 10 >= all * 9);
+}
+
+static const check_case cases[] = {
+    {"nothing_breaks", nothing_breaks},
+    {"most_rules_are_reached", most_rules_are_reached},
+};
+CHECK_MAIN(cases)
