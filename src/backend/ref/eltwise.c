@@ -1,0 +1,420 @@
+/* eltwise.c - one output element per input element.
+ *
+ * A function of one number is a row of `unary`; of two, a row of `binary` with
+ * a version for floating types and one for integers. Attributes of activations
+ * (slopes, limits) reach the function as two parameters. */
+#include "backend/kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+/* -- one input ------------------------------------------------------------*/
+
+typedef struct params {
+    double a, b;
+} params;
+
+typedef double unary_fn(double x, params p);
+
+/* Attributes that become a and b, with their defaults. */
+typedef struct unary_row {
+    clv_op op;
+    unary_fn *fn;
+    clv_attr_key key_a, key_b; /* CLV_A_OTHER: none */
+    double a, b;
+} unary_row;
+
+#define FN(name, expr) \
+    static double name(double x, params p) \
+    { \
+        (void)p; \
+        return expr; \
+    }
+
+static double sigmoid_of(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double softplus_of(double x)
+{
+    return x > 30 ? x : log1p(exp(x));
+}
+
+static double erf_gelu(double x)
+{
+    return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
+}
+
+static double clip(double x, double lo, double hi)
+{
+    return x < lo ? lo : x > hi ? hi : x; /* a NaN stays */
+}
+
+/* To nearest, halves to even: the rounding of every format here. */
+static double round_even(double x)
+{
+    return nearbyint(x);
+}
+
+FN(fn_relu, x > 0 || isnan(x) ? x : 0)
+FN(fn_relu6, clip(x, 0, 6))
+FN(fn_leaky, x >= 0 ? x : p.a * x)
+FN(fn_elu, x > 0 ? x : p.a * expm1(x))
+FN(fn_selu, p.b *(x > 0 ? x : p.a * expm1(x)))
+FN(fn_celu, x > 0 ? x : p.a * expm1(x / p.a))
+FN(fn_gelu, erf_gelu(x))
+FN(fn_silu, x *sigmoid_of(p.a *x))
+FN(fn_mish, x *tanh(softplus_of(x)))
+FN(fn_sigmoid, sigmoid_of(x))
+FN(fn_logsigmoid, -softplus_of(-x))
+FN(fn_tanh, tanh(x))
+FN(fn_hardtanh, clip(x, p.a, p.b))
+FN(fn_hardsigmoid, clip(p.a *x + p.b, 0, 1))
+FN(fn_hardswish, x *clip(x / 6 + 0.5, 0, 1))
+FN(fn_softplus, p.a *x > p.b ? x : log1p(exp(p.a * x)) / p.a)
+FN(fn_softsign, x / (1 + fabs(x)))
+FN(fn_threshold, x > p.a ? x : p.b)
+FN(fn_hardshrink, fabs(x) > p.a ? x : 0)
+FN(fn_softshrink, x > p.a ? x - p.a : x < -p.a ? x + p.a : 0)
+FN(fn_tanhshrink, x - tanh(x))
+FN(fn_shrink, x<-p.a ? x + p.b : x> p.a ? x - p.b : 0)
+FN(fn_neg, -x)
+FN(fn_abs, fabs(x))
+FN(fn_sign, isnan(x) ? x : (double)((x > 0) - (x < 0)))
+FN(fn_floor, floor(x))
+FN(fn_ceil, ceil(x))
+FN(fn_round, round_even(x))
+FN(fn_trunc, trunc(x))
+FN(fn_square, x *x)
+FN(fn_reciprocal, 1 / x)
+FN(fn_sqrt, sqrt(x))
+FN(fn_rsqrt, 1 / sqrt(x))
+FN(fn_exp, exp(x))
+FN(fn_exp2, exp2(x))
+FN(fn_expm1, expm1(x))
+FN(fn_log, log(x))
+FN(fn_log2, log2(x))
+FN(fn_log10, log10(x))
+FN(fn_log1p, log1p(x))
+FN(fn_sin, sin(x))
+FN(fn_cos, cos(x))
+FN(fn_tan, tan(x))
+FN(fn_asin, asin(x))
+FN(fn_acos, acos(x))
+FN(fn_atan, atan(x))
+FN(fn_sinh, sinh(x))
+FN(fn_cosh, cosh(x))
+FN(fn_asinh, asinh(x))
+FN(fn_acosh, acosh(x))
+FN(fn_atanh, atanh(x))
+FN(fn_erf, erf(x))
+FN(fn_erfc, erfc(x))
+FN(fn_not, x == 0)
+FN(fn_isnan, isnan(x))
+FN(fn_isfinite, isfinite(x))
+
+#define PLAIN(op, fn) \
+    { \
+        CLV_OP_##op, fn, CLV_A_OTHER, CLV_A_OTHER, 0, 0 \
+    }
+#define WITH(op, fn, ka, a, kb, b) \
+    { \
+        CLV_OP_##op, fn, CLV_A_##ka, CLV_A_##kb, a, b \
+    }
+
+static const unary_row unary[] = {
+    PLAIN(RELU, fn_relu),
+    PLAIN(RELU6, fn_relu6),
+    WITH(LEAKY_RELU, fn_leaky, ALPHA, 0.01, OTHER, 0),
+    WITH(ELU, fn_elu, ALPHA, 1, OTHER, 0),
+    WITH(SELU, fn_selu, ALPHA, 1.67326324235437728481, BETA,
+         1.05070098735548049342),
+    WITH(CELU, fn_celu, ALPHA, 1, OTHER, 0),
+    PLAIN(GELU, fn_gelu),
+    WITH(SILU, fn_silu, ALPHA, 1, OTHER, 0),
+    PLAIN(MISH, fn_mish),
+    PLAIN(SIGMOID, fn_sigmoid),
+    PLAIN(LOGSIGMOID, fn_logsigmoid),
+    PLAIN(TANH, fn_tanh),
+    WITH(HARDTANH, fn_hardtanh, MIN, -1, MAX, 1),
+    WITH(HARDSIGMOID, fn_hardsigmoid, ALPHA, 1.0 / 6, BETA, 0.5),
+    PLAIN(HARDSWISH, fn_hardswish),
+    WITH(SOFTPLUS, fn_softplus, BETA, 1, VALUE, 20),
+    PLAIN(SOFTSIGN, fn_softsign),
+    WITH(THRESHOLD, fn_threshold, ALPHA, 0, VALUE, 0),
+    WITH(HARDSHRINK, fn_hardshrink, ALPHA, 0.5, OTHER, 0),
+    WITH(SOFTSHRINK, fn_softshrink, ALPHA, 0.5, OTHER, 0),
+    PLAIN(TANHSHRINK, fn_tanhshrink),
+    WITH(SHRINK, fn_shrink, ALPHA, 0.5, BETA, 0),
+    PLAIN(NEG, fn_neg),
+    PLAIN(ABS, fn_abs),
+    PLAIN(SIGN, fn_sign),
+    PLAIN(FLOOR, fn_floor),
+    PLAIN(CEIL, fn_ceil),
+    PLAIN(ROUND, fn_round),
+    PLAIN(TRUNC, fn_trunc),
+    PLAIN(SQUARE, fn_square),
+    PLAIN(RECIPROCAL, fn_reciprocal),
+    PLAIN(SQRT, fn_sqrt),
+    PLAIN(RSQRT, fn_rsqrt),
+    PLAIN(EXP, fn_exp),
+    PLAIN(EXP2, fn_exp2),
+    PLAIN(EXPM1, fn_expm1),
+    PLAIN(LOG, fn_log),
+    PLAIN(LOG2, fn_log2),
+    PLAIN(LOG10, fn_log10),
+    PLAIN(LOG1P, fn_log1p),
+    PLAIN(SIN, fn_sin),
+    PLAIN(COS, fn_cos),
+    PLAIN(TAN, fn_tan),
+    PLAIN(ASIN, fn_asin),
+    PLAIN(ACOS, fn_acos),
+    PLAIN(ATAN, fn_atan),
+    PLAIN(SINH, fn_sinh),
+    PLAIN(COSH, fn_cosh),
+    PLAIN(ASINH, fn_asinh),
+    PLAIN(ACOSH, fn_acosh),
+    PLAIN(ATANH, fn_atanh),
+    PLAIN(ERF, fn_erf),
+    PLAIN(ERFC, fn_erfc),
+    PLAIN(LOGICAL_NOT, fn_not),
+    PLAIN(ISNAN, fn_isnan),
+    PLAIN(ISFINITE, fn_isfinite),
+};
+
+static double tanh_gelu(double x, params p)
+{
+    (void)p;
+    return 0.5 * x *
+           (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+}
+
+static double param(const clv_node *n, clv_attr_key key, double otherwise)
+{
+    return key == CLV_A_OTHER ? otherwise : attr_float(n, key, otherwise);
+}
+
+clv_status kernel_unary(kernel *k)
+{
+    const unary_row *row = unary;
+    while (row->op != k->n->op)
+        row++;
+    unary_fn *fn = row->fn;
+    if (row->op == CLV_OP_GELU &&
+        !strcmp(attr_str(k->n, CLV_A_APPROXIMATE, "none"), "tanh"))
+        fn = tanh_gelu;
+    params p = {param(k->n, row->key_a, row->a),
+                param(k->n, row->key_b, row->b)};
+    int64_t n = numel(&k->out[0]);
+    bool whole = !is_float(k->in[0]->dtype) && k->in[0]->dtype != CLV_BOOL &&
+                 (row->op == CLV_OP_NEG || row->op == CLV_OP_ABS);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t v = whole ? get_i(k->in[0], i) : 0;
+        if (whole && (row->op == CLV_OP_NEG || v < 0))
+            put_i(&k->out[0], i, (int64_t)(0 - (uint64_t)v));
+        else if (whole)
+            put_i(&k->out[0], i, v);
+        else
+            put_f(&k->out[0], i, fn(get_f(k->in[0], i), p));
+    }
+    return CLV_OK;
+}
+
+/* -- two inputs -----------------------------------------------------------*/
+
+typedef struct binary_row {
+    clv_op op;
+    double (*f)(double a, double b);
+    int64_t (*i)(int64_t a, int64_t b);
+} binary_row;
+
+#define F2(name, expr) \
+    static double name(double a, double b) \
+    { \
+        return expr; \
+    }
+#define I2(name, expr) \
+    static int64_t name(int64_t a, int64_t b) \
+    { \
+        return expr; \
+    }
+
+/* Integer arithmetic wraps; division by zero gives zero. */
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    if (b == 0 || (a == INT64_MIN && b == -1))
+        return 0;
+    int64_t q = a / b;
+    return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static int64_t trunc_div(int64_t a, int64_t b)
+{
+    return b == 0 || (a == INT64_MIN && b == -1) ? 0 : a / b;
+}
+
+static int64_t trunc_mod(int64_t a, int64_t b)
+{
+    return b == 0 || b == -1 ? 0 : a % b;
+}
+
+static int64_t int_pow(int64_t a, int64_t b)
+{
+    uint64_t r = 1, x = (uint64_t)a;
+    if (b < 0)
+        return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
+    for (; b; b >>= 1, x *= x)
+        if (b & 1)
+            r *= x;
+    return (int64_t)r;
+}
+
+static double floor_mod(double a, double b)
+{
+    double r = fmod(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static double larger(double a, double b)
+{
+    return isnan(a) || a > b ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+    return isnan(a) || a < b ? a : b;
+}
+
+F2(f_add, a + b)
+F2(f_sub, a - b)
+F2(f_mul, a *b)
+F2(f_div, a / b)
+F2(f_floor_div, floor(a / b))
+F2(f_pow, pow(a, b))
+F2(f_eq, a == b)
+F2(f_ne, a != b)
+F2(f_lt, a < b)
+F2(f_le, a <= b)
+F2(f_gt, a > b)
+F2(f_ge, a >= b)
+F2(f_and, a != 0 && b != 0)
+F2(f_or, a != 0 || b != 0)
+F2(f_xor, (a != 0) != (b != 0))
+I2(i_add, (int64_t)((uint64_t)a + (uint64_t)b))
+I2(i_sub, (int64_t)((uint64_t)a - (uint64_t)b))
+I2(i_mul, (int64_t)((uint64_t)a *(uint64_t)b))
+I2(i_mod, (int64_t)((uint64_t)a - (uint64_t)floor_div(a, b) * (uint64_t)b))
+I2(i_max, a > b ? a : b)
+I2(i_min, a < b ? a : b)
+I2(i_eq, a == b)
+I2(i_ne, a != b)
+I2(i_lt, a < b)
+I2(i_le, a <= b)
+I2(i_gt, a > b)
+I2(i_ge, a >= b)
+I2(i_and, a &b)
+I2(i_or, a | b)
+I2(i_xor, a ^ b)
+I2(i_land, a &&b)
+I2(i_lor, a || b)
+I2(i_lxor, !a != !b)
+I2(i_shl, b<0 || b> 63 ? 0 : (int64_t)((uint64_t)a << b))
+I2(i_shr, b<0 || b> 63 ? 0 : (int64_t)((uint64_t)a >> b))
+
+static const binary_row binary[] = {
+    {CLV_OP_ADD, f_add, i_add},
+    {CLV_OP_SUB, f_sub, i_sub},
+    {CLV_OP_MUL, f_mul, i_mul},
+    {CLV_OP_DIV, f_div, trunc_div},
+    {CLV_OP_FLOOR_DIVIDE, f_floor_div, floor_div},
+    {CLV_OP_REMAINDER, floor_mod, i_mod},
+    {CLV_OP_FMOD, fmod, trunc_mod},
+    {CLV_OP_POW, f_pow, int_pow},
+    {CLV_OP_ATAN2, atan2, NULL},
+    {CLV_OP_MAXIMUM, larger, i_max},
+    {CLV_OP_MINIMUM, smaller, i_min},
+    {CLV_OP_EQ, f_eq, i_eq},
+    {CLV_OP_NE, f_ne, i_ne},
+    {CLV_OP_LT, f_lt, i_lt},
+    {CLV_OP_LE, f_le, i_le},
+    {CLV_OP_GT, f_gt, i_gt},
+    {CLV_OP_GE, f_ge, i_ge},
+    {CLV_OP_LOGICAL_AND, f_and, i_land},
+    {CLV_OP_LOGICAL_OR, f_or, i_lor},
+    {CLV_OP_LOGICAL_XOR, f_xor, i_lxor},
+    {CLV_OP_BITWISE_AND, NULL, i_and},
+    {CLV_OP_BITWISE_OR, NULL, i_or},
+    {CLV_OP_BITWISE_XOR, NULL, i_xor},
+    {CLV_OP_SHIFT_LEFT, NULL, i_shl},
+    {CLV_OP_SHIFT_RIGHT, NULL, i_shr},
+};
+
+/* y = f(a, b) over y's shape, both broadcast to it. */
+static clv_status apply(kernel *k, const binary_row *row, const clv_tensor *a,
+                        const clv_tensor *b, clv_tensor *y)
+{
+    int64_t sa[CLV_MAX_RANK], sb[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
+    bool whole = !is_float(a->dtype) && !is_float(b->dtype) && row->i &&
+                 !is_float(y->dtype);
+    if (!whole && !row->f)
+        return clv__fail(k->e, CLV_UNSUPPORTED, "no such operation on %s",
+                         clv_dtype_name(a->dtype));
+    broadcast_strides(a, y->rank, sa);
+    broadcast_strides(b, y->rank, sb);
+    for (int64_t i = 0, n = numel(y); i < n; i++) {
+        int64_t ia = offset_of(idx, sa, y->rank);
+        int64_t ib = offset_of(idx, sb, y->rank);
+        if (whole)
+            put_i(y, i, row->i(get_i(a, ia), get_i(b, ib)));
+        else
+            put_f(y, i, row->f(get_f(a, ia), get_f(b, ib)));
+        next_index(idx, y->dims, y->rank);
+    }
+    return CLV_OK;
+}
+
+clv_status kernel_binary(kernel *k)
+{
+    const binary_row *row = binary;
+    while (row->op != k->n->op)
+        row++;
+    return apply(k, row, k->in[0], k->in[1], &k->out[0]);
+}
+
+/* -- three ----------------------------------------------------------------*/
+
+/* where(condition, a, b) */
+clv_status kernel_where(kernel *k)
+{
+    const clv_tensor *c = k->in[0], *a = k->in[1], *b = k->in[2];
+    clv_tensor *y = &k->out[0];
+    int64_t sc[CLV_MAX_RANK], sa[CLV_MAX_RANK], sb[CLV_MAX_RANK];
+    int64_t idx[CLV_MAX_RANK] = {0};
+    broadcast_strides(c, y->rank, sc);
+    broadcast_strides(a, y->rank, sa);
+    broadcast_strides(b, y->rank, sb);
+    for (int64_t i = 0, n = numel(y); i < n; i++) {
+        bool yes = get_i(c, offset_of(idx, sc, y->rank)) != 0;
+        const clv_tensor *from = yes ? a : b;
+        int64_t at = offset_of(idx, yes ? sa : sb, y->rank);
+        if (is_float(from->dtype))
+            put_f(y, i, get_f(from, at));
+        else
+            put_i(y, i, get_i(from, at));
+        next_index(idx, y->dims, y->rank);
+    }
+    return CLV_OK;
+}
+
+clv_status kernel_cast(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = &k->out[0];
+    for (int64_t i = 0, n = numel(y); i < n; i++)
+        if (is_float(x->dtype))
+            put_f(y, i, get_f(x, i));
+        else
+            put_i(y, i, get_i(x, i));
+    return CLV_OK;
+}
