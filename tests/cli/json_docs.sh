@@ -1,0 +1,28 @@
+# Every key that a command's JSON can have is named in its section of docs/json.md.
+section() { sed -n "/^## $1\$/,/^## /p" "$CLEAVE_ROOT/docs/json.md"; }
+
+# keys: names of members, without those of objects whose keys are data.
+keys() {
+    jq -r 'def data: ["op_types", "kinds", "operation_types", "partition_reasons",
+            "parallelism_distribution"];
+        def walk_keys: if type == "object" then
+                to_entries[] | .key as $k | $k,
+                    (if data | index($k) then .value[]? else .value end | walk_keys)
+            elif type == "array" then .[] | walk_keys else empty end;
+        walk_keys' | sort -u
+}
+
+# check VERB ARGUMENTS...: runs it and looks its keys up.
+check() {
+    local key
+    section "$1" | grep -q . || { echo "$1 has no section"; return; }
+    "cleave" "$@" --json | keys | while read -r key; do
+        section "$1" | grep -qF "\`$key\`" || [ "$key" = schema ] || echo "$1: $key"
+    done
+}
+check profile resnet18
+check profile resnet18 --count fvcore
+check models alexnet
+check validate alexnet
+check diagnose resnet50 --expected-gflops 4.1
+echo "checked"
