@@ -1,0 +1,355 @@
+/* test_capability.c - capability cuts of real graphs: the examples of a
+ * vendor's partitioner note, and shapes that partitioners are known to get
+ * wrong. */
+#include "analysis/profile.h"
+#include "check.h"
+#include "cleave.h"
+#include "cut/cut.h"
+#include "random_graph.h"
+
+#include <stdlib.h>
+
+/* -- a few words to build graphs ------------------------------------------*/
+
+typedef struct model {
+    clv_graph *g;
+    clv_profile *p;
+    clv_support *s;
+    clv_cut *c;
+    clv_err err;
+} model;
+
+static uint32_t value(model *m, clv_value_kind kind, int64_t a, int64_t b)
+{
+    const int64_t dims[] = {a, b};
+    const clv_value_arg arg = {
+        .kind = kind, .dtype = CLV_FLOAT32, .rank = 2, .dims = dims};
+    uint32_t v = CLV_NONE;
+    CHECK(clv_graph_add_value(m->g, &arg, &v, &m->err) == CLV_OK);
+    return v;
+}
+
+static uint32_t op_of(model *m, const char *op, const char *origin,
+                      const uint32_t *in, uint32_t n)
+{
+    const clv_node_arg arg = {
+        .op = op, .origin = origin, .inputs = in, .n_inputs = n};
+    uint32_t out = CLV_NONE;
+    CHECK(clv_graph_add_node(m->g, &arg, &out, &m->err) == CLV_OK);
+    return out;
+}
+
+static uint32_t one(model *m, const char *op, uint32_t x)
+{
+    char origin[64];
+    snprintf(origin, sizeof origin, "aten::%s", op);
+    return op_of(m, op, origin, &x, 1);
+}
+
+static uint32_t two(model *m, const char *op, uint32_t x, uint32_t y)
+{
+    const uint32_t in[] = {x, y};
+    return op_of(m, op, NULL, in, 2);
+}
+
+static uint32_t linear(model *m, uint32_t x, int64_t from, int64_t to)
+{
+    const uint32_t in[] = {x, value(m, CLV_PARAM, to, from)};
+    return op_of(m, "linear", "aten::linear", in, 2);
+}
+
+static model begin(void)
+{
+    model m = {0};
+    CHECK(clv_graph_new("mlp", &m.g, &m.err) == CLV_OK);
+    return m;
+}
+
+static void finish(model *m, uint32_t output)
+{
+    CHECK(clv_graph_add_output(m->g, output, &m->err) == CLV_OK);
+    if (!CHECK(clv_graph_infer(m->g, &m->err) == CLV_OK))
+        printf("FAIL %s\n", m->err.msg);
+    CHECK(clv_profile_new(m->g, NULL, &m->p, &m->err) == CLV_OK);
+}
+
+static void support(model *m, const char *backend)
+{
+    clv_backend *b = NULL;
+    CHECK(clv_backend_open(backend, NULL, &b, &m->err) == CLV_OK);
+    clv_support_free(m->s);
+    m->s = NULL;
+    CHECK(b && clv_support_new(b, m->g, &m->s, &m->err) == CLV_OK);
+    clv_backend_free(b);
+}
+
+/* Cuts, verifies and keeps; NULL with the error in m->err when it fails. */
+static const clv_capability_info *cut(model *m, const clv_capability_opts *o)
+{
+    clv_cut_free(m->c);
+    if (clv_cut_capability(m->p, clv_support_get(m->s), o, &m->c, &m->err))
+        return NULL;
+    clv_err e;
+    if (!CHECK(clv_cut_verify(m->c, &e) == CLV_OK))
+        printf("FAIL %s\n", e.msg);
+    return clv_cut_capability_info(m->c);
+}
+
+static void end(model *m)
+{
+    clv_cut_free(m->c);
+    clv_support_free(m->s);
+    clv_profile_free(m->p);
+    clv_graph_free(m->g);
+}
+
+static uint32_t subgraphs(const model *m)
+{
+    uint32_t n = 0;
+    clv_cut_subgraphs(m->c, &n);
+    return n;
+}
+
+static const char *device_of(const model *m, uint32_t node)
+{
+    uint32_t n;
+    return clv_cut_subgraphs(m->c, &n)[clv_cut_of(m->c, node)].device;
+}
+
+/* -- the examples of the note ---------------------------------------------*/
+
+/* fc, relu, [sort,] fc, relu, fc, log_softmax [, sort] */
+static model mlp(bool middle)
+{
+    model m = begin();
+    uint32_t x = value(&m, CLV_INPUT, 32, 784);
+    x = one(&m, "relu", linear(&m, x, 784, 4096));
+    if (middle)
+        x = one(&m, "sort", x);
+    x = one(&m, "relu", linear(&m, x, 4096, 2048));
+    x = one(&m, "log_softmax", linear(&m, x, 2048, 10));
+    if (!middle)
+        x = one(&m, "sort", x);
+    finish(&m, x);
+    support(&m, "all-but:sort");
+    return m;
+}
+
+static void sort_at_the_end(void)
+{
+    model m = mlp(false);
+    const clv_capability_info *i = cut(&m, NULL);
+    CHECK_OR_RETURN(i != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 2);
+    CHECK_EQ_INT(i->supported, 6);
+    CHECK_EQ_INT(i->total, 7);
+    CHECK_NEAR(i->percentage, 85.71, 0.005);
+    CHECK_STR(device_of(&m, 0), "all-but");
+    CHECK_STR(device_of(&m, 6), "cpu");
+    CHECK_EQ_INT(i->n_certificate[0], 2);
+    CHECK_EQ_INT(i->certificate[0][1], 6);
+    CHECK_EQ_INT(i->n_what_if, 1);
+    CHECK_STR(i->what_if[0].op, "sort");
+    CHECK_EQ_INT(i->what_if[0].subgraphs, 1);
+    CHECK_EQ_INT(i->crossing_bytes, 32 * 10 * 4);
+    end(&m);
+}
+
+static void sort_in_the_middle(void)
+{
+    model m = mlp(true);
+    const clv_capability_opts o = {.max_subgraph_count = 2};
+    CHECK(cut(&m, &o) == NULL);
+    CHECK_EQ_INT(m.err.code, CLV_LIMIT);
+    CHECK_STR(m.err.msg, "The partitioner has found 3 subgraphs which exceeds "
+                         "the specified max subgraph count of 2.");
+    CHECK(cut(&m, NULL) != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 3);
+    end(&m);
+}
+
+static void forced_log_softmax(void)
+{
+    static const char *const names[] = {"aten::log_softmax", "LogSoftmax",
+                                        "log_softmax"};
+    for (int k = 0; k < 3; k++) {
+        model m = mlp(false);
+        CHECK(clv_support_force_op(m.s, names[k], CLV_SIDE_CPU, &m.err) ==
+              CLV_OK);
+        const clv_capability_opts o = {.min_support = 0.8};
+        const clv_capability_info *i = cut(&m, &o);
+        CHECK_OR_RETURN(i != NULL);
+        CHECK_EQ_INT(i->supported, 6); /* still: the backend's own word */
+        CHECK_EQ_INT(subgraphs(&m), 2);
+        CHECK_STR(device_of(&m, 4), "all-but");
+        CHECK_STR(device_of(&m, 5), "cpu");
+        CHECK_STR(device_of(&m, 6), "cpu");
+        end(&m);
+    }
+}
+
+static void two_branches(void)
+{
+    model m = begin();
+    uint32_t x = value(&m, CLV_INPUT, 8, 16), y[2];
+    for (int k = 0; k < 2; k++)
+        y[k] = linear(&m, one(&m, "sort", linear(&m, x, 16, 16)), 16, 16);
+    finish(&m, two(&m, "add", y[0], y[1]));
+    support(&m, "all-but:sort");
+    CHECK(cut(&m, NULL) != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 3); /* run lengths of the trace: 5 */
+    end(&m);
+}
+
+static void limits(void)
+{
+    model m = mlp(true);
+    clv_capability_opts o = {.min_support = 0.9};
+    CHECK(cut(&m, &o) == NULL);
+    CHECK_STR(m.err.msg,
+              "Model support percentage of 85.71% below threshold of 90.00%");
+    o = (clv_capability_opts){.min_subgraph_size = 2};
+    CHECK(cut(&m, &o) == NULL);
+    CHECK_STR(m.err.msg, "Partitioner created a CPU subgraph with 1 operators, "
+                         "which is less than the specified min subgraph size "
+                         "of 2");
+    o.demote = true; /* the first block is the cheaper neighbour */
+    const clv_capability_info *i = cut(&m, &o);
+    CHECK_OR_RETURN(i != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 2);
+    CHECK(i->n_demoted == 2 || i->n_demoted == 4);
+    o = (clv_capability_opts){.max_subgraph_count = 2, .demote = true};
+    i = cut(&m, &o);
+    CHECK_OR_RETURN(i != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 2);
+    CHECK_EQ_INT(i->minimum, 3);
+    o.max_subgraph_count = 1;
+    i = cut(&m, &o);
+    CHECK_OR_RETURN(i != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 1);
+    CHECK_EQ_INT(i->n_demoted, 6);
+    end(&m);
+}
+
+/* -- shapes known to go wrong ---------------------------------------------*/
+
+/* A view between two supported operators is no border, and a chain of them
+ * after an unsupported one does not drag more to the CPU. */
+static void views_are_no_barrier(void)
+{
+    model m = begin();
+    uint32_t x = value(&m, CLV_INPUT, 8, 16);
+    x = linear(&m, x, 16, 16);
+    for (int k = 0; k < 3; k++)
+        x = one(&m, "identity", x);
+    x = linear(&m, x, 16, 16);
+    finish(&m, x);
+    support(&m, "tests/data/rules_linear.json");
+    const clv_capability_info *i = cut(&m, NULL);
+    CHECK_OR_RETURN(i != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 1);
+    CHECK_EQ_INT(i->total, 2);
+    support(&m, "all-but:identity"); /* unless the backend names it */
+    CHECK(cut(&m, NULL) != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 3);
+    end(&m);
+}
+
+/* One weight read on both devices ties nothing together. */
+static void shared_constant(void)
+{
+    model m = begin();
+    uint32_t x = value(&m, CLV_INPUT, 8, 16), w = value(&m, CLV_CONST, 8, 16);
+    uint32_t a = two(&m, "add", x, w);
+    uint32_t b = two(&m, "mul", one(&m, "sort", a), w);
+    finish(&m, two(&m, "add", linear(&m, b, 16, 16), w));
+    support(&m, "all-but:sort,mul");
+    CHECK(cut(&m, NULL) != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 3);
+    end(&m);
+}
+
+/* Two resolutions that read each other stage by stage, as HRNet does, with the
+ * unsupported operator on every second exchange. */
+static void exchange(void)
+{
+    model m = begin();
+    uint32_t x = value(&m, CLV_INPUT, 8, 16), y = x;
+    for (int k = 0; k < 4; k++) {
+        uint32_t a = linear(&m, x, 16, 16), b = linear(&m, y, 16, 16);
+        if (k & 1)
+            b = one(&m, "sort", b);
+        x = two(&m, "add", a, b);
+        y = two(&m, "add", b, a);
+    }
+    finish(&m, two(&m, "add", x, y));
+    support(&m, "all-but:sort");
+    const clv_capability_info *i = cut(&m, NULL);
+    CHECK_OR_RETURN(i != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 5);
+    const clv_capability_opts o = {.connected = true};
+    CHECK(cut(&m, &o) != NULL);
+    CHECK(subgraphs(&m) >= 5);
+    end(&m);
+}
+
+/* Stateful nodes keep their order, whatever the data would allow. */
+static void stateful_order(void)
+{
+    model m = begin();
+    uint32_t x = value(&m, CLV_INPUT, 8, 16);
+    uint32_t a = one(&m, "sort", x), b = one(&m, "relu", x);
+    uint32_t c = one(&m, "sort", x);
+    finish(&m, two(&m, "add", two(&m, "add", a, b), c));
+    for (uint32_t i = 0; i < 3; i++)
+        m.g->nodes[i].flags |= CLV_N_STATEFUL;
+    support(&m, "all-but:sort");
+    CHECK(cut(&m, NULL) != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 4); /* sort | relu | sort | add, add */
+    CHECK(clv_cut_of(m.c, 0) < clv_cut_of(m.c, 1));
+    CHECK(clv_cut_of(m.c, 1) < clv_cut_of(m.c, 2));
+    end(&m);
+}
+
+/* -- many graphs ----------------------------------------------------------*/
+
+static void random_graphs(void)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        model m = {.g = random_graph(seed, 20 + (uint32_t)(seed * 7 % 300))};
+        CHECK_OR_RETURN(m.g != NULL);
+        CHECK(clv_profile_new(m.g, NULL, &m.p, &m.err) == CLV_OK);
+        support(&m, seed & 1 ? "all-but:softmax,matmul" : "all-but:conv2d");
+        const clv_capability_info *i = cut(&m, NULL);
+        CHECK_OR_RETURN(i != NULL);
+        uint32_t total = subgraphs(&m);
+        CHECK_EQ_INT(total, i->minimum);
+        CHECK(i->n_certificate[0] == total ||
+              (i->n_certificate[0] == total - 1 &&
+               i->n_certificate[1] == total - 1));
+        clv_capability_opts o = {.objective = CLV_FEWEST_ACCELERATOR};
+        i = cut(&m, &o);
+        CHECK(i && i->accelerator == i->minimum && subgraphs(&m) >= total);
+        o = (clv_capability_opts){.connected = true, .no_what_if = true};
+        CHECK(cut(&m, &o) && subgraphs(&m) >= total);
+        for (uint32_t k = 1; k < total && k < 5; k++) {
+            o = (clv_capability_opts){.max_subgraph_count = k, .demote = true};
+            CHECK(cut(&m, &o) && subgraphs(&m) <= k);
+        }
+        end(&m);
+    }
+}
+
+static const check_case cases[] = {
+    {"sort_at_the_end", sort_at_the_end},
+    {"sort_in_the_middle", sort_in_the_middle},
+    {"forced_log_softmax", forced_log_softmax},
+    {"two_branches", two_branches},
+    {"limits", limits},
+    {"views_are_no_barrier", views_are_no_barrier},
+    {"shared_constant", shared_constant},
+    {"exchange", exchange},
+    {"stateful_order", stateful_order},
+    {"random_graphs", random_graphs},
+};
+CHECK_MAIN(cases)
