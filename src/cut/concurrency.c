@@ -1,7 +1,7 @@
 /* concurrency.c - stages, slack and the critical path of a cut.
  *
- * Subgraphs are numbered in an order in which they can run, so each pass is one
- * loop: forwards over depends_on for what is earliest, backwards for what is
+ * Subgraphs are numbered in an order in which they can run, so two loops do:
+ * forwards over dependencies for what is earliest, backwards for what is
  * latest.
  *
  *      a -> b -> d      stages {a} {b c} {d}: b and c may run together.
@@ -10,25 +10,39 @@
 
 #include <string.h>
 
+/* What the passes need of a cut, packed: a subgraph's full description is far
+ * larger than a cache line. */
+typedef struct packed {
+    uint32_t n;
+    uint32_t *first, *dep;    /* dependencies of k: dep[first[k] ... */
+    double *weight, *behind;  /* the heaviest path after k */
+    uint32_t *stage, *latest; /* as soon, as late as possible */
+    struct path {
+        double weight;
+        uint32_t length, from; /* the subgraph before, or CLV_NONE */
+    } * best;                  /* the heaviest path that ends in k */
+} packed;
+
+typedef struct path path;
+
 /* -- weights --------------------------------------------------------------*/
 
 static clv_status weigh(clv_concurrency *a, const clv_concurrency_opts *o,
-                        clv_err *e)
+                        double *weight, clv_err *e)
 {
     clv_dtype dtype = o->dtype == CLV_NODTYPE ? CLV_FLOAT32 : o->dtype;
     a->info.unit = o->weights ? o->unit : o->device ? "s" : "FLOPs";
     for (uint32_t k = 0; k < a->cut->n_subs; k++) {
         const clv_subgraph *s = &a->cut->subs[k];
-        clv_task *t = &a->tasks[k];
         if (o->weights)
-            t->weight = o->weights[k];
+            weight[k] = o->weights[k];
         else if (o->device)
-            t->weight =
+            weight[k] =
                 clv_roofline_of(o->device, dtype, &s->cost, &s->parallel)
                     .seconds;
         else
-            t->weight = (double)s->cost.flops;
-        if (t->weight < 0)
+            weight[k] = (double)s->cost.flops;
+        if (weight[k] < 0)
             return clv__fail(e, CLV_UNSUPPORTED,
                              "%s has no rate for %s; choose another --dtype",
                              o->device ? o->device->name : "the caller",
@@ -37,140 +51,130 @@ static clv_status weigh(clv_concurrency *a, const clv_concurrency_opts *o,
     return CLV_OK;
 }
 
-/* -- stages ---------------------------------------------------------------*/
-
-static void find_stages(clv_concurrency *a)
+static bool pack(packed *p, const clv_cut *c, arena *keep, arena *scratch)
 {
-    uint32_t n = a->cut->n_subs, last = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        const clv_subgraph *s = &a->cut->subs[k];
-        for (uint32_t i = 0; i < s->n_depends_on; i++) {
-            uint32_t after = a->tasks[s->depends_on[i]].stage + 1;
-            if (after > a->tasks[k].stage)
-                a->tasks[k].stage = after;
-        }
-        last = a->tasks[k].stage > last ? a->tasks[k].stage : last;
-    }
-    a->info.n_stages = n ? last + 1 : 0;
-    for (uint32_t k = 0; k < n; k++)
-        a->tasks[k].latest = last;
-    for (uint32_t k = n; k-- > 0;) {
-        const clv_subgraph *s = &a->cut->subs[k];
-        clv_task *t = &a->tasks[k];
-        t->slack = t->latest - t->stage;
-        for (uint32_t i = 0; i < s->n_depends_on; i++) {
-            clv_task *d = &a->tasks[s->depends_on[i]];
-            d->latest = t->latest - 1 < d->latest ? t->latest - 1 : d->latest;
-        }
-    }
-}
-
-static bool list_stages(clv_concurrency *a)
-{
-    clv_concurrency_info *t = &a->info;
-    uint32_t n = a->cut->n_subs;
-    clv_stage *stages =
-        arena_zalloc(&a->mem, ((size_t)t->n_stages + 1) * sizeof *stages);
-    uint32_t *list = arena_array(&a->mem, (size_t)n + 1, sizeof *list);
-    uint32_t *at =
-        arena_zalloc(&a->mem, ((size_t)t->n_stages + 2) * sizeof *at);
-    if (!stages || !list || !at)
+    size_t n = (size_t)c->n_subs + 1, edges = 1;
+    p->n = c->n_subs;
+    p->first = arena_array(scratch, n, sizeof *p->first);
+    p->weight = arena_array(scratch, n, sizeof *p->weight);
+    p->behind = arena_zalloc(keep, n * sizeof *p->behind);
+    p->stage = arena_zalloc(scratch, n * sizeof *p->stage);
+    p->latest = arena_array(scratch, n, sizeof *p->latest);
+    p->best = arena_array(scratch, n, sizeof *p->best);
+    if (!p->first || !p->weight || !p->behind || !p->stage || !p->latest ||
+        !p->best)
         return false;
-    for (uint32_t k = 0; k < n; k++)
-        at[a->tasks[k].stage + 1]++;
-    for (uint32_t i = 0; i < t->n_stages; i++) {
-        stages[i].n = at[i + 1];
-        t->max_parallel =
-            at[i + 1] > t->max_parallel ? at[i + 1] : t->max_parallel;
-        *(at[i + 1] > 1 ? &t->independent : &t->sequential) += at[i + 1];
-        at[i + 1] += at[i];
-        stages[i].subgraphs = list + at[i];
+    for (uint32_t k = 0; k < p->n; k++)
+        edges += c->subs[k].n_depends_on;
+    p->dep = arena_array(scratch, edges, sizeof *p->dep);
+    if (!p->dep)
+        return false;
+    uint32_t at = 0;
+    for (uint32_t k = 0; k < p->n; k++) {
+        const clv_subgraph *s = &c->subs[k];
+        p->first[k] = at;
+        for (uint32_t i = 0; i < s->n_depends_on; i++)
+            p->dep[at++] = s->depends_on[i];
     }
-    for (uint32_t k = 0; k < n; k++) {
-        list[at[a->tasks[k].stage]++] = k;
-        stages[a->tasks[k].stage].flops += a->cut->subs[k].cost.flops;
-    }
-    t->stages = stages;
+    p->first[p->n] = at;
     return true;
 }
 
-/* -- the critical path ----------------------------------------------------*/
+/* -- the passes -----------------------------------------------------------*/
 
 /* A path is better when it is heavier, or as heavy and has more subgraphs. */
-typedef struct path {
-    double weight;
-    uint32_t length, from; /* the subgraph before, or CLV_NONE */
-} path;
-
 static bool better(const path *a, const path *b)
 {
     return a->weight > b->weight ||
            (a->weight == b->weight && a->length > b->length);
 }
 
-/* The best path that ends before subgraph k. */
-static path best_before(const clv_subgraph *s, const path *best)
+/* Earliest stage, and the best path that ends here. */
+static void forwards(packed *p)
 {
-    path p = {0, 0, CLV_NONE};
-    for (uint32_t i = 0; i < s->n_depends_on; i++) {
-        uint32_t d = s->depends_on[i];
-        if (p.from == CLV_NONE || better(&best[d], &p))
-            p = (path){best[d].weight, best[d].length, d};
+    for (uint32_t k = 0; k < p->n; k++) {
+        path best = {0, 0, CLV_NONE};
+        uint32_t stage = 0;
+        for (uint32_t i = p->first[k]; i < p->first[k + 1]; i++) {
+            uint32_t d = p->dep[i];
+            stage = p->stage[d] >= stage ? p->stage[d] + 1 : stage;
+            if (best.from == CLV_NONE || better(&p->best[d], &best))
+                best = (path){p->best[d].weight, p->best[d].length, d};
+        }
+        p->stage[k] = stage;
+        p->best[k] =
+            (path){best.weight + p->weight[k], best.length + 1, best.from};
     }
-    return p;
 }
 
-static bool find_critical(clv_concurrency *a)
+/* Latest stage, and the heaviest path to an end. */
+static void backwards(packed *p, uint32_t last)
 {
-    uint32_t n = a->cut->n_subs, end = CLV_NONE;
-    path *best = arena_array(&a->mem, (size_t)n + 1, sizeof *best);
-    uint32_t *list = arena_array(&a->mem, (size_t)n + 1, sizeof *list);
-    if (!best || !list)
+    for (uint32_t k = 0; k < p->n; k++)
+        p->latest[k] = last;
+    for (uint32_t k = p->n; k-- > 0;) {
+        double with = p->weight[k] + p->behind[k];
+        uint32_t before = p->latest[k] - 1;
+        for (uint32_t i = p->first[k]; i < p->first[k + 1]; i++) {
+            uint32_t d = p->dep[i];
+            p->latest[d] = before < p->latest[d] ? before : p->latest[d];
+            p->behind[d] = with > p->behind[d] ? with : p->behind[d];
+        }
+    }
+}
+
+static bool list_stages(clv_concurrency *a, const packed *p)
+{
+    clv_concurrency_info *t = &a->info;
+    clv_stage *stages =
+        arena_zalloc(&a->mem, ((size_t)t->n_stages + 1) * sizeof *stages);
+    uint32_t *list = arena_array(&a->mem, (size_t)p->n + 1, sizeof *list);
+    uint32_t *at =
+        arena_zalloc(&a->mem, ((size_t)t->n_stages + 2) * sizeof *at);
+    if (!stages || !list || !at)
         return false;
-    for (uint32_t k = 0; k < n; k++) {
-        clv_task *t = &a->tasks[k];
-        best[k] = best_before(&a->cut->subs[k], best);
-        t->start = best[k].weight;
-        best[k].weight += t->weight;
-        best[k].length++;
-        a->info.work += t->weight;
-        if (end == CLV_NONE || better(&best[k], &best[end]))
+    for (uint32_t k = 0; k < p->n; k++)
+        at[p->stage[k] + 1]++;
+    for (uint32_t i = 0; i < t->n_stages; i++) {
+        uint32_t n = at[i + 1];
+        t->max_parallel = n > t->max_parallel ? n : t->max_parallel;
+        *(n > 1 ? &t->independent : &t->sequential) += n;
+        at[i + 1] += at[i];
+        stages[i].n = n;
+        stages[i].subgraphs = list + at[i];
+    }
+    for (uint32_t k = 0; k < p->n; k++)
+        list[at[p->stage[k]]++] = k;
+    t->stages = stages;
+    a->stages = stages;
+    return true;
+}
+
+static bool list_critical(clv_concurrency *a, const packed *p)
+{
+    clv_concurrency_info *t = &a->info;
+    uint32_t end = CLV_NONE;
+    for (uint32_t k = 0; k < p->n; k++)
+        if (end == CLV_NONE || better(&p->best[k], &p->best[end]))
             end = k;
-    }
     if (end != CLV_NONE) {
-        a->info.span = best[end].weight;
-        a->info.n_critical = best[end].length;
+        t->span = p->best[end].weight;
+        t->n_critical = p->best[end].length;
     }
-    for (uint32_t i = a->info.n_critical; i-- > 0; end = best[end].from) {
+    uint32_t *list =
+        arena_array(&a->mem, (size_t)t->n_critical + 1, sizeof *list);
+    if (!list)
+        return false;
+    for (uint32_t i = t->n_critical; i-- > 0; end = p->best[end].from) {
         list[i] = end;
         a->tasks[end].critical = true;
-        a->info.critical_flops += a->cut->subs[end].cost.flops;
+        t->critical_flops += a->cut->subs[end].cost.flops;
     }
-    a->info.critical = list;
-    a->info.speedup = a->info.span > 0 ? a->info.work / a->info.span : 1;
+    t->critical = list;
     return true;
 }
 
-static bool find_slack(clv_concurrency *a)
-{
-    uint32_t n = a->cut->n_subs;
-    a->behind = arena_zalloc(&a->mem, ((size_t)n + 1) * sizeof *a->behind);
-    if (!a->behind)
-        return false;
-    for (uint32_t k = n; k-- > 0;) {
-        const clv_subgraph *s = &a->cut->subs[k];
-        clv_task *t = &a->tasks[k];
-        double with = t->weight + a->behind[k];
-        for (uint32_t i = 0; i < s->n_depends_on; i++)
-            if (with > a->behind[s->depends_on[i]])
-                a->behind[s->depends_on[i]] = with;
-        double slack = a->info.span - t->start - with;
-        t->slack_time = t->critical || slack < 0 ? 0 : slack;
-    }
-    return true;
-}
-
-/* -- threads --------------------------------------------------------------*/
+/* -- tasks ----------------------------------------------------------------*/
 
 static int64_t units_of(int64_t threads, int64_t each)
 {
@@ -178,13 +182,26 @@ static int64_t units_of(int64_t threads, int64_t each)
     return units > 0 ? units : 1;
 }
 
-static void count_threads(clv_concurrency *a)
+static void fill_task(clv_task *t, const packed *p, uint32_t k, double span)
+{
+    t->stage = p->stage[k];
+    t->latest = p->latest[k];
+    t->slack = t->latest - t->stage;
+    t->weight = p->weight[k];
+    t->start = p->best[k].weight - t->weight;
+    double slack = span - p->best[k].weight - p->behind[k];
+    t->slack_time = t->critical || slack < 0 ? 0 : slack;
+}
+
+static void fill_tasks(clv_concurrency *a, const packed *p)
 {
     clv_concurrency_info *t = &a->info;
-    double sum = 0;
-    for (uint32_t k = 0; k < t->subgraphs; k++) {
+    double threads = 0;
+    for (uint32_t k = 0; k < p->n; k++) {
+        const clv_subgraph *s = &a->cut->subs[k];
         clv_task *task = &a->tasks[k];
-        int64_t n = a->cut->subs[k].parallel.total_threads;
+        int64_t n = s->parallel.total_threads;
+        fill_task(task, p, k, t->span);
         task->threads = n;
         task->min_units = 1;
         task->optimal_units = units_of(n, 256);
@@ -192,11 +209,16 @@ static void count_threads(clv_concurrency *a)
         if (n > 0 && (t->min_threads == 0 || n < t->min_threads))
             t->min_threads = n;
         t->max_threads = n > t->max_threads ? n : t->max_threads;
-        sum += (double)n;
-        t->flops += a->cut->subs[k].cost.flops;
+        threads += (double)n;
+        t->flops += s->cost.flops;
+        t->work += task->weight;
+        a->stages[task->stage].flops += s->cost.flops;
     }
-    t->avg_threads = t->subgraphs ? sum / t->subgraphs : 0;
+    t->avg_threads = p->n ? threads / p->n : 0;
+    t->speedup = t->span > 0 ? t->work / t->span : 1;
 }
+
+/* -- batches --------------------------------------------------------------*/
 
 static int64_t batch_of(const clv_graph *g)
 {
@@ -232,20 +254,27 @@ int64_t clv_concurrency_fill(const clv_concurrency_info *a, int64_t units,
 /* -- the analysis ---------------------------------------------------------*/
 
 static clv_status analyse(clv_concurrency *a, const clv_concurrency_opts *o,
-                          clv_err *e)
+                          arena *scratch, clv_err *e)
 {
-    a->info.subgraphs = a->cut->n_subs;
+    packed p;
+    uint32_t n = a->cut->n_subs, last = 0;
+    a->info.subgraphs = n;
     a->info.batch = batch_of(a->cut->p->g);
-    a->tasks =
-        arena_zalloc(&a->mem, ((size_t)a->cut->n_subs + 1) * sizeof *a->tasks);
-    if (!a->tasks)
+    a->tasks = arena_zalloc(&a->mem, ((size_t)n + 1) * sizeof *a->tasks);
+    if (!a->tasks || !pack(&p, a->cut, &a->mem, scratch))
         return clv__nomem(e);
+    CLV_TRY(weigh(a, o, p.weight, e));
+    forwards(&p);
+    for (uint32_t k = 0; k < n; k++)
+        last = p.stage[k] > last ? p.stage[k] : last;
+    backwards(&p, last);
+    a->info.n_stages = n ? last + 1 : 0;
     a->info.tasks = a->tasks;
-    CLV_TRY(weigh(a, o, e));
-    find_stages(a);
-    count_threads(a);
-    bool ok = list_stages(a) && find_critical(a) && find_slack(a);
-    return ok ? CLV_OK : clv__nomem(e);
+    a->behind = p.behind;
+    if (!list_stages(a, &p) || !list_critical(a, &p))
+        return clv__nomem(e);
+    fill_tasks(a, &p);
+    return CLV_OK;
 }
 
 clv_status clv_concurrency_new(const clv_cut *c,
@@ -259,7 +288,9 @@ clv_status clv_concurrency_new(const clv_cut *c,
     if (!a)
         return clv__nomem(err);
     a->cut = c;
-    clv_status s = analyse(a, opts ? opts : &defaults, err);
+    arena scratch = {0};
+    clv_status s = analyse(a, opts ? opts : &defaults, &scratch, err);
+    arena_free(&scratch);
     if (s != CLV_OK) {
         clv_concurrency_free(a);
         return s;

@@ -10,6 +10,7 @@ struct clv_concurrency {
     const clv_cut *cut;
     clv_concurrency_info info;
     clv_task *tasks;
+    clv_stage *stages;
     double *behind; /* the heaviest path after a subgraph, itself left out */
 };
 
