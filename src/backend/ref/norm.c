@@ -1,0 +1,170 @@
+/* norm.c - normalisations and softmax: statistics over a set of elements, then
+ * one pass that applies them. */
+#include "backend/kernel.h"
+
+#include <math.h>
+
+static double at_or(const clv_tensor *t, int64_t i, double otherwise)
+{
+    return t ? get_f(t, i) : otherwise;
+}
+
+static const clv_tensor *input_or_null(const kernel *k, uint32_t i)
+{
+    return i < k->n->n_in ? k->in[i] : NULL;
+}
+
+/* Mean and variance of n elements from `first`, `step` apart. */
+static void moments(const clv_tensor *x, int64_t first, int64_t n, double *mean,
+                    double *var)
+{
+    double sum = 0, square = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += get_f(x, first + i);
+    *mean = n ? sum / (double)n : 0;
+    for (int64_t i = 0; i < n; i++) {
+        double d = get_f(x, first + i) - *mean;
+        square += d * d;
+    }
+    *var = n ? square / (double)n : 0;
+}
+
+/* x (N,C,..), then weight, bias, mean, variance, one per channel. */
+clv_status kernel_batch_norm(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    const clv_tensor *w = input_or_null(k, 1), *b = input_or_null(k, 2);
+    const clv_tensor *mean = input_or_null(k, 3), *var = input_or_null(k, 4);
+    clv_tensor *y = &k->out[0];
+    double eps = attr_float(k->n, CLV_A_EPSILON, 1e-5);
+    int64_t channels = x->dims[1], n = numel(x);
+    int64_t plane = channels && x->dims[0] ? n / (channels * x->dims[0]) : 0;
+    if (!mean || !var)
+        return clv__fail(k->e, CLV_UNSUPPORTED,
+                         "batch norm without running statistics");
+    for (int64_t i = 0; i < n; i++) {
+        int64_t c = i / plane % channels;
+        double scale = at_or(w, c, 1) / sqrt(get_f(var, c) + eps);
+        put_f(y, i, (get_f(x, i) - get_f(mean, c)) * scale + at_or(b, c, 0));
+    }
+    return CLV_OK;
+}
+
+/* Over the last axes, from `axis` or as many as `shape` has; weight and bias
+ * are broadcast to x. With center off it is a root mean square. */
+static clv_status last_axes_norm(kernel *k, bool center)
+{
+    const clv_tensor *x = k->in[0];
+    const clv_tensor *w = input_or_null(k, 1), *b = input_or_null(k, 2);
+    clv_tensor *y = &k->out[0];
+    uint32_t count, axis;
+    attr_ints(k->n, CLV_A_SHAPE, &count);
+    CLV_TRY(axis_of(k, count ? -(int64_t)count : -1, &axis));
+    double eps = attr_float(k->n, CLV_A_EPSILON, 1e-5);
+    int64_t run = 1;
+    for (uint32_t i = axis; i < x->rank; i++)
+        run *= x->dims[i];
+    int64_t sw[CLV_MAX_RANK] = {0}, sb[CLV_MAX_RANK] = {0};
+    int64_t idx[CLV_MAX_RANK] = {0};
+    if (w)
+        broadcast_strides(w, x->rank, sw);
+    if (b)
+        broadcast_strides(b, x->rank, sb);
+    for (int64_t r = 0, n = run ? numel(x) / run : 0; r < n; r++) {
+        double mean, var, scale;
+        moments(x, r * run, run, &mean, &var);
+        if (!center) {
+            var += mean * mean;
+            mean = 0;
+        }
+        scale = 1 / sqrt(var + eps);
+        for (int64_t i = r * run; i < (r + 1) * run; i++) {
+            double v = (get_f(x, i) - mean) * scale;
+            v *= w ? get_f(w, offset_of(idx, sw, x->rank)) : 1;
+            v += b ? get_f(b, offset_of(idx, sb, x->rank)) : 0;
+            put_f(y, i, v);
+            next_index(idx, x->dims, x->rank);
+        }
+        if (k->n->n_out > 1 && k->out[1].data)
+            put_f(&k->out[1], r, center ? mean : scale);
+        if (k->n->n_out > 2 && k->out[2].data)
+            put_f(&k->out[2], r, scale);
+    }
+    return CLV_OK;
+}
+
+clv_status kernel_layer_norm(kernel *k)
+{
+    return last_axes_norm(k, true);
+}
+
+clv_status kernel_rms_norm(kernel *k)
+{
+    return last_axes_norm(k, false);
+}
+
+/* Over `groups` of channels of each image; instance norm has one channel per
+ * group. */
+clv_status kernel_group_norm(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    const clv_tensor *w = input_or_null(k, 1), *b = input_or_null(k, 2);
+    clv_tensor *y = &k->out[0];
+    int64_t channels = x->dims[1], n = numel(x);
+    int64_t groups = k->n->op == CLV_OP_INSTANCE_NORM
+                         ? channels
+                         : attr_int(k->n, CLV_A_GROUPS, 1);
+    double eps = attr_float(k->n, CLV_A_EPSILON, 1e-5);
+    if (n == 0)
+        return CLV_OK;
+    int64_t plane = n / (x->dims[0] * channels);
+    int64_t run = plane * (channels / groups);
+    for (int64_t r = 0; r < n / run; r++) {
+        double mean, var;
+        moments(x, r * run, run, &mean, &var);
+        double scale = 1 / sqrt(var + eps);
+        for (int64_t i = r * run; i < (r + 1) * run; i++) {
+            int64_t c = i / plane % channels;
+            put_f(y, i,
+                  (get_f(x, i) - mean) * scale * at_or(w, c, 1) +
+                      at_or(b, c, 0));
+        }
+    }
+    return CLV_OK;
+}
+
+/* -- softmax --------------------------------------------------------------*/
+
+/* One row of n elements, `step` apart: exp(x - max) over their sum. */
+static void softmax_row(const clv_tensor *x, clv_tensor *y, int64_t first,
+                        int64_t n, int64_t step, bool logs)
+{
+    double most = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double v = get_f(x, first + i * step);
+        most = v > most || isnan(v) ? v : most;
+    }
+    for (int64_t i = 0; i < n; i++)
+        sum += exp(get_f(x, first + i * step) - most);
+    for (int64_t i = 0; i < n; i++) {
+        double v = get_f(x, first + i * step) - most;
+        put_f(y, first + i * step, logs ? v - log(sum) : exp(v) / sum);
+    }
+}
+
+clv_status kernel_softmax(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    uint32_t axis = 0;
+    int64_t step = 1, n = 1;
+    if (x->rank)
+        CLV_TRY(axis_of(k, -1, &axis));
+    for (uint32_t i = axis; i < x->rank; i++)
+        (i == axis ? (n = x->dims[i]) : (step *= x->dims[i]));
+    int64_t rows = n > 0 && step > 0 ? numel(x) / (n * step) : 0;
+    bool logs = k->n->op == CLV_OP_LOG_SOFTMAX;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t s = 0; s < step; s++)
+            softmax_row(x, &k->out[0], r * n * step + s, n, step, logs);
+    return CLV_OK;
+}

@@ -1,0 +1,170 @@
+/* pool.c - windows that take the largest or the mean, fixed or adaptive. */
+#include "backend/kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SPATIAL = 3 };
+
+/* Up to three pooled axes; missing ones have size 1. */
+typedef struct pool {
+    int64_t planes;
+    int64_t in[SPATIAL], out[SPATIAL];
+    window win[SPATIAL];
+} pool;
+
+static pool pool_of(const clv_tensor *x, const clv_tensor *y, uint32_t nd)
+{
+    pool p = {.planes = 1};
+    for (uint32_t i = 0; i < x->rank - nd; i++)
+        p.planes *= x->dims[i];
+    for (uint32_t i = 0; i < SPATIAL; i++) {
+        bool there = i >= SPATIAL - nd;
+        uint32_t axis = x->rank - SPATIAL + i;
+        p.in[i] = there ? x->dims[axis] : 1;
+        p.out[i] = there ? y->dims[axis] : 1;
+        p.win[i] = (window){.kernel = 1, .stride = 1, .dilation = 1};
+    }
+    return p;
+}
+
+static uint32_t axes_pooled(clv_op op)
+{
+    switch (op) {
+    case CLV_OP_MAX_POOL1D:
+    case CLV_OP_AVG_POOL1D:
+    case CLV_OP_LP_POOL1D:
+    case CLV_OP_ADAPTIVE_AVG_POOL1D:
+    case CLV_OP_ADAPTIVE_MAX_POOL1D:
+        return 1;
+    case CLV_OP_MAX_POOL3D:
+    case CLV_OP_AVG_POOL3D:
+    case CLV_OP_LP_POOL3D:
+    case CLV_OP_ADAPTIVE_AVG_POOL3D:
+    case CLV_OP_ADAPTIVE_MAX_POOL3D:
+        return 3;
+    default:
+        return 2;
+    }
+}
+
+static clv_status windows_of(const kernel *k, uint32_t nd, pool *p)
+{
+    uint32_t nk;
+    const int64_t *size = attr_ints(k->n, CLV_A_KERNEL, &nk);
+    for (uint32_t a = 0; a < nd; a++) {
+        uint32_t i = SPATIAL - nd + a;
+        int64_t ker = list_at(size, nk, a, 1);
+        CLV_TRY(get_window(k->n, a, nd, p->in[i], ker, &p->win[i], k->e));
+        if (!attr_get(k->n, CLV_A_STRIDE))
+            p->win[i].stride = ker;
+    }
+    return CLV_OK;
+}
+
+/* What one window holds. */
+typedef struct sums {
+    double most, sum, power;
+    int64_t where;          /* of the largest, in the plane */
+    int64_t inside, padded; /* taps in the image, and in image plus padding */
+} sums;
+
+static sums look(const clv_tensor *x, int64_t first, const pool *p,
+                 const int64_t *at, double power)
+{
+    sums s = {.most = -INFINITY, .where = -1};
+    int64_t tap[SPATIAL] = {0}, size[SPATIAL];
+    for (int i = 0; i < SPATIAL; i++)
+        size[i] = p->win[i].kernel;
+    do {
+        int64_t where = 0;
+        bool inside = true, padded = true;
+        for (int i = 0; i < SPATIAL; i++) {
+            const window *w = &p->win[i];
+            int64_t q = at[i] * w->stride - w->before + tap[i] * w->dilation;
+            inside = inside && q >= 0 && q < p->in[i];
+            padded = padded && q < p->in[i] + w->after;
+            where = where * p->in[i] + q;
+        }
+        s.padded += padded;
+        if (!inside)
+            continue;
+        double v = get_f(x, first + where);
+        s.inside++;
+        s.sum += v;
+        s.power += power > 0 ? pow(fabs(v), power) : 0;
+        if (s.where < 0 || v > s.most || isnan(v)) {
+            s.most = v;
+            s.where = where;
+        }
+    } while (next_index(tap, size, SPATIAL));
+    return s;
+}
+
+clv_status kernel_pool(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = &k->out[0];
+    clv_op op = (clv_op)k->n->op;
+    uint32_t nd = axes_pooled(op);
+    pool p = pool_of(x, y, nd);
+    CLV_TRY(windows_of(k, nd, &p));
+    bool count_pad = attr_int(k->n, CLV_A_COUNT_INCLUDE_PAD, 0) != 0;
+    bool largest = op == CLV_OP_MAX_POOL1D || op == CLV_OP_MAX_POOL2D ||
+                   op == CLV_OP_MAX_POOL3D;
+    bool lp = op == CLV_OP_LP_POOL1D || op == CLV_OP_LP_POOL2D ||
+              op == CLV_OP_LP_POOL3D;
+    double power = lp ? attr_float(k->n, CLV_A_P, 2) : 0;
+    bool indices = k->n->n_out > 1 && k->out[1].data;
+    int64_t in_plane = p.in[0] * p.in[1] * p.in[2];
+    int64_t out_plane = p.out[0] * p.out[1] * p.out[2];
+    for (int64_t c = 0; c < p.planes; c++) {
+        int64_t at[SPATIAL] = {0};
+        for (int64_t i = 0; i < out_plane; i++) {
+            sums s = look(x, c * in_plane, &p, at, power);
+            int64_t n = count_pad ? s.padded : s.inside;
+            double v = largest ? s.most
+                       : lp    ? pow(s.power, 1 / power)
+                               : s.sum / (double)n;
+            put_f(y, c * out_plane + i, v);
+            if (indices)
+                put_i(&k->out[1], c * out_plane + i, c * in_plane + s.where);
+            next_index(at, p.out, SPATIAL);
+        }
+    }
+    return CLV_OK;
+}
+
+/* Window i covers [floor(i*in/out), ceil((i+1)*in/out)). */
+clv_status kernel_adaptive_pool(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = &k->out[0];
+    clv_op op = (clv_op)k->n->op;
+    pool p = pool_of(x, y, axes_pooled(op));
+    bool largest = op == CLV_OP_ADAPTIVE_MAX_POOL1D ||
+                   op == CLV_OP_ADAPTIVE_MAX_POOL2D ||
+                   op == CLV_OP_ADAPTIVE_MAX_POOL3D;
+    int64_t in_plane = p.in[0] * p.in[1] * p.in[2];
+    int64_t out_plane = p.out[0] * p.out[1] * p.out[2];
+    for (int64_t c = 0; c < p.planes; c++) {
+        int64_t at[SPATIAL] = {0}, zero[SPATIAL] = {0};
+        for (int64_t i = 0; i < out_plane; i++) {
+            for (int a = 0; a < SPATIAL; a++) {
+                int64_t from = at[a] * p.in[a] / p.out[a];
+                int64_t to = ((at[a] + 1) * p.in[a] + p.out[a] - 1) / p.out[a];
+                p.win[a] = (window){.kernel = to - from,
+                                    .stride = 1,
+                                    .dilation = 1,
+                                    .before = -from};
+            }
+            sums s = look(x, c * in_plane, &p, zero, 0);
+            put_f(y, c * out_plane + i,
+                  largest ? s.most : s.sum / (double)s.inside);
+            if (k->n->n_out > 1 && k->out[1].data)
+                put_i(&k->out[1], c * out_plane + i, s.where);
+            next_index(at, p.out, SPATIAL);
+        }
+    }
+    return CLV_OK;
+}
