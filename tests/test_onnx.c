@@ -4,6 +4,7 @@
  * the parameters and MACs measured on the live PyTorch module it came from. */
 #include "check.h"
 #include "cleave.h"
+#include "import/onnx.h"
 
 #include <stdlib.h>
 
@@ -95,19 +96,19 @@ static void check_params(char **f, const clv_graph *g, int64_t params)
 }
 
 /* "1x16+1x16": the shapes of the inputs, in order, into args. */
-static uint32_t parse_shapes(const char *text, const clv_graph *g,
+static uint32_t parse_shapes(const char *at, const clv_graph *g,
                              clv_shape_arg *args, int64_t (*dims)[8])
 {
     const uint32_t *ids;
     uint32_t n = clv_graph_inputs(g, &ids), i = 0;
-    for (; *text && i < n && i < 8; i++) {
+    for (; *at && i < n && i < 8; i++) {
         args[i] = (clv_shape_arg){clv_graph_value(g, ids[i]).name, dims[i], 0};
-        while (*text && *text != '+') {
+        while (*at && *at != '+') {
             char *end;
-            dims[i][args[i].rank++] = strtoll(text, &end, 10);
-            text = end + (*end == 'x');
+            dims[i][args[i].rank++] = strtoll(at, &end, 10);
+            at = end + (*end == 'x');
         }
-        text += *text == '+';
+        at += *at == '+';
     }
     return i;
 }
@@ -173,7 +174,125 @@ static void live_figures(void)
     fclose(csv);
 }
 
+/* -- the light networks of the ONNX suite ---------------------------------*/
+
+/* Every shape is known, and parameters are as tests/gen/light_params.py counts
+ * them: 25557032 for resnet50, 143667240 for vgg19, as published. */
+static void light_network(const char *file, int64_t params)
+{
+    char path[200];
+    snprintf(path, sizeof path, "tests/data/onnx/light/%.100s", file);
+    check_row(file);
+    clv_graph *g = NULL;
+    clv_profile *p = NULL;
+    clv_err e;
+    if (!check_that(clv_graph_open(path, NULL, &g, &e) == CLV_OK, __FILE__,
+                    __LINE__, "%s", e.msg))
+        return;
+    for (uint32_t i = 0; i < clv_graph_num_values(g); i++)
+        CHECK(clv_graph_value(g, i).rank != CLV_NONE);
+    CHECK(clv_profile_new(g, NULL, &p, &e) == CLV_OK);
+    CHECK_EQ_INT(clv_profile_totals(p)->params, params);
+    CHECK_EQ_INT(clv_profile_totals(p)->trust[CLV_UNKNOWN], 0);
+    clv_profile_free(p);
+    clv_graph_free(g);
+}
+
+static void light_networks(void)
+{
+    FILE *csv = fopen("tests/data/onnx/light/params.csv", "r");
+    CHECK_OR_RETURN(csv != NULL);
+    char line[120];
+    CHECK(fgets(line, sizeof line, csv) != NULL);
+    while (fgets(line, sizeof line, csv)) {
+        char *comma = strchr(line, ',');
+        CHECK_OR_RETURN(comma != NULL);
+        *comma = '\0';
+        light_network(line, strtoll(comma + 1, NULL, 10));
+    }
+    fclose(csv);
+}
+
+/* -- operators of real models ---------------------------------------------*/
+
+/* None of the operator types of 2190 real exports is unknown. */
+static void operators_of_real_models(void)
+{
+    FILE *list = fopen("tests/data/onnx_ops.txt", "r");
+    CHECK_OR_RETURN(list != NULL);
+    reader r = {0};
+    CHECK_OR_RETURN(onnx_op_table(&r, NULL) == CLV_OK);
+    char line[120];
+    while (fgets(line, sizeof line, list)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (*line == '#' || !strcmp(line, "Constant"))
+            continue; /* a Constant is a value, not a node */
+        check_row(line);
+        CHECK(onnx_op_find(&r, (text){"", 0}, (text){line, strlen(line)}));
+    }
+    for (int i = 0; i < ONNX_DOMAINS; i++)
+        strmap_free(&r.ops[i]);
+    fclose(list);
+}
+
+/* -- the zoo --------------------------------------------------------------*/
+
+/* The built-in model of the same name has the same MACs at the same shape. */
+static void check_zoo(char **f)
+{
+    clv_graph *g = NULL;
+    clv_profile *p = NULL;
+    clv_err e;
+    int64_t dims[8];
+    clv_shape_arg shape = {NULL, dims, 0};
+    for (const char *t = f[INPUT]; *t;) {
+        char *end;
+        dims[shape.rank++] = strtoll(t, &end, 10);
+        t = end + (*end == 'x');
+    }
+    clv_open_opts opts = {.shapes = &shape, .n_shapes = 1};
+    check_row(f[MODEL]);
+    if (!check_that(clv_graph_open(f[MODEL], &opts, &g, &e) == CLV_OK, __FILE__,
+                    __LINE__, "%s", e.msg))
+        return;
+    if (CHECK(clv_profile_new(g, NULL, &p, &e) == CLV_OK)) {
+        CHECK_EQ_INT(clv_profile_totals(p)->macs, strtoll(f[MACS], NULL, 10));
+        const clv_totals *t = clv_profile_totals(p);
+        CHECK_EQ_INT(t->params - t->unused_params, /* no auxiliary heads */
+                     strtoll(f[PARAMS], NULL, 10));
+    }
+    clv_profile_free(p);
+    clv_graph_free(g);
+}
+
+static bool in_zoo(const char *name)
+{
+    for (uint32_t i = 0; clv_zoo_model(i); i++)
+        if (!strcmp(clv_zoo_model(i)->name, name))
+            return true;
+    return false;
+}
+
+static void equal_to_the_zoo(void)
+{
+    FILE *csv = fopen("tests/data/onnx/manifest.csv", "r");
+    CHECK_OR_RETURN(csv != NULL);
+    char line[1024], last[200] = "", *field[COLUMNS] = {NULL};
+    while (fgets(line, sizeof line, csv)) {
+        for (int i = 0; i < COLUMNS; i++)
+            field[i] = "";
+        split(line, field);
+        if (strcmp(field[MODEL], last) && *field[MACS] && in_zoo(field[MODEL]))
+            check_zoo(field);
+        snprintf(last, sizeof last, "%s", field[MODEL]);
+    }
+    fclose(csv);
+}
+
 static const check_case cases[] = {
     {"live_figures", live_figures},
+    {"light_networks", light_networks},
+    {"operators_of_real_models", operators_of_real_models},
+    {"equal_to_the_zoo", equal_to_the_zoo},
 };
 CHECK_MAIN(cases)

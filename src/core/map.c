@@ -34,7 +34,7 @@ static clv_status map_file(int fd, const char *path, clv_map *map, clv_err *e)
     if (p == MAP_FAILED)
         return refused(path, e);
     madvise(p, (size_t)st.st_size, MADV_RANDOM);
-    *map = (clv_map){p, (size_t)st.st_size};
+    *map = (clv_map){.data = p, .size = (size_t)st.st_size};
     return CLV_OK;
 }
 
@@ -51,7 +51,7 @@ clv_status clv__map_open(const char *path, clv_map *map, clv_err *e)
 
 void clv__map_close(clv_map *map)
 {
-    if (map->data)
+    if (map->data && !map->borrowed)
         munmap((void *)(uintptr_t)map->data, map->size);
     *map = (clv_map){0};
 }

@@ -7,6 +7,7 @@
 typedef struct clv_map {
     const uint8_t *data; /* NULL when the file is empty */
     size_t size;
+    bool borrowed; /* the caller's memory, not a mapping: never released */
 } clv_map;
 
 /* Maps the regular file at `path`; pages are read when touched. Fails with

@@ -4,7 +4,7 @@
  * loads it. Whatever fails says which file it was. */
 #include "import/import.h"
 
-static const clv_format formats[] = {
+static const clv_importer formats[] = {
     {"onnx", "ONNX", clv__onnx_knows, clv__onnx_load},
 };
 

@@ -40,6 +40,9 @@ enum {
     ONNX_NEWEST_OPSET = 28,
 };
 
+/* A flag of nodes that go before the graph is finished. */
+#define ONNX_DEAD 0x80
+
 /* In a frame's names: an input that the call of a function leaves out. */
 #define ONNX_ABSENT (CLV_NONE - 1)
 

@@ -22,8 +22,24 @@ void onnx_unit_free(unit *u)
     clv__free(u->captured);
 }
 
+/* Takes the dead nodes out; the others move up. */
+static void bury(clv_graph *g)
+{
+    uint32_t kept = 0;
+    for (uint32_t id = 0; id < g->n_nodes; id++) {
+        if (g->nodes[id].flags & ONNX_DEAD)
+            continue;
+        g->nodes[kept] = g->nodes[id];
+        for (uint32_t i = 0; i < g->nodes[kept].n_out; i++)
+            node_out(g, &g->nodes[kept], i)->producer = kept;
+        kept++;
+    }
+    g->n_nodes = kept;
+}
+
 clv_status onnx_finish(unit *u, clv_err *e)
 {
+    bury(u->g);
     if (u->unordered)
         return clv_graph_infer(u->g, e);
     CLV_TRY(clv__graph_finish(u->g, e));
@@ -360,6 +376,7 @@ clv_status onnx_body(draft *d, wire w, clv_graph **body, clv_err *e)
                .opset = d->f->opset,
                .depth = d->f->depth + 1};
     clv_status s = onnx_graph(d->r, &f, w, e);
+    bury(u.g);
     if (s == CLV_OK)
         s = append_captured(d, &u, e);
     strmap_free(&f.names);

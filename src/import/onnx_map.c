@@ -636,6 +636,8 @@ clv_status map_scan(draft *d, clv_err *e)
     if (scans < 0 || scans > formal)
         return clv__fail(e, CLV_FORMAT, "%lld scanned inputs of %u",
                          (long long)scans, formal);
+    if (d->opset < 9)
+        draft_set_int(d, CLV_A_BATCH_DIMS, 1);
     draft_set_int(d, CLV_A_K, scans);
     draft_set_int(d, CLV_A_HIDDEN, formal - scans);
     CLV_TRY(rename_list(d, "scan_input_axes", CLV_A_AXES, e));
@@ -647,6 +649,57 @@ clv_status map_nonzero(draft *d, clv_err *e)
 {
     (void)e;
     draft_set_int(d, CLV_A_AXIS, 1);
+    return CLV_OK;
+}
+
+/* The result has the type of the base. */
+clv_status map_pow(draft *d, clv_err *e)
+{
+    CLV_TRY(map_arithmetic(d, e));
+    const clv_value *a = draft_in(d, 0), *b = draft_in(d, 1);
+    if (!a || !b || a->dtype == b->dtype || a->dtype == CLV_NODTYPE)
+        return CLV_OK;
+    clv_attr to = {.name = clv__attr_name(CLV_A_DTYPE),
+                   .key = CLV_A_DTYPE,
+                   .type = CLV_INT_ATTR,
+                   .u.i = a->dtype};
+    return draft_emit(d, CLV_OP_CAST, "exponent", &d->ins[1], 1, &to, 1, NULL,
+                      1, &d->ins[1], e);
+}
+
+/* A depth given as a floating number. */
+clv_status map_one_hot(draft *d, clv_err *e)
+{
+    (void)e;
+    double depth;
+    if (draft_float(d, 1, &depth) && depth >= 0 && depth < 1e15)
+        draft_set_int(d, CLV_A_DEPTH, (int64_t)depth);
+    return CLV_OK;
+}
+
+/* How many weights are updated, and the vectors that come back of each. */
+clv_status map_optimizer(draft *d, clv_err *e)
+{
+    (void)e;
+    bool adam = text_is(d->p->op, "Adam");
+    draft_set_int(d, CLV_A_K, adam ? 3 : 2);
+    draft_set_int(d, CLV_A_LAYERS, adam ? 4 : 3);
+    return CLV_OK;
+}
+
+/* As long as the largest position that an n-gram is counted at. */
+clv_status map_tfidf(draft *d, clv_err *e)
+{
+    const clv_attr *a = draft_other(d, "ngram_indexes");
+    int64_t most = -1;
+    if (!a || a->type != CLV_INTS_ATTR)
+        return clv__fail(e, CLV_FORMAT, "no ngram_indexes");
+    for (uint32_t i = 0; i < a->n; i++)
+        most = a->u.ints[i] > most ? a->u.ints[i] : most;
+    if (most < 0 || most == INT64_MAX)
+        return clv__fail(e, CLV_FORMAT, "ngram_indexes up to %lld",
+                         (long long)most);
+    draft_set_int(d, CLV_A_SIZE, most + 1);
     return CLV_OK;
 }
 

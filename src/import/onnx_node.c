@@ -110,6 +110,32 @@ static bool role_room(unit *u, uint32_t v)
     return true;
 }
 
+/* A weight that a node fills with one number, as models whose weights were
+ * taken out have it, is a stored one: the node that makes it goes. */
+static void absorb(clv_graph *g, clv_value *v)
+{
+    if (v->producer == CLV_NONE || v->rank == CLV_NO_RANK)
+        return;
+    clv_node *n = &g->nodes[v->producer];
+    const clv_value *shape = node_in(g, n, 0);
+    if (n->op != CLV_OP_CONSTANT_OF_SHAPE || !shape || !value_is_weight(shape))
+        return;
+    n->flags |= ONNX_DEAD;
+    v->kind = CLV_CONST;
+    v->producer = CLV_NONE;
+    v->data = NULL;
+}
+
+/* What a value is another view of: a weight may be reshaped before its use. */
+static uint32_t view_source(const clv_graph *g, const clv_value *v)
+{
+    if (v->producer == CLV_NONE)
+        return CLV_NONE;
+    const clv_node *n = &g->nodes[v->producer];
+    bool view = clv__ops[n->op].cls == CLV_CLASS_VIEW && n->n_in > 0;
+    return view ? node_ins(g, n)[0] : CLV_NONE;
+}
+
 /* A reader's word on what value v is. One that calls it a parameter outweighs
  * the others; a captured value is the enclosing graph's to judge. */
 static clv_status mark_role(frame *f, uint32_t v, char role, clv_err *e)
@@ -122,6 +148,12 @@ static clv_status mark_role(frame *f, uint32_t v, char role, clv_err *e)
                 return mark_role(f->outer, u->captured[i - u->n_formal], role,
                                  e);
         return CLV_OK;
+    }
+    if (value->kind == CLV_ACTIVATION && (role == 'p' || role == 'b')) {
+        uint32_t source = view_source(u->g, value);
+        if (source != CLV_NONE)
+            return mark_role(f, source, role, e);
+        absorb(u->g, value);
     }
     if (!value_is_weight(value))
         return CLV_OK;

@@ -125,11 +125,11 @@ static const onnx_op ai_onnx[] = {
     ROW("NonMaxSuppression", NMS, "xxc", 0),
     ROW("NonZero", NONZERO, "", map_nonzero),
     ROW("Not", LOGICAL_NOT, "", 0),
-    ROW("OneHot", ONE_HOT, "xcc", 0),
+    ROW("OneHot", ONE_HOT, "xcc", map_one_hot),
     ROW("Or", LOGICAL_OR, "", map_arithmetic),
     ROW("PRelu", PRELU, "xp", 0),
     ROW("Pad", PAD, "xccc", 0),
-    ROW("Pow", POW, "", map_arithmetic),
+    ROW("Pow", POW, "", map_pow),
     ROW("QLinearConv", QLINEAR_CONV, "xbbpbbbbp", map_window_attrs),
     ROW("QLinearMatMul", QLINEAR_MATMUL, "xbbpbb", 0),
     ROW("QuantizeLinear", QUANTIZE_LINEAR, "xb", map_quantize),
@@ -187,6 +187,7 @@ static const onnx_op ai_onnx[] = {
     ROW("Swish", SILU, "", 0),
     ROW("Tan", TAN, "", 0),
     ROW("Tanh", TANH, "", 0),
+    ROW("TfIdfVectorizer", TFIDF, "", map_tfidf),
     ROW("ThresholdedRelu", THRESHOLD, "", 0),
     ROW("Tile", REPEAT, "xc", 0),
     ROW("TopK", TOPK, "xc", 0),
@@ -241,6 +242,12 @@ static const onnx_op microsoft[] = {
     ROW("SkipSimplifiedLayerNormalization", RMS_NORM, "xxpp", map_ms_skip_norm),
 };
 
+static const onnx_op preview[] = {
+    ROW("Adagrad", OPTIMIZER_STEP, "cc", map_optimizer),
+    ROW("Adam", OPTIMIZER_STEP, "cc", map_optimizer),
+    ROW("Momentum", OPTIMIZER_STEP, "cc", map_optimizer),
+};
+
 static const onnx_op nchwc[] = {
     ROW("AveragePool", AVG_POOL2D, "", map_pool),
     ROW("Conv", CONV2D, "xppx", map_ms_fused_conv),
@@ -261,6 +268,7 @@ static const struct {
 } tables[] = {
     {ONNX_AI, ai_onnx, sizeof ai_onnx / sizeof *ai_onnx},
     {ONNX_MICROSOFT, microsoft, sizeof microsoft / sizeof *microsoft},
+    {ONNX_PREVIEW, preview, sizeof preview / sizeof *preview},
     {ONNX_NCHWC, nchwc, sizeof nchwc / sizeof *nchwc},
 };
 

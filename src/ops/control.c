@@ -298,54 +298,73 @@ static int64_t scan_axis(const clv_node *n, clv_attr_key key, uint32_t k)
     return k < count ? axes[k] : 0;
 }
 
-/* One slice of v along `axis`, in dims. */
-static clv_status slice_of(const clv_value *v, int64_t axis, int64_t *dims,
+/* v without its batch axis, where the scan has one (`batch_dims`, before
+ * opset 9), and without axis `axis` if it is scanned. */
+static clv_status slice_of(const clv_node *n, const clv_value *v, bool scanned,
+                           int64_t axis, int64_t *dims, uint32_t *rank,
                            int64_t *size, clv_err *e)
 {
-    uint32_t a, k = 0;
-    CLV_TRY(norm_axis(axis, v->rank, &a, e));
-    *size = v->dims[a];
-    for (uint32_t i = 0; i < v->rank; i++)
+    uint32_t a = CLV_NONE, lead = attr_int(n, CLV_A_BATCH_DIMS, 0) ? 1 : 0;
+    if (v->rank < lead + scanned)
+        return clv__fail(e, CLV_SHAPE, "a scanned input of rank %u", v->rank);
+    if (scanned) {
+        CLV_TRY(norm_axis(axis, v->rank - lead, &a, e));
+        a += lead;
+        *size = v->dims[a];
+    }
+    *rank = 0;
+    for (uint32_t i = lead; i < v->rank; i++)
         if (i != a)
-            dims[k++] = v->dims[i];
+            dims[(*rank)++] = v->dims[i];
     return CLV_OK;
 }
 
-/* Binds the scanned inputs to slices; all have the same number of them. */
-static clv_status bind_scanned(clv_graph *g, clv_node *n, clv_graph *body,
-                               uint32_t states, uint32_t scans, int64_t *trips,
-                               clv_err *e)
+/* States whole, scanned inputs as slices; all have the same number of them. */
+static clv_status bind_states(clv_graph *g, clv_node *n, clv_graph *body,
+                              uint32_t states, uint32_t scans, int64_t *trips,
+                              clv_err *e)
 {
-    for (uint32_t i = 0; i < scans; i++) {
-        const clv_value *v = node_in(g, n, states + i);
-        if (!v || v->rank == CLV_NO_RANK || states + i >= body->n_inputs)
+    for (uint32_t i = 0; i < states + scans; i++) {
+        const clv_value *v = node_in(g, n, i);
+        if (!v || v->rank == CLV_NO_RANK || i >= body->n_inputs)
             continue;
         int64_t dims[CLV_MAX_RANK];
-        CLV_TRY(slice_of(v, scan_axis(n, CLV_A_AXES, i), dims, trips, e));
-        uint32_t in = body->inputs[states + i];
+        uint32_t rank, in = body->inputs[i];
+        bool scanned = i >= states;
+        CLV_TRY(slice_of(n, v, scanned,
+                         scanned ? scan_axis(n, CLV_A_AXES, i - states) : 0,
+                         dims, &rank, trips, e));
         body->values[in].dtype = v->dtype;
-        if (!clv__value_set_shape(body, in, v->rank - 1u, dims))
+        if (!clv__value_set_shape(body, in, rank, dims))
             return clv__nomem(e);
     }
     return CLV_OK;
 }
 
-/* Scanned outputs get their axis back at its place. */
-static clv_status give_scanned(clv_graph *g, clv_node *n, uint32_t o,
-                               const clv_value *v, int64_t axis, int64_t trips,
-                               clv_err *e)
+/* The batch axis comes back in front, the scanned one at its place. */
+static clv_status give_state(clv_graph *g, clv_node *n, uint32_t o,
+                             const clv_value *v, const int64_t *trips,
+                             int64_t axis, clv_err *e)
 {
-    if (!v || v->rank == CLV_NO_RANK || v->rank + 1 > CLV_MAX_RANK)
+    const clv_value *first = node_in(g, n, 0);
+    uint32_t lead = attr_int(n, CLV_A_BATCH_DIMS, 0) ? 1 : 0;
+    uint32_t rank = v ? v->rank + lead + (trips ? 1u : 0u) : 0, a = CLV_NONE;
+    if (!v || v->rank == CLV_NO_RANK || rank > CLV_MAX_RANK)
         return CLV_OK;
-    int64_t dims[CLV_MAX_RANK];
-    uint32_t a, k = 0;
-    CLV_TRY(norm_axis(axis, v->rank + 1u, &a, e));
-    for (uint32_t i = 0; i <= v->rank; i++)
-        dims[i] = i == a ? trips : v->dims[k++];
-    return out_shape(g, n, o, (clv_dtype)v->dtype, v->rank + 1u, dims, e);
+    if (trips)
+        CLV_TRY(norm_axis(axis, v->rank + 1u, &a, e));
+    int64_t dims[CLV_MAX_RANK] = {0};
+    if (lead)
+        dims[0] = first && first->rank && first->rank != CLV_NO_RANK
+                      ? first->dims[0]
+                      : 1;
+    for (uint32_t i = 0, k = 0; i < rank - lead; i++)
+        dims[lead + i] = trips && i == a ? *trips : v->dims[k++];
+    return out_shape(g, n, o, (clv_dtype)v->dtype, rank, dims, e);
 }
 
-/* `k` scanned inputs along `axes`; outputs along `perm`. */
+/* `hidden` states, then `k` scanned inputs along `axes`; outputs along `perm`.
+ */
 clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
 {
     clv_graph *body = body_of(n, CLV_A_BODY);
@@ -357,28 +376,30 @@ clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
     for (uint32_t i = 0; i < body->n_inputs; i++)
         bind(body, i, node_in(g, n, i), i >= states + scans);
     CLV_TRY(
-        bind_scanned(g, n, body, (uint32_t)states, (uint32_t)scans, &trips, e));
+        bind_states(g, n, body, (uint32_t)states, (uint32_t)scans, &trips, e));
     CLV_TRY(infer_body(g, n, body, e));
     for (uint32_t o = 0; o < n->n_out; o++) {
-        const clv_value *v = body_out(body, o);
-        if (o < states)
-            CLV_TRY(give(g, n, o, v, NULL, false, e));
-        else
-            CLV_TRY(give_scanned(g, n, o, v,
-                                 scan_axis(n, CLV_A_PERM, o - (uint32_t)states),
-                                 trips, e));
+        bool scanned = o >= states;
+        int64_t axis =
+            scanned ? scan_axis(n, CLV_A_PERM, o - (uint32_t)states) : 0;
+        CLV_TRY(give_state(g, n, o, body_out(body, o), scanned ? &trips : NULL,
+                           axis, e));
     }
     return CLV_OK;
 }
 
+/* Slices of the first scanned input, times the batch where there is one. */
 static int64_t scan_trips(const clv_graph *g, const clv_node *n)
 {
     int64_t dims[CLV_MAX_RANK], trips = 1;
+    uint32_t rank;
     const clv_value *v = node_in(g, n, (uint32_t)attr_int(n, CLV_A_HIDDEN, 0));
-    if (v && v->rank != CLV_NO_RANK &&
-        slice_of(v, scan_axis(n, CLV_A_AXES, 0), dims, &trips, NULL) != CLV_OK)
+    if (!v || v->rank == CLV_NO_RANK ||
+        slice_of(n, v, true, scan_axis(n, CLV_A_AXES, 0), dims, &rank, &trips,
+                 NULL) != CLV_OK)
         return 1;
-    return trips;
+    bool batched = attr_int(n, CLV_A_BATCH_DIMS, 0) != 0;
+    return sat_mul(trips, batched ? v->dims[0] : 1);
 }
 
 void cost_loop(const clv_graph *g, const clv_node *n, clv_cost *c)

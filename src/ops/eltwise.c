@@ -30,6 +30,14 @@ clv_status infer_same(clv_graph *g, clv_node *n, clv_err *e)
     return out_like(g, n, 0, node_in(g, n, 0), e);
 }
 
+/* Output 1, where there is one, is the mask. */
+clv_status infer_dropout(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    CLV_TRY(out_shape(g, n, 1, CLV_BOOL, x->rank, x->dims, e));
+    return out_like(g, n, 0, x, e);
+}
+
 /* exp, sqrt, ...: of integers they are floating. */
 clv_status infer_float(clv_graph *g, clv_node *n, clv_err *e)
 {

@@ -317,3 +317,25 @@ clv_status fold_nonzero(clv_graph *g, clv_node *n, clv_err *e)
     }
     return CLV_OK;
 }
+
+/* Of a known mask at least the shape is exact. */
+clv_status fold_compress(clv_graph *g, clv_node *n, clv_err *e)
+{
+    known mask;
+    uint32_t axis = 0;
+    if (!fold_in(g, n, 1, &mask))
+        return CLV_OK;
+    const clv_value *x = node_in(g, n, 0), *y = node_out(g, n, 0);
+    int64_t dims[CLV_MAX_RANK], count = 0;
+    bool flat = !attr_get(n, CLV_A_AXIS);
+    if (!flat)
+        CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+    int64_t size = flat ? clv__numel(x) : x->dims[axis];
+    memcpy(dims, y->dims, y->rank * sizeof *dims);
+    for (uint32_t i = 0; i < mask.n && i < size; i++)
+        count += known_float(&mask, i) != 0;
+    dims[axis] = count;
+    CLV_TRY(out_shape(g, n, 0, (clv_dtype)x->dtype, y->rank, dims, e));
+    node_out(g, n, 0)->flags &= (uint8_t)~CLV_V_BOUND;
+    return CLV_OK;
+}

@@ -1,5 +1,6 @@
-/* special.c - operators without a family: losses, determinants, casts to a
- * target's type, crops to a target's size, products with packed weights. */
+/* special.c - operators without a family: losses, updates of weights, n-grams,
+ * determinants, casts to a target's type, crops to a target's size, products
+ * with packed weights. */
 #include "ops/ops.h"
 
 #include <string.h>
@@ -17,6 +18,44 @@ clv_status infer_loss(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(out_shape(g, n, 0, (clv_dtype)x->dtype, each ? labels->rank : 0,
                       labels->dims, e));
     return out_like(g, n, 1, x, e);
+}
+
+/* -- training -------------------------------------------------------------*/
+
+/* Rate and step count, then `layers` groups of the same tensors: weights,
+ * gradients, moments. The outputs are `k` groups: all but the gradients. */
+clv_status infer_optimizer(clv_graph *g, clv_node *n, clv_err *e)
+{
+    int64_t groups = attr_int(n, CLV_A_LAYERS, 3);
+    int64_t each = groups > 0 ? (n->n_in - 2) / groups : 0;
+    for (uint32_t o = 0; o < n->n_out && each > 0; o++) {
+        const clv_value *v = node_in(g, n, 2 + o % (uint32_t)each);
+        if (v)
+            CLV_TRY(out_like(g, n, o, v, e));
+    }
+    return CLV_OK;
+}
+
+/* `unit` per element written. */
+void cost_optimizer(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    for (uint32_t o = 0; o < n->n_out; o++)
+        c->flops = sat_add(c->flops, sat_mul(clv__ops[n->op].unit,
+                                             clv__numel(node_out(g, n, o))));
+}
+
+/* -- text -----------------------------------------------------------------*/
+
+/* x (..,T) -> (..,size): how often each n-gram occurs */
+clv_status infer_tfidf(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    int64_t dims[2] = {0, 0}, size = attr_int(n, CLV_A_SIZE, 0);
+    if (x->rank < 1 || x->rank > 2)
+        return clv__fail(e, CLV_SHAPE, "input of rank %u", x->rank);
+    dims[0] = x->dims[0];
+    dims[x->rank - 1] = size;
+    return out_shape(g, n, 0, CLV_FLOAT32, x->rank, dims, e);
 }
 
 /* -- types and sizes of another tensor ------------------------------------*/

@@ -1,0 +1,367 @@
+/* test_onnx_suite.c - the test suite of ONNX, as Debian packages it.
+ *
+ * timeout: 600
+ *
+ * Each case of libonnx-testdata is a model with inputs and expected outputs.
+ * Every model must load; the shapes and types inferred for its outputs must be
+ * those of the expected tensors. Many cases feed a shape, an axis or a count
+ * as an input: small inputs are therefore given to the reader as constants,
+ * which is how exported models have them. What does not agree is listed by
+ * name and reason in docs/onnx-coverage.md, which this test writes when
+ * CLEAVE_UPDATE is set and else compares. */
+#include "check.h"
+#include "cleave.h"
+#include "import/onnx.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static const char root[] = "/usr/share/libonnx-testdata/data";
+static const char *const groups[] = {"node", "simple", "pytorch-converted",
+                                     "pytorch-operator"};
+enum { PATH = 600, LONGER = 700 };
+
+typedef struct bytes {
+    uint8_t *data;
+    size_t size, cap;
+} bytes;
+
+static bytes all_rest; /* lines of the document */
+static long cases_run, cases_agree, cases_inferred;
+
+/* -- files and messages ---------------------------------------------------*/
+
+static bytes read_file(const char *path)
+{
+    bytes b = {0};
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return b;
+    fseek(f, 0, SEEK_END);
+    b.size = b.cap = (size_t)ftell(f);
+    rewind(f);
+    b.data = malloc(b.size ? b.size : 1);
+    if (fread(b.data, 1, b.size, f) != b.size)
+        b.size = 0;
+    fclose(f);
+    return b;
+}
+
+static void put(bytes *b, const void *data, size_t size)
+{
+    if (b->size + size > b->cap) {
+        b->cap = 2 * (b->size + size);
+        b->data = realloc(b->data, b->cap);
+    }
+    if (size)
+        memcpy(b->data + b->size, data, size);
+    b->size += size;
+}
+
+static void put_varint(bytes *b, uint64_t v)
+{
+    do {
+        uint8_t byte = (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
+        put(b, &byte, 1);
+        v >>= 7;
+    } while (v);
+}
+
+static void put_field(bytes *b, uint32_t number, const void *data, size_t size)
+{
+    put_varint(b, (uint64_t)number << 3 | WIRE_BYTES);
+    put_varint(b, size);
+    put(b, data, size);
+}
+
+static wire over(const bytes *b)
+{
+    return wire_over(b->data, b->size);
+}
+
+/* The span of the first field `number`; empty when there is none. */
+static wire field_of(wire w, uint32_t number)
+{
+    wire_field f;
+    while (wire_left(&w) && wire_next(&w, &f, NULL) == CLV_OK)
+        if (f.number == number && f.type == WIRE_BYTES)
+            return f.bytes;
+    return (wire){w.end, w.end, w.file};
+}
+
+/* -- tensors of the suite -------------------------------------------------*/
+
+typedef struct tensor_info {
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t rank;
+    clv_dtype dtype;
+} tensor_info;
+
+static tensor_info tensor_of(wire w)
+{
+    tensor_info t = {.rank = 0};
+    size_t n = 0;
+    wire_field f;
+    while (wire_left(&w) && wire_next(&w, &f, NULL) == CLV_OK) {
+        if (f.number == 1 &&
+            wire_ints(&f, t.dims, CLV_MAX_RANK, &n, NULL) != CLV_OK)
+            break;
+        if (f.number == 2)
+            t.dtype = onnx_dtype(f.value);
+    }
+    t.rank = (uint32_t)n;
+    return t;
+}
+
+/* Shapes, axes, counts, conditions, scales: what an export has as constants. */
+static bool is_small(const tensor_info *t)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i < t->rank; i++)
+        n *= t->dims[i];
+    if (dtype_is_integral(t->dtype))
+        return n <= 256;
+    return dtype_class_of(t->dtype) == CLASS_FLOAT && t->rank < 2 && n <= 8;
+}
+
+/* The graph; unless `keep`, outputs have their names only and values nothing,
+ * so that all must be inferred. */
+static void put_graph(bytes *graph, wire w, bool keep)
+{
+    wire_field f;
+    const uint8_t *from = w.cur;
+    while (wire_left(&w) && wire_next(&w, &f, NULL) == CLV_OK) {
+        text name;
+        onnx_type t;
+        if (keep) {
+            put(graph, from, (size_t)(w.cur - from));
+        } else if (f.number == 12 &&
+                   onnx_value_info(f.bytes, &name, &t, NULL) == CLV_OK) {
+            bytes only = {0};
+            put_field(&only, 1, name.s, name.n);
+            put_field(graph, 12, only.data, only.size);
+            free(only.data);
+        } else if (f.number != 13) {
+            put(graph, from, (size_t)(w.cur - from));
+        }
+        from = w.cur;
+    }
+}
+
+/* The model with input tensors as initializers. */
+static bytes with_constants(const bytes *model, const char *folder,
+                            const clv_graph *g, bool keep)
+{
+    bytes graph = {0}, out = {0};
+    put_graph(&graph, field_of(over(model), 7), keep);
+    const uint32_t *ids;
+    uint32_t n = clv_graph_inputs(g, &ids);
+    for (uint32_t i = 0; i < n; i++) {
+        char path[LONGER];
+        snprintf(path, sizeof path, "%s/test_data_set_0/input_%u.pb", folder,
+                 i);
+        bytes pb = read_file(path);
+        tensor_info t = tensor_of(over(&pb));
+        const char *name = clv_graph_value(g, ids[i]).name;
+        clv_value_info v = clv_graph_value(g, ids[i]);
+        if (pb.size && v.dtype == t.dtype && is_small(&t)) {
+            put_field(&pb, 8, name, strlen(name)); /* the last name counts */
+            put_field(&graph, 5, pb.data, pb.size);
+        }
+        free(pb.data);
+    }
+    wire w = over(model);
+    wire_field f;
+    const uint8_t *from = w.cur;
+    while (wire_left(&w) && wire_next(&w, &f, NULL) == CLV_OK) {
+        if (f.number == 7)
+            put_field(&out, 7, graph.data, graph.size);
+        else
+            put(&out, from, (size_t)(w.cur - from));
+        from = w.cur;
+    }
+    free(graph.data);
+    return out;
+}
+
+static clv_status load(const bytes *b, clv_graph **g, clv_err *e)
+{
+    clv_map map = {.data = b->data, .size = b->size, .borrowed = true};
+    *e = (clv_err){CLV_OK, ""};
+    return clv__onnx_load(map, "model.onnx", NULL, g, e);
+}
+
+/* -- one case -------------------------------------------------------------*/
+
+static bool output_is_tensor(const bytes *model, uint32_t i)
+{
+    wire w = field_of(over(model), 7);
+    wire_field f;
+    while (wire_left(&w) && wire_next(&w, &f, NULL) == CLV_OK) {
+        text name;
+        onnx_type t;
+        if (f.number != 12 || i-- > 0)
+            continue;
+        return onnx_value_info(f.bytes, &name, &t, NULL) == CLV_OK && t.tensor;
+    }
+    return false;
+}
+
+/* Why output i differs from the tensor expected; "" when it does not. */
+static void compare_output(const clv_graph *g, const bytes *model,
+                           const char *folder, uint32_t i, char *why,
+                           size_t size)
+{
+    char path[LONGER], got[200], want[200];
+    const uint32_t *ids;
+    (void)clv_graph_outputs(g, &ids);
+    clv_value_info v = clv_graph_value(g, ids[i]);
+    *why = '\0';
+    if (!output_is_tensor(model, i)) {
+        snprintf(why, size, "output %u is a sequence or an optional", i);
+        return;
+    }
+    snprintf(path, sizeof path, "%s/test_data_set_0/output_%u.pb", folder, i);
+    bytes pb = read_file(path);
+    if (!pb.size) {
+        free(pb.data);
+        return; /* nothing to compare with */
+    }
+    tensor_info t = tensor_of(over(&pb));
+    free(pb.data);
+    clv_value a = {.dims = v.dims,
+                   .rank = v.rank == CLV_NONE ? CLV_NO_RANK : (uint8_t)v.rank};
+    clv_value b = {.dims = t.dims, .rank = (uint8_t)t.rank};
+    clv__shape_text(&a, got, sizeof got);
+    clv__shape_text(&b, want, sizeof want);
+    if (strcmp(got, want) || v.dtype != t.dtype)
+        snprintf(why, size, "output %u: %s %.120s, the suite has %s %.120s", i,
+                 clv_dtype_name(v.dtype), got, clv_dtype_name(t.dtype), want);
+}
+
+static void note(const char *name, const char *why, bool in_file)
+{
+    char line[1000];
+    snprintf(line, sizeof line, "| %s | %s | %s |\n", name,
+             in_file ? "from the file" : "no", why);
+    put(&all_rest, line, strlen(line));
+}
+
+/* Why the outputs of the model, with constants, are not those expected. */
+static void compare(const bytes *model, const char *folder, const clv_graph *g,
+                    bool keep, char *why, size_t size)
+{
+    bytes whole = with_constants(model, folder, g, keep);
+    const uint32_t *ids;
+    clv_graph *fed = NULL;
+    clv_err e;
+    *why = '\0';
+    if (load(&whole, &fed, &e) != CLV_OK)
+        snprintf(why, size, "%s", e.msg);
+    uint32_t n = fed ? clv_graph_outputs(fed, &ids) : 0;
+    for (uint32_t i = 0; i < n && !*why; i++)
+        compare_output(fed, model, folder, i, why, size);
+    clv_graph_free(fed);
+    free(whole.data);
+}
+
+static void run_case(const char *group, const char *name)
+{
+    char folder[PATH], path[LONGER], label[300], why[400], alone[400];
+    snprintf(folder, sizeof folder, "%s/%s/%s", root, group, name);
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    snprintf(label, sizeof label, "%s/%s", group, name);
+    bytes model = read_file(path);
+    if (!model.size) {
+        free(model.data);
+        return;
+    }
+    char row[150];
+    snprintf(row, sizeof row, "%.140s", name);
+    check_row(row);
+    cases_run++;
+    clv_graph *g = NULL;
+    clv_err e;
+    if (check_that(load(&model, &g, &e) == CLV_OK, __FILE__, __LINE__, "%s",
+                   e.msg)) {
+        compare(&model, folder, g, true, why, sizeof why);
+        compare(&model, folder, g, false, alone, sizeof alone);
+        cases_agree += !*why;
+        cases_inferred += !*alone;
+        if (*why || *alone)
+            note(label, *why ? why : alone, !*why);
+    }
+    clv_graph_free(g);
+    free(model.data);
+}
+
+/* -- the suite ------------------------------------------------------------*/
+
+static void run_group(const char *group)
+{
+    char path[PATH];
+    struct dirent **entries = NULL;
+    snprintf(path, sizeof path, "%s/%s", root, group);
+    int n = scandir(path, &entries, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        if (entries[i]->d_name[0] != '.')
+            run_case(group, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+static void check_document(void)
+{
+    bytes doc = {0};
+    char head[1200];
+    snprintf(head, sizeof head,
+             "# ONNX test suite\n\n"
+             "All %ld models of libonnx-testdata 1.12.0 load. Shapes and types "
+             "of the outputs\nequal the expected tensors' for %ld of them, "
+             "%.1f %%. With everything that the files\ndeclare about outputs "
+             "and values taken out, inference alone gets %ld, %.1f %%.\nThe "
+             "rest, by name and reason:\n\n"
+             "| case | known | inferred, and expected |\n|---|---|---|\n",
+             cases_run, cases_agree,
+             100.0 * (double)cases_agree / (double)cases_run, cases_inferred,
+             100.0 * (double)cases_inferred / (double)cases_run);
+    put(&doc, head, strlen(head));
+    put(&doc, all_rest.data, all_rest.size);
+    check_row("docs/onnx-coverage.md is what this run says");
+    bytes old = read_file("docs/onnx-coverage.md");
+    bool same = old.size == doc.size && !memcmp(old.data, doc.data, doc.size);
+    if (!same && getenv("CLEAVE_UPDATE")) {
+        FILE *f = fopen("docs/onnx-coverage.md", "wb");
+        if (CHECK(f != NULL)) {
+            fwrite(doc.data, 1, doc.size, f);
+            fclose(f);
+        }
+    } else {
+        CHECK(same);
+    }
+    free(old.data);
+    free(doc.data);
+}
+
+static void suite(void)
+{
+    struct stat st;
+    if (stat(root, &st) != 0) {
+        check_skip("libonnx-testdata is not installed");
+        return;
+    }
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        run_group(groups[i]);
+    CHECK(cases_run >= 1000);
+    check_row("at least 97 % agree");
+    CHECK(cases_agree * 100 >= cases_run * 97);
+    check_row("at least 94 % without any declared shape");
+    CHECK(cases_inferred * 100 >= cases_run * 94);
+    check_document();
+    free(all_rest.data);
+}
+
+static const check_case cases[] = {{"suite", suite}};
+CHECK_MAIN(cases)
