@@ -1,0 +1,242 @@
+/* reduce.c - sums and their kin over axes, the largest of an axis, running
+ * totals along one. */
+#include "backend/kernel.h"
+
+#include <math.h>
+
+/* -- over any axes --------------------------------------------------------*/
+
+/* What one reduction needs of the elements it has seen. */
+typedef struct tally {
+    int64_t n, whole, whole_product; /* integers, exact */
+    int64_t low, high;
+    double sum, product, square, mean, most, least, norm;
+    bool any, all;
+} tally;
+
+static void see(tally *t, double v, int64_t i, double p)
+{
+    t->n++;
+    t->sum += v;
+    t->product *= v;
+    t->square += v * v;
+    t->norm += p == 2 ? v * v : p == 1 ? fabs(v) : pow(fabs(v), p);
+    t->most = t->n == 1 || v > t->most || isnan(v) ? v : t->most;
+    t->least = t->n == 1 || v < t->least || isnan(v) ? v : t->least;
+    t->any = t->any || v != 0;
+    t->all = t->all && v != 0;
+    t->whole = (int64_t)((uint64_t)t->whole + (uint64_t)i);
+    t->whole_product = (int64_t)((uint64_t)t->whole_product * (uint64_t)i);
+    t->low = t->n == 1 || i < t->low ? i : t->low;
+    t->high = t->n == 1 || i > t->high ? i : t->high;
+}
+
+static void put_result(const kernel *k, const tally *t, double p, int64_t at)
+{
+    clv_tensor *y = &k->out[0];
+    bool whole = !is_float(k->in[0]->dtype) && !is_float(y->dtype);
+    double n = (double)t->n;
+    switch (k->n->op) {
+    case CLV_OP_SUM:
+        whole ? put_i(y, at, t->whole) : put_f(y, at, t->sum);
+        break;
+    case CLV_OP_PROD:
+        whole ? put_i(y, at, t->whole_product) : put_f(y, at, t->product);
+        break;
+    case CLV_OP_MAX:
+        whole ? put_i(y, at, t->high) : put_f(y, at, t->most);
+        break;
+    case CLV_OP_MIN:
+        whole ? put_i(y, at, t->low) : put_f(y, at, t->least);
+        break;
+    case CLV_OP_MEAN:
+        put_f(y, at, whole ? (double)(t->n ? t->whole / t->n : 0) : t->sum / n);
+        break;
+    case CLV_OP_SUM_SQUARE:
+        put_f(y, at, t->square);
+        break;
+    case CLV_OP_LOG_SUM:
+        put_f(y, at, log(t->sum));
+        break;
+    case CLV_OP_ANY:
+        put_i(y, at, t->any);
+        break;
+    case CLV_OP_ALL:
+        put_i(y, at, t->all);
+        break;
+    default: /* CLV_OP_NORM */
+        put_f(y, at, p == 1 ? t->norm : pow(t->norm, 1 / p));
+    }
+}
+
+/* Axes that go, from attribute or input 1; none: all of them. */
+static clv_status gone_axes(kernel *k, bool *gone)
+{
+    const clv_tensor *x = k->in[0];
+    int_list axes;
+    CLV_TRY(list_of(k, CLV_A_AXES, 1, &axes));
+    for (uint32_t i = 0; i < CLV_MAX_RANK; i++)
+        gone[i] = axes.n == 0;
+    for (uint32_t i = 0; i < axes.n; i++) {
+        uint32_t a;
+        CLV_TRY(norm_axis(axes.v[i], x->rank ? x->rank : 1, &a, k->e));
+        gone[a] = true;
+    }
+    return CLV_OK;
+}
+
+/* Splits x into kept axes and reduced ones, each with its strides. */
+typedef struct split {
+    int64_t kept[CLV_MAX_RANK], kept_strides[CLV_MAX_RANK];
+    int64_t gone[CLV_MAX_RANK], gone_strides[CLV_MAX_RANK];
+    uint32_t n_kept, n_gone;
+} split;
+
+static split split_axes(const clv_tensor *x, const bool *gone)
+{
+    split s = {.n_kept = 0};
+    int64_t own[CLV_MAX_RANK];
+    strides_of(x, own);
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (gone[i]) {
+            s.gone[s.n_gone] = x->dims[i];
+            s.gone_strides[s.n_gone++] = own[i];
+        } else {
+            s.kept[s.n_kept] = x->dims[i];
+            s.kept_strides[s.n_kept++] = own[i];
+        }
+    }
+    return s;
+}
+
+clv_status kernel_reduce(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    bool gone[CLV_MAX_RANK];
+    CLV_TRY(gone_axes(k, gone));
+    split s = split_axes(x, gone);
+    double p = attr_float(k->n, CLV_A_P, 2);
+    int64_t at[CLV_MAX_RANK] = {0}, size = 1;
+    for (uint32_t i = 0; i < s.n_gone; i++)
+        size *= s.gone[i];
+    for (int64_t o = 0, n = numel(&k->out[0]); o < n; o++) {
+        int64_t base = offset_of(at, s.kept_strides, s.n_kept);
+        int64_t idx[CLV_MAX_RANK] = {0};
+        tally t = {.product = 1, .whole_product = 1, .all = true};
+        for (int64_t i = 0; i < size; i++) {
+            int64_t from = base + offset_of(idx, s.gone_strides, s.n_gone);
+            see(&t, get_f(x, from), is_float(x->dtype) ? 0 : get_i(x, from), p);
+            next_index(idx, s.gone, s.n_gone);
+        }
+        put_result(k, &t, p, o);
+        next_index(at, s.kept, s.n_kept);
+    }
+    return CLV_OK;
+}
+
+/* log(sum(exp(x))), steady for large x. */
+clv_status kernel_logsumexp(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    bool gone[CLV_MAX_RANK];
+    CLV_TRY(gone_axes(k, gone));
+    split s = split_axes(x, gone);
+    int64_t at[CLV_MAX_RANK] = {0}, size = 1;
+    for (uint32_t i = 0; i < s.n_gone; i++)
+        size *= s.gone[i];
+    for (int64_t o = 0, n = numel(&k->out[0]); o < n; o++) {
+        int64_t base = offset_of(at, s.kept_strides, s.n_kept);
+        double most = -INFINITY, sum = 0;
+        for (int pass = 0; pass < 2; pass++) {
+            int64_t idx[CLV_MAX_RANK] = {0};
+            for (int64_t i = 0; i < size; i++) {
+                double v =
+                    get_f(x, base + offset_of(idx, s.gone_strides, s.n_gone));
+                if (pass == 0)
+                    most = v > most ? v : most;
+                else
+                    sum += isinf(most) ? exp(v) : exp(v - most);
+                next_index(idx, s.gone, s.n_gone);
+            }
+        }
+        put_f(&k->out[0], o, isinf(most) ? log(sum) : most + log(sum));
+        next_index(at, s.kept, s.n_kept);
+    }
+    return CLV_OK;
+}
+
+/* -- along one axis -------------------------------------------------------*/
+
+/* The axis of size n, elements `step` apart, in `rows` blocks. */
+typedef struct lane {
+    int64_t n, step, rows;
+} lane;
+
+static lane lanes(const clv_tensor *x, uint32_t axis)
+{
+    lane l = {x->rank ? x->dims[axis] : 1, 1, 1};
+    for (uint32_t i = axis + 1; i < x->rank; i++)
+        l.step *= x->dims[i];
+    for (uint32_t i = 0; i < axis; i++)
+        l.rows *= x->dims[i];
+    return l;
+}
+
+/* The index of the largest or smallest; `last` takes the last of equals. */
+clv_status kernel_argmax(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    uint32_t axis = 0;
+    bool all = !attr_get(k->n, CLV_A_AXIS);
+    if (!all)
+        CLV_TRY(axis_of(k, 0, &axis));
+    lane l = all ? (lane){numel(x), 1, 1} : lanes(x, axis);
+    bool least = k->n->op == CLV_OP_ARGMIN;
+    bool last = attr_int(k->n, CLV_A_SELECT_LAST, 0) != 0;
+    for (int64_t r = 0; r < l.rows; r++)
+        for (int64_t s = 0; s < l.step; s++) {
+            int64_t best = 0, first = r * l.n * l.step + s;
+            for (int64_t i = 1; i < l.n; i++) {
+                double v = get_f(x, first + i * l.step);
+                double b = get_f(x, first + best * l.step);
+                bool better = least ? v < b : v > b;
+                if (better || (last && v == b))
+                    best = i;
+            }
+            put_i(&k->out[0], r * l.step + s, best);
+        }
+    return CLV_OK;
+}
+
+/* Running sums or products; exclusive leaves the element itself out. */
+clv_status kernel_cumulate(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = &k->out[0];
+    int_list given;
+    uint32_t axis;
+    CLV_TRY(list_of(k, CLV_A_AXIS, 1, &given));
+    CLV_TRY(norm_axis(given.n ? given.v[0] : 0, x->rank ? x->rank : 1, &axis,
+                      k->e));
+    lane l = lanes(x, axis);
+    bool product = k->n->op == CLV_OP_CUMPROD;
+    bool back = attr_int(k->n, CLV_A_REVERSE, 0) != 0;
+    bool exclusive = attr_int(k->n, CLV_A_EXCLUSIVE, 0) != 0;
+    for (int64_t r = 0; r < l.rows; r++)
+        for (int64_t s = 0; s < l.step; s++) {
+            double sum = product ? 1 : 0;
+            uint64_t whole = product ? 1 : 0;
+            for (int64_t i = 0; i < l.n; i++) {
+                int64_t at = (r * l.n + (back ? l.n - 1 - i : i)) * l.step + s;
+                double was = sum;
+                uint64_t whole_was = whole, v = (uint64_t)get_i(x, at);
+                sum = product ? sum * get_f(x, at) : sum + get_f(x, at);
+                whole = product ? whole * v : whole + v;
+                if (is_float(y->dtype))
+                    put_f(y, at, exclusive ? was : sum);
+                else
+                    put_i(y, at, (int64_t)(exclusive ? whole_was : whole));
+            }
+        }
+    return CLV_OK;
+}
