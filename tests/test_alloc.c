@@ -45,6 +45,25 @@ static clv_status profile(const char *model, clv_err *err)
     return s;
 }
 
+/* Validates and diagnoses; err is of the first that failed. */
+static clv_status judge(const char *model, clv_err *err)
+{
+    clv_graph *g;
+    clv_validation *v = NULL;
+    clv_diagnosis *d = NULL;
+    clv_status s = clv_graph_open(model, NULL, &g, err);
+    if (s == CLV_OK)
+        s = clv_validate_new(g, &v, err);
+    if (s == CLV_OK)
+        s = clv_diagnose_new(g, INT64_C(8981133312), &d, err);
+    if (s != CLV_OK)
+        CHECK(d == NULL);
+    clv_diagnose_free(d);
+    clv_validate_free(v);
+    clv_graph_free(g);
+    return s;
+}
+
 /* A graph through the API: names, scopes, attributes, and nodes to sort. */
 static clv_status build(const char *unused, clv_err *err)
 {
@@ -105,6 +124,11 @@ static void zoo(void)
     sweep(profile, "squeezenet1_1");
 }
 
+static void judged(void)
+{
+    sweep(judge, "swin_t");
+}
+
 static void api(void)
 {
     sweep(build, NULL);
@@ -127,6 +151,7 @@ static void buffer(void)
 
 static const check_case cases[] = {
     {"zoo", zoo},
+    {"judged", judged},
     {"api", api},
     {"buffer", buffer},
 };

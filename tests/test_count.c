@@ -8,41 +8,9 @@
 #include "check.h"
 #include "cleave.h"
 #include "csv.h"
+#include "models.h"
 
 #include <stdlib.h>
-
-static bool in_zoo(const char *name)
-{
-    const clv_model_info *m;
-    for (uint32_t i = 0; (m = clv_zoo_model(i)); i++)
-        if (!strcmp(m->name, name))
-            return true;
-    return false;
-}
-
-/* "1x3x224x224" */
-static uint32_t read_shape(const char *text, int64_t *dims)
-{
-    uint32_t rank = 0;
-    for (char *end; rank < 8; text = end + 1) {
-        dims[rank++] = strtoll(text, &end, 10);
-        if (*end != 'x')
-            break;
-    }
-    return rank;
-}
-
-static clv_graph *open_at(const char *model, const char *shape_text)
-{
-    int64_t dims[8];
-    clv_shape_arg shape = {NULL, dims, read_shape(shape_text, dims)};
-    clv_open_opts opts = {.shapes = &shape, .n_shapes = 1};
-    clv_graph *g = NULL;
-    clv_err err;
-    clv_status s = clv_graph_open(model, &opts, &g, &err);
-    check_that(s == CLV_OK, __FILE__, __LINE__, "%s: %s", model, err.msg);
-    return g;
-}
 
 static int64_t total(const clv_graph *g, clv_convention c)
 {

@@ -8,39 +8,9 @@
 #include "check.h"
 #include "cleave.h"
 #include "csv.h"
+#include "models.h"
 
 #include <stdlib.h>
-
-static bool in_zoo(const char *name)
-{
-    const clv_model_info *m;
-    for (uint32_t i = 0; (m = clv_zoo_model(i)); i++)
-        if (!strcmp(m->name, name))
-            return true;
-    return false;
-}
-
-/* Opens a model; NULL, and a failed check, when that does not work. */
-static clv_graph *open_model(const char *name, const clv_open_opts *opts)
-{
-    clv_graph *g;
-    clv_err err;
-    clv_status s = clv_graph_open(name, opts, &g, &err);
-    check_that(s == CLV_OK, __FILE__, __LINE__, "%s: %s", name, err.msg);
-    return g;
-}
-
-/* "1x3x224x224" */
-static uint32_t read_shape(const char *text, int64_t *dims)
-{
-    uint32_t rank = 0;
-    for (char *end; rank < 8; text = end + 1) {
-        dims[rank++] = strtoll(text, &end, 10);
-        if (*end != 'x')
-            break;
-    }
-    return rank;
-}
 
 static clv_totals totals_of(const char *model, const int64_t *dims,
                             uint32_t rank)
@@ -130,11 +100,7 @@ static void fvcore(void)
         if (!in_zoo(model))
             continue;
         check_row(model);
-        int64_t dims[8];
-        clv_shape_arg shape = {NULL, dims, 0};
-        shape.rank = read_shape(csv_get(&t, "input"), dims);
-        clv_graph *g = open_model(
-            model, &(clv_open_opts){.shapes = &shape, .n_shapes = 1});
+        clv_graph *g = open_at(model, csv_get(&t, "input"));
         clv_profile *p = NULL;
         clv_profile_opts opts = {.convention = CLV_COUNT_FVCORE};
         if (g && CHECK(clv_profile_new(g, &opts, &p, NULL) == CLV_OK)) {

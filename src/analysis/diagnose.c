@@ -20,6 +20,7 @@ struct clv_diagnosis {
     clv_diagnosis_info info;
     clv_explanation *readings;
     uint32_t n_readings;
+    bool failed; /* memory ran out among the readings */
 };
 
 /* -- operators that count nothing -----------------------------------------*/
@@ -117,6 +118,7 @@ static double off_by(int64_t figure, int64_t expected)
 static void offer(clv_diagnosis *d, int64_t figure, const char *text)
 {
     double percent = off_by(figure, d->info.expected);
+    d->failed = d->failed || !text;
     if (!text || figure <= 0 || fabs(percent) > NEAR ||
         d->n_readings == MAX_READINGS)
         return;
@@ -193,7 +195,7 @@ static bool explain(clv_diagnosis *d)
     d->info.n_explanations = d->n_readings;
     d->info.percent = off_by(d->info.flops, d->info.expected);
     d->info.low = d->info.percent < -20;
-    return true;
+    return !d->failed;
 }
 
 /* -- the diagnosis --------------------------------------------------------*/
