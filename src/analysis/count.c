@@ -245,14 +245,15 @@ typedef struct count_row {
     count_cell fvcore, aten, thop;
 } count_row;
 
-#define SILENT         NULL, count_none
 #define NOTHING        NULL, NULL
+#define SILENT(op)     COUNT(op, NULL, count_none, NOTHING, NOTHING)
 #define COUNT(op, ...) COUNT_ROW(op, __VA_ARGS__)
 #define COUNT_ROW(op, a, b, c, d, e, f) \
     [CLV_OP_##op] = {{a, b}, {c, d}, {e, f}},
 static const count_row rows[CLV_OP_COUNT] = {
 #include "analysis/count.def"
 };
+#undef SILENT
 #undef COUNT
 #undef COUNT_ROW
 

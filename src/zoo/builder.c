@@ -151,12 +151,17 @@ double *constant_floats(builder *b, tensor w, uint32_t n)
     return floats;
 }
 
+/* Of contents; a larger constant is counted, not kept. */
+enum { MOST_BYTES = 16 << 20 };
+
 void *constant_bytes(builder *b, tensor w, clv_dtype dtype)
 {
     clv_payload *data = payload(b, w);
     if (!data || b->g->values[w].dtype != dtype)
         return NULL;
     int64_t size = clv__bytes(&b->g->values[w]);
+    if (size > MOST_BYTES)
+        return NULL;
     void *bytes = arena_alloc(&b->g->mem, (size_t)size);
     if (!bytes)
         return zoo_nomem(b);

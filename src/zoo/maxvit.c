@@ -158,9 +158,11 @@ static tensor layer(builder *b, tensor x, int64_t out, int64_t stride,
 {
     x = mbconv(b, x, out, stride, first);
     int64_t h = dim(b, x, 2), w = dim(b, x, 3);
-    if (h % SIZE || w % SIZE || h != w)
+    if (h % SIZE || w % SIZE || h != w) {
         refuse(b, "a feature map of %lldx%lld cannot be cut into %dx%d",
                (long long)h, (long long)w, SIZE, SIZE);
+        return CLV_NONE;
+    }
     x = attend(b, "window_attention", x, false);
     return attend(b, "grid_attention", x, true);
 }

@@ -57,7 +57,8 @@ void zoo_unused(builder *b, tensor w);
 const char *zoo_nth(char *text, int i);
 /* Contents of a weight. The ints are borrowed and make it int64; room for n
  * floats is returned to be filled, and so is room for the bytes of one that has
- * that dtype. NULL after a failure, or when the dtype is another. */
+ * that dtype. NULL after a failure, when the dtype is another, or
+ * for too many bytes to keep. */
 void constant_ints(builder *b, tensor w, const int64_t *ints, uint32_t n);
 double *constant_floats(builder *b, tensor w, uint32_t n);
 void *constant_bytes(builder *b, tensor w, clv_dtype dtype);
