@@ -1,0 +1,75 @@
+/* sort.c - the largest k, sorted rows: a stable merge of (value, place). */
+#include "backend/kernel.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct entry {
+    double value;
+    int64_t place;
+} entry;
+
+/* NaN counts as the largest, as in PyTorch; equal values keep their order. */
+static int rising(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    bool nx = isnan(x->value), ny = isnan(y->value);
+    if (nx != ny)
+        return nx ? 1 : -1;
+    if (!nx && x->value != y->value)
+        return x->value < y->value ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static int falling(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    bool nx = isnan(x->value), ny = isnan(y->value);
+    if (nx != ny)
+        return nx ? -1 : 1;
+    if (!nx && x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* topk, sort, argsort: the first elements of each sorted row. */
+clv_status kernel_sort(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_op op = (clv_op)k->n->op;
+    bool places_only = op == CLV_OP_ARGSORT;
+    clv_tensor *values = places_only ? NULL : &k->out[0];
+    clv_tensor *places = places_only       ? &k->out[0]
+                         : k->n->n_out > 1 ? &k->out[1]
+                                           : NULL;
+    uint32_t axis = 0;
+    if (x->rank)
+        CLV_TRY(axis_of(k, -1, &axis));
+    int64_t n = x->rank ? x->dims[axis] : 1, step = 1, rows = 1;
+    for (uint32_t i = axis + 1; i < x->rank; i++)
+        step *= x->dims[i];
+    for (uint32_t i = 0; i < axis; i++)
+        rows *= x->dims[i];
+    int64_t take = k->out[0].rank ? k->out[0].dims[axis] : 1;
+    bool down = attr_int(k->n, CLV_A_LARGEST, op == CLV_OP_TOPK) != 0;
+    entry *row = arena_array(k->scratch, (size_t)n + 1, sizeof *row);
+    if (!row)
+        return clv__nomem(k->e);
+    for (int64_t rs = 0; rs < rows * step; rs++) {
+        int64_t r = rs / step, s = rs % step;
+        for (int64_t i = 0; i < n; i++)
+            row[i] = (entry){get_f(x, (r * n + i) * step + s), i};
+        qsort(row, (size_t)n, sizeof *row, down ? falling : rising);
+        for (int64_t i = 0; i < take; i++) {
+            int64_t to = (r * take + i) * step + s;
+            int64_t from = (r * n + row[i].place) * step + s;
+            if (values && values->data && is_float(values->dtype))
+                put_f(values, to, get_f(x, from));
+            else if (values && values->data)
+                put_i(values, to, get_i(x, from));
+            if (places && places->data)
+                put_i(places, to, row[i].place);
+        }
+    }
+    return CLV_OK;
+}
