@@ -150,6 +150,8 @@ static void any_value(clv_graph *g)
     uint32_t v = clv__value_add(g, NULL, kind, t);
     if (pick(40) == 0)
         return; /* not even a rank */
+    if (pick(10) == 0)
+        g->values[v].flags |= CLV_V_BOUND;
     CHECK(clv__value_set_shape(g, v, rank, dims));
     if (pick(4))
         return;
@@ -184,6 +186,10 @@ static void any_node(clv_graph *g, clv_op op)
         attrs[i] = pool[pick(POOL)];
     g->nodes[id].attrs = attrs;
     g->nodes[id].n_attrs = (uint8_t)n;
+    const clv_value *like = &g->values[pick(VALUES)]; /* as a file may claim */
+    if (pick(4) == 0 && like->rank != CLV_NO_RANK)
+        CHECK(clv__value_set_shape(g, node_outs(g, &g->nodes[id])[0],
+                                   like->rank, like->dims));
 }
 
 /* -- what must hold -------------------------------------------------------*/
@@ -200,10 +206,11 @@ static void check_sane(const clv_graph *g, uint32_t id)
     for (uint32_t i = 0; i < n->n_out; i++) {
         const clv_value *v = node_out(g, n, i);
         if (i == 0 && known && n->op != CLV_OP_UNKNOWN)
-            CHECK(v->rank <= CLV_MAX_RANK);
+            CHECK(v->rank <= CLV_MAX_RANK || n->flags & CLV_N_UNSHAPED);
         for (uint32_t k = 0; v->rank != CLV_NO_RANK && k < v->rank; k++)
             CHECK(v->dims[k] >= 0);
     }
+    fitted[n->op] += known && !(n->flags & CLV_N_UNSHAPED);
     if (clv__cost_node(g, id, &c, NULL) == CLV_OK)
         CHECK(c.macs >= 0 && c.flops >= 0 && c.params >= 0 && c.bytes_in >= 0 &&
               c.bytes_weights >= 0 && c.bytes_out >= 0);
@@ -236,8 +243,6 @@ static void try_graph(uint32_t first)
             CHECK(err.msg[0] != '\0');
             continue;
         }
-        if (node_out(g, &g->nodes[id], 0)->rank != CLV_NO_RANK)
-            fitted[g->nodes[id].op]++;
         check_sane(g, id);
         if (check_state.bad)
             printf("  operator %s\n", clv__ops[g->nodes[id].op].name);

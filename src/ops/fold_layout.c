@@ -15,7 +15,7 @@ static void strides_of(const clv_value *v, int64_t *stride)
     int64_t step = 1;
     for (uint32_t i = v->rank; i-- > 0;) {
         stride[i] = step;
-        step *= v->dims[i];
+        step = sat_mul(step, v->dims[i]);
     }
 }
 

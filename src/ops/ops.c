@@ -67,9 +67,10 @@ static void pass_on(clv_graph *g, const clv_node *n)
 
 /* A shape that depends on data, or on a bound that does not fit, is not
  * known: outputs stay as their builder declared them, and that is said. */
-static clv_status not_known(clv_graph *g, const clv_node *n, clv_err *e)
+static clv_status not_known(clv_graph *g, clv_node *n, clv_err *e)
 {
     enum { SAID = 20 };
+    n->flags |= CLV_N_UNSHAPED;
     clv_err local = {CLV_OK, ""};
     if (e)
         local = *e;
@@ -171,6 +172,8 @@ static clv_trust trust_of(const clv_graph *g, const clv_node *n)
 {
     if (clv__ops[n->op].cls == CLV_CLASS_VIEW)
         return CLV_FREE;
+    if (n->flags & CLV_N_UNSHAPED)
+        return CLV_UNKNOWN; /* cost rules rely on what shape rules checked */
     clv_trust t = CLV_EXACT;
     for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
         uint32_t v = node_ins(g, n)[i];

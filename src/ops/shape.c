@@ -35,7 +35,7 @@ clv_status out_shape(clv_graph *g, clv_node *n, uint32_t i, clv_dtype dtype,
 clv_status out_like(clv_graph *g, clv_node *n, uint32_t i, const clv_value *v,
                     clv_err *e)
 {
-    if (i >= n->n_out)
+    if (i >= n->n_out || node_outs(g, n)[i] == CLV_NONE)
         return CLV_OK;
     clv_value *out = node_out(g, n, i);
     out->dtype = v->dtype;

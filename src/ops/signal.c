@@ -56,7 +56,8 @@ void cost_dft(const clv_graph *g, const clv_node *n, clv_cost *c)
     const clv_value *x = node_in(g, n, 0);
     int64_t axis = attr_int(n, CLV_A_AXIS, 1);
     int64_t length = x->dims[axis < 0 || axis >= x->rank ? 1 : axis];
-    int64_t rows = length ? clv__numel(x) / length / x->dims[x->rank - 1] : 0;
+    int64_t parts = x->dims[x->rank - 1];
+    int64_t rows = length && parts ? clv__numel(x) / length / parts : 0;
     c->flops = sat_mul(rows, fft_flops(length));
 }
 

@@ -104,7 +104,8 @@ void cost_det(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
     const clv_value *x = node_in(g, n, 0);
     int64_t m = x->dims[x->rank - 1];
-    int64_t cube = sat_mul(m, sat_mul(m, m)) / 3;
+    int64_t cube = sat_mul(m, sat_mul(m, m));
+    cube = cube == CLV_SAT ? cube : cube / 3;
     c->flops = sat_mul(2, sat_mul(clv__numel(node_out(g, n, 0)), cube));
 }
 
