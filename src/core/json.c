@@ -138,6 +138,36 @@ static clv_status string(parser *s, const char **text, uint32_t *len)
 
 /* -- values ---------------------------------------------------------------*/
 
+static size_t digits(const char *t)
+{
+    return strspn(t, "0123456789");
+}
+
+/* -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)? and nothing else. */
+static bool is_number(const char *t)
+{
+    t += *t == '-';
+    size_t n = digits(t);
+    if (n == 0 || (n > 1 && *t == '0'))
+        return false;
+    t += n;
+    if (*t == '.') {
+        n = digits(++t);
+        if (n == 0)
+            return false;
+        t += n;
+    }
+    if (*t == 'e' || *t == 'E') {
+        t++;
+        t += *t == '+' || *t == '-';
+        n = digits(t);
+        if (n == 0)
+            return false;
+        t += n;
+    }
+    return *t == '\0';
+}
+
 static clv_status number(parser *s, json *v)
 {
     char text[64];
@@ -150,16 +180,15 @@ static clv_status number(parser *s, json *v)
         n++;
     }
     text[n] = '\0';
-    char *end;
+    if (!is_number(text))
+        return bad(s, "neither a value nor a number");
     errno = 0;
     v->type = JSON_INT;
-    v->u.i = strtoll(text, &end, 10);
+    v->u.i = strtoll(text, NULL, 10);
     if (!whole || errno) {
         v->type = JSON_NUMBER;
-        v->u.d = strtod(text, &end);
+        v->u.d = strtod(text, NULL);
     }
-    if (n == 0 || *end)
-        return bad(s, "neither a value nor a number");
     s->p += n;
     return CLV_OK;
 }
