@@ -2,9 +2,10 @@
  *
  * Times are estimates from a stated model, not measurements:
  *
- *     compute = flops / (peak * occupancy)     occupancy = min(1,
- * threads/units) memory  = bytes / bandwidth time    = launch + max(compute,
- * memory)
+ *     occupancy = min(1, threads / units)
+ *     compute   = flops / (peak * occupancy)
+ *     memory    = bytes / bandwidth
+ *     time      = launch + max(compute, memory)
  *
  * with `threads` the independent outputs of the work. docs/hardware.md says
  * where each figure comes from. */

@@ -178,6 +178,8 @@ clv_roofline clv_roofline_of(const clv_device *d, clv_dtype dtype,
     r.bound = work < r.launch ? CLV_BOUND_LAUNCH
               : compute       ? CLV_BOUND_COMPUTE
                               : CLV_BOUND_MEMORY;
+    if (r.seconds <= 0)
+        return r; /* only bytes, and no bandwidth is published */
     r.attained = (double)cost->flops / r.seconds;
     r.share =
         compute ? r.attained / peak : bytes / r.seconds / d->bandwidth.value;

@@ -4,8 +4,8 @@
  * are tried, the smallest plan wins:
  *
  *   by_time   a run of malloc and free: at each step dead buffers return to a
- *             free list ordered by address, new ones take the best fit;
- *             n log n on real graphs, so it is the one used for huge ones
+ *             tree of holes, new ones take the lowest hole that fits; n log n,
+ *             so it is the one used for huge graphs
  *   by_size   largest first; each takes the lowest gap among the placed
  *             buffers that live at the same time (Pisarchyk & Lee, 2020)
  *   by_span   the same, but longest-lived first
@@ -147,84 +147,155 @@ static int64_t by_blame(item *x, uint32_t n)
 
 /* -- by time: malloc and free ---------------------------------------------*/
 
+/* Holes by address in a treap: a search tree whose priorities, a hash of the
+ * slot, form a heap. `most` is the largest hole below a node, so the lowest
+ * hole that is large enough is found by going down once. 0 is no hole. */
 typedef struct hole {
-    int64_t offset, bytes;
+    int64_t offset, bytes, most;
+    uint32_t left, right;
 } hole;
 
 typedef struct holes {
     hole *at;
-    uint32_t n;
-    size_t cap;
-    int64_t top; /* end of the block so far */
+    size_t n, cap;
+    uint32_t root, spare; /* spare: slots to use again, linked by left */
+    int64_t top;          /* end of the block so far */
 } holes;
 
-/* The number of holes that start below offset. */
-static uint32_t holes_below(const holes *h, int64_t offset)
+static uint32_t priority(uint32_t slot)
 {
-    uint32_t lo = 0, hi = h->n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (h->at[mid].offset < offset)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    slot *= 0x9e3779b9u;
+    slot ^= slot >> 16;
+    return slot * 0x85ebca6bu;
 }
 
-static void remove_hole(holes *h, uint32_t i)
+static void update(holes *h, uint32_t t)
 {
-    memmove(&h->at[i], &h->at[i + 1], (h->n - i - 1) * sizeof *h->at);
-    h->n--;
+    hole *x = &h->at[t];
+    x->most = x->bytes;
+    if (x->left && h->at[x->left].most > x->most)
+        x->most = h->at[x->left].most;
+    if (x->right && h->at[x->right].most > x->most)
+        x->most = h->at[x->right].most;
+}
+
+/* All of a lies below all of b. */
+static uint32_t merge(holes *h, uint32_t a, uint32_t b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    if (priority(a) > priority(b)) {
+        h->at[a].right = merge(h, h->at[a].right, b);
+        update(h, a);
+        return a;
+    }
+    h->at[b].left = merge(h, a, h->at[b].left);
+    update(h, b);
+    return b;
+}
+
+/* Parts t into the holes that start below offset and the others. */
+static void split(holes *h, uint32_t t, int64_t offset, uint32_t *below,
+                  uint32_t *above)
+{
+    if (!t) {
+        *below = *above = 0;
+        return;
+    }
+    if (h->at[t].offset < offset) {
+        split(h, h->at[t].right, offset, &h->at[t].right, above);
+        *below = t;
+    } else {
+        split(h, h->at[t].left, offset, below, &h->at[t].left);
+        *above = t;
+    }
+    update(h, t);
+}
+
+static void drop(holes *h, uint32_t t)
+{
+    h->at[t].left = h->spare;
+    h->spare = t;
+}
+
+static uint32_t new_hole(holes *h, int64_t offset, int64_t bytes)
+{
+    uint32_t t = h->spare;
+    if (t) {
+        h->spare = h->at[t].left;
+    } else {
+        h->n += h->n == 0; /* slot 0 is no hole */
+        if (!CLV_GROW(h->at, h->n, h->cap))
+            return 0;
+        t = (uint32_t)h->n++;
+    }
+    h->at[t] = (hole){offset, bytes, bytes, 0, 0};
+    return t;
+}
+
+/* Takes the hole at the low (or high) end of *t away if it touches offset;
+ * returns its size. */
+static int64_t absorb(holes *h, uint32_t *t, bool low, int64_t offset)
+{
+    uint32_t end = *t, rest;
+    while (end && (low ? h->at[end].left : h->at[end].right))
+        end = low ? h->at[end].left : h->at[end].right;
+    if (!end)
+        return 0;
+    hole x = h->at[end];
+    if (low ? x.offset != offset : x.offset + x.bytes != offset)
+        return 0;
+    split(h, *t, low ? x.offset + 1 : x.offset, low ? &rest : t,
+          low ? t : &rest);
+    drop(h, rest);
+    return x.bytes;
 }
 
 /* Gives [offset, offset + bytes) back, joined with its neighbours. */
 static bool give(holes *h, int64_t offset, int64_t bytes)
 {
-    uint32_t i = holes_below(h, offset);
-    bool left = i > 0 && h->at[i - 1].offset + h->at[i - 1].bytes == offset;
-    bool right = i < h->n && offset + bytes == h->at[i].offset;
-    if (left)
-        h->at[i - 1].bytes += bytes;
-    if (left && right) {
-        h->at[i - 1].bytes += h->at[i].bytes;
-        remove_hole(h, i);
-    } else if (right) {
-        h->at[i].offset -= bytes;
-        h->at[i].bytes += bytes;
-    } else if (!left) {
-        if (!CLV_GROW(h->at, h->n, h->cap))
-            return false;
-        memmove(&h->at[i + 1], &h->at[i], (h->n - i) * sizeof *h->at);
-        h->at[i] = (hole){offset, bytes};
-        h->n++;
-    }
-    return true;
+    uint32_t below, above;
+    split(h, h->root, offset, &below, &above);
+    int64_t before = absorb(h, &below, false, offset);
+    int64_t after = absorb(h, &above, true, offset + bytes);
+    uint32_t t = new_hole(h, offset - before, before + bytes + after);
+    h->root = merge(h, merge(h, below, t), above);
+    return t != 0;
 }
 
-/* The tightest hole; else the one at the top grows, or new room above it. */
+/* Takes bytes from the lowest hole of t that has them; returns what is left
+ * of t. */
+static uint32_t carve(holes *h, uint32_t t, int64_t bytes, int64_t *offset)
+{
+    hole *x = &h->at[t];
+    if (x->left && h->at[x->left].most >= bytes) {
+        x->left = carve(h, x->left, bytes, offset);
+    } else if (x->bytes >= bytes) {
+        *offset = x->offset;
+        x->offset += bytes;
+        x->bytes -= bytes;
+        if (x->bytes == 0) {
+            uint32_t rest = merge(h, x->left, x->right);
+            drop(h, t);
+            return rest;
+        }
+    } else {
+        x->right = carve(h, x->right, bytes, offset);
+    }
+    update(h, t);
+    return t;
+}
+
+/* The lowest hole that fits; else the one at the top grows, or new room. */
 static int64_t take(holes *h, int64_t bytes)
 {
-    uint32_t best = CLV_NONE;
-    for (uint32_t i = 0; i < h->n; i++)
-        if (h->at[i].bytes >= bytes &&
-            (best == CLV_NONE || h->at[i].bytes < h->at[best].bytes))
-            best = i;
-    if (best == CLV_NONE) {
-        const hole *end = h->n ? &h->at[h->n - 1] : NULL;
-        int64_t offset = h->top;
-        if (end && end->offset + end->bytes == h->top) {
-            offset = end->offset;
-            h->n--;
-        }
-        h->top = sat_add(offset, bytes);
+    int64_t offset;
+    if (h->root && h->at[h->root].most >= bytes) {
+        h->root = carve(h, h->root, bytes, &offset);
         return offset;
     }
-    int64_t offset = h->at[best].offset;
-    h->at[best].offset += bytes;
-    h->at[best].bytes -= bytes;
-    if (h->at[best].bytes == 0)
-        remove_hole(h, best);
+    offset = h->top - absorb(h, &h->root, false, h->top);
+    h->top = offset + bytes;
     return offset;
 }
 

@@ -9,13 +9,20 @@
 
 #include <string.h>
 
+enum { MAX_ALIGN = 1 << 20 };
+
 /* -- buffers --------------------------------------------------------------*/
 
-static bool all_eltwise(const clv_graph *g, const clv_subgraph *s)
+/* True if s is one loop over `numel` elements: every operator works element by
+ * element, and none of them broadcasts what another made. */
+static bool one_loop(const clv_graph *g, const clv_subgraph *s, int64_t numel)
 {
-    for (uint32_t i = 0; i < s->n_nodes; i++)
-        if (clv__ops[g->nodes[s->nodes[i]].op].fuse != CLV_FUSE_ELTWISE)
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        const clv_node *n = &g->nodes[s->nodes[i]];
+        if (clv__ops[n->op].fuse != CLV_FUSE_ELTWISE || n->n_out != 1 ||
+            clv__numel(node_out(g, n, 0)) != numel)
             return false;
+    }
     return true;
 }
 
@@ -54,19 +61,21 @@ static uint32_t readers_of(const clv_memory *m, const clv_subgraph *s,
     return n;
 }
 
-/* A buffer of the same size that dies at this step and may be overwritten:
- * the whole tensor is read, element by element, in order. */
+/* A buffer of as many bytes and elements that dies at this step and may be
+ * overwritten: the whole tensor is read, element by element, in order. What
+ * leaves the graph is never overwritten, nor are the graph's inputs. */
 static uint32_t overwritten(const clv_memory *m, const clv_subgraph *s,
-                            uint32_t r, uint32_t step)
+                            uint32_t r, uint32_t step, const bool *is_output)
 {
     const clv_graph *g = m->c->p->g;
-    if (!all_eltwise(g, s))
+    int64_t numel = clv__numel(&g->values[r]);
+    if (!one_loop(g, s, numel))
         return CLV_NONE;
     for (uint32_t i = 0; i < s->n_inputs; i++) {
         uint32_t v = s->inputs[i], b = m->buffer_of[v];
         if (b != CLV_NONE && g->values[v].kind == CLV_ACTIVATION &&
-            m->buffers[b].last == step &&
-            clv__bytes(&g->values[v]) == m->buffers[b].bytes &&
+            !is_output[v] && m->buffers[b].last == step &&
+            clv__numel(&g->values[v]) == numel &&
             m->buffers[b].bytes == clv__bytes(&g->values[r]) &&
             readers_of(m, s, b) == 1)
             return b;
@@ -97,8 +106,9 @@ static void made_at(clv_memory *m, uint32_t step, const uint32_t *last,
                 !leaves(g, r, step, last, is_output[r]))
                 continue;
             uint32_t end = last[r] > step ? last[r] : step;
-            uint32_t over =
-                inplace && !taken ? overwritten(m, s, r, step) : CLV_NONE;
+            uint32_t over = inplace && !taken
+                                ? overwritten(m, s, r, step, is_output)
+                                : CLV_NONE;
             if (over == CLV_NONE) {
                 add_buffer(m, r, step, end);
                 continue;
@@ -140,29 +150,42 @@ static bool find_buffers(clv_memory *m, bool inplace)
 
 /* -- timeline -------------------------------------------------------------*/
 
-static clv_status find_peak(clv_memory *m, clv_err *e)
+static void find_peak(clv_memory *m)
 {
     uint32_t n = m->c->n_subs;
-    memset(m->live, 0, ((size_t)n + 1) * sizeof *m->live);
+    memset(m->live, 0, ((size_t)n + 2) * sizeof *m->live);
     for (uint32_t i = 0; i < m->n_buffers; i++) {
         const clv_buffer *b = &m->buffers[i];
-        m->live[b->first] = sat_add(m->live[b->first], b->bytes);
+        m->live[b->first] += b->bytes;
         m->live[b->last + 1] -= b->bytes;
     }
     m->totals.peak = 0;
     m->totals.peak_step = 0;
     for (uint32_t k = 0; k < n; k++) {
-        if (k &&
-            __builtin_add_overflow(m->live[k], m->live[k - 1], &m->live[k]))
-            return clv__fail(e, CLV_OVERFLOW,
-                             "%s: live bytes do not fit 64 bits",
-                             m->c->p->g->name);
+        m->live[k] += k ? m->live[k - 1] : 0;
         if (m->live[k] > m->totals.peak) {
             m->totals.peak = m->live[k];
             m->totals.peak_step = k;
         }
     }
-    return CLV_OK;
+}
+
+/* All storage there is, rounded up, and the weights: if that fits, so does
+ * every sum made here. */
+static clv_status check_sums(const clv_cut *c, clv_err *e)
+{
+    const clv_graph *g = c->p->g;
+    int64_t sum = c->p->totals.weight_bytes;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        int64_t bytes = clv__bytes(&g->values[v]);
+        if (g->values[v].view_of == CLV_NONE && bytes != CLV_SAT &&
+            !value_is_weight(&g->values[v]))
+            sum = sat_add(sum, sat_add(bytes, MAX_ALIGN));
+    }
+    return sum != CLV_SAT
+               ? CLV_OK
+               : clv__fail(e, CLV_OVERFLOW, "%s: live bytes do not fit 64 bits",
+                           g->name);
 }
 
 /* What people estimate by hand: all weights and the largest single layer. */
@@ -218,8 +241,10 @@ int64_t clv__peak_of(const clv_cut *c, bool inplace, const uint32_t *order)
     int64_t peak = CLV_SAT;
     if (allocate(&m)) {
         memcpy(m.order, order, c->n_subs * sizeof *order);
-        if (find_buffers(&m, inplace) && find_peak(&m, NULL) == CLV_OK)
+        if (find_buffers(&m, inplace)) {
+            find_peak(&m);
             peak = m.totals.peak;
+        }
     }
     arena_free(&m.mem);
     return peak;
@@ -230,21 +255,22 @@ static clv_status analyse(clv_memory *m, const clv_memory_opts *opts,
 {
     bool inplace = !opts->no_inplace;
     int64_t align = opts->align ? opts->align : 64;
-    if (align < 1 || align > (1 << 20))
+    if (align < 1 || align > MAX_ALIGN)
         return clv__fail(e, CLV_USAGE, "alignment of %lld bytes",
                          (long long)align);
+    CLV_TRY(check_sums(m->c, e));
     if (!allocate(m))
         return clv__nomem(e);
     for (uint32_t k = 0; k < m->c->n_subs; k++)
         m->order[k] = k;
     if (!find_buffers(m, inplace))
         return clv__nomem(e);
-    CLV_TRY(find_peak(m, e));
+    find_peak(m);
     m->totals.order_peak = m->totals.peak;
     if (opts->reorder) {
         if (!clv__reorder(m->c, inplace, m->order) || !find_buffers(m, inplace))
             return clv__nomem(e);
-        CLV_TRY(find_peak(m, e));
+        find_peak(m);
     }
     clv_memory_totals *t = &m->totals;
     t->steps = m->c->n_subs;

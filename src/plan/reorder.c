@@ -4,121 +4,216 @@
  * is alive (what it makes, less the buffers that die with it). Ties go to the
  * earlier one, or to the one that became ready last (depth first). Both rules
  * are tried; the result is kept only if its peak, measured by the liveness
- * analysis itself, is lower than the given order's. */
+ * analysis itself, is lower than the given order's.
+ *
+ * What a ready subgraph adds changes only when it becomes the last reader of a
+ * buffer. It is then pushed once more; entries that are out of date promise
+ * more and come later, so the first one found is right. n log n in all. */
 #include "plan/memory.h"
 
 #include <string.h>
 
+typedef struct entry {
+    int64_t growth;
+    uint32_t tie, sub;
+} entry;
+
+/* Storage: how many subgraphs have yet to read it, and the exclusive or of
+ * their numbers, which is the last one's when there is one. */
+typedef struct store {
+    uint32_t readers, mix;
+    bool keep; /* leaves the graph: never dies */
+} store;
+
 typedef struct search {
     const clv_cut *c;
-    uint32_t *readers;           /* per storage: subgraphs still to read it */
+    bool depth_first;
+    store *stores;               /* per value */
     uint32_t *missing;           /* per subgraph: dependencies not yet run */
-    uint32_t *next_first, *next; /* CSR: who depends on a subgraph */
-    uint32_t *ready;
-    uint32_t n_ready;
-    uint32_t *seen; /* per storage: stamp */
+    bool *done;                  /* per subgraph */
+    uint32_t *next_first, *next; /* CSR: who waits for a subgraph */
+    entry *heap;
+    uint32_t n_heap, pushed;
+    size_t cap_heap;
+    uint32_t *seen; /* per value: stamp */
     uint32_t stamp;
 } search;
 
-/* Distinct storages that subgraph k reads: calls for each, with its size. */
-static int64_t for_inputs(search *s, uint32_t k, int delta)
+/* -- the heap -------------------------------------------------------------*/
+
+static bool before(const entry *a, const entry *b)
+{
+    if (a->growth != b->growth)
+        return a->growth < b->growth;
+    return a->tie < b->tie;
+}
+
+static bool heap_push(search *s, entry x)
+{
+    if (!CLV_GROW(s->heap, s->n_heap, s->cap_heap))
+        return false;
+    uint32_t i = s->n_heap++;
+    while (i > 0 && before(&x, &s->heap[(i - 1) / 2])) {
+        s->heap[i] = s->heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    s->heap[i] = x;
+    return true;
+}
+
+static entry heap_pop(search *s)
+{
+    entry top = s->heap[0], x = s->heap[--s->n_heap];
+    uint32_t i = 0;
+    for (uint32_t c; (c = 2 * i + 1) < s->n_heap; i = c) {
+        if (c + 1 < s->n_heap && before(&s->heap[c + 1], &s->heap[c]))
+            c++;
+        if (!before(&s->heap[c], &x))
+            break;
+        s->heap[i] = s->heap[c];
+    }
+    s->heap[i] = x;
+    return top;
+}
+
+/* -- what a subgraph reads ------------------------------------------------*/
+
+/* The next distinct storage that k reads, from input *i on; CLV_NONE after the
+ * last. */
+static uint32_t next_read(search *s, uint32_t k, uint32_t *i)
 {
     const clv_graph *g = s->c->p->g;
     const clv_subgraph *sub = &s->c->subs[k];
-    int64_t freed = 0;
-    s->stamp++;
-    for (uint32_t i = 0; i < sub->n_inputs; i++) {
-        uint32_t r = clv__storage(g, sub->inputs[i]);
+    if (*i == 0)
+        s->stamp++;
+    while (*i < sub->n_inputs) {
+        uint32_t r = clv__storage(g, sub->inputs[(*i)++]);
         if (s->seen[r] == s->stamp || value_is_weight(&g->values[r]))
             continue;
         s->seen[r] = s->stamp;
-        s->readers[r] += (uint32_t)delta;
-        bool last = delta == 0 ? s->readers[r] == 1 : s->readers[r] == 0;
-        if (last && !(g->values[r].flags & CLV_V_OUTPUT))
-            freed = sat_add(freed, clv__bytes(&g->values[r]));
+        return r;
     }
-    return freed;
+    return CLV_NONE;
 }
 
+/* Bytes alive after k less those before. */
 static int64_t growth(search *s, uint32_t k)
 {
     const clv_graph *g = s->c->p->g;
     const clv_subgraph *sub = &s->c->subs[k];
-    int64_t made = 0;
+    int64_t made = 0, freed = 0;
     for (uint32_t i = 0; i < sub->n_outputs; i++)
         if (g->values[sub->outputs[i]].view_of == CLV_NONE)
             made = sat_add(made, clv__bytes(&g->values[sub->outputs[i]]));
-    return made - for_inputs(s, k, 0);
+    for (uint32_t i = 0, r; (r = next_read(s, k, &i)) != CLV_NONE;)
+        if (s->stores[r].readers == 1 && !s->stores[r].keep)
+            freed = sat_add(freed, clv__bytes(&g->values[r]));
+    return made - freed;
+}
+
+static bool offer(search *s, uint32_t k)
+{
+    uint32_t tie = s->depth_first ? UINT32_MAX - s->pushed++ : k;
+    return heap_push(s, (entry){growth(s, k), tie, k});
+}
+
+/* -- the search -----------------------------------------------------------*/
+
+/* Subgraphs that wait for k: those that read it, and the next stateful one. */
+static void add_waiting(search *s, uint32_t from, uint32_t to, uint32_t *end)
+{
+    if (s->next) {
+        s->next[end[from]++] = to;
+        return;
+    }
+    end[from + 1]++;
+    s->missing[to]++;
+}
+
+static void each_waiting(search *s, uint32_t *end)
+{
+    const clv_graph *g = s->c->p->g;
+    uint32_t stateful = CLV_NONE;
+    for (uint32_t k = 0; k < s->c->n_subs; k++) {
+        const clv_subgraph *sub = &s->c->subs[k];
+        bool is = false;
+        for (uint32_t i = 0; i < sub->n_depends_on; i++)
+            add_waiting(s, sub->depends_on[i], k, end);
+        for (uint32_t i = 0; i < sub->n_nodes; i++)
+            is = is || g->nodes[sub->nodes[i]].flags & CLV_N_STATEFUL;
+        if (is && stateful != CLV_NONE)
+            add_waiting(s, stateful, k, end);
+        stateful = is ? k : stateful;
+    }
 }
 
 static bool prepare(search *s, arena *a)
 {
     const clv_graph *g = s->c->p->g;
-    size_t n = (size_t)s->c->n_subs + 2, nv = (size_t)g->n_values + 1,
-           edges = 0;
-    for (uint32_t k = 0; k < s->c->n_subs; k++)
-        edges += s->c->subs[k].n_depends_on;
-    s->readers = arena_zalloc(a, nv * sizeof *s->readers);
+    size_t n = (size_t)s->c->n_subs + 2, nv = (size_t)g->n_values + 1;
+    s->stores = arena_zalloc(a, nv * sizeof *s->stores);
     s->seen = arena_zalloc(a, nv * sizeof *s->seen);
     s->missing = arena_zalloc(a, n * sizeof *s->missing);
+    s->done = arena_zalloc(a, n * sizeof *s->done);
     s->next_first = arena_zalloc(a, n * sizeof *s->next_first);
-    s->next = arena_array(a, edges + 1, sizeof *s->next);
-    s->ready = arena_array(a, n, sizeof *s->ready);
-    if (!s->readers || !s->seen || !s->missing || !s->next_first || !s->next ||
-        !s->ready)
+    if (!s->stores || !s->seen || !s->missing || !s->done || !s->next_first)
         return false;
     uint32_t *end = s->next_first + 1;
-    for (uint32_t k = 0; k < s->c->n_subs; k++) {
-        const clv_subgraph *sub = &s->c->subs[k];
-        s->missing[k] = sub->n_depends_on;
-        for (uint32_t i = 0; i < sub->n_depends_on; i++)
-            if (sub->depends_on[i] + 1 < s->c->n_subs + 1)
-                end[sub->depends_on[i] + 1]++;
-        for_inputs(s, k, 1);
-    }
+    each_waiting(s, end);
     for (uint32_t k = 0; k < s->c->n_subs; k++)
         end[k + 1] += end[k];
+    s->next = arena_array(a, (size_t)end[s->c->n_subs] + 1, sizeof *s->next);
+    if (!s->next)
+        return false;
+    each_waiting(s, end);
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        s->stores[clv__storage(g, g->outputs[i])].keep = true;
     for (uint32_t k = 0; k < s->c->n_subs; k++)
-        for (uint32_t i = 0; i < s->c->subs[k].n_depends_on; i++)
-            s->next[end[s->c->subs[k].depends_on[i]]++] = k;
+        for (uint32_t i = 0, r; (r = next_read(s, k, &i)) != CLV_NONE;) {
+            s->stores[r].readers++;
+            s->stores[r].mix ^= k;
+        }
     return true;
 }
 
-static uint32_t choose(search *s, bool depth_first)
+/* Runs k: its inputs have one reader less, those who wait one worry less. */
+static bool run(search *s, uint32_t k)
 {
-    uint32_t best = 0;
-    int64_t least = CLV_SAT;
-    for (uint32_t i = 0; i < s->n_ready; i++) {
-        int64_t d = growth(s, s->ready[i]);
-        bool tie = d == least && (depth_first || s->ready[i] < s->ready[best]);
-        if (d < least || tie) {
-            least = d;
-            best = i;
-        }
+    const clv_subgraph *sub = &s->c->subs[k];
+    const clv_graph *g = s->c->p->g;
+    s->done[k] = true;
+    for (uint32_t i = 0, r; (r = next_read(s, k, &i)) != CLV_NONE;) {
+        s->stores[r].readers--;
+        s->stores[r].mix ^= k;
     }
-    uint32_t k = s->ready[best];
-    memmove(&s->ready[best], &s->ready[best + 1],
-            (s->n_ready - best - 1) * sizeof *s->ready);
-    s->n_ready--;
-    return k;
+    for (uint32_t i = 0; i < sub->n_inputs; i++) {
+        const store *t = &s->stores[clv__storage(g, sub->inputs[i])];
+        if (t->readers == 1 && !s->done[t->mix] && s->missing[t->mix] == 0 &&
+            !offer(s, t->mix))
+            return false;
+    }
+    for (uint32_t i = s->next_first[k]; i < s->next_first[k + 1]; i++)
+        if (--s->missing[s->next[i]] == 0 && !offer(s, s->next[i]))
+            return false;
+    return true;
 }
 
 static bool greedy_order(const clv_cut *c, bool depth_first, uint32_t *order)
 {
     arena a = {0};
-    search s = {.c = c};
+    search s = {.c = c, .depth_first = depth_first};
     bool ok = prepare(&s, &a);
     for (uint32_t k = 0; ok && k < c->n_subs; k++)
         if (s.missing[k] == 0)
-            s.ready[s.n_ready++] = k;
-    for (uint32_t step = 0; ok && step < c->n_subs; step++) {
-        uint32_t k = choose(&s, depth_first);
-        order[step] = k;
-        for_inputs(&s, k, -1);
-        for (uint32_t i = s.next_first[k]; i < s.next_first[k + 1]; i++)
-            if (--s.missing[s.next[i]] == 0)
-                s.ready[s.n_ready++] = s.next[i];
+            ok = offer(&s, k);
+    for (uint32_t step = 0; ok && step < c->n_subs;) {
+        uint32_t k = heap_pop(&s).sub;
+        if (s.done[k])
+            continue;
+        order[step++] = k;
+        ok = run(&s, k);
     }
+    clv__free(s.heap);
     arena_free(&a);
     return ok;
 }
@@ -133,6 +228,7 @@ bool clv__reorder(const clv_cut *c, bool inplace, uint32_t *order)
     for (int rule = 0; ok && rule < 2; rule++) {
         ok = greedy_order(c, rule == 1, trial);
         int64_t peak = ok ? clv__peak_of(c, inplace, trial) : CLV_SAT;
+        ok = ok && peak != CLV_SAT;
         if (peak < best) {
             best = peak;
             memcpy(order, trial, c->n_subs * sizeof *order);
