@@ -68,6 +68,13 @@ CLV_API CLV_MUST clv_status clv_cut_verify(const clv_cut *c, clv_err *err);
  * returns a cut (caller frees with clv_cut_free). */
 CLV_API CLV_MUST clv_status clv_cut_op(const clv_profile *p, clv_cut **out,
                                        clv_err *err);
+/* One subgraph per module, `depth` levels below the root (1: its children):
+ * runs of operators that belong to the same one. `detail` is the module's path.
+ * Borrows p (which must outlive the cut); returns a cut (caller frees with
+ * clv_cut_free). */
+CLV_API CLV_MUST clv_status clv_cut_modules(const clv_profile *p,
+                                            uint32_t depth, clv_cut **out,
+                                            clv_err *err);
 
 /* -- a cut in figures -----------------------------------------------------*/
 

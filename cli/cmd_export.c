@@ -1,0 +1,160 @@
+/* cmd_export.c - writes a model to a file, in the format of its ending.
+ *
+ * A format is a row of the table below: its ending and the function that fills
+ * the file. */
+#include "export.h"
+#include "strategy.h"
+
+#include <string.h>
+#include <strings.h>
+
+typedef clv_status export_fn(const options *o, const clv_graph *g,
+                             const char *ending, clv_buf *out, clv_err *err);
+
+/* -- pictures -------------------------------------------------------------*/
+
+/* More boxes than this are not a picture any more. */
+enum { MOST_BOXES = 60, DEEPEST = 16 };
+
+static clv_status count_boxes(const clv_profile *p, uint32_t depth,
+                              uint32_t *boxes, clv_err *err)
+{
+    clv_cut *c;
+    clv_status s = clv_cut_modules(p, depth, &c, err);
+    if (s == CLV_OK)
+        clv_cut_subgraphs(c, boxes);
+    clv_cut_free(c);
+    return s;
+}
+
+/* Along modules when there are too many subgraphs: as deep as still fits. */
+static clv_status fold(const options *o, const clv_profile *p, clv_cut **cut,
+                       clv_err *err)
+{
+    uint32_t depth = 1, boxes = 0;
+    clv_status s = CLV_OK;
+    if (o->depth)
+        depth = o->depth > DEEPEST ? DEEPEST : (uint32_t)o->depth;
+    for (uint32_t d = 2; !o->depth && d <= DEEPEST && s == CLV_OK; d++) {
+        s = count_boxes(p, d, &boxes, err);
+        if (boxes > MOST_BOXES)
+            break;
+        depth = d;
+    }
+    return s == CLV_OK ? clv_cut_modules(p, depth, cut, err) : s;
+}
+
+static clv_status cut_for_picture(const options *o, const clv_profile *p,
+                                  clv_cut **cut, clv_err *err)
+{
+    uint32_t n;
+    if (o->depth)
+        return fold(o, p, cut, err);
+    clv_status s = make_cut(o, "fusion", p, cut, err);
+    if (s != CLV_OK || o->verbose)
+        return s;
+    clv_cut_subgraphs(*cut, &n);
+    if (n <= MOST_BOXES)
+        return CLV_OK;
+    clv_cut_free(*cut);
+    *cut = NULL;
+    if (!o->quiet)
+        fprintf(stderr,
+                "cleave: %u subgraphs: folded along modules "
+                "(--verbose draws them all)\n",
+                n);
+    return fold(o, p, cut, err);
+}
+
+static clv_status draw_cut(const options *o, const clv_cut *cut, clv_buf *out,
+                           clv_err *err)
+{
+    clv_concurrency_opts opts = {.dtype = o->dtype};
+    clv_concurrency *a = NULL;
+    clv_status s = CLV_OK;
+    if (o->hardware.n)
+        s = clv_device_find(o->hardware.items[0], &opts.device, err);
+    if (s == CLV_OK)
+        s = clv_concurrency_new(cut, &opts, &a, err);
+    if (s == CLV_OK)
+        clv_report_dot(a, out);
+    clv_concurrency_free(a);
+    return s;
+}
+
+static clv_status export_dot(const options *o, const clv_graph *g,
+                             const char *ending, clv_buf *out, clv_err *err)
+{
+    (void)ending;
+    clv_profile *p;
+    clv_cut *cut = NULL;
+    clv_status s = clv_profile_new(g, NULL, &p, err);
+    if (s == CLV_OK)
+        s = cut_for_picture(o, p, &cut, err);
+    if (s == CLV_OK)
+        s = draw_cut(o, cut, out, err);
+    clv_cut_free(cut);
+    clv_profile_free(p);
+    return s;
+}
+
+static clv_status export_picture(const options *o, const clv_graph *g,
+                                 const char *ending, clv_buf *out, clv_err *err)
+{
+    clv_buf dot = {0};
+    clv_status s = export_dot(o, g, ending, &dot, err);
+    if (s == CLV_OK && dot.failed)
+        s = fail(err, CLV_NOMEM, "out of memory");
+    if (s == CLV_OK)
+        s = graphviz(&dot, ending + 1, out, err);
+    clv_buf_free(&dot);
+    return s;
+}
+
+/* -- formats --------------------------------------------------------------*/
+
+static const struct format {
+    const char *ending;
+    export_fn *write;
+} formats[] = {
+    {".dot", export_dot},
+    {".svg", export_picture},
+    {".png", export_picture},
+    {".pdf", export_picture},
+};
+
+enum { N_FORMATS = sizeof formats / sizeof *formats };
+
+static const struct format *find_format(const char *path, clv_err *err)
+{
+    const char *end = strrchr(path, '.');
+    char known[128] = "";
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        if (end && !strcasecmp(end, formats[i].ending))
+            return &formats[i];
+        size_t n = strlen(known);
+        snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",
+                 formats[i].ending);
+    }
+    fail(err, CLV_USAGE, "export writes %s files, not '%s'", known, path);
+    return NULL;
+}
+
+clv_status cmd_export(const options *o, clv_err *err)
+{
+    clv_graph *g = NULL;
+    clv_buf out = {0};
+    if (!o->output)
+        return fail(err, CLV_USAGE, "export needs a file: --output FILE");
+    const struct format *f = find_format(o->output, err);
+    if (!f)
+        return CLV_USAGE;
+    clv_status s = open_model(o, o->args.items[0], &g, err);
+    if (s == CLV_OK)
+        s = f->write(o, g, f->ending, &out, err);
+    if (s == CLV_OK)
+        s = write_file(o->output, &out, err);
+    clv_buf_free(&out);
+    clv_graph_free(g);
+    return s;
+}
