@@ -77,7 +77,7 @@ typedef struct clv_value {
 enum clv_node_flags {
     CLV_N_STATEFUL = 1, /* random, in-place or stateful: keeps its order */
     CLV_N_UNSHAPED = 2, /* its shape rule could not tell: cost is unknown */
-    CLV_N_FUNCTION = 2, /* called as a function, not as a module (zoo) */
+    CLV_N_FUNCTION = 4, /* called as a function, not as a module (zoo) */
 };
 
 typedef struct clv_node {
