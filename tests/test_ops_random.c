@@ -205,8 +205,6 @@ static void check_sane(const clv_graph *g, uint32_t id)
                 (!node_in(g, n, i) || node_in(g, n, i)->rank != CLV_NO_RANK);
     for (uint32_t i = 0; i < n->n_out; i++) {
         const clv_value *v = node_out(g, n, i);
-        if (i == 0 && known && n->op != CLV_OP_UNKNOWN)
-            CHECK(v->rank <= CLV_MAX_RANK || n->flags & CLV_N_UNSHAPED);
         for (uint32_t k = 0; v->rank != CLV_NO_RANK && k < v->rank; k++)
             CHECK(v->dims[k] >= 0);
     }
@@ -214,8 +212,10 @@ static void check_sane(const clv_graph *g, uint32_t id)
     if (clv__cost_node(g, id, &c, NULL) == CLV_OK)
         CHECK(c.macs >= 0 && c.flops >= 0 && c.params >= 0 && c.bytes_in >= 0 &&
               c.bytes_weights >= 0 && c.bytes_out >= 0);
-    if (node_out(g, n, 0)->rank == CLV_NO_RANK)
-        return; /* as the profiler does */
+    if (node_out(g, n, 0)->rank == CLV_NO_RANK) {
+        CHECK(c.trust == CLV_UNKNOWN || c.trust == CLV_FREE);
+        return; /* the profiler asks no further, either */
+    }
     clv__ops[n->op].parallel(g, n, &p);
     CHECK(p.batch >= 0 && p.channels >= 0 && p.spatial >= 0);
     CHECK(p.vectorizable_dim != NULL);
@@ -243,8 +243,9 @@ static void try_graph(uint32_t first)
             CHECK(err.msg[0] != '\0');
             continue;
         }
+        int before = check_state.bad;
         check_sane(g, id);
-        if (check_state.bad)
+        if (check_state.bad > before)
             printf("  operator %s\n", clv__ops[g->nodes[id].op].name);
         if (check_state.bad > 10)
             break;
