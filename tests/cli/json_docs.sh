@@ -25,4 +25,13 @@ check profile resnet18 --count fvcore
 check models alexnet
 check validate alexnet
 check diagnose resnet50 --expected-gflops 4.1
+check partition resnet18 --strategy fusion
+check partition resnet18 --strategy capability --backend null
+check partition resnet18 --strategy placement --hardware h100 --curve 3
+check partition resnet18 --strategy pipeline --stages 3 --hardware h100
+check concurrency resnet18
+check concurrency resnet18 --strategy fusion --streams 2 --hardware h100
+check memory resnet18 --budget 100MB
+check map resnet18 --hardware h100
+check hardware h100
 echo "checked"
