@@ -1,6 +1,9 @@
 /* cmd_partition.c - cuts a model into subgraphs. */
 #include "strategy.h"
 
+#include <string.h>
+#include <sys/stat.h>
+
 typedef struct partition {
     clv_cut *cut;
     clv_summary *summary;
@@ -10,6 +13,27 @@ static void report(const void *result, const clv_report_opts *o, clv_buf *out)
 {
     const partition *p = result;
     clv_report_partition(p->cut, p->summary, o, out);
+}
+
+/* --output names a folder: one that is there, or a name without an ending. */
+static bool to_folder(const options *o)
+{
+    struct stat st;
+    if (!o->output || strcmp(o->output, "-") == 0)
+        return false;
+    if (stat(o->output, &st) == 0)
+        return S_ISDIR(st.st_mode);
+    const char *slash = strrchr(o->output, '/');
+    return (slash && !slash[1]) || !strchr(slash ? slash + 1 : o->output, '.');
+}
+
+/* The folder, and on standard output what would be there without it. */
+static clv_status export_cut(const options *o, const partition *r, clv_err *err)
+{
+    options rest = *o;
+    rest.output = NULL;
+    clv_status s = clv_bundle_write(r->cut, o->output, err);
+    return s == CLV_OK ? emit(&rest, report, r, err) : s;
 }
 
 clv_status cmd_partition(const options *o, clv_err *err)
@@ -25,7 +49,7 @@ clv_status cmd_partition(const options *o, clv_err *err)
     if (s == CLV_OK)
         s = clv_summary_new(r.cut, &r.summary, err);
     if (s == CLV_OK)
-        s = emit(o, report, &r, err);
+        s = to_folder(o) ? export_cut(o, &r, err) : emit(o, report, &r, err);
     if (s == CLV_OK)
         s = check_strict(o, p, err);
     clv_summary_free(r.summary);

@@ -33,6 +33,7 @@
 #include "cleave/backend.h"
 #include "cleave/capability.h"
 #include "cleave/placement.h"
+#include "cleave/bundle.h"
 #include "cleave/report.h"
 /* clang-format on */
 

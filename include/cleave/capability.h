@@ -45,6 +45,7 @@ typedef struct clv_capability_info {
     double percentage;
     const clv_support_row *rows; /* arithmetic operators, by first node */
     uint32_t n_rows;
+    const uint8_t *sides;      /* clv_side of each node, forced ones included */
     uint32_t accelerator;      /* subgraphs there */
     uint32_t minimum;          /* of the objective: no cut has fewer */
     int64_t crossing_bytes;    /* of activations between subgraphs */

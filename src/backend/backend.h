@@ -6,6 +6,7 @@
 #define CLV_BACKEND_H
 
 #include "cleave/backend.h"
+#include "core/jsonw.h"
 #include "ops/ops.h"
 
 typedef enum clv_answer {
@@ -71,6 +72,9 @@ CLV_MUST clv_status clv__rules_open(clv_backend *b, const char *where,
 /* The configuration of a node as one line of JSON: the question that an
  * external command gets, and the key under which an answer is kept. */
 void clv__query(const clv_graph *g, uint32_t node, clv_buf *out);
+
+/* One attribute as a member of an object. */
+void clv__json_attr(jsonw *w, const clv_attr *a);
 
 /* Reads a whole file of at most 16 MB into a. */
 CLV_MUST clv_status clv__read_text(arena *a, const char *path,

@@ -19,7 +19,7 @@ struct clv_support {
 
 /* -- configurations -------------------------------------------------------*/
 
-static void write_attr(jsonw *w, const clv_attr *a)
+void clv__json_attr(jsonw *w, const clv_attr *a)
 {
     const char *name =
         a->key < CLV_A_OTHER ? clv__attr_name((clv_attr_key)a->key) : a->name;
@@ -91,7 +91,7 @@ void clv__query(const clv_graph *g, uint32_t node, clv_buf *out)
     jsonw_end(&w);
     jsonw_object(&w, "attributes");
     for (uint32_t i = 0; i < n->n_attrs; i++)
-        write_attr(&w, &n->attrs[i]);
+        clv__json_attr(&w, &n->attrs[i]);
     jsonw_end(&w);
     jsonw_end(&w);
     jsonw_finish(&w);

@@ -357,6 +357,15 @@ static bool list_support(job *j, clv_cut *c)
     return rows != NULL;
 }
 
+static bool list_sides(job *j, clv_cut *c)
+{
+    uint8_t *sides = arena_alloc(&c->mem, (size_t)j->d.n + 1);
+    for (uint32_t i = 0; sides && i < j->d.n; i++)
+        sides[i] = (uint8_t)j->s->nodes[i].side;
+    j->info.sides = sides;
+    return sides != NULL;
+}
+
 static bool list_demoted(job *j, clv_cut *c)
 {
     uint32_t *list = arena_array(&c->mem, (size_t)j->d.n + 1, sizeof *list);
@@ -377,7 +386,7 @@ static clv_status publish(job *j, clv_cut *c, clv_err *e)
     const char *device = j->s->device;
     j->info.device = arena_strndup(&c->mem, device, strlen(device));
     bool ok = info && j->info.device && explain(j, c) && list_support(j, c) &&
-              list_demoted(j, c) &&
+              list_sides(j, c) && list_demoted(j, c) &&
               (j->info.peak_bytes = clv__cut_peaks(c)) != NULL &&
               (j->o.no_what_if || what_if(j, c));
     if (!ok)

@@ -1,0 +1,27 @@
+/* bundle.h - a cut as a folder: one file per subgraph and a manifest. */
+#ifndef CLEAVE_BUNDLE_H
+#define CLEAVE_BUNDLE_H
+
+#include "cleave/cut.h"
+
+/* Writes DIR/manifest.json (order, devices, inputs, outputs, costs, reasons)
+ * and DIR/partition_NNN.json, the graph of each subgraph. Everything goes to a
+ * folder beside it that is renamed at the end: on failure nothing is left.
+ * Fails with CLV_IO when dir is there and not empty. */
+CLV_API CLV_MUST clv_status clv_bundle_write(const clv_cut *c, const char *dir,
+                                             clv_err *err);
+
+typedef struct clv_bundle_totals {
+    uint32_t partitions, nodes;
+} clv_bundle_totals;
+
+/* Reads a folder that clv_bundle_write made and checks it from the files
+ * alone: every node is there once, each partition reads only what partitions
+ * before it made, stated inputs and outputs are exactly those of the nodes, and
+ * no node is on a device that does not support it. CLV_LIMIT says what is
+ * wrong; CLV_FORMAT that a file is malformed. totals may be NULL. */
+CLV_API CLV_MUST clv_status clv_bundle_verify(const char *dir,
+                                              clv_bundle_totals *totals,
+                                              clv_err *err);
+
+#endif

@@ -1,0 +1,242 @@
+/* bundle.c - writes a cut as a folder.
+ *
+ * Values are named by their number in the whole graph, so that partitions can
+ * be stitched together again; names are there for people. */
+#include "cleave/bundle.h"
+#include "backend/backend.h"
+#include "cleave/capability.h"
+#include "core/jsonw.h"
+#include "cut/cut.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* -- parts ----------------------------------------------------------------*/
+
+static void put_ids(jsonw *w, const char *key, const uint32_t *v, uint32_t n)
+{
+    jsonw_array_flat(w, key);
+    for (uint32_t i = 0; i < n; i++)
+        if (v[i] == CLV_NONE)
+            jsonw_null(w, NULL);
+        else
+            jsonw_int(w, NULL, v[i]);
+    jsonw_end(w);
+}
+
+static const char *kind_name(const clv_value *v)
+{
+    static const char *const names[] = {"activation", "input", "param",
+                                        "buffer", "const"};
+    return names[v->kind];
+}
+
+static void put_value(jsonw *w, const clv_graph *g, uint32_t v)
+{
+    const clv_value *x = &g->values[v];
+    char name[160];
+    jsonw_object_flat(w, NULL);
+    jsonw_int(w, "id", v);
+    jsonw_str(w, "name", clv__value_name(g, v, name, sizeof name));
+    jsonw_str(w, "kind", kind_name(x));
+    jsonw_str(w, "dtype", clv_dtype_name((clv_dtype)x->dtype));
+    if (x->rank == CLV_NO_RANK)
+        jsonw_null(w, "shape");
+    else
+        jsonw_ints(w, "shape", x->dims, x->rank);
+    jsonw_end(w);
+}
+
+static const char *side_name(const clv_cut *c, uint32_t node)
+{
+    static const char *const names[] = {"", "cpu", "accelerator", "either"};
+    return c->capability ? names[c->capability->sides[node]] : "either";
+}
+
+static void put_node(jsonw *w, const clv_cut *c, uint32_t i)
+{
+    const clv_graph *g = c->p->g;
+    const clv_node *n = &g->nodes[i];
+    jsonw_object(w, NULL);
+    jsonw_int(w, "id", i);
+    jsonw_str(w, "name", n->name);
+    jsonw_str(w, "op", clv__ops[n->op].name);
+    jsonw_str(w, "origin", n->origin ? n->origin : "");
+    jsonw_str(w, "module", g->scopes[n->scope].path);
+    jsonw_str(w, "side", side_name(c, i));
+    put_ids(w, "inputs", node_ins(g, n), n->n_in);
+    put_ids(w, "outputs", node_outs(g, n), n->n_out);
+    jsonw_object_flat(w, "attributes");
+    for (uint32_t k = 0; k < n->n_attrs; k++)
+        clv__json_attr(w, &n->attrs[k]);
+    jsonw_end(w);
+    jsonw_end(w);
+}
+
+static void put_part(const clv_cut *c, uint32_t k, clv_buf *out)
+{
+    const clv_graph *g = c->p->g;
+    const clv_subgraph *s = &c->subs[k];
+    jsonw w;
+    jsonw_start(&w, out, JSONW_LINES);
+    jsonw_object(&w, NULL);
+    jsonw_int(&w, "schema", 1);
+    jsonw_int(&w, "partition", k);
+    jsonw_str(&w, "device", s->device);
+    jsonw_array(&w, "values");
+    for (uint32_t i = 0; i < s->n_inputs; i++)
+        put_value(&w, g, s->inputs[i]);
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        const clv_node *n = &g->nodes[s->nodes[i]];
+        for (uint32_t o = 0; o < n->n_out; o++)
+            put_value(&w, g, node_outs(g, n)[o]);
+    }
+    jsonw_end(&w);
+    jsonw_array(&w, "nodes");
+    for (uint32_t i = 0; i < s->n_nodes; i++)
+        put_node(&w, c, s->nodes[i]);
+    jsonw_end(&w);
+    jsonw_end(&w);
+    jsonw_finish(&w);
+}
+
+/* -- the manifest ---------------------------------------------------------*/
+
+static void put_entry(jsonw *w, const clv_cut *c, uint32_t k, const char *file)
+{
+    const clv_subgraph *s = &c->subs[k];
+    jsonw_object(w, NULL);
+    jsonw_int(w, "id", k);
+    jsonw_str(w, "file", file);
+    jsonw_str(w, "device", s->device);
+    put_ids(w, "nodes", s->nodes, s->n_nodes);
+    put_ids(w, "inputs", s->inputs, s->n_inputs);
+    put_ids(w, "outputs", s->outputs, s->n_outputs);
+    put_ids(w, "depends_on", s->depends_on, s->n_depends_on);
+    jsonw_int(w, "flops", s->cost.flops);
+    jsonw_int(w, "macs", s->cost.macs);
+    jsonw_int(w, "params", s->cost.params);
+    jsonw_int(w, "input_bytes", s->cost.bytes_in);
+    jsonw_int(w, "output_bytes", s->cost.bytes_out);
+    jsonw_int(w, "weight_bytes", s->cost.bytes_weights);
+    jsonw_str(w, "reason", clv_reason_name(s->reason));
+    jsonw_str(w, "detail", s->detail);
+    jsonw_end(w);
+}
+
+static void part_name(uint32_t k, char *buf, size_t size)
+{
+    snprintf(buf, size, "partition_%03u.json", k);
+}
+
+static void put_manifest(const clv_cut *c, clv_buf *out)
+{
+    const clv_graph *g = c->p->g;
+    char file[40];
+    jsonw w;
+    jsonw_start(&w, out, JSONW_LINES);
+    jsonw_object(&w, NULL);
+    jsonw_int(&w, "schema", 1);
+    jsonw_str(&w, "model", clv_graph_name(g));
+    jsonw_str(&w, "strategy", c->strategy);
+    jsonw_int(&w, "nodes", g->n_nodes);
+    put_ids(&w, "inputs", g->inputs, g->n_inputs);
+    put_ids(&w, "outputs", g->outputs, g->n_outputs);
+    jsonw_array(&w, "partitions"); /* in the order they run */
+    for (uint32_t k = 0; k < c->n_subs; k++) {
+        part_name(k, file, sizeof file);
+        put_entry(&w, c, k, file);
+    }
+    jsonw_end(&w);
+    jsonw_end(&w);
+    jsonw_finish(&w);
+}
+
+/* -- files ----------------------------------------------------------------*/
+
+static clv_status save(const char *dir, const char *name, clv_buf *text,
+                       clv_err *e)
+{
+    char path[4096];
+    clv_status s = CLV_OK;
+    if (text->failed)
+        return clv__nomem(e);
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = n > 0 && (size_t)n < sizeof path ? fopen(path, "wb") : NULL;
+    if (!f)
+        return clv__fail(e, CLV_IO, "cannot write '%s': %s", name,
+                         strerror(errno));
+    if (fwrite(text->text, 1, text->len, f) != text->len)
+        s = clv__fail(e, CLV_IO, "cannot write '%s': %s", name,
+                      strerror(errno));
+    if (fclose(f) != 0 && s == CLV_OK)
+        s = clv__fail(e, CLV_IO, "cannot write '%s': %s", name,
+                      strerror(errno));
+    return s;
+}
+
+static clv_status fill(const clv_cut *c, const char *dir, clv_err *e)
+{
+    clv_status s = CLV_OK;
+    char name[40];
+    clv_buf text = {0};
+    for (uint32_t k = 0; k < c->n_subs && s == CLV_OK; k++) {
+        text.len = 0;
+        part_name(k, name, sizeof name);
+        put_part(c, k, &text);
+        s = save(dir, name, &text, e);
+    }
+    if (s == CLV_OK) {
+        text.len = 0;
+        put_manifest(c, &text);
+        s = save(dir, "manifest.json", &text, e);
+    }
+    clv_buf_free(&text);
+    return s;
+}
+
+/* What fill may have left behind. */
+static void clear(const clv_cut *c, const char *dir)
+{
+    char name[40], path[4200];
+    for (uint32_t k = 0; k <= c->n_subs; k++) {
+        if (k < c->n_subs)
+            part_name(k, name, sizeof name);
+        else
+            snprintf(name, sizeof name, "manifest.json");
+        snprintf(path, sizeof path, "%s/%s", dir, name);
+        unlink(path);
+    }
+    rmdir(dir);
+}
+
+clv_status clv_bundle_write(const clv_cut *c, const char *dir, clv_err *err)
+{
+    char temporary[4096];
+    size_t len = strlen(dir);
+    clv__err_clear(err);
+    while (len > 1 && dir[len - 1] == '/')
+        len--;
+    int n = snprintf(temporary, sizeof temporary, "%.*s.XXXXXX", (int)len, dir);
+    if (n < 0 || (size_t)n >= sizeof temporary || len == 0)
+        return clv__fail(err, CLV_IO, "'%.100s' is no folder's name", dir);
+    if (!mkdtemp(temporary))
+        return clv__fail(err, CLV_IO, "cannot make a folder beside '%s': %s",
+                         dir, strerror(errno));
+    clv_status s = fill(c, temporary, err);
+    mode_t mask = umask(0);
+    umask(mask);
+    if (s == CLV_OK &&
+        (chmod(temporary, 0777 & ~mask) != 0 || rename(temporary, dir) != 0))
+        s = clv__fail(err, CLV_IO, "cannot make '%s': %s", dir,
+                      errno == ENOTEMPTY || errno == EEXIST
+                          ? "it is there already, and not empty"
+                          : strerror(errno));
+    if (s != CLV_OK)
+        clear(c, temporary);
+    return s;
+}

@@ -1,0 +1,284 @@
+/* bundle_verify.c - checks an exported cut from its files alone.
+ *
+ * Each partition's file says what its nodes read and make. From these alone
+ * follows what the manifest must say: which nodes exist, what each partition
+ * takes and gives, and that it runs after those it reads from. */
+#include "cleave/bundle.h"
+#include "core/json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { IDS_MAX = 1 << 26, BYTES_MAX = 1 << 30 };
+
+typedef struct check {
+    arena mem;
+    const char *dir;
+    uint32_t n_nodes, n_values; /* n_values: 1 + the highest number seen */
+    uint32_t *node_in;          /* per node: partition + 1 that has it */
+    uint32_t *maker;            /* per value: partition + 1 that makes it */
+    uint32_t *mark;             /* per value: what was seen last in a pass */
+    uint8_t *escapes; /* per value: read by another partition, or an output */
+    const json **part;
+    uint32_t n_parts;
+} check;
+
+static clv_status load(check *c, const char *name, const json **root,
+                       clv_err *e)
+{
+    char path[4096], chunk[8192];
+    clv_buf buf = {0};
+    size_t n;
+    int len = snprintf(path, sizeof path, "%s/%s", c->dir, name);
+    FILE *f = len > 0 && (size_t)len < sizeof path ? fopen(path, "rb") : NULL;
+    if (!f)
+        return clv__fail(e, CLV_NOT_FOUND, "%.300s/%.100s: %s", c->dir, name,
+                         strerror(errno));
+    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0 && buf.len < BYTES_MAX)
+        clv_buf_add(&buf, chunk, n);
+    fclose(f);
+    clv_status s = buf.failed ? clv__nomem(e)
+                              : json_parse(&c->mem, buf.text ? buf.text : "",
+                                           buf.len, root, e);
+    if (s != CLV_OK)
+        clv__err_prefix(e, "%.100s", name);
+    clv_buf_free(&buf);
+    return s;
+}
+
+/* -- lists of numbers -----------------------------------------------------*/
+
+static clv_status list(const json *of, const char *key, const char *file,
+                       const json **out, clv_err *e)
+{
+    *out = json_get(of, key);
+    if (!*out || (*out)->type != JSON_ARRAY)
+        return clv__fail(e, CLV_FORMAT, "%.100s: line %u: '%s' must be a list",
+                         file, of->line, key);
+    for (const json *v = (*out)->child; v; v = v->next)
+        if (v->type != JSON_NULL && v->type != JSON_OBJECT &&
+            (v->type != JSON_INT || v->u.i < 0 || v->u.i >= IDS_MAX))
+            return clv__fail(e, CLV_FORMAT,
+                             "%.100s: line %u: '%s' must hold numbers", file,
+                             v->line, key);
+    return CLV_OK;
+}
+
+static void highest(check *c, const json *ids)
+{
+    for (const json *v = ids->child; v; v = v->next)
+        if (v->type == JSON_INT && v->u.i >= c->n_values)
+            c->n_values = (uint32_t)v->u.i + 1;
+}
+
+/* -- passes ---------------------------------------------------------------*/
+
+/* Every node of a partition's file, its inputs and outputs being lists. */
+static clv_status check_shape(check *c, const json *part, const char *file,
+                              clv_err *e)
+{
+    const json *nodes, *ids;
+    CLV_TRY(list(part, "nodes", file, &nodes, e));
+    for (const json *n = nodes->child; n; n = n->next) {
+        int64_t id = json_int(n, "id", -1);
+        if (id < 0 || id >= c->n_nodes)
+            return clv__fail(e, CLV_LIMIT, "%.100s: line %u: no node %lld",
+                             file, n->line, (long long)id);
+        CLV_TRY(list(n, "inputs", file, &ids, e));
+        highest(c, ids);
+        CLV_TRY(list(n, "outputs", file, &ids, e));
+        highest(c, ids);
+    }
+    return CLV_OK;
+}
+
+static bool cpu_only_on(const json *node, const char *device)
+{
+    return strcmp(device, "cpu") != 0 &&
+           strcmp(json_string(node, "side", "either"), "cpu") == 0;
+}
+
+/* Each node once, on a device that may have it; who makes what. */
+static clv_status place_nodes(check *c, const json *entry, uint32_t k,
+                              clv_err *e)
+{
+    const json *nodes = json_get(c->part[k], "nodes");
+    const char *device = json_string(entry, "device", "");
+    const json *stated;
+    uint32_t count = 0;
+    CLV_TRY(list(entry, "nodes", "manifest.json", &stated, e));
+    for (const json *n = nodes->child; n; n = n->next, count++) {
+        uint32_t id = (uint32_t)json_int(n, "id", 0);
+        if (c->node_in[id])
+            return clv__fail(e, CLV_LIMIT,
+                             "node %u is in partition %u and in %u", id,
+                             c->node_in[id] - 1, k);
+        c->node_in[id] = k + 1;
+        if (cpu_only_on(n, device))
+            return clv__fail(e, CLV_LIMIT,
+                             "node '%.80s' is on %.40s, which does not support "
+                             "it",
+                             json_string(n, "name", "?"), device);
+        for (const json *v = json_get(n, "outputs")->child; v; v = v->next) {
+            if (v->type != JSON_INT)
+                continue;
+            if (c->maker[v->u.i])
+                return clv__fail(e, CLV_LIMIT, "value %u is made twice",
+                                 (unsigned)v->u.i);
+            c->maker[v->u.i] = k + 1;
+        }
+    }
+    for (const json *v = stated->child; v; v = v->next)
+        if (v->type != JSON_INT || v->u.i >= c->n_nodes ||
+            c->node_in[v->u.i] != k + 1)
+            return clv__fail(e, CLV_LIMIT,
+                             "partition %u lists a node its file does not have",
+                             k);
+    return stated->n == count
+               ? CLV_OK
+               : clv__fail(e, CLV_LIMIT, "partition %u lists %u nodes of %u", k,
+                           stated->n, count);
+}
+
+/* Stated inputs are exactly what its nodes read and it does not make, and come
+ * from partitions before it. */
+static clv_status check_inputs(check *c, const json *entry, uint32_t k,
+                               clv_err *e)
+{
+    const json *stated;
+    uint32_t stamp = 2 * k + 1;
+    CLV_TRY(list(entry, "inputs", "manifest.json", &stated, e));
+    for (const json *v = stated->child; v; v = v->next) {
+        if (v->type != JSON_INT || v->u.i >= c->n_values ||
+            c->mark[v->u.i] == stamp)
+            return clv__fail(e, CLV_LIMIT, "partition %u: input %lld", k,
+                             (long long)(v->type == JSON_INT ? v->u.i : -1));
+        c->mark[v->u.i] = stamp;
+    }
+    uint32_t read = 0;
+    for (const json *n = json_get(c->part[k], "nodes")->child; n; n = n->next)
+        for (const json *v = json_get(n, "inputs")->child; v; v = v->next) {
+            if (v->type != JSON_INT || c->maker[v->u.i] == k + 1)
+                continue;
+            uint32_t id = (uint32_t)v->u.i;
+            if (c->maker[id] > k + 1)
+                return clv__fail(e, CLV_LIMIT,
+                                 "partition %u reads value %u of partition %u, "
+                                 "which runs later",
+                                 k, id, c->maker[id] - 1);
+            if (c->mark[id] != stamp && c->mark[id] != stamp + 1)
+                return clv__fail(e, CLV_LIMIT,
+                                 "partition %u reads value %u, which is not "
+                                 "among its inputs",
+                                 k, id);
+            read += c->mark[id] == stamp;
+            c->mark[id] = stamp + 1;
+            c->escapes[id] = 1;
+        }
+    return read == stated->n
+               ? CLV_OK
+               : clv__fail(e, CLV_LIMIT,
+                           "partition %u states %u inputs and reads %u", k,
+                           stated->n, read);
+}
+
+/* Stated outputs are exactly what it makes and others, or the caller, need. */
+static clv_status check_outputs(check *c, const json *entry, uint32_t k,
+                                clv_err *e)
+{
+    const json *stated;
+    uint32_t needed = 0;
+    CLV_TRY(list(entry, "outputs", "manifest.json", &stated, e));
+    for (const json *v = stated->child; v; v = v->next)
+        if (v->type != JSON_INT || v->u.i >= c->n_values ||
+            c->maker[v->u.i] != k + 1 || !c->escapes[v->u.i])
+            return clv__fail(e, CLV_LIMIT,
+                             "partition %u states an output nobody needs", k);
+    for (const json *n = json_get(c->part[k], "nodes")->child; n; n = n->next)
+        for (const json *v = json_get(n, "outputs")->child; v; v = v->next)
+            needed += v->type == JSON_INT && c->escapes[v->u.i];
+    return needed == stated->n
+               ? CLV_OK
+               : clv__fail(e, CLV_LIMIT,
+                           "partition %u states %u outputs, %u are needed", k,
+                           stated->n, needed);
+}
+
+/* -- the whole ------------------------------------------------------------*/
+
+static clv_status load_parts(check *c, const json *parts, clv_err *e)
+{
+    uint32_t k = 0;
+    c->n_parts = parts->n;
+    c->part = arena_array(&c->mem, (size_t)parts->n + 1, sizeof *c->part);
+    if (!c->part)
+        return clv__nomem(e);
+    for (const json *p = parts->child; p; p = p->next, k++) {
+        const char *file = json_string(p, "file", "");
+        if (!*file || strchr(file, '/'))
+            return clv__fail(e, CLV_FORMAT,
+                             "manifest.json: line %u: 'file' must be a name",
+                             p->line);
+        CLV_TRY(load(c, file, &c->part[k], e));
+        CLV_TRY(check_shape(c, c->part[k], file, e));
+    }
+    return CLV_OK;
+}
+
+static clv_status cover(check *c, clv_err *e)
+{
+    for (uint32_t i = 0; i < c->n_nodes; i++)
+        if (!c->node_in[i])
+            return clv__fail(e, CLV_LIMIT, "node %u is in no partition", i);
+    return CLV_OK;
+}
+
+static clv_status run(check *c, clv_err *e)
+{
+    const json *root, *parts, *outputs;
+    CLV_TRY(load(c, "manifest.json", &root, e));
+    CLV_TRY(list(root, "partitions", "manifest.json", &parts, e));
+    CLV_TRY(list(root, "outputs", "manifest.json", &outputs, e));
+    int64_t n = json_int(root, "nodes", -1);
+    if (n < 0 || n >= IDS_MAX)
+        return clv__fail(e, CLV_FORMAT,
+                         "manifest.json: 'nodes' must be a "
+                         "number");
+    c->n_nodes = (uint32_t)n;
+    highest(c, outputs);
+    CLV_TRY(load_parts(c, parts, e));
+    size_t values = (size_t)c->n_values + 1;
+    c->node_in = arena_zalloc(&c->mem, ((size_t)n + 1) * sizeof *c->node_in);
+    c->maker = arena_zalloc(&c->mem, values * sizeof *c->maker);
+    c->mark = arena_zalloc(&c->mem, values * sizeof *c->mark);
+    c->escapes = arena_zalloc(&c->mem, values);
+    if (!c->node_in || !c->maker || !c->mark || !c->escapes)
+        return clv__nomem(e);
+    uint32_t k = 0;
+    for (const json *p = parts->child; p; p = p->next)
+        CLV_TRY(place_nodes(c, p, k++, e));
+    CLV_TRY(cover(c, e));
+    k = 0;
+    for (const json *p = parts->child; p; p = p->next)
+        CLV_TRY(check_inputs(c, p, k++, e));
+    for (const json *v = outputs->child; v; v = v->next)
+        if (v->type == JSON_INT)
+            c->escapes[v->u.i] = 1;
+    k = 0;
+    for (const json *p = parts->child; p; p = p->next)
+        CLV_TRY(check_outputs(c, p, k++, e));
+    return CLV_OK;
+}
+
+clv_status clv_bundle_verify(const char *dir, clv_bundle_totals *totals,
+                             clv_err *err)
+{
+    check c = {.dir = dir};
+    clv__err_clear(err);
+    clv_status s = run(&c, err);
+    if (totals)
+        *totals = (clv_bundle_totals){c.n_parts, c.n_nodes};
+    arena_free(&c.mem);
+    return s;
+}
