@@ -152,6 +152,13 @@ static void json_kinds(jsonw *w, const clv_profile *p)
     for (uint32_t i = 0; i < n; i++)
         jsonw_int(w, kinds[i].kind, kinds[i].total);
     jsonw_end(w);
+    if (clv_profile_convention(p) != CLV_COUNT_FVCORE)
+        return;
+    const clv_unsupported *missing = clv_profile_unsupported(p, &n);
+    jsonw_object_flat(w, "unsupported");
+    for (uint32_t i = 0; i < n; i++)
+        jsonw_int(w, missing[i].op, missing[i].count);
+    jsonw_end(w);
 }
 
 void clv__profile_json(const clv_profile *p, clv_buf *out)

@@ -305,6 +305,17 @@ static void put_layers(const clv_profile *p, const clv_report_opts *o,
 
 /* -- coverage -------------------------------------------------------------*/
 
+/* What fvcore would warn of. */
+static void put_unsupported(const clv_profile *p, const clv_report_opts *o,
+                            clv_buf *out)
+{
+    uint32_t n;
+    const clv_unsupported *u = clv_profile_unsupported(p, &n);
+    for (uint32_t i = 0; i < n && i < 20; i++)
+        text_wrap(out, o, 2, "fvcore has no rule for: %s (%u), not counted",
+                  u[i].op, u[i].count);
+}
+
 static void put_coverage(const clv_profile *p, const clv_report_opts *o,
                          clv_buf *out)
 {
@@ -337,4 +348,5 @@ void clv__profile_text(const clv_profile *p, const clv_report_opts *o,
     put_bottlenecks(p, o, out);
     put_layers(p, o, out);
     put_coverage(p, o, out);
+    put_unsupported(p, o, out);
 }

@@ -3,7 +3,7 @@ section() { sed -n "/^## $1\$/,/^## /p" "$CLEAVE_ROOT/docs/json.md"; }
 
 # keys: names of members, without those of objects whose keys are data.
 keys() {
-    jq -r 'def data: ["op_types", "kinds", "operation_types", "partition_reasons",
+    jq -r 'def data: ["op_types", "kinds", "unsupported", "operation_types", "partition_reasons",
             "parallelism_distribution"];
         def walk_keys: if type == "object" then
                 to_entries[] | .key as $k | $k,
