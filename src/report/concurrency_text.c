@@ -357,26 +357,28 @@ void clv__concurrency_text(const clv_concurrency_report *r,
 void clv__concurrency_compare(const clv_concurrency_report *r, uint32_t n,
                               const clv_report_opts *o, clv_buf *out)
 {
-    static const table_col cols[] = {{"Model", TABLE_LEFT},
-                                     {"Subgraphs", TABLE_RIGHT},
-                                     {"Stages", TABLE_RIGHT},
-                                     {"Parallel", TABLE_RIGHT},
-                                     {"Critical path", TABLE_RIGHT},
-                                     {"of FLOPs", TABLE_RIGHT},
-                                     {"Speed-up", TABLE_RIGHT},
-                                     {"Avg threads", TABLE_RIGHT | TABLE_DROP}};
+    static const table_col cols[] = {
+        {"Model", TABLE_LEFT},
+        {"Stages", TABLE_RIGHT},
+        {"Max parallel", TABLE_RIGHT},
+        {"Critical path", TABLE_RIGHT},
+        {"Avg threads", TABLE_RIGHT},
+        {"Speed-up", TABLE_RIGHT},
+        {"Subgraphs", TABLE_RIGHT | TABLE_DROP},
+        {"On the path", TABLE_RIGHT | TABLE_DROP},
+    };
     table t;
     table_start(&t, cols, sizeof cols / sizeof *cols);
     for (uint32_t i = 0; i < n; i++) {
         view v = view_of(&r[i], o, out);
         table_text(&t, clv_graph_name(v.g));
-        table_digits(&t, v.a->subgraphs);
         table_digits(&t, v.a->n_stages);
         table_digits(&t, v.a->max_parallel);
         table_digits(&t, v.a->n_critical);
-        table_percent(&t, v.a->critical_flops, v.a->flops);
-        table_printf(&t, "%.2fx", v.a->speedup);
         table_digits(&t, (int64_t)v.a->avg_threads);
+        table_printf(&t, "%.2fx", v.a->speedup);
+        table_digits(&t, v.a->subgraphs);
+        table_percent(&t, v.a->critical_flops, v.a->flops);
     }
     table_print(&t, o, out);
 }

@@ -37,9 +37,8 @@ static void put_patterns(const clv_summary_info *t, const clv_report_opts *o,
                          clv_buf *out)
 {
     static const table_col cols[] = {
-        {"Pattern", TABLE_CUT},     {"Subgraphs", TABLE_RIGHT},
-        {"Operators", TABLE_RIGHT}, {"FLOPs", TABLE_RIGHT},
-        {"Moved", TABLE_RIGHT},     {"Saved", TABLE_RIGHT},
+        {"Pattern", TABLE_CUT}, {"Count", TABLE_RIGHT}, {"Ops", TABLE_RIGHT},
+        {"FLOPs", TABLE_RIGHT}, {"Moved", TABLE_RIGHT}, {"Saved", TABLE_RIGHT},
         {"Less", TABLE_RIGHT},
     };
     uint32_t top = o->top ? o->top : 10;
