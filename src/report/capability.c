@@ -30,30 +30,42 @@ static void put_supported(const clv_capability_info *i,
     clv_buf_free(&line);
 }
 
+/* Where the model's source has it: file and line, or its name there. */
+static const char *row_source(const clv_graph *g, const clv_support_row *r)
+{
+    const char *source = clv_graph_node(g, r->node).source;
+    return *source ? source : r->origin;
+}
+
 static void put_unsupported(const clv_cut *c, const clv_capability_info *i,
                             const clv_report_opts *o, clv_buf *out)
 {
-    static const table_col cols[] = {{"Operator", TABLE_LEFT},
-                                     {"Count", TABLE_RIGHT},
-                                     {"First", TABLE_CUT},
-                                     {"Source", TABLE_CUT | TABLE_DROP},
-                                     {"Reason", TABLE_WRAP}};
     const clv_graph *g = clv_profile_graph(clv_cut_profile(c));
+    bool sources = false;
     table tab;
     if (i->supported == i->total)
         return;
+    for (uint32_t k = 0; k < i->n_rows; k++)
+        sources =
+            sources || (!i->rows[k].supported && *row_source(g, &i->rows[k]));
     text_heading(out, o, "Operators %s does not support", i->device);
-    table_start(&tab, cols, 5);
+    table_start(&tab, NULL, 0);
+    table_add_col(&tab, "Operator", TABLE_LEFT);
+    table_add_col(&tab, "Count", TABLE_RIGHT);
+    table_add_col(&tab, "First", TABLE_CUT);
+    if (sources)
+        table_add_col(&tab, "Source", TABLE_CUT);
+    table_add_col(&tab, "Reason", TABLE_WRAP);
     tab.margin = 2;
     for (uint32_t k = 0; k < i->n_rows; k++) {
         const clv_support_row *r = &i->rows[k];
         if (r->supported)
             continue;
-        clv_node_info n = clv_graph_node(g, r->node);
         table_text(&tab, row_name(r));
         table_digits(&tab, r->count);
-        table_text(&tab, n.name);
-        table_text(&tab, *n.source ? n.source : r->origin);
+        table_text(&tab, clv_graph_node(g, r->node).name);
+        if (sources)
+            table_text(&tab, row_source(g, r));
         table_text(&tab, r->reason);
     }
     table_print(&tab, o, out);
