@@ -174,7 +174,7 @@ clv_status fold_cat(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), y->rank, &axis, e));
     int64_t outer = dims_product(y->dims, 0, axis), at = 0;
     int64_t row = dims_product(y->dims, axis, y->rank);
-    for (uint32_t i = 0; !room_none(&r) && i < n->n_in; i++) {
+    for (uint32_t i = 0; r.n && i < n->n_in; i++) {
         known x;
         (void)fold_in(g, n, i, &x);
         int64_t block = outer ? x.n / outer : 0;

@@ -305,25 +305,36 @@ static clv_dtype joined_type(const clv_graph *g, const clv_node *n)
     return t;
 }
 
+/* An empty vector joins anything: PyTorch lets it stand for "nothing yet". */
+static bool is_nothing(const clv_value *v)
+{
+    return v && v->rank == 1 && v->dims[0] == 0;
+}
+
 clv_status infer_cat(clv_graph *g, clv_node *n, clv_err *e)
 {
-    const clv_value *x = node_in(g, n, 0);
-    uint32_t axis;
+    uint32_t axis, first = 0;
+    while (first + 1 < n->n_in && is_nothing(node_in(g, n, first)))
+        first++;
+    const clv_value *x = node_in(g, n, first);
+    if (!x)
+        return clv__fail(e, CLV_SHAPE, "input %u is missing", first);
     CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);
-    for (uint32_t k = 1; k < n->n_in; k++) {
+    for (uint32_t k = first + 1; k < n->n_in; k++) {
         const clv_value *y = node_in(g, n, k);
+        if (is_nothing(y))
+            continue;
         if (!y || y->rank != x->rank)
             return clv__fail(e, CLV_SHAPE, "input %u has another rank", k);
-        for (uint32_t i = 0; i < x->rank; i++) {
+        for (uint32_t i = 0; i < x->rank; i++)
             if (i != axis && y->dims[i] != x->dims[i])
                 return clv__fail(e, CLV_SHAPE,
-                                 "input %u is %lld along axis %u, input 0 "
+                                 "input %u is %lld along axis %u, input %u "
                                  "is %lld",
-                                 k, (long long)y->dims[i], i,
+                                 k, (long long)y->dims[i], i, first,
                                  (long long)x->dims[i]);
-        }
         dims[axis] = sat_add(dims[axis], y->dims[axis]);
     }
     return out_shape(g, n, 0, joined_type(g, n), x->rank, dims, e);

@@ -71,6 +71,9 @@ clv_status infer_interpolate(clv_graph *g, clv_node *n, clv_err *e)
             dims[axis] = size.v[k];
         else
             CLV_TRY(scaled(x->dims[axis], scale[k], &dims[axis], e));
+        if (axis > 1 && (x->dims[axis] < 1 || dims[axis] < 1))
+            return clv__fail(e, CLV_SHAPE, "an axis of %lld resized to %lld",
+                             (long long)x->dims[axis], (long long)dims[axis]);
     }
     if (count == 0)
         return clv__fail(e, CLV_SHAPE, "neither size nor scales");

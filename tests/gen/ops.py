@@ -12,6 +12,7 @@ PyTorch too.
     ops.py > tests/cases/ops.txt          (environment of tools/pyenv)
 """
 import math
+import random
 import re
 import sys
 
@@ -1049,6 +1050,111 @@ def quantised():
               macs="120", flops="2*macs + 3*out")
 
 
+# -- at random ----------------------------------------------------------------
+
+DTYPES = ("bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 "
+          "complex64 complex128").split()
+
+
+def all_types():
+    """Every pair of types, with and without axes."""
+    for a in DTYPES:
+        for b in DTYPES:
+            case("mul", f"2:{a} 2:{b}", torch.mul)
+            if not (a == "float16" and "complex" in b):    # complex32
+                case("mul", f"2:{a} ():{b}", torch.mul)
+            if "complex" not in a + b:
+                case("div", f"2:{a} 2:{b}", torch.div)
+
+
+def attempt(op, ins, fn, macs=None, **attrs):
+    """A case if PyTorch accepts it, else one that must be refused."""
+    try:
+        fn(*[tensor(i) for i in ins.split()])
+    except (RuntimeError, ValueError, IndexError, TypeError):
+        fails(op, ins, fn, "node", **attrs)
+    else:
+        case(op, ins, fn, macs=macs, **attrs)
+
+
+def random_windows(r):
+    two = lambda low, high: (r.randint(low, high), r.randint(low, high))
+    for _ in range(60):
+        h, w = two(1, 12)
+        k, s, d = two(1, 4), two(1, 3), two(1, 3)
+        p = two(0, 3)
+        g = r.choice((1, 1, 2, 3))
+        attrs = dict(stride=s, padding=p, dilation=d)
+        attempt("conv2d", f"2,{2 * g},{h},{w} {3 * g},2,{k[0]},{k[1]}",
+                lambda x, f: F.conv2d(x, f, None, s, p, d, g), groups=g, **attrs)
+        o = two(0, 2)
+        attempt("conv_transpose2d", f"2,{2 * g},{h},{w} {2 * g},3,{k[0]},{k[1]}",
+                lambda x, f: F.conv_transpose2d(x, f, None, s, p, o, g, d),
+                groups=g, output_padding=o, **attrs)
+        c = r.random() < 0.6
+        p = (r.randint(0, k[0] // 2), r.randint(0, k[1] // 2))
+        attrs = dict(kernel=k, stride=s, padding=p)
+        attempt("max_pool2d", f"2,3,{h},{w}",
+                lambda x: F.max_pool2d(x, k, s, p, d, c), dilation=d, ceil=c,
+                **attrs)
+        attempt("avg_pool2d", f"2,3,{h},{w}",
+                lambda x: F.avg_pool2d(x, k, s, p, c), ceil=c, **attrs)
+        attempt("unfold", f"2,3,{h},{w}", lambda x: F.unfold(x, k, d, p, s),
+                dilation=d, **attrs)
+
+
+def random_slices(r):
+    for _ in range(60):
+        n, start, end = r.randint(0, 9), r.randint(-12, 12), r.randint(-12, 12)
+        step = r.randint(1, 4)
+        attempt("slice", f"2,{n}", lambda x: x[:, start:end:step], axes=[1],
+                start=[start], end=[end], step=[step])
+        scale = r.choice((0.3, 0.5, 1.5, 2.0, 2.7, 3.3))
+        attempt("interpolate", f"1,2,{n},5", lambda x: F.interpolate(
+            x, scale_factor=scale, mode="bilinear"), scales=[scale],
+            mode="bilinear")
+        parts = r.randint(1, 5)
+        attempt("chunk", f"{n},2", lambda x: x.chunk(parts), sections=parts)
+        first, last = r.randint(-4, 3), r.randint(-4, 3)
+        attempt("flatten", "2,3,4,5", lambda x: x.flatten(first, last),
+                start=first, end=last)
+        attempt("diagonal", f"4,{n}", lambda x: x.diagonal(start),
+                offset=start)
+
+
+def random_broadcasts(r):
+    def shape():
+        return [r.choice((1, 1, 2, 3, 0)) for _ in range(r.randint(0, 4))]
+    def text(dims):
+        return ",".join(map(str, dims)) if dims else "()"
+    for _ in range(80):
+        a, b, c = shape(), shape(), shape()
+        attempt("add", f"{text(a)} {text(b)}", torch.add)
+        attempt("where", f"{text(a)}:bool {text(b)} {text(c)}", torch.where)
+        k = a[-1] if a else 0
+        attempt("matmul", f"{text(a)} {text(b)}", torch.matmul,
+                macs="out*%d" % k)
+        attempt("cat", f"{text(a)} {text(b)}", lambda *t: torch.cat(t, -1),
+                axis=-1)
+    for _ in range(60):
+        x = [r.choice((2, 3)) for _ in range(r.randint(1, 4))]
+        shapes = [r.choice(("-", "3", "2,1", "1", "2,3"))
+                  for _ in range(r.randint(1, len(x)))]
+        if all(s == "-" for s in shapes):
+            continue
+        ins = [s if s == "-" else s + ":int64" for s in shapes]
+        def pick(x, *index):
+            return x[tuple(slice(None) if i is None else i for i in index)]
+        attempt("index", " ".join([text(x)] + ins), pick)
+
+
+def at_random():
+    r = random.Random(2)
+    random_windows(r)
+    random_slices(r)
+    random_broadcasts(r)
+
+
 def hostile():
     """Sizes that no tensor has; PyTorch refuses them too."""
     print("# sizes that do not fit 64 bits\n")
@@ -1077,7 +1183,8 @@ def hostile():
 
 for part in (convolutions, products, attention, norms, activations, binary,
              unary, pools, reductions, views, copies, indexing, sampling,
-             recurrent, ordering, made, quantised, hostile):
+             recurrent, ordering, made, quantised, all_types, at_random,
+             hostile):
     print("# -- %s %s\n" % (part.__name__, "-" * (72 - len(part.__name__))))
     part()
 print("# -- unknown " + "-" * 65 + "\n")
