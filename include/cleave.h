@@ -34,6 +34,7 @@
 #include "cleave/capability.h"
 #include "cleave/placement.h"
 #include "cleave/bundle.h"
+#include "cleave/run.h"
 #include "cleave/report.h"
 /* clang-format on */
 

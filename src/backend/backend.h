@@ -1,12 +1,15 @@
 /* backend.h - a backend as the library sees it: one small vtable.
  *
  * A backend type is a row of clv__backends. It implements `supports`, asked
- * once per operator configuration, or `ask`, which gets all of them at once. */
+ * once per operator configuration, or `ask`, which gets all of them at once.
+ * One that can also run what it supports implements `compile`, `run` and
+ * `release`; docs/backends.md shows a whole one in one file. */
 #ifndef CLV_BACKEND_H
 #define CLV_BACKEND_H
 
 #include "cleave/backend.h"
 #include "core/jsonw.h"
+#include "cleave/tensor.h"
 #include "ops/ops.h"
 
 typedef enum clv_answer {
@@ -20,6 +23,23 @@ typedef struct clv_why {
     char text[240];
 } clv_why;
 
+/* What a backend compiles: nodes of g in execution order, all of which it
+ * supports. tensor[v] has type and shape of value v, and the data of weights;
+ * all are dense and row-major. `outputs` are the values read elsewhere. */
+typedef struct clv_subject {
+    const clv_graph *g;
+    const uint32_t *nodes, *outputs;
+    uint32_t n_nodes, n_outputs;
+    const clv_tensor *tensor;
+    uint32_t threads; /* 0: one per core */
+} clv_subject;
+
+/* A compiled subgraph; a backend's own struct begins with it. Read-only once
+ * made: several threads may run it, each with a workspace of its own. */
+typedef struct clv_exec {
+    int64_t workspace; /* bytes it needs while it runs, 64-byte aligned */
+} clv_exec;
+
 typedef struct clv_backend_type {
     const char *name, *about;
     bool takes_argument; /* written NAME:ARGUMENT */
@@ -29,6 +49,13 @@ typedef struct clv_backend_type {
     /* Instead of supports: query[i] is configuration i as a line of JSON. */
     clv_status (*ask)(clv_backend *b, const char *const *query, uint32_t n,
                       clv_answer *answer, clv_why *why, clv_err *e);
+    /* Compiles a subgraph; weights may be borrowed from s->tensor. */
+    clv_status (*compile)(clv_backend *b, const clv_subject *s, clv_exec **out,
+                          clv_err *e);
+    /* Reads and writes the data of tensor[v] for values at the border. */
+    clv_status (*run)(clv_exec *x, const clv_tensor *tensor, void *workspace,
+                      clv_err *e);
+    void (*release)(clv_exec *x);
     void (*close)(clv_backend *b);
 } clv_backend_type;
 
@@ -41,6 +68,10 @@ struct clv_backend {
 };
 
 extern const clv_backend_type clv__rules_type, clv__command_type;
+
+/* Sends one node to the CPU, whatever was said before; `why` is copied. */
+CLV_MUST clv_status clv__support_demote(clv_support *s, uint32_t node,
+                                        const char *why, clv_err *e);
 
 /* -- names ----------------------------------------------------------------*/
 

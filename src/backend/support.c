@@ -286,6 +286,16 @@ clv_status clv_support_force_op(clv_support *s, const char *name, clv_side side,
     return clv__unknown_operator(name, CLV_USAGE, err);
 }
 
+clv_status clv__support_demote(clv_support *s, uint32_t node, const char *why,
+                               clv_err *e)
+{
+    const char *own = arena_strndup(&s->mem, why, strlen(why));
+    if (!own)
+        return clv__nomem(e);
+    force(&s->nodes[node], CLV_SIDE_CPU, own);
+    return CLV_OK;
+}
+
 /* A pattern means a node, or a module and all that is inside it. */
 static bool matches(const clv_graph *g, const clv_node *n, const char *pattern)
 {

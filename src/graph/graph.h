@@ -52,6 +52,8 @@ typedef struct clv_payload {
     uint64_t size;
     const char *file; /* contents are elsewhere: external data */
     uint64_t offset;
+    const void *proto; /* or a TensorProto of proto_size that lists them */
+    uint64_t proto_size;
     const int64_t *ints;  /* small contents of an integer or bool type, */
     const double *floats; /* or of a floating type: one of the two */
     uint32_t n;           /* how many */
@@ -100,6 +102,7 @@ typedef struct clv_scope {
 struct clv_graph {
     arena mem;
     const char *name, *format; /* format: "zoo", "onnx", "api", ... */
+    const char *folder;        /* where external data lies, or NULL */
     clv_node *nodes;
     clv_value *values;
     clv_scope *scopes;

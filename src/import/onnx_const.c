@@ -358,6 +358,10 @@ static clv_status fill(clv_graph *g, const tensor *t, uint32_t id,
         return locate(g, t, data, e);
     if (t->has_raw && !t->typed)
         CLV_TRY(point_at(t, v, e));
+    else {
+        data->proto = t->all.cur;
+        data->proto_size = wire_left(&t->all);
+    }
     if (!worth_reading(t, n, initializer))
         return CLV_OK;
     if (t->has_raw && !t->typed)
@@ -385,7 +389,8 @@ static clv_status add_value(reader *r, unit *u, const tensor *t, text name,
         g->values[v].kind = CLV_PARAM;
     clv_dtype counted = onnx_counted(r, t->dtype);
     if (counted != t->dtype && g->values[v].data)
-        g->values[v].data->bytes = NULL; /* they are of the other type */
+        g->values[v].data->bytes = g->values[v].data->proto =
+            NULL; /* they are of the other type */
     g->values[v].dtype = (uint8_t)counted;
     *out = v;
     return CLV_OK;

@@ -341,7 +341,10 @@ static clv_status new_graph(const char *path, clv_graph **g, clv_err *e)
     CLV_TRY(clv_graph_new("", g, e));
     (*g)->name = arena_strndup(&(*g)->mem, base, n);
     (*g)->format = "onnx";
-    if ((*g)->name)
+    (*g)->folder =
+        slash ? arena_strndup(&(*g)->mem, path, (size_t)(slash - path) + 1)
+              : "./";
+    if ((*g)->name && (*g)->folder)
         return CLV_OK;
     clv_graph_free(*g);
     return clv__nomem(e);

@@ -1,0 +1,97 @@
+/* run.h - a graph that runs: compile it, give it inputs, read its outputs.
+ *
+ *     clv_model *m; clv_context *c;
+ *     clv_model_new(g, NULL, &m, &err);      // weights, plan, kernels
+ *     clv_context_new(m, &c, &err);          // memory of one run
+ *     clv_context_set(c, 0, &image, &err);
+ *     clv_context_run(c, &err);
+ *     const clv_tensor *scores = clv_context_output(c, 0);
+ *
+ * A model is read-only once made: any number of threads may run it at the same
+ * time, each with a context of its own. */
+#ifndef CLEAVE_RUN_H
+#define CLEAVE_RUN_H
+
+#include "cleave/capability.h"
+#include "cleave/tensor.h"
+
+typedef struct clv_model clv_model;
+typedef struct clv_context clv_context;
+
+/* All zero means: plain C kernels alone, seed 0, as many threads as cores. */
+typedef struct clv_model_opts {
+    clv_backend *backend;            /* what runs the nodes it supports */
+    clv_support *support;            /* its answers; NULL: it is asked */
+    const clv_capability_opts *cut;  /* limits of the partition */
+    uint64_t seed;                   /* of weights that no file holds */
+    uint32_t threads;                /* 0: one per core */
+    int64_t memory;                  /* bytes a run may take; 0: what is free */
+    const clv_model *like;           /* shares the weights of this one */
+} clv_model_opts;
+
+/* One partition of a model: a subgraph compiled by a backend, or a row of
+ * nodes that plain C kernels run. */
+typedef struct clv_part {
+    const char *device; /* "cpu": plain C */
+    const uint32_t *nodes;
+    uint32_t n_nodes;
+} clv_part;
+
+typedef struct clv_run_info {
+    const clv_part *parts; /* in the order they run */
+    uint32_t n_parts;
+    int64_t weight_bytes; /* that the model holds; mapped files are not */
+    int64_t arena_bytes;  /* one context: all activations */
+    const char *const *notes; /* what was demoted, and why */
+    uint32_t n_notes;
+} clv_run_info;
+
+/* Compiles g, which must be inferred and outlive the model, as do the backend
+ * and `like`. Fails with CLV_UNSUPPORTED, naming every place, when a node has
+ * neither kernel nor backend; with CLV_IO or CLV_FORMAT when weights are absent
+ * or too short; with CLV_LIMIT when the plan needs more memory than there is.
+ * Returns a model (caller frees with clv_model_free). */
+CLV_API CLV_MUST clv_status clv_model_new(const clv_graph *g,
+                                          const clv_model_opts *opts,
+                                          clv_model **out, clv_err *err);
+CLV_API void clv_model_free(clv_model *m);
+CLV_API const clv_run_info *clv_model_run_info(const clv_model *m);
+
+/* Memory for one run at a time. Borrows m; returns (caller frees with
+ * clv_context_free). */
+CLV_API CLV_MUST clv_status clv_context_new(const clv_model *m,
+                                            clv_context **out, clv_err *err);
+CLV_API void clv_context_free(clv_context *c);
+/* Gives the i-th input. Borrows the data, which must stay as it is until the
+ * last run that reads it. Fails with CLV_SHAPE when type or shape differ. */
+CLV_API CLV_MUST clv_status clv_context_set(clv_context *c, uint32_t i,
+                                            const clv_tensor *t, clv_err *err);
+/* Runs. Fails when an input was not given. */
+CLV_API CLV_MUST clv_status clv_context_run(clv_context *c, clv_err *err);
+/* The i-th output of the last run, good until the next. */
+CLV_API const clv_tensor *clv_context_output(const clv_context *c, uint32_t i);
+/* Seconds each part took in the last run. */
+CLV_API const double *clv_context_times(const clv_context *c);
+
+/* -- tensors in files -----------------------------------------------------*/
+
+/* Reads one tensor of an .npy file, an .npz archive (`name` picks the entry;
+ * NULL: the only one), or an ONNX TensorProto (.pb). The caller frees its data
+ * with clv_tensor_free. */
+CLV_API CLV_MUST clv_status clv_tensor_read(const char *path, const char *name,
+                                            clv_tensor *out, clv_err *err);
+/* The same from memory; `kind` is "npy", "npz" or "pb". */
+CLV_API CLV_MUST clv_status clv_tensor_parse(const char *kind, const void *data,
+                                             size_t size, const char *name,
+                                             clv_tensor *out, clv_err *err);
+/* An .npy file, appended to `out`. */
+CLV_API CLV_MUST clv_status clv_tensor_npy(const clv_tensor *t, clv_buf *out,
+                                           clv_err *err);
+/* Room for type and shape; data is zeroed. */
+CLV_API CLV_MUST clv_status clv_tensor_alloc(clv_tensor *t, clv_err *err);
+CLV_API void clv_tensor_free(clv_tensor *t);
+/* Seeded numbers, the same everywhere: floats uniform in [-1, 1), integers
+ * small and non-negative. */
+CLV_API void clv_tensor_random(clv_tensor *t, uint64_t seed);
+
+#endif

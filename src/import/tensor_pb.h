@@ -1,0 +1,12 @@
+/* tensor_pb.h - ONNX TensorProto messages with all their numbers. */
+#ifndef CLV_TENSOR_PB_H
+#define CLV_TENSOR_PB_H
+
+#include "cleave/tensor.h"
+#include "core/core.h"
+
+/* Reads a TensorProto; out->data is the caller's, freed with clv__free. */
+CLV_MUST clv_status clv__tensor_pb(const void *data, size_t size,
+                                   clv_tensor *out, clv_err *e);
+
+#endif

@@ -1,0 +1,183 @@
+/* context.c - one run at a time: inputs, the arena, the steps in order. */
+#include "run/run.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static void point_outputs(clv_context *c)
+{
+    const clv_model *m = c->m;
+    for (uint32_t v = 0; v < m->g->n_values; v++)
+        if (m->place[v] == PLACE_ALIAS)
+            c->tensor[v].data = c->tensor[m->root[v]].data;
+}
+
+clv_status clv_context_new(const clv_model *m, clv_context **out, clv_err *err)
+{
+    *out = NULL;
+    clv__err_clear(err);
+    clv_context *c = clv__zalloc(sizeof *c);
+    if (!c)
+        return clv__nomem(err);
+    c->m = m;
+    size_t nv = m->g->n_values;
+    c->block = clv__alloc((size_t)m->info.arena_bytes + 128);
+    c->tensor = clv__alloc((nv + 1) * sizeof *c->tensor);
+    c->times = clv__zalloc(((size_t)m->info.n_parts + 1) * sizeof *c->times);
+    if (!c->block || !c->tensor || !c->times) {
+        clv_context_free(c);
+        return clv__nomem(err);
+    }
+    c->arena = (char *)c->block + (64 - (uintptr_t)c->block % 64);
+    memcpy(c->tensor, m->tensor, nv * sizeof *c->tensor);
+    for (uint32_t v = 0; v < nv; v++)
+        if (m->place[v] == PLACE_ARENA)
+            c->tensor[v].data = c->arena + m->offset[v];
+    point_outputs(c);
+    *out = c;
+    return CLV_OK;
+}
+
+static void free_dynamic(clv_context *c)
+{
+    for (uint32_t v = 0; c->tensor && v < c->m->g->n_values; v++)
+        if (c->m->place[v] == PLACE_DYNAMIC) {
+            clv__free(c->tensor[v].data);
+            c->tensor[v].data = NULL;
+        }
+}
+
+void clv_context_free(clv_context *c)
+{
+    if (!c)
+        return;
+    if (c->block && c->tensor && c->times)
+        free_dynamic(c);
+    arena_free(&c->scratch);
+    clv__free(c->times);
+    clv__free(c->tensor);
+    clv__free(c->block);
+    clv__free(c);
+}
+
+/* -- inputs ---------------------------------------------------------------*/
+
+static const char *shape_text(const clv_tensor *t, char *buf, size_t size)
+{
+    clv_value v = {.dims = t->dims, .rank = (uint8_t)t->rank};
+    return clv__shape_text(&v, buf, size);
+}
+
+clv_status clv_context_set(clv_context *c, uint32_t i, const clv_tensor *t,
+                           clv_err *err)
+{
+    const clv_graph *g = c->m->g;
+    char name[128], a[160], b[160];
+    clv__err_clear(err);
+    if (i >= g->n_inputs)
+        return clv__fail(err, CLV_USAGE, "the model has %u inputs, not %u",
+                         g->n_inputs, i + 1);
+    const clv_value *v = &g->values[g->inputs[i]];
+    const char *called = clv__value_name(g, g->inputs[i], name, sizeof name);
+    if (t->dtype != v->dtype)
+        return clv__fail(err, CLV_SHAPE, "input '%.80s': is %s, must be %s",
+                         called, clv_dtype_name(t->dtype),
+                         clv_dtype_name((clv_dtype)v->dtype));
+    if (v->rank != CLV_NO_RANK &&
+        (t->rank != v->rank ||
+         memcmp(t->dims, v->dims, t->rank * sizeof *t->dims)))
+        return clv__fail(err, CLV_SHAPE,
+                         "input '%.80s': shape %s, must be %s; --input-shape "
+                         "and --dim change that",
+                         called, shape_text(t, a, sizeof a),
+                         clv__shape_text(v, b, sizeof b));
+    if (!t->data)
+        return clv__fail(err, CLV_USAGE, "input '%.80s' has no data", called);
+    c->tensor[g->inputs[i]] = *t;
+    return CLV_OK;
+}
+
+static clv_status check_inputs(const clv_context *c, clv_err *e)
+{
+    const clv_graph *g = c->m->g;
+    char name[128];
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        uint32_t v = g->inputs[i];
+        if (is_read(g, v) && !c->tensor[v].data)
+            return clv__fail(e, CLV_USAGE, "input '%.200s' is missing",
+                             clv__value_name(g, v, name, sizeof name));
+    }
+    return CLV_OK;
+}
+
+/* -- running --------------------------------------------------------------*/
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A value found while running may differ from what was planned. */
+static bool as_planned(const clv_context *c, uint32_t id)
+{
+    const clv_graph *g = c->m->g;
+    const clv_node *n = &g->nodes[id];
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        uint32_t v = node_ins(g, n)[i];
+        if (v == CLV_NONE || c->m->place[v] != PLACE_DYNAMIC)
+            continue;
+        const clv_tensor *a = &c->tensor[v], *b = &c->m->tensor[v];
+        if (a->rank != b->rank ||
+            memcmp(a->dims, b->dims, a->rank * sizeof *a->dims))
+            return false;
+    }
+    return true;
+}
+
+static clv_status run_step(clv_context *c, const step *s, clv_err *e)
+{
+    const clv_model *m = c->m;
+    if (s->exec)
+        return m->backend->type->run(s->exec, c->tensor, c->arena + s->offset,
+                                     e);
+    if (s->dynamic)
+        return clv__run_dynamic(m->g, s->node, c->tensor, m->weights,
+                                &c->scratch, e);
+    if (!as_planned(c, s->node))
+        return clv__fail(e, CLV_SHAPE,
+                         "node '%s': its inputs have other shapes than "
+                         "inferred",
+                         m->g->nodes[s->node].name);
+    return clv__run_node(m->g, s->node, c->tensor, &c->scratch, e);
+}
+
+clv_status clv_context_run(clv_context *c, clv_err *err)
+{
+    const clv_model *m = c->m;
+    clv__err_clear(err);
+    CLV_TRY(check_inputs(c, err));
+    free_dynamic(c);
+    point_outputs(c);
+    memset(c->times, 0, m->info.n_parts * sizeof *c->times);
+    double before = now();
+    for (uint32_t i = 0; i < m->n_steps; i++) {
+        CLV_TRY(run_step(c, &m->steps[i], err));
+        double after = now();
+        c->times[m->steps[i].part] += after - before;
+        before = after;
+    }
+    return CLV_OK;
+}
+
+const clv_tensor *clv_context_output(const clv_context *c, uint32_t i)
+{
+    return i < c->m->g->n_outputs ? &c->tensor[c->m->g->outputs[i]] : NULL;
+}
+
+const double *clv_context_times(const clv_context *c)
+{
+    return c->times;
+}

@@ -1,0 +1,401 @@
+/* control.c - running bodies: If, Loop, Scan (see ops/control.c for how their
+ * inputs are laid out).
+ *
+ * A body runs node by node, every shape found while running, in a frame of its
+ * own; a frame frees what it made when it ends. Iterations hand tensors on by
+ * moving them: each is owned once. */
+#include "run/run.h"
+
+#include <string.h>
+
+typedef struct frame {
+    const clv_graph *g;
+    clv_tensor *t; /* per value */
+    bool *owned;   /* its data is ours to free */
+} frame;
+
+static void frame_free(frame *f)
+{
+    for (uint32_t v = 0; f->t && f->owned && v < f->g->n_values; v++)
+        if (f->owned[v])
+            clv__free(f->t[v].data);
+    clv__free(f->t);
+    clv__free(f->owned);
+}
+
+/* Everything the body computes, from in[i] for its inputs (NULL: left out). */
+static clv_status run_body(frame *f, const clv_graph *body,
+                           const clv_tensor *const *in, uint32_t n_in,
+                           const weight_store *w, arena *scratch, clv_err *e)
+{
+    const clv_tensor *table = clv__weights_of(w, body);
+    *f = (frame){.g = body};
+    if (!table)
+        return clv__fail(e, CLV_INTERNAL, "a body that was never inferred");
+    f->t = clv__alloc(((size_t)body->n_values + 1) * sizeof *f->t);
+    f->owned = clv__zalloc((size_t)body->n_values + 1);
+    if (!f->t || !f->owned)
+        return clv__nomem(e);
+    memcpy(f->t, table, body->n_values * sizeof *f->t);
+    for (uint32_t i = 0; i < body->n_inputs && i < n_in; i++)
+        if (in[i])
+            f->t[body->inputs[i]] = *in[i];
+    for (uint32_t id = 0; id < body->n_nodes; id++) {
+        const clv_node *n = &body->nodes[id];
+        CLV_TRY(clv__run_dynamic(body, id, f->t, w, scratch, e));
+        for (uint32_t o = 0; o < n->n_out; o++)
+            f->owned[node_outs(body, n)[o]] = true;
+    }
+    return CLV_OK;
+}
+
+/* Output i of the body; data that is the frame's changes hands. */
+static clv_status take(frame *f, uint32_t i, clv_tensor *out, clv_err *e)
+{
+    if (i >= f->g->n_outputs)
+        return clv__fail(e, CLV_FORMAT, "the body has no output %u", i);
+    uint32_t v = f->g->outputs[i];
+    if (!f->t[v].data)
+        return clv__fail(e, CLV_UNSUPPORTED, "output %u of the body", i);
+    if (!f->owned[v])
+        return clv__tensor_copy(&f->t[v], out, e);
+    for (uint32_t k = i + 1; k < f->g->n_outputs; k++)
+        if (f->g->outputs[k] == v) /* given out again later */
+            return clv__tensor_copy(&f->t[v], out, e);
+    *out = f->t[v];
+    f->owned[v] = false;
+    return CLV_OK;
+}
+
+static const clv_graph *body_of(const clv_node *n, clv_attr_key key)
+{
+    const clv_attr *a = attr_get(n, key);
+    return a && a->type == CLV_GRAPH_ATTR ? a->u.body : NULL;
+}
+
+static const clv_tensor *input(const clv_graph *g, const clv_node *n,
+                               const clv_tensor *t, uint32_t i)
+{
+    return node_in(g, n, i) ? &t[node_ins(g, n)[i]] : NULL;
+}
+
+/* -- if -------------------------------------------------------------------*/
+
+static clv_status run_if(const clv_graph *g, const clv_node *n,
+                         clv_tensor *tensor, const weight_store *w,
+                         arena *scratch, clv_err *e)
+{
+    const clv_tensor *c = input(g, n, tensor, 0);
+    if (!c || !c->data || numel(c) != 1)
+        return clv__fail(e, CLV_SHAPE, "the condition is not one element");
+    clv_attr_key key = get_f(c, 0) != 0 ? CLV_A_THEN : CLV_A_ELSE;
+    uint32_t first = 1;
+    for (uint32_t i = 0; i < n->n_attrs && n->attrs[i].key != key; i++)
+        if (n->attrs[i].type == CLV_GRAPH_ATTR)
+            first += n->attrs[i].u.body->n_inputs;
+    const clv_graph *body = body_of(n, key);
+    const clv_tensor **in =
+        arena_array(scratch, (size_t)n->n_in + 1, sizeof *in);
+    if (!body || !in)
+        return body ? clv__nomem(e)
+                    : clv__fail(e, CLV_FORMAT, "a branch is missing");
+    uint32_t count = 0;
+    for (; first + count < n->n_in && count < body->n_inputs; count++)
+        in[count] = input(g, n, tensor, first + count);
+    frame f;
+    clv_status s = run_body(&f, body, in, count, w, scratch, e);
+    for (uint32_t o = 0; o < n->n_out && s == CLV_OK; o++)
+        s = take(&f, o, &tensor[node_outs(g, n)[o]], e);
+    frame_free(&f);
+    return s;
+}
+
+/* -- what loops collect ---------------------------------------------------*/
+
+/* Slices stacked along a new axis; kept as one growing block. */
+typedef struct stack {
+    clv_tensor slice; /* type and shape; no data */
+    char *data;
+    int64_t n;
+    size_t size, cap;
+} stack;
+
+static clv_status push(stack *s, const clv_tensor *t, clv_err *e)
+{
+    size_t bytes = (size_t)clv_tensor_bytes(t);
+    if (s->n == 0) {
+        s->slice = *t;
+        s->slice.data = NULL;
+    } else if (t->rank != s->slice.rank ||
+               memcmp(t->dims, s->slice.dims, t->rank * sizeof *t->dims)) {
+        return clv__fail(e, CLV_SHAPE, "iterations give different shapes");
+    }
+    if (s->size + bytes > s->cap) {
+        size_t cap = (s->size + bytes) * 2 + 64;
+        char *grown = clv__realloc(s->data, cap);
+        if (!grown)
+            return clv__nomem(e);
+        s->data = grown;
+        s->cap = cap;
+    }
+    memcpy(s->data + s->size, t->data, bytes);
+    s->size += bytes;
+    s->n++;
+    return CLV_OK;
+}
+
+/* The stack as a tensor, its new axis at `axis`; `like` shapes an empty one. */
+static clv_status stacked(stack *s, uint32_t axis, bool reverse,
+                          const clv_value *like, clv_tensor *out, clv_err *e)
+{
+    if (s->n == 0) {
+        s->slice.dtype = (clv_dtype)like->dtype;
+        s->slice.rank = like->rank == CLV_NO_RANK || !like->rank
+                            ? 0
+                            : (uint32_t)like->rank - 1;
+        for (uint32_t i = 0; i < s->slice.rank; i++)
+            s->slice.dims[i] = like->dims[i + 1];
+    }
+    if (s->slice.rank + 1 > CLV_MAX_RANK || axis > s->slice.rank)
+        return clv__fail(e, CLV_SHAPE, "scan axis %u", axis);
+    *out = s->slice;
+    out->rank++;
+    for (uint32_t i = 0, k = 0; i < out->rank; i++)
+        out->dims[i] = i == axis ? s->n : s->slice.dims[k++];
+    int64_t bytes = clv_tensor_bytes(out);
+    if (bytes < 0 || !(out->data = clv__zalloc((size_t)bytes + 1)))
+        return clv__nomem(e);
+    int64_t inner = 1, outer = 1, size = clv_dtype_bytes(out->dtype, 8) / 8;
+    for (uint32_t i = axis; i < s->slice.rank; i++)
+        inner *= s->slice.dims[i];
+    for (uint32_t i = 0; i < axis; i++)
+        outer *= s->slice.dims[i];
+    for (int64_t i = 0; i < s->n; i++)
+        for (int64_t o = 0; o < outer; o++)
+            memcpy((char *)out->data +
+                       (o * s->n + (reverse ? s->n - 1 - i : i)) * inner * size,
+                   s->data + (i * outer + o) * inner * size,
+                   (size_t)(inner * size));
+    return CLV_OK;
+}
+
+/* -- loop and scan --------------------------------------------------------*/
+
+typedef struct loop {
+    const clv_graph *g, *body;
+    const clv_node *n;
+    clv_tensor *tensor;
+    const weight_store *w;
+    arena *scratch;
+    uint32_t states;        /* carried from one iteration to the next */
+    uint32_t first;         /* body input of the first state */
+    uint32_t first_out;     /* body output of the first state */
+    clv_tensor *state;      /* owned */
+    stack *collected;       /* per scanned output */
+    const clv_tensor **in;  /* of the body */
+    clv_err *e;
+} loop;
+
+static clv_status loop_begin(loop *l)
+{
+    size_t n = (size_t)l->n->n_in + l->n->n_out + l->body->n_inputs + 1;
+    l->state = arena_zalloc(l->scratch, n * sizeof *l->state);
+    l->collected = arena_zalloc(l->scratch, n * sizeof *l->collected);
+    l->in = arena_zalloc(l->scratch, n * sizeof *l->in);
+    if (!l->state || !l->collected || !l->in)
+        return clv__nomem(l->e);
+    for (uint32_t i = 0; i < l->body->n_inputs && i < l->n->n_in; i++)
+        l->in[i] = input(l->g, l->n, l->tensor, i);
+    for (uint32_t i = 0; i < l->states; i++) {
+        const clv_tensor *t = input(l->g, l->n, l->tensor, l->first + i);
+        if (!t || !t->data)
+            return clv__fail(l->e, CLV_SHAPE, "state %u is missing", i);
+        CLV_TRY(clv__tensor_copy(t, &l->state[i], l->e));
+    }
+    return CLV_OK;
+}
+
+/* One iteration: states move on, scanned outputs are collected. */
+static clv_status iterate(loop *l, bool *go_on)
+{
+    for (uint32_t i = 0; i < l->states; i++)
+        l->in[l->first + i] = &l->state[i];
+    frame f;
+    clv_status s = run_body(&f, l->body, l->in, l->body->n_inputs, l->w,
+                            l->scratch, l->e);
+    if (s == CLV_OK && go_on) {
+        const clv_tensor *c = &f.t[l->body->outputs[0]];
+        *go_on = c->data && numel(c) == 1 ? get_f(c, 0) != 0 : true;
+    }
+    clv_tensor *next =
+        s == CLV_OK
+            ? arena_zalloc(l->scratch, (l->states + 1u) * sizeof *next)
+            : NULL;
+    if (s == CLV_OK && !next)
+        s = clv__nomem(l->e);
+    for (uint32_t i = 0; i < l->states && s == CLV_OK; i++)
+        s = take(&f, l->first_out + i, &next[i], l->e);
+    for (uint32_t o = l->states; o < l->n->n_out && s == CLV_OK; o++) {
+        uint32_t at = l->first_out + o;
+        if (at >= l->body->n_outputs || !f.t[l->body->outputs[at]].data)
+            s = clv__fail(l->e, CLV_UNSUPPORTED, "output %u of the body", at);
+        else
+            s = push(&l->collected[o - l->states],
+                     &f.t[l->body->outputs[at]], l->e);
+    }
+    for (uint32_t i = 0; i < l->states && next; i++) {
+        if (s == CLV_OK) {
+            clv__free(l->state[i].data);
+            l->state[i] = next[i];
+        } else {
+            clv__free(next[i].data);
+        }
+    }
+    frame_free(&f);
+    return s;
+}
+
+static clv_status loop_end(loop *l, clv_status s)
+{
+    uint32_t count;
+    const int64_t *axes = attr_ints(l->n, CLV_A_PERM, &count);
+    const clv_attr *flip = attr_get(l->n, CLV_A_REVERSE);
+    for (uint32_t o = 0; o < l->n->n_out && s == CLV_OK; o++) {
+        clv_tensor *out = &l->tensor[node_outs(l->g, l->n)[o]];
+        uint32_t k = o - l->states, axis = 0;
+        if (o < l->states) {
+            *out = l->state[o];
+            l->state[o].data = NULL;
+            continue;
+        }
+        uint32_t rank = l->collected[k].slice.rank + 1;
+        if (l->n->op == CLV_OP_SCAN && k < count)
+            s = norm_axis(axes[k], rank, &axis, l->e);
+        bool reverse = flip && flip->type == CLV_INTS_ATTR && k < flip->n &&
+                       flip->u.ints[k];
+        if (s == CLV_OK)
+            s = stacked(&l->collected[k], axis, reverse,
+                        node_out(l->g, l->n, o), out, l->e);
+    }
+    for (uint32_t o = 0; l->collected && o < l->n->n_out; o++)
+        clv__free(l->collected[o].data);
+    for (uint32_t i = 0; l->state && i < l->states; i++)
+        clv__free(l->state[i].data);
+    return s;
+}
+
+/* trip count, condition, states ..., captured ... */
+static clv_status run_loop(loop *l)
+{
+    const clv_tensor *m = input(l->g, l->n, l->tensor, 0);
+    const clv_tensor *c = input(l->g, l->n, l->tensor, 1);
+    int64_t trips = m && m->data ? get_i(m, 0) : INT64_MAX, i = 0;
+    uint8_t cond = !c || !c->data || get_f(c, 0) != 0;
+    clv_tensor index = {.dtype = CLV_INT64, .data = &i};
+    clv_tensor flag = {.dtype = CLV_BOOL, .data = &cond};
+    bool go_on = cond;
+    clv_status s = loop_begin(l);
+    for (; s == CLV_OK && go_on && i < trips; i++) {
+        arena_mark mark = arena_save(l->scratch);
+        l->in[0] = &index;
+        l->in[1] = &flag;
+        s = iterate(l, &go_on);
+        cond = go_on;
+        arena_rewind(l->scratch, mark);
+    }
+    return loop_end(l, s);
+}
+
+/* Slice i of t along axis, in fresh memory. */
+static clv_status slice_at(const clv_tensor *t, int64_t axis, int64_t i,
+                           clv_tensor *out, clv_err *e)
+{
+    uint32_t a, k = 0;
+    CLV_TRY(norm_axis(axis, t->rank, &a, e));
+    int64_t inner = 1, outer = 1, size = clv_dtype_bytes(t->dtype, 8) / 8;
+    *out = (clv_tensor){.dtype = t->dtype, .rank = t->rank - 1};
+    for (uint32_t d = 0; d < t->rank; d++) {
+        if (d < a)
+            outer *= t->dims[d];
+        if (d > a)
+            inner *= t->dims[d];
+        if (d != a)
+            out->dims[k++] = t->dims[d];
+    }
+    if (!(out->data = clv__alloc((size_t)clv_tensor_bytes(out) + 1)))
+        return clv__nomem(e);
+    for (int64_t o = 0; o < outer; o++)
+        memcpy((char *)out->data + o * inner * size,
+               (const char *)t->data + (o * t->dims[a] + i) * inner * size,
+               (size_t)(inner * size));
+    return CLV_OK;
+}
+
+/* states ..., scanned ..., captured ... */
+static clv_status scan_step(loop *l, uint32_t scans, int64_t i, int64_t trips)
+{
+    uint32_t count;
+    const int64_t *axes = attr_ints(l->n, CLV_A_AXES, &count);
+    const clv_attr *way = attr_get(l->n, CLV_A_DIRECTION);
+    clv_tensor *slice = arena_zalloc(l->scratch, (scans + 1u) * sizeof *slice);
+    clv_status s = slice ? CLV_OK : clv__nomem(l->e);
+    for (uint32_t k = 0; k < scans && s == CLV_OK; k++) {
+        const clv_tensor *t = input(l->g, l->n, l->tensor, l->states + k);
+        bool back = way && way->type == CLV_INTS_ATTR && k < way->n &&
+                    way->u.ints[k];
+        s = slice_at(t, k < count ? axes[k] : 0, back ? trips - 1 - i : i,
+                     &slice[k], l->e);
+        l->in[l->states + k] = &slice[k];
+    }
+    if (s == CLV_OK)
+        s = iterate(l, NULL);
+    for (uint32_t k = 0; slice && k < scans; k++)
+        clv__free(slice[k].data);
+    return s;
+}
+
+static clv_status run_scan(loop *l)
+{
+    uint32_t scans = (uint32_t)attr_int(l->n, CLV_A_K, 1), count, a;
+    const int64_t *axes = attr_ints(l->n, CLV_A_AXES, &count);
+    int64_t trips = 0;
+    for (uint32_t k = 0; k < scans; k++) {
+        const clv_tensor *t = input(l->g, l->n, l->tensor, l->states + k);
+        if (!t || !t->data || !t->rank)
+            return clv__fail(l->e, CLV_SHAPE, "scanned input %u", k);
+        CLV_TRY(norm_axis(k < count ? axes[k] : 0, t->rank, &a, l->e));
+        if (k && t->dims[a] != trips)
+            return clv__fail(l->e, CLV_SHAPE,
+                             "scanned inputs of %lld and %lld slices",
+                             (long long)trips, (long long)t->dims[a]);
+        trips = t->dims[a];
+    }
+    clv_status s = loop_begin(l);
+    for (int64_t i = 0; s == CLV_OK && i < trips; i++) {
+        arena_mark mark = arena_save(l->scratch);
+        s = scan_step(l, scans, i, trips);
+        arena_rewind(l->scratch, mark);
+    }
+    return loop_end(l, s);
+}
+
+clv_status clv__run_control(const clv_graph *g, uint32_t id, clv_tensor *tensor,
+                            const weight_store *w, arena *scratch, clv_err *e)
+{
+    const clv_node *n = &g->nodes[id];
+    if (n->op == CLV_OP_IF)
+        return run_if(g, n, tensor, w, scratch, e);
+    loop l = {.g = g, .n = n, .tensor = tensor, .w = w, .scratch = scratch};
+    l.e = e;
+    l.body = body_of(n, CLV_A_BODY);
+    if (!l.body)
+        return clv__fail(e, CLV_FORMAT, "the body is missing");
+    bool scan = n->op == CLV_OP_SCAN;
+    l.states = (uint32_t)(scan ? attr_int(n, CLV_A_HIDDEN, 0)
+                               : attr_int(n, CLV_A_K, 2) - 2);
+    l.first = scan ? 0 : 2;
+    l.first_out = scan ? 0 : 1;
+    if (l.states > n->n_in || l.states > n->n_out)
+        return clv__fail(e, CLV_FORMAT, "%u states", l.states);
+    return scan ? run_scan(&l) : run_loop(&l);
+}

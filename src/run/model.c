@@ -1,0 +1,265 @@
+/* model.c - a graph becomes a model: weights, parts, steps.
+ *
+ * With a backend the graph is cut by what the backend supports and each of its
+ * subgraphs is compiled. One that does not compile after all is demoted: its
+ * nodes go to the CPU, the graph is cut again, and a note says so. */
+#include "run/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static clv_status note(clv_model *m, const char *text, clv_err *e)
+{
+    const char *own = arena_strndup(&m->mem, text, strlen(text));
+    if (!own || !CLV_GROW(m->notes, m->info.n_notes, m->cap_notes))
+        return clv__nomem(e);
+    m->notes[m->info.n_notes++] = own;
+    m->info.notes = m->notes;
+    return CLV_OK;
+}
+
+/* -- who runs what --------------------------------------------------------*/
+
+/* Everything nobody can run, in one message. */
+static clv_status check_runnable(const clv_model *m,
+                                 const clv_support_info *support, clv_err *e)
+{
+    char text[400];
+    size_t len = 0;
+    uint32_t bad = 0, shown = 0;
+    clv_why why;
+    for (uint32_t id = 0; id < m->g->n_nodes; id++) {
+        const clv_node *n = &m->g->nodes[id];
+        if (clv__run_needless(m, id) ||
+            (support && support->nodes[id].side == CLV_SIDE_ACCELERATOR) ||
+            clv__ref_supports(m->g, id, &why))
+            continue;
+        bad++;
+        if (len < sizeof text - 120) {
+            len += (size_t)snprintf(
+                text + len, sizeof text - len, "%s%.40s '%.50s'",
+                len ? ", " : "", n->origin ? n->origin : clv__ops[n->op].name,
+                n->name);
+            shown++;
+        }
+    }
+    if (!bad)
+        return CLV_OK;
+    return clv__fail(e, CLV_UNSUPPORTED, "%u operator%s cannot run: %s%s", bad,
+                     bad == 1 ? "" : "s", text, shown < bad ? ", ..." : "");
+}
+
+/* Views run on either side only where the backend knows them. */
+static clv_status settle_views(clv_model *m, clv_support *s, clv_err *e)
+{
+    const clv_support_info *info = clv_support_get(s);
+    for (uint32_t id = 0; id < m->g->n_nodes; id++) {
+        clv_why why = {""};
+        if (info->nodes[id].side != CLV_SIDE_EITHER ||
+            clv__run_needless(m, id))
+            continue;
+        if (m->backend->type->supports(m->backend, m->g, id, &why) != CLV_YES)
+            CLV_TRY(clv__support_demote(s, id, why.text, e));
+    }
+    return CLV_OK;
+}
+
+/* -- parts ----------------------------------------------------------------*/
+
+static void release_execs(clv_model *m)
+{
+    for (uint32_t k = 0; m->execs && k < m->info.n_parts; k++)
+        if (m->execs[k])
+            m->backend->type->release(m->execs[k]);
+    m->execs = NULL;
+}
+
+static clv_status whole(clv_model *m, clv_err *e)
+{
+    uint32_t *nodes =
+        arena_array(&m->mem, (size_t)m->g->n_nodes + 1, sizeof *nodes);
+    m->parts = arena_zalloc(&m->mem, sizeof *m->parts);
+    m->execs = arena_zalloc(&m->mem, sizeof *m->execs);
+    if (!nodes || !m->parts || !m->execs)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < m->g->n_nodes; i++)
+        nodes[i] = i;
+    m->parts[0] = (clv_part){"cpu", nodes, m->g->n_nodes};
+    m->info.n_parts = m->g->n_nodes ? 1 : 0;
+    return CLV_OK;
+}
+
+static clv_status take_cut(clv_model *m, clv_err *e)
+{
+    uint32_t n;
+    const clv_subgraph *sub = clv_cut_subgraphs(m->cut, &n);
+    m->parts = arena_zalloc(&m->mem, ((size_t)n + 1) * sizeof *m->parts);
+    m->execs = arena_zalloc(&m->mem, ((size_t)n + 1) * sizeof *m->execs);
+    if (!m->parts || !m->execs)
+        return clv__nomem(e);
+    for (uint32_t k = 0; k < n; k++)
+        m->parts[k] = (clv_part){sub[k].device, sub[k].nodes, sub[k].n_nodes};
+    m->info.n_parts = n;
+    return CLV_OK;
+}
+
+/* Nothing to compile where all is known already. */
+static bool idle(const clv_model *m, const clv_part *p)
+{
+    for (uint32_t i = 0; i < p->n_nodes; i++)
+        if (!clv__run_needless(m, p->nodes[i]))
+            return false;
+    return true;
+}
+
+/* Compiles part k; `failed` says that it must run elsewhere. */
+static clv_status compile(clv_model *m, uint32_t k, clv_support *support,
+                          bool *failed, clv_err *e)
+{
+    uint32_t n;
+    const clv_subgraph *sub = &clv_cut_subgraphs(m->cut, &n)[k];
+    clv_subject subject = {m->g,         sub->nodes,     sub->outputs,
+                           sub->n_nodes, sub->n_outputs, m->tensor,
+                           m->threads};
+    clv_err why = {CLV_OK, ""};
+    char text[700];
+    if (!strcmp(sub->device, "cpu") || idle(m, &m->parts[k]))
+        return CLV_OK;
+    clv_status s = m->backend->type->compile(m->backend, &subject,
+                                             &m->execs[k], &why);
+    if (s == CLV_OK)
+        return CLV_OK;
+    if (s == CLV_NOMEM)
+        return clv__nomem(e);
+    *failed = true;
+    snprintf(text, sizeof text,
+             "a subgraph of %u operators from '%s' runs on the CPU: %s",
+             sub->n_nodes, m->g->nodes[sub->nodes[0]].name, why.msg);
+    CLV_TRY(note(m, text, e));
+    for (uint32_t i = 0; i < sub->n_nodes; i++)
+        CLV_TRY(clv__support_demote(support, sub->nodes[i], why.msg, e));
+    return CLV_OK;
+}
+
+static clv_status cut_once(clv_model *m, clv_support *support,
+                           const clv_capability_opts *opts, bool *again,
+                           clv_err *e)
+{
+    *again = false;
+    CLV_TRY(check_runnable(m, clv_support_get(support), e));
+    CLV_TRY(clv_cut_capability(m->profile, clv_support_get(support), opts,
+                               &m->cut, e));
+    CLV_TRY(take_cut(m, e));
+    for (uint32_t k = 0; k < m->info.n_parts && !*again; k++)
+        CLV_TRY(compile(m, k, support, again, e));
+    if (!*again)
+        return CLV_OK;
+    release_execs(m);
+    clv_cut_free(m->cut);
+    m->cut = NULL;
+    return CLV_OK;
+}
+
+static clv_status cut_model(clv_model *m, const clv_model_opts *o, clv_err *e)
+{
+    clv_capability_opts opts = o->cut ? *o->cut : (clv_capability_opts){0};
+    clv_support *asked = NULL;
+    opts.no_what_if = true;
+    clv_status s = clv_profile_new(m->g, NULL, &m->profile, e);
+    if (s == CLV_OK && !o->support)
+        s = clv_support_new(o->backend, m->g, &asked, e);
+    clv_support *support = o->support ? o->support : asked;
+    if (s == CLV_OK)
+        s = settle_views(m, support, e);
+    for (bool again = true; s == CLV_OK && again;)
+        s = cut_once(m, support, &opts, &again, e);
+    clv_support_free(asked);
+    return s;
+}
+
+/* -- the model ------------------------------------------------------------*/
+
+/* Weights that kernels read must be aligned; a backend copies its own. */
+static clv_status align_weights(clv_model *m, clv_err *e)
+{
+    for (uint32_t i = 0; i < m->n_steps; i++) {
+        const clv_node *n = &m->g->nodes[m->steps[i].node];
+        for (uint32_t k = 0; !m->steps[i].exec && k < n->n_in; k++) {
+            uint32_t v = node_ins(m->g, n)[k];
+            if (v != CLV_NONE && m->place[m->root[v]] == PLACE_WEIGHT)
+                CLV_TRY(clv__weight_align(m->weights, &m->tensor[m->root[v]],
+                                          e));
+        }
+    }
+    for (uint32_t v = 0; v < m->g->n_values; v++)
+        if (m->place[v] == PLACE_ALIAS && m->tensor[m->root[v]].data)
+            m->tensor[v].data = m->tensor[m->root[v]].data;
+    return CLV_OK;
+}
+
+static clv_status build(clv_model *m, const clv_model_opts *o, clv_err *e)
+{
+    weight_store *like = o->like ? o->like->weights : NULL;
+    size_t nv = (size_t)m->g->n_values + 1;
+    if (!m->g->inferred)
+        return clv__fail(e, CLV_USAGE, "the graph is not inferred");
+    if (o->backend && !o->backend->type->compile)
+        return clv__fail(e, CLV_USAGE,
+                         "backend '%s' says what it supports, but runs nothing",
+                         o->backend->name);
+    CLV_TRY(clv__weights_new(m->g, m->seed, like, &m->weights, e));
+    m->tensor = arena_array(&m->mem, nv, sizeof *m->tensor);
+    if (!m->tensor)
+        return clv__nomem(e);
+    memcpy(m->tensor, clv__weights_of(m->weights, m->g),
+           m->g->n_values * sizeof *m->tensor);
+    if (!m->backend)
+        CLV_TRY(check_runnable(m, NULL, e));
+    CLV_TRY(m->backend ? cut_model(m, o, e) : whole(m, e));
+    m->info.parts = m->parts;
+    CLV_TRY(clv__run_plan(m, o->memory, e));
+    CLV_TRY(align_weights(m, e));
+    m->info.weight_bytes = m->weights->bytes;
+    return CLV_OK;
+}
+
+clv_status clv_model_new(const clv_graph *g, const clv_model_opts *opts,
+                         clv_model **out, clv_err *err)
+{
+    static const clv_model_opts defaults = {0};
+    const clv_model_opts *o = opts ? opts : &defaults;
+    *out = NULL;
+    clv__err_clear(err);
+    clv_model *m = clv__zalloc(sizeof *m);
+    if (!m)
+        return clv__nomem(err);
+    m->g = g;
+    m->backend = o->backend;
+    m->seed = o->seed;
+    m->threads = o->threads;
+    clv_status s = build(m, o, err);
+    if (s != CLV_OK) {
+        clv_model_free(m);
+        return s;
+    }
+    *out = m;
+    return CLV_OK;
+}
+
+void clv_model_free(clv_model *m)
+{
+    if (!m)
+        return;
+    release_execs(m);
+    clv_cut_free(m->cut);
+    clv_profile_free(m->profile);
+    clv__weights_free(m->weights);
+    clv__free(m->notes);
+    arena_free(&m->mem);
+    clv__free(m);
+}
+
+const clv_run_info *clv_model_run_info(const clv_model *m)
+{
+    return &m->info;
+}

@@ -1,0 +1,236 @@
+/* node.c - one node: with places that are planned, or found while running.
+ *
+ * A node whose shapes depend on data is put into a graph of its own, with the
+ * shapes and small contents that its inputs have now, and inferred again; the
+ * rules of ops.def are all that is needed. Its kernel may still shrink what
+ * only it can know (nonzero, NMS). */
+#include "run/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SMALL = 4096 }; /* elements whose contents a shape may depend on */
+
+static bool runs(clv_dtype t)
+{
+    switch (t) {
+    case CLV_NODTYPE:
+    case CLV_STRING:
+    case CLV_FLOAT8E8M0:
+    case CLV_FLOAT4E2M1:
+        return false;
+    default:
+        return true;
+    }
+}
+
+bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why)
+{
+    const clv_node *n = &g->nodes[id];
+    bool control = clv__ops[n->op].category == CLV_CAT_CONTROL;
+    if (!control && !clv__kernel_of((clv_op)n->op)) {
+        snprintf(why->text, sizeof why->text, "no kernel");
+        return false;
+    }
+    for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
+        uint32_t v = node_ins(g, n)[i];
+        if (v == CLV_NONE || runs((clv_dtype)g->values[v].dtype))
+            continue;
+        if (i >= n->n_in && !is_read(g, v))
+            continue;
+        snprintf(why->text, sizeof why->text, "no kernel for type %s",
+                 clv_dtype_name((clv_dtype)g->values[v].dtype));
+        return false;
+    }
+    return true;
+}
+
+clv_status clv__tensor_copy(const clv_tensor *t, clv_tensor *out, clv_err *e)
+{
+    int64_t bytes = clv_tensor_bytes(t);
+    *out = *t;
+    out->data = bytes < 0 ? NULL : clv__alloc((size_t)bytes + 1);
+    if (!out->data)
+        return clv__nomem(e);
+    if (bytes)
+        memcpy(out->data, t->data, (size_t)bytes);
+    return CLV_OK;
+}
+
+/* -- planned --------------------------------------------------------------*/
+
+static clv_status call(const clv_graph *g, const clv_node *n,
+                       const clv_tensor *const *in, clv_tensor *out,
+                       arena *scratch, clv_err *e)
+{
+    arena_mark mark = arena_save(scratch);
+    kernel k = {g, n, in, out, scratch, e};
+    clv_status s = clv__kernel_of((clv_op)n->op)(&k);
+    arena_rewind(scratch, mark);
+    return s;
+}
+
+static const clv_tensor **inputs_of(const clv_graph *g, const clv_node *n,
+                                    const clv_tensor *tensor, arena *scratch)
+{
+    const clv_tensor **in =
+        arena_array(scratch, (size_t)n->n_in + 1, sizeof *in);
+    for (uint32_t i = 0; in && i < n->n_in; i++) {
+        uint32_t v = node_ins(g, n)[i];
+        in[i] = v == CLV_NONE ? NULL : &tensor[v];
+    }
+    return in;
+}
+
+clv_status clv__run_node(const clv_graph *g, uint32_t id, clv_tensor *tensor,
+                         arena *scratch, clv_err *e)
+{
+    const clv_node *n = &g->nodes[id];
+    arena_mark mark = arena_save(scratch);
+    const clv_tensor **in = inputs_of(g, n, tensor, scratch);
+    clv_tensor *out = arena_array(scratch, (size_t)n->n_out + 1, sizeof *out);
+    if (!in || !out)
+        return clv__nomem(e);
+    for (uint32_t o = 0; o < n->n_out; o++)
+        out[o] = tensor[node_outs(g, n)[o]];
+    clv_status s = call(g, n, in, out, scratch, e);
+    arena_rewind(scratch, mark);
+    if (s != CLV_OK)
+        clv__err_prefix(e, "node '%s' (%s)", n->name, clv__ops[n->op].name);
+    return s;
+}
+
+/* -- found while running --------------------------------------------------*/
+
+/* Adds t to the graph of one node, with its contents if they are few. */
+static clv_status show(clv_graph *g, const clv_tensor *t, uint32_t *id,
+                       clv_err *e)
+{
+    *id = clv__value_add(g, "", CLV_INPUT, t->dtype);
+    if (*id == CLV_NONE || !clv__value_set_shape(g, *id, t->rank, t->dims))
+        return clv__nomem(e);
+    int64_t n = clv_tensor_numel(t);
+    if (n > SMALL || n < 0 || !t->data)
+        return CLV_OK;
+    clv_payload *p = clv__value_data(g, *id);
+    int64_t *list = arena_array(&g->mem, (size_t)n + 1, sizeof *list);
+    if (!p || !list)
+        return clv__nomem(e);
+    double *floats = (double *)(void *)list;
+    bool real = is_float(t->dtype);
+    for (int64_t i = 0; i < n; i++)
+        if (real)
+            floats[i] = get_f(t, i);
+        else
+            list[i] = get_i(t, i);
+    p->n = (uint32_t)n;
+    p->ints = real ? NULL : list;
+    p->floats = real ? floats : NULL;
+    return CLV_OK;
+}
+
+/* Attributes that name a value of the old graph name one of the new. */
+static clv_status take_attrs(clv_graph *one, const clv_node *n,
+                             const clv_tensor *tensor, clv_node *to, clv_err *e)
+{
+    clv_attr *attrs = arena_array(&one->mem, n->n_attrs + 1u, sizeof *attrs);
+    if (!attrs)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < n->n_attrs; i++) {
+        attrs[i] = n->attrs[i];
+        if (attrs[i].type == CLV_TENSOR_ATTR)
+            CLV_TRY(show(one, &tensor[n->attrs[i].u.value], &attrs[i].u.value,
+                         e));
+    }
+    to->attrs = attrs;
+    to->n_attrs = n->n_attrs;
+    return CLV_OK;
+}
+
+/* A graph of this node alone, inferred. */
+static clv_status infer_one(const clv_graph *g, const clv_node *n,
+                            const clv_tensor *tensor, clv_graph *one,
+                            clv_err *e)
+{
+    uint32_t *ins = arena_array(&one->mem, (size_t)n->n_in + 1, sizeof *ins);
+    if (!ins)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        uint32_t v = node_ins(g, n)[i];
+        ins[i] = CLV_NONE;
+        if (v != CLV_NONE)
+            CLV_TRY(show(one, &tensor[v], &ins[i], e));
+    }
+    uint32_t id = clv__node_add(one, (clv_op)n->op, n->name, 0, ins, n->n_in,
+                                NULL, n->n_out);
+    if (id == CLV_NONE)
+        return clv__nomem(e);
+    one->nodes[id].origin = n->origin;
+    CLV_TRY(take_attrs(one, n, tensor, &one->nodes[id], e));
+    for (uint32_t o = 0; o < n->n_out; o++)
+        node_out(one, &one->nodes[id], o)->dtype = node_out(g, n, o)->dtype;
+    return clv__infer_node(one, id, e);
+}
+
+static clv_status make_room(const clv_graph *one, clv_tensor *out, clv_err *e)
+{
+    const clv_node *n = &one->nodes[0];
+    for (uint32_t o = 0; o < n->n_out; o++) {
+        const clv_value *v = node_out(one, n, o);
+        out[o] = (clv_tensor){.dtype = (clv_dtype)v->dtype, .rank = v->rank};
+        if (v->rank == CLV_NO_RANK)
+            return clv__fail(e, CLV_UNSUPPORTED,
+                             "the shape of output %u cannot be told", o);
+        if (v->rank)
+            memcpy(out[o].dims, v->dims, v->rank * sizeof *out[o].dims);
+        int64_t bytes = clv_tensor_bytes(&out[o]);
+        if (bytes < 0)
+            return clv__fail(e, CLV_OVERFLOW, "output %u does not fit", o);
+        if (!(out[o].data = clv__zalloc((size_t)bytes + 1)))
+            return clv__nomem(e);
+    }
+    return CLV_OK;
+}
+
+static clv_status run_one(const clv_graph *g, const clv_node *n,
+                          clv_tensor *tensor, clv_graph *one, arena *scratch,
+                          clv_err *e)
+{
+    const clv_tensor **in = inputs_of(g, n, tensor, scratch);
+    clv_tensor *out = arena_array(scratch, (size_t)n->n_out + 1, sizeof *out);
+    if (!in || !out)
+        return clv__nomem(e);
+    memset(out, 0, n->n_out * sizeof *out);
+    CLV_TRY(infer_one(g, n, tensor, one, e));
+    clv_status s = make_room(one, out, e);
+    if (s == CLV_OK)
+        s = call(one, &one->nodes[0], in, out, scratch, e);
+    for (uint32_t o = 0; o < n->n_out; o++) {
+        if (s == CLV_OK)
+            tensor[node_outs(g, n)[o]] = out[o];
+        else
+            clv__free(out[o].data);
+    }
+    return s;
+}
+
+clv_status clv__run_dynamic(const clv_graph *g, uint32_t id, clv_tensor *tensor,
+                            const weight_store *w, arena *scratch, clv_err *e)
+{
+    const clv_node *n = &g->nodes[id];
+    clv_graph *one = NULL;
+    clv_status s;
+    arena_mark mark = arena_save(scratch);
+    if (clv__ops[n->op].category == CLV_CAT_CONTROL) {
+        s = clv__run_control(g, id, tensor, w, scratch, e);
+    } else {
+        s = clv_graph_new("node", &one, NULL);
+        s = s == CLV_OK ? run_one(g, n, tensor, one, scratch, e)
+                        : clv__nomem(e);
+        clv_graph_free(one);
+    }
+    arena_rewind(scratch, mark);
+    if (s != CLV_OK)
+        clv__err_prefix(e, "node '%s' (%s)", n->name, clv__ops[n->op].name);
+    return s;
+}

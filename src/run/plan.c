@@ -1,0 +1,259 @@
+/* plan.c - the steps of a model, and a place for every value.
+ *
+ *   1. parts become steps: a compiled subgraph is one, a kernel's node is one
+ *   2. a value that a plain copy makes shares the storage of what it copies
+ *   3. liveness over the steps gives every storage an offset in one block */
+#include "plan/memory.h"
+#include "run/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool clv__run_needless(const clv_model *m, uint32_t node)
+{
+    const clv_graph *g = m->g;
+    const clv_node *n = &g->nodes[node];
+    for (uint32_t o = 0; o < n->n_out; o++) {
+        uint32_t v = node_outs(g, n)[o];
+        if (is_read(g, v) && !m->tensor[v].data)
+            return false;
+    }
+    return true;
+}
+
+/* -- steps ----------------------------------------------------------------*/
+
+static bool unknown_shape(const clv_value *v)
+{
+    return v->flags & CLV_V_BOUND || v->rank == CLV_NO_RANK;
+}
+
+static bool is_dynamic(const clv_model *m, uint32_t id)
+{
+    const clv_graph *g = m->g;
+    const clv_node *n = &g->nodes[id];
+    if (clv__ops[n->op].category == CLV_CAT_CONTROL)
+        return true;
+    for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
+        uint32_t v = node_ins(g, n)[i];
+        if (v != CLV_NONE && unknown_shape(&g->values[v]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_copy(const clv_model *m, uint32_t id)
+{
+    const clv_graph *g = m->g;
+    const clv_node *n = &g->nodes[id];
+    const clv_value *x = node_in(g, n, 0), *y = node_out(g, n, 0);
+    return clv__kernel_of((clv_op)n->op) == kernel_copy && x &&
+           x->dtype == y->dtype && clv__bytes(x) == clv__bytes(y) &&
+           (n->n_out == 1 || !is_read(g, node_outs(g, n)[1]));
+}
+
+static void alias(clv_model *m, uint32_t id)
+{
+    const clv_node *n = &m->g->nodes[id];
+    uint32_t x = node_ins(m->g, n)[0], y = node_outs(m->g, n)[0];
+    m->root[y] = m->root[x];
+    m->place[y] = PLACE_ALIAS;
+}
+
+static void made_by_step(clv_model *m, uint32_t v, bool dynamic)
+{
+    m->place[v] = dynamic ? PLACE_DYNAMIC : PLACE_ARENA;
+}
+
+static void add_node(clv_model *m, uint32_t id, uint32_t part)
+{
+    const clv_node *n = &m->g->nodes[id];
+    bool dynamic = is_dynamic(m, id);
+    if (clv__run_needless(m, id))
+        return;
+    if (!dynamic && is_copy(m, id) &&
+        m->place[m->root[node_ins(m->g, n)[0]]] != PLACE_DYNAMIC) {
+        alias(m, id);
+        return;
+    }
+    m->steps[m->n_steps++] =
+        (step){.node = id, .part = part, .dynamic = dynamic};
+    for (uint32_t o = 0; o < n->n_out; o++)
+        made_by_step(m, node_outs(m->g, n)[o], dynamic);
+}
+
+static bool make_steps(clv_model *m)
+{
+    const clv_graph *g = m->g;
+    m->steps = arena_array(&m->mem, (size_t)g->n_nodes + 1, sizeof *m->steps);
+    if (!m->steps)
+        return false;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        m->root[v] = v;
+        m->place[v] = m->tensor[v].data ? PLACE_WEIGHT : PLACE_NONE;
+    }
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        m->place[g->inputs[i]] = PLACE_INPUT;
+    for (uint32_t k = 0; k < m->info.n_parts; k++) {
+        const clv_part *p = &m->parts[k];
+        const clv_subgraph *sub =
+            m->cut ? &clv_cut_subgraphs(m->cut, &(uint32_t){0})[k] : NULL;
+        for (uint32_t i = 0; i < p->n_nodes && !m->execs[k]; i++)
+            add_node(m, p->nodes[i], k);
+        if (!m->execs[k])
+            continue;
+        m->steps[m->n_steps++] = (step){.exec = m->execs[k], .part = k};
+        for (uint32_t i = 0; i < sub->n_outputs; i++)
+            if (!m->tensor[sub->outputs[i]].data)
+                made_by_step(m, sub->outputs[i], false);
+    }
+    return true;
+}
+
+/* -- liveness -------------------------------------------------------------*/
+
+typedef struct lives {
+    uint32_t *first, *last; /* per value, of storages: steps */
+} lives;
+
+static void touch(const clv_model *m, lives *l, uint32_t v, uint32_t at)
+{
+    uint32_t r = m->root[v];
+    if (l->first[r] == CLV_NONE)
+        l->first[r] = at;
+    if (l->last[r] < at)
+        l->last[r] = at;
+}
+
+static void touch_node(const clv_model *m, lives *l, uint32_t id, uint32_t at)
+{
+    const clv_node *n = &m->g->nodes[id];
+    for (uint32_t i = 0; i < n->n_in + n->n_out; i++)
+        if (node_ins(m->g, n)[i] != CLV_NONE)
+            touch(m, l, node_ins(m->g, n)[i], at);
+}
+
+static void find_lives(const clv_model *m, lives *l)
+{
+    const clv_graph *g = m->g;
+    memset(l->first, 0xff, g->n_values * sizeof *l->first);
+    memset(l->last, 0, g->n_values * sizeof *l->last);
+    for (uint32_t at = 0; at < m->n_steps; at++) {
+        const step *s = &m->steps[at];
+        if (!s->exec) {
+            touch_node(m, l, s->node, at);
+            continue;
+        }
+        const clv_subgraph *sub =
+            &clv_cut_subgraphs(m->cut, &(uint32_t){0})[s->part];
+        for (uint32_t i = 0; i < sub->n_inputs; i++)
+            touch(m, l, sub->inputs[i], at);
+        for (uint32_t i = 0; i < sub->n_outputs; i++)
+            touch(m, l, sub->outputs[i], at);
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        touch(m, l, g->outputs[i], m->n_steps ? m->n_steps - 1 : 0);
+}
+
+/* No plan can need less: the most that lives at one step. */
+static int64_t most_alive(const clv_buffer *b, uint32_t n, int64_t *at,
+                          uint32_t n_steps)
+{
+    int64_t most = 0, now = 0;
+    memset(at, 0, ((size_t)n_steps + 2) * sizeof *at);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t bytes = (b[i].bytes + 63) / 64 * 64;
+        at[b[i].first] += bytes;
+        at[b[i].last + 1] -= bytes;
+    }
+    for (uint32_t i = 0; i < n_steps; i++)
+        if ((now += at[i]) > most)
+            most = now;
+    return most;
+}
+
+static uint32_t find_buffers(const clv_model *m, const lives *l, clv_buffer *b)
+{
+    uint32_t n = 0;
+    for (uint32_t v = 0; v < m->g->n_values; v++) {
+        int64_t bytes = clv_tensor_bytes(&m->tensor[v]);
+        if (m->place[v] == PLACE_ARENA && bytes > 0 && l->first[v] != CLV_NONE)
+            b[n++] =
+                (clv_buffer){v, l->first[v], l->last[v], bytes, 0};
+    }
+    for (uint32_t i = 0; i < m->n_steps; i++)
+        if (m->steps[i].exec && m->steps[i].exec->workspace > 0)
+            b[n++] = (clv_buffer){m->g->n_values + i, i, i,
+                                  m->steps[i].exec->workspace, 0};
+    return n;
+}
+
+static clv_status too_large(const clv_model *m, int64_t have, clv_err *e)
+{
+    return clv__fail(e, CLV_UNSUPPORTED,
+                     "%s needs %.1f MB for its activations, %.1f MB of memory "
+                     "are free; a smaller --batch or --input-shape needs less",
+                     m->g->name, (double)m->info.arena_bytes * 1e-6,
+                     (double)have * 1e-6);
+}
+
+/* What the system would still give; CLV_SAT when it does not say. */
+static int64_t free_memory(void)
+{
+    FILE *f = fopen("/proc/meminfo", "r");
+    char line[128];
+    long long kb;
+    int64_t bytes = CLV_SAT;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lld", &kb) == 1)
+            bytes = kb * 1024;
+    if (f)
+        fclose(f);
+    return bytes;
+}
+
+static clv_status place_all(clv_model *m, arena *scratch, int64_t memory,
+                            clv_err *e)
+{
+    size_t nv = m->g->n_values, n = nv + m->n_steps + 2;
+    lives l = {arena_array(scratch, nv + 1, sizeof *l.first),
+               arena_array(scratch, nv + 1, sizeof *l.last)};
+    clv_buffer *b = arena_array(scratch, n, sizeof *b);
+    int64_t *at = arena_array(scratch, n, sizeof *at);
+    if (!l.first || !l.last || !b || !at)
+        return clv__nomem(e);
+    find_lives(m, &l);
+    uint32_t count = find_buffers(m, &l, b);
+    const char *planner;
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum = sat_add(sum, sat_add(b[i].bytes, 63));
+    if (sum == CLV_SAT)
+        return clv__fail(e, CLV_OVERFLOW, "activations do not fit 64 bits");
+    int64_t bound = most_alive(b, count, at, m->n_steps);
+    int64_t size = clv__arena_plan(b, count, 64, bound, &planner);
+    if (size == CLV_SAT)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < count; i++)
+        if (b[i].value < m->g->n_values)
+            m->offset[b[i].value] = b[i].offset;
+        else
+            m->steps[b[i].value - m->g->n_values].offset = b[i].offset;
+    m->info.arena_bytes = size;
+    int64_t have = memory ? memory : free_memory();
+    return size > have ? too_large(m, have, e) : CLV_OK;
+}
+
+clv_status clv__run_plan(clv_model *m, int64_t memory, clv_err *e)
+{
+    size_t nv = (size_t)m->g->n_values + 1;
+    arena scratch = {0};
+    m->place = arena_zalloc(&m->mem, nv);
+    m->offset = arena_zalloc(&m->mem, nv * sizeof *m->offset);
+    m->root = arena_array(&m->mem, nv, sizeof *m->root);
+    if (!m->place || !m->offset || !m->root || !make_steps(m))
+        return clv__nomem(e);
+    clv_status s = place_all(m, &scratch, memory, e);
+    arena_free(&scratch);
+    return s;
+}

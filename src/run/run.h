@@ -1,0 +1,136 @@
+/* run.h - compiled models and their contexts, as the library sees them.
+ *
+ * A model runs in steps: a node with a plain C kernel, or a subgraph that a
+ * backend compiled. Every value has its place before anything runs:
+ *
+ *     a weight        in the mapped file, or in the weight store
+ *     a graph input   the caller's memory
+ *     an activation   at an offset of the context's arena
+ *     an alias        where the value it is a view of lies
+ *     dynamic         allocated while running: its shape depends on data */
+#ifndef CLV_RUN_H
+#define CLV_RUN_H
+
+#include "backend/backend.h"
+#include "backend/kernel.h"
+#include "cleave/run.h"
+
+#include <stdatomic.h>
+
+/* Some node reads v, or it leaves the graph. */
+static inline bool is_read(const clv_graph *g, uint32_t v)
+{
+    return g->user_first[v] != g->user_first[v + 1] ||
+           g->values[v].flags & CLV_V_OUTPUT;
+}
+
+/* -- weights (weights.c) --------------------------------------------------*/
+
+/* The weights of a graph and of the bodies in it, one table each. Shared by
+ * models of the same network at other shapes. */
+typedef struct weight_table {
+    const clv_graph *g;
+    clv_tensor *t; /* per value; data is NULL where nothing is known */
+} weight_table;
+
+typedef struct weight_store {
+    atomic_int users;
+    arena mem;
+    weight_table *tables; /* 0 is the graph itself */
+    struct weight_file *files; /* external data, mapped */
+    struct weight_store *like; /* whose memory is used again */
+    strmap names;              /* tensors in memory of our own */
+    clv_tensor *own;
+    uint64_t seed;
+    int64_t bytes; /* of `own` */
+    size_t n_tables, cap_tables, n_own, cap_own;
+} weight_store;
+
+/* Finds every weight, constant and folded value of g and its bodies. Weights
+ * that no file holds are drawn from `seed`. `like` may be NULL. */
+CLV_MUST clv_status clv__weights_new(const clv_graph *g, uint64_t seed,
+                                     weight_store *like, weight_store **out,
+                                     clv_err *e);
+void clv__weights_free(weight_store *w); /* one user less */
+/* The table of g or of one of its bodies. */
+const clv_tensor *clv__weights_of(const weight_store *w, const clv_graph *g);
+/* Moves a weight of the table that is not aligned for its type. */
+CLV_MUST clv_status clv__weight_align(weight_store *w, clv_tensor *t,
+                                      clv_err *e);
+
+/* -- models (model.c) -----------------------------------------------------*/
+
+typedef enum place {
+    PLACE_NONE, /* no step reads or writes it */
+    PLACE_WEIGHT,
+    PLACE_INPUT,
+    PLACE_ARENA,
+    PLACE_ALIAS,
+    PLACE_DYNAMIC,
+} place;
+
+typedef struct step {
+    clv_exec *exec; /* NULL: the plain C kernel of `node` */
+    uint32_t node, part;
+    int64_t offset; /* of the exec's workspace in the arena */
+    bool dynamic;   /* shapes are found while running */
+} step;
+
+struct clv_model {
+    arena mem;
+    const clv_graph *g;
+    clv_backend *backend;
+    weight_store *weights;
+    uint64_t seed;
+    uint32_t threads;
+    step *steps;
+    uint32_t n_steps;
+    uint8_t *place;     /* per value */
+    int64_t *offset;    /* per value, in the arena */
+    uint32_t *root;     /* per value: whose storage it shares, or itself */
+    clv_tensor *tensor; /* per value: type, shape, data if fixed */
+    clv_profile *profile;
+    clv_cut *cut;
+    clv_exec **execs; /* per part; NULL: plain C */
+    clv_part *parts;
+    const char **notes;
+    size_t cap_notes;
+    clv_run_info info;
+};
+
+struct clv_context {
+    const clv_model *m;
+    void *block; /* of the arena; `arena` is its aligned beginning */
+    char *arena;
+    clv_tensor *tensor; /* per value */
+    double *times;      /* per part */
+    struct arena scratch;
+};
+
+/* Makes the steps and gives every value its place; see plan.c. */
+CLV_MUST clv_status clv__run_plan(clv_model *m, int64_t memory, clv_err *e);
+/* All its outputs are known without running it, or nobody reads them. */
+bool clv__run_needless(const clv_model *m, uint32_t node);
+
+/* -- nodes (node.c) -------------------------------------------------------*/
+
+/* Whether plain C can run node id; why not is written to `why`. */
+bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why);
+/* Runs a node whose outputs have their places. */
+CLV_MUST clv_status clv__run_node(const clv_graph *g, uint32_t id,
+                                  clv_tensor *tensor, arena *scratch,
+                                  clv_err *e);
+/* Runs a node of any shapes: infers it again with what its inputs hold now and
+ * allocates its outputs (the caller frees their data with clv__free). */
+CLV_MUST clv_status clv__run_dynamic(const clv_graph *g, uint32_t id,
+                                     clv_tensor *tensor, const weight_store *w,
+                                     arena *scratch, clv_err *e);
+/* Runs If, Loop and Scan; see control.c. */
+CLV_MUST clv_status clv__run_control(const clv_graph *g, uint32_t id,
+                                     clv_tensor *tensor, const weight_store *w,
+                                     arena *scratch, clv_err *e);
+/* A deep copy of t into fresh memory. */
+CLV_MUST clv_status clv__tensor_copy(const clv_tensor *t, clv_tensor *out,
+                                     clv_err *e);
+
+#endif

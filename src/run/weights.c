@@ -1,0 +1,329 @@
+/* weights.c - where the numbers of weights are.
+ *
+ * Most stay in the mapped model file. What is listed number by number, known
+ * from folding, drawn from a seed, or not aligned for its type gets memory of
+ * its own. External data is mapped: the file is opened inside the model's
+ * folder, without following links, and its length is checked. */
+#include "import/tensor_pb.h"
+#include "run/run.h"
+#include "zoo/weights.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* -- external data --------------------------------------------------------*/
+
+typedef struct weight_file {
+    struct weight_file *next;
+    const char *name;
+    void *data;
+    size_t size;
+} weight_file;
+
+static clv_status refused(const char *name, clv_err *e)
+{
+    return clv__fail(e, errno == ENOENT ? CLV_NOT_FOUND : CLV_IO,
+                     "external data '%s': %s", name,
+                     errno == ELOOP ? "is a link" : strerror(errno));
+}
+
+/* Opens name below folder, one part of the path at a time, so that no link
+ * leads out of it. */
+static clv_status open_inside(const char *folder, const char *name, int *fd,
+                              clv_err *e)
+{
+    int at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (const char *part = name; at >= 0 && *part;) {
+        char buf[256];
+        size_t n = strcspn(part, "/");
+        bool last = part[n] == '\0';
+        if (n >= sizeof buf || (n == 2 && !memcmp(part, "..", 2))) {
+            close(at);
+            return clv__fail(e, CLV_FORMAT,
+                             "external data '%.200s' is no path inside the "
+                             "model's folder",
+                             name);
+        }
+        memcpy(buf, part, n);
+        buf[n] = '\0';
+        int next = n ? openat(at, buf,
+                              O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
+                                  (last ? 0 : O_DIRECTORY))
+                     : dup(at);
+        int why = errno;
+        close(at);
+        errno = why;
+        at = next;
+        part += n + !last;
+    }
+    *fd = at;
+    return at < 0 ? refused(name, e) : CLV_OK;
+}
+
+static clv_status map_fd(int fd, weight_file *f, clv_err *e)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return refused(f->name, e);
+    if (!S_ISREG(st.st_mode))
+        return clv__fail(e, CLV_IO, "external data '%s' is no regular file",
+                         f->name);
+    if (st.st_size == 0)
+        return CLV_OK;
+    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (p == MAP_FAILED)
+        return refused(f->name, e);
+    f->data = p;
+    f->size = (size_t)st.st_size;
+    return CLV_OK;
+}
+
+static clv_status find_file(weight_store *w, const char *folder,
+                            const char *name, weight_file **out, clv_err *e)
+{
+    for (weight_file *f = w->files; f; f = f->next)
+        if (strcmp(f->name, name) == 0)
+            return *out = f, CLV_OK;
+    if (!folder)
+        return clv__fail(e, CLV_NOT_FOUND,
+                         "external data '%s': the model has no folder", name);
+    weight_file *f = arena_zalloc(&w->mem, sizeof *f);
+    int fd = -1;
+    if (!f || !(f->name = arena_strndup(&w->mem, name, strlen(name))))
+        return clv__nomem(e);
+    CLV_TRY(open_inside(folder, name, &fd, e));
+    clv_status s = map_fd(fd, f, e);
+    close(fd);
+    CLV_TRY(s);
+    f->next = w->files;
+    *out = w->files = f;
+    return CLV_OK;
+}
+
+static clv_status external(weight_store *w, const char *folder,
+                           const clv_payload *p, clv_tensor *t, clv_err *e)
+{
+    weight_file *f = NULL;
+    int64_t bytes = clv_tensor_bytes(t);
+    CLV_TRY(find_file(w, folder, p->file, &f, e));
+    if (bytes < 0 || p->offset > f->size ||
+        (uint64_t)bytes > f->size - p->offset ||
+        (p->size && p->size != (uint64_t)bytes))
+        return clv__fail(e, CLV_FORMAT,
+                         "external data '%s' has %zu bytes; %lld are needed "
+                         "from byte %llu",
+                         p->file, f->size, (long long)bytes,
+                         (unsigned long long)p->offset);
+    t->data = bytes ? (char *)f->data + p->offset : f->data;
+    return CLV_OK;
+}
+
+/* -- memory of our own ----------------------------------------------------*/
+
+static clv_status own(weight_store *w, clv_tensor *t, const char *name,
+                      clv_err *e)
+{
+    int64_t bytes = clv_tensor_bytes(t);
+    if (bytes < 0)
+        return clv__fail(e, CLV_OVERFLOW, "a weight that does not fit");
+    if (!CLV_GROW(w->own, w->n_own, w->cap_own) ||
+        !(t->data = clv__zalloc((size_t)bytes + 1)))
+        return clv__nomem(e);
+    w->own[w->n_own++] = *t;
+    w->bytes = sat_add(w->bytes, bytes);
+    if (name && !strmap_put(&w->names, name, strlen(name),
+                            (uint32_t)w->n_own - 1))
+        return clv__nomem(e);
+    return CLV_OK;
+}
+
+static bool same_type(const clv_tensor *a, const clv_tensor *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims);
+}
+
+/* The same weight in the store that this one is like. */
+static bool borrow(const weight_store *w, const char *name, clv_tensor *t)
+{
+    uint32_t i = w->like && name
+                     ? strmap_get(&w->like->names, name, strlen(name))
+                     : CLV_NONE;
+    if (i == CLV_NONE || !same_type(&w->like->own[i], t) ||
+        w->like->seed != w->seed)
+        return false;
+    t->data = w->like->own[i].data;
+    return true;
+}
+
+clv_status clv__weight_align(weight_store *w, clv_tensor *t, clv_err *e)
+{
+    int64_t size = clv_dtype_bytes(t->dtype, 8) / 8;
+    if (size <= 1 || (uintptr_t)t->data % (size < 8 ? (size_t)size : 8) == 0)
+        return CLV_OK;
+    const void *from = t->data;
+    CLV_TRY(own(w, t, NULL, e));
+    memcpy(t->data, from, (size_t)clv_tensor_bytes(t));
+    return CLV_OK;
+}
+
+static clv_status from_list(weight_store *w, const clv_payload *p,
+                            clv_tensor *t, clv_err *e)
+{
+    if (p->n != clv_tensor_numel(t))
+        return CLV_OK; /* nothing known after all */
+    CLV_TRY(own(w, t, NULL, e));
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->ints)
+            put_i(t, i, p->ints[i]);
+        else
+            put_f(t, i, p->floats[i]);
+    return CLV_OK;
+}
+
+static clv_status from_proto(weight_store *w, const clv_payload *p,
+                             clv_tensor *t, clv_err *e)
+{
+    clv_tensor read;
+    CLV_TRY(clv__tensor_pb(p->proto, (size_t)p->proto_size, &read, e));
+    bool fits = read.dtype == t->dtype &&
+                clv_tensor_bytes(&read) == clv_tensor_bytes(t);
+    clv_status s = fits ? own(w, t, NULL, e)
+                        : clv__fail(e, CLV_FORMAT, "its shape differs");
+    if (s == CLV_OK)
+        memcpy(t->data, read.data, (size_t)clv_tensor_bytes(t));
+    clv__free(read.data);
+    return s;
+}
+
+static clv_status seeded(weight_store *w, const clv_graph *g, uint32_t v,
+                         clv_tensor *t, clv_err *e)
+{
+    const char *name = g->values[v].name;
+    if (borrow(w, name, t))
+        return CLV_OK;
+    CLV_TRY(own(w, t, name, e));
+    clv__weight_fill(g, v, w->seed, 0, clv_tensor_numel(t), t->data);
+    return CLV_OK;
+}
+
+/* -- tables ---------------------------------------------------------------*/
+
+/* A model file must hold its weights; a zoo model never does. */
+static clv_status find_weight(weight_store *w, const clv_graph *g,
+                              const char *folder, uint32_t v, clv_tensor *t,
+                              clv_err *e)
+{
+    const clv_payload *p = g->values[v].data;
+    bool weight = value_is_weight(&g->values[v]);
+    if (p && p->bytes && (int64_t)p->size == clv_tensor_bytes(t))
+        return t->data = (void *)(uintptr_t)p->bytes, CLV_OK;
+    if (p && p->file)
+        return external(w, folder, p, t, e);
+    if (p && (p->ints || p->floats) && t->dtype != CLV_STRING)
+        return from_list(w, p, t, e);
+    if (p && p->proto && t->dtype != CLV_STRING)
+        return from_proto(w, p, t, e);
+    if (!weight)
+        return CLV_OK;
+    if (clv_tensor_numel(t) == 0)
+        return own(w, t, NULL, e);
+    if (t->dtype == CLV_STRING)
+        return CLV_OK;
+    return seeded(w, g, v, t, e);
+}
+
+static clv_status fill_table(weight_store *w, const clv_graph *g,
+                             const char *folder, clv_tensor *table, clv_err *e)
+{
+    char buf[128];
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        const clv_value *value = &g->values[v];
+        clv_tensor *t = &table[v];
+        *t = (clv_tensor){.dtype = (clv_dtype)value->dtype};
+        if (value->rank == CLV_NO_RANK)
+            continue;
+        t->rank = value->rank;
+        if (value->rank)
+            memcpy(t->dims, value->dims, value->rank * sizeof *t->dims);
+        bool folded = value->kind == CLV_ACTIVATION && value->data &&
+                      !(value->flags & CLV_V_BOUND);
+        if (!is_read(g, v) || !(value_is_weight(value) || folded))
+            continue;
+        clv_status s = find_weight(w, g, folder, v, t, e);
+        if (s != CLV_OK) {
+            clv__err_prefix(e, "weight '%s'",
+                            clv__value_name(g, v, buf, sizeof buf));
+            return s;
+        }
+    }
+    return CLV_OK;
+}
+
+static clv_status add_tables(weight_store *w, const clv_graph *g,
+                             const char *folder, clv_err *e)
+{
+    if (!g->inferred) /* a branch that is never taken */
+        return CLV_OK;
+    clv_tensor *t = arena_array(&w->mem, (size_t)g->n_values + 1, sizeof *t);
+    if (!t || !CLV_GROW(w->tables, w->n_tables, w->cap_tables))
+        return clv__nomem(e);
+    w->tables[w->n_tables++] = (weight_table){g, t};
+    CLV_TRY(fill_table(w, g, folder, t, e));
+    for (uint32_t i = 0; i < g->n_bodies; i++)
+        CLV_TRY(add_tables(w, g->bodies[i], folder, e));
+    for (uint32_t v = 0; g != w->tables[0].g && v < g->n_values; v++)
+        if (t[v].data)
+            CLV_TRY(clv__weight_align(w, &t[v], e));
+    return CLV_OK;
+}
+
+clv_status clv__weights_new(const clv_graph *g, uint64_t seed,
+                            weight_store *like, weight_store **out, clv_err *e)
+{
+    *out = NULL;
+    weight_store *w = clv__zalloc(sizeof *w);
+    if (!w)
+        return clv__nomem(e);
+    atomic_init(&w->users, 1);
+    w->seed = seed;
+    w->like = like;
+    if (like)
+        atomic_fetch_add(&like->users, 1);
+    clv_status s = add_tables(w, g, g->folder, e);
+    if (s != CLV_OK) {
+        clv__weights_free(w);
+        return s;
+    }
+    *out = w;
+    return CLV_OK;
+}
+
+void clv__weights_free(weight_store *w)
+{
+    if (!w || atomic_fetch_sub(&w->users, 1) > 1)
+        return;
+    for (size_t i = 0; i < w->n_own; i++)
+        clv__free(w->own[i].data);
+    for (weight_file *f = w->files; f; f = f->next)
+        if (f->data)
+            munmap(f->data, f->size);
+    clv__weights_free(w->like);
+    strmap_free(&w->names);
+    clv__free(w->own);
+    clv__free(w->tables);
+    arena_free(&w->mem);
+    clv__free(w);
+}
+
+const clv_tensor *clv__weights_of(const weight_store *w, const clv_graph *g)
+{
+    for (size_t i = 0; i < w->n_tables; i++)
+        if (w->tables[i].g == g)
+            return w->tables[i].t;
+    return NULL;
+}
