@@ -35,7 +35,8 @@ int main(int argc, char **argv)
 {
     clv_err err = {0};
     options o;
-    signal(SIGPIPE, SIG_IGN); /* a write then fails, quietly */
+    signal(SIGPIPE, SIG_IGN); /* writes then fail, and we say or clean up */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2)
         return finish(
             fail(&err, CLV_USAGE, "no command; 'cleave help' lists them"),

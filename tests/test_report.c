@@ -1,6 +1,7 @@
 /* test_report.c - the JSON and CSV writers, numbers with units, tables, and
  * reports when memory runs out. */
 #include "check.h"
+#include "cleave.h"
 #include "core/jsonw.h"
 #include "report/csv.h"
 #include "report/table.h"
@@ -287,6 +288,55 @@ static void prose(void)
     clv_buf_free(&b);
 }
 
+/* A graph whose names try to drive the terminal. */
+static clv_graph *hostile_graph(void)
+{
+    clv_graph *g;
+    uint32_t x, y;
+    const char *bad = "a\033[2J\r\nb\x9b\xff";
+    clv_value_arg in = {bad, CLV_INPUT, CLV_FLOAT32, 2, (int64_t[]){2, 3}};
+    clv_node_arg node = {.op = "\033]0;x\a",
+                         .name = bad,
+                         .module = "m\033.n\n",
+                         .inputs = &x,
+                         .n_inputs = 1};
+    if (clv_graph_new(bad, &g, NULL) != CLV_OK ||
+        clv_graph_add_value(g, &in, &x, NULL) != CLV_OK ||
+        clv_graph_add_node(g, &node, &y, NULL) != CLV_OK ||
+        clv_graph_add_output(g, y, NULL) != CLV_OK ||
+        clv_graph_infer(g, NULL) != CLV_OK) {
+        clv_graph_free(g);
+        return NULL;
+    }
+    return g;
+}
+
+static void hostile_names(void)
+{
+    clv_graph *g = hostile_graph();
+    clv_profile *p;
+    clv_diagnosis *d;
+    CHECK_OR_RETURN(g != NULL);
+    CHECK_OR_RETURN(clv_profile_new(g, NULL, &p, NULL) == CLV_OK);
+    CHECK_OR_RETURN(clv_diagnose_new(g, 1000, &d, NULL) == CLV_OK);
+    clv_report_opts o = {.verbose = true, .shapes = true, .width = 80};
+    clv_buf b = {0};
+    clv_report_profile(p, &o, &b);
+    clv_report_diagnosis(clv_graph_name(g), clv_diagnose_info(d), &o, &b);
+    CHECK(strlen(b.text) == b.len);
+    for (const char *s = b.text; *s; s++)
+        CHECK(*s == '\n' || (unsigned char)*s >= 0x20);
+    CHECK_HAS(b.text, "a?[2J??b??");
+    clv_buf_free(&b);
+    o.format = CLV_JSON;
+    clv_report_profile(p, &o, &b);
+    CHECK_HAS(b.text, "\"a\\u001b[2J\\r\\nb\xef\xbf\xbd\xef\xbf\xbd\"");
+    clv_buf_free(&b);
+    clv_diagnose_free(d);
+    clv_profile_free(p);
+    clv_graph_free(g);
+}
+
 /* -- memory ---------------------------------------------------------------*/
 
 static long allowed; /* allocations until one fails; negative: all succeed */
@@ -352,6 +402,7 @@ static const check_case cases[] = {
     {"narrow tables", narrow_tables},
     {"wrapped cells", wrapped_cells},
     {"prose and pictures", prose},
+    {"hostile names", hostile_names},
     {"memory runs out", memory_runs_out},
 };
 

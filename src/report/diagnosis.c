@@ -61,8 +61,9 @@ static void put_verdict(const clv_diagnosis_info *d, const clv_report_opts *o,
 static void diagnosis_text(const char *model, const clv_diagnosis_info *d,
                            const clv_report_opts *o, clv_buf *out)
 {
-    clv_buf_printf(out, "%s%s%s\n", paint_on(o, PAINT_BOLD), model,
-                   paint_off(o, PAINT_BOLD));
+    clv_buf_printf(out, "%s", paint_on(o, PAINT_BOLD));
+    text_clean(out, model);
+    clv_buf_printf(out, "%s\n", paint_off(o, PAINT_BOLD));
     put_count(out, "FLOPs:", d->flops);
     put_count(out, "MACs:", d->macs);
     if (d->expected) {

@@ -38,18 +38,6 @@ void table_color(table *t, text_paint paint)
 
 /* -- cells ----------------------------------------------------------------*/
 
-/* Copies text; control characters and malformed bytes become '?'. */
-static void add_clean(clv_buf *b, const char *text)
-{
-    for (const char *s = text; *s;) {
-        uint32_t code;
-        size_t n = clv__utf8(s, &code);
-        bool plain = n && code >= 0x20 && (code < 0x7f || code > 0x9f);
-        clv_buf_add(b, plain ? s : "?", plain ? n : 1);
-        s += n ? n : 1;
-    }
-}
-
 static void begin_cell(table *t)
 {
     if (!CLV_GROW(t->items, t->n_items, t->cap_items)) {
@@ -76,7 +64,7 @@ static void end_cell(table *t)
 void table_text(table *t, const char *text)
 {
     begin_cell(t);
-    add_clean(&t->text, text);
+    text_clean(&t->text, text);
     end_cell(t);
 }
 

@@ -141,6 +141,17 @@ uint32_t text_width(const char *text, size_t len)
 
 /* -- prose ----------------------------------------------------------------*/
 
+void text_clean(clv_buf *out, const char *text)
+{
+    for (const char *s = text; *s;) {
+        uint32_t code;
+        size_t n = clv__utf8(s, &code);
+        bool plain = n && code >= 0x20 && (code < 0x7f || code > 0x9f);
+        clv_buf_add(out, plain ? s : "?", plain ? n : 1);
+        s += n ? n : 1;
+    }
+}
+
 void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
 {
     char title[128];
@@ -148,8 +159,9 @@ void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(title, sizeof title, fmt, ap);
     va_end(ap);
-    clv_buf_printf(out, "\n%s%s:%s\n", paint_on(o, PAINT_BOLD), title,
-                   paint_off(o, PAINT_BOLD));
+    clv_buf_printf(out, "\n%s", paint_on(o, PAINT_BOLD));
+    text_clean(out, title);
+    clv_buf_printf(out, ":%s\n", paint_off(o, PAINT_BOLD));
 }
 
 void text_field(clv_buf *out, const char *label, const char *fmt, ...)
@@ -159,7 +171,9 @@ void text_field(clv_buf *out, const char *label, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(value, sizeof value, fmt, ap);
     va_end(ap);
-    clv_buf_printf(out, "  %-22s %s\n", label, value);
+    clv_buf_printf(out, "  %-22s ", label);
+    text_clean(out, value);
+    clv_buf_add(out, "\n", 1);
 }
 
 void text_wrap(clv_buf *out, const clv_report_opts *o, uint32_t indent,
@@ -171,18 +185,18 @@ void text_wrap(clv_buf *out, const clv_report_opts *o, uint32_t indent,
     vsnprintf(prose, sizeof prose, fmt, ap);
     va_end(ap);
     uint32_t at = 0;
-    for (const char *word = prose; *word;) {
+    for (char *word = prose, *next; *word; word = next) {
         size_t len = strcspn(word, " ");
         uint32_t width = text_width(word, len);
+        next = word + len + (word[len] == ' ');
+        word[len] = '\0';
         if (at && o->width && at + 1 + width > o->width) {
             clv_buf_add(out, "\n", 1);
             at = 0;
         }
         clv_buf_printf(out, "%*s", at ? 1 : (int)indent, "");
-        clv_buf_add(out, word, len);
+        text_clean(out, word);
         at += (at ? 1 : indent) + width;
-        word += len;
-        word += *word == ' ';
     }
     clv_buf_add(out, "\n", 1);
 }

@@ -38,6 +38,9 @@ const char *text_shape(const clv_value_info *v, char *buf);
  * malformed ones none. */
 uint32_t text_width(const char *text, size_t len);
 
+/* Appends text of a model file: control characters and malformed bytes become
+ * '?', so that a name cannot drive the terminal. */
+void text_clean(clv_buf *out, const char *text);
 /* An empty line, then "Title:" in bold. */
 void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
     CLV_PRINTF(3, 4);

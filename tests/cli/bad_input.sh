@@ -22,5 +22,7 @@ if [ -w /dev/full ]; then
     cleave profile alexnet 2>&1 >/dev/full
     echo "[exit $?]"
 fi
+echo '$ (ulimit -f 1; cleave profile resnet50 --output big.json)'
+(ulimit -f 1; cleave profile resnet50 --output big.json 2>&1; echo "[exit $?]") | cat
 echo "left behind:"
 find . -type f
