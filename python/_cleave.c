@@ -1,0 +1,475 @@
+/* _cleave.c - the extension module: models, graphs and what is found of them.
+ *
+ * Everything is computed by the C library with the interpreter lock released;
+ * results come back as dicts, the same as the command's JSON. A Graph holds a
+ * clv_graph and nothing else, so it may be analysed from several threads. */
+#include "bridge.h"
+
+#include <string.h>
+
+typedef struct graph_object {
+    PyObject ob_base;
+    clv_graph *g;
+} graph_object;
+
+static PyObject *graph_type;
+
+static PyObject *new_graph(clv_graph *g)
+{
+    graph_object *o = PyObject_New(graph_object, (PyTypeObject *)graph_type);
+    if (!o)
+        clv_graph_free(g);
+    else
+        o->g = g;
+    return (PyObject *)o;
+}
+
+static void graph_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    clv_graph_free(((graph_object *)self)->g);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static clv_graph *graph_of(PyObject *self)
+{
+    return ((graph_object *)self)->g;
+}
+
+/* -- opening --------------------------------------------------------------*/
+
+enum { MAX_SHAPES = 64 };
+
+typedef struct open_args {
+    clv_open_opts opts;
+    clv_shape_arg shapes[MAX_SHAPES];
+    clv_dim_arg dims[MAX_SHAPES];
+    int64_t sizes[MAX_SHAPES][CLV_MAX_RANK];
+    PyObject *held[2 * MAX_SHAPES]; /* names, as bytes */
+    int n_held;
+} open_args;
+
+/* The UTF-8 text of a str, kept until the call ends. */
+static const char *hold_text(open_args *a, PyObject *o)
+{
+    PyObject *bytes = PyUnicode_AsUTF8String(o);
+    if (bytes)
+        a->held[a->n_held++] = bytes;
+    return bytes ? PyBytes_AsString(bytes) : NULL;
+}
+
+static bool read_shape(open_args *a, const char *name, PyObject *shape)
+{
+    size_t i = a->opts.n_shapes;
+    Py_ssize_t rank = PySequence_Size(shape);
+    if (rank < 0 || rank > CLV_MAX_RANK || i == MAX_SHAPES) {
+        PyErr_SetString(PyExc_ValueError, "a shape has up to 16 dimensions");
+        return false;
+    }
+    for (Py_ssize_t d = 0; d < rank; d++) {
+        PyObject *n = PySequence_GetItem(shape, d);
+        a->sizes[i][d] = n ? PyLong_AsLongLong(n) : -1;
+        Py_XDECREF(n);
+        if (PyErr_Occurred())
+            return false;
+        if (a->sizes[i][d] < 1) {
+            PyErr_SetString(PyExc_ValueError, "dimensions are 1 or more");
+            return false;
+        }
+    }
+    a->shapes[i] = (clv_shape_arg){name, a->sizes[i], (uint32_t)rank};
+    a->opts.n_shapes++;
+    return true;
+}
+
+/* A shape, or a dict of shapes by input name. */
+static bool read_shapes(open_args *a, PyObject *o)
+{
+    PyObject *name, *shape;
+    Py_ssize_t at = 0;
+    if (!o || o == Py_None)
+        return true;
+    if (!PyDict_Check(o))
+        return read_shape(a, NULL, o);
+    while (PyDict_Next(o, &at, &name, &shape)) {
+        const char *text = hold_text(a, name);
+        if (!text || !read_shape(a, text, shape))
+            return false;
+    }
+    return true;
+}
+
+static bool read_dims(open_args *a, PyObject *o)
+{
+    PyObject *name, *value;
+    Py_ssize_t at = 0;
+    if (!o || o == Py_None)
+        return true;
+    while (PyDict_Check(o) && PyDict_Next(o, &at, &name, &value)) {
+        const char *text = hold_text(a, name);
+        if (!text || a->opts.n_dims == MAX_SHAPES)
+            return false;
+        a->dims[a->opts.n_dims++] =
+            (clv_dim_arg){text, PyLong_AsLongLong(value)};
+    }
+    return !PyErr_Occurred();
+}
+
+PyDoc_STRVAR(open_doc,
+             "open(model, input_shape=None, batch=0, dtype=None, dims=None,\n"
+             "     loop=0, ops=None)\n--\n\n"
+             "Open a built-in model by name, or a model file by path.");
+
+static PyObject *py_open(PyObject *self, PyObject *args, PyObject *kw)
+{
+    static char *names[] = {"model", "input_shape", "batch", "dtype",
+                            "dims",  "loop",        "ops",   NULL};
+    const char *model, *dtype = NULL, *ops = NULL;
+    PyObject *shape = NULL, *dims = NULL;
+    long long batch = 0, loop = 0;
+    (void)self;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "s|OLzOLz", names, &model,
+                                     &shape, &batch, &dtype, &dims, &loop,
+                                     &ops))
+        return NULL;
+    open_args *a = PyMem_Calloc(1, sizeof *a);
+    if (!a)
+        return PyErr_NoMemory();
+    a->opts = (clv_open_opts){.shapes = a->shapes,
+                              .dims = a->dims,
+                              .batch = batch,
+                              .loop = loop,
+                              .ops_file = ops};
+    clv_err err = {CLV_OK, ""};
+    clv_graph *g = NULL;
+    PyObject *result = NULL;
+    if (dtype && !(a->opts.dtype = clv_dtype_find(dtype))) {
+        PyErr_Format(PyExc_ValueError, "no data type '%s'", dtype);
+    } else if (read_shapes(a, shape) && read_dims(a, dims)) {
+        clv_status s;
+        Py_BEGIN_ALLOW_THREADS s = clv_graph_open(model, &a->opts, &g, &err);
+        Py_END_ALLOW_THREADS result =
+            s == CLV_OK ? new_graph(g) : py_raise(&err);
+    }
+    for (int i = 0; i < a->n_held; i++)
+        Py_DECREF(a->held[i]);
+    PyMem_Free(a);
+    return result;
+}
+
+PyDoc_STRVAR(fx_doc, "from_fx(module, name)\n--\n\n"
+                     "A graph from a torch.fx.GraphModule with shapes.");
+
+static PyObject *py_from_fx(PyObject *self, PyObject *args)
+{
+    PyObject *module;
+    const char *name;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Os", &module, &name))
+        return NULL;
+    clv_graph *g = graph_from_fx(module, name);
+    return g ? new_graph(g) : NULL;
+}
+
+/* -- analyses -------------------------------------------------------------*/
+
+/* What every analysis of a graph starts from. */
+typedef struct analysis {
+    clv_profile *p;
+    clv_cut *c;
+    clv_err err;
+} analysis;
+
+static clv_status start(const clv_graph *g, const char *count,
+                        const char *strategy, analysis *a)
+{
+    clv_profile_opts opts = {.convention = clv_convention_find(count)};
+    *a = (analysis){0};
+    clv_status s = clv_profile_new(g, &opts, &a->p, &a->err);
+    if (s != CLV_OK || !strategy)
+        return s;
+    if (!strcmp(strategy, "fusion"))
+        return clv_cut_fusion(a->p, NULL, &a->c, &a->err);
+    return clv_cut_op(a->p, &a->c, &a->err);
+}
+
+static void finish(analysis *a)
+{
+    clv_cut_free(a->c);
+    clv_profile_free(a->p);
+}
+
+static PyObject *give(clv_status s, const clv_err *err, clv_buf *out, bool text)
+{
+    if (s == CLV_OK)
+        return text ? py_from_text(out) : py_from_report(out);
+    clv_buf_free(out);
+    return py_raise(err);
+}
+
+static bool known_strategy(const char *s)
+{
+    if (!strcmp(s, "op") || !strcmp(s, "fusion"))
+        return true;
+    PyErr_Format(PyExc_ValueError, "no strategy '%s'; there are op and fusion",
+                 s);
+    return false;
+}
+
+static bool known_count(const char *name)
+{
+    if (!strcmp(name, "full") || clv_convention_find(name) != CLV_COUNT_FULL)
+        return true;
+    PyErr_Format(PyExc_ValueError, "no convention '%s'", name);
+    return false;
+}
+
+PyDoc_STRVAR(profile_doc,
+             "profile(count='full', text=False, verbose=False,\n"
+             "        shapes=False)\n--\n\n"
+             "Costs of every operator, as a dict (the command's JSON) or, "
+             "with text, as the\ncommand prints them.");
+
+static PyObject *graph_profile(PyObject *self, PyObject *args, PyObject *kw)
+{
+    static char *names[] = {"count", "text", "verbose", "shapes", NULL};
+    const char *count = "full";
+    int text = 0, verbose = 0, shapes = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|sppp", names, &count, &text,
+                                     &verbose, &shapes) ||
+        !known_count(count))
+        return NULL;
+    const clv_graph *g = graph_of(self);
+    clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON,
+                            .verbose = verbose != 0,
+                            .shapes = shapes != 0};
+    clv_buf out = {0};
+    analysis a;
+    clv_status s;
+    Py_BEGIN_ALLOW_THREADS s = start(g, count, NULL, &a);
+    if (s == CLV_OK)
+        clv_report_profile(a.p, &opts, &out);
+    finish(&a);
+    Py_END_ALLOW_THREADS return give(s, &a.err, &out, text);
+}
+
+PyDoc_STRVAR(partition_doc, "partition(strategy='op', text=False)\n--\n\n"
+                            "Subgraphs: one per operator, or fused.");
+
+static PyObject *graph_partition(PyObject *self, PyObject *args, PyObject *kw)
+{
+    static char *names[] = {"strategy", "text", NULL};
+    const char *strategy = "op";
+    int text = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|sp", names, &strategy,
+                                     &text) ||
+        !known_strategy(strategy))
+        return NULL;
+    const clv_graph *g = graph_of(self);
+    clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
+    clv_buf out = {0};
+    clv_summary *sum = NULL;
+    analysis a;
+    clv_status s;
+    Py_BEGIN_ALLOW_THREADS s = start(g, "full", strategy, &a);
+    if (s == CLV_OK)
+        s = clv_summary_new(a.c, &sum, &a.err);
+    if (s == CLV_OK)
+        clv_report_partition(a.c, sum, &opts, &out);
+    clv_summary_free(sum);
+    finish(&a);
+    Py_END_ALLOW_THREADS return give(s, &a.err, &out, text);
+}
+
+PyDoc_STRVAR(memory_doc, "memory(strategy='op', reorder=False, text=False)\n"
+                         "--\n\nLive tensors over time, peak, arena plan.");
+
+static PyObject *graph_memory(PyObject *self, PyObject *args, PyObject *kw)
+{
+    static char *names[] = {"strategy", "reorder", "text", NULL};
+    const char *strategy = "op";
+    int reorder = 0, text = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|spp", names, &strategy,
+                                     &reorder, &text) ||
+        !known_strategy(strategy))
+        return NULL;
+    const clv_graph *g = graph_of(self);
+    clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
+    clv_memory_opts how = {.reorder = reorder != 0};
+    clv_buf out = {0};
+    clv_memory *m = NULL;
+    analysis a;
+    clv_status s;
+    Py_BEGIN_ALLOW_THREADS s = start(g, "full", strategy, &a);
+    if (s == CLV_OK)
+        s = clv_memory_new(a.c, &how, &m, &a.err);
+    if (s == CLV_OK)
+        clv_report_memory(m, 0, &opts, &out);
+    clv_memory_free(m);
+    finish(&a);
+    Py_END_ALLOW_THREADS return give(s, &a.err, &out, text);
+}
+
+PyDoc_STRVAR(concurrency_doc, "concurrency(strategy='op', text=False)\n--\n\n"
+                              "Stages, critical path, slack.");
+
+static PyObject *graph_concurrency(PyObject *self, PyObject *args, PyObject *kw)
+{
+    static char *names[] = {"strategy", "text", NULL};
+    const char *strategy = "op";
+    int text = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|sp", names, &strategy,
+                                     &text) ||
+        !known_strategy(strategy))
+        return NULL;
+    const clv_graph *g = graph_of(self);
+    clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
+    clv_buf out = {0};
+    clv_concurrency *con = NULL;
+    analysis a;
+    clv_status s;
+    Py_BEGIN_ALLOW_THREADS s = start(g, "full", strategy, &a);
+    if (s == CLV_OK)
+        s = clv_concurrency_new(a.c, NULL, &con, &a.err);
+    if (s == CLV_OK) {
+        clv_concurrency_report r = {.analysis = con};
+        clv_report_concurrency(&r, 1, &opts, &out);
+    }
+    clv_concurrency_free(con);
+    finish(&a);
+    Py_END_ALLOW_THREADS return give(s, &a.err, &out, text);
+}
+
+PyDoc_STRVAR(map_doc, "map(hardware, strategy='fusion', text=False)\n--\n\n"
+                      "Roofline times on a device.");
+
+static PyObject *graph_map(PyObject *self, PyObject *args, PyObject *kw)
+{
+    static char *names[] = {"hardware", "strategy", "text", NULL};
+    const char *hardware, *strategy = "fusion";
+    int text = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "s|sp", names, &hardware,
+                                     &strategy, &text) ||
+        !known_strategy(strategy))
+        return NULL;
+    const clv_graph *g = graph_of(self);
+    clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
+    clv_buf out = {0};
+    const clv_device *d = NULL;
+    clv_map *m = NULL;
+    analysis a;
+    clv_status s;
+    Py_BEGIN_ALLOW_THREADS s = start(g, "full", strategy, &a);
+    if (s == CLV_OK)
+        s = clv_device_find(hardware, &d, &a.err);
+    if (s == CLV_OK)
+        s = clv_map_new(a.c, d, &m, &a.err);
+    if (s == CLV_OK)
+        clv_report_maps((const clv_map *const *)&m, 1, &opts, &out);
+    clv_map_free(m);
+    finish(&a);
+    Py_END_ALLOW_THREADS return give(s, &a.err, &out, text);
+}
+
+PyDoc_STRVAR(warnings_doc, "warnings()\n--\n\n"
+                           "Things worth saying about the model as read.");
+
+static PyObject *graph_warnings(PyObject *self, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    const char *text;
+    (void)unused;
+    for (uint32_t i = 0; list && (text = clv_graph_warning(graph_of(self), i));
+         i++) {
+        PyObject *s = PyUnicode_FromString(text);
+        if (!s || PyList_Append(list, s) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(s);
+    }
+    return list;
+}
+
+static PyObject *graph_repr(PyObject *self)
+{
+    const clv_graph *g = graph_of(self);
+    return PyUnicode_FromFormat("<cleave.Graph '%s' from %s, %u operators>",
+                                clv_graph_name(g), clv_graph_source(g),
+                                clv_graph_num_nodes(g));
+}
+
+#define METHOD(name) \
+    { \
+#name, (PyCFunction)(void (*)(void))graph_##name, \
+            METH_VARARGS | METH_KEYWORDS, name##_doc \
+    }
+
+static PyMethodDef graph_methods[] = {
+    METHOD(profile),
+    METHOD(partition),
+    METHOD(concurrency),
+    METHOD(memory),
+    METHOD(map),
+    {"warnings", graph_warnings, METH_NOARGS, warnings_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot graph_slots[] = {
+    {Py_tp_dealloc, (void *)graph_dealloc},
+    {Py_tp_repr, (void *)graph_repr},
+    {Py_tp_methods, graph_methods},
+    {Py_tp_doc, "A model's graph; open() and capture() make one."},
+    {0, NULL},
+};
+
+static PyType_Spec graph_spec = {
+    .name = "cleave.Graph",
+    .basicsize = sizeof(graph_object),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = graph_slots,
+};
+
+/* -- the module -----------------------------------------------------------*/
+
+PyDoc_STRVAR(models_doc, "models()\n--\n\nNames of the built-in models.");
+
+static PyObject *py_models(PyObject *self, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    const clv_model_info *m;
+    (void)self, (void)unused;
+    for (uint32_t i = 0; list && (m = clv_zoo_model(i)); i++) {
+        PyObject *name = PyUnicode_FromString(m->name);
+        if (!name || PyList_Append(list, name) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(name);
+    }
+    return list;
+}
+
+static PyMethodDef functions[] = {
+    {"open", (PyCFunction)(void (*)(void))py_open, METH_VARARGS | METH_KEYWORDS,
+     open_doc},
+    {"from_fx", py_from_fx, METH_VARARGS, fx_doc},
+    {"models", py_models, METH_NOARGS, models_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,          .m_name = "_cleave",
+    .m_doc = "cleave's C library.", .m_size = -1,
+    .m_methods = functions,
+};
+
+PyMODINIT_FUNC PyInit__cleave(void)
+{
+    PyObject *m = PyModule_Create(&definition);
+    graph_type = PyType_FromSpec(&graph_spec);
+    py_error = PyErr_NewException("cleave.Error", NULL, NULL);
+    if (!m || !graph_type || !py_error ||
+        PyModule_AddObjectRef(m, "Graph", graph_type) < 0 ||
+        PyModule_AddObjectRef(m, "Error", py_error) < 0 ||
+        PyModule_AddStringConstant(m, "__version__", clv_version()) < 0)
+        return NULL;
+    return m;
+}
