@@ -12,6 +12,7 @@
 #include "check.h"
 #include "cleave.h"
 #include "import/onnx.h"
+#include "onnx_bytes.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -22,58 +23,10 @@ static const char *const groups[] = {"node", "simple", "pytorch-converted",
                                      "pytorch-operator"};
 enum { PATH = 600, LONGER = 700 };
 
-typedef struct bytes {
-    uint8_t *data;
-    size_t size, cap;
-} bytes;
-
 static bytes all_rest; /* lines of the document */
 static long cases_run, cases_agree, cases_inferred;
 
 /* -- files and messages ---------------------------------------------------*/
-
-static bytes read_file(const char *path)
-{
-    bytes b = {0};
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return b;
-    fseek(f, 0, SEEK_END);
-    b.size = b.cap = (size_t)ftell(f);
-    rewind(f);
-    b.data = malloc(b.size ? b.size : 1);
-    if (fread(b.data, 1, b.size, f) != b.size)
-        b.size = 0;
-    fclose(f);
-    return b;
-}
-
-static void put(bytes *b, const void *data, size_t size)
-{
-    if (b->size + size > b->cap) {
-        b->cap = 2 * (b->size + size);
-        b->data = realloc(b->data, b->cap);
-    }
-    if (size)
-        memcpy(b->data + b->size, data, size);
-    b->size += size;
-}
-
-static void put_varint(bytes *b, uint64_t v)
-{
-    do {
-        uint8_t byte = (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
-        put(b, &byte, 1);
-        v >>= 7;
-    } while (v);
-}
-
-static void put_field(bytes *b, uint32_t number, const void *data, size_t size)
-{
-    put_varint(b, (uint64_t)number << 3 | WIRE_BYTES);
-    put_varint(b, size);
-    put(b, data, size);
-}
 
 static wire over(const bytes *b)
 {
@@ -161,7 +114,7 @@ static bytes with_constants(const bytes *model, const char *folder,
         char path[LONGER];
         snprintf(path, sizeof path, "%s/test_data_set_0/input_%u.pb", folder,
                  i);
-        bytes pb = read_file(path);
+        bytes pb = bytes_of_file(path);
         tensor_info t = tensor_of(over(&pb));
         const char *name = clv_graph_value(g, ids[i]).name;
         clv_value_info v = clv_graph_value(g, ids[i]);
@@ -223,7 +176,7 @@ static void compare_output(const clv_graph *g, const bytes *model,
         return;
     }
     snprintf(path, sizeof path, "%s/test_data_set_0/output_%u.pb", folder, i);
-    bytes pb = read_file(path);
+    bytes pb = bytes_of_file(path);
     if (!pb.size) {
         free(pb.data);
         return; /* nothing to compare with */
@@ -272,7 +225,7 @@ static void run_case(const char *group, const char *name)
     snprintf(folder, sizeof folder, "%s/%s/%s", root, group, name);
     snprintf(path, sizeof path, "%s/model.onnx", folder);
     snprintf(label, sizeof label, "%s/%s", group, name);
-    bytes model = read_file(path);
+    bytes model = bytes_of_file(path);
     if (!model.size) {
         free(model.data);
         return;
@@ -330,7 +283,7 @@ static void check_document(void)
     put(&doc, head, strlen(head));
     put(&doc, all_rest.data, all_rest.size);
     check_row("docs/onnx-coverage.md is what this run says");
-    bytes old = read_file("docs/onnx-coverage.md");
+    bytes old = bytes_of_file("docs/onnx-coverage.md");
     bool same = old.size == doc.size && !memcmp(old.data, doc.data, doc.size);
     if (!same && getenv("CLEAVE_UPDATE")) {
         FILE *f = fopen("docs/onnx-coverage.md", "wb");

@@ -131,7 +131,8 @@ char *arena_strndup(arena *a, const char *s, size_t len)
     char *p = arena_alloc(a, len + 1);
     if (!p)
         return NULL;
-    memcpy(p, s, len);
+    if (len)
+        memcpy(p, s, len);
     p[len] = '\0';
     return p;
 }

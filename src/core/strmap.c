@@ -32,6 +32,8 @@ uint32_t strmap_get(const strmap *m, const char *key, size_t len)
 {
     if (!m->slots)
         return CLV_NONE;
+    if (!key)
+        key = "";
     struct strmap_slot *s = find(m, key, len, hash_of(key, len));
     return s->key ? s->value : CLV_NONE;
 }
@@ -56,6 +58,8 @@ static bool grow(strmap *m)
 
 bool strmap_put(strmap *m, const char *key, size_t len, uint32_t value)
 {
+    if (!key)
+        key = ""; /* NULL marks an empty slot */
     if (len > UINT32_MAX)
         return false;
     if ((!m->slots || m->n >= (m->mask + 1) / 2) && !grow(m))

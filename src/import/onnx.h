@@ -28,6 +28,8 @@ static inline text text_of(wire w)
 }
 
 bool text_is(text t, const char *word);
+/* A copy fit to be shown: control characters become '?'. */
+char *onnx_name(arena *mem, text t);
 /* For "%.*s": texts come from the file and may be long. */
 #define TEXT(t) (int)((t).n < 200 ? (t).n : 200), (t).s ? (t).s : ""
 

@@ -373,7 +373,7 @@ static clv_status add_value(reader *r, unit *u, const tensor *t, text name,
                             bool initializer, uint32_t *out, clv_err *e)
 {
     clv_graph *g = u->g;
-    char *own = name.n ? arena_strndup(&g->mem, name.s, name.n) : NULL;
+    char *own = name.n ? onnx_name(&g->mem, name) : NULL;
     uint32_t v =
         own || !name.n ? clv__value_add(g, own, CLV_CONST, t->dtype) : CLV_NONE;
     if (v == CLV_NONE || !clv__value_set_shape(g, v, t->rank, t->dims))

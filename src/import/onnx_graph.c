@@ -62,7 +62,7 @@ static clv_status capture(frame *f, text name, uint32_t outer, uint32_t *value,
 {
     unit *u = f->unit;
     const clv_value *from = &f->outer->unit->g->values[outer];
-    char *own = arena_strndup(&u->g->mem, name.s, name.n);
+    char *own = onnx_name(&u->g->mem, name);
     uint32_t v =
         own ? clv__value_add(u->g, own, CLV_INPUT, (clv_dtype)from->dtype)
             : CLV_NONE;
@@ -117,7 +117,7 @@ static clv_status input(reader *r, frame *f, wire w, clv_err *e)
     uint32_t old = strmap_get(&f->names, name.s, name.n);
     if (old != CLV_NONE && g->values[old].kind != CLV_INPUT)
         return CLV_OK; /* an initializer that may be overridden */
-    char *own = arena_strndup(&g->mem, name.n ? name.s : "", name.n);
+    char *own = onnx_name(&g->mem, name);
     uint32_t v =
         own ? clv__value_add(g, own, CLV_INPUT, onnx_counted(r, t.dtype))
             : CLV_NONE;
@@ -190,7 +190,7 @@ static clv_status constant(reader *r, frame *f, const proto *p, clv_err *e)
         CLV_TRY(onnx_const_attr(g, d.attrs, d.n_attrs, &v, e));
     if (v == CLV_NONE)
         return wire_fail(&p->all, e, "a Constant without a value");
-    g->values[v].name = arena_strndup(&g->mem, name.n ? name.s : "", name.n);
+    g->values[v].name = onnx_name(&g->mem, name);
     if (!g->values[v].name)
         return clv__nomem(e);
     return name.n ? define(f, name, v, e) : CLV_OK;
@@ -224,7 +224,7 @@ static clv_status declare_node(reader *r, frame *f, const proto *p, clv_err *e)
             continue;
         uint32_t v = strmap_get(&f->results, name.s, name.n);
         if (v == CLV_NONE) {
-            char *own = arena_strndup(&g->mem, name.s, name.n);
+            char *own = onnx_name(&g->mem, name);
             v = own ? clv__value_add(g, own, CLV_ACTIVATION, CLV_NODTYPE)
                     : CLV_NONE;
         }

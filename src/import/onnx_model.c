@@ -14,6 +14,22 @@ bool text_is(text t, const char *word)
     return t.n == strlen(word) && !memcmp(t.s, word, t.n);
 }
 
+/* Names end up in tables and messages: no control characters in them. */
+static void scrub(char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 0x7f)
+            *s = '?';
+}
+
+char *onnx_name(arena *mem, text t)
+{
+    char *own = arena_strndup(mem, t.s, t.n);
+    if (own)
+        scrub(own);
+    return own;
+}
+
 /* -- opsets ---------------------------------------------------------------*/
 
 /* OperatorSetIdProto into a table of versions by domain. */
@@ -203,7 +219,7 @@ clv_status onnx_inline(reader *r, frame *caller, const proto *p,
     const char *prefix = caller->prefix.n
                              ? arena_printf(&r->mem, "%.*s/%.*s",
                                             TEXT(caller->prefix), TEXT(name))
-                             : arena_strndup(&r->mem, name.s, name.n);
+                             : onnx_name(&r->mem, name);
     frame f = {.unit = caller->unit,
                .fn = fn,
                .caller = caller,
@@ -374,6 +390,8 @@ clv_status clv__onnx_load(clv_map map, const char *path,
     if (s == CLV_OK)
         s = read_model(&r, g, e);
     reader_free(&r);
+    if (s != CLV_OK && e)
+        scrub(e->msg);
     if (s != CLV_OK) {
         clv_graph_free(g);
         return s;

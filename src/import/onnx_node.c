@@ -189,10 +189,10 @@ static clv_status mark_roles(draft *d, clv_err *e)
 static const char *node_name(draft *d)
 {
     text name = d->p->name.n ? d->p->name : d->p->op;
-    if (!d->f->prefix.n)
-        return arena_strndup(&d->r->mem, name.s, name.n);
-    return arena_printf(&d->r->mem, "%.*s/%.*s", TEXT(d->f->prefix),
-                        TEXT(name));
+    char *own = onnx_name(&d->r->mem, name);
+    if (!own || !d->f->prefix.n)
+        return own;
+    return arena_printf(&d->r->mem, "%.*s/%s", TEXT(d->f->prefix), own);
 }
 
 static const char *origin_of(draft *d)
@@ -200,9 +200,10 @@ static const char *origin_of(draft *d)
     if (d->row && onnx_domain_of(d->p->domain) == ONNX_AI)
         return d->row->name;
     if (!d->p->domain.n)
-        return arena_strndup(&d->g->mem, d->p->op.s, d->p->op.n);
-    return arena_printf(&d->g->mem, "%.*s.%.*s", TEXT(d->p->domain),
-                        TEXT(d->p->op));
+        return onnx_name(&d->g->mem, d->p->op);
+    const char *domain = onnx_name(&d->g->mem, d->p->domain);
+    const char *op = onnx_name(&d->g->mem, d->p->op);
+    return domain && op ? arena_printf(&d->g->mem, "%s.%s", domain, op) : NULL;
 }
 
 /* Nodes are inferred as they come, so that mapping functions see shapes. A
@@ -250,7 +251,7 @@ static clv_status resolve_edges(draft *d, clv_err *e)
     const proto *p = d->p;
     /* 8 more: mapping functions may put absent inputs between */
     d->ins = arena_array(&d->r->mem, p->n_in + 8, sizeof *d->ins);
-    d->outs = arena_array(&d->r->mem, p->n_out, sizeof *d->outs);
+    d->outs = arena_array(&d->r->mem, p->n_out + 1, sizeof *d->outs);
     if (!d->ins || !d->outs)
         return clv__nomem(e);
     for (uint32_t i = 0; i < p->n_in; i++) {
@@ -277,7 +278,11 @@ static clv_status resolve_edges(draft *d, clv_err *e)
             return clv__nomem(e);
         d->outs[d->n_out++] = v;
     }
-    return CLV_OK;
+    if (d->n_out == 0) { /* rules rely on a first output */
+        d->outs[0] = clv__value_add(d->g, NULL, CLV_ACTIVATION, CLV_NODTYPE);
+        d->n_out = 1;
+    }
+    return d->outs[0] == CLV_NONE ? clv__nomem(e) : CLV_OK;
 }
 
 /* An operator with bodies keeps its absent inputs: what the bodies capture

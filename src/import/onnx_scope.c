@@ -87,10 +87,19 @@ static uint32_t from_node_name(clv_graph *g, uint32_t scope, text t)
     }
 }
 
-/* CLV_NONE when memory ran out. */
+static bool plain(text t)
+{
+    for (size_t i = 0; i < t.n; i++)
+        if ((unsigned char)t.s[i] < ' ' || t.s[i] == 0x7f)
+            return false;
+    return true;
+}
+
 uint32_t onnx_scope(const frame *f, const proto *p)
 {
     clv_graph *g = f->unit->g;
+    if (!plain(p->module) || !plain(p->namespace) || !plain(p->name))
+        return f->scope;
     if (p->module.n)
         return add_path(g, f->scope, from_name_scopes(p->module));
     if (p->namespace.n)

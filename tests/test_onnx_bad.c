@@ -1,0 +1,284 @@
+/* test_onnx_bad.c - hostile ONNX files: one clear line, exit 3, in bounded time
+ * and memory. */
+#include "check.h"
+#include "cleave.h"
+#include "import/import.h"
+#include "onnx_bytes.h"
+
+static clv_status load(const uint8_t *data, size_t size, clv_err *e)
+{
+    /* An allocation of exactly this size: sanitizers see one byte too far. */
+    uint8_t *copy = malloc(size ? size : 1);
+    if (size)
+        memcpy(copy, data, size);
+    clv_map map = {.data = copy, .size = size, .borrowed = true};
+    clv_graph *g = NULL;
+    *e = (clv_err){CLV_OK, ""};
+    clv_status s = clv__onnx_load(map, "bad.onnx", NULL, &g, e);
+    clv_profile *p = NULL;
+    if (s == CLV_OK)
+        s = clv_profile_new(g, NULL, &p, e);
+    clv_profile_free(p);
+    clv_graph_free(g);
+    free(copy);
+    return s;
+}
+
+/* Refused with exit 3 and a single line. */
+static void check_refused(clv_status s, const clv_err *e)
+{
+    CHECK_EQ_INT(clv_status_exit(s), 3);
+    CHECK(e->msg[0] && !strchr(e->msg, '\n'));
+}
+
+/* Takes m. */
+static void refused(const char *name, bytes m, const char *message)
+{
+    clv_err e;
+    check_row(name);
+    check_refused(load(m.data, m.size, &e), &e);
+    CHECK_HAS(e.msg, message);
+    free(m.data);
+}
+
+static void accepted(const char *name, bytes m)
+{
+    clv_err e;
+    check_row(name);
+    check_that(load(m.data, m.size, &e) == CLV_OK, __FILE__, __LINE__, "%s",
+               e.msg);
+    free(m.data);
+}
+
+/* -- damaged files --------------------------------------------------------*/
+
+static const char *const small_files[] = {
+    "tests/data/onnx/functions.onnx",
+    "tests/data/onnx/control_flow.onnx",
+    "tests/data/onnx/gru.onnx",
+};
+enum { FILES = sizeof small_files / sizeof *small_files };
+
+/* A file that ends early may end between two fields; else it is refused. */
+static void truncated(void)
+{
+    for (int i = 0; i < FILES; i++) {
+        bytes b = bytes_of_file(small_files[i]);
+        CHECK_OR_RETURN(b.size > 0);
+        for (size_t n = 0; n < b.size; n++) {
+            clv_err e;
+            clv_status s = load(b.data, n, &e);
+            if (s != CLV_OK)
+                check_refused(s, &e);
+        }
+        free(b.data);
+    }
+}
+
+static void flipped(void)
+{
+    static const uint8_t masks[] = {0xff, 0x01, 0x80, 0x08};
+    for (int i = 0; i < FILES; i++) {
+        bytes b = bytes_of_file(small_files[i]);
+        for (size_t n = 0; n < 4 * b.size; n++) {
+            clv_err e;
+            b.data[n / 4] ^= masks[n % 4];
+            clv_status s = load(b.data, b.size, &e);
+            b.data[n / 4] ^= masks[n % 4];
+            if (s != CLV_OK)
+                check_refused(s, &e);
+        }
+        free(b.data);
+    }
+}
+
+/* -- names ----------------------------------------------------------------*/
+
+static bytes with_nodes(int n, const char *const (*nodes)[3])
+{
+    bytes g = graph_of();
+    for (int i = 0; i < n; i++)
+        put_message(&g, 1, node_of(nodes[i][0], nodes[i][1], nodes[i][2]));
+    return model_of(g);
+}
+#define NODES(...) \
+    with_nodes(sizeof((const char *const[][3]){__VA_ARGS__}) / \
+                   sizeof(const char *const[3]), \
+               (const char *const[][3]){__VA_ARGS__})
+
+static void names(void)
+{
+    accepted("plain", NODES({"Relu", "x", "y"}));
+    accepted("out of order", NODES({"Relu", "a", "y"}, {"Abs", "x", "a"}));
+    accepted("unknown operator", NODES({"NoSuchOp", "x", "y"}));
+    refused("cycle",
+            NODES({"Add", "x b", "a"}, {"Relu", "a", "b"}, {"Abs", "a", "y"}),
+            "cycle");
+    refused("itself", NODES({"Add", "x y", "y"}), "cycle");
+    refused("undefined input", NODES({"Add", "x nothing", "y"}),
+            "input 'nothing' is not defined");
+    refused("undefined output", NODES({"Relu", "x", "z"}),
+            "output 'y' is not defined");
+    refused("defined twice", NODES({"Relu", "x", "y"}, {"Abs", "x", "y"}),
+            "'y' is defined twice");
+    refused("overwrites its input", NODES({"Relu", "x", "x"}),
+            "'x' is defined twice");
+    refused("no operator", NODES({"", "x", "y"}), "a node without an operator");
+    refused("empty", (bytes){0}, "the file is empty");
+    bytes no_graph = {0};
+    put_int(&no_graph, 1, 8);
+    refused("no graph", no_graph, "no graph");
+}
+
+/* -- functions ------------------------------------------------------------*/
+
+/* Function `name` of domain "f": x -> y through `calls` calls of `callee`. */
+static bytes function_of(const char *name, const char *callee, int calls)
+{
+    bytes f = {0}, opset = {0};
+    put_text(&f, 1, name);
+    put_text(&f, 4, "x");
+    put_text(&f, 5, "y");
+    for (int i = 0; i < calls; i++) {
+        char in[20], out[20];
+        snprintf(in, sizeof in, i ? "v%d" : "x", i);
+        snprintf(out, sizeof out, i + 1 < calls ? "v%d" : "y", i + 1);
+        bytes n = node_of(callee, in, out);
+        put_text(&n, 7, *callee == 'f' ? "f" : "");
+        put_message(&f, 7, n);
+    }
+    put_int(&opset, 2, 17);
+    put_message(&f, 9, opset);
+    put_text(&f, 10, "f");
+    return f;
+}
+
+static bytes calls_f0(void)
+{
+    bytes g = graph_of(), n = node_of("f0", "x", "y");
+    put_text(&n, 7, "f");
+    put_message(&g, 1, n);
+    return model_of(g);
+}
+
+static void functions(void)
+{
+    bytes m = calls_f0();
+    put_message(&m, 25, function_of("f0", "Relu", 3));
+    accepted("three calls", m);
+    m = calls_f0();
+    put_message(&m, 25, function_of("f0", "f0", 1));
+    refused("recursive", m, "function 'f0' calls itself");
+    m = calls_f0();
+    put_message(&m, 25, function_of("f0", "f1", 1));
+    put_message(&m, 25, function_of("f1", "f0", 1));
+    refused("recursive over two", m, "function 'f0' calls itself");
+    m = calls_f0();
+    for (int i = 0; i < 20; i++) {
+        char name[20], callee[20];
+        snprintf(name, sizeof name, "f%d", i);
+        snprintf(callee, sizeof callee, i < 19 ? "f%d" : "Relu", i + 1);
+        put_message(&m, 25, function_of(name, callee, 10));
+    }
+    refused("ten to the twenty", m, "expand without measure");
+}
+
+/* -- bodies ---------------------------------------------------------------*/
+
+/* A graph whose one node is an If around `inner`, or a Relu. */
+static bytes branch_of(bytes inner, bool leaf)
+{
+    bytes g = {0};
+    bytes n = node_of(leaf ? "Relu" : "If", leaf ? "x" : "x", "y");
+    for (int i = 0; i < 2 && !leaf; i++) {
+        bytes a = {0};
+        put_text(&a, 1, i ? "else_branch" : "then_branch");
+        put_field(&a, 6, inner.data, i ? 0 : inner.size);
+        put_int(&a, 20, 5);
+        put_message(&n, 5, a);
+    }
+    free(inner.data);
+    put_message(&g, 1, n);
+    put_message(&g, 12, value_of("y", 0xff, NULL));
+    return g;
+}
+
+static void bodies(void)
+{
+    bytes g = branch_of((bytes){0}, true);
+    for (int i = 0; i < 10000; i++)
+        g = branch_of(g, false);
+    static const int64_t dims[1] = {1};
+    put_message(&g, 11, value_of("x", 1, dims));
+    refused("nested 10000 deep", model_of(g), "nested deeper than 64");
+}
+
+/* -- sizes ----------------------------------------------------------------*/
+
+static bytes with_initializer(const int64_t *dims, uint32_t rank,
+                              const char *location, size_t raw)
+{
+    bytes g = graph_of(), t = {0};
+    for (uint32_t i = 0; i < rank; i++)
+        put_int(&t, 1, (uint64_t)dims[i]);
+    put_int(&t, 2, 1);
+    put_text(&t, 8, "w");
+    if (raw) {
+        uint8_t zeros[64] = {0};
+        put_field(&t, 9, zeros, raw);
+    }
+    if (location) {
+        bytes entry = {0};
+        put_text(&entry, 1, "location");
+        put_text(&entry, 2, location);
+        put_message(&t, 13, entry);
+        put_int(&t, 14, 1);
+    }
+    put_message(&g, 5, t);
+    put_message(&g, 1, node_of("Add", "x w", "y"));
+    return model_of(g);
+}
+
+static void sizes(void)
+{
+    static const int64_t huge[4] = {INT64_C(1) << 40, INT64_C(1) << 40, 2, 3};
+    static const int64_t large[3] = {INT64_C(1) << 40, 2, 3};
+    static const int64_t negative[2] = {-2, 3}, plain[2] = {2, 3};
+    static const int64_t many[20] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                     1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    accepted("2^40 rows without data", with_initializer(large, 3, NULL, 0));
+    accepted("as it should be", with_initializer(plain, 2, NULL, 24));
+    refused("product overflows", with_initializer(huge, 4, NULL, 0),
+            "does not fit 64 bits");
+    refused("2^40 rows of 24 bytes", with_initializer(large, 3, NULL, 24),
+            "tensor 'w' has 24 bytes of data");
+    refused("negative", with_initializer(negative, 2, NULL, 0), "dimension -2");
+    refused("twenty axes", with_initializer(many, 20, NULL, 0),
+            "more than 16 axes");
+    bytes g = {0};
+    put_message(&g, 11, value_of("x", 4, huge));
+    put_message(&g, 12, value_of("y", 0xff, NULL));
+    put_message(&g, 1, node_of("Relu", "x", "y"));
+    refused("input overflows", model_of(g), "does not fit 64 bits");
+}
+
+static void external_data(void)
+{
+    static const int64_t dims[2] = {2, 3};
+    static const char *const outside[] = {
+        "/etc/passwd", "../weights.bin", "a/../../b", "..",
+        "a/..",        "a\\..\\b",       "",
+    };
+    accepted("beside the model", with_initializer(dims, 2, "w.bin", 0));
+    accepted("in a folder", with_initializer(dims, 2, "a/b..c/w.bin", 0));
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        refused(outside[i], with_initializer(dims, 2, outside[i], 0),
+                "outside the model's folder");
+}
+
+static const check_case cases[] = {
+    {"truncated", truncated},         {"flipped", flipped}, {"names", names},
+    {"functions", functions},         {"bodies", bodies},   {"sizes", sizes},
+    {"external_data", external_data},
+};
+CHECK_MAIN(cases)
