@@ -52,31 +52,6 @@ static const kind begins[CLV_FUSE_OPAQUE + 1] = {
 };
 /* clang-format on */
 
-typedef struct group {
-    uint32_t level;      /* above those it reads */
-    uint32_t next_level; /* the lowest of those that read it */
-    uint32_t ops;        /* views left out */
-    int64_t bytes;       /* at most what crosses its border */
-    int64_t flops;
-    int64_t size, rows; /* elements it works on; of what it reduces to */
-    const char *chain;  /* the chain it began as, and how many operators of */
-    uint32_t chain_ops; /* that are in */
-    uint32_t refused;   /* the first node that did not join */
-    uint8_t kind, why;  /* why not, a clv_reason */
-} group;
-
-typedef struct fusion {
-    const clv_profile *p;
-    const clv_graph *g;
-    clv_fusion_opts limit;
-    group *groups;
-    uint32_t n_groups;
-    uint32_t *of;       /* group of each node; CLV_NONE: not yet */
-    uint32_t *chain_of; /* group that claimed a node, or CLV_NONE */
-    uint32_t *pending;  /* per storage: reads by nodes outside its group */
-    int64_t *reads;     /* per input of the node at hand */
-} fusion;
-
 /* -- facts ----------------------------------------------------------------*/
 
 static clv_fuse class_of(const fusion *f, uint32_t id)
@@ -107,7 +82,8 @@ static uint32_t maker_group(const fusion *f, const clv_node *n, uint32_t i)
     return v && v->producer != CLV_NONE ? f->of[v->producer] : CLV_NONE;
 }
 
-static bool joins(const fusion *f, const group *k, uint32_t id, clv_fuse cls)
+static bool joins(const fusion *f, const fuse_group *k, uint32_t id,
+                  clv_fuse cls)
 {
     clv_category cat = clv__ops[f->g->nodes[id].op].category;
     switch (rules[k->kind][cls]) {
@@ -168,8 +144,8 @@ static int64_t moved(const clv_cost *c)
 }
 
 /* The limit that node id would break in group k, or CLV_REASON_COUNT. */
-static clv_reason broken_limit(const fusion *f, const group *k, uint32_t id,
-                               int64_t saved)
+static clv_reason broken_limit(const fusion *f, const fuse_group *k,
+                               uint32_t id, int64_t saved)
 {
     const clv_fusion_opts *l = &f->limit;
     const clv_cost *c = &f->p->layers[id].cost;
@@ -209,7 +185,7 @@ static void mark_read(fusion *f, uint32_t k, uint32_t id)
         uint32_t from = maker_group(f, n, i);
         if (from == CLV_NONE)
             continue;
-        group *p = &f->groups[from];
+        fuse_group *p = &f->groups[from];
         if (from != k && p->next_level > f->groups[k].level)
             p->next_level = f->groups[k].level;
         uint32_t root = clv__storage(g, node_ins(g, n)[i]);
@@ -221,7 +197,7 @@ static void mark_read(fusion *f, uint32_t k, uint32_t id)
 
 static void place(fusion *f, uint32_t k, uint32_t id, int64_t saved)
 {
-    group *to = &f->groups[k];
+    fuse_group *to = &f->groups[k];
     const clv_cost *c = &f->p->layers[id].cost;
     to->level = level_with(f, k, id);
     f->of[id] = k;
@@ -233,7 +209,7 @@ static void place(fusion *f, uint32_t k, uint32_t id, int64_t saved)
 }
 
 /* What the group works on after node id of class cls joined or began it. */
-static void resize(const fusion *f, group *k, uint32_t id, clv_fuse cls)
+static void resize(const fusion *f, fuse_group *k, uint32_t id, clv_fuse cls)
 {
     bool pool = clv__ops[f->g->nodes[id].op].category == CLV_CAT_POOL;
     if (cls == CLV_FUSE_REDUCE) {
@@ -260,10 +236,10 @@ static uint32_t begin(fusion *f, uint32_t id, clv_fuse cls)
     for (uint32_t i = 0; i < n->n_in; i++)
         refuse(f, maker_group(f, n, i), id, CLV_REASON_BOUNDARY);
     uint32_t k = f->n_groups++;
-    f->groups[k] = (group){.next_level = CLV_NONE,
-                           .refused = CLV_NONE,
-                           .why = CLV_REASON_BOUNDARY,
-                           .kind = (uint8_t)begins[cls]};
+    f->groups[k] = (fuse_group){.next_level = CLV_NONE,
+                                .refused = CLV_NONE,
+                                .why = CLV_REASON_BOUNDARY,
+                                .kind = (uint8_t)begins[cls]};
     place(f, k, id, 0);
     resize(f, &f->groups[k], id, cls);
     return k;
@@ -273,7 +249,7 @@ static uint32_t begin(fusion *f, uint32_t id, clv_fuse cls)
 static bool may_join(fusion *f, uint32_t k, uint32_t id, clv_fuse cls,
                      int64_t *saved)
 {
-    group *to = &f->groups[k];
+    fuse_group *to = &f->groups[k];
     bool view = node_is_view(&f->g->nodes[id]);
     *saved = view ? 0 : saving(f, k, id);
     if (!view && !joins(f, to, id, cls)) {
@@ -329,7 +305,7 @@ static void begin_chain(fusion *f, uint32_t id, const chain *c)
 /* Goes on with a chain; false, and the chain is given up, if it cannot. */
 static bool continue_chain(fusion *f, uint32_t k, uint32_t id)
 {
-    group *to = &f->groups[k];
+    fuse_group *to = &f->groups[k];
     int64_t saved = saving(f, k, id);
     clv_reason limit = broken_limit(f, to, id, saved);
     if (!to->chain || limit != CLV_REASON_COUNT ||
@@ -442,7 +418,7 @@ static bool fusion_new(fusion *f, arena *a)
     return true;
 }
 
-static clv_status fuse(fusion *f, arena *a, clv_err *e)
+clv_status clv__fuse(fusion *f, arena *a, clv_err *e)
 {
     if (!fusion_new(f, a))
         return clv__nomem(e);
@@ -455,152 +431,18 @@ static clv_status fuse(fusion *f, arena *a, clv_err *e)
     return CLV_OK;
 }
 
-/* -- what is said of each subgraph ----------------------------------------*/
-
-/* Subgraphs, other than k, that read what subgraph k makes: up to two, as the
- * names of their first readers. */
-static uint32_t readers(const clv_cut *c, uint32_t k, uint32_t first[2])
-{
-    const clv_graph *g = c->p->g;
-    const clv_subgraph *s = &c->subs[k];
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < s->n_outputs && n < 2; i++) {
-        uint32_t v = s->outputs[i];
-        for (uint32_t u = g->user_first[v]; u < g->user_first[v + 1] && n < 2;
-             u++) {
-            uint32_t to = c->of[g->users[u]];
-            if (to != k && (n == 0 || to != c->of[first[0]]))
-                first[n++] = g->users[u];
-        }
-    }
-    return n;
-}
-
-/* `before` 'name' `after`; NULL when memory ran out. Said once per subgraph of
- * graphs with a million, so it does without printf. */
-static const char *say(arena *a, const char *before, const char *name,
-                       const char *after)
-{
-    size_t n[3] = {strlen(before), strlen(name), strlen(after)};
-    char *text = arena_alloc(a, n[0] + n[1] + n[2] + 3);
-    if (!text)
-        return NULL;
-    char *end = memcpy(text, before, n[0]);
-    end += n[0];
-    *end++ = '\'';
-    memcpy(end, name, n[1]);
-    end += n[1];
-    *end++ = '\'';
-    memcpy(end, after, n[2] + 1);
-    return text;
-}
-
-/* The reason in words, with the candidate that did not make it. */
-static const char *explain(clv_cut *c, uint32_t k, const group *by)
-{
-    const clv_graph *g = c->p->g;
-    clv_subgraph *s = &c->subs[k];
-    uint32_t first[2];
-    uint32_t n = readers(c, k, first);
-    if (n == 0) {
-        s->reason = CLV_REASON_BOUNDARY;
-        return "nothing reads it: the end of the graph";
-    }
-    const char *next = by->refused != CLV_NONE ? g->nodes[by->refused].name
-                                               : g->nodes[first[0]].name;
-    s->reason = (clv_reason)by->why;
-    switch (s->reason) {
-    case CLV_REASON_MEMORY_LIMIT:
-    case CLV_REASON_COMPUTE_LIMIT:
-        return say(&c->mem, "", next, " would break the limit");
-    case CLV_REASON_INCOMPATIBLE:
-        if (n == 1)
-            return say(&c->mem, "", next, " cannot run in it");
-        break;
-    default:
-        break;
-    }
-    if (n > 1) {
-        s->reason = CLV_REASON_CONSUMERS;
-        return arena_printf(&c->mem, "read by '%s' and '%s'",
-                            g->nodes[first[0]].name, g->nodes[first[1]].name);
-    }
-    if (by->refused == CLV_NONE) {
-        s->reason = CLV_REASON_FUSION;
-        return say(&c->mem, "", next, " could join, saves more elsewhere");
-    }
-    return say(&c->mem, "", next, " begins its own");
-}
-
-static clv_status describe(clv_cut *c, const fusion *f,
-                           const uint32_t *of_group, clv_err *e)
-{
-    pattern_names names = {.mem = &c->mem};
-    bool ok = true;
-    for (uint32_t i = 0; i < f->n_groups && ok; i++) {
-        const group *k = &f->groups[i];
-        clv_subgraph *s = &c->subs[of_group[i]];
-        s->pattern = clv__pattern(&names, f->g, s->nodes, s->n_nodes, k->chain,
-                                  k->chain ? k->chain_ops : 0);
-        s->detail = explain(c, of_group[i], k);
-        ok = s->pattern && s->detail;
-    }
-    clv__patterns_free(&names);
-    return ok ? CLV_OK : clv__nomem(e);
-}
+/* -- the cut --------------------------------------------------------------*/
 
 static clv_status make(fusion *f, arena *a, clv_cut **out, clv_err *e)
 {
-    CLV_TRY(fuse(f, a, e));
+    CLV_TRY(clv__fuse(f, a, e));
     uint32_t *of_group =
         arena_array(a, (size_t)f->n_groups + 1, sizeof *of_group);
     if (!of_group)
         return clv__nomem(e);
     CLV_TRY(
         clv__cut_make(f->p, "fusion", f->of, f->n_groups, of_group, out, e));
-    return describe(*out, f, of_group, e);
-}
-
-/* -- one by one, and what each could run with ----------------------------*/
-
-/* The first reader of node id that fusion would run with it, or CLV_NONE. */
-static uint32_t partner(const fusion *f, uint32_t id)
-{
-    const clv_node *n = &f->g->nodes[id];
-    for (uint32_t i = 0; i < n->n_out; i++) {
-        uint32_t v = node_outs(f->g, n)[i];
-        for (uint32_t u = f->g->user_first[v]; u < f->g->user_first[v + 1]; u++)
-            if (f->of[f->g->users[u]] == f->of[id])
-                return f->g->users[u];
-    }
-    return CLV_NONE;
-}
-
-static clv_status suggest(clv_cut *c, arena *a, clv_err *e)
-{
-    fusion f = {.p = c->p, .g = c->p->g};
-    CLV_TRY(fuse(&f, a, e));
-    for (uint32_t k = 0; k < c->n_subs; k++) {
-        clv_subgraph *s = &c->subs[k];
-        uint32_t with = partner(&f, s->nodes[0]);
-        s->detail =
-            with != CLV_NONE
-                ? say(&c->mem, "could run with ", f.g->nodes[with].name, "")
-                : explain(c, k, &f.groups[f.of[s->nodes[0]]]);
-        if (!s->detail)
-            return clv__nomem(e);
-        if (with != CLV_NONE)
-            s->reason = CLV_REASON_FUSION;
-    }
-    return CLV_OK;
-}
-
-clv_status clv__cut_suggest(clv_cut *c, clv_err *e)
-{
-    arena a = {0};
-    clv_status s = suggest(c, &a, e);
-    arena_free(&a);
-    return s;
+    return clv__fusion_describe(*out, f, of_group, e);
 }
 
 clv_status clv_cut_fusion(const clv_profile *p, const clv_fusion_opts *opts,

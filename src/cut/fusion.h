@@ -25,6 +25,42 @@ static inline bool node_is_view(const clv_node *n)
     return clv__ops[n->op].cls == CLV_CLASS_VIEW;
 }
 
+/* -- the pass (fusion.c) --------------------------------------------------*/
+
+/* A subgraph in the making. */
+typedef struct fuse_group {
+    uint32_t level;      /* above those it reads */
+    uint32_t next_level; /* the lowest of those that read it */
+    uint32_t ops;        /* views left out */
+    int64_t bytes;       /* at most what crosses its border */
+    int64_t flops;
+    int64_t size, rows; /* elements it works on; of what it reduces to */
+    const char *chain;  /* the chain it began as, and how many operators of */
+    uint32_t chain_ops; /* that are in */
+    uint32_t refused;   /* the first node that did not join */
+    uint8_t kind, why;  /* what may join; why not, a clv_reason */
+} fuse_group;
+
+typedef struct fusion {
+    const clv_profile *p;
+    const clv_graph *g;
+    clv_fusion_opts limit;
+    fuse_group *groups;
+    uint32_t n_groups;
+    uint32_t *of;       /* group of each node; CLV_NONE: not yet */
+    uint32_t *chain_of; /* group that claimed a node, or CLV_NONE */
+    uint32_t *pending;  /* per storage: reads by nodes outside its group */
+    int64_t *reads;     /* per input of the node at hand */
+} fusion;
+
+/* Fills of and groups, in a; f holds the profile, the graph and the limits. */
+CLV_MUST clv_status clv__fuse(fusion *f, arena *a, clv_err *e);
+
+/* Names the patterns of a cut made of these groups, and says why each ends;
+ * of_group[i] is the subgraph that group i became (reason.c). */
+CLV_MUST clv_status clv__fusion_describe(clv_cut *c, const fusion *f,
+                                         const uint32_t *of_group, clv_err *e);
+
 /* -- names (pattern.c) ----------------------------------------------------*/
 
 /* Names of patterns, each text once, in the memory of a cut. */
