@@ -28,7 +28,7 @@ static uint32_t streams_of(const options *o, const analysed *m)
     uint32_t wide = clv_concurrency_get(m->a)->max_parallel;
     if (o->streams)
         return o->streams > UINT32_MAX ? UINT32_MAX : (uint32_t)o->streams;
-    return wide ? wide : 1; /* for a trace: as many as are ever of use */
+    return wide ? wide : 1; /* for a picture: as many as are of use */
 }
 
 /* One --batch is that of the model; several are the rows of the batch table,
@@ -47,7 +47,7 @@ static clv_status analyse(const options *o, const char *model,
         s = make_cut(o, "op", m->p, &m->cut, err);
     if (s == CLV_OK)
         s = clv_concurrency_new(m->cut, &opts, &m->a, err);
-    if (s == CLV_OK && (o->streams || o->trace))
+    if (s == CLV_OK && (o->streams || o->trace || o->svg))
         s = clv_schedule_new(m->a, streams_of(o, m), &m->schedule, err);
     return s;
 }
@@ -76,11 +76,16 @@ static clv_status analyse_all(const options *o, result *r, clv_err *err)
     return s;
 }
 
-static clv_status write_trace(const options *o, const result *r, clv_err *err)
+typedef void draw_fn(const clv_concurrency_report *r, clv_buf *out);
+
+static clv_status write_schedule(const char *path, draw_fn *draw,
+                                 const result *r, clv_err *err)
 {
     clv_buf text = {0};
-    clv_report_trace(&r->reports[0], &text);
-    clv_status s = write_file(o->trace, &text, err);
+    if (!path)
+        return CLV_OK;
+    draw(&r->reports[0], &text);
+    clv_status s = write_file(path, &text, err);
     clv_buf_free(&text);
     return s;
 }
@@ -100,15 +105,18 @@ clv_status cmd_concurrency(const options *o, clv_err *err)
 {
     options memory = {0}; /* lists that live as long as this call */
     result r = {.n = (uint32_t)o->args.n};
-    if (o->trace && r.n != 1)
-        return fail(err, CLV_USAGE, "--trace is for one model, not %u", r.n);
+    if ((o->trace || o->svg) && r.n != 1)
+        return fail(err, CLV_USAGE, "%s is for one model, not %u",
+                    o->trace ? "--trace" : "--svg", r.n);
     r.models = options_alloc(&memory, r.n, sizeof *r.models);
     r.reports = options_alloc(&memory, r.n, sizeof *r.reports);
     clv_status s = r.models && r.reports
                        ? analyse_all(o, &r, err)
                        : fail(err, CLV_NOMEM, "out of memory");
-    if (s == CLV_OK && o->trace)
-        s = write_trace(o, &r, err);
+    if (s == CLV_OK)
+        s = write_schedule(o->trace, clv_report_trace, &r, err);
+    if (s == CLV_OK)
+        s = write_schedule(o->svg, clv_report_schedule_svg, &r, err);
     if (s == CLV_OK)
         s = emit(o, report, &r, err);
     if (r.models)

@@ -77,6 +77,9 @@ CLV_API void clv_report_concurrency(const clv_concurrency_report *r, uint32_t n,
  * stream. Seconds are shown as such; a million FLOPs as a microsecond. */
 CLV_API void clv_report_trace(const clv_concurrency_report *r, clv_buf *out);
 
+/* The schedule as a picture: a lane per stream, a bar per subgraph. */
+CLV_API void clv_report_schedule_svg(const clv_concurrency_report *r,
+                                     clv_buf *out);
 /* The subgraphs of an analysed cut as a Graphviz graph: colour by bottleneck,
  * the critical path thick, stages as ranks. In a cut along modules, equal
  * modules that follow each other are drawn once, with how often. */

@@ -34,8 +34,7 @@ static const char *name_of(const view *v, uint32_t k)
     return clv_graph_node(v->g, v->subs[k].nodes[0]).name;
 }
 
-/* A weight with its unit: "4.09 GFLOPs", "12.30 us". */
-static const char *text_weight(const view *v, double w, char *buf)
+const char *clv__weight_text(const char *of, double w, char *buf)
 {
     static const struct {
         double below, scale;
@@ -44,19 +43,24 @@ static const char *text_weight(const view *v, double w, char *buf)
                  {1e-3, 1e6, "us"},
                  {1, 1e3, "ms"},
                  {INFINITY, 1, "s"}};
-    if (strcmp(v->a->unit, "s") != 0) {
-        char n[TEXT_MAX];
-        const char *prefix = strchr(text_count((int64_t)w, n), ' ');
-        snprintf(buf, TEXT_MAX, "%.40s%s%s", n, prefix ? "" : " ", v->a->unit);
-        return buf;
-    }
     if (!(w > 0))
         return strcpy(buf, "0");
+    if (strcmp(of, "s") != 0) {
+        char n[TEXT_MAX];
+        const char *prefix = strchr(text_count((int64_t)w, n), ' ');
+        snprintf(buf, TEXT_MAX, "%.40s%s%s", n, prefix ? "" : " ", of);
+        return buf;
+    }
     int i = 0;
     while (w >= times[i].below)
         i++;
     snprintf(buf, TEXT_MAX, "%.2f %s", w * times[i].scale, times[i].unit);
     return buf;
+}
+
+static const char *text_weight(const view *v, double w, char *buf)
+{
+    return clv__weight_text(v->a->unit, w, buf);
 }
 
 /* -- figures --------------------------------------------------------------*/

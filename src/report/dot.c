@@ -7,6 +7,7 @@
  * Folded along modules, a run of equal modules (same operators on the same
  * shapes, each reading the one before) is one box, "layer3.1 - layer3.5  x5".
  */
+#include "report/svg.h"
 #include "report/text.h"
 
 #include <string.h>
@@ -26,15 +27,6 @@ typedef struct drawing {
     uint32_t n_boxes;
     clv_buf *out;
 } drawing;
-
-static const struct {
-    const char *color, *name;
-} fills[CLV_BOTTLENECK_COUNT] = {
-    [CLV_COMPUTE_BOUND] = {"#b7dfc4", "compute bound"},
-    [CLV_BALANCED] = {"#c9dff5", "balanced"},
-    [CLV_MEMORY_BOUND] = {"#fbe3a3", "memory bound"},
-    [CLV_BANDWIDTH_BOUND] = {"#f4c7c3", "bandwidth bound"},
-};
 
 #define CRITICAL "#a4262c"
 
@@ -162,8 +154,9 @@ static void put_box(const drawing *d, uint32_t i)
     clv_buf_printf(d->out, "  s%u [label=\"", i);
     put_label(d, b);
     clv_buf_printf(d->out, "\", fillcolor=\"%s\"%s%s];\n",
-                   s->cost.trust == CLV_FREE ? "#eeeeee"
-                                             : fills[s->bottleneck].color,
+                   s->cost.trust == CLV_FREE
+                       ? "#eeeeee"
+                       : clv__bottleneck_fill(s->bottleneck),
                    critical ? ", penwidth=2.6, color=\"" CRITICAL "\"" : "",
                    b->last > b->first ? ", peripheries=2" : "");
 }
@@ -264,8 +257,9 @@ static void put_head(const drawing *d, const clv_cut *c)
                    d->modules ? "folded" : clv_cut_strategy(c), d->a->n_stages,
                    text_percent(d->a->critical_flops, d->a->flops, part));
     for (int i = 0; i < CLV_BOTTLENECK_COUNT; i++)
-        clv_buf_printf(d->out, "<td bgcolor=\"%s\">%s</td>", fills[i].color,
-                       fills[i].name);
+        clv_buf_printf(d->out, "<td bgcolor=\"%s\">%s</td>",
+                       clv__bottleneck_fill((clv_bottleneck)i),
+                       clv__bottleneck_words((clv_bottleneck)i));
     clv_buf_printf(d->out,
                    "<td><font color=\"%s\"><b>critical path</b></font>"
                    "</td></tr></table>>;\n",

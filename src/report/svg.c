@@ -1,0 +1,101 @@
+/* svg.c - shapes as SVG text, and the colours all pictures share. */
+#include "report/svg.h"
+
+#include <math.h>
+
+static const struct {
+    const char *color, *words;
+} classes[CLV_BOTTLENECK_COUNT] = {
+    [CLV_COMPUTE_BOUND] = {"#b7dfc4", "compute bound"},
+    [CLV_BALANCED] = {"#c9dff5", "balanced"},
+    [CLV_MEMORY_BOUND] = {"#fbe3a3", "memory bound"},
+    [CLV_BANDWIDTH_BOUND] = {"#f4c7c3", "bandwidth bound"},
+};
+
+const char *clv__bottleneck_fill(clv_bottleneck b)
+{
+    return classes[b].color;
+}
+
+const char *clv__bottleneck_words(clv_bottleneck b)
+{
+    return classes[b].words;
+}
+
+static void put_escaped(clv_buf *out, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '<')
+            clv_buf_add(out, "&lt;", 4);
+        else if (c == '>')
+            clv_buf_add(out, "&gt;", 4);
+        else if (c == '&')
+            clv_buf_add(out, "&amp;", 5);
+        else if (c >= ' ')
+            clv_buf_add(out, text, 1);
+    }
+}
+
+void svg_start(clv_buf *out, double w, double h, const char *title)
+{
+    clv_buf_printf(out,
+                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" "
+                   "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
+                   "font-family=\"Helvetica,Arial,sans-serif\">\n<title>",
+                   w, h, w, h);
+    put_escaped(out, title);
+    clv_buf_printf(out, "</title>\n<rect width=\"100%%\" height=\"100%%\" "
+                        "fill=\"#ffffff\"/>\n");
+}
+
+void svg_end(clv_buf *out)
+{
+    clv_buf_printf(out, "</svg>\n");
+}
+
+void svg_rect(clv_buf *out, svg_box b, const char *fill, const char *stroke,
+              const char *hint)
+{
+    clv_buf_printf(out,
+                   "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
+                   "fill=\"%s\" stroke=\"%s\"",
+                   b.x, b.y, b.w, b.h, fill, stroke);
+    if (hint) {
+        clv_buf_printf(out, "><title>");
+        put_escaped(out, hint);
+        clv_buf_printf(out, "</title></rect>\n");
+    } else {
+        clv_buf_printf(out, "/>\n");
+    }
+}
+
+void svg_line(clv_buf *out, double x1, double y1, double x2, double y2,
+              const char *stroke)
+{
+    clv_buf_printf(out,
+                   "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" "
+                   "stroke=\"%s\"/>\n",
+                   x1, y1, x2, y2, stroke);
+}
+
+void svg_text(clv_buf *out, double x, double y, svg_anchor a, double size,
+              const char *text)
+{
+    static const char *const anchors[] = {"start", "middle", "end"};
+    clv_buf_printf(out,
+                   "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%g\" "
+                   "text-anchor=\"%s\" fill=\"#222222\">",
+                   x, y, size, anchors[a]);
+    put_escaped(out, text);
+    clv_buf_printf(out, "</text>\n");
+}
+
+double svg_step(double most, int n)
+{
+    if (!(most > 0) || n < 1)
+        return 1;
+    double raw = most / n, power = pow(10, floor(log10(raw)));
+    double times = raw / power;
+    return power * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
+}
