@@ -1,6 +1,7 @@
 /* report.h - results as text for people, JSON for programs, CSV for
- * spreadsheets. One function per result; the format is an option. Reports are
- * appended to a buffer, whose `failed` tells of a lack of memory. */
+ * spreadsheets. One function per result; the format is an option, and opts is
+ * never NULL. Reports are appended to a buffer, whose `failed` tells of a lack
+ * of memory. */
 #ifndef CLEAVE_REPORT_H
 #define CLEAVE_REPORT_H
 

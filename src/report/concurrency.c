@@ -279,14 +279,12 @@ void clv_report_trace(const clv_concurrency_report *r, clv_buf *out)
 void clv_report_concurrency(const clv_concurrency_report *r, uint32_t n,
                             const clv_report_opts *opts, clv_buf *out)
 {
-    static const clv_report_opts defaults = {0};
-    const clv_report_opts *o = opts ? opts : &defaults;
-    if (o->format == CLV_JSON)
+    if (opts->format == CLV_JSON)
         concurrency_json(r, n, out);
-    else if (o->format == CLV_CSV)
+    else if (opts->format == CLV_CSV)
         concurrency_csv(r, n, out);
     else if (n == 1)
-        clv__concurrency_text(r, o, out);
+        clv__concurrency_text(r, opts, out);
     else
-        clv__concurrency_compare(r, n, o, out);
+        clv__concurrency_compare(r, n, opts, out);
 }

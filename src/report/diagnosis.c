@@ -5,12 +5,6 @@
 
 /* -- text -----------------------------------------------------------------*/
 
-static void put_count(clv_buf *out, const char *label, int64_t n)
-{
-    char a[TEXT_MAX], b[TEXT_MAX];
-    text_field(out, label, "%s (%s)", text_count(n, a), text_digits(n, b));
-}
-
 static void put_types(const char *title, const clv_zero_type *types, uint32_t n,
                       const clv_report_opts *o, clv_buf *out)
 {
@@ -64,10 +58,10 @@ static void diagnosis_text(const char *model, const clv_diagnosis_info *d,
     clv_buf_printf(out, "%s", paint_on(o, PAINT_BOLD));
     text_clean(out, model);
     clv_buf_printf(out, "%s\n", paint_off(o, PAINT_BOLD));
-    put_count(out, "FLOPs:", d->flops);
-    put_count(out, "MACs:", d->macs);
+    text_field_count(out, "FLOPs:", d->flops);
+    text_field_count(out, "MACs:", d->macs);
     if (d->expected) {
-        put_count(out, "Expected FLOPs:", d->expected);
+        text_field_count(out, "Expected FLOPs:", d->expected);
         text_field(out, "Difference:", "%+.2f %%", d->percent);
     }
     text_field(out, "Operators:", "%u", d->operators);

@@ -207,18 +207,16 @@ static void partition_csv(const clv_cut *c, clv_buf *out)
 void clv_report_partition(const clv_cut *c, const clv_summary *s,
                           const clv_report_opts *opts, clv_buf *out)
 {
-    static const clv_report_opts defaults = {0};
-    const clv_report_opts *o = opts ? opts : &defaults;
-    if (o->format == CLV_JSON)
+    if (opts->format == CLV_JSON)
         partition_json(c, s, out);
-    else if (o->format == CLV_CSV)
+    else if (opts->format == CLV_CSV)
         partition_csv(c, out);
     else if (clv_cut_capability_info(c))
-        clv__capability_text(c, o, out);
+        clv__capability_text(c, opts, out);
     else if (clv_cut_placement_info(c))
-        clv__placement_text(c, o, out);
+        clv__placement_text(c, opts, out);
     else if (clv_cut_pipeline_info(c))
-        clv__pipeline_text(c, o, out);
+        clv__pipeline_text(c, opts, out);
     else
-        clv__partition_text(c, s, o, out);
+        clv__partition_text(c, s, opts, out);
 }

@@ -109,16 +109,17 @@ void clv__json_parallel(jsonw *w, const clv_parallel *p)
     jsonw_end(w);
 }
 
-static clv_value_info output_of(const clv_graph *g, const clv_node_info *n)
+clv_value_info clv__first_output(const clv_graph *g, uint32_t node)
 {
-    return n->n_outputs ? clv_graph_value(g, n->outputs[0])
-                        : (clv_value_info){.rank = CLV_NONE};
+    clv_node_info n = clv_graph_node(g, node);
+    return n.n_outputs ? clv_graph_value(g, n.outputs[0])
+                       : (clv_value_info){.rank = CLV_NONE};
 }
 
 static void json_layer(jsonw *w, const clv_graph *g, const clv_layer *l)
 {
     clv_node_info n = clv_graph_node(g, l->node);
-    clv_value_info out = output_of(g, &n);
+    clv_value_info out = clv__first_output(g, l->node);
     jsonw_object_flat(w, NULL);
     jsonw_int(w, "id", l->node);
     jsonw_str(w, "name", n.name);
@@ -196,7 +197,7 @@ void clv__profile_json(const clv_profile *p, clv_buf *out)
 static void csv_layer(clv_buf *out, const clv_graph *g, const clv_layer *l)
 {
     clv_node_info n = clv_graph_node(g, l->node);
-    clv_value_info v = output_of(g, &n);
+    clv_value_info v = clv__first_output(g, l->node);
     csv_int(out, l->node);
     csv_text(out, n.name);
     csv_text(out, n.module);
@@ -246,12 +247,10 @@ void clv__profile_csv(const clv_profile *p, clv_buf *out)
 void clv_report_profile(const clv_profile *p, const clv_report_opts *opts,
                         clv_buf *out)
 {
-    static const clv_report_opts defaults = {0};
-    const clv_report_opts *o = opts ? opts : &defaults;
-    if (o->format == CLV_JSON)
+    if (opts->format == CLV_JSON)
         clv__profile_json(p, out);
-    else if (o->format == CLV_CSV)
+    else if (opts->format == CLV_CSV)
         clv__profile_csv(p, out);
     else
-        clv__profile_text(p, o, out);
+        clv__profile_text(p, opts, out);
 }

@@ -9,13 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static clv_value_info output_of(const clv_graph *g, uint32_t node)
-{
-    clv_node_info n = clv_graph_node(g, node);
-    return n.n_outputs ? clv_graph_value(g, n.outputs[0])
-                       : (clv_value_info){.rank = CLV_NONE};
-}
-
 /* -- the module tree ------------------------------------------------------*/
 
 /* The name of an operator without the path of its module. */
@@ -34,7 +27,7 @@ static void put_module(table *t, const clv_profile *p, const tree_row *row,
     table_text(t, row->depth ? m->name : clv_graph_name(g));
     table_count(t, m->params);
     if (o->shapes && m->last_node != CLV_NONE) {
-        clv_value_info v = output_of(g, m->last_node);
+        clv_value_info v = clv__first_output(g, m->last_node);
         table_shape(t, &v);
     } else if (o->shapes) {
         table_text(t, "");
@@ -55,7 +48,7 @@ static void put_operator(table *t, const clv_profile *p, const tree_row *row,
     table_text(t, short_name(clv_graph_node(g, row->node).name, m->path));
     table_count(t, l->cost.params);
     if (o->shapes) {
-        clv_value_info v = output_of(g, row->node);
+        clv_value_info v = clv__first_output(g, row->node);
         table_shape(t, &v);
     }
     table_count(t, l->cost.macs);
@@ -104,12 +97,6 @@ static void put_values(const clv_graph *g, const char *label, uint32_t n,
     }
 }
 
-static void put_count(clv_buf *out, const char *label, int64_t n)
-{
-    char a[TEXT_MAX], b[TEXT_MAX];
-    text_field(out, label, "%s (%s)", text_count(n, a), text_digits(n, b));
-}
-
 static void put_bytes(clv_buf *out, const char *label, int64_t n)
 {
     char a[TEXT_MAX];
@@ -129,11 +116,11 @@ static void put_summary(const clv_profile *p, const clv_report_opts *o,
     put_values(g, "Output:", n, values, out);
     text_field(out, "Operators:", "%u (%u graph nodes)", t->operators,
                t->graph_nodes);
-    put_count(out, "Parameters:", t->params);
+    text_field_count(out, "Parameters:", t->params);
     if (t->unused_params)
-        put_count(out, "  never read:", t->unused_params);
-    put_count(out, "MACs:", t->macs);
-    put_count(out, "FLOPs:", t->flops);
+        text_field_count(out, "  never read:", t->unused_params);
+    text_field_count(out, "MACs:", t->macs);
+    text_field_count(out, "FLOPs:", t->flops);
     if (clv_profile_convention(p) != CLV_COUNT_FULL)
         text_field(out, "  counted as:", "%s does, in %ss",
                    clv_convention_name(clv_profile_convention(p)),
@@ -259,7 +246,7 @@ static void put_layer(table *t, const clv_graph *g, const clv_layer *l,
     table_text(t, n.name);
     table_text(t, known ? n.op : n.origin);
     if (o->shapes && o->verbose) {
-        clv_value_info v = output_of(g, l->node);
+        clv_value_info v = clv__first_output(g, l->node);
         table_shape(t, &v);
     }
     table_count(t, l->cost.flops);

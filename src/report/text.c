@@ -176,6 +176,12 @@ void text_field(clv_buf *out, const char *label, const char *fmt, ...)
     clv_buf_add(out, "\n", 1);
 }
 
+void text_field_count(clv_buf *out, const char *label, int64_t n)
+{
+    char a[TEXT_MAX], b[TEXT_MAX];
+    text_field(out, label, "%s (%s)", text_count(n, a), text_digits(n, b));
+}
+
 void text_wrap(clv_buf *out, const clv_report_opts *o, uint32_t indent,
                const char *fmt, ...)
 {

@@ -47,6 +47,8 @@ void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
 /* "  Label:   value" with the values of a section in one column. */
 void text_field(clv_buf *out, const char *label, const char *fmt, ...)
     CLV_PRINTF(3, 4);
+/* The same with a count, short and exact: "4.09 G (4,089,184,256)". */
+void text_field_count(clv_buf *out, const char *label, int64_t n);
 /* Prose wrapped to the width; every line begins with `indent` spaces. */
 void text_wrap(clv_buf *out, const clv_report_opts *o, uint32_t indent,
                const char *fmt, ...) CLV_PRINTF(4, 5);
