@@ -66,7 +66,7 @@ clv_status clv_cut_modules(const clv_profile *p, uint32_t depth, clv_cut **out,
     clv__err_clear(err);
     arena a = {0};
     uint32_t n = 0,
-        *label = arena_array(&a, (size_t)p->g->n_nodes + 1, sizeof *label);
+             *label = arena_array(&a, (size_t)p->g->n_nodes + 1, sizeof *label);
     clv_status s =
         label ? label_runs(p->g, depth, &a, label, &n, err) : clv__nomem(err);
     if (s == CLV_OK)

@@ -77,8 +77,9 @@ static void put_figures(const view *v)
                a->subgraphs, a->independent, a->sequential);
     text_field(v->out, "Stages:", "%u", a->n_stages);
     text_field(v->out, "Max parallel:", "%u per stage", a->max_parallel);
-    text_field(v->out, "Critical path:", "%u subgraphs, %s (%s of all FLOPs)",
-               a->n_critical, text_weight(v, a->span, x),
+    text_field(v->out, "Critical path:", "%u subgraph%s, %s (%s of all FLOPs)",
+               a->n_critical, a->n_critical == 1 ? "" : "s",
+               text_weight(v, a->span, x),
                text_percent(a->critical_flops, a->flops, y));
     text_field(v->out, "Work / span:", "%s / %s: at most %.2fx faster",
                text_weight(v, a->work, x), text_weight(v, a->span, y),
@@ -282,9 +283,9 @@ static void put_stream(const view *v, const clv_schedule_info *s,
     clv_buf_printf(v->out, "  %3u ", stream);
     for (int i = 0; i < BAR; i++)
         clv_buf_printf(v->out, "%s",
-                       share[i] < cell / 4 ? "\u00b7"
-                       : odd[i]            ? "\u2588"
-                                           : "\u2593");
+                       !(share[i] > cell / 4) ? "\u00b7"
+                       : odd[i]               ? "\u2588"
+                                              : "\u2593");
     clv_buf_printf(v->out, "\n");
 }
 
@@ -319,7 +320,10 @@ static void put_words(const view *v)
         text_wrap(v->out, v->o, 2, "The graph is empty: nothing runs.");
         return;
     }
-    if (a->max_parallel == 1)
+    if (a->subgraphs == 1)
+        text_wrap(v->out, v->o, 2,
+                  "There is one subgraph: nothing runs beside it.");
+    else if (a->max_parallel == 1)
         text_wrap(v->out, v->o, 2,
                   "Every subgraph needs the one before it: a single sample "
                   "runs strictly one after the other.");
@@ -328,11 +332,13 @@ static void put_words(const view *v)
                   "Up to %u subgraphs can run at the same time; %u of %u "
                   "share their stage with another.",
                   a->max_parallel, a->independent, a->subgraphs);
-    text_wrap(v->out, v->o, 2,
-              "The critical path holds %s of all FLOPs, so running branches at "
-              "the same time gains at most %.2fx%s.",
-              text_percent(a->critical_flops, a->flops, x), a->speedup,
-              a->speedup < 1.1 ? ", next to nothing" : "");
+    if (a->max_parallel > 1)
+        text_wrap(
+            v->out, v->o, 2,
+            "The critical path holds %s of all FLOPs, so running branches at "
+            "the same time gains at most %.2fx%s.",
+            text_percent(a->critical_flops, a->flops, x), a->speedup,
+            a->speedup < 1.1 ? ", next to nothing" : "");
     text_wrap(v->out, v->o, 2,
               "Inside a subgraph there are %s threads on average: %s",
               text_count((int64_t)a->avg_threads, x),
@@ -349,6 +355,10 @@ void clv__concurrency_text(const clv_concurrency_report *r,
 {
     view v = view_of(r, o, out);
     put_figures(&v);
+    if (v.a->subgraphs == 0) {
+        put_words(&v);
+        return;
+    }
     put_stages(&v);
     put_path(&v);
     if (o->verbose)

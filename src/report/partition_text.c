@@ -221,6 +221,10 @@ void clv__partition_text(const clv_cut *c, const clv_summary *s,
 {
     const clv_summary_info *t = clv_summary_get(s);
     put_totals(c, t, o, out);
+    if (t->subgraphs == 0) {
+        clv_buf_printf(out, "\nThe graph is empty: there is nothing to cut.\n");
+        return;
+    }
     put_types(t, o, out);
     put_patterns(t, o, out);
     put_distributions(t, o, out);
