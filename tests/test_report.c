@@ -354,40 +354,81 @@ static void *failing(void *ctx, void *p, size_t size)
     return realloc(p, size);
 }
 
-/* Everything a command does; true when all of it worked. */
-static bool report_once(clv_format format, clv_buf *out, clv_err *err)
+/* Everything a command does; false when memory ran out on the way. */
+typedef bool report_once(const clv_graph *g, const clv_report_opts *o,
+                         clv_buf *out, clv_err *err);
+
+static bool once_profile(const clv_graph *g, const clv_report_opts *o,
+                         clv_buf *out, clv_err *err)
 {
-    clv_graph *g;
-    clv_profile *p = NULL;
-    clv_report_opts o = {.format = format, .shapes = true};
-    bool ok = clv_graph_open("alexnet", NULL, &g, err) == CLV_OK &&
-              clv_profile_new(g, NULL, &p, err) == CLV_OK;
-    if (ok) {
-        clv_report_profile(p, &o, out);
-        ok = !out->failed;
-    }
+    clv_profile *p;
+    if (clv_profile_new(g, NULL, &p, err) != CLV_OK)
+        return false;
+    clv_report_profile(p, o, out);
     clv_profile_free(p);
-    clv_graph_free(g);
-    return ok;
+    return !out->failed;
+}
+
+static bool once_validation(const clv_graph *g, const clv_report_opts *o,
+                            clv_buf *out, clv_err *err)
+{
+    clv_validation *v;
+    if (clv_validate_new(g, &v, err) != CLV_OK)
+        return false;
+    const clv_validation *all[] = {v};
+    clv_report_validation(all, (const char *[]){"alexnet"}, 1, o, out);
+    clv_validate_free(v);
+    return !out->failed;
+}
+
+static bool once_diagnosis(const clv_graph *g, const clv_report_opts *o,
+                           clv_buf *out, clv_err *err)
+{
+    clv_diagnosis *d;
+    if (clv_diagnose_new(g, 700000000, &d, err) != CLV_OK)
+        return false;
+    clv_report_diagnosis("alexnet", clv_diagnose_info(d), o, out);
+    clv_diagnose_free(d);
+    return !out->failed;
+}
+
+static bool once_models(const clv_graph *g, const clv_report_opts *o,
+                        clv_buf *out, clv_err *err)
+{
+    clv_model_cost one = {clv_zoo_model(0), 1, 2};
+    (void)g, (void)err;
+    clv_report_models(&one, 1, o, out);
+    return !out->failed;
 }
 
 /* Makes the n-th allocation fail, for every n: a clean failure each time. */
+static void sweep(report_once *once, const clv_graph *g, clv_format format)
+{
+    bool done = false;
+    for (long n = 0; !done && n < 100000; n++) {
+        clv_report_opts o = {.format = format, .shapes = true};
+        clv_buf out = {0};
+        clv_err err = {CLV_OK, ""};
+        allowed = n;
+        done = once(g, &o, &out, &err);
+        CHECK(done || out.failed || err.code == CLV_NOMEM);
+        clv_buf_free(&out);
+    }
+    CHECK(done);
+}
+
 static void memory_runs_out(void)
 {
+    static report_once *const all[] = {once_profile, once_validation,
+                                       once_diagnosis, once_models};
+    clv_graph *g;
+    CHECK_OR_RETURN(clv_graph_open("alexnet", NULL, &g, NULL) == CLV_OK);
     clv_set_allocator(&(clv_allocator){failing, NULL});
-    for (int format = CLV_TEXT; format <= CLV_CSV; format++) {
-        bool done = false;
-        for (long n = 0; !done && n < 100000; n++) {
-            clv_buf out = {0};
-            clv_err err = {CLV_OK, ""};
-            allowed = n;
-            done = report_once((clv_format)format, &out, &err);
-            CHECK(done || out.failed || err.code == CLV_NOMEM);
-            clv_buf_free(&out);
-        }
-        CHECK(done);
-    }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int format = CLV_TEXT; format <= CLV_CSV; format++)
+            sweep(all[i], g, (clv_format)format);
     clv_set_allocator(NULL);
+    clv_graph_free(g);
 }
 
 static const check_case cases[] = {
