@@ -101,23 +101,19 @@ static void put_kinds(table *tab, const clv_graph *g, const clv_subgraph *s)
     clv_buf_free(&text);
 }
 
-static void put_partitions(const clv_cut *c, const clv_capability_info *i,
-                           const clv_report_opts *o, clv_buf *out)
+static void put_numbers(const clv_subgraph *subs, uint32_t n,
+                        const clv_capability_info *i, const clv_report_opts *o,
+                        clv_buf *out)
 {
     static const table_col cols[] = {
-        {"#", TABLE_RIGHT},       {"Device", TABLE_LEFT},
-        {"Ops", TABLE_RIGHT},     {"FLOPs", TABLE_RIGHT},
-        {"Params", TABLE_RIGHT},  {"In", TABLE_RIGHT},
-        {"Out", TABLE_RIGHT},     {"Peak", TABLE_RIGHT},
-        {"Operators", TABLE_WRAP}};
-    const clv_graph *g = clv_profile_graph(clv_cut_profile(c));
-    uint32_t n;
-    const clv_subgraph *subs = clv_cut_subgraphs(c, &n);
+        {"#", TABLE_RIGHT},     {"Device", TABLE_CUT},   {"Ops", TABLE_RIGHT},
+        {"FLOPs", TABLE_RIGHT}, {"Params", TABLE_RIGHT}, {"In", TABLE_RIGHT},
+        {"Out", TABLE_RIGHT},   {"Peak", TABLE_RIGHT}};
     table tab;
     text_heading(out, o, "Partitions");
-    table_start(&tab, cols, 9);
+    table_start(&tab, cols, 8);
     tab.margin = 2;
-    for (uint32_t k = 0; k < n && (o->verbose || k < PARTITIONS_SHOWN); k++) {
+    for (uint32_t k = 0; k < n; k++) {
         const clv_subgraph *s = &subs[k];
         table_digits(&tab, k);
         table_text(&tab, s->device);
@@ -127,12 +123,31 @@ static void put_partitions(const clv_cut *c, const clv_capability_info *i,
         table_bytes(&tab, s->cost.bytes_in);
         table_bytes(&tab, s->cost.bytes_out);
         table_bytes(&tab, i->peak_bytes[k]);
-        put_kinds(&tab, g, s);
     }
     table_print(&tab, o, out);
-    if (!o->verbose && n > PARTITIONS_SHOWN)
-        clv_buf_printf(out, "  and %u more (--verbose)\n",
-                       n - PARTITIONS_SHOWN);
+}
+
+static void put_partitions(const clv_cut *c, const clv_capability_info *i,
+                           const clv_report_opts *o, clv_buf *out)
+{
+    static const table_col cols[] = {{"#", TABLE_RIGHT},
+                                     {"Operators", TABLE_WRAP}};
+    const clv_graph *g = clv_profile_graph(clv_cut_profile(c));
+    uint32_t n;
+    const clv_subgraph *subs = clv_cut_subgraphs(c, &n);
+    uint32_t shown = o->verbose || n < PARTITIONS_SHOWN ? n : PARTITIONS_SHOWN;
+    table tab;
+    put_numbers(subs, shown, i, o, out);
+    text_heading(out, o, "What they hold");
+    table_start(&tab, cols, 2);
+    tab.margin = 2;
+    for (uint32_t k = 0; k < shown; k++) {
+        table_digits(&tab, k);
+        put_kinds(&tab, g, &subs[k]);
+    }
+    table_print(&tab, o, out);
+    if (n > shown)
+        clv_buf_printf(out, "  and %u more (--verbose)\n", n - shown);
 }
 
 /* -- the proof ------------------------------------------------------------*/

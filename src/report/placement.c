@@ -51,11 +51,11 @@ static void put_plans(const clv_placement_info *i, const clv_report_opts *o,
                       clv_buf *out)
 {
     static const table_col cols[] = {
-        {"Plan", TABLE_LEFT},        {"Total", TABLE_RIGHT},
-        {"Host", TABLE_RIGHT},       {"Accelerator", TABLE_RIGHT},
-        {"Transfer", TABLE_RIGHT},   {"Moved", TABLE_RIGHT},
-        {"Partitions", TABLE_RIGHT}, {"Ops there", TABLE_RIGHT},
-        {"Of optimum", TABLE_RIGHT},
+        {"Plan", TABLE_LEFT},      {"Total", TABLE_RIGHT},
+        {"Host", TABLE_RIGHT},     {"Accel.", TABLE_RIGHT},
+        {"Transfer", TABLE_RIGHT}, {"Moved", TABLE_RIGHT | TABLE_DROP},
+        {"Parts", TABLE_RIGHT},    {"Ops", TABLE_RIGHT},
+        {"Ratio", TABLE_RIGHT},
     };
     table tab;
     table_start(&tab, cols, 9);
