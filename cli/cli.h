@@ -158,6 +158,8 @@ CLV_MUST clv_status write_file(const char *path, const clv_buf *text,
 
 /* "4.2G", "100MB", "64KiB" as a whole number of 1 or more. */
 bool parse_quantity(const char *text, int64_t *out);
+/* "5ms", "20us", "0.1s" or "0.1", in seconds. */
+bool parse_seconds(const char *text, double *out);
 
 /* -- help -----------------------------------------------------------------*/
 

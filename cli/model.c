@@ -33,6 +33,10 @@ clv_status open_model(const options *o, const char *model, clv_graph **out,
     if (o->batch.n > 1)
         return fail(err, CLV_USAGE, "%s takes one --batch, not %zu",
                     o->cmd->verb, o->batch.n);
+    for (size_t i = 1; i < o->dim.n; i++)
+        if (!strcmp(o->dim.items[i].name, o->dim.items[i - 1].name))
+            return fail(err, CLV_USAGE, "%s takes one value of --dim %s",
+                        o->cmd->verb, o->dim.items[i].name);
     clv_open_opts opts = {
         .shapes = o->input_shape.items,
         .n_shapes = o->input_shape.n,

@@ -223,20 +223,25 @@ static clv_status add_shape(options *o, const flag *f, const char *text,
     return CLV_OK;
 }
 
+/* "seq=128"; several values, "seq=64,128", are several dimensions of a name. */
 static clv_status add_dim(options *o, const flag *f, const char *text,
                           cli_dims *out, clv_err *err)
 {
     const char *value = text;
     const char *name = split_name(o, &value);
-    clv_dim_arg dim = {name, 0};
-    if (!name || !*name || !parse_count(f, &value, &dim.value, err) || *value)
-        return fail(err, CLV_USAGE,
-                    "%s takes NAME=N with N of 1 or more, not '%s'", f->name,
-                    text);
-    out->items = extend(o, out->items, out->n, 1, sizeof *out->items);
-    if (!out->items)
-        return fail(err, CLV_NOMEM, "out of memory");
-    out->items[out->n++] = dim;
+    for (bool more = true; more; value += more) {
+        clv_dim_arg dim = {name, 0};
+        if (!name || !*name || !parse_count(f, &value, &dim.value, err) ||
+            (*value && *value != ','))
+            return fail(err, CLV_USAGE,
+                        "%s takes NAME=N with N of 1 or more, not '%s'",
+                        f->name, text);
+        out->items = extend(o, out->items, out->n, 1, sizeof *out->items);
+        if (!out->items)
+            return fail(err, CLV_NOMEM, "out of memory");
+        out->items[out->n++] = dim;
+        more = *value == ',';
+    }
     return CLV_OK;
 }
 

@@ -30,3 +30,21 @@ bool parse_quantity(const char *text, int64_t *out)
     *out = (int64_t)x;
     return true;
 }
+
+bool parse_seconds(const char *text, double *out)
+{
+    static const struct {
+        const char *name;
+        double scale;
+    } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+    char *end;
+    double x = strtod(text, &end);
+    if (end == text || !(x > 0) || isinf(x))
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (!strcmp(end, units[i].name)) {
+            *out = x * units[i].scale;
+            return true;
+        }
+    return false;
+}

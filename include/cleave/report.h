@@ -5,12 +5,15 @@
 #ifndef CLEAVE_REPORT_H
 #define CLEAVE_REPORT_H
 
+#include "cleave/check.h"
+#include "cleave/compare.h"
 #include "cleave/concurrency.h"
 #include "cleave/cut.h"
 #include "cleave/diagnose.h"
 #include "cleave/map.h"
 #include "cleave/memory.h"
 #include "cleave/profile.h"
+#include "cleave/sweep.h"
 #include "cleave/validate.h"
 
 typedef enum clv_format { CLV_TEXT, CLV_JSON, CLV_CSV } clv_format;
@@ -61,6 +64,14 @@ CLV_API void clv_report_devices(const clv_device *const *devices, uint32_t n,
 /* One map in detail, or several of one model side by side; n is not 0. */
 CLV_API void clv_report_maps(const clv_map *const *maps, uint32_t n,
                              const clv_report_opts *opts, clv_buf *out);
+
+CLV_API void clv_report_check(const clv_check *k, const clv_report_opts *opts,
+                              clv_buf *out);
+
+CLV_API void clv_report_compare(const clv_compare *c,
+                                const clv_report_opts *opts, clv_buf *out);
+CLV_API void clv_report_sweep(const clv_sweep *s, const clv_report_opts *opts,
+                              clv_buf *out);
 
 /* A concurrency analysis and what goes with it. */
 typedef struct clv_concurrency_report {

@@ -4,27 +4,6 @@
 #include "report/csv.h"
 #include "report/table.h"
 
-#include <stdio.h>
-
-/* "1.23 ms"; "cannot" for a type the device has no rate for. */
-static const char *text_time(double s, char *buf)
-{
-    static const struct {
-        double least;
-        const char *unit;
-    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {0, "ns"}};
-    if (s < 0) {
-        snprintf(buf, TEXT_MAX, "cannot");
-        return buf;
-    }
-    int i = 0;
-    while (s < units[i].least)
-        i++;
-    double scale = units[i].least > 0 ? units[i].least : 1e-9;
-    snprintf(buf, TEXT_MAX, "%.2f %s", s / scale, units[i].unit);
-    return buf;
-}
-
 static const clv_graph *graph_of(const clv_map *m)
 {
     return clv_profile_graph(clv_cut_profile(clv_map_cut(m)));

@@ -74,6 +74,24 @@ const char *text_digits(int64_t n, char *buf)
     return buf;
 }
 
+const char *text_time(double s, char *buf)
+{
+    static const struct {
+        double least;
+        const char *unit;
+    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {0, "ns"}};
+    if (s < 0) {
+        snprintf(buf, TEXT_MAX, "cannot");
+        return buf;
+    }
+    int i = 0;
+    while (s < units[i].least)
+        i++;
+    double scale = units[i].least > 0 ? units[i].least : 1e-9;
+    snprintf(buf, TEXT_MAX, "%.2f %s", s / scale, units[i].unit);
+    return buf;
+}
+
 const char *text_percent(int64_t part, int64_t whole, char *buf)
 {
     double share = whole ? 100.0 * (double)part / (double)whole : 0;

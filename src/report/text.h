@@ -29,6 +29,7 @@ enum { TEXT_MAX = 64 };
 const char *text_count(int64_t n, char *buf);  /* "4.09 G", "964" */
 const char *text_bytes(int64_t n, char *buf);  /* "102.23 MB", "964 B" */
 const char *text_digits(int64_t n, char *buf); /* "4,089,184,256" */
+const char *text_time(double s, char *buf);    /* "1.23 ms"; "cannot" below 0 */
 /* part / whole as "97.31 %"; "0.00 %" of nothing. */
 const char *text_percent(int64_t part, int64_t whole, char *buf);
 /* "[1, 64, 112, 112]", cut with "..." when too long. */

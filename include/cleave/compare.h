@@ -1,0 +1,58 @@
+/* compare.h - models side by side: totals, per operator type, per module, and
+ * layer by layer for two versions of one model. */
+#ifndef CLEAVE_COMPARE_H
+#define CLEAVE_COMPARE_H
+
+#include "cleave/profile.h"
+
+/* What is different in a layer that both models have. */
+enum clv_changed {
+    CLV_DIFFERENT_TYPE = 1,
+    CLV_DIFFERENT_SHAPE = 2, /* of its first output, or its data type */
+    CLV_DIFFERENT_PARAMS = 4,
+    CLV_DIFFERENT_MACS = 8,
+    CLV_DIFFERENT_FLOPS = 16,
+    CLV_DIFFERENT_MEMORY = 32
+};
+
+/* A layer that is not the same in both. */
+typedef struct clv_change {
+    const char *name;
+    uint32_t before, after; /* nodes; CLV_NONE: added, removed */
+    unsigned what;          /* clv_changed, when both have it */
+} clv_change;
+
+/* All operators of one type, or one module, in every model. */
+typedef struct clv_compared {
+    const char *name;
+    uint32_t depth;                       /* of a module; 0 for types */
+    const bool *has;                      /* one per model, as all below */
+    const int64_t *count;                 /* operators */
+    const int64_t *params, *macs, *flops; /* params: of modules only */
+} clv_compared;
+
+typedef struct clv_compare_info {
+    uint32_t n; /* models */
+    const clv_profile *const *profiles;
+    const int64_t *peaks; /* of live activations, operator by operator */
+    const clv_compared *types, *modules;
+    uint32_t n_types, n_modules;
+    /* Two models only: layers with the same name in both, and the changes in
+     * the order in which they run. */
+    bool aligned; /* at least half of the smaller model's names are shared */
+    uint32_t same, changed, added, removed;
+    const clv_change *changes;
+    uint32_t n_changes;
+} clv_compare_info;
+
+typedef struct clv_compare clv_compare;
+
+/* Borrows the profiles, which must outlive the result; n is 1 or more. Returns
+ * a comparison (caller frees with clv_compare_free). Takes linear time. */
+CLV_API CLV_MUST clv_status clv_compare_new(const clv_profile *const *profiles,
+                                            uint32_t n, clv_compare **out,
+                                            clv_err *err);
+CLV_API void clv_compare_free(clv_compare *c);
+CLV_API const clv_compare_info *clv_compare_get(const clv_compare *c);
+
+#endif

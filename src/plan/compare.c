@@ -1,0 +1,262 @@
+/* compare.c - models side by side, and two versions of one aligned by name.
+ *
+ * Types and modules are united by name in order of first appearance; each has
+ * a column per model. The diff walks the second model in order: a layer that
+ * the first has too is paired with it, others were added; layers of the first
+ * that have no partner were removed, and come where they used to be. */
+#include "cleave/compare.h"
+#include "plan/memory.h"
+
+#include <string.h>
+
+struct clv_compare {
+    arena mem;
+    clv_compare_info info;
+    strmap names;        /* of the list that is being made */
+    clv_compared *types; /* room for every type of every model */
+    clv_compared *modules;
+    clv_change *changes;
+};
+
+/* -- types and modules ----------------------------------------------------*/
+
+/* The row called name, made if it is new; NULL when memory ran out. */
+static clv_compared *row_of(clv_compare *c, clv_compared *rows, uint32_t *n,
+                            const char *name, uint32_t depth)
+{
+    size_t len = strlen(name), models = c->info.n;
+    uint32_t at = strmap_get(&c->names, name, len);
+    if (at != CLV_NONE)
+        return &rows[at];
+    bool *has = arena_zalloc(&c->mem, models * sizeof *has);
+    int64_t *count = arena_zalloc(&c->mem, 4 * models * sizeof *count);
+    if (!has || !count || !strmap_put(&c->names, name, len, *n))
+        return NULL;
+    rows[*n] = (clv_compared){name,
+                              depth,
+                              has,
+                              count,
+                              count + models,
+                              count + 2 * models,
+                              count + 3 * models};
+    return &rows[(*n)++];
+}
+
+/* Columns are const to readers; here they are filled. */
+static void set(const clv_compared *row, uint32_t model, uint32_t count,
+                int64_t params, int64_t macs, int64_t flops)
+{
+    ((bool *)row->has)[model] = true;
+    ((int64_t *)row->count)[model] = count;
+    ((int64_t *)row->params)[model] = params;
+    ((int64_t *)row->macs)[model] = macs;
+    ((int64_t *)row->flops)[model] = flops;
+}
+
+static bool unite_types(clv_compare *c)
+{
+    for (uint32_t m = 0; m < c->info.n; m++) {
+        uint32_t n;
+        const clv_type_total *t = clv_profile_types(c->info.profiles[m], &n);
+        for (uint32_t i = 0; i < n; i++) {
+            clv_compared *row =
+                row_of(c, c->types, &c->info.n_types, t[i].type, 0);
+            if (!row)
+                return false;
+            set(row, m, t[i].count, 0, t[i].macs, t[i].flops);
+        }
+    }
+    return true;
+}
+
+static bool unite_modules(clv_compare *c)
+{
+    for (uint32_t m = 0; m < c->info.n; m++) {
+        uint32_t n;
+        const clv_module_total *t =
+            clv_profile_modules(c->info.profiles[m], &n);
+        for (uint32_t i = 1; i < n; i++) { /* 0 is the root */
+            clv_compared *row = row_of(c, c->modules, &c->info.n_modules,
+                                       t[i].path, t[i].depth);
+            if (!row)
+                return false;
+            set(row, m, t[i].operators, t[i].params, t[i].macs, t[i].flops);
+        }
+    }
+    return true;
+}
+
+/* -- two versions ---------------------------------------------------------*/
+
+static bool same_output(const clv_graph *a, const clv_node *x,
+                        const clv_graph *b, const clv_node *y)
+{
+    if (!x->n_out || !y->n_out)
+        return x->n_out == y->n_out;
+    const clv_value *u = node_out(a, x, 0), *v = node_out(b, y, 0);
+    if (u->rank != v->rank || u->dtype != v->dtype)
+        return false;
+    return u->rank == CLV_NO_RANK || u->rank == 0 ||
+           !memcmp(u->dims, v->dims, u->rank * sizeof *u->dims);
+}
+
+static unsigned differences(const clv_profile *p, uint32_t i,
+                            const clv_profile *q, uint32_t j)
+{
+    const clv_layer *a = &p->layers[i], *b = &q->layers[j];
+    const clv_node *x = &p->g->nodes[i], *y = &q->g->nodes[j];
+    unsigned what = 0;
+    if (x->op != y->op)
+        what |= CLV_DIFFERENT_TYPE;
+    if (!same_output(p->g, x, q->g, y))
+        what |= CLV_DIFFERENT_SHAPE;
+    if (a->cost.params != b->cost.params)
+        what |= CLV_DIFFERENT_PARAMS;
+    if (a->cost.macs != b->cost.macs)
+        what |= CLV_DIFFERENT_MACS;
+    if (a->cost.flops != b->cost.flops)
+        what |= CLV_DIFFERENT_FLOPS;
+    if (a->memory != b->memory)
+        what |= CLV_DIFFERENT_MEMORY;
+    return what;
+}
+
+static void add_change(clv_compare *c, const char *name, uint32_t before,
+                       uint32_t after, unsigned what)
+{
+    clv_compare_info *t = &c->info;
+    bool both = before != CLV_NONE && after != CLV_NONE;
+    if (both && !what) {
+        t->same++;
+        return;
+    }
+    t->changed += both;
+    t->added += before == CLV_NONE;
+    t->removed += after == CLV_NONE;
+    c->changes[t->n_changes++] = (clv_change){name, before, after, what};
+}
+
+/* partner[i]: the node of the second model called as node i of the first. */
+static bool find_partners(clv_compare *c, uint32_t *partner)
+{
+    const clv_graph *a = c->info.profiles[0]->g, *b = c->info.profiles[1]->g;
+    strmap names = {0};
+    bool ok = true;
+    for (uint32_t j = 0; ok && j < b->n_nodes; j++)
+        ok = strmap_put(&names, b->nodes[j].name, strlen(b->nodes[j].name), j);
+    for (uint32_t i = 0; ok && i < a->n_nodes; i++)
+        partner[i] =
+            strmap_get(&names, a->nodes[i].name, strlen(a->nodes[i].name));
+    strmap_free(&names);
+    return ok;
+}
+
+static bool align(clv_compare *c)
+{
+    const clv_profile *p = c->info.profiles[0], *q = c->info.profiles[1];
+    uint32_t na = p->g->n_nodes, nb = q->g->n_nodes, i = 0, shared = 0;
+    uint32_t *partner = arena_array(&c->mem, (size_t)na + 1, sizeof *partner);
+    uint32_t *first = arena_array(&c->mem, (size_t)nb + 1, sizeof *first);
+    c->changes = arena_array(&c->mem, (size_t)na + nb + 1, sizeof *c->changes);
+    if (!partner || !first || !c->changes || !find_partners(c, partner))
+        return false;
+    memset(first, 0xff, ((size_t)nb + 1) * sizeof *first);
+    for (uint32_t k = 0; k < na; k++)
+        if (partner[k] != CLV_NONE) {
+            first[partner[k]] = k;
+            shared++;
+        }
+    for (uint32_t j = 0; j < nb; j++) {
+        for (; first[j] != CLV_NONE && i <= first[j]; i++)
+            if (partner[i] == CLV_NONE)
+                add_change(c, p->g->nodes[i].name, i, CLV_NONE, 0);
+        add_change(c, q->g->nodes[j].name, first[j], j,
+                   first[j] == CLV_NONE ? 0 : differences(p, first[j], q, j));
+    }
+    for (; i < na; i++)
+        if (partner[i] == CLV_NONE)
+            add_change(c, p->g->nodes[i].name, i, CLV_NONE, 0);
+    c->info.changes = c->changes;
+    c->info.aligned = shared > 0 && 2 * (uint64_t)shared >= (na < nb ? na : nb);
+    return true;
+}
+
+/* -- the whole ------------------------------------------------------------*/
+
+static clv_status find_peak(const clv_profile *p, int64_t *peak, clv_err *e)
+{
+    clv_cut *cut;
+    clv_memory *m = NULL;
+    CLV_TRY(clv_cut_op(p, &cut, e));
+    clv_status s = clv_memory_new(cut, NULL, &m, e);
+    if (s == CLV_OK)
+        *peak = clv_memory_totals_of(m)->peak;
+    clv_memory_free(m);
+    clv_cut_free(cut);
+    return s;
+}
+
+static clv_status fill(clv_compare *c, const clv_profile *const *profiles,
+                       clv_err *e)
+{
+    size_t n = c->info.n, types = 1, modules = 1;
+    const clv_profile **copy = arena_array(&c->mem, n, sizeof *copy);
+    int64_t *peaks = arena_zalloc(&c->mem, n * sizeof *peaks);
+    if (!copy || !peaks)
+        return clv__nomem(e);
+    for (uint32_t m = 0; m < n; m++) {
+        uint32_t k;
+        copy[m] = profiles[m];
+        clv_profile_types(profiles[m], &k);
+        types += k;
+        clv_profile_modules(profiles[m], &k);
+        modules += k;
+        CLV_TRY(find_peak(profiles[m], &peaks[m], e));
+    }
+    c->info.profiles = copy;
+    c->info.peaks = peaks;
+    c->types = arena_array(&c->mem, types, sizeof *c->types);
+    c->modules = arena_array(&c->mem, modules, sizeof *c->modules);
+    bool ok = c->types && c->modules && unite_types(c);
+    strmap_free(&c->names);
+    c->names = (strmap){0};
+    ok = ok && unite_modules(c) && (n != 2 || align(c));
+    c->info.types = c->types;
+    c->info.modules = c->modules;
+    return ok ? CLV_OK : clv__nomem(e);
+}
+
+clv_status clv_compare_new(const clv_profile *const *profiles, uint32_t n,
+                           clv_compare **out, clv_err *err)
+{
+    *out = NULL;
+    clv__err_clear(err);
+    if (n == 0)
+        return clv__fail(err, CLV_USAGE, "nothing to compare");
+    clv_compare *c = clv__zalloc(sizeof *c);
+    if (!c)
+        return clv__nomem(err);
+    c->info.n = n;
+    clv_status s = fill(c, profiles, err);
+    strmap_free(&c->names);
+    c->names = (strmap){0};
+    if (s != CLV_OK) {
+        clv_compare_free(c);
+        return s;
+    }
+    *out = c;
+    return CLV_OK;
+}
+
+void clv_compare_free(clv_compare *c)
+{
+    if (!c)
+        return;
+    arena_free(&c->mem);
+    clv__free(c);
+}
+
+const clv_compare_info *clv_compare_get(const clv_compare *c)
+{
+    return &c->info;
+}

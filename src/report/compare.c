@@ -1,0 +1,343 @@
+/* compare.c - models side by side as tables, JSON and CSV. */
+#include "cleave/compare.h"
+#include "core/jsonw.h"
+#include "report/csv.h"
+#include "report/table.h"
+
+#include <stdio.h>
+
+enum { COLUMNS_MAX = 8 }; /* models beside each other in a table */
+
+static const struct {
+    unsigned flag;
+    const char *name;
+} differences[] = {
+    {CLV_DIFFERENT_TYPE, "type"},     {CLV_DIFFERENT_SHAPE, "shape"},
+    {CLV_DIFFERENT_PARAMS, "params"}, {CLV_DIFFERENT_MACS, "macs"},
+    {CLV_DIFFERENT_FLOPS, "flops"},   {CLV_DIFFERENT_MEMORY, "memory"},
+};
+
+enum { N_DIFFERENCES = sizeof differences / sizeof *differences };
+
+static const char *model_name(const clv_compare_info *c, uint32_t i)
+{
+    return clv_graph_name(clv_profile_graph(c->profiles[i]));
+}
+
+/* "+1.80 G"; "0" when equal. buf has room for one byte more than a count. */
+static const char *text_delta(int64_t a, int64_t b, char *buf)
+{
+    bool less = b < a;
+    buf[0] = less ? '-' : '+';
+    text_count(less ? a - b : b - a, a == b ? buf : buf + 1);
+    return buf;
+}
+
+/* -- text -----------------------------------------------------------------*/
+
+static void put_totals(const clv_compare_info *c, const clv_report_opts *o,
+                       clv_buf *out)
+{
+    static const table_col cols[] = {{"Model", TABLE_CUT},
+                                     {"Params", TABLE_RIGHT},
+                                     {"MACs", TABLE_RIGHT},
+                                     {"FLOPs", TABLE_RIGHT},
+                                     {"Moved", TABLE_RIGHT},
+                                     {"Weights", TABLE_RIGHT},
+                                     {"Peak", TABLE_RIGHT},
+                                     {"AI", TABLE_RIGHT},
+                                     {"Ops", TABLE_RIGHT | TABLE_DROP}};
+    table t;
+    table_start(&t, cols, 9);
+    for (uint32_t i = 0; i < c->n; i++) {
+        const clv_totals *x = clv_profile_totals(c->profiles[i]);
+        table_text(&t, model_name(c, i));
+        table_count(&t, x->params);
+        table_count(&t, x->macs);
+        table_count(&t, x->flops);
+        table_bytes(&t, x->memory);
+        table_bytes(&t, x->weight_bytes);
+        table_bytes(&t, c->peaks[i]);
+        table_num(&t, x->intensity);
+        table_digits(&t, x->operators);
+    }
+    table_print(&t, o, out);
+}
+
+/* How many times the first model each other one takes. */
+static void put_ratios(const clv_compare_info *c, const clv_report_opts *o,
+                       clv_buf *out)
+{
+    static const table_col cols[] = {
+        {"Model", TABLE_CUT},   {"Params", TABLE_RIGHT},
+        {"MACs", TABLE_RIGHT},  {"FLOPs", TABLE_RIGHT},
+        {"Moved", TABLE_RIGHT}, {"Weights", TABLE_RIGHT},
+        {"Peak", TABLE_RIGHT}};
+    const clv_totals *a = clv_profile_totals(c->profiles[0]);
+    const int64_t first[] = {a->params, a->macs,         a->flops,
+                             a->memory, a->weight_bytes, c->peaks[0]};
+    table t;
+    table_start(&t, cols, 7);
+    for (uint32_t i = 1; i < c->n; i++) {
+        const clv_totals *b = clv_profile_totals(c->profiles[i]);
+        const int64_t now[] = {b->params, b->macs,         b->flops,
+                               b->memory, b->weight_bytes, c->peaks[i]};
+        table_text(&t, model_name(c, i));
+        for (int k = 0; k < 6; k++)
+            if (first[k])
+                table_printf(&t, "%.3fx", (double)now[k] / (double)first[k]);
+            else
+                table_text(&t, "-");
+    }
+    text_heading(out, o, "Against %s", model_name(c, 0));
+    table_print(&t, o, out);
+}
+
+/* Rows with the FLOPs of each model; those without any are left out. */
+static void put_rows(const clv_compare_info *c, const clv_compared *rows,
+                     uint32_t n, uint32_t depth, const clv_report_opts *o,
+                     clv_buf *out)
+{
+    static const table_col cols[] = {{"", TABLE_CUT}};
+    char buf[TEXT_MAX + 1];
+    table t;
+    table_start(&t, cols, 1);
+    t.margin = 2;
+    for (uint32_t m = 0; m < c->n; m++)
+        table_add_col(&t, model_name(c, m), TABLE_RIGHT);
+    if (c->n == 2)
+        table_add_col(&t, "Difference", TABLE_RIGHT);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t any = 0;
+        for (uint32_t m = 0; m < c->n; m++)
+            any |= rows[i].flops[m];
+        if (!any || rows[i].depth > depth)
+            continue;
+        table_indent(&t, rows[i].depth > 1 ? rows[i].depth - 1 : 0);
+        table_text(&t, rows[i].name);
+        for (uint32_t m = 0; m < c->n; m++)
+            if (rows[i].has[m])
+                table_count(&t, rows[i].flops[m]);
+            else
+                table_text(&t, "-");
+        if (c->n == 2)
+            table_text(&t, text_delta(rows[i].flops[0], rows[i].flops[1], buf));
+    }
+    table_print(&t, o, out);
+}
+
+static void put_change(table *t, const clv_compare_info *c, const clv_change *x)
+{
+    char what[96] = "", a[TEXT_MAX + 1], b[TEXT_MAX + 1];
+    size_t len = 0;
+    uint32_t n;
+    const clv_layer *before = clv_profile_layers(c->profiles[0], &n);
+    const clv_layer *after = clv_profile_layers(c->profiles[1], &n);
+    bool added = x->before == CLV_NONE, removed = x->after == CLV_NONE;
+    for (int i = 0; i < N_DIFFERENCES; i++)
+        if (x->what & differences[i].flag)
+            len += (size_t)snprintf(what + len, sizeof what - len, "%s%s",
+                                    len ? " " : "", differences[i].name);
+    table_color(t, added ? PAINT_GREEN : removed ? PAINT_RED : PAINT_YELLOW);
+    table_text(t, added ? "+" : removed ? "-" : "~");
+    table_text(t, x->name);
+    table_text(
+        t, added
+               ? clv_graph_node(clv_profile_graph(c->profiles[1]), x->after).op
+           : removed
+               ? clv_graph_node(clv_profile_graph(c->profiles[0]), x->before).op
+               : what);
+    table_text(t, text_delta(added ? 0 : before[x->before].cost.params,
+                             removed ? 0 : after[x->after].cost.params, a));
+    table_text(t, text_delta(added ? 0 : before[x->before].cost.flops,
+                             removed ? 0 : after[x->after].cost.flops, b));
+}
+
+static void put_changes(const clv_compare_info *c, const clv_report_opts *o,
+                        clv_buf *out)
+{
+    static const table_col cols[] = {{"", TABLE_LEFT},
+                                     {"Layer", TABLE_CUT},
+                                     {"What", TABLE_LEFT},
+                                     {"Params", TABLE_RIGHT},
+                                     {"FLOPs", TABLE_RIGHT}};
+    uint32_t rows = o->verbose ? c->n_changes : o->top ? o->top : 10;
+    table t;
+    text_heading(out, o, "Layers (by name)");
+    clv_buf_printf(out, "  %u the same, %u changed, %u added, %u removed\n",
+                   c->same, c->changed, c->added, c->removed);
+    if (!c->n_changes)
+        return;
+    table_start(&t, cols, 5);
+    t.margin = 2;
+    for (uint32_t i = 0; i < c->n_changes && i < rows; i++)
+        put_change(&t, c, &c->changes[i]);
+    table_print(&t, o, out);
+    if (rows < c->n_changes)
+        clv_buf_printf(out, "  ... %u more (--verbose)\n", c->n_changes - rows);
+}
+
+static void compare_text(const clv_compare_info *c, const clv_report_opts *o,
+                         clv_buf *out)
+{
+    put_totals(c, o, out);
+    if (c->n > 1)
+        put_ratios(c, o, out);
+    if (c->n <= COLUMNS_MAX) {
+        text_heading(out, o, "FLOPs by type");
+        put_rows(c, c->types, c->n_types, 0, o, out);
+        text_heading(out, o, "FLOPs by module");
+        put_rows(c, c->modules, c->n_modules, o->depth ? o->depth : 1, o, out);
+    }
+    if (c->n == 2 && c->aligned)
+        put_changes(c, o, out);
+    else if (c->n == 2)
+        clv_buf_printf(out, "\nFew layers have the same name in both: they are "
+                            "not aligned.\n");
+}
+
+/* -- JSON and CSV ---------------------------------------------------------*/
+
+static void put_model(jsonw *w, const clv_compare_info *c, uint32_t i)
+{
+    const clv_totals *x = clv_profile_totals(c->profiles[i]);
+    jsonw_object(w, NULL);
+    jsonw_str(w, "model", model_name(c, i));
+    jsonw_int(w, "operators", x->operators);
+    jsonw_int(w, "total_params", x->params);
+    jsonw_int(w, "total_macs", x->macs);
+    jsonw_int(w, "total_flops", x->flops);
+    jsonw_int(w, "total_memory", x->memory);
+    jsonw_int(w, "weight_bytes", x->weight_bytes);
+    jsonw_int(w, "peak_bytes", c->peaks[i]);
+    jsonw_num(w, "arithmetic_intensity", x->intensity);
+    jsonw_end(w);
+}
+
+static void put_columns(jsonw *w, const char *key, const clv_compared *r,
+                        const int64_t *values, uint32_t n)
+{
+    jsonw_array_flat(w, key);
+    for (uint32_t m = 0; m < n; m++)
+        if (r->has[m])
+            jsonw_int(w, NULL, values[m]);
+        else
+            jsonw_null(w, NULL);
+    jsonw_end(w);
+}
+
+static void put_list(jsonw *w, const char *key, const char *name,
+                     const clv_compared *rows, uint32_t n_rows, uint32_t n,
+                     bool params)
+{
+    jsonw_array(w, key);
+    for (uint32_t i = 0; i < n_rows; i++) {
+        jsonw_object(w, NULL);
+        jsonw_str(w, name, rows[i].name);
+        put_columns(w, "count", &rows[i], rows[i].count, n);
+        if (params)
+            put_columns(w, "params", &rows[i], rows[i].params, n);
+        put_columns(w, "macs", &rows[i], rows[i].macs, n);
+        put_columns(w, "flops", &rows[i], rows[i].flops, n);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+static void put_node(jsonw *w, const char *key, const clv_profile *p,
+                     uint32_t node)
+{
+    uint32_t n;
+    if (node == CLV_NONE) {
+        jsonw_null(w, key);
+        return;
+    }
+    const clv_layer *l = &clv_profile_layers(p, &n)[node];
+    jsonw_object_flat(w, key);
+    jsonw_str(w, "type", clv_graph_node(clv_profile_graph(p), node).op);
+    jsonw_int(w, "params", l->cost.params);
+    jsonw_int(w, "macs", l->cost.macs);
+    jsonw_int(w, "flops", l->cost.flops);
+    jsonw_int(w, "memory", l->memory);
+    jsonw_end(w);
+}
+
+static void put_diff(jsonw *w, const clv_compare_info *c)
+{
+    jsonw_bool(w, "aligned", c->aligned);
+    jsonw_int(w, "same", c->same);
+    jsonw_int(w, "changed", c->changed);
+    jsonw_int(w, "added", c->added);
+    jsonw_int(w, "removed", c->removed);
+    jsonw_array(w, "changes");
+    for (uint32_t i = 0; i < c->n_changes; i++) {
+        const clv_change *x = &c->changes[i];
+        jsonw_object(w, NULL);
+        jsonw_str(w, "name", x->name);
+        jsonw_str(w, "change",
+                  x->before == CLV_NONE  ? "added"
+                  : x->after == CLV_NONE ? "removed"
+                                         : "changed");
+        jsonw_array_flat(w, "what");
+        for (int k = 0; k < N_DIFFERENCES; k++)
+            if (x->what & differences[k].flag)
+                jsonw_str(w, NULL, differences[k].name);
+        jsonw_end(w);
+        put_node(w, "before", c->profiles[0], x->before);
+        put_node(w, "after", c->profiles[1], x->after);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+static void compare_json(const clv_compare_info *c, clv_buf *out)
+{
+    jsonw w;
+    jsonw_start(&w, out, JSONW_LINES);
+    jsonw_object(&w, NULL);
+    jsonw_int(&w, "schema", 1);
+    jsonw_array(&w, "models");
+    for (uint32_t i = 0; i < c->n; i++)
+        put_model(&w, c, i);
+    jsonw_end(&w);
+    put_list(&w, "types", "type", c->types, c->n_types, c->n, false);
+    put_list(&w, "modules", "module", c->modules, c->n_modules, c->n, true);
+    if (c->n == 2)
+        put_diff(&w, c);
+    jsonw_end(&w);
+    jsonw_finish(&w);
+}
+
+static void compare_csv(const clv_compare_info *c, clv_buf *out)
+{
+    static const char *const head[] = {
+        "model",        "operators",   "total_params",
+        "total_macs",   "total_flops", "total_memory",
+        "weight_bytes", "peak_bytes",  "arithmetic_intensity"};
+    csv_row(out, head, 9);
+    for (uint32_t i = 0; i < c->n; i++) {
+        const clv_totals *x = clv_profile_totals(c->profiles[i]);
+        csv_text(out, model_name(c, i));
+        csv_int(out, x->operators);
+        csv_int(out, x->params);
+        csv_int(out, x->macs);
+        csv_int(out, x->flops);
+        csv_int(out, x->memory);
+        csv_int(out, x->weight_bytes);
+        csv_int(out, c->peaks[i]);
+        csv_num(out, x->intensity);
+        csv_end(out);
+    }
+}
+
+void clv_report_compare(const clv_compare *c, const clv_report_opts *opts,
+                        clv_buf *out)
+{
+    const clv_compare_info *info = clv_compare_get(c);
+    if (opts->format == CLV_JSON)
+        compare_json(info, out);
+    else if (opts->format == CLV_CSV)
+        compare_csv(info, out);
+    else
+        compare_text(info, opts, out);
+}
