@@ -150,6 +150,41 @@ static void known_patterns(void)
     }
 }
 
+/* Between the convolutions of a quantised model bytes move, not floats, unless
+ * a dequantised tensor has two readers: nothing is computed twice. Each of the
+ * 52 convolutions and the classifier is a subgraph. */
+static void quantised(void)
+{
+    clv_graph *g;
+    clv_profile *p;
+    clv_cut *c;
+    clv_err e;
+    const char *path = "tests/data/onnx/mobilenet_v2-qdq.onnx";
+    CHECK_OR_RETURN(clv_graph_open(path, NULL, &g, &e) == CLV_OK);
+    CHECK_OR_RETURN(clv_profile_new(g, NULL, &p, &e) == CLV_OK);
+    CHECK_OR_RETURN(clv_cut_fusion(p, NULL, &c, &e) == CLV_OK);
+    uint32_t anchors = 0;
+    for (uint32_t k = 0; k < c->n_subs; k++) {
+        uint32_t here = 0;
+        for (uint32_t i = 0; i < c->subs[k].n_nodes; i++)
+            here += clv__ops[g->nodes[c->subs[k].nodes[i]].op].fuse ==
+                    CLV_FUSE_ANCHOR;
+        CHECK(here <= 1);
+        anchors += here;
+        for (uint32_t i = 0; here && i < c->subs[k].n_inputs; i++) {
+            uint32_t x = c->subs[k].inputs[i];
+            const clv_value *v = &g->values[x];
+            bool shared = g->user_first[x + 1] - g->user_first[x] > 1;
+            if (v->producer != CLV_NONE && !shared)
+                CHECK_EQ_INT(clv__bytes(v), clv__numel(v));
+        }
+    }
+    CHECK_EQ_INT(anchors, 53);
+    clv_cut_free(c);
+    clv_profile_free(p);
+    clv_graph_free(g);
+}
+
 /* Every allocation fails once; nothing leaks or crashes. */
 static struct {
     long left, live;
@@ -208,6 +243,6 @@ static void out_of_memory(void)
 static const check_case cases[] = {
     {"zoo_models", zoo_models},       {"onnx_files", onnx_files},
     {"random_graphs", random_graphs}, {"known_patterns", known_patterns},
-    {"out_of_memory", out_of_memory},
+    {"quantised", quantised},         {"out_of_memory", out_of_memory},
 };
 CHECK_MAIN(cases)

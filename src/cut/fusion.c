@@ -30,6 +30,7 @@ typedef enum kind {
 /* Conditions under which a node joins. */
 typedef enum fit {
     NO,
+    SOLE,     /* it alone reads what the group makes, each element once */
     SAME,     /* it makes as many elements as the group works on */
     LAYOUT,   /* it moves elements to places known in advance */
     PROLOGUE, /* it reduces what the group works on */
@@ -40,7 +41,7 @@ typedef enum fit {
 /* clang-format off */
 static const fit rules[KINDS][CLV_FUSE_OPAQUE + 1] = {
     /*           anchor  eltwise  injective  reduce    opaque */
-    [MAP]    = { NO,     SAME,    LAYOUT,    PROLOGUE, NO },
+    [MAP]    = { SOLE,   SAME,    LAYOUT,    PROLOGUE, NO },
     [ANCHOR] = { NO,     SAME,    NO,        NO,       NO },
     [ROWS]   = { NO,     EITHER,  NO,        AGAIN,    NO },
     [ALONE]  = { NO,     NO,      NO,        NO,       NO },
@@ -82,6 +83,44 @@ static uint32_t maker_group(const fusion *f, const clv_node *n, uint32_t i)
     return v && v->producer != CLV_NONE ? f->of[v->producer] : CLV_NONE;
 }
 
+/* Does an anchor read each element of its input at one place only? Then what
+ * comes before it can be computed as it is read. */
+static bool is_pointwise(const clv_graph *g, const clv_node *n)
+{
+    clv_category cat = clv__ops[n->op].category;
+    const clv_value *w = node_in(g, n, 1);
+    if (cat != CLV_CAT_CONV || !w || w->rank == CLV_NO_RANK)
+        return cat == CLV_CAT_MATMUL;
+    for (uint32_t i = 2; i < w->rank; i++)
+        if (w->dims[i] != 1)
+            return false;
+    return true;
+}
+
+/* A dequantisation or cast to a wider type costs less where it is read. */
+static bool widens(const fusion *f, uint32_t id)
+{
+    const clv_cost *c = &f->p->layers[id].cost;
+    return c->bytes_in > 0 && c->bytes_out > c->bytes_in;
+}
+
+/* Would group k be closed with anchor id: nobody else reads its tensors? */
+static bool is_sole(const fusion *f, const fuse_group *k, uint32_t id)
+{
+    const clv_graph *g = f->g;
+    const clv_node *n = &g->nodes[id];
+    uint32_t reads = 0;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        if (f->reads[i] == 0)
+            continue;
+        uint32_t maker = g->values[clv__storage(g, node_ins(g, n)[i])].producer;
+        reads += maker != CLV_NONE && f->of[maker] != CLV_NONE &&
+                 &f->groups[f->of[maker]] == k;
+    }
+    return k->plain && reads == k->open &&
+           ((k->widens && k->ops == 1) || is_pointwise(g, n));
+}
+
 static bool joins(const fusion *f, const fuse_group *k, uint32_t id,
                   clv_fuse cls)
 {
@@ -89,6 +128,8 @@ static bool joins(const fusion *f, const fuse_group *k, uint32_t id,
     switch (rules[k->kind][cls]) {
     case NO:
         return false;
+    case SOLE:
+        return is_sole(f, k, id);
     case SAME:
         return size_out(f, id) == k->size;
     case LAYOUT:
@@ -190,20 +231,25 @@ static void mark_read(fusion *f, uint32_t k, uint32_t id)
             p->next_level = f->groups[k].level;
         uint32_t root = clv__storage(g, node_ins(g, n)[i]);
         uint32_t maker = g->values[root].producer;
-        if (f->reads[i] && maker != CLV_NONE && f->of[maker] == k)
+        if (f->reads[i] && maker != CLV_NONE && f->of[maker] == k) {
             f->pending[root]--;
+            f->groups[k].open--;
+        }
     }
 }
 
 static void place(fusion *f, uint32_t k, uint32_t id, int64_t saved)
 {
     fuse_group *to = &f->groups[k];
+    const clv_node *n = &f->g->nodes[id];
     const clv_cost *c = &f->p->layers[id].cost;
     to->level = level_with(f, k, id);
     f->of[id] = k;
     take_floating(f, k, id);
     mark_read(f, k, id);
-    to->ops += !node_is_view(&f->g->nodes[id]);
+    for (uint32_t i = 0; i < n->n_out; i++)
+        to->open += f->pending[node_outs(f->g, n)[i]];
+    to->ops += !node_is_view(n);
     to->flops = sat_add(to->flops, c->flops);
     to->bytes = sat_add(to->bytes, moved(c)) - saved;
 }
@@ -219,6 +265,9 @@ static void resize(const fusion *f, fuse_group *k, uint32_t id, clv_fuse cls)
     } else if (k->kind != ROWS) {
         k->size = k->rows = size_out(f, id);
     }
+    if (cls == CLV_FUSE_ANCHOR)
+        k->kind = ANCHOR;
+    k->plain = k->plain && cls == CLV_FUSE_ELTWISE;
 }
 
 /* Remembers the first node that group k did not get. */
@@ -239,7 +288,9 @@ static uint32_t begin(fusion *f, uint32_t id, clv_fuse cls)
     f->groups[k] = (fuse_group){.next_level = CLV_NONE,
                                 .refused = CLV_NONE,
                                 .why = CLV_REASON_BOUNDARY,
-                                .kind = (uint8_t)begins[cls]};
+                                .kind = (uint8_t)begins[cls],
+                                .plain = true,
+                                .widens = widens(f, id)};
     place(f, k, id, 0);
     resize(f, &f->groups[k], id, cls);
     return k;
@@ -360,6 +411,18 @@ static bool try_chain(fusion *f, uint32_t id)
     return true;
 }
 
+/* A widening whose only reader is an anchor waits for that: narrow tensors are
+ * the ones to keep in memory. */
+static bool waits_for_anchor(const fusion *f, uint32_t id, clv_fuse cls)
+{
+    const clv_graph *g = f->g;
+    if (cls != CLV_FUSE_ELTWISE || !widens(f, id))
+        return false;
+    uint32_t v = node_outs(g, &g->nodes[id])[0];
+    return g->user_first[v + 1] - g->user_first[v] == 1 &&
+           class_of(f, g->users[g->user_first[v]]) == CLV_FUSE_ANCHOR;
+}
+
 /* An elementwise operator rather runs in the epilogue of its producer than as
  * the first of a chain; anything else rather begins the chain. */
 static void fuse_node(fusion *f, uint32_t id)
@@ -371,7 +434,8 @@ static void fuse_node(fusion *f, uint32_t id)
         return;
     if (floats(f, id, cls) || (cls != CLV_FUSE_ELTWISE && try_chain(f, id)))
         return;
-    uint32_t k = best_group(f, id, cls, &saved);
+    uint32_t k = waits_for_anchor(f, id, cls) ? CLV_NONE
+                                              : best_group(f, id, cls, &saved);
     if (k == CLV_NONE) {
         if (cls != CLV_FUSE_ELTWISE || !try_chain(f, id))
             begin(f, id, cls);

@@ -32,6 +32,7 @@ typedef struct fuse_group {
     uint32_t level;      /* above those it reads */
     uint32_t next_level; /* the lowest of those that read it */
     uint32_t ops;        /* views left out */
+    uint32_t open;       /* reads of its tensors by nodes outside, or yet */
     int64_t bytes;       /* at most what crosses its border */
     int64_t flops;
     int64_t size, rows; /* elements it works on; of what it reduces to */
@@ -39,6 +40,7 @@ typedef struct fuse_group {
     uint32_t chain_ops; /* that are in */
     uint32_t refused;   /* the first node that did not join */
     uint8_t kind, why;  /* what may join; why not, a clv_reason */
+    bool plain, widens; /* elementwise only; began by making its input larger */
 } fuse_group;
 
 typedef struct fusion {

@@ -10,13 +10,14 @@ static const struct {
     clv_op op;
     const char *name;
 } usual[] = {
-    {CLV_OP_BATCH_NORM, "BN"},    {CLV_OP_RELU, "ReLU"},
-    {CLV_OP_RELU6, "ReLU6"},      {CLV_OP_LEAKY_RELU, "LeakyReLU"},
-    {CLV_OP_PRELU, "PReLU"},      {CLV_OP_GELU, "GELU"},
-    {CLV_OP_SILU, "SiLU"},        {CLV_OP_ELU, "ELU"},
-    {CLV_OP_GLU, "GLU"},          {CLV_OP_MATMUL, "MatMul"},
-    {CLV_OP_BMM, "BMM"},          {CLV_OP_SDPA, "SDPA"},
-    {CLV_OP_RMS_NORM, "RMSNorm"}, {CLV_OP_CONVT2D, "ConvTranspose"},
+    {CLV_OP_QUANTIZE_LINEAR, "Q"}, {CLV_OP_DEQUANTIZE_LINEAR, "DQ"},
+    {CLV_OP_BATCH_NORM, "BN"},     {CLV_OP_RELU, "ReLU"},
+    {CLV_OP_RELU6, "ReLU6"},       {CLV_OP_LEAKY_RELU, "LeakyReLU"},
+    {CLV_OP_PRELU, "PReLU"},       {CLV_OP_GELU, "GELU"},
+    {CLV_OP_SILU, "SiLU"},         {CLV_OP_ELU, "ELU"},
+    {CLV_OP_GLU, "GLU"},           {CLV_OP_MATMUL, "MatMul"},
+    {CLV_OP_BMM, "BMM"},           {CLV_OP_SDPA, "SDPA"},
+    {CLV_OP_RMS_NORM, "RMSNorm"},  {CLV_OP_CONVT2D, "ConvTranspose"},
 };
 
 enum { NAME_MAX_LEN = 160, NAME_PARTS = 8 };
