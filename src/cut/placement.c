@@ -110,6 +110,14 @@ static clv_status read_json(job *j, const char *text, size_t len, clv_err *e)
     return CLV_OK;
 }
 
+/* A whole cell as a number, -1 if it is none. */
+static double seconds_in(const char *cell)
+{
+    char *end;
+    double x = strtod(cell, &end);
+    return end == cell || *end ? -1 : x;
+}
+
 /* node,cpu,accelerator in seconds; an empty last cell: not possible. */
 static clv_status read_csv(job *j, char *text, clv_err *e)
 {
@@ -117,7 +125,7 @@ static clv_status read_csv(job *j, char *text, clv_err *e)
     for (char *save, *row = strtok_r(text, "\n", &save); row;
          row = strtok_r(NULL, "\n", &save), line++) {
         char *cpu = strchr(row, ',');
-        char *acc = cpu ? strchr(cpu + 1, ',') : NULL, *end;
+        char *acc = cpu ? strchr(cpu + 1, ',') : NULL;
         if (line == 1 && strncmp(row, "node,", 5) == 0)
             continue;
         if (!acc)
@@ -125,10 +133,9 @@ static clv_status read_csv(job *j, char *text, clv_err *e)
                              "line %u: expected node,cpu,accelerator", line);
         *cpu = *acc = '\0';
         acc[1 + strcspn(acc + 1, "\r")] = '\0';
-        double x = strtod(cpu + 1, &end);
-        double y = acc[1] ? strtod(acc + 1, &end) : INFINITY;
-        CLV_TRY(
-            set_cost(j, row, line, end == cpu + 1 ? -1 : x, *end ? -1 : y, e));
+        double x = seconds_in(cpu + 1);
+        double y = acc[1] ? seconds_in(acc + 1) : INFINITY;
+        CLV_TRY(set_cost(j, row, line, x, y, e));
     }
     return CLV_OK;
 }
