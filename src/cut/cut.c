@@ -250,7 +250,7 @@ static int64_t whole_reads(const clv_graph *g, const clv_node *n, bool weights,
     int64_t all = 0;
     for (uint32_t i = 0; i < n->n_in; i++) {
         const clv_value *v = node_in(g, n, i);
-        if (v && value_is_weight(v) != weights)
+        if (v && value_is_fixed(v) != weights)
             continue;
         bool known = v && v->rank != CLV_NO_RANK && !read_before(g, n, i);
         bytes[i] = known ? clv__bytes(v) : 0;
@@ -268,7 +268,7 @@ static void share_reads(const clv_graph *g, const clv_node *n, bool weights,
     double ratio = (double)have / (double)all;
     for (uint32_t i = 0; i < n->n_in; i++) {
         const clv_value *v = node_in(g, n, i);
-        if (!v || value_is_weight(v) != weights || bytes[i] == 0)
+        if (!v || value_is_fixed(v) != weights || bytes[i] == 0)
             continue;
         int64_t share = (int64_t)((double)bytes[i] * ratio);
         bytes[i] = share < left ? share : left;
@@ -356,7 +356,7 @@ static void add_reads(const clv_cut *c, uint32_t k, uint32_t id, reads *r,
             r->most[v] = 0;
         if (r->bytes[i] <= r->most[v])
             continue;
-        int64_t *to = value_is_weight(&g->values[v]) ? &sum->bytes_weights
+        int64_t *to = value_is_fixed(&g->values[v]) ? &sum->bytes_weights
                                                      : &sum->bytes_in;
         *to = sat_add(*to, r->bytes[i] - r->most[v]);
         r->most[v] = r->bytes[i];

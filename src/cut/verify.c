@@ -324,7 +324,7 @@ static clv_status check_bytes(const clv_cut *c, arena *a, clv_err *e)
         if (i > 0 && list[i].sub == list[i - 1].sub &&
             list[i].value == list[i - 1].value)
             continue; /* the largest read of this tensor came first */
-        if (value_is_weight(&g->values[list[i].value]))
+        if (value_is_fixed(&g->values[list[i].value]))
             want[list[i].sub].bytes_weights += list[i].bytes;
         else
             want[list[i].sub].bytes_in += list[i].bytes;

@@ -65,6 +65,7 @@ enum { CLV_NO_RANK = 255 };
 enum clv_value_flags {
     CLV_V_OUTPUT = 1, /* a graph output */
     CLV_V_BOUND = 2,  /* the shape is an upper bound: depends on data */
+    CLV_V_FIXED = 4,  /* computed from weights alone: once, at load */
 };
 
 typedef struct clv_value {
@@ -184,6 +185,12 @@ static inline bool value_is_weight(const clv_value *v)
 {
     return v->kind == CLV_PARAM || v->kind == CLV_BUFFER ||
            v->kind == CLV_CONST;
+}
+
+/* A weight, or what a node makes of weights alone. */
+static inline bool value_is_fixed(const clv_value *v)
+{
+    return value_is_weight(v) || v->flags & CLV_V_FIXED;
 }
 
 /* Elements (CLV_SAT on overflow or unknown rank) and bytes of a value. */

@@ -122,6 +122,7 @@ static void absorb(clv_graph *g, clv_value *v)
         return;
     n->flags |= ONNX_DEAD;
     v->kind = CLV_CONST;
+    v->flags &= (uint8_t)~CLV_V_FIXED;
     v->producer = CLV_NONE;
     v->data = NULL;
 }

@@ -46,17 +46,28 @@ static bool rank_missing(const clv_graph *g, const clv_node *n)
     return false;
 }
 
-/* Outputs that depend on a bounded shape are bounds themselves. */
+/* Nodes whose result differs from run to run, or that we know nothing of. */
+static bool repeatable(const clv_node *n)
+{
+    return n->op != CLV_OP_UNKNOWN && n->op != CLV_OP_RANDOM_LIKE &&
+           n->op != CLV_OP_BERNOULLI && n->op != CLV_OP_MULTINOMIAL &&
+           clv__ops[n->op].category != CLV_CAT_CONTROL;
+}
+
+/* Outputs that depend on a bounded shape are bounds themselves; those that
+ * depend on weights alone are fixed, as weights are. */
 static void pass_on(clv_graph *g, const clv_node *n)
 {
-    uint8_t bound = 0;
+    uint8_t bound = 0, fixed = repeatable(n) && n->n_in ? CLV_V_FIXED : 0;
     for (uint32_t i = 0; i < n->n_in; i++) {
         const clv_value *v = node_in(g, n, i);
         bound |= v ? v->flags & CLV_V_BOUND : 0;
+        if (v && !value_is_fixed(v))
+            fixed = 0;
     }
     for (uint32_t i = 0; i < n->n_out; i++) {
         clv_value *v = node_out(g, n, i);
-        v->flags |= bound;
+        v->flags |= bound | fixed;
         if (clv__ops[n->op].cls == CLV_CLASS_VIEW && node_in(g, n, 0)) {
             uint32_t src = node_ins(g, n)[0];
             uint32_t root = g->values[src].view_of;
@@ -148,30 +159,123 @@ static bool repeated(const clv_graph *g, const clv_node *n, uint32_t i)
     return false;
 }
 
+static bool makes_fixed(const clv_graph *g, const clv_node *n)
+{
+    return n->n_out && node_outs(g, n)[0] != CLV_NONE &&
+           node_out(g, n, 0)->flags & CLV_V_FIXED;
+}
+
+/* The node that a weight's elements count for: its first reader, or the first
+ * that reads what is made of it beforehand. */
+static uint32_t counted_by(const clv_graph *g, uint32_t v)
+{
+    uint32_t id = CLV_NONE;
+    for (int steps = 0; steps < 64; steps++) {
+        if (g->user_first[v] == g->user_first[v + 1])
+            return id; /* made of weights, read by nobody */
+        id = g->users[g->user_first[v]];
+        if (!makes_fixed(g, &g->nodes[id]))
+            return id;
+        v = node_outs(g, &g->nodes[id])[0];
+    }
+    return id;
+}
+
+/* Elements of the weights behind value v that count for node id. A weight
+ * reached twice counts once: `seen` remembers up to its size. */
+typedef struct roots {
+    uint32_t seen[32], n;
+    uint32_t visits; /* a graph made to branch without end stops here */
+    int64_t params;
+} roots;
+
+static void add_roots(const clv_graph *g, uint32_t id, uint32_t v, int depth,
+                      roots *r)
+{
+    const clv_value *value = &g->values[v];
+    if (r->visits++ > 4096)
+        return;
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->seen[i] == v)
+            return;
+    if (r->n < 32)
+        r->seen[r->n++] = v;
+    if (value->kind == CLV_PARAM) {
+        if (counted_by(g, v) == id)
+            r->params = sat_add(r->params, clv__numel(value));
+        return;
+    }
+    if (!(value->flags & CLV_V_FIXED) || depth == 0)
+        return;
+    const clv_node *n = &g->nodes[value->producer];
+    for (uint32_t i = 0; i < n->n_in && i < 32; i++)
+        if (node_in(g, n, i))
+            add_roots(g, id, node_ins(g, n)[i], depth - 1, r);
+}
+
+/* Weights are read in the form they are stored in: a quantised one that is
+ * unpacked first counts its small elements. */
+static int64_t stored_bytes(const clv_graph *g, const clv_value *v)
+{
+    const clv_value *at = v;
+    for (int steps = 0; steps < 16 && at->flags & CLV_V_FIXED; steps++) {
+        const clv_node *n = &g->nodes[at->producer];
+        bool unpacks = n->op == CLV_OP_DEQUANTIZE_LINEAR ||
+                       n->op == CLV_OP_CAST ||
+                       clv__ops[n->op].cls == CLV_CLASS_VIEW;
+        if (!unpacks || !node_in(g, n, 0))
+            break;
+        at = node_in(g, n, 0);
+    }
+    clv_value as = *v;
+    as.dtype = at->dtype;
+    return clv__bytes(&as);
+}
+
 /* Each distinct input is read once, each output written once. Parameters are
  * counted by the first node that reads them, so tied weights count once. */
 static void traffic(const clv_graph *g, const clv_node *n, uint32_t id,
                     clv_cost *c)
 {
+    roots r = {.n = 0};
     for (uint32_t i = 0; i < n->n_in; i++) {
         const clv_value *v = node_in(g, n, i);
         if (!v || v->rank == CLV_NO_RANK || repeated(g, n, i))
             continue;
-        int64_t *bytes = value_is_weight(v) ? &c->bytes_weights : &c->bytes_in;
-        *bytes = sat_add(*bytes, clv__bytes(v));
-        uint32_t first = g->user_first[node_ins(g, n)[i]];
-        if (v->kind == CLV_PARAM && g->users[first] == id)
-            c->params = sat_add(c->params, clv__numel(v));
+        int64_t *bytes = value_is_fixed(v) ? &c->bytes_weights : &c->bytes_in;
+        *bytes = sat_add(*bytes, stored_bytes(g, v));
+        if (value_is_fixed(v))
+            add_roots(g, id, node_ins(g, n)[i], 16, &r);
     }
+    c->params = r.params;
     for (uint32_t i = 0; i < n->n_out; i++)
         if (node_out(g, n, i)->rank != CLV_NO_RANK)
             c->bytes_out = sat_add(c->bytes_out, clv__bytes(node_out(g, n, i)));
+}
+
+/* All outputs have been computed from known contents: shape arithmetic. */
+static bool known_result(const clv_graph *g, const clv_node *n)
+{
+    bool from_known = false;
+    for (uint32_t i = 0; i < n->n_in && !from_known; i++) {
+        const clv_value *v = node_in(g, n, i);
+        from_known = v && v->data && (v->data->ints || v->data->floats);
+    }
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        const clv_payload *d =
+            node_outs(g, n)[i] == CLV_NONE ? NULL : node_out(g, n, i)->data;
+        if (!d || (!d->ints && !d->floats))
+            return false;
+    }
+    return n->n_out > 0 && from_known;
 }
 
 static clv_trust trust_of(const clv_graph *g, const clv_node *n)
 {
     if (clv__ops[n->op].cls == CLV_CLASS_VIEW)
         return CLV_FREE;
+    if (makes_fixed(g, n) || known_result(g, n))
+        return CLV_FREE; /* done once, when the model is loaded */
     if (n->flags & CLV_N_UNSHAPED)
         return CLV_UNKNOWN; /* cost rules rely on what shape rules checked */
     clv_trust t = CLV_EXACT;

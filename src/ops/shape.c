@@ -184,7 +184,7 @@ void reads_only(const clv_graph *g, const clv_node *n, uint32_t i,
     if (!v)
         return;
     int64_t all = clv__bytes(v);
-    int64_t *sum = value_is_weight(v) ? &c->bytes_weights : &c->bytes_in;
+    int64_t *sum = value_is_fixed(v) ? &c->bytes_weights : &c->bytes_in;
     if (bytes < all && all <= *sum && *sum != CLV_SAT)
         *sum -= all - bytes;
 }
