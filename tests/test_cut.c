@@ -86,6 +86,8 @@ static void random_graphs(void)
     for (uint64_t seed = 0; seed < 2000; seed++) {
         clv_graph *g = random_graph(seed, 2 + (uint32_t)(seed % 60));
         CHECK_OR_RETURN(g != NULL);
+        for (uint32_t i = 3; seed % 3 == 0 && i < g->n_nodes; i += 7)
+            g->nodes[i].flags |= CLV_N_STATEFUL;
         cut_graph(g, seed);
         clv_graph_free(g);
     }

@@ -120,7 +120,8 @@ static uint32_t next_node(const clv_graph *g, uint32_t v, uint32_t *extra)
     if (n == 1 || users[0] == users[1])
         return users[0];
     const clv_node *f = &g->nodes[users[0]];
-    if (f->n_in != 1 || f->n_out != 1 || !is_map(g, f, v))
+    if (f->n_in != 1 || f->n_out != 1 || (f->flags & CLV_N_STATEFUL) ||
+        !is_map(g, f, v))
         return CLV_NONE;
     uint32_t fx = node_outs(g, f)[0];
     if (g->user_first[fx + 1] - g->user_first[fx] != 1 ||
@@ -140,6 +141,8 @@ static bool follow(const clv_graph *g, const step *s, chain *c)
         if (id == CLV_NONE || c->n + 2 > CHAIN_MAX)
             return false;
         const clv_node *n = &g->nodes[id];
+        if (n->flags & CLV_N_STATEFUL)
+            return false;
         const step *wanted = *s == MAPS ? s + 1 : s;
         if (extra == CLV_NONE && step_fits(g, n, *wanted, c, v))
             s = wanted + 1;

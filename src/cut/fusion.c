@@ -149,7 +149,7 @@ static bool joins(const fusion *f, const fuse_group *k, uint32_t id,
 static uint32_t level_with(const fusion *f, uint32_t k, uint32_t id)
 {
     const clv_node *n = &f->g->nodes[id];
-    uint32_t level = k == CLV_NONE ? 0 : f->groups[k].level;
+    uint32_t level = f->groups[k].level;
     for (uint32_t i = 0; i < n->n_in; i++) {
         uint32_t from = maker_group(f, n, i);
         if (from != CLV_NONE && from != k && f->groups[from].level >= level)
@@ -411,6 +411,19 @@ static bool try_chain(fusion *f, uint32_t id)
     return true;
 }
 
+/* Stateful nodes run alone and in their order, as if each read the last. */
+static void begin_stateful(fusion *f, uint32_t id)
+{
+    uint32_t before = f->stateful, k = begin(f, id, CLV_FUSE_OPAQUE);
+    f->stateful = k;
+    if (before == CLV_NONE)
+        return;
+    if (f->groups[k].level <= f->groups[before].level)
+        f->groups[k].level = f->groups[before].level + 1;
+    if (f->groups[before].next_level > f->groups[k].level)
+        f->groups[before].next_level = f->groups[k].level;
+}
+
 /* A widening whose only reader is an anchor waits for that: narrow tensors are
  * the ones to keep in memory. */
 static bool waits_for_anchor(const fusion *f, uint32_t id, clv_fuse cls)
@@ -430,6 +443,10 @@ static void fuse_node(fusion *f, uint32_t id)
     clv_fuse cls = class_of(f, id);
     int64_t saved;
     clv__node_reads(f->g, &f->g->nodes[id], &f->p->layers[id].cost, f->reads);
+    if (f->g->nodes[id].flags & CLV_N_STATEFUL) {
+        begin_stateful(f, id);
+        return;
+    }
     if (f->chain_of[id] != CLV_NONE && continue_chain(f, f->chain_of[id], id))
         return;
     if (floats(f, id, cls) || (cls != CLV_FUSE_ELTWISE && try_chain(f, id)))
@@ -477,6 +494,7 @@ static bool fusion_new(fusion *f, arena *a)
     f->reads = arena_array(a, most_in, sizeof *f->reads);
     if (!f->groups || !f->of || !f->chain_of || !f->pending || !f->reads)
         return false;
+    f->stateful = CLV_NONE;
     memset(f->of, 0xff, n * sizeof *f->of);
     memset(f->chain_of, 0xff, n * sizeof *f->chain_of);
     return true;

@@ -53,6 +53,7 @@ typedef struct fusion {
     uint32_t *chain_of; /* group that claimed a node, or CLV_NONE */
     uint32_t *pending;  /* per storage: reads by nodes outside its group */
     int64_t *reads;     /* per input of the node at hand */
+    uint32_t stateful;  /* group of the last stateful node, or CLV_NONE */
 } fusion;
 
 /* Fills of and groups, in a; f holds the profile, the graph and the limits. */

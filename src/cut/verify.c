@@ -92,8 +92,15 @@ static clv_status check_cover(const clv_cut *c, clv_err *e)
 static clv_status check_order(const clv_cut *c, clv_err *e)
 {
     const clv_graph *g = c->p->g;
+    uint32_t last = CLV_NONE; /* stateful node, which keeps its order */
     for (uint32_t id = 0; id < g->n_nodes; id++) {
         const clv_node *n = &g->nodes[id];
+        bool stateful = n->flags & CLV_N_STATEFUL;
+        if (stateful && last != CLV_NONE && c->of[last] > c->of[id])
+            return clv__fail(e, CLV_INTERNAL,
+                             "'%s' runs before '%s': stateful nodes swapped",
+                             n->name, g->nodes[last].name);
+        last = stateful ? id : last;
         for (uint32_t i = 0; i < n->n_in; i++) {
             const clv_value *v = node_in(g, n, i);
             if (v && v->producer != CLV_NONE && c->of[v->producer] > c->of[id])
