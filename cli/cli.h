@@ -43,6 +43,7 @@ typedef double cli_NUMBER;
 typedef const char *cli_TEXT;
 typedef cli_texts cli_TEXTS;
 typedef const char *cli_CHOICE;
+typedef const char *cli_OPTION;
 typedef clv_dtype cli_DTYPE;
 typedef cli_shapes cli_SHAPES;
 typedef cli_dims cli_DIMS;
@@ -79,6 +80,7 @@ typedef enum flag_kind {
     KIND_TEXT,
     KIND_TEXTS,
     KIND_CHOICE,
+    KIND_OPTION,
     KIND_DTYPE,
     KIND_SHAPES,
     KIND_DIMS

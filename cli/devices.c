@@ -7,7 +7,7 @@ static uint32_t clamp(int64_t n)
 }
 
 /* What the user forces: overrides first, then flags over them. */
-static clv_status force(const options *o, clv_support *s, clv_err *err)
+clv_status force_sides(const options *o, clv_support *s, clv_err *err)
 {
     clv_status st = CLV_OK;
     if (o->overrides)
@@ -31,13 +31,12 @@ static clv_status ask(const options *o, const clv_profile *p, clv_support **out,
     if (st == CLV_OK)
         st = clv_support_new(b, clv_profile_graph(p), out, err);
     clv_backend_free(b);
-    return st == CLV_OK ? force(o, *out, err) : st;
+    return st == CLV_OK ? force_sides(o, *out, err) : st;
 }
 
-clv_status cut_capability(const options *o, const clv_profile *p, clv_cut **out,
-                          clv_err *err)
+clv_capability_opts capability_options(const options *o)
 {
-    const clv_capability_opts opts = {
+    return (clv_capability_opts){
         .min_support = o->min_support,
         .min_subgraph_size = clamp(o->min_subgraph_size),
         .max_subgraph_count = clamp(o->max_subgraph_count),
@@ -47,6 +46,12 @@ clv_status cut_capability(const options *o, const clv_profile *p, clv_cut **out,
         .connected = o->connected,
         .demote = o->demote,
     };
+}
+
+clv_status cut_capability(const options *o, const clv_profile *p, clv_cut **out,
+                          clv_err *err)
+{
+    const clv_capability_opts opts = capability_options(o);
     clv_support *s = NULL;
     if (!o->backend)
         return fail(err, CLV_USAGE,

@@ -262,6 +262,9 @@ static clv_status set_flag(options *o, const flag *f, const char *text, args *a,
     case KIND_TEXT:
         *(const char **)field = text;
         return CLV_OK;
+    case KIND_OPTION:
+        *(const char **)field = text ? text : "";
+        return CLV_OK;
     case KIND_TEXTS:
         return add_texts(o, text, field, err);
     case KIND_CHOICE:
@@ -290,6 +293,7 @@ bool flag_given(const options *o, uint8_t id)
         return *(const double *)field > 0;
     case KIND_TEXT:
     case KIND_CHOICE:
+    case KIND_OPTION:
         return *(const char *const *)field != NULL;
     case KIND_TEXTS:
         return ((const cli_texts *)field)->n != 0;
@@ -344,7 +348,7 @@ static clv_status parse_flag(options *o, args *a, clv_err *err)
     const char *value = text[len] ? text + len + 1 : NULL;
     if (f->kind == KIND_SWITCH && value)
         return fail(err, CLV_USAGE, "%s takes no value", f->name);
-    if (f->kind != KIND_SWITCH && !value) {
+    if (f->kind != KIND_SWITCH && f->kind != KIND_OPTION && !value) {
         if (a->at == a->argc)
             return fail(err, CLV_USAGE, "%s needs a value: %s %s", f->name,
                         f->name, f->arg);

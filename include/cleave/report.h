@@ -14,6 +14,7 @@
 #include "cleave/memory.h"
 #include "cleave/profile.h"
 #include "cleave/sweep.h"
+#include "cleave/run.h"
 #include "cleave/validate.h"
 
 typedef enum clv_format { CLV_TEXT, CLV_JSON, CLV_CSV } clv_format;
@@ -57,6 +58,24 @@ CLV_API void clv_report_partition(const clv_cut *c, const clv_summary *s,
 /* budget in bytes, for weights and peak together; 0: none. */
 CLV_API void clv_report_memory(const clv_memory *m, int64_t budget,
                                const clv_report_opts *opts, clv_buf *out);
+
+/* What `cleave run` found out. Lists may be NULL. */
+typedef struct clv_run_result {
+    const clv_graph *g;
+    const clv_model *m;
+    const clv_context *c;
+    const char *backend;
+    double compiled;       /* seconds to compile */
+    const double *seconds; /* of the runs, ascending */
+    uint32_t n_seconds;
+    const double *abs_error, *rel_error; /* per output, against ref */
+    const double *part;                  /* measured seconds per part */
+    const double *estimate;              /* of the device's roofline */
+    const char *device;                  /* that the estimate is for */
+} clv_run_result;
+
+CLV_API void clv_report_run(const clv_run_result *r,
+                            const clv_report_opts *opts, clv_buf *out);
 
 /* One device in detail, with its sources, or several in a table. */
 CLV_API void clv_report_devices(const clv_device *const *devices, uint32_t n,

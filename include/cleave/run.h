@@ -87,6 +87,10 @@ CLV_API CLV_MUST clv_status clv_tensor_parse(const char *kind, const void *data,
 /* An .npy file, appended to `out`. */
 CLV_API CLV_MUST clv_status clv_tensor_npy(const clv_tensor *t, clv_buf *out,
                                            clv_err *err);
+/* The largest difference of two tensors of one shape, and that over the largest
+ * magnitude in b. Infinite where one has a NaN and the other has not. */
+CLV_API void clv_tensor_diff(const clv_tensor *a, const clv_tensor *b,
+                             double *absolute, double *relative);
 /* Room for type and shape; data is zeroed. */
 CLV_API CLV_MUST clv_status clv_tensor_alloc(clv_tensor *t, clv_err *err);
 CLV_API void clv_tensor_free(clv_tensor *t);

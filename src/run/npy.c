@@ -8,6 +8,7 @@
 #include "import/tensor_pb.h"
 #include "run/run.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,28 @@ void clv_tensor_random(clv_tensor *t, uint64_t seed)
         else
             put_i(t, i, (int64_t)(x >> 60 & (t->dtype == CLV_BOOL ? 1 : 7)));
     }
+}
+
+void clv_tensor_diff(const clv_tensor *a, const clv_tensor *b, double *absolute,
+                     double *relative)
+{
+    double most = 0, scale = 0;
+    int64_t n = clv_tensor_numel(b);
+    if (n != clv_tensor_numel(a))
+        most = (double)INFINITY;
+    for (int64_t i = 0; i < n && most < (double)INFINITY; i++) {
+        double x = get_f(a, i), y = get_f(b, i), d = fabs(x - y);
+        if (isnan(x) && isnan(y))
+            continue;
+        if (isnan(d))
+            d = x < y || y < x || isnan(x) || isnan(y) ? (double)INFINITY : 0;
+        if (d > most)
+            most = d;
+        if (fabs(y) > scale && !isinf(y))
+            scale = fabs(y);
+    }
+    *absolute = most;
+    *relative = most > 0 ? most / (scale > 0 ? scale : 1) : 0;
 }
 
 /* -- npy ------------------------------------------------------------------*/

@@ -1,0 +1,337 @@
+/* cmd_run.c - runs a model: inputs, the runs, outputs, a check against ref. */
+#include "strategy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* Everything one command holds. */
+typedef struct job {
+    const options *o;
+    clv_graph *g;
+    clv_backend *backend;
+    clv_support *support;
+    clv_model *model, *ref;
+    clv_context *context, *ref_context;
+    clv_tensor *in; /* per input */
+    uint64_t seed;
+    double *seconds, *part, *abs_error, *rel_error;
+    clv_run_result result;
+} job;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* -- inputs ---------------------------------------------------------------*/
+
+static uint32_t find_input(const job *j, const char *name, size_t len)
+{
+    const uint32_t *ids;
+    uint32_t n = clv_graph_inputs(j->g, &ids);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *s = clv_graph_value(j->g, ids[i]).name;
+        if (strlen(s) == len && !memcmp(s, name, len))
+            return i;
+    }
+    return CLV_NONE;
+}
+
+static clv_status no_input(const job *j, const char *name, size_t len,
+                           clv_err *err)
+{
+    const uint32_t *ids;
+    uint32_t n = clv_graph_inputs(j->g, &ids);
+    char text[300];
+    size_t at = 0;
+    for (uint32_t i = 0; i < n && at < sizeof text - 80; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s'%.60s'",
+                               i ? ", " : "",
+                               clv_graph_value(j->g, ids[i]).name);
+    return fail(err, CLV_USAGE, "no input '%.*s'; the model has %s",
+                len > 60 ? 60 : (int)len, name, at ? text : "none");
+}
+
+/* [NAME=]FILE; without a name, the inputs in order. */
+static clv_status read_input(job *j, const char *arg, uint32_t turn,
+                             clv_err *err)
+{
+    const char *eq = strchr(arg, '=');
+    const uint32_t *ids;
+    uint32_t n = clv_graph_inputs(j->g, &ids), i = turn;
+    const char *path = eq ? eq + 1 : arg;
+    if (eq && (i = find_input(j, arg, (size_t)(eq - arg))) == CLV_NONE)
+        return no_input(j, arg, (size_t)(eq - arg), err);
+    if (i >= n)
+        return fail(err, CLV_USAGE, "%u inputs, the model has %u", i + 1, n);
+    if (j->in[i].data)
+        return fail(err, CLV_USAGE, "input '%s' is given twice",
+                    clv_graph_value(j->g, ids[i]).name);
+    bool archive = strlen(path) > 4 &&
+                   !strcmp(path + strlen(path) - 4, ".npz");
+    return clv_tensor_read(path,
+                           archive ? clv_graph_value(j->g, ids[i]).name : NULL,
+                           &j->in[i], err);
+}
+
+static clv_status random_input(job *j, uint32_t i, clv_err *err)
+{
+    const uint32_t *ids;
+    clv_graph_inputs(j->g, &ids);
+    clv_value_info v = clv_graph_value(j->g, ids[i]);
+    clv_tensor *t = &j->in[i];
+    if (v.rank == CLV_NONE)
+        return fail(err, CLV_SHAPE,
+                    "input '%s' has no known shape; --input-shape gives one",
+                    v.name);
+    *t = (clv_tensor){.dtype = v.dtype, .rank = v.rank};
+    if (v.rank)
+        memcpy(t->dims, v.dims, v.rank * sizeof *t->dims);
+    clv_status s = clv_tensor_alloc(t, err);
+    if (s == CLV_OK)
+        clv_tensor_random(t, j->seed + i);
+    return s;
+}
+
+static clv_status get_inputs(job *j, clv_err *err)
+{
+    const uint32_t *ids;
+    uint32_t n = clv_graph_inputs(j->g, &ids);
+    clv_status s = CLV_OK;
+    j->in = calloc((size_t)n + 1, sizeof *j->in);
+    if (!j->in)
+        return fail(err, CLV_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < j->o->input.n && s == CLV_OK; i++)
+        s = read_input(j, j->o->input.items[i], i, err);
+    for (uint32_t i = 0; i < n && s == CLV_OK; i++) {
+        if (j->in[i].data)
+            continue;
+        if (!j->o->random)
+            return fail(err, CLV_USAGE,
+                        "input '%s' is missing: --input %s=FILE, or --random",
+                        clv_graph_value(j->g, ids[i]).name,
+                        clv_graph_value(j->g, ids[i]).name);
+        s = random_input(j, i, err);
+    }
+    return s;
+}
+
+/* -- running --------------------------------------------------------------*/
+
+static clv_status compile(job *j, clv_err *err)
+{
+    const options *o = j->o;
+    clv_capability_opts limits = capability_options(o);
+    clv_model_opts opts = {
+        .cut = &limits, .seed = j->seed, .threads = (uint32_t)o->threads};
+    clv_status s = CLV_OK;
+    bool accelerated = o->backend && strcmp(o->backend, "ref") != 0;
+    if (o->threads > 4096)
+        return fail(err, CLV_USAGE, "--threads of at most 4096");
+    if (accelerated)
+        s = clv_backend_open(o->backend, NULL, &j->backend, err);
+    if (s == CLV_OK && accelerated)
+        s = clv_support_new(j->backend, j->g, &j->support, err);
+    if (s == CLV_OK && accelerated)
+        s = force_sides(o, j->support, err);
+    opts.backend = j->backend;
+    opts.support = j->support;
+    double before = now();
+    if (s == CLV_OK)
+        s = clv_model_new(j->g, &opts, &j->model, err);
+    j->result.compiled = now() - before;
+    return s == CLV_OK ? clv_context_new(j->model, &j->context, err) : s;
+}
+
+static clv_status set_inputs(job *j, clv_context *c, clv_err *err)
+{
+    const uint32_t *ids;
+    clv_status s = CLV_OK;
+    uint32_t n = clv_graph_inputs(j->g, &ids);
+    for (uint32_t i = 0; i < n && s == CLV_OK; i++)
+        s = clv_context_set(c, i, &j->in[i], err);
+    return s;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+static clv_status run_all(job *j, clv_err *err)
+{
+    int64_t repeat = j->o->repeat ? j->o->repeat : 1;
+    uint32_t parts = clv_model_run_info(j->model)->n_parts;
+    if (repeat > 1000000)
+        return fail(err, CLV_USAGE, "--repeat of at most a million");
+    j->seconds = calloc((size_t)repeat, sizeof *j->seconds);
+    j->part = calloc((size_t)parts + 1, sizeof *j->part);
+    if (!j->seconds || !j->part)
+        return fail(err, CLV_NOMEM, "out of memory");
+    clv_status s = set_inputs(j, j->context, err);
+    for (int64_t i = 0; i < j->o->warmup && s == CLV_OK; i++)
+        s = clv_context_run(j->context, err);
+    for (int64_t i = 0; i < repeat && s == CLV_OK; i++) {
+        double before = now();
+        s = clv_context_run(j->context, err);
+        j->seconds[i] = now() - before;
+        for (uint32_t k = 0; k < parts; k++)
+            j->part[k] += clv_context_times(j->context)[k] / (double)repeat;
+    }
+    qsort(j->seconds, (size_t)repeat, sizeof *j->seconds, by_value);
+    j->result.n_seconds = (uint32_t)repeat;
+    return s;
+}
+
+/* -- checking -------------------------------------------------------------*/
+
+static clv_status verify(job *j, clv_err *err)
+{
+    const uint32_t *ids;
+    uint32_t n = clv_graph_outputs(j->g, &ids);
+    clv_model_opts opts = {.seed = j->seed, .like = j->model};
+    j->abs_error = calloc((size_t)n + 1, sizeof *j->abs_error);
+    j->rel_error = calloc((size_t)n + 1, sizeof *j->rel_error);
+    if (!j->abs_error || !j->rel_error)
+        return fail(err, CLV_NOMEM, "out of memory");
+    clv_status s = clv_model_new(j->g, &opts, &j->ref, err);
+    if (s == CLV_OK)
+        s = clv_context_new(j->ref, &j->ref_context, err);
+    if (s == CLV_OK)
+        s = set_inputs(j, j->ref_context, err);
+    if (s == CLV_OK)
+        s = clv_context_run(j->ref_context, err);
+    for (uint32_t i = 0; i < n && s == CLV_OK; i++)
+        clv_tensor_diff(clv_context_output(j->context, i),
+                        clv_context_output(j->ref_context, i),
+                        &j->abs_error[i], &j->rel_error[i]);
+    return s;
+}
+
+static clv_status agree(const job *j, clv_err *err)
+{
+    const uint32_t *ids;
+    uint32_t n = clv_graph_outputs(j->g, &ids);
+    for (uint32_t i = 0; j->abs_error && i < n; i++)
+        if (!(j->rel_error[i] <= 1e-3))
+            return fail(err, CLV_LIMIT,
+                        "output '%s' differs from ref by %.3g relative",
+                        clv_graph_value(j->g, ids[i]).name, j->rel_error[i]);
+    return CLV_OK;
+}
+
+/* -- outputs --------------------------------------------------------------*/
+
+/* Names become file names: what is not plain becomes '_'. */
+static void file_name(const char *folder, const char *name, char *path,
+                      size_t size)
+{
+    size_t n = (size_t)snprintf(path, size, "%s/", folder);
+    for (; *name && n + 5 < size; name++) {
+        bool plain = strchr("abcdefghijklmnopqrstuvwxyz"
+                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-",
+                            *name) != NULL;
+        path[n++] = plain ? *name : '_';
+    }
+    snprintf(path + n, size - n, ".npy");
+}
+
+static clv_status save(const job *j, clv_err *err)
+{
+    const uint32_t *ids;
+    uint32_t n = clv_graph_outputs(j->g, &ids);
+    const char *folder = j->o->output_dir;
+    clv_status s = CLV_OK;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return fail(err, CLV_IO, "cannot make '%s': %s", folder,
+                    strerror(errno));
+    for (uint32_t i = 0; i < n && s == CLV_OK; i++) {
+        char path[1200];
+        clv_buf text = {0};
+        file_name(folder, clv_graph_value(j->g, ids[i]).name, path,
+                  sizeof path);
+        s = clv_tensor_npy(clv_context_output(j->context, i), &text, err);
+        if (s == CLV_OK)
+            s = write_file(path, &text, err);
+        clv_buf_free(&text);
+    }
+    return s;
+}
+
+/* -- the command ----------------------------------------------------------*/
+
+static void report(const void *result, const clv_report_opts *o, clv_buf *out)
+{
+    clv_report_run(result, o, out);
+}
+
+static clv_status read_seed(job *j, clv_err *err)
+{
+    char *end;
+    if (!j->o->random || !*j->o->random)
+        return CLV_OK;
+    j->seed = strtoull(j->o->random, &end, 10);
+    if (*end || j->o->random[0] == '-')
+        return fail(err, CLV_USAGE, "--random=%s: a seed is a whole number",
+                    j->o->random);
+    return CLV_OK;
+}
+
+static clv_status run(job *j, clv_err *err)
+{
+    const options *o = j->o;
+    clv_status s = read_seed(j, err);
+    if (s == CLV_OK)
+        s = open_model(o, o->args.items[0], &j->g, err);
+    if (s == CLV_OK)
+        s = get_inputs(j, err);
+    if (s == CLV_OK)
+        s = compile(j, err);
+    if (s == CLV_OK)
+        s = run_all(j, err);
+    if (s == CLV_OK && o->verify)
+        s = verify(j, err);
+    if (s == CLV_OK && o->output_dir)
+        s = save(j, err);
+    if (s != CLV_OK)
+        return s;
+    clv_run_result *r = &j->result;
+    r->g = j->g;
+    r->m = j->model;
+    r->c = j->context;
+    r->backend = j->backend ? clv_backend_name(j->backend) : "ref";
+    r->seconds = j->seconds;
+    r->part = o->measure ? j->part : NULL;
+    r->abs_error = j->abs_error;
+    r->rel_error = j->rel_error;
+    s = emit(o, report, r, err);
+    return s == CLV_OK ? agree(j, err) : s;
+}
+
+clv_status cmd_run(const options *o, clv_err *err)
+{
+    job j = {.o = o};
+    const uint32_t *ids;
+    clv_status s = run(&j, err);
+    for (uint32_t i = 0; j.in && i < clv_graph_inputs(j.g, &ids); i++)
+        clv_tensor_free(&j.in[i]);
+    free(j.in);
+    free(j.seconds);
+    free(j.part);
+    free(j.abs_error);
+    free(j.rel_error);
+    clv_context_free(j.ref_context);
+    clv_model_free(j.ref);
+    clv_context_free(j.context);
+    clv_model_free(j.model);
+    clv_support_free(j.support);
+    clv_backend_free(j.backend);
+    clv_graph_free(j.g);
+    return s;
+}

@@ -1,0 +1,265 @@
+/* run.c - a run: its parts, outputs, differences and times. */
+#include "core/jsonw.h"
+#include "report/table.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { TOP = 5, CLASSES = 10 };
+
+static const char *output_name(const clv_run_result *r, uint32_t i)
+{
+    const uint32_t *ids;
+    clv_graph_outputs(r->g, &ids);
+    return clv_graph_value(r->g, ids[i]).name;
+}
+
+static uint32_t n_outputs(const clv_run_result *r)
+{
+    const uint32_t *ids;
+    return clv_graph_outputs(r->g, &ids);
+}
+
+/* The value below which `share` of the ascending times lie. */
+static double percentile(const clv_run_result *r, double share)
+{
+    double at = share * (double)(r->n_seconds - 1);
+    uint32_t i = (uint32_t)at;
+    double rest = at - (double)i;
+    if (i + 1 >= r->n_seconds)
+        return r->seconds[r->n_seconds - 1];
+    return r->seconds[i] * (1 - rest) + r->seconds[i + 1] * rest;
+}
+
+/* A classifier's scores: one row of many. */
+static bool is_scores(const clv_tensor *t)
+{
+    return t->rank == 2 && t->dims[0] == 1 && t->dims[1] >= CLASSES &&
+           (t->dtype == CLV_FLOAT32 || t->dtype == CLV_FLOAT16 ||
+            t->dtype == CLV_FLOAT64 || t->dtype == CLV_BFLOAT16);
+}
+
+/* The indices of the largest, largest first. */
+static uint32_t largest(const clv_tensor *t, int64_t *best)
+{
+    uint32_t n = 0;
+    for (int64_t i = 0; i < t->dims[1]; i++) {
+        double x = clv_tensor_get(t, i);
+        uint32_t at = n;
+        while (at > 0 && x > clv_tensor_get(t, best[at - 1]))
+            at--;
+        if (at >= TOP)
+            continue;
+        if (n < TOP)
+            n++;
+        memmove(best + at + 1, best + at, (n - at - 1) * sizeof *best);
+        best[at] = i;
+    }
+    return n;
+}
+
+typedef struct range {
+    double min, max, mean;
+    int64_t nans;
+} range;
+
+static range range_of(const clv_tensor *t)
+{
+    range r = {(double)INFINITY, -(double)INFINITY, 0, 0};
+    int64_t n = clv_tensor_numel(t), seen = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double x = clv_tensor_get(t, i);
+        if (isnan(x)) {
+            r.nans++;
+            continue;
+        }
+        r.min = x < r.min ? x : r.min;
+        r.max = x > r.max ? x : r.max;
+        r.mean += (x - r.mean) / (double)++seen;
+    }
+    return r;
+}
+
+/* -- text -----------------------------------------------------------------*/
+
+static void put_shape(clv_buf *out, const clv_tensor *t)
+{
+    clv_buf_printf(out, "%s [", clv_dtype_name(t->dtype));
+    for (uint32_t i = 0; i < t->rank; i++)
+        clv_buf_printf(out, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
+    clv_buf_printf(out, "]");
+}
+
+static void put_output(const clv_run_result *r, uint32_t i, clv_buf *out)
+{
+    const clv_tensor *t = clv_context_output(r->c, i);
+    int64_t best[TOP + 1];
+    clv_buf_printf(out, "  %s  ", output_name(r, i));
+    put_shape(out, t);
+    if (clv_tensor_numel(t) > 0) {
+        range s = range_of(t);
+        clv_buf_printf(out, "  min %.4g, mean %.4g, max %.4g", s.min, s.mean,
+                       s.max);
+        if (s.nans)
+            clv_buf_printf(out, ", %lld NaN", (long long)s.nans);
+    }
+    clv_buf_printf(out, "\n");
+    if (is_scores(t)) {
+        uint32_t n = largest(t, best);
+        clv_buf_printf(out, "    top %u:", n);
+        for (uint32_t k = 0; k < n; k++)
+            clv_buf_printf(out, "%s class %lld (%.4f)", k ? "," : "",
+                           (long long)best[k], clv_tensor_get(t, best[k]));
+        clv_buf_printf(out, "\n");
+    }
+    if (r->abs_error)
+        clv_buf_printf(out, "    against ref: max abs %.3g, max rel %.3g\n",
+                       r->abs_error[i], r->rel_error[i]);
+}
+
+static void put_parts(const clv_run_result *r, const clv_report_opts *o,
+                      clv_buf *out)
+{
+    static const table_col cols[] = {{"#", TABLE_RIGHT},
+                                     {"Device", TABLE_LEFT},
+                                     {"Operators", TABLE_RIGHT},
+                                     {"From", TABLE_CUT}};
+    const clv_run_info *info = clv_model_run_info(r->m);
+    uint32_t shown = o->top ? o->top : 10;
+    table tab;
+    table_start(&tab, cols, 4);
+    if (r->part)
+        table_add_col(&tab, "Measured ms", TABLE_RIGHT);
+    if (r->part && r->estimate) {
+        table_add_col(&tab, "Roofline ms", TABLE_RIGHT);
+        table_add_col(&tab, "Ratio", TABLE_RIGHT);
+    }
+    tab.margin = 2;
+    for (uint32_t k = 0; k < info->n_parts && (r->part || k < shown); k++) {
+        const clv_part *p = &info->parts[k];
+        table_digits(&tab, k);
+        table_text(&tab, p->device);
+        table_digits(&tab, p->n_nodes);
+        table_text(&tab, clv_graph_node(r->g, p->nodes[0]).name);
+        if (r->part)
+            table_printf(&tab, "%.3f", r->part[k] * 1e3);
+        if (r->part && r->estimate) {
+            table_printf(&tab, "%.3f", r->estimate[k] * 1e3);
+            table_printf(&tab, "%.2f",
+                         r->estimate[k] > 0 ? r->part[k] / r->estimate[k] : 0);
+        }
+    }
+    text_heading(out, o, "Parts");
+    table_print(&tab, o, out);
+    if (!r->part && info->n_parts > shown)
+        clv_buf_printf(out, "  ... %u more\n", info->n_parts - shown);
+}
+
+static void run_text(const clv_run_result *r, const clv_report_opts *o,
+                     clv_buf *out)
+{
+    const clv_run_info *info = clv_model_run_info(r->m);
+    char a[TEXT_MAX], b[TEXT_MAX];
+    text_heading(out, o, "Run: %s", clv_graph_name(r->g));
+    text_field(out, "Backend", "%s", r->backend);
+    text_field(out, "Memory", "%s of weights held, %s of activations",
+               text_bytes(info->weight_bytes, a),
+               text_bytes(info->arena_bytes, b));
+    text_field(out, "Compiled in", "%.1f ms", r->compiled * 1e3);
+    for (uint32_t i = 0; i < info->n_notes; i++)
+        text_field(out, "Note", "%s", info->notes[i]);
+    if (info->n_parts > 1 || r->part)
+        put_parts(r, o, out);
+    text_heading(out, o, "Outputs");
+    for (uint32_t i = 0; i < n_outputs(r); i++)
+        put_output(r, i, out);
+    text_heading(out, o, "Time");
+    if (r->n_seconds == 1)
+        clv_buf_printf(out, "  %.3f ms\n", r->seconds[0] * 1e3);
+    else
+        clv_buf_printf(out, "  median %.3f ms, p95 %.3f ms of %u runs\n",
+                       percentile(r, 0.5) * 1e3, percentile(r, 0.95) * 1e3,
+                       r->n_seconds);
+}
+
+/* -- JSON -----------------------------------------------------------------*/
+
+static void json_output(jsonw *w, const clv_run_result *r, uint32_t i)
+{
+    const clv_tensor *t = clv_context_output(r->c, i);
+    int64_t best[TOP + 1];
+    range s = range_of(t);
+    jsonw_object(w, NULL);
+    jsonw_str(w, "name", output_name(r, i));
+    jsonw_str(w, "dtype", clv_dtype_name(t->dtype));
+    jsonw_ints(w, "shape", t->dims, t->rank);
+    jsonw_num(w, "min", s.min);
+    jsonw_num(w, "mean", s.mean);
+    jsonw_num(w, "max", s.max);
+    jsonw_int(w, "nans", s.nans);
+    if (is_scores(t))
+        jsonw_ints(w, "top", best, largest(t, best));
+    if (r->abs_error) {
+        jsonw_num(w, "max_abs_error", r->abs_error[i]);
+        jsonw_num(w, "max_rel_error", r->rel_error[i]);
+    }
+    jsonw_end(w);
+}
+
+static void json_parts(jsonw *w, const clv_run_result *r)
+{
+    const clv_run_info *info = clv_model_run_info(r->m);
+    jsonw_array(w, "parts");
+    for (uint32_t k = 0; k < info->n_parts; k++) {
+        jsonw_object(w, NULL);
+        jsonw_str(w, "device", info->parts[k].device);
+        jsonw_int(w, "operators", info->parts[k].n_nodes);
+        jsonw_str(w, "first",
+                  clv_graph_node(r->g, info->parts[k].nodes[0]).name);
+        if (r->part)
+            jsonw_num(w, "seconds", r->part[k]);
+        if (r->part && r->estimate)
+            jsonw_num(w, "estimate", r->estimate[k]);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+    jsonw_array(w, "notes");
+    for (uint32_t i = 0; i < info->n_notes; i++)
+        jsonw_str(w, NULL, info->notes[i]);
+    jsonw_end(w);
+}
+
+static void run_json(const clv_run_result *r, clv_buf *out)
+{
+    const clv_run_info *info = clv_model_run_info(r->m);
+    jsonw w;
+    jsonw_start(&w, out, JSONW_LINES);
+    jsonw_object(&w, NULL);
+    jsonw_int(&w, "schema", 1);
+    jsonw_str(&w, "model", clv_graph_name(r->g));
+    jsonw_str(&w, "backend", r->backend);
+    jsonw_int(&w, "weight_bytes_held", info->weight_bytes);
+    jsonw_int(&w, "arena_bytes", info->arena_bytes);
+    jsonw_num(&w, "compile_seconds", r->compiled);
+    jsonw_int(&w, "runs", r->n_seconds);
+    jsonw_num(&w, "median_seconds", percentile(r, 0.5));
+    jsonw_num(&w, "p95_seconds", percentile(r, 0.95));
+    jsonw_array(&w, "outputs");
+    for (uint32_t i = 0; i < n_outputs(r); i++)
+        json_output(&w, r, i);
+    jsonw_end(&w);
+    json_parts(&w, r);
+    jsonw_end(&w);
+    jsonw_finish(&w);
+}
+
+void clv_report_run(const clv_run_result *r, const clv_report_opts *opts,
+                    clv_buf *out)
+{
+    static const clv_report_opts defaults = {0};
+    const clv_report_opts *o = opts ? opts : &defaults;
+    if (o->format == CLV_JSON)
+        run_json(r, out);
+    else
+        run_text(r, o, out);
+}
