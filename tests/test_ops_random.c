@@ -141,25 +141,27 @@ static void any_value(clv_graph *g)
                                     CLV_INT64,   CLV_BOOL,    CLV_UINT8};
     int64_t dims[CLV_MAX_RANK];
     uint32_t rank = pick(10) ? pick(6) : pick(CLV_MAX_RANK + 1);
+    bool small = pick(3) == 0; /* so that its contents may be known */
     bool any_type = pick(10) == 0;
     clv_dtype t = any_type ? (clv_dtype)pick(CLV_DTYPE_COUNT)
                            : (clv_dtype)types[pick(sizeof types)];
     clv_value_kind kind = pick(3) ? CLV_INPUT : CLV_PARAM;
     for (uint32_t i = 0; i < rank; i++)
-        dims[i] = any_size();
+        dims[i] = small && pick(8) ? 1 + pick(2) : any_size();
     uint32_t v = clv__value_add(g, NULL, kind, t);
     if (pick(40) == 0)
         return; /* not even a rank */
     if (pick(10) == 0)
         g->values[v].flags |= CLV_V_BOUND;
     CHECK(clv__value_set_shape(g, v, rank, dims));
-    if (pick(4))
+    if (!small && pick(4))
         return;
     clv_payload *data = clv__value_data(g, v);
     clv_attr list = any_attr(g);
     while (list.type != CLV_INTS_ATTR && list.type != CLV_FLOATS_ATTR)
         list = any_attr(g);
-    data->n = list.n;
+    int64_t whole = clv__numel(&g->values[v]);
+    data->n = pick(4) && whole <= LIST ? (uint32_t)whole : list.n;
     if (list.type == CLV_INTS_ATTR)
         data->ints = list.u.ints;
     else

@@ -10,9 +10,10 @@ typedef struct strided {
     int64_t stride[CLV_MAX_RANK], offset;
 } strided;
 
+/* Of a tensor without elements the strides are 0: its axes may be huge. */
 static void strides_of(const clv_value *v, int64_t *stride)
 {
-    int64_t step = 1;
+    int64_t step = clv__numel(v) ? 1 : 0;
     for (uint32_t i = v->rank; i-- > 0;) {
         stride[i] = step;
         step = sat_mul(step, v->dims[i]);
@@ -250,7 +251,7 @@ clv_status fold_scatter_nd(clv_graph *g, clv_node *n, clv_err *e)
         return CLV_OK;
     CLV_TRY(fold_out(g, n, 0, &r, e));
     int64_t depth = index.v->dims[index.v->rank - 1], step[CLV_MAX_RANK];
-    if (room_none(&r) || depth < 1 || depth > x.v->rank)
+    if (r.n == 0 || depth < 1 || depth > x.v->rank)
         return CLV_OK;
     int64_t inner = dims_product(x.v->dims, (uint32_t)depth, x.v->rank);
     strides_of(x.v, step);
@@ -259,11 +260,12 @@ clv_status fold_scatter_nd(clv_graph *g, clv_node *n, clv_err *e)
     for (int64_t row = 0; row < index.n / depth; row++) {
         int64_t at = 0;
         for (int64_t k = 0; k < depth; k++) {
-            int64_t j = index.ints[row * depth + k];
-            at += (j < 0 ? j + x.v->dims[k] : j) * step[k];
+            int64_t j = index.ints[row * depth + k], size = x.v->dims[k];
+            j = j < 0 ? j + size : j;
+            at += j < 0 || j >= size ? r.n : j * step[k]; /* r.n: nowhere */
         }
         for (int64_t k = 0; k < inner; k++)
-            if (at + k >= 0 && at + k < r.n && row * inner + k < from.n)
+            if (at + k < r.n && row * inner + k < from.n)
                 fold_copy(&r, (uint32_t)(at + k), &from,
                           (uint32_t)(row * inner + k));
     }
