@@ -3,12 +3,10 @@
  * comes out must make sense.
  *
  * Small sizes from a small set make operands fit often enough to get past the
- * first checks; now and then a size is absurd. The numbers are seeded, so a
+ * first checks; now and then a size is absurd. Then the cases of tests/cases/,
+ * which fit, are spoilt a little at a time. The numbers are seeded, so a
  * failure repeats; CLEAVE_RANDOM sets how many nodes are tried. */
-#include "check.h"
-#include "ops/ops.h"
-
-#include <stdlib.h>
+#include "ops_case.h"
 
 enum { NODES = 500, VALUES = 60, POOL = 400, ATTRS = 40, LIST = 20 };
 
@@ -263,6 +261,81 @@ static void nothing_breaks(void)
         try_graph((uint32_t)(i % CLV_OP_COUNT));
 }
 
+/* -- cases, spoilt --------------------------------------------------------*/
+
+static void spoil_value(uint32_t v)
+{
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t rank = graph->values[v].rank;
+    memcpy(dims, graph->values[v].dims, rank * sizeof *dims);
+    if (pick(6) == 0)
+        rank = rank && pick(2) ? rank - 1 : rank;
+    else if (pick(6) == 0 && rank < CLV_MAX_RANK)
+        dims[rank++] = any_size();
+    else if (rank)
+        dims[pick(rank)] = any_size();
+    if (pick(6) == 0)
+        graph->values[v].dtype = (uint8_t)pick(CLV_DTYPE_COUNT);
+    if (pick(6) == 0)
+        graph->values[v].flags |= CLV_V_BOUND;
+    CHECK(clv__value_set_shape(graph, v, rank, dims));
+}
+
+static void spoil_attr(clv_attr *a)
+{
+    clv_attr other = any_attr(graph);
+    if (pick(4) == 0 || (a->type != CLV_INT_ATTR && a->type != CLV_INTS_ATTR)) {
+        other.key = a->key;
+        *a = other;
+    } else if (a->type == CLV_INT_ATTR) {
+        a->u.i = any_int();
+    } else if (a->n) {
+        int64_t *list = arena_array(&graph->mem, a->n, sizeof *list);
+        memcpy(list, a->u.ints, a->n * sizeof *list);
+        list[pick(a->n)] = any_int();
+        a->u.ints = list;
+        a->n -= pick(4) == 0;
+    }
+}
+
+static void spoil_node(clv_node *n)
+{
+    clv_attr *attrs = arena_array(&graph->mem, n->n_attrs + 1u, sizeof *attrs);
+    uint32_t count = n->n_attrs;
+    if (count)
+        memcpy(attrs, n->attrs, count * sizeof *attrs);
+    if (count && pick(2))
+        spoil_attr(&attrs[pick(count)]);
+    if (pick(4) == 0)
+        attrs[count++] = any_attr(graph);
+    n->attrs = attrs;
+    n->n_attrs = (uint8_t)count;
+    if (graph->n_inputs && pick(3))
+        spoil_value(graph->inputs[pick(graph->n_inputs)]);
+}
+
+static void spoil(block *b)
+{
+    enum { TIMES = 30 };
+    for (int i = 0; i < TIMES && check_state.bad < 10; i++) {
+        clv_err err = {0};
+        block copy = *b; /* build writes into its text */
+        CHECK_OR_RETURN(clv_graph_new("spoilt", &graph, NULL) == CLV_OK);
+        bool built = build(&copy) && clv__graph_finish(graph, &err) == CLV_OK;
+        for (uint32_t k = 0; built && k <= pick(3); k++)
+            spoil_node(&graph->nodes[0]);
+        if (CHECK(built) && clv__infer_node(graph, 0, &err) == CLV_OK)
+            check_sane(graph, 0);
+        clv_graph_free(graph);
+    }
+}
+
+static void spoilt_cases_break_nothing(void)
+{
+    for_each_case("tests/cases/ops.txt", spoil);
+    for_each_case("tests/cases/onnx.txt", spoil);
+}
+
 /* The test is worth something only where rules get to their end. */
 static void most_rules_are_reached(void)
 {
@@ -280,5 +353,6 @@ static void most_rules_are_reached(void)
 static const check_case cases[] = {
     {"nothing_breaks", nothing_breaks},
     {"most_rules_are_reached", most_rules_are_reached},
+    {"spoilt_cases_break_nothing", spoilt_cases_break_nothing},
 };
 CHECK_MAIN(cases)

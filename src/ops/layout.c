@@ -219,7 +219,7 @@ clv_status infer_sliding_window(clv_graph *g, clv_node *n, clv_err *e)
                          (long long)x->dims[axis]);
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);
-    dims[axis] = (x->dims[axis] - size) / step + 1;
+    dims[axis] = sat_add((x->dims[axis] - size) / step, 1);
     dims[x->rank] = size;
     return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank + 1u, dims, e);
 }
