@@ -105,6 +105,50 @@ static void set_variable(opening *o, const clv_vary *v, uint32_t i, int64_t x)
     shape->dims = o->axes[i];
 }
 
+/* The i-th name among the dimensions of all inputs; NULL past the last, ""
+ * for a dimension without one. */
+static const char *dim_name(const clv_graph *g, uint32_t i)
+{
+    for (uint32_t k = 0; k < g->n_inputs; k++) {
+        const clv_value *v = &g->values[g->inputs[k]];
+        uint32_t rank = v->rank == CLV_NO_RANK ? 0 : v->rank;
+        if (i >= rank) {
+            i -= rank;
+            continue;
+        }
+        bool named = v->data && v->data->dim_names && v->data->dim_names[i];
+        return named ? v->data->dim_names[i] : "";
+    }
+    return NULL;
+}
+
+static const char *dim_name_at(const void *g, uint32_t i)
+{
+    return dim_name(g, i);
+}
+
+/* A dimension that the model does not have would vary nothing. */
+static clv_status check_dims(const clv_sweep *s, const clv_graph *g, clv_err *e)
+{
+    for (uint32_t i = 0; i < s->info.n_vary; i++) {
+        const char *want = s->info.vary[i].name, *name;
+        uint32_t n = 0;
+        bool found = s->info.vary[i].kind != CLV_VARY_DIM;
+        for (; (name = dim_name(g, n)); n++)
+            found = found || !strcmp(name, want);
+        if (found)
+            continue;
+        uint32_t near = clv__closest(want, n, dim_name_at, g);
+        if (near != CLV_NONE)
+            return clv__fail(
+                e, CLV_USAGE,
+                "no input has a dimension '%s'; did you mean '%s'?", want,
+                dim_name(g, near));
+        return clv__fail(e, CLV_USAGE, "no input has a dimension '%s'", want);
+    }
+    return CLV_OK;
+}
+
 static clv_status open_at(const clv_sweep *s, const int64_t *at, clv_graph **g,
                           clv_err *e)
 {
@@ -137,9 +181,11 @@ static clv_status evaluate(const clv_sweep *s, const int64_t *at,
     memcpy(row->at, at, sizeof row->at);
     clv_status st = open_at(s, at, &g, e);
     if (st == CLV_OK)
+        st = check_dims(s, g, e);
+    if (st == CLV_OK)
         st = count(g, row, e);
     clv_graph_free(g);
-    if (st != CLV_OK && st != CLV_NOMEM)
+    if (st != CLV_OK && st != CLV_NOMEM && st != CLV_USAGE)
         clv__err_prefix(e, "at %s %lld", s->info.vary[0].name,
                         (long long)at[0]);
     return st;

@@ -1,0 +1,279 @@
+/* test_compare.c - side by side, aligned by name, and checks with both their
+ * numbers; and what happens when memory runs out in any of them. */
+#include "check.h"
+#include "cleave.h"
+
+#include <stdlib.h>
+
+/* A chain of layers with names; a name that starts with '2' has two inputs'
+ * worth of channels. */
+static clv_graph *chain(const char *const *names, uint32_t n)
+{
+    clv_graph *g = NULL;
+    uint32_t x;
+    const clv_value_arg in = {"x", CLV_INPUT, CLV_FLOAT32, 2,
+                              (const int64_t[]){1, 8}};
+    if (clv_graph_new("chain", &g, NULL) != CLV_OK ||
+        clv_graph_add_value(g, &in, &x, NULL) != CLV_OK)
+        return NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        bool gelu = names[i][0] == '2';
+        const clv_node_arg arg = {.op = gelu ? "gelu" : "relu",
+                                  .name = names[i] + gelu,
+                                  .module = names[i] + gelu,
+                                  .inputs = &x,
+                                  .n_inputs = 1};
+        if (clv_graph_add_node(g, &arg, &x, NULL) != CLV_OK)
+            return NULL;
+    }
+    if (clv_graph_add_output(g, x, NULL) != CLV_OK ||
+        clv_graph_infer(g, NULL) != CLV_OK)
+        return NULL;
+    return g;
+}
+
+static void aligned(void)
+{
+    static const char *const before[] = {"a", "b", "c", "d"};
+    static const char *const after[] = {"a", "x", "2c", "d", "e"};
+    static const struct {
+        const char *name;
+        bool before, after;
+    } want[] = {{"x", false, true},
+                {"b", true, false},
+                {"c", true, true},
+                {"e", false, true}};
+    clv_graph *g[] = {chain(before, 4), chain(after, 5)};
+    clv_profile *p[2] = {0};
+    clv_compare *c;
+    CHECK_OR_RETURN(g[0] && g[1]);
+    for (int i = 0; i < 2; i++)
+        CHECK_OR_RETURN(clv_profile_new(g[i], NULL, &p[i], NULL) == CLV_OK);
+    CHECK_OR_RETURN(
+        clv_compare_new((const clv_profile *const *)p, 2, &c, NULL) == CLV_OK);
+    const clv_compare_info *info = clv_compare_get(c);
+    CHECK(info->aligned);
+    CHECK_EQ_INT(info->same, 2);
+    CHECK_EQ_INT(info->changed, 1);
+    CHECK_EQ_INT(info->added, 2);
+    CHECK_EQ_INT(info->removed, 1);
+    CHECK_EQ_INT(info->n_changes, 4);
+    for (uint32_t i = 0; i < 4 && i < info->n_changes; i++) {
+        CHECK_STR(info->changes[i].name, want[i].name);
+        CHECK_EQ_INT(info->changes[i].before != CLV_NONE, want[i].before);
+        CHECK_EQ_INT(info->changes[i].after != CLV_NONE, want[i].after);
+    }
+    CHECK(info->changes[2].what & CLV_DIFFERENT_TYPE);
+    CHECK(!(info->changes[2].what & CLV_DIFFERENT_SHAPE));
+    clv_compare_free(c);
+    for (int i = 0; i < 2; i++) {
+        clv_profile_free(p[i]);
+        clv_graph_free(g[i]);
+    }
+}
+
+/* Sums over types and modules are the totals, in every column. */
+static void columns_add_up(void)
+{
+    static const char *const models[] = {"resnet18", "vgg11", "mobilenet_v2"};
+    clv_graph *g[3] = {0};
+    clv_profile *p[3] = {0};
+    clv_compare *c;
+    for (int i = 0; i < 3; i++)
+        CHECK_OR_RETURN(clv_graph_open(models[i], NULL, &g[i], NULL) ==
+                            CLV_OK &&
+                        clv_profile_new(g[i], NULL, &p[i], NULL) == CLV_OK);
+    CHECK_OR_RETURN(
+        clv_compare_new((const clv_profile *const *)p, 3, &c, NULL) == CLV_OK);
+    const clv_compare_info *info = clv_compare_get(c);
+    CHECK(!info->aligned && info->n_changes == 0);
+    for (uint32_t m = 0; m < 3; m++) {
+        const clv_totals *t = clv_profile_totals(p[m]);
+        int64_t flops = 0, count = 0, macs = 0;
+        for (uint32_t i = 0; i < info->n_types; i++) {
+            flops += info->types[i].flops[m];
+            macs += info->types[i].macs[m];
+            count += info->types[i].count[m];
+        }
+        CHECK_EQ_INT(flops, t->flops);
+        CHECK_EQ_INT(macs, t->macs);
+        CHECK_EQ_INT(count, t->operators);
+        CHECK(info->peaks[m] > 0);
+        macs = 0;
+        for (uint32_t i = 0; i < info->n_modules; i++)
+            macs += info->modules[i].depth == 1 ? info->modules[i].macs[m] : 0;
+        CHECK_EQ_INT(macs, t->macs);
+    }
+    clv_compare_free(c);
+    for (int i = 0; i < 3; i++) {
+        clv_profile_free(p[i]);
+        clv_graph_free(g[i]);
+    }
+}
+
+/* -- checks ---------------------------------------------------------------*/
+
+typedef struct opened {
+    clv_graph *g;
+    clv_profile *p;
+    clv_cut *c;
+} opened;
+
+static bool open_cut(const char *model, int64_t batch, opened *o)
+{
+    *o = (opened){0};
+    return CHECK(clv_graph_open(model, &(clv_open_opts){.batch = batch}, &o->g,
+                                NULL) == CLV_OK) &&
+           CHECK(clv_profile_new(o->g, NULL, &o->p, NULL) == CLV_OK) &&
+           CHECK(clv_cut_op(o->p, &o->c, NULL) == CLV_OK);
+}
+
+static void drop(opened *o)
+{
+    clv_cut_free(o->c);
+    clv_profile_free(o->p);
+    clv_graph_free(o->g);
+}
+
+/* A limit equal to the number passes, one less fails; for every key. */
+static void budgets_are_exact(void)
+{
+    const clv_device *d;
+    opened o;
+    CHECK_OR_RETURN(clv_device_find("h100", &d, NULL) == CLV_OK);
+    if (!open_cut("resnet18", 1, &o)) {
+        drop(&o);
+        return;
+    }
+    for (uint32_t k = 0; k < CLV_BUDGET_COUNT; k++) {
+        clv_budget b = {(clv_budget_key)k, 1e30};
+        clv_check_opts opts = {.device = d, .budgets = &b, .n_budgets = 1};
+        clv_check *c;
+        uint32_t n;
+        check_row(clv_budget_at(k)->key);
+        for (int round = 0; round < 3; round++) {
+            CHECK_OR_RETURN(clv_check_new(o.c, &opts, &c, NULL) == CLV_OK);
+            const clv_check_item *x = clv_check_items(c, &n);
+            x = &x[n - 1];
+            CHECK_STR(x->key, clv_budget_at(k)->key);
+            CHECK(x->is_budget && x->passed == (round < 2));
+            double next = x->actual;
+            b.limit = round == 0                              ? next
+                      : clv_budget_at(k)->unit == CLV_SECONDS ? next / 2
+                                                              : next - 1;
+            clv_check_free(c);
+        }
+    }
+    drop(&o);
+}
+
+/* The check of the tutorial: an edge device and a GPU. */
+static void suitability(void)
+{
+    const clv_check_opts edge = {
+        .compute_units = 4, .memory = 256e6, .min_intensity = 5};
+    const clv_check_opts gpu = {
+        .compute_units = 132, .memory = 80e9, .min_intensity = 10};
+    const clv_check_opts tiny = {.memory = 40e6};
+    const clv_check_opts none = {0};
+    const clv_budget latency = {CLV_BUDGET_LATENCY, 1};
+    const clv_check_opts no_device = {.budgets = &latency, .n_budgets = 1};
+    opened one, many;
+    clv_check *c;
+    clv_err err;
+    if (open_cut("resnet18", 1, &one) && open_cut("resnet18", 64, &many)) {
+        CHECK(clv_check_new(one.c, &edge, &c, NULL) == CLV_OK);
+        CHECK_EQ_INT(clv_check_failed(c), 0);
+        clv_check_free(c);
+        CHECK(clv_check_new(one.c, &gpu, &c, NULL) == CLV_OK);
+        CHECK_EQ_INT(clv_check_failed(c), 1);
+        clv_check_free(c);
+        CHECK(clv_check_new(many.c, &gpu, &c, NULL) == CLV_OK);
+        CHECK_EQ_INT(clv_check_failed(c), 0);
+        clv_check_free(c);
+        CHECK(clv_check_new(one.c, &tiny, &c, NULL) == CLV_OK);
+        CHECK_EQ_INT(clv_check_failed(c), 1);
+        clv_check_free(c);
+        CHECK(clv_check_new(one.c, &none, &c, &err) == CLV_USAGE);
+        CHECK(clv_check_new(one.c, &no_device, &c, &err) == CLV_USAGE);
+    }
+    drop(&one);
+    drop(&many);
+}
+
+/* -- memory runs out ------------------------------------------------------*/
+
+static struct {
+    long requests, fail_at, live;
+} heap;
+
+static void *failing_realloc(void *ctx, void *p, size_t size)
+{
+    (void)ctx;
+    if (size == 0) {
+        heap.live -= p != NULL;
+        free(p);
+        return NULL;
+    }
+    if (++heap.requests == heap.fail_at)
+        return NULL;
+    void *q = realloc(p, size);
+    heap.live += p == NULL && q;
+    return q;
+}
+
+static clv_status all_of(const opened *o, clv_err *err)
+{
+    static const int64_t values[] = {1, 2};
+    const clv_vary v = {
+        .kind = CLV_VARY_BATCH, .name = "batch", .values = values, .n = 2};
+    const clv_budget b = {CLV_BUDGET_PEAK, 1};
+    const clv_check_opts opts = {.memory = 1, .budgets = &b, .n_budgets = 1};
+    const clv_profile *p[] = {o->p, o->p};
+    clv_check *k = NULL;
+    clv_compare *c = NULL;
+    clv_sweep *w = NULL;
+    clv_status s = clv_check_new(o->c, &opts, &k, err);
+    if (s == CLV_OK)
+        s = clv_compare_new(p, 2, &c, err);
+    if (s == CLV_OK)
+        s = clv_sweep_new("alexnet", NULL, &v, 1, false, &w, err);
+    clv_sweep_free(w);
+    clv_compare_free(c);
+    clv_check_free(k);
+    return s;
+}
+
+static void out_of_memory(void)
+{
+    opened o;
+    long failures = 0;
+    if (!open_cut("alexnet", 1, &o)) {
+        drop(&o);
+        return;
+    }
+    clv_set_allocator(&(clv_allocator){failing_realloc, NULL});
+    for (heap.fail_at = 1;; heap.fail_at++) {
+        clv_err err = {CLV_OK, ""};
+        heap.requests = heap.live = 0;
+        clv_status s = all_of(&o, &err);
+        CHECK_EQ_INT(heap.live, 0);
+        CHECK_EQ_INT(err.code, s);
+        if (s == CLV_OK && heap.requests < heap.fail_at)
+            break;
+        CHECK(s == CLV_OK || s == CLV_NOMEM);
+        failures += s != CLV_OK;
+    }
+    CHECK(failures > 20);
+    clv_set_allocator(NULL);
+    drop(&o);
+}
+
+static const check_case cases[] = {
+    {"aligned", aligned},
+    {"columns_add_up", columns_add_up},
+    {"budgets_are_exact", budgets_are_exact},
+    {"suitability", suitability},
+    {"out_of_memory", out_of_memory},
+};
+CHECK_MAIN(cases)
