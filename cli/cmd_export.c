@@ -5,6 +5,7 @@
 #include "export.h"
 #include "strategy.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -111,15 +112,45 @@ static clv_status export_picture(const options *o, const clv_graph *g,
     return s;
 }
 
+/* -- ONNX -----------------------------------------------------------------*/
+
+/* none, zeros, random or random:SEED */
+static clv_status read_weights(const options *o, clv_onnx_opts *opts,
+                               clv_err *err)
+{
+    const char *w = o->weights ? o->weights : "random";
+    char *end = "";
+    if (!strcmp(w, "none"))
+        opts->weights = CLV_WEIGHTS_NONE;
+    else if (!strcmp(w, "zeros"))
+        opts->weights = CLV_WEIGHTS_ZEROS;
+    else if (!strncmp(w, "random:", 7) && w[7])
+        opts->seed = strtoull(w + 7, &end, 10);
+    else if (strcmp(w, "random"))
+        end = "x";
+    return *end ? fail(err, CLV_USAGE,
+                       "--weights takes none, zeros, random or random:SEED, "
+                       "not '%s'",
+                       w)
+                : CLV_OK;
+}
+
+static clv_status export_onnx(const options *o, const clv_graph *g,
+                              clv_err *err)
+{
+    clv_onnx_opts opts = {.opset = o->opset};
+    clv_status s = read_weights(o, &opts, err);
+    return s == CLV_OK ? clv_export_onnx(g, o->output, &opts, err) : s;
+}
+
 /* -- formats --------------------------------------------------------------*/
 
 static const struct format {
     const char *ending;
-    export_fn *write;
+    export_fn *write; /* NULL: ONNX, which streams its weights */
 } formats[] = {
-    {".dot", export_dot},
-    {".svg", export_picture},
-    {".png", export_picture},
+    {".onnx", NULL},          {".dot", export_dot},
+    {".svg", export_picture}, {".png", export_picture},
     {".pdf", export_picture},
 };
 
@@ -150,9 +181,11 @@ clv_status cmd_export(const options *o, clv_err *err)
     if (!f)
         return CLV_USAGE;
     clv_status s = open_model(o, o->args.items[0], &g, err);
-    if (s == CLV_OK)
+    if (s == CLV_OK && !f->write)
+        s = export_onnx(o, g, err);
+    else if (s == CLV_OK)
         s = f->write(o, g, f->ending, &out, err);
-    if (s == CLV_OK)
+    if (s == CLV_OK && f->write)
         s = write_file(o->output, &out, err);
     clv_buf_free(&out);
     clv_graph_free(g);

@@ -38,6 +38,7 @@
 #include "cleave/placement.h"
 #include "cleave/bundle.h"
 #include "cleave/run.h"
+#include "cleave/export.h"
 #include "cleave/report.h"
 /* clang-format on */
 

@@ -282,6 +282,11 @@ static clv_status read_strings(clv_graph *g, wire w, clv_attr *out, clv_err *e)
 static clv_status name_attr(draft *d, text name, clv_attr *out, clv_err *e)
 {
     uint32_t row = strmap_get(&d->r->attr_keys, name.s, name.n);
+    if (onnx_domain_of(d->p->domain) == ONNX_CLEAVE) {
+        out->name = arena_strndup(&d->g->mem, name.s, name.n);
+        out->key = (uint8_t)(out->name ? clv__attr_find(out->name) : 0);
+        return out->name ? CLV_OK : clv__nomem(e);
+    }
     if (row != CLV_NONE) {
         out->key = (uint8_t)renamed[row].key;
         out->name = clv__attr_name(renamed[row].key);

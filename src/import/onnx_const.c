@@ -41,6 +41,7 @@ typedef struct tensor {
     uint32_t rank;
     clv_dtype dtype;
     bool external, has_raw;
+    bool fixed; /* our writer's word that it is not a parameter */
     uint32_t typed; /* number of the field that holds typed data, or 0 */
     wire raw, all;
 } tensor;
@@ -108,6 +109,10 @@ static clv_status tensor_field(const wire *w, const wire_field *f, tensor *t,
         t->raw = f->bytes;
         t->has_raw = true;
         return wire_expect(w, f, WIRE_BYTES, e);
+    case 12:
+        t->fixed = f->type == WIRE_BYTES &&
+                   text_is(text_of(f->bytes), "cleave: not learned");
+        return CLV_OK;
     case 13:
         CLV_TRY(wire_expect(w, f, WIRE_BYTES, e));
         return external_entry(f->bytes, t, e);
@@ -384,7 +389,7 @@ static clv_status add_value(reader *r, unit *u, const tensor *t, text name,
                          "tensor '%.*s': its size does not fit 64 bits",
                          TEXT(name));
     CLV_TRY(fill(g, t, v, initializer, e));
-    if (initializer && n > 1 &&
+    if (initializer && n > 1 && !t->fixed &&
         (plain_float(t->dtype) || t->dtype >= CLV_FLOAT8E4M3))
         g->values[v].kind = CLV_PARAM;
     clv_dtype counted = onnx_counted(r, t->dtype);

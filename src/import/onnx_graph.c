@@ -273,7 +273,9 @@ static clv_status add_node(reader *r, frame *f, const proto *p, clv_err *e)
     if (r->budget-- == 0)
         return clv__fail(e, CLV_FORMAT,
                          "the functions of this model expand without measure");
-    onnx_function *fn = onnx_function_find(r, p);
+    bool own = onnx_domain_of(p->domain) == ONNX_CLEAVE &&
+               onnx_op_find(r, p->domain, p->op);
+    onnx_function *fn = own ? NULL : onnx_function_find(r, p);
     if (fn)
         return onnx_inline(r, f, p, fn, e);
     return onnx_node_add(r, f, p, e);

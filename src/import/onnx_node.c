@@ -198,7 +198,8 @@ static const char *node_name(draft *d)
 
 static const char *origin_of(draft *d)
 {
-    if (d->row && onnx_domain_of(d->p->domain) == ONNX_AI)
+    onnx_domain from = onnx_domain_of(d->p->domain);
+    if (d->row && (from == ONNX_AI || from == ONNX_CLEAVE))
         return d->row->name;
     if (!d->p->domain.n)
         return onnx_name(&d->g->mem, d->p->op);

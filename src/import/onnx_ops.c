@@ -282,6 +282,8 @@ onnx_domain onnx_domain_of(text name)
         return ONNX_NCHWC;
     if (text_is(name, "ai.onnx.ml"))
         return ONNX_ML;
+    if (text_is(name, "cleave"))
+        return ONNX_CLEAVE;
     if (name.n >= 15 && !memcmp(name.s, "ai.onnx.preview", 15))
         return ONNX_PREVIEW;
     return ONNX_OTHER;
@@ -299,9 +301,33 @@ clv_status onnx_op_table(reader *r, clv_err *e)
     return CLV_OK;
 }
 
+/* Functions that our writer made are the operators they are named after:
+ * "linear_2" is the third function for what ONNX has no single operator for. */
+static const onnx_op own[CLV_OP_COUNT] = {
+#define OP(kind, name, ...) [CLV_OP_##kind] = {name, CLV_OP_##kind, "", 0},
+#include "ops/ops.def"
+#undef OP
+};
+
+static const onnx_op *own_op(text name)
+{
+    char plain[64];
+    size_t n = name.n;
+    while (n > 0 && name.s[n - 1] >= '0' && name.s[n - 1] <= '9')
+        n--;
+    if (n < 2 || n == name.n || name.s[n - 1] != '_' || n > sizeof plain)
+        return NULL;
+    memcpy(plain, name.s, n - 1);
+    plain[n - 1] = '\0';
+    clv_op op = clv__op_find(plain);
+    return op == CLV_OP_UNKNOWN ? NULL : &own[op];
+}
+
 const onnx_op *onnx_op_find(const reader *r, text domain, text name)
 {
     onnx_domain d = onnx_domain_of(domain);
+    if (d == ONNX_CLEAVE)
+        return own_op(name);
     uint32_t i = strmap_get(&r->ops[d], name.s, name.n);
     if (i == CLV_NONE)
         return NULL;

@@ -1,0 +1,522 @@
+/* onnx.c - a graph as an ONNX file.
+ *
+ *   1. nodes, and the functions that some of them call, in memory: small
+ *   2. the head of every weight, whose sizes then give the size of the graph
+ *   3. one pass that writes: head, nodes, each weight as it is drawn, tail
+ *
+ * So no more than one block of weights is ever held. */
+#include "export/onnx.h"
+#include "zoo/weights.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { IR_VERSION = 8, BLOCK = 1 << 20 };
+
+static const int64_t INLINE_LIMIT = INT64_C(1) << 30;
+
+/* -- nodes ----------------------------------------------------------------*/
+
+enum { NODE_INPUT = 1, NODE_OUTPUT, NODE_NAME, NODE_OP, NODE_ATTR };
+enum { NODE_DOMAIN = 7, NODE_META = 9 };
+enum { A_NAME = 1, A_F, A_I, A_S, A_FLOATS = 7, A_INTS = 8, A_TYPE = 20 };
+
+void out_start(onnx_out *o, const char *op, const char *domain,
+               const char *name)
+{
+    o->b = (clv_buf){0};
+    if (*name)
+        pb_text(&o->b, NODE_NAME, name);
+    pb_text(&o->b, NODE_OP, op);
+    if (*domain)
+        pb_text(&o->b, NODE_DOMAIN, domain);
+}
+
+void out_input(onnx_out *o, const char *name)
+{
+    pb_text(&o->b, NODE_INPUT, name);
+}
+
+void out_output(onnx_out *o, const char *name)
+{
+    pb_text(&o->b, NODE_OUTPUT, name);
+}
+
+static void put_attr(onnx_out *o, clv_buf *a, int type)
+{
+    pb_uint(a, A_TYPE, (uint64_t)type);
+    pb_message(&o->b, NODE_ATTR, a);
+}
+
+void out_int(onnx_out *o, const char *name, int64_t v)
+{
+    clv_buf a = {0};
+    pb_text(&a, A_NAME, name);
+    pb_uint(&a, A_I, (uint64_t)v);
+    put_attr(o, &a, 2);
+}
+
+void out_float(onnx_out *o, const char *name, double v)
+{
+    clv_buf a = {0};
+    pb_text(&a, A_NAME, name);
+    pb_float(&a, A_F, (float)v);
+    put_attr(o, &a, 1);
+}
+
+void out_string(onnx_out *o, const char *name, const char *s)
+{
+    clv_buf a = {0};
+    pb_text(&a, A_NAME, name);
+    pb_text(&a, A_S, s);
+    put_attr(o, &a, 3);
+}
+
+void out_ints(onnx_out *o, const char *name, const int64_t *v, uint32_t n)
+{
+    clv_buf a = {0};
+    pb_text(&a, A_NAME, name);
+    for (uint32_t i = 0; i < n; i++)
+        pb_uint(&a, A_INTS, (uint64_t)v[i]);
+    put_attr(o, &a, 7);
+}
+
+void out_floats(onnx_out *o, const char *name, const double *v, uint32_t n)
+{
+    clv_buf a = {0};
+    pb_text(&a, A_NAME, name);
+    for (uint32_t i = 0; i < n; i++)
+        pb_float(&a, A_FLOATS, (float)v[i]);
+    put_attr(o, &a, 6);
+}
+
+void out_finish(body *b, onnx_out *o)
+{
+    pb_message(&b->nodes, b->field, &o->b);
+}
+
+int onnx_type(clv_dtype t)
+{
+    static const uint8_t numbers[CLV_DTYPE_COUNT] = {
+        [CLV_FLOAT32] = 1,     [CLV_UINT8] = 2,       [CLV_INT8] = 3,
+        [CLV_UINT16] = 4,      [CLV_INT16] = 5,       [CLV_INT32] = 6,
+        [CLV_INT64] = 7,       [CLV_BOOL] = 9,        [CLV_FLOAT16] = 10,
+        [CLV_FLOAT64] = 11,    [CLV_UINT32] = 12,     [CLV_UINT64] = 13,
+        [CLV_COMPLEX64] = 14,  [CLV_COMPLEX128] = 15, [CLV_BFLOAT16] = 16,
+        [CLV_FLOAT8E4M3] = 17, [CLV_FLOAT8E5M2] = 19, [CLV_UINT4] = 21,
+        [CLV_INT4] = 22,
+    };
+    return numbers[t];
+}
+
+/* -- the file -------------------------------------------------------------*/
+
+typedef struct writer {
+    const clv_graph *g;
+    const clv_onnx_opts *opts;
+    int64_t opset;
+    clv_buf nodes;     /* GraphProto fields: the nodes */
+    clv_buf functions; /* ModelProto fields */
+    clv_buf tail;      /* GraphProto fields: inputs, outputs */
+    clv_buf heads;     /* of weights, one after the other */
+    size_t *head_end;  /* per weight, in heads */
+    uint32_t *weights; /* values */
+    uint32_t n_weights;
+    strmap bodies; /* text of a function to its number */
+    arena mem;
+    bool external;
+    FILE *file, *data;
+} writer;
+
+static void value_name(const writer *w, uint32_t v, char *buf, size_t size)
+{
+    buf[0] = '\0';
+    const char *name =
+        v == CLV_NONE ? buf : clv__value_name(w->g, v, buf, size);
+    if (name != buf)
+        snprintf(buf, size, "%s", name);
+}
+
+/* "layer1.0.conv1" as torch writes it: our reader and others' viewers group
+ * nodes by it. */
+static void put_scope(const writer *w, onnx_out *o, const clv_node *n)
+{
+    const clv_scope *s = &w->g->scopes[n->scope];
+    clv_buf entry = {0}, list = {0};
+    clv_buf_printf(&list, "['', '%s', '%s']", s->path, clv__ops[n->op].name);
+    pb_text(&entry, 1, "pkg.torch.onnx.name_scopes");
+    pb_bytes(&entry, 2, list.text, list.len);
+    pb_message(&o->b, NODE_META, &entry);
+    clv_buf_free(&list);
+}
+
+static void put_edges(const writer *w, onnx_out *o, const clv_node *n)
+{
+    char name[512];
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        value_name(w, node_ins(w->g, n)[i], name, sizeof name);
+        out_input(o, name);
+    }
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        value_name(w, node_outs(w->g, n)[i], name, sizeof name);
+        out_output(o, name);
+    }
+}
+
+/* Our own attributes, under our names: what a call hands to its function. */
+static void put_attrs(onnx_out *o, const clv_node *n)
+{
+    for (uint32_t i = 0; i < n->n_attrs; i++) {
+        const clv_attr *a = &n->attrs[i];
+        if (a->type == CLV_INT_ATTR)
+            out_int(o, a->name, a->u.i);
+        else if (a->type == CLV_FLOAT_ATTR)
+            out_float(o, a->name, a->u.f);
+        else if (a->type == CLV_STRING_ATTR)
+            out_string(o, a->name, a->u.s);
+        else if (a->type == CLV_INTS_ATTR)
+            out_ints(o, a->name, a->u.ints, a->n);
+        else if (a->type == CLV_FLOATS_ATTR)
+            out_floats(o, a->name, a->u.floats, a->n);
+    }
+}
+
+enum { F_NAME = 1, F_INPUT = 4, F_OUTPUT = 5, F_ATTR = 6, F_NODE = 7 };
+enum { F_OPSET = 9, F_DOMAIN = 10 };
+
+static void put_opset(clv_buf *b, int field, const char *domain, int64_t v)
+{
+    clv_buf m = {0};
+    pb_text(&m, 1, domain);
+    pb_uint(&m, 2, (uint64_t)v);
+    pb_message(b, field, &m);
+}
+
+/* The number of the function for node n, written when it is the first of its
+ * kind. CLV_NONE: out of memory, or not possible (b->unable). */
+static uint32_t function_of(writer *w, const clv_node *n, body *b)
+{
+    clv_buf f = {0};
+    char name[32];
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        snprintf(name, sizeof name, "i%u", i);
+        pb_text(&f, F_INPUT, name);
+    }
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        snprintf(name, sizeof name, "o%u", i);
+        pb_text(&f, F_OUTPUT, name);
+    }
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        pb_text(&f, F_ATTR, n->attrs[i].name);
+    clv_buf_add(&f, b->nodes.text, b->nodes.len);
+    pb_text(&f, F_DOMAIN, clv__ops[n->op].name); /* part of the key */
+    uint32_t id = f.failed ? CLV_NONE : strmap_get(&w->bodies, f.text, f.len);
+    if (id == CLV_NONE && !f.failed) {
+        char *key = arena_strndup(&w->mem, f.text, f.len);
+        id = w->bodies.n;
+        if (!key || !strmap_put(&w->bodies, key, f.len, id))
+            id = CLV_NONE;
+        clv_buf m = {0};
+        char fn[96];
+        snprintf(fn, sizeof fn, "%s_%u", clv__ops[n->op].name, id);
+        pb_text(&m, F_NAME, fn);
+        clv_buf_add(&m, f.text, f.len);
+        put_opset(&m, F_OPSET, "", w->opset);
+        pb_text(&m, F_DOMAIN, "cleave"); /* the last one counts */
+        pb_message(&w->functions, 25, &m);
+    }
+    clv_buf_free(&f);
+    return id;
+}
+
+static clv_status cannot(const writer *w, const clv_node *n, clv_err *e)
+{
+    return clv__fail(e, CLV_UNSUPPORTED,
+                     "node '%s' (%s) has no form in ONNX opset %lld", n->name,
+                     clv__ops[n->op].name, (long long)w->opset);
+}
+
+static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
+{
+    onnx_form f = onnx_form_of(w->g, n, w->opset);
+    body b = {.g = w->g, .n = n, .opset = w->opset, .field = F_NODE};
+    onnx_out o;
+    if (f.name) {
+        out_start(&o, f.name, "", n->name);
+        put_edges(w, &o, n);
+        if (f.attrs)
+            f.attrs(&b, &o);
+    } else {
+        if (!f.body)
+            return cannot(w, n, e);
+        f.body(&b);
+        uint32_t id = b.unable ? CLV_NONE : function_of(w, n, &b);
+        clv_buf_free(&b.nodes);
+        if (id == CLV_NONE)
+            return b.unable ? cannot(w, n, e) : clv__nomem(e);
+        char call[96];
+        snprintf(call, sizeof call, "%s_%u", clv__ops[n->op].name, id);
+        out_start(&o, call, "cleave", n->name);
+        put_edges(w, &o, n);
+        put_attrs(&o, n);
+    }
+    put_scope(w, &o, n);
+    b.field = 1;
+    out_finish(&b, &o);
+    clv_buf_add(&w->nodes, b.nodes.text, b.nodes.len);
+    bool failed = b.nodes.failed;
+    clv_buf_free(&b.nodes);
+    return failed ? clv__nomem(e) : CLV_OK;
+}
+
+/* A ValueInfoProto of v. */
+static void put_value(writer *w, int field, uint32_t v)
+{
+    const clv_value *val = &w->g->values[v];
+    clv_buf shape = {0}, tensor = {0}, type = {0}, info = {0};
+    char name[512];
+    for (uint32_t i = 0; i < val->rank && val->rank != CLV_NO_RANK; i++) {
+        clv_buf dim = {0};
+        pb_uint(&dim, 1, (uint64_t)val->dims[i]);
+        pb_message(&shape, 1, &dim);
+    }
+    pb_uint(&tensor, 1, (uint64_t)onnx_type((clv_dtype)val->dtype));
+    pb_message(&tensor, 2, &shape);
+    pb_message(&type, 1, &tensor);
+    value_name(w, v, name, sizeof name);
+    pb_text(&info, 1, name);
+    pb_message(&info, 2, &type);
+    pb_message(&w->tail, field, &info);
+}
+
+/* -- weights --------------------------------------------------------------*/
+
+enum { T_DIMS = 1, T_TYPE = 2, T_NAME = 8, T_RAW = 9, T_DOC = 12 };
+enum { T_WHERE = 13, T_LOCATION = 14, G_WEIGHT = 5 };
+
+static void put_pair(clv_buf *b, const char *key, const char *value)
+{
+    clv_buf m = {0};
+    pb_text(&m, 1, key);
+    pb_text(&m, 2, value);
+    pb_message(b, T_WHERE, &m);
+}
+
+/* The TensorProto of a weight up to its data, with the tag and length before
+ * it: everything but the bytes that are streamed. */
+static void put_weight_head(writer *w, uint32_t v, const char *data_name,
+                            int64_t offset)
+{
+    const clv_value *val = &w->g->values[v];
+    clv_buf t = {0};
+    char name[512], number[32];
+    uint64_t bytes = (uint64_t)clv__bytes(val);
+    bool inside = !w->external && w->opts->weights != CLV_WEIGHTS_NONE;
+    for (uint32_t i = 0; i < val->rank; i++)
+        pb_uint(&t, T_DIMS, (uint64_t)val->dims[i]);
+    pb_uint(&t, T_TYPE, (uint64_t)onnx_type((clv_dtype)val->dtype));
+    value_name(w, v, name, sizeof name);
+    pb_text(&t, T_NAME, name);
+    if (val->kind != CLV_PARAM)
+        pb_text(&t, T_DOC, "cleave: not learned");
+    if (inside) {
+        pb_head(&t, T_RAW, bytes);
+    } else {
+        put_pair(&t, "location", data_name);
+        snprintf(number, sizeof number, "%lld", (long long)offset);
+        put_pair(&t, "offset", number);
+        snprintf(number, sizeof number, "%llu", (unsigned long long)bytes);
+        put_pair(&t, "length", number);
+        pb_uint(&t, T_LOCATION, 1);
+    }
+    pb_head(&w->heads, G_WEIGHT, t.len + (inside ? bytes : 0));
+    clv_buf_add(&w->heads, t.text, t.len);
+    w->heads.failed = w->heads.failed || t.failed;
+    clv_buf_free(&t);
+}
+
+static clv_status list_weights(writer *w, const char *data_name, clv_err *e)
+{
+    const clv_graph *g = w->g;
+    int64_t total = 0, offset = 0;
+    w->weights =
+        arena_array(&w->mem, (size_t)g->n_values + 1, sizeof *w->weights);
+    w->head_end =
+        arena_array(&w->mem, (size_t)g->n_values + 1, sizeof *w->head_end);
+    if (!w->weights || !w->head_end)
+        return clv__nomem(e);
+    for (uint32_t v = 0; v < g->n_values; v++)
+        if (value_is_weight(&g->values[v]) &&
+            g->user_first[v] != g->user_first[v + 1]) {
+            w->weights[w->n_weights++] = v;
+            total = sat_add(total, clv__bytes(&g->values[v]));
+        }
+    w->external = total > INLINE_LIMIT;
+    for (uint32_t i = 0; i < w->n_weights; i++) {
+        put_weight_head(w, w->weights[i], data_name, offset);
+        w->head_end[i] = w->heads.len;
+        offset = sat_add(offset, clv__bytes(&g->values[w->weights[i]]));
+    }
+    return CLV_OK;
+}
+
+static clv_status stream(const writer *w, uint32_t v, FILE *to, clv_err *e)
+{
+    const clv_value *val = &w->g->values[v];
+    clv_dtype t = (clv_dtype)val->dtype;
+    int64_t n = clv__numel(val), step = BLOCK / 16;
+    char *block = clv__zalloc(BLOCK);
+    bool known =
+        val->data && (val->data->bytes || val->data->ints || val->data->floats);
+    clv_status s = block ? CLV_OK : clv__nomem(e);
+    for (int64_t i = 0; s == CLV_OK && i < n; i += step) {
+        int64_t count = n - i < step ? n - i : step;
+        if (known || w->opts->weights == CLV_WEIGHTS_RANDOM)
+            clv__weight_fill(w->g, v, w->opts->seed, i, count, block);
+        size_t size = (size_t)clv_dtype_bytes(t, count);
+        if (fwrite(block, 1, size, to) != size)
+            s = clv__fail(e, CLV_IO, "cannot write weights: %s",
+                          strerror(errno));
+    }
+    clv__free(block);
+    return s;
+}
+
+/* -- writing --------------------------------------------------------------*/
+
+static clv_status put(writer *w, const clv_buf *b, clv_err *e)
+{
+    if (b->failed)
+        return clv__nomem(e);
+    if (b->len && fwrite(b->text, 1, b->len, w->file) != b->len)
+        return clv__fail(e, CLV_IO, "cannot write: %s", strerror(errno));
+    return CLV_OK;
+}
+
+static uint64_t graph_size(const writer *w)
+{
+    uint64_t n = w->nodes.len + w->heads.len + w->tail.len;
+    bool inside = !w->external && w->opts->weights != CLV_WEIGHTS_NONE;
+    for (uint32_t i = 0; inside && i < w->n_weights; i++)
+        n += (uint64_t)clv__bytes(&w->g->values[w->weights[i]]);
+    return n;
+}
+
+static clv_status write_weights(writer *w, clv_err *e)
+{
+    for (uint32_t i = 0; i < w->n_weights; i++) {
+        size_t from = i ? w->head_end[i - 1] : 0;
+        size_t len = w->head_end[i] - from;
+        if (fwrite(w->heads.text + from, 1, len, w->file) != len)
+            return clv__fail(e, CLV_IO, "cannot write: %s", strerror(errno));
+        if (w->opts->weights != CLV_WEIGHTS_NONE)
+            CLV_TRY(
+                stream(w, w->weights[i], w->external ? w->data : w->file, e));
+    }
+    return CLV_OK;
+}
+
+static clv_status write_model(writer *w, clv_err *e)
+{
+    clv_buf head = {0};
+    pb_uint(&head, 1, IR_VERSION);
+    pb_text(&head, 2, "cleave");
+    pb_text(&head, 3, clv_version());
+    put_opset(&head, 8, "", w->opset);
+    put_opset(&head, 8, "cleave", 1);
+    pb_head(&head, 7, graph_size(w));
+    clv_status s = put(w, &head, e);
+    if (s == CLV_OK)
+        s = put(w, &w->nodes, e);
+    if (s == CLV_OK)
+        s = w->heads.failed ? clv__nomem(e) : write_weights(w, e);
+    if (s == CLV_OK)
+        s = put(w, &w->tail, e);
+    if (s == CLV_OK)
+        s = put(w, &w->functions, e);
+    clv_buf_free(&head);
+    return s;
+}
+
+static clv_status prepare(writer *w, const char *data_name, clv_err *e)
+{
+    const clv_graph *g = w->g;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        CLV_TRY(put_node(w, &g->nodes[i], e));
+    CLV_TRY(list_weights(w, data_name, e));
+    pb_text(&w->tail, 2, g->name);
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        put_value(w, 11, g->inputs[i]);
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        put_value(w, 12, g->outputs[i]);
+    return CLV_OK;
+}
+
+static FILE *open_temporary(char *path, clv_err *e)
+{
+    int fd = mkstemp(path);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (!f)
+        clv__fail(e, CLV_IO, "cannot write '%s': %s", path, strerror(errno));
+    return f;
+}
+
+/* Closes and puts in its place, or removes. */
+static clv_status settle(FILE *f, const char *temporary, const char *path,
+                         clv_status s, clv_err *e)
+{
+    if (!f)
+        return s;
+    bool closed = fclose(f) == 0;
+    if (s == CLV_OK && (!closed || rename(temporary, path) != 0))
+        s = clv__fail(e, CLV_IO, "cannot write '%s': %s", path,
+                      strerror(errno));
+    if (s != CLV_OK)
+        unlink(temporary);
+    return s;
+}
+
+static clv_status write_files(writer *w, const char *path, const char *data,
+                              clv_err *e)
+{
+    char *temporary = arena_printf(&w->mem, "%s.XXXXXX", path);
+    char *temporary2 = arena_printf(&w->mem, "%s.XXXXXX", data);
+    if (!temporary || !temporary2)
+        return clv__nomem(e);
+    bool separate = w->external && w->opts->weights != CLV_WEIGHTS_NONE;
+    w->file = open_temporary(temporary, e);
+    if (w->file && separate)
+        w->data = open_temporary(temporary2, e);
+    clv_status s =
+        w->file && (w->data || !separate) ? write_model(w, e) : CLV_IO;
+    s = settle(w->data, temporary2, data, s, e);
+    return settle(w->file, temporary, path, s, e);
+}
+
+clv_status clv_export_onnx(const clv_graph *g, const char *path,
+                           const clv_onnx_opts *opts, clv_err *err)
+{
+    static const clv_onnx_opts defaults = {0};
+    clv__err_clear(err);
+    writer w = {.g = g, .opts = opts ? opts : &defaults};
+    w.opset = w.opts->opset ? w.opts->opset : 17;
+    if (w.opset < 13 || w.opset > 22)
+        return clv__fail(err, CLV_USAGE, "opset %lld; 13 to 22 can be written",
+                         (long long)w.opset);
+    char *data = arena_printf(&w.mem, "%s.data", path);
+    const char *base = data ? strrchr(data, '/') : NULL;
+    clv_status s =
+        data ? prepare(&w, base ? base + 1 : data, err) : clv__nomem(err);
+    if (s == CLV_OK)
+        s = write_files(&w, path, data, err);
+    clv_buf_free(&w.nodes);
+    clv_buf_free(&w.functions);
+    clv_buf_free(&w.tail);
+    clv_buf_free(&w.heads);
+    strmap_free(&w.bodies);
+    arena_free(&w.mem);
+    return s;
+}

@@ -1,0 +1,59 @@
+/* onnx.h - how an operator of ours is written in ONNX.
+ *
+ * Where ONNX has the same operator, a node is one node (emit_direct). Where it
+ * has not, a node calls a function of the file: `linear_2` in the domain
+ * "cleave", whose body says in plain ONNX what it does. Any reader runs the
+ * body; ours knows the name and gets back the very operator, so that a model
+ * survives a round trip node for node. */
+#ifndef CLV_ONNX_OUT_H
+#define CLV_ONNX_OUT_H
+
+#include "cleave/export.h"
+#include "export/proto.h"
+#include "ops/ops.h"
+
+/* Nodes being written: of the graph, or of a function's body. */
+typedef struct body {
+    const clv_graph *g;
+    const clv_node *n;
+    int64_t opset;
+    clv_buf nodes; /* NodeProto fields */
+    int field;     /* number of the field that holds a node */
+    int made;      /* names made up so far */
+    bool unable;   /* ONNX cannot say it */
+} body;
+
+/* A NodeProto under construction. */
+typedef struct onnx_out {
+    clv_buf b;
+} onnx_out;
+
+void out_start(onnx_out *o, const char *op, const char *domain,
+               const char *name);
+void out_input(onnx_out *o, const char *name);
+void out_output(onnx_out *o, const char *name);
+void out_int(onnx_out *o, const char *name, int64_t v);
+void out_float(onnx_out *o, const char *name, double v);
+void out_string(onnx_out *o, const char *name, const char *s);
+void out_ints(onnx_out *o, const char *name, const int64_t *v, uint32_t n);
+void out_floats(onnx_out *o, const char *name, const double *v, uint32_t n);
+void out_finish(body *b, onnx_out *o);
+
+/* ONNX's number for a data type; 0 when it has none. */
+int onnx_type(clv_dtype t);
+
+/* Attributes of an operator that ONNX has under `name`: writes them. */
+typedef void direct_fn(const body *b, onnx_out *o);
+/* A body: reads i0, i1, ... and writes o0, o1, ... */
+typedef void body_fn(body *b);
+
+typedef struct onnx_form {
+    const char *name; /* NULL: by body */
+    direct_fn *attrs; /* NULL: none */
+    body_fn *body;
+} onnx_form;
+
+/* How node n is written at this opset; both NULL if it cannot be. */
+onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset);
+
+#endif

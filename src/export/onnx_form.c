@@ -1,0 +1,630 @@
+/* onnx_form.c - the form of each operator in ONNX: attributes of those ONNX
+ * has, bodies of those it has not. */
+#include "export/onnx.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* -- a small vocabulary for bodies ----------------------------------------*/
+
+enum { NAME = 24 };
+
+typedef struct name {
+    char s[NAME];
+} name;
+
+static name named(char kind, int i)
+{
+    name n;
+    snprintf(n.s, sizeof n.s, "%c%d", kind, i);
+    return n;
+}
+
+/* The i-th input and output of the function, and a new name inside it. */
+static name in(int i)
+{
+    return named('i', i);
+}
+
+static name out(int i)
+{
+    return named('o', i);
+}
+
+static name fresh(body *b)
+{
+    return named('t', b->made++);
+}
+
+/* to = op(x, y); y and z may be "" for none. */
+static void node3(body *b, const char *op, name x, name y, name z, name to)
+{
+    onnx_out o;
+    out_start(&o, op, "", "");
+    out_input(&o, x.s);
+    if (*y.s || *z.s)
+        out_input(&o, y.s);
+    if (*z.s)
+        out_input(&o, z.s);
+    out_output(&o, to.s);
+    out_finish(b, &o);
+}
+
+static const name none = {""};
+
+static void node1(body *b, const char *op, name x, name to)
+{
+    node3(b, op, x, none, none, to);
+}
+
+static void node2(body *b, const char *op, name x, name y, name to)
+{
+    node3(b, op, x, y, none, to);
+}
+
+static name ints(body *b, const int64_t *v, uint32_t n)
+{
+    name to = fresh(b);
+    onnx_out o;
+    out_start(&o, "Constant", "", "");
+    out_output(&o, to.s);
+    out_ints(&o, "value_ints", v, n);
+    out_finish(b, &o);
+    return to;
+}
+
+static name number(body *b, double v)
+{
+    name to = fresh(b);
+    onnx_out o;
+    out_start(&o, "Constant", "", "");
+    out_output(&o, to.s);
+    out_float(&o, "value_float", v);
+    out_finish(b, &o);
+    return to;
+}
+
+static const clv_value *input(const body *b, uint32_t i)
+{
+    return node_in(b->g, b->n, i);
+}
+
+static const clv_value *result(const body *b)
+{
+    return node_out(b->g, b->n, 0);
+}
+
+static uint32_t axis(const body *b, int64_t otherwise)
+{
+    uint32_t a = 0, r = input(b, 0)->rank;
+    clv_status s =
+        norm_axis(attr_int(b->n, CLV_A_AXIS, otherwise), r ? r : 1, &a, NULL);
+    return s == CLV_OK ? a : 0;
+}
+
+/* -- attributes of operators that ONNX has --------------------------------*/
+
+static void windows(const body *b, onnx_out *o, uint32_t nd, bool kernel)
+{
+    int64_t strides[3], dilations[3], pads[6], sizes[3];
+    uint32_t nk;
+    const clv_value *x = input(b, 0);
+    const int64_t *k = attr_ints(b->n, CLV_A_KERNEL, &nk);
+    for (uint32_t i = 0; i < nd; i++) {
+        window w = {0};
+        sizes[i] = kernel ? list_at(k, nk, i, 1) : input(b, 1)->dims[2 + i];
+        if (get_window(b->n, i, nd, x->dims[x->rank - nd + i], sizes[i], &w,
+                       NULL) != CLV_OK)
+            continue;
+        strides[i] =
+            kernel && !attr_get(b->n, CLV_A_STRIDE) ? sizes[i] : w.stride;
+        dilations[i] = w.dilation;
+        pads[i] = w.before;
+        pads[nd + i] = w.after;
+    }
+    if (kernel)
+        out_ints(o, "kernel_shape", sizes, nd);
+    out_ints(o, "strides", strides, nd);
+    out_ints(o, "pads", pads, 2 * nd);
+    bool average = b->n->op == CLV_OP_AVG_POOL1D ||
+                   b->n->op == CLV_OP_AVG_POOL2D ||
+                   b->n->op == CLV_OP_AVG_POOL3D;
+    if (!average)
+        out_ints(o, "dilations", dilations, nd);
+}
+
+static void conv_attrs(const body *b, onnx_out *o)
+{
+    windows(b, o, input(b, 0)->rank - 2u, false);
+    out_int(o, "group", attr_int(b->n, CLV_A_GROUPS, 1));
+}
+
+static void pool_attrs(const body *b, onnx_out *o)
+{
+    windows(b, o, input(b, 0)->rank - 2u, true);
+    out_int(o, "ceil_mode", attr_int(b->n, CLV_A_CEIL, 0));
+}
+
+static void avg_pool_attrs(const body *b, onnx_out *o)
+{
+    pool_attrs(b, o);
+    out_int(o, "count_include_pad", attr_int(b->n, CLV_A_COUNT_INCLUDE_PAD, 0));
+}
+
+static void epsilon_attr(const body *b, onnx_out *o)
+{
+    out_float(o, "epsilon", attr_float(b->n, CLV_A_EPSILON, 1e-5));
+}
+
+static void layer_norm_attrs(const body *b, onnx_out *o)
+{
+    epsilon_attr(b, o);
+    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, -1));
+}
+
+static void hardsigmoid_attrs(const body *b, onnx_out *o)
+{
+    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, 1.0 / 6));
+    out_float(o, "beta", attr_float(b->n, CLV_A_BETA, 0.5));
+}
+
+static void alpha_attr(const body *b, onnx_out *o)
+{
+    double otherwise = b->n->op == CLV_OP_LEAKY_RELU ? 0.01 : 1;
+    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, otherwise));
+}
+
+static void axis_attr(const body *b, onnx_out *o)
+{
+    int64_t otherwise = b->n->op == CLV_OP_CAT ? 0 : -1;
+    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, otherwise));
+}
+
+static void flatten_attrs(const body *b, onnx_out *o)
+{
+    out_int(o, "axis", attr_int(b->n, CLV_A_START, 1));
+}
+
+static void perm_attr(const body *b, onnx_out *o)
+{
+    uint32_t n;
+    const int64_t *perm = attr_ints(b->n, CLV_A_PERM, &n);
+    int64_t v[CLV_MAX_RANK];
+    for (uint32_t i = 0; i < n && i < CLV_MAX_RANK; i++)
+        v[i] = perm[i] < 0 ? perm[i] + n : perm[i];
+    if (n)
+        out_ints(o, "perm", v, n);
+}
+
+static void equation_attr(const body *b, onnx_out *o)
+{
+    out_string(o, "equation", attr_str(b->n, CLV_A_EQUATION, ""));
+}
+
+/* -- bodies of operators that it has not ----------------------------------*/
+
+static void body_identity(body *b)
+{
+    node1(b, "Identity", in(0), out(0));
+}
+
+/* x @ w' + bias; bias has its own Add */
+static void body_linear(body *b)
+{
+    static const int64_t swap[2] = {1, 0};
+    name t = fresh(b), y = b->n->n_in > 2 ? fresh(b) : out(0);
+    onnx_out o;
+    out_start(&o, "Transpose", "", "");
+    out_input(&o, in(1).s);
+    out_output(&o, t.s);
+    out_ints(&o, "perm", swap, 2);
+    out_finish(b, &o);
+    node2(b, "MatMul", in(0), t, y);
+    if (b->n->n_in > 2)
+        node2(b, "Add", y, in(2), out(0));
+}
+
+static void body_matmul(body *b)
+{
+    node2(b, "MatMul", in(0), in(1), out(0));
+}
+
+static void body_silu(body *b)
+{
+    name s = fresh(b);
+    node1(b, "Sigmoid", in(0), s);
+    node2(b, "Mul", in(0), s, out(0));
+}
+
+/* x * (1 + erf(x / sqrt 2)) / 2 */
+static void body_gelu(body *b)
+{
+    name d = fresh(b), e = fresh(b), s = fresh(b), m = fresh(b);
+    node2(b, "Div", in(0), number(b, 1.4142135623730951), d);
+    node1(b, "Erf", d, e);
+    node2(b, "Add", e, number(b, 1), s);
+    node2(b, "Mul", in(0), s, m);
+    node2(b, "Mul", m, number(b, 0.5), out(0));
+}
+
+static void body_relu6(body *b)
+{
+    node3(b, "Clip", in(0), number(b, 0), number(b, 6), out(0));
+}
+
+static void body_clamp(body *b)
+{
+    name lo = none, hi = none;
+    if (attr_get(b->n, CLV_A_MIN))
+        lo = number(b, attr_float(b->n, CLV_A_MIN, 0));
+    if (attr_get(b->n, CLV_A_MAX))
+        hi = number(b, attr_float(b->n, CLV_A_MAX, 0));
+    node3(b, "Clip", in(0), lo, hi, out(0));
+}
+
+/* Any view that keeps the order of elements. */
+static void body_reshape(body *b)
+{
+    const clv_value *y = result(b);
+    node2(b, "Reshape", in(0), ints(b, y->dims, y->rank), out(0));
+}
+
+static void body_expand(body *b)
+{
+    const clv_value *y = result(b);
+    node2(b, "Expand", in(0), ints(b, y->dims, y->rank), out(0));
+}
+
+static void body_transpose(body *b)
+{
+    int64_t perm[CLV_MAX_RANK];
+    uint32_t n, p, q, r = input(b, 0)->rank;
+    const int64_t *axes = attr_ints(b->n, CLV_A_AXES, &n);
+    b->unable = n != 2 || norm_axis(axes[0], r, &p, NULL) ||
+                norm_axis(axes[1], r, &q, NULL);
+    if (b->unable)
+        return;
+    for (uint32_t i = 0; i < r; i++)
+        perm[i] = i == p ? q : i == q ? p : i;
+    onnx_out o;
+    out_start(&o, "Transpose", "", "");
+    out_input(&o, in(0).s);
+    out_output(&o, out(0).s);
+    out_ints(&o, "perm", perm, r);
+    out_finish(b, &o);
+}
+
+static void gather_on(body *b, name data, name index, int64_t on)
+{
+    onnx_out o;
+    out_start(&o, "Gather", "", "");
+    out_input(&o, data.s);
+    out_input(&o, index.s);
+    out_output(&o, out(0).s);
+    out_int(&o, "axis", on);
+    out_finish(b, &o);
+}
+
+/* One index of an axis: a gather by a scalar. */
+static void body_select(body *b)
+{
+    name index = fresh(b);
+    onnx_out o;
+    out_start(&o, "Constant", "", "");
+    out_output(&o, index.s);
+    out_int(&o, "value_int", attr_int(b->n, CLV_A_INDEX, 0));
+    out_finish(b, &o);
+    gather_on(b, in(0), index, axis(b, 0));
+}
+
+/* x[i] of one index tensor: rows of a table. */
+static void body_index(body *b)
+{
+    b->unable = b->n->n_in != 2;
+    gather_on(b, in(0), in(1), 0);
+}
+
+static void body_split(body *b)
+{
+    int64_t sizes[64];
+    uint32_t a = axis(b, 0), n = b->n->n_out;
+    b->unable = n > 64;
+    for (uint32_t i = 0; !b->unable && i < n; i++)
+        sizes[i] = node_out(b->g, b->n, i)->dims[a];
+    if (b->unable)
+        return;
+    name parts = ints(b, sizes, n);
+    onnx_out o;
+    out_start(&o, "Split", "", "");
+    out_input(&o, in(0).s);
+    out_input(&o, parts.s);
+    for (uint32_t i = 0; i < n; i++)
+        out_output(&o, out((int)i).s);
+    out_int(&o, "axis", a);
+    out_finish(b, &o);
+}
+
+/* A reduction: axes are an attribute before opset 18, an input from it on
+ * (ReduceSum from 13 on). */
+static void reduce(body *b, const char *op, name x, const int64_t *axes,
+                   uint32_t n, bool keep, name to)
+{
+    bool by_input = b->opset >= 18 || !strcmp(op, "ReduceSum");
+    name list = by_input && n ? ints(b, axes, n) : none;
+    onnx_out o;
+    out_start(&o, op, "", "");
+    out_input(&o, x.s);
+    if (*list.s)
+        out_input(&o, list.s);
+    out_output(&o, to.s);
+    if (!by_input && n)
+        out_ints(&o, "axes", axes, n);
+    out_int(&o, "keepdims", keep);
+    out_finish(b, &o);
+}
+
+static void body_mean(body *b)
+{
+    uint32_t n;
+    const int64_t *axes = attr_ints(b->n, CLV_A_AXES, &n);
+    reduce(b, "ReduceMean", in(0), axes, n,
+           attr_int(b->n, CLV_A_KEEPDIM, 0) != 0, out(0));
+}
+
+/* Equal windows only: in divides by out along every axis. */
+static void body_adaptive(body *b)
+{
+    const clv_value *x = input(b, 0), *y = result(b);
+    uint32_t nd = x->rank - 2u;
+    int64_t size[3] = {1, 1, 1};
+    for (uint32_t i = 0; i < nd && i < 3; i++) {
+        int64_t to = y->dims[2 + i], from = x->dims[2 + i];
+        b->unable = b->unable || to < 1 || from % to;
+        size[i] = to > 0 ? from / to : 1;
+    }
+    onnx_out o;
+    out_start(&o, "AveragePool", "", "");
+    out_input(&o, in(0).s);
+    out_output(&o, out(0).s);
+    out_ints(&o, "kernel_shape", size, nd);
+    out_ints(&o, "strides", size, nd);
+    out_finish(b, &o);
+}
+
+static void body_slice(body *b)
+{
+    uint32_t ns, ne, na, nt;
+    const int64_t *start = attr_ints(b->n, CLV_A_START, &ns);
+    const int64_t *end = attr_ints(b->n, CLV_A_END, &ne);
+    const int64_t *axes = attr_ints(b->n, CLV_A_AXES, &na);
+    const int64_t *step = attr_ints(b->n, CLV_A_STEP, &nt);
+    int64_t order[CLV_MAX_RANK], ones[CLV_MAX_RANK];
+    b->unable = b->n->n_in > 1 || ns == 0 || ns > CLV_MAX_RANK;
+    for (uint32_t i = 0; !b->unable && i < ns; i++) {
+        order[i] = na ? axes[i] : (int64_t)i;
+        ones[i] = list_at(step, nt, i, 1);
+    }
+    if (b->unable)
+        return;
+    name s = ints(b, start, ns), e = ints(b, end, ne);
+    name a = ints(b, order, ns), t = ints(b, ones, ns);
+    onnx_out o;
+    out_start(&o, "Slice", "", "");
+    out_input(&o, in(0).s);
+    out_input(&o, s.s);
+    out_input(&o, e.s);
+    out_input(&o, a.s);
+    out_input(&o, t.s);
+    out_output(&o, out(0).s);
+    out_finish(b, &o);
+}
+
+static name part(body *b, name x, int64_t from, int64_t to, int64_t on)
+{
+    name s = ints(b, &from, 1), e = ints(b, &to, 1), a = ints(b, &on, 1);
+    name y = fresh(b);
+    onnx_out o;
+    out_start(&o, "Slice", "", "");
+    out_input(&o, x.s);
+    out_input(&o, s.s);
+    out_input(&o, e.s);
+    out_input(&o, a.s);
+    out_output(&o, y.s);
+    out_finish(b, &o);
+    return y;
+}
+
+/* Per axis: the tail, then the head. */
+static void body_roll(body *b)
+{
+    const clv_value *x = input(b, 0);
+    uint32_t ns, na;
+    const int64_t *shifts = attr_ints(b->n, CLV_A_SHIFTS, &ns);
+    const int64_t *axes = attr_ints(b->n, CLV_A_AXES, &na);
+    name from = in(0);
+    b->unable = ns == 0 || ns != na;
+    for (uint32_t i = 0; !b->unable && i < ns; i++) {
+        uint32_t a;
+        if (norm_axis(axes[i], x->rank, &a, NULL) != CLV_OK)
+            break;
+        int64_t n = x->dims[a], s = n ? ((shifts[i] % n) + n) % n : 0;
+        name tail = part(b, from, n - s, n, a),
+             head = part(b, from, 0, n - s, a);
+        name to = i + 1 == ns ? out(0) : fresh(b);
+        onnx_out o;
+        out_start(&o, "Concat", "", "");
+        out_input(&o, tail.s);
+        out_input(&o, head.s);
+        out_output(&o, to.s);
+        out_int(&o, "axis", a);
+        out_finish(b, &o);
+        from = to;
+    }
+}
+
+static void body_pad(body *b)
+{
+    uint32_t n;
+    const int64_t *pads = attr_ints(b->n, CLV_A_PADDING, &n);
+    const char *mode = attr_str(b->n, CLV_A_MODE, "constant");
+    b->unable =
+        n == 0 || n != 2u * input(b, 0)->rank || attr_get(b->n, CLV_A_AXES);
+    if (b->unable)
+        return;
+    name list = ints(b, pads, n);
+    name value = number(b, attr_float(b->n, CLV_A_VALUE, 0));
+    onnx_out o;
+    out_start(&o, "Pad", "", "");
+    out_input(&o, in(0).s);
+    out_input(&o, list.s);
+    if (!strcmp(mode, "constant"))
+        out_input(&o, value.s);
+    out_output(&o, out(0).s);
+    out_string(&o, "mode", !strcmp(mode, "replicate") ? "edge" : mode);
+    out_finish(b, &o);
+}
+
+/* To the sizes of the result; half pixels unless corners are aligned. */
+static void body_interpolate(body *b)
+{
+    const clv_value *y = result(b);
+    const char *mode = attr_str(b->n, CLV_A_MODE, "nearest");
+    bool nearest = !strcmp(mode, "nearest");
+    bool cubic = !strcmp(mode, "bicubic") || !strcmp(mode, "cubic");
+    bool corners = attr_int(b->n, CLV_A_ALIGN_CORNERS, 0) != 0;
+    name sizes = ints(b, y->dims, y->rank);
+    onnx_out o;
+    out_start(&o, "Resize", "", "");
+    out_input(&o, in(0).s);
+    out_input(&o, "");
+    out_input(&o, "");
+    out_input(&o, sizes.s);
+    out_output(&o, out(0).s);
+    out_string(&o, "mode", nearest ? "nearest" : cubic ? "cubic" : "linear");
+    out_string(&o, "coordinate_transformation_mode",
+               corners   ? "align_corners"
+               : nearest ? "asymmetric"
+                         : "half_pixel");
+    if (nearest)
+        out_string(&o, "nearest_mode", "floor");
+    if (cubic)
+        out_float(&o, "cubic_coeff_a", -0.75);
+    out_finish(b, &o);
+}
+
+/* x / max(|x|, eps) along the axis */
+static void body_lp_norm(body *b)
+{
+    int64_t on = axis(b, -1);
+    name n = fresh(b), m = fresh(b);
+    double eps = attr_float(b->n, CLV_A_EPSILON, 1e-12);
+    b->unable = attr_float(b->n, CLV_A_P, 2) != 2;
+    reduce(b, "ReduceL2", in(0), &on, 1, true, n);
+    node2(b, "Max", n, number(b, eps), m);
+    node2(b, "Div", in(0), m, out(0));
+}
+
+/* -- the table ------------------------------------------------------------*/
+
+#define DIRECT(op, onnx, attrs) [CLV_OP_##op] = {onnx, attrs, NULL}
+#define BODY(op, fn)            [CLV_OP_##op] = {NULL, NULL, fn}
+
+static const onnx_form forms[CLV_OP_COUNT] = {
+    DIRECT(CONV1D, "Conv", conv_attrs),
+    DIRECT(CONV2D, "Conv", conv_attrs),
+    DIRECT(CONV3D, "Conv", conv_attrs),
+    DIRECT(CONVT1D, "ConvTranspose", conv_attrs),
+    DIRECT(CONVT2D, "ConvTranspose", conv_attrs),
+    DIRECT(CONVT3D, "ConvTranspose", conv_attrs),
+    BODY(LINEAR, body_linear),
+    DIRECT(MATMUL, "MatMul", NULL),
+    BODY(BMM, body_matmul),
+    DIRECT(EINSUM, "Einsum", equation_attr),
+
+    DIRECT(BATCH_NORM, "BatchNormalization", epsilon_attr),
+    DIRECT(LAYER_NORM, "LayerNormalization", layer_norm_attrs),
+    DIRECT(INSTANCE_NORM, "InstanceNormalization", epsilon_attr),
+    BODY(LP_NORM, body_lp_norm),
+
+    DIRECT(RELU, "Relu", NULL),
+    BODY(RELU6, body_relu6),
+    DIRECT(LEAKY_RELU, "LeakyRelu", alpha_attr),
+    DIRECT(ELU, "Elu", alpha_attr),
+    BODY(GELU, body_gelu),
+    BODY(SILU, body_silu),
+    DIRECT(SIGMOID, "Sigmoid", NULL),
+    DIRECT(TANH, "Tanh", NULL),
+    DIRECT(HARDSWISH, "HardSwish", NULL),
+    DIRECT(HARDSIGMOID, "HardSigmoid", hardsigmoid_attrs),
+    DIRECT(SOFTMAX, "Softmax", axis_attr),
+    DIRECT(LOG_SOFTMAX, "LogSoftmax", axis_attr),
+    BODY(CLAMP, body_clamp),
+
+    DIRECT(ADD, "Add", NULL),
+    DIRECT(SUB, "Sub", NULL),
+    DIRECT(MUL, "Mul", NULL),
+    DIRECT(DIV, "Div", NULL),
+    DIRECT(EXP, "Exp", NULL),
+    DIRECT(LOG, "Log", NULL),
+    DIRECT(SQRT, "Sqrt", NULL),
+    DIRECT(ERF, "Erf", NULL),
+    DIRECT(NEG, "Neg", NULL),
+    DIRECT(ABS, "Abs", NULL),
+
+    DIRECT(MAX_POOL1D, "MaxPool", pool_attrs),
+    DIRECT(MAX_POOL2D, "MaxPool", pool_attrs),
+    DIRECT(MAX_POOL3D, "MaxPool", pool_attrs),
+    DIRECT(AVG_POOL1D, "AveragePool", avg_pool_attrs),
+    DIRECT(AVG_POOL2D, "AveragePool", avg_pool_attrs),
+    DIRECT(AVG_POOL3D, "AveragePool", avg_pool_attrs),
+    BODY(ADAPTIVE_AVG_POOL1D, body_adaptive),
+    BODY(ADAPTIVE_AVG_POOL2D, body_adaptive),
+    BODY(ADAPTIVE_AVG_POOL3D, body_adaptive),
+    BODY(MEAN, body_mean),
+
+    DIRECT(CAT, "Concat", axis_attr),
+    BODY(CHUNK, body_split),
+    BODY(SPLIT, body_split),
+    BODY(SLICE, body_slice),
+    BODY(SELECT, body_select),
+    BODY(INDEX, body_index),
+    BODY(RESHAPE, body_reshape),
+    BODY(FLATTEN, body_reshape),
+    BODY(UNFLATTEN, body_reshape),
+    BODY(SQUEEZE, body_reshape),
+    BODY(UNSQUEEZE, body_reshape),
+    BODY(EXPAND, body_expand),
+    DIRECT(PERMUTE, "Transpose", perm_attr),
+    BODY(TRANSPOSE, body_transpose),
+    BODY(ROLL, body_roll),
+    BODY(PAD, body_pad),
+    BODY(INTERPOLATE, body_interpolate),
+    DIRECT(IDENTITY, "Identity", NULL),
+    DIRECT(DROPOUT, "Dropout", NULL),
+    BODY(STOCHASTIC_DEPTH, body_identity),
+    BODY(CONTIGUOUS, body_identity),
+};
+
+/* Padding from a given size, batches without an axis, weights without bias:
+ * what a direct form cannot say goes by its body. */
+onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset)
+{
+    onnx_form f = forms[n->op];
+    const clv_value *x = node_in(g, n, 0),
+                    *y = n->n_out ? node_out(g, n, 0) : 0;
+    static const onnx_form global = {"GlobalAveragePool", NULL, NULL};
+    static const onnx_form flat = {"Flatten", flatten_attrs, NULL};
+    static const onnx_form erf_gelu = {"Gelu", NULL, NULL};
+    bool adaptive = n->op == CLV_OP_ADAPTIVE_AVG_POOL1D ||
+                    n->op == CLV_OP_ADAPTIVE_AVG_POOL2D ||
+                    n->op == CLV_OP_ADAPTIVE_AVG_POOL3D;
+    if (adaptive && y && dims_product(y->dims, 2, y->rank) == 1)
+        return global;
+    if (n->op == CLV_OP_FLATTEN && x && x->rank > 1 && y && y->rank == 2 &&
+        attr_int(n, CLV_A_START, 0) == 1)
+        return flat;
+    if (n->op == CLV_OP_GELU && opset >= 20 && !attr_get(n, CLV_A_APPROXIMATE))
+        return erf_gelu;
+    return f;
+}
