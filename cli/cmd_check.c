@@ -81,7 +81,7 @@ static clv_status read_opts(const options *o, options *memory,
         return fail(err, CLV_USAGE, "check takes one --hardware, not %zu",
                     o->hardware.n);
     if (!o->hardware.n && !n && !bytes && !o->compute_units &&
-        !o->min_intensity)
+        o->min_intensity == 0)
         return fail(err, CLV_USAGE,
                     "check needs --hardware NAME, --budget KEY=N, or figures "
                     "such as --memory 256MB");

@@ -262,7 +262,6 @@ clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
         body->n_outputs - 1 < n->n_out ? body->n_outputs - 1 : n->n_out;
     bind_scalar(body, 0, CLV_INT64);
     bind_scalar(body, 1, CLV_BOOL);
-    uint32_t scans = 0;
     for (uint32_t i = 2; i < body->n_inputs; i++)
         bind(body, i, node_in(g, n, i), (int64_t)i >= attr_int(n, CLV_A_K, 2));
     uint32_t states = (uint32_t)attr_int(n, CLV_A_K, 2) - 2;
@@ -278,7 +277,6 @@ clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
     exact = exact && runs_through(body);
     for (uint32_t o = 0; o < carried; o++) {
         bool scan = o >= states;
-        scans += scan;
         const clv_value *v = body_out(body, o + 1);
         const clv_value *in = scan ? NULL : node_in(g, n, o + 2);
         bool grows = v && in && !same_shape(v, in);
