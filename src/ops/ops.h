@@ -76,8 +76,8 @@ extern const clv_op_info clv__ops[CLV_OP_COUNT];
 clv_fold_fn fold_eltwise, fold_where, fold_clamp, fold_shape, fold_size,
     fold_full, fold_range, fold_reduce, fold_same, fold_permute, fold_expand,
     fold_slice, fold_select, fold_split, fold_cat, fold_index_select,
-    fold_gather_nd, fold_scatter_nd, fold_repeat, fold_nonzero,
-    fold_compress, fold_if;
+    fold_gather_nd, fold_scatter_nd, fold_repeat, fold_nonzero, fold_compress,
+    fold_if;
 
 /* -- drivers --------------------------------------------------------------*/
 
