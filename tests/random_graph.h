@@ -3,7 +3,8 @@
  * Nodes are drawn from a mix of operators on images (N, C, H, W) whose channel
  * count is fixed, so that any two tensors of a size can meet in an add: conv,
  * batch norm, activations, add and mul (residuals, diamonds, the same operand
- * twice), softmax, matmul, cat with a slice back, dropout, squeeze and excite.
+ * twice), softmax, matmul, cat with a slice back, dropout, squeeze and excite,
+ * means of rows, casts down and up, running sums.
  * A node reads recent tensors mostly, old ones sometimes: long skips happen. */
 #ifndef CLEAVE_TESTS_RANDOM_GRAPH_H
 #define CLEAVE_TESTS_RANDOM_GRAPH_H
@@ -123,6 +124,63 @@ static inline uint32_t random_gate(clv_graph *g, uint32_t x)
     return random_node(g, CLV_OP_MUL, in, 2);
 }
 
+/* The node just added, with these attributes (which must stay where they are).
+ */
+static inline void random_attrs(clv_graph *g, const clv_attr *attrs, uint8_t n)
+{
+    g->nodes[g->n_nodes - 1].attrs = attrs;
+    g->nodes[g->n_nodes - 1].n_attrs = n;
+}
+
+/* x less the mean of its rows. */
+static inline uint32_t random_rows(clv_graph *g, uint32_t x)
+{
+    static const int64_t last[] = {-1};
+    static const clv_attr attrs[] = {
+        {.name = "axes",
+         .key = CLV_A_AXES,
+         .type = CLV_INTS_ATTR,
+         .n = 1,
+         .u.ints = last},
+        {.name = "keepdim",
+         .key = CLV_A_KEEPDIM,
+         .type = CLV_INT_ATTR,
+         .u.i = 1},
+    };
+    uint32_t mean = random_node(g, CLV_OP_MEAN, &x, 1);
+    random_attrs(g, attrs, 2);
+    const uint32_t in[] = {x, mean};
+    return random_node(g, CLV_OP_SUB, in, 2);
+}
+
+/* To half precision and back: a narrow tensor between two wide ones. */
+static inline uint32_t random_narrow(clv_graph *g, uint32_t x)
+{
+    static const clv_attr half[] = {{.name = "dtype",
+                                     .key = CLV_A_DTYPE,
+                                     .type = CLV_INT_ATTR,
+                                     .u.i = CLV_FLOAT16}};
+    static const clv_attr full[] = {{.name = "dtype",
+                                     .key = CLV_A_DTYPE,
+                                     .type = CLV_INT_ATTR,
+                                     .u.i = CLV_FLOAT32}};
+    uint32_t y = random_node(g, CLV_OP_CAST, &x, 1);
+    random_attrs(g, half, 1);
+    y = random_node(g, CLV_OP_CAST, &y, 1);
+    random_attrs(g, full, 1);
+    return y;
+}
+
+/* Running sums: an operator that fuses with nothing. */
+static inline uint32_t random_scan(clv_graph *g, uint32_t x)
+{
+    static const clv_attr axis[] = {
+        {.name = "axis", .key = CLV_A_AXIS, .type = CLV_INT_ATTR, .u.i = 1}};
+    uint32_t y = random_node(g, CLV_OP_CUMSUM, &x, 1);
+    random_attrs(g, axis, 1);
+    return y;
+}
+
 static inline uint32_t random_op(clv_graph *g, rng *r, uint32_t x, uint32_t y)
 {
     static const clv_op one[] = {CLV_OP_RELU,    CLV_OP_SIGMOID,
@@ -130,7 +188,7 @@ static inline uint32_t random_op(clv_graph *g, rng *r, uint32_t x, uint32_t y)
                                  CLV_OP_DROPOUT, CLV_OP_CONTIGUOUS};
     static const clv_op two[] = {CLV_OP_ADD, CLV_OP_MUL, CLV_OP_MATMUL};
     const uint32_t in[] = {x, y};
-    switch (rng_below(r, 11)) {
+    switch (rng_below(r, 13)) {
     case 0:
     case 1:
         return random_conv(g, x);
@@ -144,6 +202,10 @@ static inline uint32_t random_op(clv_graph *g, rng *r, uint32_t x, uint32_t y)
         return random_join(g, x, y);
     case 7:
         return rng_below(r, 3) ? random_conv(g, x) : random_gate(g, x);
+    case 8:
+        return rng_below(r, 2) ? random_rows(g, x) : random_narrow(g, x);
+    case 9:
+        return rng_below(r, 4) ? random_conv(g, x) : random_scan(g, x);
     default:
         return random_node(g, one[rng_below(r, 6)], in, 1);
     }
