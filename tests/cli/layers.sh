@@ -15,4 +15,4 @@ grep -HnE '^# *include "[^"]*/' -r src cli --include='*.[ch]' | LC_ALL=C sort |
         else if (!(to[1] in rank) || rank[to[1]] > rank[path[2]])
             print where[1] ":" where[2] ": " path[2] " may not include " $2
     }
-    END { print n " layers checked" }'
+    END { print (n >= 5 ? "layers checked" : "no layers found") }'
