@@ -143,15 +143,36 @@ static clv_status export_onnx(const options *o, const clv_graph *g,
     return s == CLV_OK ? clv_export_onnx(g, o->output, &opts, err) : s;
 }
 
+/* -- JSON -----------------------------------------------------------------*/
+
+/* FILE.netron.json is Netron's; any other is the graph itself. */
+static clv_status export_json(const options *o, const clv_graph *g,
+                              const char *ending, clv_buf *out, clv_err *err)
+{
+    static const char netron[] = ".netron.json";
+    size_t n = strlen(o->output), tail = sizeof netron - 1;
+    (void)ending;
+    if (n < tail || strcasecmp(o->output + n - tail, netron) != 0) {
+        clv_report_graph(g, out);
+        return CLV_OK;
+    }
+    clv_profile *p;
+    clv_status s = clv_profile_new(g, NULL, &p, err);
+    if (s == CLV_OK)
+        clv_report_netron(p, out);
+    clv_profile_free(p);
+    return s;
+}
+
 /* -- formats --------------------------------------------------------------*/
 
 static const struct format {
     const char *ending;
     export_fn *write; /* NULL: ONNX, which streams its weights */
 } formats[] = {
-    {".onnx", NULL},          {".dot", export_dot},
-    {".svg", export_picture}, {".png", export_picture},
-    {".pdf", export_picture},
+    {".onnx", NULL},          {".json", export_json},
+    {".dot", export_dot},     {".svg", export_picture},
+    {".png", export_picture}, {".pdf", export_picture},
 };
 
 enum { N_FORMATS = sizeof formats / sizeof *formats };

@@ -13,8 +13,8 @@
 #include "cleave/map.h"
 #include "cleave/memory.h"
 #include "cleave/profile.h"
-#include "cleave/sweep.h"
 #include "cleave/run.h"
+#include "cleave/sweep.h"
 #include "cleave/validate.h"
 
 typedef enum clv_format { CLV_TEXT, CLV_JSON, CLV_CSV } clv_format;
@@ -115,5 +115,10 @@ CLV_API void clv_report_schedule_svg(const clv_concurrency_report *r,
  * the critical path thick, stages as ranks. In a cut along modules, equal
  * modules that follow each other are drawn once, with how often. */
 CLV_API void clv_report_dot(const clv_concurrency *a, clv_buf *out);
+
+/* The whole graph as JSON: nodes, values, attributes (docs/graph-json.md). */
+CLV_API void clv_report_graph(const clv_graph *g, clv_buf *out);
+/* MACs, FLOPs and bytes per node, as an attachment for Netron. */
+CLV_API void clv_report_netron(const clv_profile *p, clv_buf *out);
 
 #endif

@@ -1,0 +1,150 @@
+/* graph.c - a graph as data: the whole of it as JSON (docs/graph-json.md), and
+ * its costs as an attachment that Netron shows on the nodes. */
+#include "analysis/profile.h"
+#include "cleave/report.h"
+#include "core/jsonw.h"
+
+static void put_value(jsonw *w, const clv_graph *g, uint32_t id)
+{
+    static const char *const kinds[] = {"activation", "input", "parameter",
+                                        "buffer", "constant"};
+    const clv_value *v = &g->values[id];
+    char buf[512];
+    jsonw_object(w, NULL);
+    jsonw_int(w, "id", id);
+    jsonw_str(w, "name", clv__value_name(g, id, buf, sizeof buf));
+    jsonw_str(w, "kind", kinds[v->kind]);
+    jsonw_str(w, "dtype", clv_dtype_name((clv_dtype)v->dtype));
+    if (v->rank == CLV_NO_RANK)
+        jsonw_null(w, "shape");
+    else
+        jsonw_ints(w, "shape", v->dims, v->rank);
+    if (v->view_of != CLV_NONE)
+        jsonw_int(w, "view_of", v->view_of);
+    if (v->flags & CLV_V_BOUND)
+        jsonw_bool(w, "bound", true);
+    jsonw_end(w);
+}
+
+static void put_attr(jsonw *w, const clv_attr *a)
+{
+    switch (a->type) {
+    case CLV_INT_ATTR:
+        jsonw_int(w, a->name, a->u.i);
+        break;
+    case CLV_FLOAT_ATTR:
+        jsonw_num(w, a->name, a->u.f);
+        break;
+    case CLV_STRING_ATTR:
+        jsonw_str(w, a->name, a->u.s);
+        break;
+    case CLV_INTS_ATTR:
+        jsonw_ints(w, a->name, a->u.ints, a->n);
+        break;
+    case CLV_FLOATS_ATTR:
+        jsonw_array_flat(w, a->name);
+        for (uint32_t i = 0; i < a->n; i++)
+            jsonw_num(w, NULL, a->u.floats[i]);
+        jsonw_end(w);
+        break;
+    case CLV_STRINGS_ATTR:
+        jsonw_array_flat(w, a->name);
+        for (uint32_t i = 0; i < a->n; i++)
+            jsonw_str(w, NULL, a->u.strings[i]);
+        jsonw_end(w);
+        break;
+    case CLV_TENSOR_ATTR:
+        jsonw_int(w, a->name, a->u.value);
+        break;
+    default: /* a body: its size says that it is there */
+        jsonw_object_flat(w, a->name);
+        jsonw_int(w, "operators", a->u.body->n_nodes);
+        jsonw_end(w);
+    }
+}
+
+static void put_ids(jsonw *w, const char *key, const uint32_t *ids, uint32_t n)
+{
+    jsonw_array_flat(w, key);
+    for (uint32_t i = 0; i < n; i++)
+        if (ids[i] == CLV_NONE)
+            jsonw_null(w, NULL);
+        else
+            jsonw_int(w, NULL, ids[i]);
+    jsonw_end(w);
+}
+
+static void put_node(jsonw *w, const clv_graph *g, uint32_t id)
+{
+    const clv_node *n = &g->nodes[id];
+    jsonw_object(w, NULL);
+    jsonw_int(w, "id", id);
+    jsonw_str(w, "name", n->name);
+    jsonw_str(w, "op", clv__ops[n->op].name);
+    jsonw_str(w, "module", g->scopes[n->scope].path);
+    if (n->origin)
+        jsonw_str(w, "origin", n->origin);
+    if (n->source)
+        jsonw_str(w, "source", n->source);
+    put_ids(w, "inputs", node_ins(g, n), n->n_in);
+    put_ids(w, "outputs", node_outs(g, n), n->n_out);
+    jsonw_object_flat(w, "attributes");
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        put_attr(w, &n->attrs[i]);
+    jsonw_end(w);
+    jsonw_end(w);
+}
+
+void clv_report_graph(const clv_graph *g, clv_buf *out)
+{
+    jsonw w;
+    jsonw_start(&w, out, JSONW_LINES);
+    jsonw_object(&w, NULL);
+    jsonw_int(&w, "schema", 1);
+    jsonw_str(&w, "model", g->name);
+    jsonw_str(&w, "source", g->format);
+    put_ids(&w, "inputs", g->inputs, g->n_inputs);
+    put_ids(&w, "outputs", g->outputs, g->n_outputs);
+    jsonw_array(&w, "values");
+    for (uint32_t v = 0; v < g->n_values; v++)
+        put_value(&w, g, v);
+    jsonw_end(&w);
+    jsonw_array(&w, "nodes");
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        put_node(&w, g, i);
+    jsonw_end(&w);
+    jsonw_end(&w);
+    jsonw_finish(&w);
+}
+
+/* -- Netron ---------------------------------------------------------------*/
+
+static void put_metric(jsonw *w, const char *node, const char *name,
+                       int64_t value)
+{
+    jsonw_object(w, NULL);
+    jsonw_str(w, "kind", "node");
+    jsonw_str(w, "target", node);
+    jsonw_str(w, "name", name);
+    jsonw_int(w, "value", value);
+    jsonw_end(w);
+}
+
+void clv_report_netron(const clv_profile *p, clv_buf *out)
+{
+    jsonw w;
+    jsonw_start(&w, out, JSONW_LINES);
+    jsonw_object(&w, NULL);
+    jsonw_str(&w, "signature", "netron:attachment");
+    jsonw_array(&w, "metrics");
+    for (uint32_t i = 0; i < p->g->n_nodes; i++) {
+        const char *name = p->g->nodes[i].name;
+        const clv_layer *l = &p->layers[i];
+        put_metric(&w, name, "MACs", l->cost.macs);
+        put_metric(&w, name, "FLOPs", l->cost.flops);
+        put_metric(&w, name, "bytes", l->memory);
+    }
+    jsonw_end(&w);
+    jsonw_end(&w);
+    jsonw_finish(&w);
+}

@@ -1,0 +1,141 @@
+/* test_export.c - what we write, we read back as the same model.
+ *
+ * Every model of the zoo is written as ONNX without weights and opened again:
+ * its profile must be the same, operator for operator. A few are written at
+ * every opset. Other readers' word is in tests/py/export_onnx.py. */
+#include "check.h"
+#include "cleave.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[64] = "/tmp/cleave-export-XXXXXX";
+
+static void same_layer(const clv_profile *a, const clv_profile *b, uint32_t i)
+{
+    uint32_t n;
+    const clv_layer *x = &clv_profile_layers(a, &n)[i];
+    const clv_layer *y = &clv_profile_layers(b, &n)[i];
+    clv_node_info p = clv_graph_node(clv_profile_graph(a), i);
+    clv_node_info q = clv_graph_node(clv_profile_graph(b), i);
+    CHECK_STR(q.name, p.name);
+    CHECK_STR(q.op, p.op);
+    CHECK_STR(q.module, p.module);
+    CHECK_EQ_INT(y->cost.macs, x->cost.macs);
+    CHECK_EQ_INT(y->cost.flops, x->cost.flops);
+    CHECK_EQ_INT(y->cost.params, x->cost.params);
+    CHECK_EQ_INT(y->cost.bytes_in, x->cost.bytes_in);
+    CHECK_EQ_INT(y->cost.bytes_weights, x->cost.bytes_weights);
+    CHECK_EQ_INT(y->cost.bytes_out, x->cost.bytes_out);
+}
+
+static void round_trip(const char *model, int64_t opset)
+{
+    clv_err err = {CLV_OK, ""};
+    clv_graph *g = NULL, *back = NULL;
+    clv_profile *a = NULL, *b = NULL;
+    clv_onnx_opts opts = {.opset = opset, .weights = CLV_WEIGHTS_NONE};
+    bool ok = clv_graph_open(model, NULL, &g, &err) == CLV_OK &&
+              clv_profile_new(g, NULL, &a, &err) == CLV_OK &&
+              clv_export_onnx(g, path, &opts, &err) == CLV_OK &&
+              clv_graph_open(path, NULL, &back, &err) == CLV_OK &&
+              clv_profile_new(back, NULL, &b, &err) == CLV_OK;
+    CHECK_STR(err.msg, "");
+    if (ok) {
+        uint32_t n = clv_graph_num_nodes(g);
+        CHECK_EQ_INT(clv_graph_num_nodes(back), n);
+        for (uint32_t i = 0; i < n && clv_graph_num_nodes(back) == n; i++)
+            same_layer(a, b, i);
+        CHECK_EQ_INT(clv_profile_totals(b)->macs, clv_profile_totals(a)->macs);
+    }
+    clv_profile_free(b);
+    clv_profile_free(a);
+    clv_graph_free(back);
+    clv_graph_free(g);
+}
+
+static void zoo(void)
+{
+    for (uint32_t i = 0; clv_zoo_model(i); i++) {
+        check_row(clv_zoo_model(i)->name);
+        round_trip(clv_zoo_model(i)->name, 0);
+    }
+}
+
+static void opsets(void)
+{
+    static const char *const models[] = {"vit_b_16", "swin_v2_t", "s3d",
+                                         "mobilenet_v3_small"};
+    for (int64_t opset = 17; opset <= 22; opset++)
+        for (size_t i = 0; i < 4; i++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s at opset %d", models[i],
+                     (int)opset);
+            check_row(name);
+            round_trip(models[i], opset);
+        }
+}
+
+static void refusals(void)
+{
+    clv_err err;
+    clv_graph *g = NULL;
+    clv_onnx_opts old = {.opset = 5};
+    CHECK(clv_graph_open("alexnet", NULL, &g, &err) == CLV_OK);
+    CHECK(clv_export_onnx(g, path, &old, &err) == CLV_USAGE);
+    CHECK(clv_export_onnx(g, "/nowhere/x.onnx", NULL, &err) == CLV_IO);
+    clv_graph_free(g);
+}
+
+/* -- allocation failure ---------------------------------------------------*/
+
+static long left;
+
+static void *failing(void *ctx, void *p, size_t size)
+{
+    (void)ctx;
+    if (size == 0) {
+        free(p);
+        return NULL;
+    }
+    return left-- > 0 ? realloc(p, size) : NULL;
+}
+
+static void no_memory(void)
+{
+    clv_allocator a = {failing, NULL};
+    clv_onnx_opts opts = {.weights = CLV_WEIGHTS_NONE};
+    clv_err err;
+    clv_graph *g = NULL;
+    CHECK(clv_graph_open("squeezenet1_1", NULL, &g, &err) == CLV_OK);
+    clv_status s = CLV_NOMEM;
+    for (long n = 0; s != CLV_OK && n < 100000; n += 7) {
+        left = n;
+        clv_set_allocator(&a);
+        s = clv_export_onnx(g, path, &opts, &err);
+        clv_set_allocator(NULL);
+        CHECK(s == CLV_OK || s == CLV_NOMEM);
+    }
+    CHECK_EQ_INT(s, CLV_OK);
+    clv_graph_free(g);
+}
+
+static void clean(void)
+{
+    unlink(path);
+}
+
+static const check_case cases[] = {
+    {"zoo", zoo},           {"opsets", opsets},
+    {"refusals", refusals}, {"no memory", no_memory},
+    {"clean", clean},
+};
+
+int main(int argc, char **argv)
+{
+    int fd = mkstemp(path);
+    if (fd >= 0)
+        close(fd);
+    return check_run(cases, sizeof cases / sizeof *cases, argc, argv);
+}
