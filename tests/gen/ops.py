@@ -1148,11 +1148,25 @@ def random_broadcasts(r):
         attempt("index", " ".join([text(x)] + ins), pick)
 
 
+def random_einsums(r):
+    """Two operands over a few letters; MACs as FlopCounterMode counts them."""
+    sizes = dict(zip("abcdef", (2, 3, 4, 5, 2, 3)))
+    for _ in range(80):
+        terms = ["".join(r.sample("abcdef", r.randint(1, 4))) for _ in "xy"]
+        both = sorted(set("".join(terms)))
+        kept = "".join(r.sample(both, r.randint(0, len(both))))
+        equation = ",".join(terms) + r.choice(("->" + kept, "->" + kept, ""))
+        ins = " ".join(",".join(str(sizes[c]) for c in t) for t in terms)
+        attempt("einsum", ins, lambda *t: torch.einsum(equation, *t),
+                equation=equation)
+
+
 def at_random():
     r = random.Random(2)
     random_windows(r)
     random_slices(r)
     random_broadcasts(r)
+    random_einsums(r)
 
 
 def hostile():
