@@ -14,8 +14,8 @@ typedef clv_status export_fn(const options *o, const clv_graph *g,
 
 /* -- pictures -------------------------------------------------------------*/
 
-/* More boxes than this are not a picture any more. */
-enum { MOST_BOXES = 60, DEEPEST = 16 };
+/* More boxes than this are not a picture any more; folded, fewer tell more. */
+enum { MOST_BOXES = 60, MOST_FOLDED = 40, DEEPEST = 16 };
 
 static clv_status count_boxes(const clv_profile *p, uint32_t depth,
                               uint32_t *boxes, clv_err *err)
@@ -38,7 +38,7 @@ static clv_status fold(const options *o, const clv_profile *p, clv_cut **cut,
         depth = o->depth > DEEPEST ? DEEPEST : (uint32_t)o->depth;
     for (uint32_t d = 2; !o->depth && d <= DEEPEST && s == CLV_OK; d++) {
         s = count_boxes(p, d, &boxes, err);
-        if (boxes > MOST_BOXES)
+        if (boxes > MOST_FOLDED)
             break;
         depth = d;
     }
