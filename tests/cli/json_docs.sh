@@ -34,4 +34,8 @@ check concurrency resnet18 --strategy fusion --streams 2 --hardware h100
 check memory resnet18 --budget 100MB
 check map resnet18 --hardware h100
 check hardware h100
+check compare resnet18 resnet50
+check sweep resnet18 --batch 1,2 --formula
+check check resnet18 --hardware h100 --budget params=20M 2>/dev/null
+check run squeezenet1_1 --random --input-shape 1,3,32,32
 echo "checked"
