@@ -8,8 +8,8 @@
 #define CLV_BACKEND_H
 
 #include "cleave/backend.h"
-#include "core/jsonw.h"
 #include "cleave/tensor.h"
+#include "core/jsonw.h"
 #include "ops/ops.h"
 
 typedef enum clv_answer {

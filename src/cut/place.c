@@ -225,6 +225,25 @@ static uint64_t ladder_size(const ladder *l, uint64_t *arcs)
     return nodes * (l->k - 1) + 2;
 }
 
+/* What labels cost, without the rounding of the network. */
+static double sum_labels(const ladder *l, const uint32_t *of)
+{
+    const clv_graph *g = l->g;
+    double sum = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        sum += cost_at(l, i, of[i]);
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        uint32_t far = 0;
+        for (uint32_t k = 0; k < readers(g, v); k++) {
+            uint32_t at = of[g->users[g->user_first[v] + k]];
+            far = at > far ? at : far;
+        }
+        if (readers(g, v) && far > of[g->values[v].producer])
+            sum += l->c->move[v] * (far - of[g->values[v].producer]);
+    }
+    return sum;
+}
+
 /* Fills `of` with labels, and *cost with what they cost. */
 static clv_status climb(ladder *l, arena *a, uint32_t *of, double *cost,
                         clv_err *e)
@@ -243,15 +262,14 @@ static clv_status climb(ladder *l, arena *a, uint32_t *of, double *cost,
     add_chains(l);
     for (uint32_t v = 0; v < l->g->n_values; v++)
         add_moves(l, v);
-    int64_t value = flow_cut(&l->f, l->s, l->t);
-    if (value < 0)
+    if (flow_cut(&l->f, l->s, l->t) < 0)
         return clv__nomem(e);
-    *cost = value >= FLOW_INF ? INFINITY : (double)value / l->scale;
     for (uint32_t i = 0; i < l->g->n_nodes; i++) {
         of[i] = 0;
         for (uint32_t j = 1; j < l->k; j++)
             of[i] += l->f.source_side[rung(l, i, j)];
     }
+    *cost = sum_labels(l, of);
     return CLV_OK;
 }
 
