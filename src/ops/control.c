@@ -248,9 +248,10 @@ static bool runs_through(const clv_graph *body)
     const clv_value *v = body_out(body, 0);
     if (!v)
         return true;
-    if (v->kind == CLV_INPUT) /* the condition is handed through */
-        return body->n_inputs > 1 && v == &body->values[body->inputs[1]];
-    return v->data && v->data->ints && v->data->n == 1 && v->data->ints[0];
+    if (v->data && v->data->ints && v->data->n == 1)
+        return v->data->ints[0] != 0;
+    /* else it may be the condition itself, handed through */
+    return body->n_inputs > 1 && v == &body->values[body->inputs[1]];
 }
 
 clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)

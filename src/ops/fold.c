@@ -32,7 +32,8 @@ clv_status fold_out(clv_graph *g, const clv_node *n, uint32_t o, room *r,
         return CLV_OK;
     int64_t count = clv__numel(&g->values[id]);
     dtype_class cls = dtype_class_of((clv_dtype)g->values[id].dtype);
-    if (count > FOLD_MAX || cls == CLASS_NONE || cls == CLASS_COMPLEX)
+    int64_t most = cls == CLASS_FLOAT ? FOLD_MAX_FLOATS : FOLD_MAX;
+    if (count > most || cls == CLASS_NONE || cls == CLASS_COMPLEX)
         return CLV_OK;
     void *list = arena_zalloc(&g->mem, (size_t)count * 8 + 8);
     clv_payload *data = clv__value_data(g, id);

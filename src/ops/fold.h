@@ -9,7 +9,9 @@
 
 #include "ops/ops.h"
 
-enum { FOLD_MAX = 4096 };
+/* Shapes and indices are integers; floating numbers that shapes depend on are
+ * scales, steps and limits, and few. */
+enum { FOLD_MAX = 4096, FOLD_MAX_FLOATS = 256 };
 
 /* The known contents of a value: one of the two lists. */
 typedef struct known {

@@ -113,6 +113,9 @@ static clv_status infer_node(clv_graph *g, clv_node *n, clv_err *e)
     if (rank_missing(g, n) && op->category != CLV_CAT_CONTROL &&
         n->op != CLV_OP_UNKNOWN)
         return CLV_OK;
+    for (uint32_t i = 0; i < n->n_out && n->op != CLV_OP_UNKNOWN; i++)
+        if (node_outs(g, n)[i] != CLV_NONE) /* a declared shape's mark */
+            node_out(g, n, i)->flags &= (uint8_t)~CLV_V_BOUND;
     clv_status s = op->infer(g, n, e);
     if (s == CLV_UNSUPPORTED || (s == CLV_SHAPE && bounded(g, n)))
         return not_known(g, n, e);

@@ -1,0 +1,356 @@
+/* test_onnx_read.c - what the ONNX reader makes of a file: options, symbols,
+ * scopes, kinds of weights, old opsets, loops, declared shapes. */
+#include "check.h"
+#include "cleave.h"
+#include "import/import.h"
+#include "onnx_bytes.h"
+
+#define DATA "tests/data/onnx/"
+
+typedef struct opened {
+    clv_graph *g;
+    clv_profile *p;
+    const clv_totals *t;
+} opened;
+
+static bool profile_of(opened *o, clv_status s, const clv_err *e)
+{
+    clv_err e2;
+    return check_that(s == CLV_OK, __FILE__, __LINE__, "%s", e->msg) &&
+           CHECK(clv_profile_new(o->g, NULL, &o->p, &e2) == CLV_OK) &&
+           (o->t = clv_profile_totals(o->p)) != NULL;
+}
+
+static bool open_file(const char *path, const clv_open_opts *opts, opened *o)
+{
+    clv_err e;
+    *o = (opened){0};
+    return profile_of(o, clv_graph_open(path, opts, &o->g, &e), &e);
+}
+
+/* Takes m; the graph borrows nothing of it that is read later. */
+static bool open_bytes(bytes m, const clv_open_opts *opts, opened *o)
+{
+    clv_map map = {.data = m.data, .size = m.size, .borrowed = true};
+    clv_err e = {CLV_OK, ""};
+    *o = (opened){0};
+    clv_status s = clv__onnx_load(map, "test.onnx", opts, &o->g, &e);
+    bool ok = profile_of(o, s, &e);
+    free(m.data);
+    return ok;
+}
+
+static void close_it(opened *o)
+{
+    clv_profile_free(o->p);
+    clv_graph_free(o->g);
+}
+
+static bool warns(const clv_graph *g, const char *words)
+{
+    for (uint32_t i = 0; clv_graph_warning(g, i); i++)
+        if (strstr(clv_graph_warning(g, i), words))
+            return true;
+    return false;
+}
+
+static clv_value_info output_of(const opened *o, uint32_t i)
+{
+    const uint32_t *ids;
+    (void)clv_graph_outputs(o->g, &ids);
+    return clv_graph_value(o->g, ids[i]);
+}
+
+/* -- options --------------------------------------------------------------*/
+
+static const int64_t one = 1814073344; /* MACs of resnet18 at batch 1 */
+
+static void symbols(void)
+{
+    const char *file = DATA "resnet18-batch.legacy.onnx";
+    opened o;
+    if (open_file(file, NULL, &o)) {
+        CHECK_EQ_INT(o.t->macs, one);
+        CHECK(warns(o.g, "dimension 'batch' is taken as 1"));
+    }
+    close_it(&o);
+    clv_dim_arg dim = {"batch", 8};
+    if (open_file(file, &(clv_open_opts){.dims = &dim, .n_dims = 1}, &o)) {
+        CHECK_EQ_INT(o.t->macs, 8 * one);
+        CHECK(!clv_graph_warning(o.g, 0));
+    }
+    close_it(&o);
+    if (open_file(file, &(clv_open_opts){.batch = 4}, &o))
+        CHECK_EQ_INT(o.t->macs, 4 * one);
+    close_it(&o);
+    int64_t dims[4] = {2, 3, 224, 224};
+    clv_shape_arg shape = {NULL, dims, 4};
+    if (open_file(file, &(clv_open_opts){.shapes = &shape, .n_shapes = 1}, &o))
+        CHECK_EQ_INT(o.t->macs, 2 * one);
+    close_it(&o);
+}
+
+/* A shape given for one input binds its symbols for the others. */
+static void symbols_are_shared(void)
+{
+    int64_t dims[2] = {2, 16};
+    clv_shape_arg shape = {NULL, dims, 2};
+    clv_open_opts opts = {.shapes = &shape, .n_shapes = 1};
+    opened o;
+    if (open_file(DATA "bert_tiny-free.onnx", &opts, &o)) {
+        CHECK_EQ_INT(o.t->macs, 2 * INT64_C(6422528));
+        const uint32_t *ids;
+        CHECK_EQ_INT(clv_graph_inputs(o.g, &ids), 2);
+        CHECK_EQ_INT(clv_graph_value(o.g, ids[1]).dims[0], 2);
+    }
+    close_it(&o);
+}
+
+static void bad_shape(void)
+{
+    int64_t dims[2] = {2, 16};
+    clv_shape_arg shape = {NULL, dims, 2};
+    clv_open_opts opts = {.shapes = &shape, .n_shapes = 1};
+    clv_graph *g;
+    clv_err e;
+    CHECK(clv_graph_open(DATA "alexnet.legacy.onnx", &opts, &g, &e) ==
+          CLV_SHAPE);
+    CHECK_HAS(e.msg, "has 4 axes, the given shape has 2");
+}
+
+static void counted_type(void)
+{
+    opened full, half;
+    clv_open_opts opts = {.dtype = CLV_FLOAT16};
+    if (open_file(DATA "resnet18.legacy.onnx", NULL, &full) &&
+        open_file(DATA "resnet18.legacy.onnx", &opts, &half)) {
+        CHECK_EQ_INT(full.t->macs, half.t->macs);
+        CHECK_EQ_INT(full.t->weight_bytes, 2 * half.t->weight_bytes);
+        CHECK_EQ_INT(full.t->memory, 2 * half.t->memory);
+    }
+    close_it(&full);
+    close_it(&half);
+}
+
+/* -- scopes ---------------------------------------------------------------*/
+
+static void check_module(const char *file, const char *path, int64_t params)
+{
+    opened o;
+    uint32_t n;
+    bool found = false;
+    check_row(file);
+    if (open_file(file, NULL, &o)) {
+        const clv_module_total *m = clv_profile_modules(o.p, &n);
+        for (uint32_t i = 0; i < n; i++) {
+            if (strcmp(m[i].path, path))
+                continue;
+            found = true;
+            CHECK_EQ_INT(m[i].params, params);
+        }
+        CHECK(found);
+    }
+    close_it(&o);
+}
+
+/* The same path from all three ways torch writes it. */
+static void modules(void)
+{
+    check_module(DATA "resnet18.legacy.onnx", "layer1.0.conv1", 36864);
+    check_module(DATA "resnet50.dynamo.onnx", "layer1.0.bn1",
+                 4096 + 64); /* the norm is folded, its scope stays */
+    check_module(DATA "alexnet.dynamo.onnx", "features.0", 23296);
+    check_module(DATA "alexnet.legacy.onnx", "features.0", 23296);
+    check_module(DATA "squeezenet1_0.dynamo.onnx", "features.3.expand3x3",
+                 9280);
+}
+
+/* -- weights --------------------------------------------------------------*/
+
+/* Running statistics are stored, but are no parameters. */
+static void kinds(void)
+{
+    opened o;
+    int64_t count[CLV_CONST + 1] = {0};
+    if (open_file(DATA "resnet18.legacy.onnx", NULL, &o))
+        for (uint32_t i = 0; i < clv_graph_num_values(o.g); i++) {
+            clv_value_info v = clv_graph_value(o.g, i);
+            int64_t n = 1;
+            for (uint32_t k = 0; v.rank != CLV_NONE && k < v.rank; k++)
+                n *= v.dims[k];
+            count[v.kind] += n;
+        }
+    CHECK_EQ_INT(count[CLV_PARAM], 11689512);
+    CHECK_EQ_INT(count[CLV_BUFFER], 9600);
+    close_it(&o);
+}
+
+/* Quantised weights are read as bytes, also through DequantizeLinear. */
+static void quantised(void)
+{
+    static const char *const files[] = {DATA "mobilenet_v2-qdq.onnx",
+                                        DATA "mobilenet_v2-qoperator.onnx",
+                                        DATA "mobilenet_v2-dynamic.onnx"};
+    for (int i = 0; i < 3; i++) {
+        opened o;
+        check_row(files[i]);
+        if (open_file(files[i], NULL, &o)) {
+            CHECK_EQ_INT(o.t->params, 3487816);
+            /* one byte each, and biases, scales, zero points */
+            CHECK(o.t->bytes_weights > 3400000);
+            CHECK(o.t->bytes_weights < 4200000);
+        }
+        close_it(&o);
+    }
+}
+
+/* -- old opsets -----------------------------------------------------------*/
+
+static bytes old_model(bytes g, uint64_t version)
+{
+    bytes m = {0}, opset = {0};
+    put_int(&m, 1, 3);
+    put_message(&m, 7, g);
+    put_int(&opset, 2, version);
+    put_message(&m, 8, opset);
+    return m;
+}
+
+static bytes int_attr(const char *name, uint64_t i)
+{
+    bytes a = {0};
+    put_text(&a, 1, name);
+    put_int(&a, 3, i);
+    put_int(&a, 20, 2);
+    return a;
+}
+
+static bytes ints_attr(const char *name, const int64_t *v, int n)
+{
+    bytes a = {0};
+    put_text(&a, 1, name);
+    for (int i = 0; i < n; i++)
+        put_int(&a, 8, (uint64_t)v[i]);
+    put_int(&a, 20, 7);
+    return a;
+}
+
+static void check_dims(const opened *o, uint32_t rank, const int64_t *dims)
+{
+    clv_value_info v = output_of(o, 0);
+    CHECK_EQ_INT(v.rank, rank);
+    for (uint32_t i = 0; i < rank && i < v.rank && v.rank != CLV_NONE; i++)
+        CHECK_EQ_INT(v.dims[i], dims[i]);
+}
+
+/* x [2,3,4] + b [3] along axis 1, as before opset 7. */
+static void old_broadcast(void)
+{
+    static const int64_t x[3] = {2, 3, 4}, b[1] = {3};
+    bytes g = {0}, n = node_of("Add", "x b", "y");
+    put_message(&n, 5, int_attr("axis", 1));
+    put_message(&n, 5, int_attr("broadcast", 1));
+    put_message(&g, 1, n);
+    put_message(&g, 11, value_of("x", 3, x));
+    put_message(&g, 11, value_of("b", 1, b));
+    put_message(&g, 12, value_of("y", 0xff, NULL));
+    opened o;
+    if (open_bytes(old_model(g, 6), NULL, &o))
+        check_dims(&o, 3, x);
+    close_it(&o);
+}
+
+/* axes of Unsqueeze and starts of Slice as attributes. */
+static void old_attributes(void)
+{
+    static const int64_t x[2] = {2, 3}, want[3] = {1, 2, 2};
+    static const int64_t zero[1] = {0}, last[1] = {1}, two[1] = {2};
+    bytes g = {0}, a = node_of("Unsqueeze", "x", "a");
+    bytes s = node_of("Slice", "a", "y");
+    put_message(&a, 5, ints_attr("axes", zero, 1));
+    put_message(&s, 5, ints_attr("axes", two, 1));
+    put_message(&s, 5, ints_attr("starts", last, 1));
+    put_message(&s, 5, ints_attr("ends", (const int64_t[]){INT64_MAX}, 1));
+    put_message(&g, 1, a);
+    put_message(&g, 1, s);
+    put_message(&g, 11, value_of("x", 2, x));
+    put_message(&g, 12, value_of("y", 0xff, NULL));
+    opened o;
+    if (open_bytes(old_model(g, 7), NULL, &o))
+        check_dims(&o, 3, want);
+    close_it(&o);
+}
+
+/* -- what the file declares -----------------------------------------------*/
+
+static void declared_shapes(void)
+{
+    static const int64_t wrong[2] = {2, 4}, right[2] = {2, 3};
+    bytes g = graph_of();
+    put_message(&g, 1, node_of("Relu", "x", "a"));
+    put_message(&g, 1, node_of("Mystery", "a", "y"));
+    put_message(&g, 13, value_of("a", 2, wrong));
+    opened o;
+    if (open_bytes(model_of(g), NULL, &o)) {
+        CHECK(warns(o.g, "node 'Relu': the file says [2, 4], inferred [2, 3]"));
+        CHECK_EQ_INT(o.t->trust[CLV_UNKNOWN], 1);
+        CHECK_EQ_INT(output_of(&o, 0).rank, CLV_NONE);
+        CHECK_STR(clv_graph_node(o.g, 1).origin, "Mystery");
+    }
+    close_it(&o);
+    g = (bytes){0};
+    put_message(&g, 11, value_of("x", 2, right));
+    put_message(&g, 12, value_of("y", 2, right));
+    put_message(&g, 1, node_of("Mystery", "x", "y"));
+    if (open_bytes(model_of(g), NULL, &o))
+        check_dims(&o, 2, right); /* an unknown operator's, from the file */
+    close_it(&o);
+}
+
+static void newer_versions(void)
+{
+    bytes g = graph_of();
+    put_message(&g, 1, node_of("Relu", "x", "y"));
+    opened o;
+    if (open_bytes(old_model(g, 99), NULL, &o))
+        CHECK(warns(o.g, "opset 99 is newer than"));
+    close_it(&o);
+}
+
+/* -- loops ----------------------------------------------------------------*/
+
+/* Five trips of a loop in the file; then an if whose branch data decides. */
+static void loops(void)
+{
+    opened o;
+    uint32_t n;
+    if (open_file(DATA "control_flow.onnx", NULL, &o)) {
+        const clv_layer *l = clv_profile_layers(o.p, &n);
+        CHECK_EQ_INT(o.t->macs, 5120);
+        CHECK_EQ_INT(o.t->params, 272);
+        bool loop = false, branch = false;
+        for (uint32_t i = 0; i < n; i++) {
+            const char *op = clv_graph_node(o.g, l[i].node).op;
+            loop |= !strcmp(op, "loop") && l[i].cost.trust == CLV_EXACT;
+            branch |= !strcmp(op, "if") && l[i].cost.trust == CLV_ESTIMATED;
+        }
+        CHECK(loop && branch);
+    }
+    close_it(&o);
+}
+
+static const check_case cases[] = {
+    {"symbols", symbols},
+    {"symbols_are_shared", symbols_are_shared},
+    {"bad_shape", bad_shape},
+    {"counted_type", counted_type},
+    {"modules", modules},
+    {"kinds", kinds},
+    {"quantised", quantised},
+    {"old_broadcast", old_broadcast},
+    {"old_attributes", old_attributes},
+    {"declared_shapes", declared_shapes},
+    {"newer_versions", newer_versions},
+    {"loops", loops},
+};
+CHECK_MAIN(cases)
