@@ -92,6 +92,9 @@ typedef struct strmap {
 uint32_t strmap_get(const strmap *m, const char *key, size_t len);
 /* Sets or replaces (the first key stays); false when memory ran out. */
 bool strmap_put(strmap *m, const char *key, size_t len, uint32_t value);
+/* Sets it if it is new, which *added tells; false when memory ran out. */
+bool strmap_add(strmap *m, const char *key, size_t len, uint32_t value,
+                bool *added);
 void strmap_free(strmap *m);
 
 /* -- text -----------------------------------------------------------------*/

@@ -1,4 +1,4 @@
-/* strmap.c - open addressing, linear probing, FNV-1a, at most half full. */
+/* strmap.c - open addressing, linear probing, at most half full. */
 #include "core/core.h"
 
 #include <string.h>
@@ -8,12 +8,20 @@ struct strmap_slot {
     uint32_t len, hash, value;
 };
 
+/* Eight bytes at a time: names of model files are long. */
 static uint32_t hash_of(const char *key, size_t len)
 {
-    uint32_t h = 2166136261u;
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ (unsigned char)key[i]) * 16777619u;
-    return h;
+    uint64_t h = 0x9e3779b97f4a7c15u ^ len, word;
+    for (; len >= 8; key += 8, len -= 8) {
+        memcpy(&word, key, 8);
+        h = (h ^ word) * 0xff51afd7ed558ccdu;
+        h ^= h >> 32;
+    }
+    word = 0;
+    memcpy(&word, key, len);
+    h = (h ^ word) * 0xff51afd7ed558ccdu;
+    h ^= h >> 32;
+    return (uint32_t)(h * 0xc4ceb9fe1a85ec53u >> 32);
 }
 
 /* The slot that holds key, or the empty one where it would go. */
@@ -53,6 +61,26 @@ static bool grow(strmap *m)
     }
     clv__free(m->slots);
     *m = bigger;
+    return true;
+}
+
+bool strmap_add(strmap *m, const char *key, size_t len, uint32_t value,
+                bool *added)
+{
+    if (!key)
+        key = "";
+    *added = false;
+    if (len > UINT32_MAX)
+        return false;
+    if ((!m->slots || m->n >= (m->mask + 1) / 2) && !grow(m))
+        return false;
+    uint32_t hash = hash_of(key, len);
+    struct strmap_slot *s = find(m, key, len, hash);
+    if (s->key)
+        return true;
+    m->n++;
+    *s = (struct strmap_slot){key, (uint32_t)len, hash, value};
+    *added = true;
     return true;
 }
 

@@ -117,7 +117,9 @@ typedef struct frame {
     const struct frame *caller; /* whose attributes `bound` refers to */
     const int32_t *opset;
     uint32_t scope; /* module the frame's nodes lie in */
-    text prefix;    /* of node names: the call's name */
+    text last_path; /* of the last node: most have the one before's module */
+    uint32_t last_scope;
+    text prefix; /* of node names: the call's name */
     int depth;
 } frame;
 
@@ -222,7 +224,7 @@ CLV_MUST clv_status onnx_compare(unit *u, clv_err *e);
 /* -- onnx_scope.c, onnx_node.c ---------------------------------------------*/
 
 /* The module of a node, CLV_NONE when memory ran out. */
-uint32_t onnx_scope(const frame *f, const proto *p);
+uint32_t onnx_scope(frame *f, const proto *p);
 CLV_MUST clv_status onnx_node_read(reader *r, wire w, proto *p, clv_err *e);
 CLV_MUST clv_status onnx_node_add(reader *r, frame *f, const proto *p,
                                   clv_err *e);

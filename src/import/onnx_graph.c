@@ -51,9 +51,12 @@ clv_status onnx_finish(unit *u, clv_err *e)
 
 static clv_status define(frame *f, text name, uint32_t v, clv_err *e)
 {
-    if (strmap_get(&f->names, name.s, name.n) != CLV_NONE)
+    bool added;
+    if (!strmap_add(&f->names, name.s, name.n, v, &added))
+        return clv__nomem(e);
+    if (!added)
         return clv__fail(e, CLV_FORMAT, "'%.*s' is defined twice", TEXT(name));
-    return strmap_put(&f->names, name.s, name.n, v) ? CLV_OK : clv__nomem(e);
+    return CLV_OK;
 }
 
 /* A value of an enclosing graph becomes one more input of this one. */
@@ -222,7 +225,7 @@ static clv_status declare_node(reader *r, frame *f, const proto *p, clv_err *e)
         text name = p->outs[i];
         if (!name.n)
             continue;
-        uint32_t v = strmap_get(&f->results, name.s, name.n);
+        uint32_t v = f->fn ? strmap_get(&f->results, name.s, name.n) : CLV_NONE;
         if (v == CLV_NONE) {
             char *own = onnx_name(&g->mem, name);
             v = own ? clv__value_add(g, own, CLV_ACTIVATION, CLV_NODTYPE)

@@ -9,24 +9,20 @@
 
 /* -- decoding -------------------------------------------------------------*/
 
-static clv_status count_fields(wire w, proto *p, clv_err *e)
+/* Room for one more of n items: 4, then twice as many as before. */
+static bool more(arena *mem, void **items, uint32_t n, size_t size)
 {
-    while (wire_left(&w)) {
-        wire_field f;
-        CLV_TRY(wire_next(&w, &f, e));
-        p->n_in += f.number == 1;
-        p->n_out += f.number == 2;
-        p->n_attrs += f.number == 5;
-        if (f.number <= 8 && f.number != 6)
-            CLV_TRY(wire_expect(&w, &f, WIRE_BYTES, e));
-    }
-    if (p->n_in > ONNX_MAX_EDGES || p->n_out > ONNX_MAX_EDGES ||
-        p->n_attrs > ONNX_MAX_ATTRS - 16)
-        return wire_fail(&p->all, e,
-                         "a node with too many inputs, outputs "
-                         "or attributes");
-    return CLV_OK;
+    if (n != 0 && (n < 4 || (n & (n - 1)) != 0))
+        return true;
+    void *room = arena_array(mem, n ? 2 * (size_t)n : 4, size);
+    if (!room)
+        return false;
+    if (n)
+        memcpy(room, *items, n * size);
+    *items = room;
+    return true;
 }
+#define MORE(mem, items, n) more(mem, (void **)&(items), n, sizeof *(items))
 
 /* Only torch's two keys for the module matter. */
 static clv_status metadata(wire w, proto *p, clv_err *e)
@@ -47,46 +43,56 @@ static clv_status metadata(wire w, proto *p, clv_err *e)
     return CLV_OK;
 }
 
+static clv_status node_field(reader *r, const wire_field *f, proto *p,
+                             clv_err *e)
+{
+    bool ok = true;
+    switch (f->number) {
+    case 1:
+        if ((ok = MORE(&r->mem, p->ins, p->n_in)))
+            p->ins[p->n_in++] = text_of(f->bytes);
+        break;
+    case 2:
+        if ((ok = MORE(&r->mem, p->outs, p->n_out)))
+            p->outs[p->n_out++] = text_of(f->bytes);
+        break;
+    case 3:
+        p->name = text_of(f->bytes);
+        break;
+    case 4:
+        p->op = text_of(f->bytes);
+        break;
+    case 5:
+        if ((ok = MORE(&r->mem, p->attrs, p->n_attrs)))
+            p->attrs[p->n_attrs++] = f->bytes;
+        break;
+    case 7:
+        p->domain = text_of(f->bytes);
+        break;
+    case 8:
+        p->overload = text_of(f->bytes);
+        break;
+    case 9:
+        return metadata(f->bytes, p, e);
+    }
+    return ok ? CLV_OK : clv__nomem(e);
+}
+
 clv_status onnx_node_read(reader *r, wire w, proto *p, clv_err *e)
 {
     *p = (proto){.all = w, .offset = (size_t)(w.cur - w.file)};
-    CLV_TRY(count_fields(w, p, e));
-    p->ins = arena_array(&r->mem, p->n_in, sizeof *p->ins);
-    p->outs = arena_array(&r->mem, p->n_out, sizeof *p->outs);
-    p->attrs = arena_array(&r->mem, p->n_attrs, sizeof *p->attrs);
-    if (!p->ins || !p->outs || !p->attrs)
-        return clv__nomem(e);
-    uint32_t in = 0, out = 0, attr = 0;
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        switch (f.number) {
-        case 1:
-            p->ins[in++] = text_of(f.bytes);
-            break;
-        case 2:
-            p->outs[out++] = text_of(f.bytes);
-            break;
-        case 3:
-            p->name = text_of(f.bytes);
-            break;
-        case 4:
-            p->op = text_of(f.bytes);
-            break;
-        case 5:
-            p->attrs[attr++] = f.bytes;
-            break;
-        case 7:
-            p->domain = text_of(f.bytes);
-            break;
-        case 8:
-            p->overload = text_of(f.bytes);
-            break;
-        case 9:
-            if (f.type == WIRE_BYTES)
-                CLV_TRY(metadata(f.bytes, p, e));
-            break;
-        }
+        if (f.number > 9)
+            continue;
+        CLV_TRY(wire_expect(&w, &f, WIRE_BYTES, e));
+        CLV_TRY(node_field(r, &f, p, e));
+        if (p->n_in > ONNX_MAX_EDGES || p->n_out > ONNX_MAX_EDGES ||
+            p->n_attrs > ONNX_MAX_ATTRS - 16)
+            return wire_fail(&p->all, e,
+                             "a node with too many inputs, outputs or "
+                             "attributes");
     }
     if (p->op.n == 0)
         return wire_fail(&p->all, e, "a node without an operator");

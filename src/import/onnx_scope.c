@@ -95,16 +95,34 @@ static bool plain(text t)
     return true;
 }
 
-uint32_t onnx_scope(const frame *f, const proto *p)
+/* What of a node says its module. */
+static text path_of(const proto *p)
+{
+    if (p->module.n)
+        return from_name_scopes(p->module);
+    if (p->namespace.n)
+        return from_namespace(p->namespace);
+    size_t n = p->name.n;
+    if (n < 2 || p->name.s[0] != '/')
+        return (text){NULL, 0};
+    while (p->name.s[n - 1] != '/')
+        n--;
+    return (text){p->name.s, n}; /* up to the operator */
+}
+
+uint32_t onnx_scope(frame *f, const proto *p)
 {
     clv_graph *g = f->unit->g;
-    if (!plain(p->module) || !plain(p->namespace) || !plain(p->name))
+    text path = path_of(p);
+    if (!path.n || !plain(path))
         return f->scope;
-    if (p->module.n)
-        return add_path(g, f->scope, from_name_scopes(p->module));
-    if (p->namespace.n)
-        return add_path(g, f->scope, from_namespace(p->namespace));
-    if (p->name.n > 1 && p->name.s[0] == '/')
-        return from_node_name(g, f->scope, p->name);
-    return f->scope;
+    if (f->last_path.s && f->last_path.n == path.n &&
+        !memcmp(f->last_path.s, path.s, path.n))
+        return f->last_scope;
+    uint32_t scope = p->module.n || p->namespace.n
+                         ? add_path(g, f->scope, path)
+                         : from_node_name(g, f->scope, path);
+    f->last_path = path;
+    f->last_scope = scope;
+    return scope;
 }
