@@ -46,12 +46,25 @@ static clv_status map_devices(const options *o, const at_batch *b, maps *m,
     return CLV_OK;
 }
 
+static clv_status draw(const options *o, const clv_map *m, clv_err *err)
+{
+    clv_buf text = {0};
+    clv_report_map_svg(m, &text);
+    clv_status s = write_file(o->svg, &text, err);
+    clv_buf_free(&text);
+    return s;
+}
+
 clv_status cmd_map(const options *o, clv_err *err)
 {
     size_t n = o->batch.n ? o->batch.n : 1;
     if (o->hardware.n == 0)
         return fail(err, CLV_USAGE,
                     "map needs --hardware NAME; 'cleave hardware' lists them");
+    if (o->svg && n * o->hardware.n != 1)
+        return fail(err, CLV_USAGE,
+                    "--svg draws one device at one batch, not %zu maps",
+                    n * o->hardware.n);
     at_batch *b = calloc(n, sizeof *b);
     maps m = {calloc(n * o->hardware.n, sizeof *m.items), 0};
     clv_status s =
@@ -61,6 +74,8 @@ clv_status cmd_map(const options *o, clv_err *err)
         if (s == CLV_OK)
             s = map_devices(o, &b[i], &m, err);
     }
+    if (s == CLV_OK && o->svg)
+        s = draw(o, m.items[0], err);
     if (s == CLV_OK)
         s = emit(o, report, &m, err);
     for (uint32_t i = 0; i < m.n; i++)

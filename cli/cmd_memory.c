@@ -37,6 +37,15 @@ static clv_status within(const result *r, clv_err *err)
                 (long long)(need - r->budget));
 }
 
+static clv_status draw(const options *o, const clv_memory *m, clv_err *err)
+{
+    clv_buf text = {0};
+    clv_report_memory_svg(m, &text);
+    clv_status s = write_file(o->svg, &text, err);
+    clv_buf_free(&text);
+    return s;
+}
+
 clv_status cmd_memory(const options *o, clv_err *err)
 {
     clv_graph *g = NULL;
@@ -51,6 +60,8 @@ clv_status cmd_memory(const options *o, clv_err *err)
         s = make_cut(o, "op", p, &c, err);
     if (s == CLV_OK)
         s = clv_memory_new(c, &opts, &r.memory, err);
+    if (s == CLV_OK && o->svg)
+        s = draw(o, r.memory, err);
     if (s == CLV_OK)
         s = emit(o, report, &r, err);
     if (s == CLV_OK)

@@ -10,6 +10,7 @@ typedef struct clv_map_totals {
     double critical_path; /* the longest chain: no schedule is faster */
     double launch;        /* part of seconds spent on launches */
     double attained;      /* operations per second over the whole */
+    double peak;          /* operations per second at that rate */
     double share;         /* of the peak */
     double joules;        /* at full power all along; 0: power unknown */
     int64_t batch;        /* first axis of the first input */

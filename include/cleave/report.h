@@ -77,12 +77,19 @@ typedef struct clv_run_result {
 CLV_API void clv_report_run(const clv_run_result *r,
                             const clv_report_opts *opts, clv_buf *out);
 
+/* Bytes alive over time with the peak marked, and the plan of the arena below:
+ * a box per tensor, from its first step to its last. */
+CLV_API void clv_report_memory_svg(const clv_memory *m, clv_buf *out);
+
 /* One device in detail, with its sources, or several in a table. */
 CLV_API void clv_report_devices(const clv_device *const *devices, uint32_t n,
                                 const clv_report_opts *opts, clv_buf *out);
 /* One map in detail, or several of one model side by side; n is not 0. */
 CLV_API void clv_report_maps(const clv_map *const *maps, uint32_t n,
                              const clv_report_opts *opts, clv_buf *out);
+
+/* The roofline of one device: a point per subgraph, both axes logarithmic. */
+CLV_API void clv_report_map_svg(const clv_map *m, clv_buf *out);
 
 CLV_API void clv_report_check(const clv_check *k, const clv_report_opts *opts,
                               clv_buf *out);

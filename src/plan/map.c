@@ -119,6 +119,7 @@ static clv_status fill(clv_map *m, clv_err *e)
     const clv_value *x = g->n_inputs ? &g->values[g->inputs[0]] : NULL;
     clv_dtype dtype = x ? (clv_dtype)x->dtype : CLV_FLOAT32;
     double peak = clv_device_peak(m->d, dtype, &t->rate);
+    t->peak = peak;
     t->batch = x && x->rank && x->rank != CLV_NO_RANK ? x->dims[0] : 1;
     t->ridge = clv_device_ridge(m->d, dtype);
     if (t->seconds > 0) {

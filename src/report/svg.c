@@ -70,13 +70,48 @@ void svg_rect(clv_buf *out, svg_box b, const char *fill, const char *stroke,
     }
 }
 
-void svg_line(clv_buf *out, double x1, double y1, double x2, double y2,
-              const char *stroke)
+static void put_line(clv_buf *out, const double at[4], const char *stroke,
+                     const char *more)
 {
     clv_buf_printf(out,
                    "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" "
-                   "stroke=\"%s\"/>\n",
-                   x1, y1, x2, y2, stroke);
+                   "stroke=\"%s\"%s/>\n",
+                   at[0], at[1], at[2], at[3], stroke, more);
+}
+
+void svg_line(clv_buf *out, double x1, double y1, double x2, double y2,
+              const char *stroke)
+{
+    put_line(out, (const double[]){x1, y1, x2, y2}, stroke, "");
+}
+
+void svg_dashes(clv_buf *out, double x1, double y1, double x2, double y2,
+                const char *stroke)
+{
+    put_line(out, (const double[]){x1, y1, x2, y2}, stroke,
+             " stroke-dasharray=\"5 4\"");
+}
+
+void svg_polyline(clv_buf *out, const double *xy, uint32_t n, const char *fill,
+                  const char *stroke)
+{
+    clv_buf_printf(out, "<polyline fill=\"%s\" stroke=\"%s\" points=\"", fill,
+                   stroke);
+    for (uint32_t i = 0; i < n; i++)
+        clv_buf_printf(out, "%s%.2f,%.2f", i ? " " : "", xy[2 * i],
+                       xy[2 * i + 1]);
+    clv_buf_printf(out, "\"/>\n");
+}
+
+void svg_circle(clv_buf *out, double x, double y, double r, const char *fill,
+                const char *stroke, const char *hint)
+{
+    clv_buf_printf(out,
+                   "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\" fill=\"%s\" "
+                   "stroke=\"%s\"><title>",
+                   x, y, r, fill, stroke);
+    put_escaped(out, hint ? hint : "");
+    clv_buf_printf(out, "</title></circle>\n");
 }
 
 void svg_text(clv_buf *out, double x, double y, svg_anchor a, double size,
@@ -87,6 +122,18 @@ void svg_text(clv_buf *out, double x, double y, svg_anchor a, double size,
                    "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%g\" "
                    "text-anchor=\"%s\" fill=\"#222222\">",
                    x, y, size, anchors[a]);
+    put_escaped(out, text);
+    clv_buf_printf(out, "</text>\n");
+}
+
+void svg_text_up(clv_buf *out, double x, double y, double size,
+                 const char *text)
+{
+    clv_buf_printf(out,
+                   "<text transform=\"translate(%.2f %.2f) rotate(-90)\" "
+                   "font-size=\"%g\" text-anchor=\"middle\" "
+                   "fill=\"#222222\">",
+                   x, y, size);
     put_escaped(out, text);
     clv_buf_printf(out, "</text>\n");
 }

@@ -25,8 +25,19 @@ void svg_rect(clv_buf *out, svg_box b, const char *fill, const char *stroke,
               const char *hint);
 void svg_line(clv_buf *out, double x1, double y1, double x2, double y2,
               const char *stroke);
+void svg_dashes(clv_buf *out, double x1, double y1, double x2, double y2,
+                const char *stroke);
+/* Through n points, x and y in turn; closed where it is filled. */
+void svg_polyline(clv_buf *out, const double *xy, uint32_t n, const char *fill,
+                  const char *stroke);
+void svg_circle(clv_buf *out, double x, double y, double r, const char *fill,
+                const char *stroke, const char *hint);
 void svg_text(clv_buf *out, double x, double y, svg_anchor a, double size,
               const char *text);
+
+/* Text that reads upwards, centred: the name of a vertical axis. */
+void svg_text_up(clv_buf *out, double x, double y, double size,
+                 const char *text);
 
 /* A round step (1, 2 or 5 times a power of ten) so that about n of them reach
  * from 0 to most. */
