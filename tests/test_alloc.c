@@ -97,6 +97,51 @@ static clv_status build(const char *unused, clv_err *err)
     return s;
 }
 
+/* Cuts over devices: support, capability, placement, pipeline. */
+static clv_status devices(const char *model, clv_err *err)
+{
+    clv_graph *g;
+    clv_profile *p = NULL;
+    clv_backend *b = NULL;
+    clv_support *sup = NULL;
+    clv_cut *c = NULL;
+    clv_capability_opts o = {.max_subgraph_count = 3, .demote = true};
+    clv_placement_opts place = {.curve = 2};
+    clv_pipeline_opts pipe = {.stages = 3};
+    clv_status s = clv_graph_open(model, NULL, &g, err);
+    if (s == CLV_OK)
+        s = clv_profile_new(g, NULL, &p, err);
+    if (s == CLV_OK)
+        s = clv_backend_open("nvidia-dla", NULL, &b, err);
+    if (s == CLV_OK)
+        s = clv_support_new(b, g, &sup, err);
+    if (s == CLV_OK)
+        s = clv_cut_capability(p, clv_support_get(sup), &o, &c, err);
+    clv_cut_free(c);
+    c = NULL;
+    o = (clv_capability_opts){.connected = true};
+    if (s == CLV_OK)
+        s = clv_cut_capability(p, clv_support_get(sup), &o, &c, err);
+    clv_cut_free(c);
+    c = NULL;
+    if (s == CLV_OK)
+        s = clv_device_find("i7-12700k", &place.host, err);
+    if (s == CLV_OK)
+        s = clv_device_find("t4", &place.accelerator, err);
+    if (s == CLV_OK)
+        s = clv_cut_placement(p, &place, &c, err);
+    clv_cut_free(c);
+    c = NULL;
+    if (s == CLV_OK)
+        s = clv_cut_pipeline(p, &pipe, &c, err);
+    clv_cut_free(c);
+    clv_support_free(sup);
+    clv_backend_free(b);
+    clv_profile_free(p);
+    clv_graph_free(g);
+    return s;
+}
+
 /* A request that only serves a cache may fail unnoticed; any other may not. */
 static void sweep(clv_status (*run)(const char *, clv_err *), const char *model)
 {
@@ -129,6 +174,11 @@ static void judged(void)
     sweep(judge, "swin_t");
 }
 
+static void over_devices(void)
+{
+    sweep(devices, "alexnet");
+}
+
 static void api(void)
 {
     sweep(build, NULL);
@@ -150,9 +200,7 @@ static void buffer(void)
 }
 
 static const check_case cases[] = {
-    {"zoo", zoo},
-    {"judged", judged},
-    {"api", api},
-    {"buffer", buffer},
+    {"zoo", zoo}, {"judged", judged}, {"over_devices", over_devices},
+    {"api", api}, {"buffer", buffer},
 };
 CHECK_MAIN(cases)

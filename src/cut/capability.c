@@ -40,8 +40,7 @@ static bool solve(job *j, const uint8_t *side, labels *out)
     if (!clv__label(&j->mem, &j->d, side, l))
         return false;
     *out = l[clv__label_best(l, j->o.objective == CLV_FEWEST_ACCELERATOR)];
-    clv__label_sweep(j->g, &j->d, side, out);
-    return true;
+    return clv__label_sweep(j->g, &j->d, side, out);
 }
 
 static clv_status prepare(job *j, clv_err *e)
@@ -247,6 +246,7 @@ static bool try_kind(job *j, uint8_t *side, clv_what_if *w)
     if (ok) {
         w->subgraphs = b.n;
         w->crossing_bytes = clv__crossing_bytes(j->g, b.of, b.n);
+        ok = w->crossing_bytes >= 0;
     }
     arena_rewind(&j->mem, mark);
     return ok;
@@ -384,9 +384,11 @@ static clv_status publish(job *j, clv_cut *c, clv_err *e)
 {
     clv_capability_info *info = arena_alloc(&c->mem, sizeof *info);
     const char *device = j->s->device;
+    j->info.crossing_bytes = clv__crossing_bytes(j->g, j->b.of, j->b.n);
     j->info.device = arena_strndup(&c->mem, device, strlen(device));
-    bool ok = info && j->info.device && explain(j, c) && list_support(j, c) &&
-              list_sides(j, c) && list_demoted(j, c) &&
+    bool ok = info && j->info.device && j->info.crossing_bytes >= 0 &&
+              explain(j, c) && list_support(j, c) && list_sides(j, c) &&
+              list_demoted(j, c) &&
               (j->info.peak_bytes = clv__cut_peaks(c)) != NULL &&
               (j->o.no_what_if || what_if(j, c));
     if (!ok)
@@ -396,7 +398,6 @@ static clv_status publish(job *j, clv_cut *c, clv_err *e)
     j->info.supported = j->s->supported;
     j->info.total = j->s->total;
     j->info.percentage = j->s->percentage;
-    j->info.crossing_bytes = clv__crossing_bytes(j->g, j->b.of, j->b.n);
     *info = j->info;
     c->capability = info;
     return CLV_OK;

@@ -357,7 +357,7 @@ static void add_reads(const clv_cut *c, uint32_t k, uint32_t id, reads *r,
         if (r->bytes[i] <= r->most[v])
             continue;
         int64_t *to = value_is_fixed(&g->values[v]) ? &sum->bytes_weights
-                                                     : &sum->bytes_in;
+                                                    : &sum->bytes_in;
         *to = sat_add(*to, r->bytes[i] - r->most[v]);
         r->most[v] = r->bytes[i];
     }

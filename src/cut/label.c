@@ -261,27 +261,28 @@ static bool move(const sweep *s, uint32_t i)
     return true;
 }
 
-void clv__label_sweep(const clv_graph *g, const dag *d, const uint8_t *side,
+bool clv__label_sweep(const clv_graph *g, const dag *d, const uint8_t *side,
                       labels *l)
 {
     sweep s = {g, d, side, l};
-    int64_t before = clv__crossing_bytes(g, l->of, l->n);
+    if (l->n < 2)
+        return true;
+    int64_t before = clv__crossing_bytes(g, l->of, l->n), after = -1;
     uint32_t *old = clv__alloc(((size_t)d->n + 1) * sizeof *old);
-    if (!old || before < 0 || l->n < 2) {
-        clv__free(old);
-        return;
+    if (old && before >= 0) {
+        bool any = true;
+        memcpy(old, l->of, d->n * sizeof *old);
+        for (int pass = 0; pass < SWEEPS_MAX && any; pass++) {
+            any = false;
+            for (uint32_t k = d->n; k-- > 0;)
+                any = move(&s, k) || any;
+            for (uint32_t k = 0; k < d->n; k++)
+                any = move(&s, k) || any;
+        }
+        after = clv__crossing_bytes(g, l->of, l->n);
+        if (after > before) /* widely read tensors count after all */
+            memcpy(l->of, old, d->n * sizeof *old);
     }
-    memcpy(old, l->of, d->n * sizeof *old);
-    bool any = true;
-    for (int pass = 0; pass < SWEEPS_MAX && any; pass++) {
-        any = false;
-        for (uint32_t k = d->n; k-- > 0;)
-            any = move(&s, k) || any;
-        for (uint32_t k = 0; k < d->n; k++)
-            any = move(&s, k) || any;
-    }
-    int64_t after = clv__crossing_bytes(g, l->of, l->n);
-    if (after < 0 || after > before) /* widely read tensors count after all */
-        memcpy(l->of, old, d->n * sizeof *old);
     clv__free(old);
+    return after >= 0;
 }

@@ -41,8 +41,8 @@ uint32_t clv__label_witness(arena *a, const dag *d, const uint8_t *side,
 
 /* Moves nodes between labels, as far as devices and edges allow, while that
  * lowers the bytes that cross blocks; never raises them. The highest label
- * stays. Needs d->succ. */
-void clv__label_sweep(const clv_graph *g, const dag *d, const uint8_t *side,
+ * stays. Needs d->succ. False when memory ran out. */
+bool clv__label_sweep(const clv_graph *g, const dag *d, const uint8_t *side,
                       labels *l);
 
 /* Bytes of activations that go from block to block: each tensor once per

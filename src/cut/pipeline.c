@@ -37,23 +37,22 @@ typedef struct job {
 
 /* -- orders ---------------------------------------------------------------*/
 
-static void as_given(const job *j, uint32_t *seq)
+static bool as_given(job *j, uint32_t *seq)
 {
     for (uint32_t i = 0; i < j->d.n; i++)
         seq[i] = i;
+    return true;
 }
 
 /* Kahn's order, taking the newest ready node (depth) or the oldest. */
-static void ready_order(job *j, uint32_t *seq, bool depth)
+static bool ready_order(job *j, uint32_t *seq, bool depth)
 {
     const dag *d = &j->d;
     uint32_t *missing = arena_array(&j->mem, (size_t)d->n + 1, sizeof *missing);
     uint32_t *list = arena_array(&j->mem, (size_t)d->n + 1, sizeof *list);
     uint32_t from = 0, to = 0, n = 0;
-    if (!missing || !list) {
-        as_given(j, seq);
-        return;
-    }
+    if (!missing || !list)
+        return false;
     for (uint32_t i = d->n; i-- > 0;) {
         missing[i] = d->pred_first[i + 1] - d->pred_first[i];
         if (!missing[i])
@@ -71,28 +70,24 @@ static void ready_order(job *j, uint32_t *seq, bool depth)
             if (--missing[d->succ[k]] == 0)
                 list[to++] = d->succ[k];
     }
+    return true;
 }
 
-static void depth_first(job *j, uint32_t *seq)
+static bool depth_first(job *j, uint32_t *seq)
 {
-    ready_order(j, seq, true);
+    return ready_order(j, seq, true);
 }
 
-static void breadth_first(job *j, uint32_t *seq)
+static bool breadth_first(job *j, uint32_t *seq)
 {
-    ready_order(j, seq, false);
-}
-
-static void given_order(job *j, uint32_t *seq)
-{
-    as_given(j, seq);
+    return ready_order(j, seq, false);
 }
 
 static const struct order {
     const char *name;
-    void (*fill)(job *j, uint32_t *seq);
+    bool (*fill)(job *j, uint32_t *seq); /* false: no memory */
 } orders[] = {
-    {"as given", given_order},
+    {"as given", as_given},
     {"depth first", depth_first},
     {"breadth first", breadth_first},
 };
@@ -233,8 +228,7 @@ static clv_status try_orders(job *j, clv_err *e)
     j->best_cost = INFINITY;
     for (size_t t = 0; t < sizeof orders / sizeof *orders; t++) {
         arena_mark mark = arena_save(&j->mem);
-        orders[t].fill(j, j->seq);
-        if (!measure(j))
+        if (!orders[t].fill(j, j->seq) || !measure(j))
             return clv__nomem(e);
         pick_places(j);
         size_t cells = (size_t)(k + 1) * j->n_at;

@@ -287,7 +287,8 @@ static clv_status choose(job *j, uint8_t *side, labels *l, clv_err *e)
         if (!clv__label(&j->mem, &j->d, side, both))
             return clv__nomem(e);
         *l = both[clv__label_best(both, false)];
-        clv__label_sweep(j->g, &j->d, side, l);
+        if (!clv__label_sweep(j->g, &j->d, side, l))
+            return clv__nomem(e);
     }
     return plan_of(j, side, &j->info.chosen) ? CLV_OK : clv__nomem(e);
 }
