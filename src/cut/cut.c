@@ -11,6 +11,8 @@
  * outside is read once per group. So external + internal = one by one. */
 #include "cut/cut.h"
 
+#include "core/heap.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,47 +54,6 @@ static bool group_nodes(arena *a, const uint32_t *label, uint32_t n_nodes,
 
 /* -- order ----------------------------------------------------------------*/
 
-/* A binary heap of group numbers, least first node on top. */
-typedef struct heap {
-    uint32_t *item;
-    uint32_t n;
-    const groups *gr;
-} heap;
-
-static bool before(const heap *h, uint32_t a, uint32_t b)
-{
-    const groups *gr = h->gr;
-    return gr->node[gr->first[a]] < gr->node[gr->first[b]];
-}
-
-static void heap_push(heap *h, uint32_t x)
-{
-    uint32_t i = h->n++;
-    while (i > 0 && before(h, x, h->item[(i - 1) / 2])) {
-        h->item[i] = h->item[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    h->item[i] = x;
-}
-
-static uint32_t heap_pop(heap *h)
-{
-    uint32_t top = h->item[0], x = h->item[--h->n], i = 0;
-    for (;;) {
-        uint32_t c = 2 * i + 1;
-        if (c >= h->n)
-            break;
-        if (c + 1 < h->n && before(h, h->item[c + 1], h->item[c]))
-            c++;
-        if (!before(h, h->item[c], x))
-            break;
-        h->item[i] = h->item[c];
-        i = c;
-    }
-    h->item[i] = x;
-    return top;
-}
-
 /* Runs the statement that follows for every edge from group k to another
  * group, whose number is then in `to`. */
 #define EACH_CROSSING(g, label, k, gr, to) \
@@ -128,10 +89,13 @@ static clv_status order_groups(const clv_graph *g, const uint32_t *label,
                                clv_err *e)
 {
     uint32_t *missing = arena_zalloc(a, ((size_t)gr->n + 1) * sizeof *missing);
-    heap h = {arena_array(a, (size_t)gr->n + 1, sizeof *h.item), 0, gr};
+    double *first = arena_array(a, (size_t)gr->n + 1, sizeof *first);
+    heap h = {arena_array(a, (size_t)gr->n + 1, sizeof *h.item), 0, first};
     uint32_t *next = next_stateful(g, a);
-    if (!missing || !h.item || !next)
+    if (!missing || !first || !h.item || !next)
         return clv__nomem(e);
+    for (uint32_t k = 0; k < gr->n; k++)
+        first[k] = gr->node[gr->first[k]];
     uint32_t to, done = 0;
     for (uint32_t k = 0; k < gr->n; k++) {
         EACH_CROSSING(g, label, k, gr, to)

@@ -6,6 +6,8 @@
  * runs, and the streams that are idle. */
 #include "cut/concurrency.h"
 
+#include "core/heap.h"
+
 #include <string.h>
 
 struct clv_schedule {
@@ -14,46 +16,13 @@ struct clv_schedule {
     clv_slot *slots;
 };
 
-/* A binary heap of numbers: greatest key first, then lowest number. */
-typedef struct heap {
-    uint32_t *item, n;
-    const double *key;
-} heap;
-
-static bool before(const heap *h, uint32_t a, uint32_t b)
-{
-    return h->key[a] > h->key[b] || (h->key[a] == h->key[b] && a < b);
-}
-
-static void push(heap *h, uint32_t x)
-{
-    uint32_t i = h->n++;
-    for (; i > 0 && before(h, x, h->item[(i - 1) / 2]); i = (i - 1) / 2)
-        h->item[i] = h->item[(i - 1) / 2];
-    h->item[i] = x;
-}
-
-static uint32_t pop(heap *h)
-{
-    uint32_t top = h->item[0], x = h->item[--h->n], i = 0;
-    for (uint32_t c = 1; c < h->n; c = 2 * i + 1) {
-        c += c + 1 < h->n && before(h, h->item[c + 1], h->item[c]);
-        if (!before(h, h->item[c], x))
-            break;
-        h->item[i] = h->item[c];
-        i = c;
-    }
-    h->item[i] = x;
-    return top;
-}
-
 typedef struct state {
     const clv_concurrency *a;
     clv_schedule *s;
     uint32_t *first, *next;        /* readers of each subgraph, in CSR form */
     uint32_t *missing;             /* inputs a subgraph still waits for */
     double *priority, *due, *rank; /* keys of the heaps */
-    heap ready, running;           /* by priority; by due, minus the finish */
+    heap ready, running;           /* by minus what is ahead; by finish */
     heap idle;                     /* streams, by rank: the lowest first */
 } state;
 
@@ -94,19 +63,19 @@ static void list_readers(state *st)
 static void start(state *st, uint32_t k, double now)
 {
     clv_slot *slot = &st->s->slots[k];
-    slot->stream = pop(&st->idle);
+    slot->stream = heap_pop(&st->idle);
     slot->start = now;
     slot->finish = now + st->a->tasks[k].weight;
-    st->due[k] = -slot->finish;
-    push(&st->running, k);
+    st->due[k] = slot->finish;
+    heap_push(&st->running, k);
 }
 
 static void finish(state *st, uint32_t k)
 {
-    push(&st->idle, st->s->slots[k].stream);
+    heap_push(&st->idle, st->s->slots[k].stream);
     for (uint32_t i = st->first[k]; i < st->first[k + 1]; i++)
         if (--st->missing[st->next[i]] == 0)
-            push(&st->ready, st->next[i]);
+            heap_push(&st->ready, st->next[i]);
 }
 
 static void simulate(state *st)
@@ -115,20 +84,20 @@ static void simulate(state *st)
     double now = 0;
     for (uint32_t k = 0; k < c->n_subs; k++) {
         st->missing[k] = c->subs[k].n_depends_on;
-        st->priority[k] = st->a->tasks[k].weight + st->a->behind[k];
+        st->priority[k] = -(st->a->tasks[k].weight + st->a->behind[k]);
         if (!st->missing[k])
-            push(&st->ready, k);
+            heap_push(&st->ready, k);
     }
     for (uint32_t i = 0; i < st->s->info.streams; i++) {
-        st->rank[i] = -(double)i;
-        push(&st->idle, i);
+        st->rank[i] = i;
+        heap_push(&st->idle, i);
     }
     while (st->ready.n || st->running.n) {
         while (st->ready.n && st->idle.n)
-            start(st, pop(&st->ready), now);
+            start(st, heap_pop(&st->ready), now);
         now = st->s->slots[st->running.item[0]].finish;
         while (st->running.n && st->s->slots[st->running.item[0]].finish <= now)
-            finish(st, pop(&st->running));
+            finish(st, heap_pop(&st->running));
     }
     st->s->info.makespan = now;
 }
