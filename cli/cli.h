@@ -132,6 +132,12 @@ clv_status fail(clv_err *err, clv_status code, const char *fmt, ...)
  * control characters are shown as '?'. */
 void say(const char *kind, const char *text);
 
+/* How models are opened: clv_graph_open, unless the process knows more kinds
+ * of them (the Python package: live modules). */
+typedef clv_status model_opener(const char *model, const clv_open_opts *opts,
+                                clv_graph **out, clv_err *err);
+extern model_opener *cli_opener;
+
 /* Opens a model as the options say; warnings go to standard error. Returns a
  * graph (caller frees with clv_graph_free). */
 CLV_MUST clv_status open_model(const options *o, const char *model,

@@ -10,6 +10,8 @@
 typedef struct graph_object {
     PyObject ob_base;
     clv_graph *g;
+    PyObject *names; /* of a captured graph: torch's, by our node */
+    PyObject *keep;  /* the tensors whose bytes it borrows */
 } graph_object;
 
 static PyObject *graph_type;
@@ -17,17 +19,22 @@ static PyObject *graph_type;
 static PyObject *new_graph(clv_graph *g)
 {
     graph_object *o = PyObject_New(graph_object, (PyTypeObject *)graph_type);
-    if (!o)
+    if (!o) {
         clv_graph_free(g);
-    else
-        o->g = g;
+        return NULL;
+    }
+    o->g = g;
+    o->names = o->keep = NULL;
     return (PyObject *)o;
 }
 
 static void graph_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    clv_graph_free(((graph_object *)self)->g);
+    graph_object *o = (graph_object *)self;
+    clv_graph_free(o->g);
+    Py_XDECREF(o->names);
+    Py_XDECREF(o->keep);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -35,6 +42,17 @@ static void graph_dealloc(PyObject *self)
 static clv_graph *graph_of(PyObject *self)
 {
     return ((graph_object *)self)->g;
+}
+
+clv_graph *graph_take(PyObject *o)
+{
+    if (!PyObject_TypeCheck(o, (PyTypeObject *)graph_type) || !graph_of(o)) {
+        PyErr_SetString(PyExc_TypeError, "not a cleave.Graph");
+        return NULL;
+    }
+    clv_graph *g = graph_of(o);
+    ((graph_object *)o)->g = NULL;
+    return g;
 }
 
 /* -- opening --------------------------------------------------------------*/
@@ -158,18 +176,31 @@ static PyObject *py_open(PyObject *self, PyObject *args, PyObject *kw)
     return result;
 }
 
-PyDoc_STRVAR(fx_doc, "from_fx(module, name)\n--\n\n"
-                     "A graph from a torch.fx.GraphModule with shapes.");
+PyDoc_STRVAR(fx_doc,
+             "from_fx(module, name, weights=None)\n--\n\n"
+             "A graph from a torch.fx.GraphModule with shapes, or a list of "
+             "them. `weights`\nmaps placeholder nodes that are weights to "
+             "(path, tensor).");
 
-static PyObject *py_from_fx(PyObject *self, PyObject *args)
+static PyObject *py_from_fx(PyObject *self, PyObject *args, PyObject *kw)
 {
-    PyObject *module;
+    static char *names[] = {"module", "name", "weights", NULL};
+    PyObject *module, *weights = NULL, *torch_names = NULL, *keep = NULL;
     const char *name;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Os", &module, &name))
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "Os|O", names, &module, &name,
+                                     &weights))
         return NULL;
-    clv_graph *g = graph_from_fx(module, name);
-    return g ? new_graph(g) : NULL;
+    clv_graph *g = graph_from_fx(module, name, weights, &torch_names, &keep);
+    PyObject *o = g ? new_graph(g) : NULL;
+    if (o) {
+        ((graph_object *)o)->names = torch_names;
+        ((graph_object *)o)->keep = keep;
+    } else {
+        Py_XDECREF(torch_names);
+        Py_XDECREF(keep);
+    }
+    return o;
 }
 
 /* -- analyses -------------------------------------------------------------*/
@@ -182,16 +213,12 @@ typedef struct analysis {
 } analysis;
 
 static clv_status start(const clv_graph *g, const char *count,
-                        const char *strategy, analysis *a)
+                        const strategy *how, analysis *a)
 {
     clv_profile_opts opts = {.convention = clv_convention_find(count)};
     *a = (analysis){0};
     clv_status s = clv_profile_new(g, &opts, &a->p, &a->err);
-    if (s != CLV_OK || !strategy)
-        return s;
-    if (!strcmp(strategy, "fusion"))
-        return clv_cut_fusion(a->p, NULL, &a->c, &a->err);
-    return clv_cut_op(a->p, &a->c, &a->err);
+    return s != CLV_OK || !how ? s : strategy_cut(how, a->p, &a->c, &a->err);
 }
 
 static void finish(analysis *a)
@@ -206,15 +233,6 @@ static PyObject *give(clv_status s, const clv_err *err, clv_buf *out, bool text)
         return text ? py_from_text(out) : py_from_report(out);
     clv_buf_free(out);
     return py_raise(err);
-}
-
-static bool known_strategy(const char *s)
-{
-    if (!strcmp(s, "op") || !strcmp(s, "fusion"))
-        return true;
-    PyErr_Format(PyExc_ValueError, "no strategy '%s'; there are op and fusion",
-                 s);
-    return false;
 }
 
 static bool known_count(const char *name)
@@ -254,25 +272,15 @@ static PyObject *graph_profile(PyObject *self, PyObject *args, PyObject *kw)
     Py_END_ALLOW_THREADS return give(s, &a.err, &out, text);
 }
 
-PyDoc_STRVAR(partition_doc, "partition(strategy='op', text=False)\n--\n\n"
-                            "Subgraphs: one per operator, or fused.");
-
-static PyObject *graph_partition(PyObject *self, PyObject *args, PyObject *kw)
+static PyObject *partition_by(const clv_graph *g, const strategy *way,
+                              const char *count, bool text)
 {
-    static char *names[] = {"strategy", "text", NULL};
-    const char *strategy = "op";
-    int text = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|sp", names, &strategy,
-                                     &text) ||
-        !known_strategy(strategy))
-        return NULL;
-    const clv_graph *g = graph_of(self);
     clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
     clv_buf out = {0};
     clv_summary *sum = NULL;
     analysis a;
     clv_status s;
-    Py_BEGIN_ALLOW_THREADS s = start(g, "full", strategy, &a);
+    Py_BEGIN_ALLOW_THREADS s = start(g, count, way, &a);
     if (s == CLV_OK)
         s = clv_summary_new(a.c, &sum, &a.err);
     if (s == CLV_OK)
@@ -282,17 +290,59 @@ static PyObject *graph_partition(PyObject *self, PyObject *args, PyObject *kw)
     Py_END_ALLOW_THREADS return give(s, &a.err, &out, text);
 }
 
+PyDoc_STRVAR(
+    partition_doc,
+    "partition(strategy='op', text=False, *, backend=None, min_support=0.0,\n"
+    "          min_subgraph_size=0, max_subgraph_count=0, cpu_ops=None,\n"
+    "          cpu_nodes=None, connected=False, demote=False, count='full')\n"
+    "--\n\n"
+    "Subgraphs: one per operator (op), fused (fusion), or by what a backend "
+    "supports\n(capability, which takes the options after text).");
+
+static PyObject *graph_partition(PyObject *self, PyObject *args, PyObject *kw)
+{
+    static char *names[] = {
+        "strategy",  "text",   "backend",   "min_support", "min_subgraph_size",
+        "max_subgraph_count", "cpu_ops", "cpu_nodes", "connected", "demote",
+        "count", NULL};
+    const char *word = "op", *backend = NULL, *count = "full";
+    int text = 0, connected = 0, demote = 0;
+    double support = 0;
+    unsigned size = 0, limit = 0;
+    PyObject *ops = NULL, *nodes = NULL;
+    strategy way;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|sp$zdIIOOpps", names, &word,
+                                     &text, &backend, &support, &size, &limit,
+                                     &ops, &nodes, &connected, &demote,
+                                     &count) ||
+        !strategy_named(word, &way) || !known_count(count))
+        return NULL;
+    way.backend = backend ? backend : "null";
+    way.limits = (clv_capability_opts){.min_support = support,
+                                       .min_subgraph_size = size,
+                                       .max_subgraph_count = limit,
+                                       .connected = connected != 0,
+                                       .demote = demote != 0};
+    PyObject *result = NULL;
+    if (texts_read(ops, &way.cpu_ops) && texts_read(nodes, &way.cpu_nodes))
+        result = partition_by(graph_of(self), &way, count, text != 0);
+    texts_free(&way.cpu_ops);
+    texts_free(&way.cpu_nodes);
+    return result;
+}
+
 PyDoc_STRVAR(memory_doc, "memory(strategy='op', reorder=False, text=False)\n"
                          "--\n\nLive tensors over time, peak, arena plan.");
 
 static PyObject *graph_memory(PyObject *self, PyObject *args, PyObject *kw)
 {
+    strategy way;
     static char *names[] = {"strategy", "reorder", "text", NULL};
-    const char *strategy = "op";
+    const char *word = "op";
     int reorder = 0, text = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|spp", names, &strategy,
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|spp", names, &word,
                                      &reorder, &text) ||
-        !known_strategy(strategy))
+        !strategy_named(word, &way))
         return NULL;
     const clv_graph *g = graph_of(self);
     clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
@@ -301,7 +351,7 @@ static PyObject *graph_memory(PyObject *self, PyObject *args, PyObject *kw)
     clv_memory *m = NULL;
     analysis a;
     clv_status s;
-    Py_BEGIN_ALLOW_THREADS s = start(g, "full", strategy, &a);
+    Py_BEGIN_ALLOW_THREADS s = start(g, "full", &way, &a);
     if (s == CLV_OK)
         s = clv_memory_new(a.c, &how, &m, &a.err);
     if (s == CLV_OK)
@@ -316,12 +366,13 @@ PyDoc_STRVAR(concurrency_doc, "concurrency(strategy='op', text=False)\n--\n\n"
 
 static PyObject *graph_concurrency(PyObject *self, PyObject *args, PyObject *kw)
 {
+    strategy way;
     static char *names[] = {"strategy", "text", NULL};
-    const char *strategy = "op";
+    const char *word = "op";
     int text = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|sp", names, &strategy,
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|sp", names, &word,
                                      &text) ||
-        !known_strategy(strategy))
+        !strategy_named(word, &way))
         return NULL;
     const clv_graph *g = graph_of(self);
     clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
@@ -329,7 +380,7 @@ static PyObject *graph_concurrency(PyObject *self, PyObject *args, PyObject *kw)
     clv_concurrency *con = NULL;
     analysis a;
     clv_status s;
-    Py_BEGIN_ALLOW_THREADS s = start(g, "full", strategy, &a);
+    Py_BEGIN_ALLOW_THREADS s = start(g, "full", &way, &a);
     if (s == CLV_OK)
         s = clv_concurrency_new(a.c, NULL, &con, &a.err);
     if (s == CLV_OK) {
@@ -346,12 +397,13 @@ PyDoc_STRVAR(map_doc, "map(hardware, strategy='fusion', text=False)\n--\n\n"
 
 static PyObject *graph_map(PyObject *self, PyObject *args, PyObject *kw)
 {
+    strategy way;
     static char *names[] = {"hardware", "strategy", "text", NULL};
-    const char *hardware, *strategy = "fusion";
+    const char *hardware, *word = "fusion";
     int text = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kw, "s|sp", names, &hardware,
-                                     &strategy, &text) ||
-        !known_strategy(strategy))
+                                     &word, &text) ||
+        !strategy_named(word, &way))
         return NULL;
     const clv_graph *g = graph_of(self);
     clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
@@ -360,7 +412,7 @@ static PyObject *graph_map(PyObject *self, PyObject *args, PyObject *kw)
     clv_map *m = NULL;
     analysis a;
     clv_status s;
-    Py_BEGIN_ALLOW_THREADS s = start(g, "full", strategy, &a);
+    Py_BEGIN_ALLOW_THREADS s = start(g, "full", &way, &a);
     if (s == CLV_OK)
         s = clv_device_find(hardware, &d, &a.err);
     if (s == CLV_OK)
@@ -370,6 +422,94 @@ static PyObject *graph_map(PyObject *self, PyObject *args, PyObject *kw)
     clv_map_free(m);
     finish(&a);
     Py_END_ALLOW_THREADS return give(s, &a.err, &out, text);
+}
+
+PyDoc_STRVAR(validate_doc, "validate(text=False)\n--\n\n"
+                           "Our count beside fvcore's, torch's, torchvision's "
+                           "and thop's.");
+
+static PyObject *graph_validate(PyObject *self, PyObject *args, PyObject *kw)
+{
+    static char *names[] = {"text", NULL};
+    int text = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|p", names, &text))
+        return NULL;
+    const clv_graph *g = graph_of(self);
+    const char *name = clv_graph_name(g);
+    clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
+    clv_buf out = {0};
+    clv_validation *v = NULL;
+    clv_err err = {CLV_OK, ""};
+    clv_status s;
+    Py_BEGIN_ALLOW_THREADS s = clv_validate_new(g, &v, &err);
+    if (s == CLV_OK)
+        clv_report_validation((const clv_validation *const *)&v, &name, 1,
+                              &opts, &out);
+    clv_validate_free(v);
+    Py_END_ALLOW_THREADS return give(s, &err, &out, text);
+}
+
+PyDoc_STRVAR(diagnose_doc,
+             "diagnose(expected_flops=0, text=False)\n--\n\n"
+             "What counts nothing, and what would explain the expected figure.");
+
+static PyObject *graph_diagnose(PyObject *self, PyObject *args, PyObject *kw)
+{
+    static char *names[] = {"expected_flops", "text", NULL};
+    long long expected = 0;
+    int text = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|Lp", names, &expected, &text))
+        return NULL;
+    const clv_graph *g = graph_of(self);
+    clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
+    clv_buf out = {0};
+    clv_diagnosis *d = NULL;
+    clv_err err = {CLV_OK, ""};
+    clv_status s;
+    Py_BEGIN_ALLOW_THREADS s = clv_diagnose_new(g, expected, &d, &err);
+    if (s == CLV_OK)
+        clv_report_diagnosis(clv_graph_name(g), clv_diagnose_info(d), &opts,
+                             &out);
+    clv_diagnose_free(d);
+    Py_END_ALLOW_THREADS return give(s, &err, &out, text);
+}
+
+PyDoc_STRVAR(nodes_doc,
+             "nodes()\n--\n\n"
+             "Every operator: name, op, origin, source, module, and the name "
+             "torch gave it\n(\"\" if the graph was not captured).");
+
+static PyObject *graph_nodes(PyObject *self, PyObject *unused)
+{
+    const graph_object *o = (const graph_object *)self;
+    uint32_t n = clv_graph_num_nodes(o->g);
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    (void)unused;
+    for (uint32_t i = 0; list && i < n; i++) {
+        clv_node_info f = clv_graph_node(o->g, i);
+        PyObject *name = o->names ? PyList_GetItem(o->names, (Py_ssize_t)i)
+                                  : NULL;
+        PyErr_Clear();
+        PyObject *d = Py_BuildValue("{sssssssssssO}", "name", f.name, "op",
+                                    f.op, "origin", f.origin, "source",
+                                    f.source, "module", f.module, "torch",
+                                    name ? name : Py_None);
+        if (!d || PyList_SetItem(list, (Py_ssize_t)i, d) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+PyDoc_STRVAR(compile_doc, "compile(backend=None)\n--\n\n"
+                          "A Model that runs this graph.");
+
+static PyObject *graph_compile(PyObject *self, PyObject *args, PyObject *kw)
+{
+    static char *names[] = {"backend", NULL};
+    const char *backend = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|z", names, &backend))
+        return NULL;
+    return model_new(self, graph_of(self), backend);
 }
 
 PyDoc_STRVAR(warnings_doc, "warnings()\n--\n\n"
@@ -410,6 +550,10 @@ static PyMethodDef graph_methods[] = {
     METHOD(concurrency),
     METHOD(memory),
     METHOD(map),
+    METHOD(validate),
+    METHOD(diagnose),
+    METHOD(compile),
+    {"nodes", graph_nodes, METH_NOARGS, nodes_doc},
     {"warnings", graph_warnings, METH_NOARGS, warnings_doc},
     {NULL, NULL, 0, NULL},
 };
@@ -447,10 +591,19 @@ static PyObject *py_models(PyObject *self, PyObject *unused)
     return list;
 }
 
+PyDoc_STRVAR(main_doc,
+             "main(argv, capture=None)\n--\n\n"
+             "Run the cleave command; returns its exit code. capture(name, "
+             "shape, batch) may\nreturn a Graph for a model, or None to let "
+             "the command open it.");
+
 static PyMethodDef functions[] = {
     {"open", (PyCFunction)(void (*)(void))py_open, METH_VARARGS | METH_KEYWORDS,
      open_doc},
-    {"from_fx", py_from_fx, METH_VARARGS, fx_doc},
+    {"from_fx", (PyCFunction)(void (*)(void))py_from_fx,
+     METH_VARARGS | METH_KEYWORDS, fx_doc},
+    {"main", (PyCFunction)(void (*)(void))command_main,
+     METH_VARARGS | METH_KEYWORDS, main_doc},
     {"models", py_models, METH_NOARGS, models_doc},
     {NULL, NULL, 0, NULL},
 };
@@ -465,9 +618,11 @@ PyMODINIT_FUNC PyInit__cleave(void)
 {
     PyObject *m = PyModule_Create(&definition);
     graph_type = PyType_FromSpec(&graph_spec);
+    model_type = PyType_FromSpec(&model_spec);
     py_error = PyErr_NewException("cleave.Error", NULL, NULL);
-    if (!m || !graph_type || !py_error ||
+    if (!m || !graph_type || !model_type || !py_error ||
         PyModule_AddObjectRef(m, "Graph", graph_type) < 0 ||
+        PyModule_AddObjectRef(m, "Model", model_type) < 0 ||
         PyModule_AddObjectRef(m, "Error", py_error) < 0 ||
         PyModule_AddStringConstant(m, "__version__", clv_version()) < 0)
         return NULL;

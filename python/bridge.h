@@ -20,11 +20,61 @@ PyObject *py_from_text(clv_buf *report);
  * cleave.Error. Returns NULL. */
 PyObject *py_raise(const clv_err *err);
 extern PyObject *py_error; /* cleave.Error */
+/* The type a torch.dtype names; CLV_NODTYPE if we have none. */
+clv_dtype py_dtype(PyObject *o);
+
+/* -- strategy.c -----------------------------------------------------------*/
+
+/* Names from a Python list, tuple or set. */
+typedef struct texts {
+    PyObject *held;
+    const char **items;
+    size_t n;
+} texts;
+
+typedef struct strategy {
+    const char *name;    /* op, fusion, capability */
+    const char *backend; /* of capability, as are the rest */
+    clv_capability_opts limits;
+    texts cpu_ops, cpu_nodes;
+} strategy;
+
+/* False, with ValueError set, when there is no such strategy. */
+bool strategy_named(const char *name, strategy *out);
+bool texts_read(PyObject *o, texts *out);
+void texts_free(texts *t);
+/* What the backend says of g, and what was forced. Needs no lock. */
+CLV_MUST clv_status strategy_ask(const strategy *how, const clv_graph *g,
+                                 clv_support **out, clv_err *err);
+CLV_MUST clv_status strategy_cut(const strategy *how, const clv_profile *p,
+                                 clv_cut **out, clv_err *err);
+
+/* -- run.c ----------------------------------------------------------------*/
+
+/* Compiles a graph into a cleave.Model that keeps `graph` alive. */
+PyObject *model_new(PyObject *graph, const clv_graph *g, const char *backend);
+extern PyType_Spec model_spec;
+extern PyObject *model_type;
+
+/* -- command.c ------------------------------------------------------------*/
+
+/* main(argv, capture=None): the cleave command in this process. */
+PyObject *command_main(PyObject *self, PyObject *args, PyObject *kw);
+
+/* -- _cleave.c ------------------------------------------------------------*/
+
+/* Takes the graph out of a cleave.Graph, leaving it empty; NULL and TypeError
+ * when it is none. */
+clv_graph *graph_take(PyObject *o);
 
 /* -- fx.c -----------------------------------------------------------------*/
 
-/* Builds a graph from a torch.fx.GraphModule whose nodes carry shapes. Returns
- * NULL with an exception set on failure. */
-clv_graph *graph_from_fx(PyObject *module, const char *name);
+/* Builds a graph from a torch.fx.GraphModule whose nodes carry shapes, or from
+ * a list of them (the partitions of a broken graph). `weights` (may be NULL)
+ * maps placeholders that stand for weights to (path, tensor). `names` receives
+ * the torch name of each of our nodes, `keep` the tensors whose bytes the graph
+ * borrows (new references). Returns NULL with an exception set on failure. */
+clv_graph *graph_from_fx(PyObject *module, const char *name, PyObject *weights,
+                         PyObject **names, PyObject **keep);
 
 #endif

@@ -42,6 +42,9 @@ typedef struct walk {
     PyObject *root;   /* the GraphModule */
     PyObject *values; /* dict: node -> list of value ids */
     PyObject *owned;  /* dict: id(tensor) -> value id, so ties stay ties */
+    PyObject *lifted; /* dict: placeholder -> (path, tensor) of a weight */
+    PyObject *names;  /* list: torch's name of each of our nodes */
+    PyObject *keep;   /* list: tensors whose bytes the graph borrows */
     clv_err err;
 } walk;
 
@@ -81,7 +84,7 @@ static bool int_of(PyObject *o, int64_t *out)
     return ok;
 }
 
-static clv_dtype dtype_of(PyObject *o)
+clv_dtype py_dtype(PyObject *o)
 {
     char text[64];
     text_of(o, text, sizeof text); /* "torch.float32" */
@@ -106,7 +109,7 @@ static bool set_type(walk *w, uint32_t v, PyObject *tensor)
     }
     PyErr_Clear();
     if (ok) {
-        w->g->values[v].dtype = (uint8_t)dtype_of(dtype);
+        w->g->values[v].dtype = (uint8_t)py_dtype(dtype);
         ok = clv__value_set_shape(w->g, v, (uint32_t)rank, dims);
     }
     Py_XDECREF(dtype);
@@ -144,6 +147,38 @@ static uint32_t add_value(walk *w, const char *name, clv_value_kind kind)
     return own ? clv__value_add(w->g, own, kind, CLV_NODTYPE) : CLV_NONE;
 }
 
+/* Lets the graph read the tensor's own memory, where it has any: models then
+ * run with the weights they have. */
+static bool lend_bytes(walk *w, uint32_t v, PyObject *tensor)
+{
+    PyObject *cpu = attr(tensor, "is_cpu");
+    PyObject *whole = PyObject_CallMethod(tensor, "is_contiguous", NULL);
+    PyObject *fake = attr(tensor, "fake_mode");
+    PyObject *at = NULL;
+    if (!fake && cpu && whole && PyObject_IsTrue(cpu) > 0 &&
+        PyObject_IsTrue(whole) > 0)
+        at = PyObject_CallMethod(tensor, "data_ptr", NULL);
+    PyObject *size = at ? attr(tensor, "nbytes") : NULL;
+    const void *bytes = at ? PyLong_AsVoidPtr(at) : NULL;
+    int64_t n = 0;
+    bool ok = true;
+    if (bytes && size && int_of(size, &n) && n > 0) {
+        clv_payload *data = clv__value_data(w->g, v);
+        ok = data && PyList_Append(w->keep, tensor) == 0;
+        if (ok) {
+            data->bytes = bytes;
+            data->size = (uint64_t)n;
+        }
+    }
+    PyErr_Clear();
+    Py_XDECREF(size);
+    Py_XDECREF(at);
+    Py_XDECREF(fake);
+    Py_XDECREF(whole);
+    Py_XDECREF(cpu);
+    return ok;
+}
+
 /* The weight that is this tensor, made on first sight. */
 static uint32_t weight_of(walk *w, PyObject *tensor, const char *name)
 {
@@ -159,7 +194,8 @@ static uint32_t weight_of(walk *w, PyObject *tensor, const char *name)
             !strcmp(type, "Parameter") || (grad && PyObject_IsTrue(grad) > 0);
         v = add_value(w, name, param ? CLV_PARAM : CLV_BUFFER);
         PyObject *id = v != CLV_NONE ? PyLong_FromUnsignedLong(v) : NULL;
-        if (v != CLV_NONE && (!set_type(w, v, tensor) || !id ||
+        if (v != CLV_NONE && (!set_type(w, v, tensor) ||
+                              !lend_bytes(w, v, tensor) || !id ||
                               PyDict_SetItem(w->owned, key, id) < 0))
             v = CLV_NONE;
         Py_XDECREF(id);
@@ -451,11 +487,39 @@ static void plain_name(PyObject *target, char *full, char *buf, size_t size)
         buf[len - 1] = '\0';
 }
 
-/* The dotted module path of a node: the last entry of its nn_module_stack. */
-static void scope_of(PyObject *node, char *buf, size_t size)
+/* Dynamo spells a path as Python would: L['self']._modules['layer1'][0].conv;
+ * ours is layer1.0.conv. In place. */
+static void plain_path(char *path)
+{
+    char *to = path;
+    const char *p = path;
+    if (!strncmp(p, "L['self']", 9) || !strncmp(p, "L['fn']", 7))
+        p = strchr(p, ']') + 1;
+    while (*p) {
+        if (!strncmp(p, "._modules[", 10))
+            p += 9;
+        if (*p == '[' || *p == '.') {
+            if (to > path)
+                *to++ = '.';
+            p++;
+        } else if (*p == ']' || *p == '\'' || *p == '"') {
+            p++;
+        } else {
+            *to++ = *p++;
+        }
+    }
+    *to = '\0';
+}
+
+/* Where a call stands: the dotted path of its module, and that class. */
+typedef struct place {
+    char path[512], cls[256];
+} place;
+
+static void place_of(PyObject *node, place *at)
 {
     PyObject *meta = attr(node, "meta"), *stack = NULL, *values = NULL;
-    buf[0] = '\0';
+    *at = (place){0};
     if (meta)
         stack = PyMapping_GetItemString(meta, "nn_module_stack");
     PyErr_Clear();
@@ -465,7 +529,11 @@ static void scope_of(PyObject *node, char *buf, size_t size)
     if (n > 0) {
         PyObject *last = PySequence_GetItem(values, n - 1);
         PyObject *path = last ? PySequence_GetItem(last, 0) : NULL;
-        text_of(path, buf, size);
+        PyObject *cls = last ? PySequence_GetItem(last, 1) : NULL;
+        text_of(path, at->path, sizeof at->path);
+        text_of(cls, at->cls, sizeof at->cls);
+        plain_path(at->path);
+        Py_XDECREF(cls);
         Py_XDECREF(path);
         Py_XDECREF(last);
     }
@@ -473,6 +541,19 @@ static void scope_of(PyObject *node, char *buf, size_t size)
     Py_XDECREF(values);
     Py_XDECREF(stack);
     Py_XDECREF(meta);
+}
+
+/* A call from a layer of torch.nn goes by the layer's path, any other inside a
+ * module by path and operator, the rest by torch's own name. */
+static void name_call(const place *at, const char *torch_name,
+                      const char *plain, char *buf, size_t size)
+{
+    if (!at->path[0])
+        snprintf(buf, size, "%s", torch_name);
+    else if (strstr(at->cls, "torch.nn.modules."))
+        snprintf(buf, size, "%s", at->path);
+    else
+        snprintf(buf, size, "%s.%s", at->path, plain);
 }
 
 /* The source line, from the stack trace torch kept: "model.py:12". */
@@ -547,8 +628,13 @@ static bool add_call(walk *w, PyObject *node, clv_op op, const char *name,
             Py_XDECREF(one);
     }
     PyErr_Clear();
+    PyObject *own = attr(node, "name");
+    bool named = own && PyList_Append(w->names, own) == 0;
+    Py_XDECREF(own);
     remember(w, node, node_outs(w->g, n), n->n_out);
     Py_XDECREF(result);
+    if (!named)
+        return false;
     return (op != CLV_OP_RESHAPE && op != CLV_OP_EXPAND) || shape_attr(w, id);
 }
 
@@ -572,10 +658,12 @@ static bool getitem(walk *w, PyObject *node, PyObject *args)
 static bool call_function(walk *w, PyObject *node, const char *name,
                           PyObject *target)
 {
-    char full[256], plain[256], scope[512];
+    char full[256], plain[256], own[800];
+    place at;
     PyObject *args = attr(node, "args"), *kwargs = attr(node, "kwargs");
     plain_name(target, full, plain, sizeof full);
-    scope_of(node, scope, sizeof scope);
+    place_of(node, &at);
+    name_call(&at, name, plain, own, sizeof own);
     bool ok = true;
     if (!strcmp(plain, "getitem") && getitem(w, node, args)) {
         ok = true;
@@ -585,8 +673,7 @@ static bool call_function(walk *w, PyObject *node, const char *name,
         ok = r ? read_arguments(w, r, args, kwargs, &c)
                : all_tensors(w, &c, args);
         clv_op op = r ? r->op : clv__op_find(plain);
-        /* Views whose attributes are shapes of tensors: the result says it. */
-        ok = ok && add_call(w, node, op, name, scope, full, &c);
+        ok = ok && add_call(w, node, op, own, at.path, full, &c);
         clv__free(c.ins);
     }
     Py_XDECREF(kwargs);
@@ -619,9 +706,30 @@ static bool call_module(walk *w, PyObject *node, const char *name,
     return ok;
 }
 
+/* A weight that torch passes as an input: its path and the tensor. */
+static bool lifted(walk *w, PyObject *node, PyObject *pair)
+{
+    char path[512];
+    PyObject *tensor = PyTuple_GetItem(pair, 1);
+    text_of(PyTuple_GetItem(pair, 0), path, sizeof path);
+    uint32_t v = tensor && is_tensor(tensor) ? weight_of(w, tensor, path)
+                                             : CLV_NONE;
+    if (v != CLV_NONE)
+        remember(w, node, &v, 1);
+    return v != CLV_NONE;
+}
+
 static bool placeholder(walk *w, PyObject *node, const char *name)
 {
+    PyObject *pair =
+        w->lifted ? PyDict_GetItemWithError(w->lifted, node) : NULL;
+    if (pair)
+        return lifted(w, node, pair);
     PyObject *result = result_of(node);
+    if (result && !is_tensor(result)) { /* a number or None: not a tensor */
+        Py_DECREF(result);
+        return true;
+    }
     uint32_t v = add_value(w, name, CLV_INPUT);
     if (v != CLV_NONE && result && is_tensor(result))
         set_type(w, v, result);
@@ -741,32 +849,57 @@ static bool settle(walk *w)
     return true;
 }
 
-clv_graph *graph_from_fx(PyObject *module, const char *name)
+static bool walk_module(walk *w, PyObject *module)
 {
-    walk w = {.root = module, .values = PyDict_New(), .owned = PyDict_New()};
     PyObject *graph = attr(module, "graph"), *nodes = attr(graph, "nodes");
     PyObject *it = nodes ? PyObject_GetIter(nodes) : NULL, *node;
-    bool ok = w.values && w.owned && it &&
-              clv_graph_new(name, &w.g, &w.err) == CLV_OK;
+    bool ok = it != NULL;
     if (!it)
-        PyErr_Clear();
-    if (ok)
-        w.g->format = "torch";
+        PyErr_SetString(py_error, "not a torch.fx.GraphModule");
+    w->root = module;
     while (ok && (node = PyIter_Next(it))) {
-        ok = visit(&w, node);
+        ok = visit(w, node);
         Py_DECREF(node);
     }
-    ok = ok && settle(&w);
     Py_XDECREF(it);
     Py_XDECREF(nodes);
     Py_XDECREF(graph);
+    return ok;
+}
+
+static bool walk_all(walk *w, PyObject *o)
+{
+    if (!PyList_Check(o))
+        return walk_module(w, o);
+    for (Py_ssize_t i = 0; i < PyList_Size(o); i++)
+        if (!walk_module(w, PyList_GetItem(o, i)))
+            return false;
+    return true;
+}
+
+clv_graph *graph_from_fx(PyObject *module, const char *name,
+                         PyObject *weights, PyObject **names, PyObject **keep)
+{
+    walk w = {.values = PyDict_New(),
+              .owned = PyDict_New(),
+              .names = PyList_New(0),
+              .keep = PyList_New(0),
+              .lifted = weights && PyDict_Check(weights) ? weights : NULL};
+    bool ok = w.values && w.owned && w.names && w.keep &&
+              clv_graph_new(name, &w.g, &w.err) == CLV_OK;
+    if (ok)
+        w.g->format = "torch";
+    ok = ok && walk_all(&w, module) && settle(&w);
     Py_XDECREF(w.values);
     Py_XDECREF(w.owned);
+    *names = w.names;
+    *keep = w.keep;
     if (ok)
         return w.g;
     clv_graph_free(w.g);
-    if (!PyErr_Occurred())
-        PyErr_SetString(py_error,
-                        it ? "out of memory" : "not a torch.fx.GraphModule");
+    if (!PyErr_Occurred() && w.err.code)
+        py_raise(&w.err);
+    else if (!PyErr_Occurred())
+        PyErr_NoMemory();
     return NULL;
 }

@@ -1,0 +1,21 @@
+from os import PathLike
+from typing import Any, Sequence
+
+from cleave._cleave import Error as Error, Graph as Graph, Model as Model
+from cleave.torch import Capture
+
+__version__: str
+
+Report = dict[str, Any]
+
+def models() -> list[str]: ...
+def load(model: object, inputs: object = ..., kwargs: dict[str, Any] | None = ...,
+         *, input_shape: Sequence[int] | dict[str, Sequence[int]] | None = ...,
+         batch: int = ..., dtype: str | None = ..., dims: dict[str, int] | None = ...,
+         loop: int = ..., ops: str | PathLike[str] | None = ...) -> Graph: ...
+open = load
+def capture(model: object, inputs: object = ..., kwargs: dict[str, Any] | None = ...,
+            *, name: str | None = ..., methods: Sequence[str] = ...,
+            warmup: bool = ...) -> Capture: ...
+def profile(model: object, inputs: object = ..., kwargs: dict[str, Any] | None = ...,
+            *, count: str = ..., **options: Any) -> Report: ...
