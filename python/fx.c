@@ -228,6 +228,21 @@ static uint32_t value_of(walk *w, PyObject *node, Py_ssize_t i)
     return v;
 }
 
+/* What an argument stands for: the number a node computes (x.size(0)), or the
+ * argument itself. Returns a new reference. */
+static PyObject *resolve(PyObject *o)
+{
+    PyObject *found = NULL;
+    if (PyObject_HasAttrString(o, "users")) /* a node */
+        found = result_of(o);
+    if (!found || is_tensor(found)) {
+        Py_XDECREF(found);
+        Py_INCREF(o);
+        return o;
+    }
+    return found;
+}
+
 /* A number among tensors, as in x + 1: a constant of no axes. */
 static uint32_t number_value(walk *w, PyObject *o)
 {
@@ -306,7 +321,9 @@ static void put_attr(walk *w, call *c, const char *name, PyObject *o)
         a.n = (uint32_t)n;
         for (Py_ssize_t i = 0; ints && i < n; i++) {
             PyObject *item = PySequence_GetItem(o, i);
-            bool ok = item && item != Py_None && int_of(item, &ints[i]);
+            PyObject *number = item ? resolve(item) : NULL;
+            bool ok = number && number != Py_None && int_of(number, &ints[i]);
+            Py_XDECREF(number);
             Py_XDECREF(item);
             if (!ok)
                 return;
@@ -326,7 +343,8 @@ static void put_attr(walk *w, call *c, const char *name, PyObject *o)
 typedef struct word {
     char py[48], ours[48]; /* torch's name and ours */
     bool tensor, list, ignored, rest, first;
-    int at; /* input number, -1: the next */
+    bool literal, result; /* py is the value; the result says the value */
+    int at;               /* input number, -1: the next */
 } word;
 
 static bool next_word(const char **args, word *out)
@@ -342,7 +360,16 @@ static bool next_word(const char **args, word *out)
     *out = (word){.at = -1};
     char *p = text;
     out->ignored = *p == '-';
-    p += out->ignored;
+    out->result = *p == '>';
+    p += out->ignored || out->result;
+    char *colon = strchr(p, ':');
+    if (colon) { /* ours:value */
+        *colon = '\0';
+        out->literal = true;
+        snprintf(out->ours, sizeof out->ours, "%s", p);
+        snprintf(out->py, sizeof out->py, "%s", colon + 1);
+        return true;
+    }
     char *dollar = strchr(p, '$'), *equals = strchr(p, '=');
     char *dots = strstr(p, "...");
     if (dots) {
@@ -387,10 +414,29 @@ static bool put_tensor(walk *w, call *c, const word *wd, PyObject *o)
     if (wd->list)
         return all_tensors(w, c, o);
     uint32_t v = o == Py_None ? CLV_NONE : value_of(w, o, 0);
-    if (v == CLV_NONE && o != Py_None)
-        v = number_value(w, o);
+    if (v == CLV_NONE && o != Py_None) {
+        PyObject *number = resolve(o);
+        v = number_value(w, number);
+        Py_DECREF(number);
+    }
     uint32_t at = wd->at >= 0 ? (uint32_t)wd->at - 1 : c->n_ins;
     return put_input(c, at, v);
+}
+
+static void put_literal(walk *w, call *c, const word *wd)
+{
+    PyObject *text = PyUnicode_FromString(wd->py);
+    if (text)
+        put_attr(w, c, wd->ours, text);
+    Py_XDECREF(text);
+    PyErr_Clear();
+}
+
+static void put_resolved(walk *w, call *c, const char *name, PyObject *o)
+{
+    PyObject *value = resolve(o);
+    put_attr(w, c, name, value);
+    Py_DECREF(value);
 }
 
 /* Positional and named arguments of a function, by its row. */
@@ -401,6 +447,12 @@ static bool read_arguments(walk *w, const row *r, PyObject *args,
     word wd;
     for (Py_ssize_t i = 0; next_word(&words, &wd); i++) {
         PyObject *o = NULL;
+        if (wd.result || wd.literal) {
+            i--; /* no argument of torch's */
+            if (wd.literal)
+                put_literal(w, c, &wd);
+            continue;
+        }
         if (i < PyTuple_Size(args)) {
             o = PyTuple_GetItem(args, i);
             Py_XINCREF(o);
@@ -416,12 +468,27 @@ static bool read_arguments(walk *w, const row *r, PyObject *args,
         if (o && wd.tensor)
             ok = put_tensor(w, c, &wd, o);
         else if (o && !wd.ignored)
-            put_attr(w, c, wd.ours, o);
+            put_resolved(w, c, wd.ours, o);
         Py_XDECREF(o);
         if (!ok)
             return false;
     }
     return true;
+}
+
+/* A member by its dotted path: out_proj.weight. */
+static PyObject *member(PyObject *o, const char *path)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s", path);
+    Py_XINCREF(o);
+    for (char *save, *part = strtok_r(text, ".", &save); part && o;
+         part = strtok_r(NULL, ".", &save)) {
+        PyObject *next = attr(o, part);
+        Py_DECREF(o);
+        o = next;
+    }
+    return o;
 }
 
 /* Members of a leaf module, after its tensor inputs. */
@@ -431,7 +498,12 @@ static bool read_members(walk *w, const row *r, PyObject *module,
     const char *words = r->args;
     word wd;
     while (next_word(&words, &wd)) {
-        PyObject *o = attr(module, wd.py);
+        if (wd.literal || wd.result) {
+            if (wd.literal)
+                put_literal(w, c, &wd);
+            continue;
+        }
+        PyObject *o = member(module, wd.py);
         if (!o)
             continue;
         bool ok = true;
@@ -576,28 +648,47 @@ static const char *source_of(walk *w, PyObject *node)
     return arena_printf(&w->g->mem, "%s:%d", base ? base + 1 : at, line);
 }
 
-/* Shapes may be computed (x.view(x.size(0), -1)): the result's is the shape. */
-static bool shape_attr(walk *w, uint32_t id)
+/* Attributes that the result says best: the shape of x.view(x.size(0), -1),
+ * the type of x.to(y). `size` is the shape without batch and channels. */
+static void result_attrs(walk *w, const clv_value *y, const char *args, call *c)
 {
-    clv_node *n = &w->g->nodes[id];
-    const clv_value *y = node_out(w->g, n, 0);
-    clv_attr *a = arena_zalloc(&w->g->mem, sizeof *a);
-    if (!a || y->rank == CLV_NO_RANK)
-        return a != NULL;
-    *a = (clv_attr){.name = clv__attr_name(CLV_A_SHAPE),
-                    .key = CLV_A_SHAPE,
-                    .type = CLV_INTS_ATTR,
-                    .n = y->rank,
-                    .u.ints = y->dims};
-    n->attrs = a;
-    n->n_attrs = 1;
+    word wd;
+    while (next_word(&args, &wd)) {
+        if (!wd.result || y->rank == CLV_NO_RANK || c->n_attrs == MAX_ATTRS)
+            continue;
+        clv_attr a = {.key = (uint8_t)clv__attr_find(wd.ours)};
+        uint8_t skip = a.key == CLV_A_SIZE && y->rank > 2 ? 2 : 0;
+        a.name = clv__attr_name((clv_attr_key)a.key);
+        if (a.key == CLV_A_DTYPE) {
+            a.type = CLV_INT_ATTR;
+            a.u.i = y->dtype;
+        } else {
+            a.type = CLV_INTS_ATTR;
+            a.n = (uint32_t)(y->rank - skip);
+            a.u.ints = y->dims + skip;
+        }
+        c->attrs[c->n_attrs++] = a;
+    }
+    (void)w;
+}
+
+static bool copy_attrs(walk *w, clv_node *n, const call *c)
+{
+    clv_attr *attrs = arena_array(&w->g->mem, c->n_attrs + 1u, sizeof *attrs);
+    if (!attrs)
+        return false;
+    if (c->n_attrs)
+        memcpy(attrs, c->attrs, c->n_attrs * sizeof *attrs);
+    n->attrs = attrs;
+    n->n_attrs = (uint8_t)c->n_attrs;
     return true;
 }
 
 /* Adds the node of a finished call, with outputs as torch described them. */
-static bool add_call(walk *w, PyObject *node, clv_op op, const char *name,
+static bool add_call(walk *w, PyObject *node, const row *r, const char *name,
                      const char *scope, const char *origin, call *c)
 {
+    clv_op op = r ? r->op : CLV_OP_UNKNOWN;
     PyObject *result = result_of(node);
     bool many = result && !is_tensor(result) &&
                 (PyTuple_Check(result) || PyList_Check(result));
@@ -611,12 +702,7 @@ static bool add_call(walk *w, PyObject *node, clv_op op, const char *name,
         Py_XDECREF(result);
         return false;
     }
-    clv_attr *attrs = arena_array(&w->g->mem, c->n_attrs, sizeof *attrs);
     clv_node *n = &w->g->nodes[id];
-    if (attrs && c->n_attrs)
-        memcpy(attrs, c->attrs, c->n_attrs * sizeof *attrs);
-    n->attrs = attrs;
-    n->n_attrs = attrs ? (uint8_t)c->n_attrs : 0;
     n->origin = arena_strndup(&w->g->mem, origin, strlen(origin));
     n->source = source_of(w, node);
     for (uint32_t i = 0; i < n->n_out; i++) {
@@ -628,14 +714,14 @@ static bool add_call(walk *w, PyObject *node, clv_op op, const char *name,
             Py_XDECREF(one);
     }
     PyErr_Clear();
+    if (r)
+        result_attrs(w, node_out(w->g, n, 0), r->args, c);
     PyObject *own = attr(node, "name");
     bool named = own && PyList_Append(w->names, own) == 0;
     Py_XDECREF(own);
     remember(w, node, node_outs(w->g, n), n->n_out);
     Py_XDECREF(result);
-    if (!named)
-        return false;
-    return (op != CLV_OP_RESHAPE && op != CLV_OP_EXPAND) || shape_attr(w, id);
+    return named && copy_attrs(w, n, c);
 }
 
 /* x[0] of several results is one of them; of a tensor it is a slice. */
@@ -655,6 +741,31 @@ static bool getitem(walk *w, PyObject *node, PyObject *args)
     return true;
 }
 
+/* False for what is known to be a number, a shape or nothing. */
+static bool makes_tensors(PyObject *node)
+{
+    PyObject *result = result_of(node);
+    bool yes = !result || is_tensor(result);
+    if (result && (PyTuple_Check(result) || PyList_Check(result)))
+        for (Py_ssize_t i = 0; !yes && i < PySequence_Size(result); i++) {
+            PyObject *item = PySequence_GetItem(result, i);
+            yes = item && is_tensor(item);
+            Py_XDECREF(item);
+        }
+    PyErr_Clear();
+    Py_XDECREF(result);
+    return yes;
+}
+
+/* A row for the number of arguments ("arange.1"), or for any. */
+static const row *row_of(const char *plain, PyObject *args)
+{
+    char exact[300];
+    snprintf(exact, sizeof exact, "%s.%d", plain, (int)PyTuple_Size(args));
+    const row *r = FIND(functions, exact);
+    return r ? r : FIND(functions, plain);
+}
+
 static bool call_function(walk *w, PyObject *node, const char *name,
                           PyObject *target)
 {
@@ -667,13 +778,14 @@ static bool call_function(walk *w, PyObject *node, const char *name,
     bool ok = true;
     if (!strcmp(plain, "getitem") && getitem(w, node, args)) {
         ok = true;
+    } else if (!makes_tensors(node)) {
+        ok = true; /* a size, an assertion: nothing to run */
     } else {
         call c = {0};
-        const row *r = FIND(functions, plain);
+        const row *r = row_of(plain, args);
         ok = r ? read_arguments(w, r, args, kwargs, &c)
                : all_tensors(w, &c, args);
-        clv_op op = r ? r->op : clv__op_find(plain);
-        ok = ok && add_call(w, node, op, own, at.path, full, &c);
+        ok = ok && add_call(w, node, r, own, at.path, full, &c);
         clv__free(c.ins);
     }
     Py_XDECREF(kwargs);
@@ -698,7 +810,7 @@ static bool call_module(walk *w, PyObject *node, const char *name,
               (!r || read_members(w, r, module, path, &c));
     (void)name;
     ok = ok &&
-         add_call(w, node, r ? r->op : CLV_OP_UNKNOWN, path, path, cls, &c);
+         add_call(w, node, r, path, path, cls, &c);
     clv__free(c.ins);
     Py_XDECREF(args);
     Py_XDECREF(type);
@@ -744,15 +856,7 @@ static bool get_attr(walk *w, PyObject *node, PyObject *target)
 {
     char path[512];
     text_of(target, path, sizeof path);
-    PyObject *o = w->root;
-    Py_INCREF(o);
-    for (char *save, *part = strtok_r(path, ".", &save); part && o;
-         part = strtok_r(NULL, ".", &save)) {
-        PyObject *next = attr(o, part);
-        Py_DECREF(o);
-        o = next;
-    }
-    text_of(target, path, sizeof path);
+    PyObject *o = member(w->root, path);
     uint32_t v = o && is_tensor(o) ? weight_of(w, o, path) : CLV_NONE;
     Py_XDECREF(o);
     if (v != CLV_NONE)
@@ -811,8 +915,8 @@ static bool same_shape(const clv_value *v, uint8_t rank, const int64_t *dims)
 }
 
 /* Our rule for the node is run and compared with what torch saw. Where the
- * rule cannot follow (an argument it does not know), a view keeps torch's
- * shape and anything else becomes unknown, and says so. */
+ * rule cannot follow (an argument it does not know), views and moves keep
+ * torch's shape; anything else becomes unknown, and says so. */
 static bool settle_node(clv_graph *g, uint32_t id)
 {
     clv_node *n = &g->nodes[id];
@@ -829,11 +933,14 @@ static bool settle_node(clv_graph *g, uint32_t id)
     y->dtype = told.dtype;
     if (err.code == CLV_OK && !differs)
         return true;
+    n->flags &= (uint8_t)~CLV_N_UNSHAPED;
     if (clv__ops[n->op].cls == CLV_CLASS_VIEW && node_in(g, n, 0)) {
         uint32_t src = node_ins(g, n)[0], root = g->values[src].view_of;
         y->view_of = root == CLV_NONE ? src : root;
         return true;
     }
+    if (clv__ops[n->op].cls == CLV_CLASS_MOVE)
+        return true; /* costs what the shapes say */
     n->op = CLV_OP_UNKNOWN;
     return clv__graph_warn(g, "%s", err.code ? err.msg : n->name);
 }
