@@ -24,15 +24,31 @@ typedef struct clv_dim_arg {
     int64_t value;
 } clv_dim_arg;
 
+/* An operator that a program describes. Both functions get the graph and the
+ * node, which clv_graph_node and clv_graph_value read; either may be NULL. A
+ * status other than CLV_OK leaves the operator unknown (cost) or stops the
+ * load (shape). */
+typedef struct clv_custom_op {
+    const char *op; /* its name at the source, with or without a domain */
+    void *ctx;
+    clv_status (*shape)(void *ctx, const clv_graph *g, uint32_t node,
+                        uint32_t output, clv_dtype *dtype, uint32_t *rank,
+                        int64_t *dims);
+    clv_status (*cost)(void *ctx, const clv_graph *g, uint32_t node,
+                       int64_t *macs, int64_t *flops);
+} clv_custom_op;
+
 /* All zero means: as the model says. */
 typedef struct clv_open_opts {
     const clv_shape_arg *shapes;
     size_t n_shapes;
     const clv_dim_arg *dims;
     size_t n_dims;
-    int64_t batch;        /* first axis of every input */
-    clv_dtype dtype;      /* floating-point type to count with */
-    int64_t loop;         /* trips of loops whose count is not constant */
+    int64_t batch;   /* first axis of every input */
+    clv_dtype dtype; /* floating-point type to count with */
+    int64_t loop;    /* trips of loops whose count is not constant */
+    const clv_custom_op *custom; /* borrowed as long as the graph lives */
+    size_t n_custom;
     const char *ops_file; /* costs of custom operators (JSON) */
 } clv_open_opts;
 

@@ -9,6 +9,7 @@ typedef enum clv_trust {
     CLV_EXACT,     /* follows from the shapes */
     CLV_ESTIMATED, /* depends on data; an upper bound or a given value */
     CLV_FREE,      /* a view: no work, no traffic */
+    CLV_GIVEN,     /* described by the user (--ops, callbacks) */
     CLV_UNKNOWN,   /* operator not known: counted as nothing, and said so */
     CLV_TRUST_COUNT
 } clv_trust;

@@ -340,7 +340,7 @@ const clv_module_total *clv_profile_modules(const clv_profile *p,
 const char *clv_trust_name(clv_trust t)
 {
     static const char *const names[] = {"exact", "estimated", "free",
-                                        "unknown"};
+                                        "given", "unknown"};
     return names[t];
 }
 

@@ -372,6 +372,7 @@ clv_status onnx_body(draft *d, wire w, clv_graph **body, clv_err *e)
         return clv__nomem(e);
     }
     (*body)->format = "onnx";
+    (*body)->custom = d->g->custom;
     unit u = {.g = *body, .unordered = true}; /* its node infers it */
     frame f = {.unit = &u,
                .outer = d->f,

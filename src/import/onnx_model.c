@@ -6,6 +6,7 @@
  * itself again is an error, and so is a model that expands out of proportion
  * to its file. */
 #include "import/onnx.h"
+#include "ops/custom.h"
 
 #include <string.h>
 
@@ -383,6 +384,8 @@ clv_status clv__onnx_load(clv_map map, const char *path,
                 .budget = 200000 + map.size / 8};
     default_opsets(r.opset);
     s = own_map(g, map, e);
+    if (s == CLV_OK)
+        s = clv__custom_load(g, opts, e);
     if (s == CLV_OK)
         s = onnx_op_table(&r, e);
     if (s == CLV_OK)

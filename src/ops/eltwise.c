@@ -1,19 +1,20 @@
 /* eltwise.c - one output element per input element: activations, arithmetic
  * with broadcasting, comparison; and the rules for views and plain moves. */
+#include "ops/custom.h"
 #include "ops/ops.h"
 
 #include <string.h>
 
+/* Outputs stay as the builder declared them, unless the user described it. */
 clv_status infer_unknown(clv_graph *g, clv_node *n, clv_err *e)
 {
-    (void)g, (void)n, (void)e; /* outputs stay as the builder declared them */
-    return CLV_OK;
+    return clv__custom_infer(g, n, e);
 }
 
 void cost_unknown(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
-    (void)g, (void)n;
-    c->trust = CLV_UNKNOWN;
+    if (!clv__custom_cost(g, n, c))
+        c->trust = CLV_UNKNOWN;
 }
 
 /* -- functions of one input -----------------------------------------------*/

@@ -308,12 +308,15 @@ static void put_coverage(const clv_profile *p, const clv_report_opts *o,
 {
     const clv_totals *t = clv_profile_totals(p);
     text_paint paint = t->trust[CLV_UNKNOWN] ? PAINT_RED : PAINT_GREEN;
+    char given[32] = "";
+    if (t->trust[CLV_GIVEN])
+        snprintf(given, sizeof given, "%u given by you, ", t->trust[CLV_GIVEN]);
     clv_buf_printf(out,
                    "\n%sCoverage:%s %u operators: %u exact, %u estimated, "
-                   "%u free, %u unknown\n",
+                   "%u free, %s%u unknown\n",
                    paint_on(o, paint), paint_off(o, paint), t->operators,
                    t->trust[CLV_EXACT], t->trust[CLV_ESTIMATED],
-                   t->trust[CLV_FREE], t->trust[CLV_UNKNOWN]);
+                   t->trust[CLV_FREE], given, t->trust[CLV_UNKNOWN]);
     uint32_t n;
     const clv_layer *layers = clv_profile_layers(p, &n);
     for (uint32_t i = 0, shown = 0; i < n && shown < 20; i++) {

@@ -1,4 +1,5 @@
 /* registry.c - every built-in model: find one, build it. */
+#include "ops/custom.h"
 #include "zoo/zoo.h"
 
 #include <string.h>
@@ -71,6 +72,11 @@ clv_status clv__zoo_build(const zoo_model *m, const clv_open_opts *opts,
     clv_graph *g;
     CLV_TRY(clv_graph_new(m->info.name, &g, e));
     g->format = "zoo";
+    clv_status s = clv__custom_load(g, opts, e);
+    if (s != CLV_OK) {
+        clv_graph_free(g);
+        return s;
+    }
     builder b = {.g = g, .e = e, .dtype = CLV_FLOAT32};
     if (opts && opts->dtype != CLV_NODTYPE)
         b.dtype = opts->dtype;

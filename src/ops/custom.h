@@ -1,0 +1,22 @@
+/* custom.h - operators that the user describes: shape and cost.
+ *
+ * A file (--ops my_ops.json) gives an operator we do not know its output shape
+ * and its cost as small expressions (docs/custom-ops.md); a program gives
+ * functions (clv_open_opts.custom). Either way its cost is marked as given. */
+#ifndef CLV_CUSTOM_H
+#define CLV_CUSTOM_H
+
+#include "ops/ops.h"
+
+/* Takes what opts has of both into g, whose arena holds it. Fails with
+ * CLV_FORMAT, naming file and line. */
+CLV_MUST clv_status clv__custom_load(clv_graph *g, const clv_open_opts *opts,
+                                     clv_err *e);
+
+/* Shapes of an unknown operator's outputs; nothing where nobody described it.
+ */
+CLV_MUST clv_status clv__custom_infer(clv_graph *g, clv_node *n, clv_err *e);
+/* False when nobody described it. */
+bool clv__custom_cost(const clv_graph *g, const clv_node *n, clv_cost *c);
+
+#endif
