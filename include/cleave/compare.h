@@ -37,9 +37,9 @@ typedef struct clv_compare_info {
     const int64_t *peaks; /* of live activations, operator by operator */
     const clv_compared *types, *modules;
     uint32_t n_types, n_modules;
-    /* Two models only: layers with the same name in both, and the changes in
-     * the order in which they run. */
-    bool aligned; /* at least half of the smaller model's names are shared */
+    /* Two models only: layers of both are paired by name, or else by module,
+     * type and position; the changes come in the order in which they run. */
+    bool aligned; /* at least half of the smaller model is paired */
     uint32_t same, changed, added, removed;
     const clv_change *changes;
     uint32_t n_changes;

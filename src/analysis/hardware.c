@@ -55,10 +55,14 @@ const char *clv_device_kind_name(clv_device_kind k)
     return names[k];
 }
 
+/* All names, then all aliases. */
 static const char *device_name(const void *ctx, uint32_t i)
 {
     (void)ctx;
-    return devices[i].name;
+    if (i < N_DEVICES)
+        return devices[i].name;
+    i -= N_DEVICES;
+    return devices[i].alias ? devices[i].alias : "";
 }
 
 clv_status clv_device_find(const char *name, const clv_device **out,
@@ -72,11 +76,11 @@ clv_status clv_device_find(const char *name, const clv_device **out,
             *out = &devices[i];
     if (*out)
         return CLV_OK;
-    uint32_t near = clv__closest(name, N_DEVICES, device_name, NULL);
+    uint32_t near = clv__closest(name, 2 * N_DEVICES, device_name, NULL);
     if (near != CLV_NONE)
         return clv__fail(err, CLV_NOT_FOUND,
                          "no device '%s'; did you mean '%s'?", name,
-                         devices[near].name);
+                         device_name(NULL, near));
     return clv__fail(err, CLV_NOT_FOUND,
                      "no device '%s'; 'cleave hardware' lists the devices",
                      name);

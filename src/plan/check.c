@@ -117,8 +117,8 @@ static void check_units(clv_check *k, const facts *f, double units)
         snprintf(x->note, sizeof x->note, "%u parallel x batch %lld",
                  a->max_parallel, (long long)a->batch);
     else
-        snprintf(x->note, sizeof x->note, "%u parallel x batch; %lld would do",
-                 a->max_parallel, (long long)enough);
+        snprintf(x->note, sizeof x->note, "batch %lld would do",
+                 (long long)enough);
 }
 
 static void check_intensity(clv_check *k, const facts *f, double least,
@@ -140,11 +140,10 @@ static void check_intensity(clv_check *k, const facts *f, double least,
                                    .actual = f->intensity,
                                    .limit = least,
                                    .at_least = true,
-                                   .note = "FLOPs per byte",
+                                   .note = "FLOPs/byte",
                                });
     if (!given)
-        snprintf(x->note, sizeof x->note, "FLOPs per byte; ridge at %.1f",
-                 ridge);
+        snprintf(x->note, sizeof x->note, "FLOPs/byte; ridge %.1f", ridge);
 }
 
 /* -- budgets --------------------------------------------------------------*/

@@ -1,9 +1,10 @@
 /* compare.c - models side by side, and two versions of one aligned by name.
  *
  * Types and modules are united by name in order of first appearance; each has
- * a column per model. The diff walks the second model in order: a layer that
- * the first has too is paired with it, others were added; layers of the first
- * that have no partner were removed, and come where they used to be. */
+ * a column per model. For the diff, layers are paired by name, and what is left
+ * by module, type and position. It walks the second model in order: a layer
+ * that the first has too is compared with it, others were added; layers of the
+ * first that have no partner were removed, and come where they used to be. */
 #include "cleave/compare.h"
 #include "plan/memory.h"
 
@@ -136,18 +137,62 @@ static void add_change(clv_compare *c, const char *name, uint32_t before,
     c->changes[t->n_changes++] = (clv_change){name, before, after, what};
 }
 
-/* partner[i]: the node of the second model called as node i of the first. */
-static bool find_partners(clv_compare *c, uint32_t *partner)
+/* A name for "the k-th operator of this type in this module", to pair layers
+ * that are called otherwise; ordinals count in `seen`. */
+static const char *place_name(arena *a, const clv_graph *g, const clv_node *n,
+                              strmap *seen)
+{
+    const char *path = g->scopes[n->scope].path, *op = clv__op_name(n->op);
+    const char *key = arena_printf(a, "%s %s", path, op);
+    uint32_t k = key ? strmap_get(seen, key, strlen(key)) : 0;
+    k = k == CLV_NONE ? 0 : k + 1;
+    if (!key || !strmap_put(seen, key, strlen(key), k))
+        return NULL;
+    return arena_printf(a, "%s %u", key, k);
+}
+
+typedef const char *name_fn(arena *a, const clv_graph *g, const clv_node *n,
+                            strmap *seen);
+
+static const char *own_name(arena *a, const clv_graph *g, const clv_node *n,
+                            strmap *seen)
+{
+    (void)a;
+    (void)g;
+    (void)seen;
+    return n->name;
+}
+
+/* Pairs nodes without a partner that have the same name: to[i] of the first
+ * model, from[j] of the second. */
+static bool pair_up(clv_compare *c, name_fn *name_of, uint32_t *to,
+                    uint32_t *from)
 {
     const clv_graph *a = c->info.profiles[0]->g, *b = c->info.profiles[1]->g;
-    strmap names = {0};
+    strmap names = {0}, seen_a = {0}, seen_b = {0};
+    arena scratch = {0};
     bool ok = true;
-    for (uint32_t j = 0; ok && j < b->n_nodes; j++)
-        ok = strmap_put(&names, b->nodes[j].name, strlen(b->nodes[j].name), j);
-    for (uint32_t i = 0; ok && i < a->n_nodes; i++)
-        partner[i] =
-            strmap_get(&names, a->nodes[i].name, strlen(a->nodes[i].name));
+    for (uint32_t j = 0; ok && j < b->n_nodes; j++) {
+        const char *name = from[j] != CLV_NONE
+                               ? ""
+                               : name_of(&scratch, b, &b->nodes[j], &seen_b);
+        ok = name && (!*name || strmap_put(&names, name, strlen(name), j));
+    }
+    for (uint32_t i = 0; ok && i < a->n_nodes; i++) {
+        if (to[i] != CLV_NONE)
+            continue;
+        const char *name = name_of(&scratch, a, &a->nodes[i], &seen_a);
+        uint32_t j = name ? strmap_get(&names, name, strlen(name)) : CLV_NONE;
+        ok = name != NULL;
+        if (j != CLV_NONE && from[j] == CLV_NONE) {
+            to[i] = j;
+            from[j] = i;
+        }
+    }
+    strmap_free(&seen_b);
+    strmap_free(&seen_a);
     strmap_free(&names);
+    arena_free(&scratch);
     return ok;
 }
 
@@ -158,14 +203,15 @@ static bool align(clv_compare *c)
     uint32_t *partner = arena_array(&c->mem, (size_t)na + 1, sizeof *partner);
     uint32_t *first = arena_array(&c->mem, (size_t)nb + 1, sizeof *first);
     c->changes = arena_array(&c->mem, (size_t)na + nb + 1, sizeof *c->changes);
-    if (!partner || !first || !c->changes || !find_partners(c, partner))
+    if (!partner || !first || !c->changes)
         return false;
+    memset(partner, 0xff, ((size_t)na + 1) * sizeof *partner);
     memset(first, 0xff, ((size_t)nb + 1) * sizeof *first);
+    if (!pair_up(c, own_name, partner, first) ||
+        !pair_up(c, place_name, partner, first))
+        return false;
     for (uint32_t k = 0; k < na; k++)
-        if (partner[k] != CLV_NONE) {
-            first[partner[k]] = k;
-            shared++;
-        }
+        shared += partner[k] != CLV_NONE;
     for (uint32_t j = 0; j < nb; j++) {
         for (; first[j] != CLV_NONE && i <= first[j]; i++)
             if (partner[i] == CLV_NONE)

@@ -3,7 +3,8 @@
  *   1. rows: open, profile and cut the model at each point
  *   2. exponents: the slope of log(total) over log(value)
  *   3. formulas: forward differences over a grid of SIDE points per variable,
- *      starting at the first value with the step of the values:
+ *      starting at the first value with the step of the values (1, 2, 3, ...
+ *      for the batch):
  *
  *         P(x0 + s*step, y0 + t*step') = sum D[i][j] * C(s,i) * C(t,j)
  *
@@ -212,6 +213,7 @@ static clv_status fill_rows(clv_sweep *s, clv_err *e)
     return CLV_OK;
 }
 
+/* To six digits: what logarithms leave behind is no news. */
 static double slope(const clv_sweep *s, clv_metric m)
 {
     double sx = 0, sy = 0, sxx = 0, sxy = 0, n = s->info.n_rows;
@@ -228,7 +230,9 @@ static double slope(const clv_sweep *s, clv_metric m)
         sxy += x * y;
     }
     double spread = n * sxx - sx * sx;
-    return spread > 1e-12 ? (n * sxy - sx * sy) / spread : NAN;
+    if (spread <= 1e-12)
+        return NAN;
+    return round((n * sxy - sx * sy) / spread * 1e6) / 1e6;
 }
 
 /* -- polynomials ----------------------------------------------------------*/
@@ -267,14 +271,17 @@ static wide wide_gcd(wide a, wide b)
     return a;
 }
 
+/* Any batch will do; sizes may have to be multiples, as the values given are.
+ */
 static clv_status fill_grid(const clv_sweep *s, grid *g, clv_err *e)
 {
     for (uint32_t i = 0; i < CLV_VARY_MAX; i++) {
         bool used = i < s->info.n_vary;
         const clv_vary *v = &s->info.vary[used ? i : 0];
-        g->first[i] = used ? v->values[0] : 0;
+        bool steps = used && v->kind != CLV_VARY_BATCH;
+        g->first[i] = steps ? v->values[0] : used;
         g->side[i] = used ? SIDE : 1;
-        for (uint32_t k = 1; used && k < v->n; k++)
+        for (uint32_t k = 1; steps && k < v->n; k++)
             g->step[i] = gcd(v->values[k] - v->values[0], g->step[i]);
         g->step[i] = g->step[i] > 0 ? g->step[i] : 1;
     }

@@ -163,7 +163,7 @@ static void put_changes(const clv_compare_info *c, const clv_report_opts *o,
                                      {"FLOPs", TABLE_RIGHT}};
     uint32_t rows = o->verbose ? c->n_changes : o->top ? o->top : 10;
     table t;
-    text_heading(out, o, "Layers (by name)");
+    text_heading(out, o, "Layers");
     clv_buf_printf(out, "  %u the same, %u changed, %u added, %u removed\n",
                    c->same, c->changed, c->added, c->removed);
     if (!c->n_changes)
@@ -192,8 +192,8 @@ static void compare_text(const clv_compare_info *c, const clv_report_opts *o,
     if (c->n == 2 && c->aligned)
         put_changes(c, o, out);
     else if (c->n == 2)
-        clv_buf_printf(out, "\nFew layers have the same name in both: they are "
-                            "not aligned.\n");
+        clv_buf_printf(out, "\nFew layers are in the same place in both: they "
+                            "are not aligned.\n");
 }
 
 /* -- JSON and CSV ---------------------------------------------------------*/

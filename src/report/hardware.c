@@ -18,13 +18,17 @@ static void put_figure(table *t, const clv_figure *f)
 static void list_text(const clv_device *const *devices, uint32_t n,
                       const clv_report_opts *o, clv_buf *out)
 {
-    static const table_col cols[] = {
-        {"Device", TABLE_LEFT},     {"Kind", TABLE_LEFT},
-        {"fp32", TABLE_RIGHT},      {"fp16", TABLE_RIGHT},
-        {"bf16", TABLE_RIGHT},      {"int8", TABLE_RIGHT},
-        {"Bandwidth", TABLE_RIGHT}, {"Memory", TABLE_RIGHT},
-        {"Units", TABLE_RIGHT},     {"TDP", TABLE_RIGHT},
-        {"Title", TABLE_CUT}};
+    static const table_col cols[] = {{"Device", TABLE_LEFT},
+                                     {"Kind", TABLE_LEFT},
+                                     {"fp32", TABLE_RIGHT},
+                                     {"fp16", TABLE_RIGHT},
+                                     {"bf16", TABLE_RIGHT | TABLE_DROP},
+                                     {"int8", TABLE_RIGHT},
+                                     {"Bandwidth", TABLE_RIGHT},
+                                     {"Memory", TABLE_RIGHT},
+                                     {"Units", TABLE_RIGHT},
+                                     {"TDP", TABLE_RIGHT | TABLE_DROP},
+                                     {"Title", TABLE_CUT | TABLE_DROP}};
     table t;
     table_start(&t, cols, sizeof cols / sizeof *cols);
     for (uint32_t i = 0; i < n; i++) {

@@ -104,13 +104,17 @@ static void put_ranking(const clv_map *m, const clv_report_opts *o,
 static void put_devices(const clv_map *const *maps, uint32_t n,
                         const clv_report_opts *o, clv_buf *out)
 {
-    static const table_col cols[] = {
-        {"Device", TABLE_LEFT},    {"Batch", TABLE_RIGHT},
-        {"Rate", TABLE_LEFT},      {"Latency", TABLE_RIGHT},
-        {"Inputs/s", TABLE_RIGHT}, {"Of peak", TABLE_RIGHT},
-        {"Ridge", TABLE_RIGHT},    {"Compute", TABLE_RIGHT},
-        {"Memory", TABLE_RIGHT},   {"Launch", TABLE_RIGHT},
-        {"Fits", TABLE_LEFT}};
+    static const table_col cols[] = {{"Device", TABLE_LEFT},
+                                     {"Batch", TABLE_RIGHT},
+                                     {"Rate", TABLE_LEFT},
+                                     {"Latency", TABLE_RIGHT},
+                                     {"Inputs/s", TABLE_RIGHT},
+                                     {"Of peak", TABLE_RIGHT},
+                                     {"Ridge", TABLE_RIGHT | TABLE_DROP},
+                                     {"Compute", TABLE_RIGHT | TABLE_DROP},
+                                     {"Memory", TABLE_RIGHT | TABLE_DROP},
+                                     {"Launch", TABLE_RIGHT | TABLE_DROP},
+                                     {"Fits", TABLE_LEFT}};
     table t;
     char buf[TEXT_MAX];
     table_start(&t, cols, 11);

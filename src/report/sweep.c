@@ -132,7 +132,7 @@ static void json_formulas(jsonw *w, const clv_sweep_info *s)
             jsonw_str(w, "text", text.text);
             put_terms(w, s, f);
         } else {
-            jsonw_str(w, "reason", f->why);
+            jsonw_str(w, "why", f->why);
         }
         w->out->failed = w->out->failed || text.failed;
         clv_buf_free(&text);

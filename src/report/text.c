@@ -177,7 +177,7 @@ void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(title, sizeof title, fmt, ap);
     va_end(ap);
-    clv_buf_printf(out, "\n%s", paint_on(o, PAINT_BOLD));
+    clv_buf_printf(out, "%s%s", out->len ? "\n" : "", paint_on(o, PAINT_BOLD));
     text_clean(out, title);
     clv_buf_printf(out, ":%s\n", paint_off(o, PAINT_BOLD));
 }

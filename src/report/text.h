@@ -42,7 +42,7 @@ uint32_t text_width(const char *text, size_t len);
 /* Appends text of a model file: control characters and malformed bytes become
  * '?', so that a name cannot drive the terminal. */
 void text_clean(clv_buf *out, const char *text);
-/* An empty line, then "Title:" in bold. */
+/* An empty line, unless it is the first, then "Title:" in bold. */
 void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
     CLV_PRINTF(3, 4);
 /* "  Label:   value" with the values of a section in one column. */
