@@ -1,6 +1,7 @@
 /* test_concurrency.c - stages, slack, critical paths and schedules, against
  * networkx (tests/data/dags.txt) and brute force. */
 #include "check.h"
+#include "cleave/report.h"
 #include "cut/concurrency.h"
 #include "cut/fusion.h"
 #include "random_graph.h"
@@ -367,11 +368,55 @@ static void batches(void)
     CHECK_NEAR(r.avg_threads, 3200, 1e-9);
 }
 
+/* Names come from model files; pictures must stay well-formed. */
+static void hostile_names(void)
+{
+    clv_graph *g;
+    uint32_t x, y;
+    clv_profile *p;
+    clv_cut *c;
+    clv_concurrency *a;
+    clv_schedule *s;
+    const clv_value_arg in = {.kind = CLV_INPUT,
+                              .dtype = CLV_FLOAT32,
+                              .rank = 1,
+                              .dims = (const int64_t[]){4}};
+    CHECK_OR_RETURN(clv_graph_new("m<&>\"", &g, NULL) == CLV_OK);
+    CHECK_OR_RETURN(clv_graph_add_value(g, &in, &x, NULL) == CLV_OK);
+    const clv_node_arg arg = {.op = "relu",
+                              .name = "a\"b\\<c>\n\x01\xff",
+                              .inputs = &x,
+                              .n_inputs = 1};
+    CHECK_OR_RETURN(clv_graph_add_node(g, &arg, &y, NULL) == CLV_OK);
+    CHECK_OR_RETURN(clv_graph_infer(g, NULL) == CLV_OK);
+    CHECK_OR_RETURN(clv_profile_new(g, NULL, &p, NULL) == CLV_OK);
+    CHECK_OR_RETURN(clv_cut_op(p, &c, NULL) == CLV_OK);
+    CHECK_OR_RETURN(clv_concurrency_new(c, NULL, &a, NULL) == CLV_OK);
+    CHECK_OR_RETURN(clv_schedule_new(a, 1, &s, NULL) == CLV_OK);
+    clv_buf dot = {0}, svg = {0};
+    clv_report_dot(a, &dot);
+    clv_report_schedule_svg(
+        &(clv_concurrency_report){.analysis = a, .schedule = s}, &svg);
+    CHECK_HAS(dot.text, "digraph \"m<&>\\\"\"");
+    CHECK_HAS(dot.text, "<b>m&lt;&amp;&gt;\"</b>");
+    CHECK_HAS(dot.text, "label=\"a\\\"b\\\\<c>\ufffd\\nrelu");
+    CHECK_HAS(svg.text, "<title>m&lt;&amp;&gt;\"</title>");
+    CHECK_HAS(svg.text, "a\"b\\&lt;c&gt;\ufffd");
+    clv_buf_free(&svg);
+    clv_buf_free(&dot);
+    clv_schedule_free(s);
+    clv_concurrency_free(a);
+    clv_cut_free(c);
+    clv_profile_free(p);
+    clv_graph_free(g);
+}
+
 static const check_case cases[] = {
     {"networkx_dags", networkx_dags},
     {"zoo_models", zoo_models},
     {"random_graphs", random_graphs},
     {"small_graphs", small_graphs},
     {"batches", batches},
+    {"hostile_names", hostile_names},
 };
 CHECK_MAIN(cases)

@@ -89,11 +89,16 @@ static bool make_boxes(drawing *d)
 /* Inside a quoted string of DOT; a model's names may hold anything. */
 static void put_text(clv_buf *out, const char *text)
 {
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            clv_buf_add(out, "\\", 1);
-        if ((unsigned char)*text >= ' ')
-            clv_buf_add(out, text, 1);
+    while (*text) {
+        uint32_t code;
+        size_t n = clv__utf8(text, &code);
+        if (n == 0)
+            clv_buf_add(out, "\ufffd", 3);
+        else if (code == '"' || code == '\\')
+            clv_buf_printf(out, "\\%c", (char)code);
+        else if (code >= ' ' && code != 0x7f)
+            clv_buf_add(out, text, n);
+        text += n ? n : 1;
     }
 }
 
@@ -247,9 +252,7 @@ static void put_head(const drawing *d, const clv_cut *c)
         "  edge [color=\"#777777\", arrowsize=0.7];\n"
         "  label=<<table border=\"0\" cellspacing=\"4\"><tr><td "
         "colspan=\"5\"><b>");
-    for (const char *s = clv_graph_name(d->g); *s; s++)
-        if ((unsigned char)*s >= ' ' && !strchr("<>&\"", *s))
-            clv_buf_add(d->out, s, 1);
+    svg_escape(d->out, clv_graph_name(d->g));
     clv_buf_printf(d->out,
                    "</b>: %u %s (%s), %u stages, critical path %s of "
                    "FLOPs</td></tr><tr>",

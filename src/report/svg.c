@@ -1,6 +1,8 @@
 /* svg.c - shapes as SVG text, and the colours all pictures share. */
 #include "report/svg.h"
 
+#include "core/core.h"
+
 #include <math.h>
 
 static const struct {
@@ -22,18 +24,22 @@ const char *clv__bottleneck_words(clv_bottleneck b)
     return classes[b].words;
 }
 
-static void put_escaped(clv_buf *out, const char *text)
+void svg_escape(clv_buf *out, const char *text)
 {
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '<')
+    while (*text) {
+        uint32_t code;
+        size_t n = clv__utf8(text, &code);
+        if (n == 0)
+            clv_buf_add(out, "\ufffd", 3);
+        else if (code == '<')
             clv_buf_add(out, "&lt;", 4);
-        else if (c == '>')
+        else if (code == '>')
             clv_buf_add(out, "&gt;", 4);
-        else if (c == '&')
+        else if (code == '&')
             clv_buf_add(out, "&amp;", 5);
-        else if (c >= ' ')
-            clv_buf_add(out, text, 1);
+        else if (code >= ' ' && code != 0x7f)
+            clv_buf_add(out, text, n);
+        text += n ? n : 1;
     }
 }
 
@@ -44,7 +50,7 @@ void svg_start(clv_buf *out, double w, double h, const char *title)
                    "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
                    "font-family=\"Helvetica,Arial,sans-serif\">\n<title>",
                    w, h, w, h);
-    put_escaped(out, title);
+    svg_escape(out, title);
     clv_buf_printf(out, "</title>\n<rect width=\"100%%\" height=\"100%%\" "
                         "fill=\"#ffffff\"/>\n");
 }
@@ -63,7 +69,7 @@ void svg_rect(clv_buf *out, svg_box b, const char *fill, const char *stroke,
                    b.x, b.y, b.w, b.h, fill, stroke);
     if (hint) {
         clv_buf_printf(out, "><title>");
-        put_escaped(out, hint);
+        svg_escape(out, hint);
         clv_buf_printf(out, "</title></rect>\n");
     } else {
         clv_buf_printf(out, "/>\n");
@@ -110,7 +116,7 @@ void svg_circle(clv_buf *out, double x, double y, double r, const char *fill,
                    "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\" fill=\"%s\" "
                    "stroke=\"%s\"><title>",
                    x, y, r, fill, stroke);
-    put_escaped(out, hint ? hint : "");
+    svg_escape(out, hint ? hint : "");
     clv_buf_printf(out, "</title></circle>\n");
 }
 
@@ -122,7 +128,7 @@ void svg_text(clv_buf *out, double x, double y, svg_anchor a, double size,
                    "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%g\" "
                    "text-anchor=\"%s\" fill=\"#222222\">",
                    x, y, size, anchors[a]);
-    put_escaped(out, text);
+    svg_escape(out, text);
     clv_buf_printf(out, "</text>\n");
 }
 
@@ -134,7 +140,7 @@ void svg_text_up(clv_buf *out, double x, double y, double size,
                    "font-size=\"%g\" text-anchor=\"middle\" "
                    "fill=\"#222222\">",
                    x, y, size);
-    put_escaped(out, text);
+    svg_escape(out, text);
     clv_buf_printf(out, "</text>\n");
 }
 

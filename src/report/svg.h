@@ -39,6 +39,10 @@ void svg_text(clv_buf *out, double x, double y, svg_anchor a, double size,
 void svg_text_up(clv_buf *out, double x, double y, double size,
                  const char *text);
 
+/* Text of a model file: markup is escaped, control characters are left out,
+ * what is not UTF-8 becomes U+FFFD. */
+void svg_escape(clv_buf *out, const char *text);
+
 /* A round step (1, 2 or 5 times a power of ten) so that about n of them reach
  * from 0 to most. */
 double svg_step(double most, int n);
