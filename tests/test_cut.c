@@ -55,6 +55,11 @@ static void cut_graph(const clv_graph *g, uint64_t seed)
             CHECK_EQ_INT(c->subs[k].nodes[0], k);
         clv_cut_free(c);
     }
+    for (uint32_t depth = 1; depth <= 3; depth++)
+        if (CHECK(clv_cut_modules(p, depth, &c, &e) == CLV_OK)) {
+            check_cut(c);
+            clv_cut_free(c);
+        }
     rng r = {seed};
     uint32_t *label = malloc((g->n_nodes + 1) * sizeof *label);
     uint32_t n = random_runs(&r, g->n_nodes, label);
@@ -187,6 +192,28 @@ static void verify_notices(void)
     clv_graph_free(g);
 }
 
+/* resnet50 below its children: stem, 16 blocks, pool, flatten, classifier. */
+static void modules(void)
+{
+    static const struct {
+        uint32_t depth, subgraphs;
+    } rows[] = {{1, 11}, {2, 23}};
+    clv_err e;
+    clv_graph *g;
+    clv_profile *p;
+    clv_cut *c;
+    CHECK_OR_RETURN(clv_graph_open("resnet50", NULL, &g, &e) == CLV_OK);
+    CHECK_OR_RETURN(clv_profile_new(g, NULL, &p, &e) == CLV_OK);
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_OR_RETURN(clv_cut_modules(p, rows[i].depth, &c, &e) == CLV_OK);
+        CHECK_EQ_INT(c->n_subs, rows[i].subgraphs);
+        CHECK_STR(c->subs[4].detail, i ? "layer1.0" : "layer1");
+        clv_cut_free(c);
+    }
+    clv_profile_free(p);
+    clv_graph_free(g);
+}
+
 static void empty_graph(void)
 {
     clv_err e;
@@ -202,6 +229,7 @@ static const check_case cases[] = {
     {"random_graphs", random_graphs},
     {"cycles_are_refused", cycles_are_refused},
     {"verify_notices", verify_notices},
+    {"modules", modules},
     {"empty_graph", empty_graph},
 };
 CHECK_MAIN(cases)
