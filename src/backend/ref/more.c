@@ -1,0 +1,298 @@
+/* more.c - elementwise and matrix kernels with inputs that may be absent:
+ * clamps, sums of many tensors, general products, quantisation. */
+#include "backend/kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+static const clv_tensor *input_or_null(const kernel *k, uint32_t i)
+{
+    return i < k->n->n_in ? k->in[i] : NULL;
+}
+
+/* Limits as attributes or inputs 1 and 2. */
+clv_status kernel_clamp(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    const clv_tensor *lo = input_or_null(k, 1), *hi = input_or_null(k, 2);
+    bool has_lo = lo || attr_get(k->n, CLV_A_MIN);
+    bool has_hi = hi || attr_get(k->n, CLV_A_MAX);
+    double low = number_of(k, CLV_A_MIN, 1, 0);
+    double high = number_of(k, CLV_A_MAX, 2, 0);
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        double v = get_f(x, i);
+        if (has_lo && v < low)
+            v = low;
+        if (has_hi && v > high)
+            v = high;
+        put_f(&k->out[0], i, v);
+    }
+    return CLV_OK;
+}
+
+/* A slope per channel, broadcast as ONNX does or along axis 1 as torch does. */
+clv_status kernel_prelu(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *slope = k->in[1];
+    int64_t strides[CLV_MAX_RANK] = {0}, idx[CLV_MAX_RANK] = {0};
+    bool channel = slope->rank == 1 && x->rank > 1 && numel(slope) > 1 &&
+                   slope->dims[0] == x->dims[1] &&
+                   slope->dims[0] != x->dims[x->rank - 1];
+    if (channel)
+        strides[1] = 1;
+    else
+        broadcast_strides(slope, x->rank, strides);
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        double v = get_f(x, i);
+        double a = get_f(slope, offset_of(idx, strides, x->rank));
+        put_f(&k->out[0], i, v < 0 ? a * v : v);
+        next_index(idx, x->dims, x->rank);
+    }
+    return CLV_OK;
+}
+
+/* Sum or mean of any number of tensors, broadcast together. */
+clv_status kernel_add_n(kernel *k)
+{
+    clv_tensor *y = &k->out[0];
+    int64_t idx[CLV_MAX_RANK] = {0}, strides[CLV_MAX_RANK];
+    for (int64_t i = 0, n = numel(y); i < n; i++) {
+        double sum = 0;
+        for (uint32_t t = 0; t < k->n->n_in; t++) {
+            broadcast_strides(k->in[t], y->rank, strides);
+            sum += get_f(k->in[t], offset_of(idx, strides, y->rank));
+        }
+        if (k->n->op == CLV_OP_MEAN_N)
+            sum /= k->n->n_in;
+        put_f(y, i, sum);
+        next_index(idx, y->dims, y->rank);
+    }
+    return CLV_OK;
+}
+
+/* 1 at the first largest of each row, 0 elsewhere. */
+clv_status kernel_hardmax(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    uint32_t axis;
+    int64_t step = 1;
+    CLV_TRY(axis_of(k, -1, &axis));
+    for (uint32_t i = axis + 1; i < x->rank; i++)
+        step *= x->dims[i];
+    int64_t n = x->dims[axis], rows = n ? numel(x) / n : 0;
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t first = r / step * n * step + r % step, best = 0;
+        for (int64_t i = 1; i < n; i++)
+            if (get_f(x, first + i * step) > get_f(x, first + best * step))
+                best = i;
+        for (int64_t i = 0; i < n; i++)
+            put_f(&k->out[0], first + i * step, i == best);
+    }
+    return CLV_OK;
+}
+
+static int64_t flag(const clv_node *n, const char *name, int64_t otherwise)
+{
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        if (!strcmp(n->attrs[i].name, name))
+            return n->attrs[i].u.i;
+    return otherwise;
+}
+
+clv_status kernel_isinf(kernel *k)
+{
+    bool plus = flag(k->n, "detect_positive", 1) != 0;
+    bool minus = flag(k->n, "detect_negative", 1) != 0;
+    for (int64_t i = 0, n = numel(k->in[0]); i < n; i++) {
+        double v = get_f(k->in[0], i);
+        put_i(&k->out[0], i, isinf(v) && (v > 0 ? plus : minus));
+    }
+    return CLV_OK;
+}
+
+/* -- made from attributes -------------------------------------------------*/
+
+clv_status kernel_range(kernel *k)
+{
+    double start = number_of(k, CLV_A_START, 0, 0);
+    double step = number_of(k, CLV_A_STEP, 2, 1);
+    for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
+        put_f(&k->out[0], i, start + step * (double)i);
+    return CLV_OK;
+}
+
+/* The number of attribute value (a tensor's first element), or input 1. */
+clv_status kernel_fill(kernel *k)
+{
+    const clv_attr *a = attr_get(k->n, CLV_A_VALUE);
+    double v = k->n->op == CLV_OP_ONES ? 1 : 0;
+    if (a && a->type == CLV_TENSOR_ATTR) {
+        const clv_payload *d = k->g->values[a->u.value].data;
+        v = d && d->floats ? d->floats[0]
+            : d && d->ints ? (double)d->ints[0]
+                           : 0;
+    } else if (a || k->n->n_in > 1) {
+        v = number_of(k, CLV_A_VALUE, 1, v);
+    }
+    for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
+        put_f(&k->out[0], i, v);
+    return CLV_OK;
+}
+
+/* Ones on diagonal k. */
+clv_status kernel_eye(kernel *k)
+{
+    clv_tensor *y = &k->out[0];
+    int64_t diagonal = attr_int(k->n, CLV_A_K, 0), cols = y->dims[1];
+    for (int64_t i = 0, n = numel(y); i < n; i++)
+        put_f(y, i, i % cols - i / cols == diagonal);
+    return CLV_OK;
+}
+
+/* -- general products -----------------------------------------------------*/
+
+/* alpha * a' b' + beta * c */
+clv_status kernel_gemm(kernel *k)
+{
+    const clv_tensor *a = k->in[0], *b = k->in[1], *c = input_or_null(k, 2);
+    clv_tensor *y = &k->out[0];
+    bool ta = attr_int(k->n, CLV_A_TRANS_A, 0) != 0;
+    bool tb = attr_int(k->n, CLV_A_TRANS_B, 0) != 0;
+    double alpha = attr_float(k->n, CLV_A_ALPHA, 1);
+    double beta = attr_float(k->n, CLV_A_BETA, 1);
+    int64_t m = y->dims[0], n = y->dims[1], depth = a->dims[ta ? 0 : 1];
+    int64_t sc[2] = {0, 0};
+    if (c)
+        broadcast_strides(c, 2, sc);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (int64_t p = 0; p < depth; p++)
+                sum += get_f(a, ta ? p * m + i : i * depth + p) *
+                       get_f(b, tb ? j * depth + p : p * n + j);
+            sum *= alpha;
+            if (c)
+                sum += beta * get_f(c, i * sc[0] + j * sc[1]);
+            put_f(y, i * n + j, sum);
+        }
+    return CLV_OK;
+}
+
+/* -- quantisation ---------------------------------------------------------*/
+
+static double saturate(clv_dtype t, double v)
+{
+    int bits = (int)clv_dtype_bytes(t, 8);
+    double lo = is_signed(t) ? -ldexp(1, bits - 1) : 0;
+    double hi = is_signed(t) ? ldexp(1, bits - 1) - 1 : ldexp(1, bits) - 1;
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+/* The scale's index for element i: one for all, or one per slice of axis. */
+static int64_t slice_of(const kernel *k, const clv_tensor *x, int64_t i)
+{
+    uint32_t axis;
+    if (numel(k->in[1]) == 1 || axis_of(k, 1, &axis) != CLV_OK)
+        return 0;
+    int64_t run = 1;
+    for (uint32_t a = axis + 1; a < x->rank; a++)
+        run *= x->dims[a];
+    return i / run % x->dims[axis];
+}
+
+clv_status kernel_quantize(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *zero = input_or_null(k, 2);
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        int64_t s = slice_of(k, x, i);
+        double z = zero ? get_f(zero, s) : 0;
+        double v = nearbyint(get_f(x, i) / get_f(k->in[1], s)) + z;
+        put_f(&k->out[0], i, saturate(k->out[0].dtype, v));
+    }
+    return CLV_OK;
+}
+
+clv_status kernel_dequantize(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *zero = input_or_null(k, 2);
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        int64_t s = slice_of(k, x, i);
+        double z = zero ? get_f(zero, s) : 0;
+        put_f(&k->out[0], i, (get_f(x, i) - z) * get_f(k->in[1], s));
+    }
+    return CLV_OK;
+}
+
+/* The range of x, with 0 in it, over 255 steps. */
+clv_status kernel_dynamic_quantize(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    double lo = 0, hi = 0;
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        lo = fmin(lo, get_f(x, i));
+        hi = fmax(hi, get_f(x, i));
+    }
+    float scale = (float)((hi - lo) / 255);
+    double zero =
+        scale > 0 ? saturate(CLV_UINT8, nearbyint(-lo / (double)scale)) : 0;
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        double v = scale > 0 ? nearbyint(get_f(x, i) / (double)scale) : 0;
+        put_f(&k->out[0], i, saturate(CLV_UINT8, v + zero));
+    }
+    if (k->n->n_out > 1 && k->out[1].data)
+        put_f(&k->out[1], 0, (double)scale);
+    if (k->n->n_out > 2 && k->out[2].data)
+        put_f(&k->out[2], 0, zero);
+    return CLV_OK;
+}
+
+/* -- blocks of channels and pixels ----------------------------------------*/
+
+/* (N,C*b*b,H,W) <-> (N,C,H*b,W*b); mode CRD has the block inside C. */
+clv_status kernel_blocks(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = &k->out[0];
+    bool to_space = k->n->op == CLV_OP_DEPTH_TO_SPACE;
+    int64_t b = flag(k->n, "block", 1);
+    b = attr_int(k->n, CLV_A_BLOCK, b);
+    bool crd = !strcmp(attr_str(k->n, CLV_A_MODE, "DCR"), "CRD");
+    const clv_tensor *wide = to_space ? y : x, *deep = to_space ? x : y;
+    int64_t channels = wide->dims[1], h = deep->dims[2], w = deep->dims[3];
+    int64_t idx[4] = {0};
+    for (int64_t i = 0, n = numel(wide); i < n; i++) {
+        int64_t by = idx[2] % b, bx = idx[3] % b;
+        int64_t c = crd ? idx[1] * b * b + by * b + bx
+                        : (by * b + bx) * channels + idx[1];
+        int64_t at =
+            ((idx[0] * channels * b * b + c) * h + idx[2] / b) * w + idx[3] / b;
+        put_f(y, to_space ? i : at, get_f(x, to_space ? at : i));
+        next_index(idx, wide->dims, 4);
+    }
+    return CLV_OK;
+}
+
+/* x / (k + alpha * mean of squares over `size` channels)^beta */
+clv_status kernel_lrn(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    int64_t size = attr_int(k->n, CLV_A_SIZE, 1), c = x->dims[1];
+    double alpha = attr_float(k->n, CLV_A_ALPHA, 1e-4);
+    double beta = attr_float(k->n, CLV_A_BETA, 0.75);
+    double bias = attr_float(k->n, CLV_A_K, 1);
+    for (uint32_t i = 0; i < k->n->n_attrs; i++)
+        if (!strcmp(k->n->attrs[i].name, "bias") &&
+            k->n->attrs[i].type == CLV_FLOAT_ATTR)
+            bias = k->n->attrs[i].u.f;
+    int64_t plane = c && x->dims[0] ? numel(x) / (c * x->dims[0]) : 0;
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        int64_t ch = i / plane % c, base = i - ch * plane;
+        int64_t from = ch - (size - 1) / 2, to = from + size;
+        double sum = 0;
+        for (int64_t j = from < 0 ? 0 : from; j < to && j < c; j++)
+            sum += get_f(x, base + j * plane) * get_f(x, base + j * plane);
+        put_f(&k->out[0], i,
+              get_f(x, i) / pow(bias + alpha / (double)size * sum, beta));
+    }
+    return CLV_OK;
+}

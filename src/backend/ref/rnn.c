@@ -1,0 +1,175 @@
+/* rnn.c - recurrent layers in ONNX's form, one step after the other:
+ * x (L,N,I), W (D,G*H,I), R (D,G*H,H), B (D,2*G*H), then lengths, h0, c0, P. */
+#include "backend/kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct cell {
+    const clv_tensor *x, *w, *r, *b, *lengths, *peep;
+    int64_t length, batch, input, hidden, gates, way;
+    bool back, reset_after; /* GRU: linear_before_reset */
+} cell;
+
+static double sigmoid(double v)
+{
+    return 1 / (1 + exp(-v));
+}
+
+static const clv_tensor *input_or_null(const kernel *k, uint32_t i)
+{
+    return i < k->n->n_in ? k->in[i] : NULL;
+}
+
+/* Gate g, unit u of W x + bias; and of R h + bias. */
+static double from_input(const cell *c, int64_t t, int64_t n, int64_t row)
+{
+    int64_t rows = c->gates * c->hidden;
+    double sum = c->b ? get_f(c->b, c->way * 2 * rows + row) : 0;
+    for (int64_t i = 0; i < c->input; i++)
+        sum += get_f(c->x, (t * c->batch + n) * c->input + i) *
+               get_f(c->w, (c->way * rows + row) * c->input + i);
+    return sum;
+}
+
+static double from_state(const cell *c, const double *h, int64_t row)
+{
+    int64_t rows = c->gates * c->hidden;
+    double sum = c->b ? get_f(c->b, c->way * 2 * rows + rows + row) : 0;
+    for (int64_t i = 0; i < c->hidden; i++)
+        sum += h[i] * get_f(c->r, (c->way * rows + row) * c->hidden + i);
+    return sum;
+}
+
+static double peephole(const cell *c, int64_t gate, int64_t u)
+{
+    return c->peep ? get_f(c->peep, (c->way * 3 + gate) * c->hidden + u) : 0;
+}
+
+/* Gates i, o, f, c */
+static void lstm_step(const cell *c, int64_t t, int64_t n, double *h,
+                      double *state, double *next)
+{
+    int64_t hid = c->hidden;
+    for (int64_t u = 0; u < hid; u++) {
+        double g[4];
+        for (int64_t q = 0; q < 4; q++)
+            g[q] = from_input(c, t, n, q * hid + u) +
+                   from_state(c, h, q * hid + u);
+        double i = sigmoid(g[0] + peephole(c, 0, u) * state[u]);
+        double f = sigmoid(g[2] + peephole(c, 2, u) * state[u]);
+        double s = f * state[u] + i * tanh(g[3]);
+        next[u] = sigmoid(g[1] + peephole(c, 1, u) * s) * tanh(s);
+        state[u] = s;
+    }
+    memcpy(h, next, (size_t)hid * sizeof *h);
+}
+
+/* Gates z, r, h */
+static void gru_step(const cell *c, int64_t t, int64_t n, double *h,
+                     double *reset, double *next)
+{
+    int64_t hid = c->hidden, rows = 3 * hid;
+    for (int64_t u = 0; u < hid; u++)
+        reset[u] =
+            sigmoid(from_input(c, t, n, hid + u) + from_state(c, h, hid + u));
+    for (int64_t u = 0; u < hid; u++) {
+        double z = sigmoid(from_input(c, t, n, u) + from_state(c, h, u));
+        double again;
+        if (c->reset_after) {
+            again = reset[u] * from_state(c, h, 2 * hid + u);
+        } else {
+            again =
+                c->b ? get_f(c->b, c->way * 2 * rows + rows + 2 * hid + u) : 0;
+            for (int64_t i = 0; i < hid; i++)
+                again += reset[i] * h[i] *
+                         get_f(c->r, (c->way * rows + 2 * hid + u) * hid + i);
+        }
+        double g = tanh(from_input(c, t, n, 2 * hid + u) + again);
+        next[u] = (1 - z) * g + z * h[u];
+    }
+    memcpy(h, next, (size_t)hid * sizeof *h);
+}
+
+static void rnn_step(const cell *c, int64_t t, int64_t n, double *h,
+                     double *next)
+{
+    for (int64_t u = 0; u < c->hidden; u++)
+        next[u] = tanh(from_input(c, t, n, u) + from_state(c, h, u));
+    memcpy(h, next, (size_t)c->hidden * sizeof *h);
+}
+
+/* One sequence of one direction; state is the LSTM's cell. */
+static void run_sequence(kernel *k, const cell *c, int64_t ways, int64_t n,
+                         double *h, double *state, double *next)
+{
+    clv_tensor *y = &k->out[0];
+    int64_t length = c->lengths ? get_i(c->lengths, n) : c->length;
+    for (int64_t s = 0; s < length && s < c->length; s++) {
+        int64_t t = c->back ? length - 1 - s : s;
+        if (k->n->op == CLV_OP_LSTM)
+            lstm_step(c, t, n, h, state, next);
+        else if (k->n->op == CLV_OP_GRU)
+            gru_step(c, t, n, h, state, next);
+        else
+            rnn_step(c, t, n, h, next);
+        int64_t at = ((t * ways + c->way) * c->batch + n) * c->hidden;
+        for (int64_t u = 0; y->data && u < c->hidden; u++)
+            put_f(y, at + u, h[u]);
+    }
+}
+
+clv_status kernel_rnn(kernel *k)
+{
+    const clv_tensor *h0 = input_or_null(k, 5), *c0 = input_or_null(k, 6);
+    bool lstm = k->n->op == CLV_OP_LSTM, gru = k->n->op == CLV_OP_GRU;
+    const char *direction = attr_str(k->n, CLV_A_DIRECTION, "forward");
+    cell c = {.x = k->in[0],
+              .w = k->in[1],
+              .r = k->in[2],
+              .b = input_or_null(k, 3),
+              .lengths = input_or_null(k, 4),
+              .peep = lstm ? input_or_null(k, 7) : NULL,
+              .gates = lstm  ? 4
+                       : gru ? 3
+                             : 1};
+    if (strcmp(attr_str(k->n, CLV_A_LAYOUT, ""), "onnx") != 0)
+        return clv__fail(k->e, CLV_UNSUPPORTED,
+                         "recurrent layers run in ONNX's form only");
+    for (uint32_t i = 0; i < k->n->n_attrs; i++) {
+        const char *name = k->n->attrs[i].name;
+        if (!strcmp(name, "linear_before_reset"))
+            c.reset_after = k->n->attrs[i].u.i != 0;
+        if (!strcmp(name, "activations") || !strcmp(name, "clip"))
+            return clv__fail(k->e, CLV_UNSUPPORTED, "recurrent layers with %s",
+                             name);
+    }
+    c.length = c.x->dims[0];
+    c.batch = c.x->dims[1];
+    c.input = c.x->dims[2];
+    c.hidden = c.r->dims[2];
+    int64_t ways = c.w->dims[0];
+    double *h = arena_array(k->scratch, 3 * (size_t)c.hidden + 1, sizeof *h);
+    if (!h)
+        return clv__nomem(k->e);
+    double *state = h + c.hidden, *next = state + c.hidden;
+    if (k->out[0].data)
+        memset(k->out[0].data, 0, (size_t)clv_tensor_bytes(&k->out[0]));
+    for (c.way = 0; c.way < ways; c.way++)
+        for (int64_t n = 0; n < c.batch; n++) {
+            int64_t at = (c.way * c.batch + n) * c.hidden;
+            c.back = c.way == 1 || !strcmp(direction, "reverse");
+            for (int64_t u = 0; u < c.hidden; u++) {
+                h[u] = h0 ? get_f(h0, at + u) : 0;
+                state[u] = lstm && c0 ? get_f(c0, at + u) : 0;
+            }
+            run_sequence(k, &c, ways, n, h, state, next);
+            for (int64_t u = 0; u < c.hidden; u++) {
+                if (k->n->n_out > 1 && k->out[1].data)
+                    put_f(&k->out[1], at + u, h[u]);
+                if (k->n->n_out > 2 && k->out[2].data)
+                    put_f(&k->out[2], at + u, state[u]);
+            }
+        }
+    return CLV_OK;
+}
