@@ -591,6 +591,23 @@ static PyObject *py_models(PyObject *self, PyObject *unused)
     return list;
 }
 
+PyDoc_STRVAR(backends_doc, "backends()\n--\n\nNames of the backends and "
+                           "profiles there are.");
+
+static PyObject *py_backends(PyObject *self, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    const char *name;
+    (void)self, (void)unused;
+    for (uint32_t i = 0; list && (name = clv_backend_at(i)); i++) {
+        PyObject *s = PyUnicode_FromString(name);
+        if (!s || PyList_Append(list, s) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(s);
+    }
+    return list;
+}
+
 PyDoc_STRVAR(main_doc,
              "main(argv, capture=None)\n--\n\n"
              "Run the cleave command; returns its exit code. capture(name, "
@@ -605,6 +622,7 @@ static PyMethodDef functions[] = {
     {"main", (PyCFunction)(void (*)(void))command_main,
      METH_VARARGS | METH_KEYWORDS, main_doc},
     {"models", py_models, METH_NOARGS, models_doc},
+    {"backends", py_backends, METH_NOARGS, backends_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -299,7 +299,10 @@ static void put_attr(walk *w, call *c, const char *name, PyObject *o)
     if (c->n_attrs == MAX_ATTRS || a.key == CLV_A_OTHER || o == Py_None)
         return;
     a.name = clv__attr_name((clv_attr_key)a.key);
-    if (PyFloat_Check(o)) {
+    if (a.key == CLV_A_LAYOUT) { /* batch_first */
+        a.type = CLV_STRING_ATTR;
+        a.u.s = PyObject_IsTrue(o) > 0 ? "batch" : "seq";
+    } else if (PyFloat_Check(o)) {
         a.type = CLV_FLOAT_ATTR;
         a.u.f = PyFloat_AsDouble(o);
     } else if (PyUnicode_Check(o)) {

@@ -78,8 +78,11 @@ def open_model(name, shapes, batch):
 def make(name):
     """(module, shape or inputs) of a live model, None if it is no such name."""
     kind, colon, rest = name.partition(":")
-    if name.endswith((".yaml", ".yml")) and "yolo" in os.path.basename(name):
-        return _yolo(name), (1, 3, 640, 640)
+    base = os.path.basename(name)
+    if base.startswith("yolo") and base.endswith((".yaml", ".pt")):
+        if base.endswith(".pt") and os.path.exists(name):
+            return None
+        return _yolo(name[:name.rindex(".")] + ".yaml"), (1, 3, 640, 640)
     if not colon or os.path.exists(name):
         return None
     _need("torch")

@@ -1,0 +1,1 @@
+"""Examples: python -m cleave.examples.dynamo."""

@@ -1,0 +1,388 @@
+"""A model cut by what an accelerator supports, and run: the calls of
+torch_neuronx's graph partitioner, over cleave.
+
+    config = PartitionerConfig(max_subgraph_count=3)
+    net = trace(model, inputs, partitioner_config=config)
+    net(inputs)
+
+The cut is the C library's: the fewest subgraphs there can be. Supported
+subgraphs run in cleave's own runtime, everything else in PyTorch; a subgraph
+that the runtime cannot compile, or computes differently from PyTorch on the
+example inputs, runs in PyTorch too, and the log says so.
+"""
+import logging
+from collections import Counter
+
+import torch
+import torch.fx
+from torch.fx.passes.split_module import split_module
+from torch.utils import _pytree as pytree
+
+from cleave._cleave import __version__, backends, from_fx
+from cleave.torch import CaptureError, _arguments, _quiet, _reason, _workable
+
+logger = logging.getLogger("Neuron")
+
+# What runs where no accelerator's rules are asked for.
+DEFAULT_BACKEND = "onednn" if "onednn" in backends() else \
+    "all-but:sort,argsort,topk,kthvalue,median,unique,nonzero,nms"
+TOLERANCE = 1e-4
+
+
+class PartitionerConfig:
+    """How to partition; all by keyword.
+
+    trace_kwargs            {"backend": name} of the accelerator
+    model_support_percentage_threshold, or min_operator_percentage_threshold
+                            share of operators that must be supported
+    min_subgraph_size       operators in every subgraph; -1: any
+    max_subgraph_count      subgraphs of both devices; -1: any
+    ops_to_partition        {"aten::log_softmax"} that run on the CPU anyway
+    analyze_parameters      compiler_workdir, additional_ignored_ops, max_workers
+    """
+
+    def __init__(self, *, trace_kwargs=None,
+                 model_support_percentage_threshold=None,
+                 min_operator_percentage_threshold=None, min_subgraph_size=-1,
+                 max_subgraph_count=-1, ops_to_partition=None,
+                 analyze_parameters=None):
+        given = [t for t in (model_support_percentage_threshold,
+                             min_operator_percentage_threshold)
+                 if t is not None]
+        if len(given) == 2 and given[0] != given[1]:
+            raise ValueError("model_support_percentage_threshold and "
+                             "min_operator_percentage_threshold differ")
+        threshold = given[0] if given else 0.5
+        if not 0 <= threshold <= 1:
+            raise ValueError("the support threshold is a share: 0 to 1")
+        for name, n in (("min_subgraph_size", min_subgraph_size),
+                        ("max_subgraph_count", max_subgraph_count)):
+            if n != -1 and n < 1:
+                raise ValueError(f"{name} is -1 or at least 1")
+        unknown = set(analyze_parameters or ()) - {
+            "compiler_workdir", "additional_ignored_ops", "max_workers"}
+        if unknown:
+            raise ValueError("analyze_parameters has no "
+                             + ", ".join(sorted(unknown)))
+        self.trace_kwargs = dict(trace_kwargs or {})
+        self.model_support_percentage_threshold = threshold
+        self.min_subgraph_size = min_subgraph_size
+        self.max_subgraph_count = max_subgraph_count
+        self.ops_to_partition = set(ops_to_partition or ())
+        self.analyze_parameters = dict(analyze_parameters or {})
+
+    @property
+    def min_operator_percentage_threshold(self):
+        return self.model_support_percentage_threshold
+
+
+# -- the flat graph ----------------------------------------------------------
+
+class _Flat:
+    """An exported model whose arguments are a flat list of tensors."""
+
+    def __init__(self, model, args, kwargs):
+        work, failures = _workable(model), {}
+        for strict in (False, True):
+            try:
+                with torch.no_grad(), _quiet():
+                    program = torch.export.export(work, args, kwargs,
+                                                  strict=strict)
+                break
+            except Exception as e:
+                failures["strict" if strict else "export"] = _reason(e)
+        else:
+            raise CaptureError("cannot export the model: " + "; ".join(
+                f"{m}: {why}" for m, why in failures.items()), failures)
+        spec = program.call_spec
+        self.in_spec, self.out_spec = spec.in_spec, spec.out_spec
+        module = program.module()
+        module.graph._codegen = torch.fx.graph.CodeGen()
+        for node in list(module.graph.nodes):
+            if node.op == "call_module" and not node.users:    # guards
+                module.graph.erase_node(node)
+        module.recompile()
+        self.module = module
+        self.inputs = pytree.tree_flatten((args, kwargs))[0]
+        self.graph = from_fx(module, type(model).__name__)
+
+
+def _kind(node):
+    """aten::linear, as TorchScript spells operators."""
+    op = node["op"] if node["op"] != "unknown" else node["origin"]
+    return "aten::" + op.removeprefix("aten.").split(".")[0]
+
+
+# -- analyze -----------------------------------------------------------------
+
+def analyze(func, example_inputs, compiler_workdir=None,
+            additional_ignored_ops=frozenset(), max_workers=4,
+            is_hf_transformers=False, cleanup=False, *,
+            backend=DEFAULT_BACKEND):
+    """Which operators the backend supports: a dict in torch_neuronx's form."""
+    flat = _Flat(func, *_arguments(example_inputs, None))
+    return _analysis(flat, backend)[0]
+
+
+def _analysis(flat, backend, ops=()):
+    cut = flat.graph.partition("capability", backend=backend, cpu_ops=ops)
+    support, nodes = cut["support"], flat.graph.nodes()
+    first = {_kind(n): n for n in reversed(nodes)}
+    found = {
+        "cleave_version": __version__,
+        "backend": backend,
+        "support_percentage": f"{support['percentage']:.2f}%",
+        "supported_operators": {
+            _kind(row): row["count"] for row in support["supported_ops"]},
+        "unsupported_operators": [
+            {"kind": _kind(row), "failureAt": backend,
+             "call": _call(first.get(_kind(row))), "reason": row["reason"],
+             "opGraph": first.get(_kind(row), {}).get("name", "")}
+            for row in support["unsupported"]],
+    }
+    return found, cut
+
+
+def _call(node):
+    """model.py(28), where the model calls it."""
+    file, _, line = (node or {}).get("source", "").rpartition(":")
+    return f"{file}({line}): {node['name']}" if file else ""
+
+
+# -- trace -------------------------------------------------------------------
+
+def trace(func, example_inputs, *_, partitioner_config=None, backend=None,
+          **kwargs):
+    """A module that runs func's supported subgraphs in cleave."""
+    if kwargs:
+        raise TypeError(f"trace has no option '{sorted(kwargs)[0]}'")
+    config = partitioner_config
+    if config is not None and not isinstance(config, PartitionerConfig):
+        raise TypeError("partitioner_config is a PartitionerConfig")
+    backend = backend or (config and config.trace_kwargs.get("backend")) or \
+        DEFAULT_BACKEND
+    flat = _Flat(func, *_arguments(example_inputs, None))
+    logger.info("Analyzing Operator Support...")
+    report, cut = _analysis(flat, backend)
+    _log_support(report, cut["support"])
+    if config is None:
+        if cut["support"]["unsupported"]:
+            raise ValueError(
+                f"{cut['support']['total'] - cut['support']['supported']} "
+                f"operators are not supported by {backend}; pass a "
+                "partitioner_config to run them on the CPU")
+    else:
+        _check_support(config, cut["support"])
+        if config.ops_to_partition:
+            cut = _analysis(flat, backend, config.ops_to_partition)[1]
+        _check_limits(config, cut)
+    if len(cut["subgraphs"]) == 1 and not cut["support"]["unsupported"]:
+        logger.info("Model operator support is 100%; tracing entire model.")
+    logger.info("Num Partitions: %d\n", len(cut["subgraphs"]))
+    return Traced(flat, cut)
+
+
+def _log_support(report, support):
+    logger.info("The following operations are currently supported:")
+    for kind in report["supported_operators"]:
+        logger.info(kind)
+    if report["unsupported_operators"]:
+        logger.info("The following operations are currently not supported:")
+        for op in report["unsupported_operators"]:
+            logger.info("%s, %s", op["kind"], op["call"] or op["reason"])
+    logger.info("%.2f%% of arithmetic operations (%d of %d) are supported",
+                support["percentage"], support["supported"], support["total"])
+
+
+def _check_support(config, support):
+    percent = support["percentage"]
+    limit = 100 * config.model_support_percentage_threshold
+    if percent <= 2:
+        raise ValueError("Model support percentage is very close to 0%, "
+                         "aborting trace.")
+    if percent < limit:
+        raise ValueError(f"Model support percentage of {percent:.2f}% below "
+                         f"threshold of {limit:.2f}%")
+    logger.info("Model Support percentage of %.2f%% above threshold of %.2f%%",
+                percent, limit)
+
+
+def _check_limits(config, cut):
+    for sub in cut["subgraphs"]:
+        size = len(sub["node_names"])
+        if config.min_subgraph_size > size:
+            raise ValueError(
+                f"Partitioner created a {_device(sub)} subgraph with {size} "
+                "operators, which is less than the specified min subgraph "
+                f"size of {config.min_subgraph_size}")
+    n = len(cut["subgraphs"])
+    if 0 < config.max_subgraph_count < n:
+        raise ValueError(
+            f"The partitioner has found {n} subgraphs which exceeds the "
+            f"specified max subgraph count of {config.max_subgraph_count}.")
+
+
+def _device(sub):
+    return "CPU" if sub["device"] == "cpu" else "NEURON"
+
+
+class Traced(torch.nn.Module):
+    """A partitioned model; calls like the original, can be saved and loaded."""
+
+    def __init__(self, flat, cut):
+        super().__init__()
+        self.in_spec, self.out_spec = flat.in_spec, flat.out_spec
+        self.devices = [_device(s) for s in cut["subgraphs"]]
+        place = _places(flat, cut)
+        self.parts = split_module(flat.module, flat.module,
+                                  lambda node: place[node.name])
+        _log_partitions(flat, place, self.devices)
+        values = _Values(self.parts)
+        values.run(*flat.inputs)
+        for node in self.parts.graph.nodes:
+            if node.op != "call_module":
+                continue
+            number = int(node.target.rpartition("_")[2])
+            if self.devices[number] == "NEURON":
+                self.parts.add_submodule(node.target, Subgraph(
+                    self.parts, node, values.seen[node]))
+        self.eval()
+
+    def forward(self, *args, **kwargs):
+        flat, spec = pytree.tree_flatten((args, kwargs))
+        if spec != self.in_spec:
+            raise ValueError("the inputs differ in structure from those the "
+                             "model was traced with")
+        with torch.no_grad():
+            out = self.parts(*flat)
+        return pytree.tree_unflatten(list(out), self.out_spec)
+
+    def runtimes(self):
+        """[(device, "cleave" or "torch", why)] of each partition."""
+        found = []
+        for number, device in enumerate(self.devices):
+            part = getattr(self.parts, f"submod_{number}", None)
+            found.append((device, "cleave", "") if getattr(part, "model", None)
+                         else (device, "torch", getattr(part, "why", "")))
+        return found
+
+    def save(self, path):
+        torch.save(self, path)
+
+
+def _places(flat, cut):
+    """The subgraph of every node of the graph; those without an operator of
+    ours (parts of results, sizes) go with what they read."""
+    number = {name: sub["id"] for sub in cut["subgraphs"]
+              for name in sub["node_names"]}
+    place = {n["torch"]: number[n["name"]] for n in flat.graph.nodes()}
+    for node in flat.module.graph.nodes:
+        if node.name not in place:
+            place[node.name] = max((place[a.name] for a in
+                                    node.all_input_nodes), default=0)
+    return place
+
+
+def _log_partitions(flat, place, devices):
+    torch_kind = {n["torch"]: _kind(n) for n in flat.graph.nodes()}
+    for number, device in enumerate(devices):
+        logger.info("Creating Partition #%d for device: Device.%s",
+                    number + 1, device)
+        logger.info("The following operators will be included in this "
+                    "partition:")
+        counts = Counter()
+        for node in flat.module.graph.nodes:
+            if place[node.name] != number or node.name not in torch_kind:
+                continue
+            own = sum(a.op == "get_attr" for a in node.all_input_nodes)
+            counts["prim::GetAttr"] += own + (own > 0)
+            counts["prim::Constant"] += _constants(node)
+            counts[torch_kind[node.name]] += 1
+        for kind, count in counts.items():
+            if count:
+                logger.info("%s:%d", kind, count)
+
+
+def _constants(node):
+    schema = getattr(node.target, "_schema", None)
+    return sum("Tensor" not in str(a.type) for a in schema.arguments) \
+        if schema else 0
+
+
+class _Values(torch.fx.Interpreter):
+    """Runs the whole once and keeps what each partition read and made."""
+
+    def __init__(self, module):
+        super().__init__(module)
+        self.seen = {}
+
+    def run_node(self, node):
+        with torch.no_grad():
+            result = super().run_node(node)
+        if node.op == "call_module":
+            self.seen[node] = ([self.env[a] for a in node.args], result)
+        return result
+
+
+class Subgraph(torch.nn.Module):
+    """One partition in cleave's runtime, or in torch where that cannot."""
+
+    def __init__(self, parent, node, example):
+        super().__init__()
+        self.torch_module = parent.get_submodule(node.target)
+        self.weights = {}    # argument number: path
+        for i, arg in enumerate(node.args):
+            if arg.op == "get_attr":
+                self.weights[i] = str(arg.target)
+        self.compile_for(*example)
+
+    def compile_for(self, args, wanted):
+        self.model, self.why = None, ""
+        try:
+            holders = [n for n in self.torch_module.graph.nodes
+                       if n.op == "placeholder"]
+            for node, value in zip(holders, args):
+                node.meta.setdefault("val", value)
+            graph = from_fx(self.torch_module, "subgraph", {
+                holders[i]: (path, args[i])
+                for i, path in self.weights.items()})
+            self.model = graph.compile(
+                DEFAULT_BACKEND if DEFAULT_BACKEND == "onednn" else None)
+            self.example = (list(args), self._as_list(wanted))
+            self._verify(args, wanted)
+        except Exception as e:    # whatever it was, torch can run it
+            self.model, self.why = None, _reason(e)
+            logger.warning("A partition runs in PyTorch: %s", self.why)
+
+    @staticmethod
+    def _as_list(value):
+        return list(value) if isinstance(value, (tuple, list)) else [value]
+
+    def _verify(self, args, wanted):
+        for got, want in zip(self._as_list(self(*args)), self._as_list(wanted)):
+            if not torch.allclose(got, want, rtol=TOLERANCE, atol=TOLERANCE):
+                raise ValueError("the runtime computes other numbers")
+
+    def forward(self, *args):
+        if self.model is None or not self._fits(args):
+            return self.torch_module(*args)
+        outputs = [torch.empty(t.shape, dtype=t.dtype)
+                   for t in self.example[1]]
+        self.model.run([a.contiguous() for i, a in enumerate(args)
+                        if i not in self.weights], outputs)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _fits(self, args):
+        """Other shapes than those it was compiled for run in torch."""
+        return all(a.shape == b.shape and a.dtype == b.dtype
+                   for a, b in zip(args, self.example[0]))
+
+    def __getstate__(self):
+        state = dict(self.__dict__)
+        state["model"] = None
+        return state
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if not self.why:
+            self.compile_for(*self.example)

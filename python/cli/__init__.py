@@ -1,0 +1,1 @@
+"""The tutorials' command line tools under their names, over cleave."""
