@@ -5,7 +5,8 @@
 #include "cleave/cut.h"
 
 /* Writes DIR/manifest.json (order, devices, inputs, outputs, costs, reasons)
- * and DIR/partition_NNN.json, the graph of each subgraph. Everything goes to a
+ * and, for each subgraph, its graph as partition_NNN.json and, where its
+ * operators have a form there, as partition_NNN.onnx. Everything goes to a
  * folder beside it that is renamed at the end: on failure nothing is left.
  * Fails with CLV_IO when dir is there and not empty. */
 CLV_API CLV_MUST clv_status clv_bundle_write(const clv_cut *c, const char *dir,

@@ -34,6 +34,12 @@ CLV_MUST clv_status clv__cut_make(const clv_profile *p, const char *strategy,
  * it could be fused with, or why it could not. */
 CLV_MUST clv_status clv__cut_suggest(clv_cut *c, clv_err *e);
 
+/* Subgraph k as a graph of its own, inferred, with the names of the whole.
+ * Borrows attributes and contents: the cut's graph must outlive it. Returns a
+ * graph (caller frees with clv_graph_free). */
+CLV_MUST clv_status clv__cut_extract(const clv_cut *c, uint32_t k,
+                                     clv_graph **out, clv_err *e);
+
 /* Bytes node n reads of each of its n_in inputs, out of its cost c: all of
  * it, unless the operator reads only a part (a gather), which is then shared
  * out. They add up to the activations and weights that c counts; a value that

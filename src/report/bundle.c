@@ -5,6 +5,7 @@
 #include "cleave/bundle.h"
 #include "backend/backend.h"
 #include "cleave/capability.h"
+#include "cleave/export.h"
 #include "core/jsonw.h"
 #include "cut/cut.h"
 
@@ -106,12 +107,14 @@ static void put_part(const clv_cut *c, uint32_t k, clv_buf *out)
 
 /* -- the manifest ---------------------------------------------------------*/
 
-static void put_entry(jsonw *w, const clv_cut *c, uint32_t k, const char *file)
+static void put_entry(jsonw *w, const clv_cut *c, uint32_t k, const char *file,
+                      const char *onnx)
 {
     const clv_subgraph *s = &c->subs[k];
     jsonw_object(w, NULL);
     jsonw_int(w, "id", k);
     jsonw_str(w, "file", file);
+    jsonw_str(w, "onnx", onnx);
     jsonw_str(w, "device", s->device);
     put_ids(w, "nodes", s->nodes, s->n_nodes);
     put_ids(w, "inputs", s->inputs, s->n_inputs);
@@ -128,15 +131,15 @@ static void put_entry(jsonw *w, const clv_cut *c, uint32_t k, const char *file)
     jsonw_end(w);
 }
 
-static void part_name(uint32_t k, char *buf, size_t size)
+static void part_name(uint32_t k, const char *ending, char *buf, size_t size)
 {
-    snprintf(buf, size, "partition_%03u.json", k);
+    snprintf(buf, size, "partition_%03u.%s", k, ending);
 }
 
-static void put_manifest(const clv_cut *c, clv_buf *out)
+static void put_manifest(const clv_cut *c, const bool *has_onnx, clv_buf *out)
 {
     const clv_graph *g = c->p->g;
-    char file[40];
+    char file[40], onnx[40];
     jsonw w;
     jsonw_start(&w, out, JSONW_LINES);
     jsonw_object(&w, NULL);
@@ -148,8 +151,9 @@ static void put_manifest(const clv_cut *c, clv_buf *out)
     put_ids(&w, "outputs", g->outputs, g->n_outputs);
     jsonw_array(&w, "partitions"); /* in the order they run */
     for (uint32_t k = 0; k < c->n_subs; k++) {
-        part_name(k, file, sizeof file);
-        put_entry(&w, c, k, file);
+        part_name(k, "json", file, sizeof file);
+        part_name(k, "onnx", onnx, sizeof onnx);
+        put_entry(&w, c, k, file, has_onnx[k] ? onnx : NULL);
     }
     jsonw_end(&w);
     jsonw_end(&w);
@@ -179,38 +183,63 @@ static clv_status save(const char *dir, const char *name, clv_buf *text,
     return s;
 }
 
+/* The same as ONNX. An operator that has no form there is no failure: the
+ * manifest then names no file. */
+static clv_status save_onnx(const clv_cut *c, uint32_t k, const char *dir,
+                            bool *done, clv_err *e)
+{
+    char name[40], path[4200];
+    clv_graph *part;
+    CLV_TRY(clv__cut_extract(c, k, &part, e));
+    part_name(k, "onnx", name, sizeof name);
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    clv_status s = clv_export_onnx(part, path, NULL, e);
+    clv_graph_free(part);
+    *done = s == CLV_OK;
+    if (s != CLV_UNSUPPORTED)
+        return s;
+    clv__err_clear(e);
+    return CLV_OK;
+}
+
 static clv_status fill(const clv_cut *c, const char *dir, clv_err *e)
 {
     clv_status s = CLV_OK;
     char name[40];
     clv_buf text = {0};
+    bool *has_onnx = clv__zalloc((size_t)c->n_subs + 1);
+    if (!has_onnx)
+        return clv__nomem(e);
     for (uint32_t k = 0; k < c->n_subs && s == CLV_OK; k++) {
         text.len = 0;
-        part_name(k, name, sizeof name);
+        part_name(k, "json", name, sizeof name);
         put_part(c, k, &text);
         s = save(dir, name, &text, e);
+        if (s == CLV_OK)
+            s = save_onnx(c, k, dir, &has_onnx[k], e);
     }
     if (s == CLV_OK) {
         text.len = 0;
-        put_manifest(c, &text);
+        put_manifest(c, has_onnx, &text);
         s = save(dir, "manifest.json", &text, e);
     }
     clv_buf_free(&text);
+    clv__free(has_onnx);
     return s;
 }
 
 /* What fill may have left behind. */
 static void clear(const clv_cut *c, const char *dir)
 {
+    static const char *const endings[] = {"json", "onnx", "onnx.data"};
     char name[40], path[4200];
-    for (uint32_t k = 0; k <= c->n_subs; k++) {
-        if (k < c->n_subs)
-            part_name(k, name, sizeof name);
-        else
-            snprintf(name, sizeof name, "manifest.json");
+    for (uint32_t k = 0; k < 3 * c->n_subs; k++) {
+        part_name(k / 3, endings[k % 3], name, sizeof name);
         snprintf(path, sizeof path, "%s/%s", dir, name);
         unlink(path);
     }
+    snprintf(path, sizeof path, "%s/manifest.json", dir);
+    unlink(path);
     rmdir(dir);
 }
 
