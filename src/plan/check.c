@@ -113,7 +113,7 @@ static void check_units(clv_check *k, const facts *f, double units)
                    .at_least = true,
                });
     int64_t enough = clv_concurrency_fill(a, (int64_t)units, 0.5);
-    if (x->passed || enough <= a->batch)
+    if (x->passed || enough <= a->batch || !a->max_parallel)
         snprintf(x->note, sizeof x->note, "%u parallel x batch %lld",
                  a->max_parallel, (long long)a->batch);
     else

@@ -139,7 +139,7 @@ static bool find_buffers(clv_memory *m, bool inplace)
         last_uses(m->c, step_of, last);
         memset(m->buffer_of, 0xff, g->n_values * sizeof *m->buffer_of);
         m->n_buffers = 0;
-        for (uint32_t i = 0; i < g->n_inputs; i++)
+        for (uint32_t i = 0; n && i < g->n_inputs; i++)
             add_buffer(m, g->inputs[i], 0, last[g->inputs[i]]);
         for (uint32_t step = 0; step < n; step++)
             made_at(m, step, last, is_output, inplace);

@@ -186,6 +186,8 @@ static void compare_text(const clv_compare_info *c, const clv_report_opts *o,
     if (c->n <= COLUMNS_MAX) {
         text_heading(out, o, "FLOPs by type");
         put_rows(c, c->types, c->n_types, 0, o, out);
+    }
+    if (c->n <= COLUMNS_MAX && c->n_modules) {
         text_heading(out, o, "FLOPs by module");
         put_rows(c, c->modules, c->n_modules, o->depth ? o->depth : 1, o, out);
     }

@@ -28,12 +28,14 @@ static void put_summary(const clv_map *m, clv_buf *out)
     text_field(out, "Latency", "%s (an estimate: launch + the larger roof)",
                text_time(t->seconds, a));
     text_field(out, "Critical path", "%s", text_time(t->critical_path, a));
-    text_field(out, "Launches", "%s of it, %u subgraphs (%s cut)",
-               text_time(t->launch, a), n, clv_cut_strategy(clv_map_cut(m)));
+    text_field(out, "Launches", "%s of it, %u subgraph%s (%s cut)",
+               text_time(t->launch, a), n, n == 1 ? "" : "s",
+               clv_cut_strategy(clv_map_cut(m)));
     text_field(out, "Throughput", "%.1f inputs/s at batch %lld", t->throughput,
                (long long)t->batch);
-    text_field(out, "Attained", "%sOP/s, %.2f %% of the %s peak",
-               text_count((int64_t)t->attained, a), 100 * t->share, t->rate);
+    text_field(out, "Attained", "%s%sOP/s, %.2f %% of the %s peak",
+               text_count((int64_t)t->attained, a),
+               t->attained < 1000 ? " " : "", 100 * t->share, t->rate);
     if (t->ridge > 0)
         text_field(out, "Ridge point", "%.1f operations per byte", t->ridge);
     else
@@ -81,6 +83,7 @@ static void put_ranking(const clv_map *m, const clv_report_opts *o,
     const clv_subgraph *subs = clv_cut_subgraphs(clv_map_cut(m), &n);
     const uint32_t *rank = clv_map_ranking(m);
     uint32_t rows = o->verbose ? n : o->top ? o->top : 10;
+    double total = clv_map_totals_of(m)->seconds;
     char buf[TEXT_MAX];
     table t;
     table_start(&t, cols, 8);
@@ -90,8 +93,7 @@ static void put_ranking(const clv_map *m, const clv_report_opts *o,
         table_text(&t, sub_name(m, k));
         table_text(&t, subs[k].pattern);
         table_text(&t, text_time(r[k].seconds, buf));
-        table_printf(&t, "%.2f %%",
-                     100 * r[k].seconds / clv_map_totals_of(m)->seconds);
+        table_printf(&t, "%.2f %%", total > 0 ? 100 * r[k].seconds / total : 0);
         table_text(&t, clv_bound_name(r[k].bound));
         table_printf(&t, "%.1f %%", 100 * r[k].share);
         table_num(&t, subs[k].intensity);

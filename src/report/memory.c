@@ -77,6 +77,10 @@ static void memory_text(const clv_memory *m, const clv_cut *c, int64_t budget,
                  clv_graph_name(clv_profile_graph(clv_cut_profile(c))));
     text_field(out, "Steps", "%u (%s cut)", t->steps, clv_cut_strategy(c));
     text_field(out, "Weights", "%s", text_bytes(t->weights, a));
+    if (t->steps == 0) {
+        text_field(out, "Peak of activations", "none: there are no operators");
+        return;
+    }
     text_field(out, "Peak of activations", "%s at step %u (%s)",
                text_bytes(t->peak, a), t->peak_step,
                step_name(m, c, t->peak_step));
