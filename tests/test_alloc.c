@@ -179,6 +179,15 @@ static void over_devices(void)
     sweep(devices, "alexnet");
 }
 
+static void onnx(void)
+{
+    sweep(profile, "tests/data/onnx/functions.onnx");
+    sweep(profile, "tests/data/onnx/control_flow.onnx");
+    sweep(profile, "tests/data/onnx/gru.onnx");
+    sweep(profile, "tests/data/onnx/bert_tiny-fused.onnx");
+    sweep(profile, "tests/data/onnx/mobilenet_v2-qdq.onnx");
+}
+
 static void api(void)
 {
     sweep(build, NULL);
@@ -200,7 +209,7 @@ static void buffer(void)
 }
 
 static const check_case cases[] = {
-    {"zoo", zoo}, {"judged", judged}, {"over_devices", over_devices},
-    {"api", api}, {"buffer", buffer},
+    {"zoo", zoo},   {"judged", judged}, {"over_devices", over_devices},
+    {"onnx", onnx}, {"api", api},       {"buffer", buffer},
 };
 CHECK_MAIN(cases)
