@@ -13,6 +13,11 @@ clv_status wire_varint(wire *w, uint64_t *value, clv_err *e)
 {
     uint64_t v = 0;
     const uint8_t *p = w->cur;
+    if (p < w->end && *p < 0x80) { /* most keys and lengths */
+        *value = *p;
+        w->cur = p + 1;
+        return CLV_OK;
+    }
     for (unsigned shift = 0; p < w->end; shift += 7, p++) {
         if (shift == 70)
             return wire_fail(w, e, "a number of more than ten bytes");
