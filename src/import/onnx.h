@@ -55,7 +55,7 @@ typedef enum onnx_domain {
     ONNX_MICROSOFT,
     ONNX_NCHWC,   /* com.microsoft.nchwc: blocked layouts */
     ONNX_PREVIEW, /* ai.onnx.preview, ai.onnx.preview.training */
-    ONNX_CLEAVE, /* our own operators, written by clv_export_onnx */
+    ONNX_CLEAVE,  /* our own operators, written by clv_export_onnx */
     ONNX_OTHER,
     ONNX_DOMAINS
 } onnx_domain;

@@ -41,7 +41,7 @@ typedef struct tensor {
     uint32_t rank;
     clv_dtype dtype;
     bool external, has_raw;
-    bool fixed; /* our writer's word that it is not a parameter */
+    bool fixed;     /* our writer's word that it is not a parameter */
     uint32_t typed; /* number of the field that holds typed data, or 0 */
     wire raw, all;
 } tensor;
