@@ -63,6 +63,17 @@ CLV_MUST clv_status list_of(kernel *k, clv_attr_key key, uint32_t i,
 double number_of(const kernel *k, clv_attr_key key, uint32_t i,
                  double otherwise);
 
+/* Input i; NULL when it is left out. */
+const clv_tensor *input_of(const kernel *k, uint32_t i);
+/* Output i; NULL when there is none, or nobody reads it. */
+clv_tensor *output_of(const kernel *k, uint32_t i);
+/* Attributes of a foreign format, by its own name. */
+const clv_attr *other_attr(const clv_node *n, const char *name);
+int64_t other_int(const clv_node *n, const char *name, int64_t otherwise);
+double other_float(const clv_node *n, const char *name, double otherwise);
+const char *other_str(const clv_node *n, const char *name,
+                      const char *otherwise);
+
 /* Copies elements: out[j] = in[base + idx . strides] over out's shape. */
 void copy_strided(clv_tensor *out, const clv_tensor *in, int64_t base,
                   const int64_t *strides);

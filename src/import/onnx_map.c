@@ -466,20 +466,23 @@ clv_status map_split(draft *d, clv_err *e)
 }
 
 /* Resize has roi, scales, sizes; version 10 and Upsample only scales. Ours
- * takes sizes, then scales. */
+ * takes sizes, then scales, then roi where the mode reads it. */
 clv_status map_resize(draft *d, clv_err *e)
 {
-    static const uint32_t old[3] = {0, CLV_NONE, 1}, now[3] = {0, 3, 2};
+    static const uint32_t old[3] = {0, CLV_NONE, 1}, now[4] = {0, 3, 2, 1};
+    const clv_attr *mode = draft_other(d, "coordinate_transformation_mode");
+    bool crop = mode && mode->type == CLV_STRING_ATTR &&
+                !strcmp(mode->u.s, "tf_crop_and_resize");
     bool short_form = d->opset < 11 || text_is(d->p->op, "Upsample");
     const clv_value *scales = draft_in(d, 2);
     if (!short_form && scales && scales->rank == 1 && scales->dims[0] == 0)
         d->ins[2] = CLV_NONE; /* an empty list stands for none */
-    draft_keep(d, short_form ? old : now, 3);
+    draft_keep(d, short_form ? old : now, crop && !short_form ? 4 : 3);
     const clv_attr *a = draft_attr(d, CLV_A_SCALES);
     if (a && a->type == CLV_FLOATS_ATTR)
         return CLV_OK;
     const clv_value *known = draft_in(d, 2);
-    if (known && known->data && known->data->floats) {
+    if (known && known->data && known->data->floats && d->n_in == 3) {
         clv_attr *s = &d->attrs[d->n_attrs++];
         *s = (clv_attr){.name = clv__attr_name(CLV_A_SCALES),
                         .key = CLV_A_SCALES,

@@ -5,16 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-static const clv_tensor *input_or_null(const kernel *k, uint32_t i)
-{
-    return i < k->n->n_in ? k->in[i] : NULL;
-}
-
 /* Limits as attributes or inputs 1 and 2. */
 clv_status kernel_clamp(kernel *k)
 {
     const clv_tensor *x = k->in[0];
-    const clv_tensor *lo = input_or_null(k, 1), *hi = input_or_null(k, 2);
+    const clv_tensor *lo = input_of(k, 1), *hi = input_of(k, 2);
     bool has_lo = lo || attr_get(k->n, CLV_A_MIN);
     bool has_hi = hi || attr_get(k->n, CLV_A_MAX);
     double low = number_of(k, CLV_A_MIN, 1, 0);
@@ -91,18 +86,10 @@ clv_status kernel_hardmax(kernel *k)
     return CLV_OK;
 }
 
-static int64_t flag(const clv_node *n, const char *name, int64_t otherwise)
-{
-    for (uint32_t i = 0; i < n->n_attrs; i++)
-        if (!strcmp(n->attrs[i].name, name))
-            return n->attrs[i].u.i;
-    return otherwise;
-}
-
 clv_status kernel_isinf(kernel *k)
 {
-    bool plus = flag(k->n, "detect_positive", 1) != 0;
-    bool minus = flag(k->n, "detect_negative", 1) != 0;
+    bool plus = other_int(k->n, "detect_positive", 1) != 0;
+    bool minus = other_int(k->n, "detect_negative", 1) != 0;
     for (int64_t i = 0, n = numel(k->in[0]); i < n; i++) {
         double v = get_f(k->in[0], i);
         put_i(&k->out[0], i, isinf(v) && (v > 0 ? plus : minus));
@@ -154,7 +141,7 @@ clv_status kernel_eye(kernel *k)
 /* alpha * a' b' + beta * c */
 clv_status kernel_gemm(kernel *k)
 {
-    const clv_tensor *a = k->in[0], *b = k->in[1], *c = input_or_null(k, 2);
+    const clv_tensor *a = k->in[0], *b = k->in[1], *c = input_of(k, 2);
     clv_tensor *y = &k->out[0];
     bool ta = attr_int(k->n, CLV_A_TRANS_A, 0) != 0;
     bool tb = attr_int(k->n, CLV_A_TRANS_B, 0) != 0;
@@ -202,7 +189,7 @@ static int64_t slice_of(const kernel *k, const clv_tensor *x, int64_t i)
 
 clv_status kernel_quantize(kernel *k)
 {
-    const clv_tensor *x = k->in[0], *zero = input_or_null(k, 2);
+    const clv_tensor *x = k->in[0], *zero = input_of(k, 2);
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t s = slice_of(k, x, i);
         double z = zero ? get_f(zero, s) : 0;
@@ -214,7 +201,7 @@ clv_status kernel_quantize(kernel *k)
 
 clv_status kernel_dequantize(kernel *k)
 {
-    const clv_tensor *x = k->in[0], *zero = input_or_null(k, 2);
+    const clv_tensor *x = k->in[0], *zero = input_of(k, 2);
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t s = slice_of(k, x, i);
         double z = zero ? get_f(zero, s) : 0;
@@ -254,7 +241,7 @@ clv_status kernel_blocks(kernel *k)
     const clv_tensor *x = k->in[0];
     clv_tensor *y = &k->out[0];
     bool to_space = k->n->op == CLV_OP_DEPTH_TO_SPACE;
-    int64_t b = flag(k->n, "block", 1);
+    int64_t b = other_int(k->n, "block", 1);
     b = attr_int(k->n, CLV_A_BLOCK, b);
     bool crd = !strcmp(attr_str(k->n, CLV_A_MODE, "DCR"), "CRD");
     const clv_tensor *wide = to_space ? y : x, *deep = to_space ? x : y;
@@ -279,11 +266,7 @@ clv_status kernel_lrn(kernel *k)
     int64_t size = attr_int(k->n, CLV_A_SIZE, 1), c = x->dims[1];
     double alpha = attr_float(k->n, CLV_A_ALPHA, 1e-4);
     double beta = attr_float(k->n, CLV_A_BETA, 0.75);
-    double bias = attr_float(k->n, CLV_A_K, 1);
-    for (uint32_t i = 0; i < k->n->n_attrs; i++)
-        if (!strcmp(k->n->attrs[i].name, "bias") &&
-            k->n->attrs[i].type == CLV_FLOAT_ATTR)
-            bias = k->n->attrs[i].u.f;
+    double bias = other_float(k->n, "bias", attr_float(k->n, CLV_A_K, 1));
     int64_t plane = c && x->dims[0] ? numel(x) / (c * x->dims[0]) : 0;
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t ch = i / plane % c, base = i - ch * plane;

@@ -9,11 +9,6 @@ static double at_or(const clv_tensor *t, int64_t i, double otherwise)
     return t ? get_f(t, i) : otherwise;
 }
 
-static const clv_tensor *input_or_null(const kernel *k, uint32_t i)
-{
-    return i < k->n->n_in ? k->in[i] : NULL;
-}
-
 /* Mean and variance of n elements from `first`, `step` apart. */
 static void moments(const clv_tensor *x, int64_t first, int64_t n, double *mean,
                     double *var)
@@ -33,8 +28,8 @@ static void moments(const clv_tensor *x, int64_t first, int64_t n, double *mean,
 clv_status kernel_batch_norm(kernel *k)
 {
     const clv_tensor *x = k->in[0];
-    const clv_tensor *w = input_or_null(k, 1), *b = input_or_null(k, 2);
-    const clv_tensor *mean = input_or_null(k, 3), *var = input_or_null(k, 4);
+    const clv_tensor *w = input_of(k, 1), *b = input_of(k, 2);
+    const clv_tensor *mean = input_of(k, 3), *var = input_of(k, 4);
     clv_tensor *y = &k->out[0];
     double eps = attr_float(k->n, CLV_A_EPSILON, 1e-5);
     int64_t channels = x->dims[1], n = numel(x);
@@ -55,7 +50,7 @@ clv_status kernel_batch_norm(kernel *k)
 static clv_status last_axes_norm(kernel *k, bool center)
 {
     const clv_tensor *x = k->in[0];
-    const clv_tensor *w = input_or_null(k, 1), *b = input_or_null(k, 2);
+    const clv_tensor *w = input_of(k, 1), *b = input_of(k, 2);
     clv_tensor *y = &k->out[0];
     uint32_t count, axis;
     attr_ints(k->n, CLV_A_SHAPE, &count);
@@ -108,7 +103,7 @@ clv_status kernel_rms_norm(kernel *k)
 clv_status kernel_group_norm(kernel *k)
 {
     const clv_tensor *x = k->in[0];
-    const clv_tensor *w = input_or_null(k, 1), *b = input_or_null(k, 2);
+    const clv_tensor *w = input_of(k, 1), *b = input_of(k, 2);
     clv_tensor *y = &k->out[0];
     int64_t channels = x->dims[1], n = numel(x);
     int64_t groups = k->n->op == CLV_OP_INSTANCE_NORM

@@ -192,7 +192,7 @@ clv_status kernel_argmax(kernel *k)
         CLV_TRY(axis_of(k, 0, &axis));
     lane l = all ? (lane){numel(x), 1, 1} : lanes(x, axis);
     bool least = k->n->op == CLV_OP_ARGMIN;
-    bool last = attr_int(k->n, CLV_A_SELECT_LAST, 0) != 0;
+    bool last = other_int(k->n, "select_last_index", 0) != 0;
     for (int64_t r = 0; r < l.rows; r++)
         for (int64_t s = 0; s < l.step; s++) {
             int64_t best = 0, first = r * l.n * l.step + s;

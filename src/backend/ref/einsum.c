@@ -1,0 +1,155 @@
+/* einsum.c - sums of products over named axes.
+ *
+ * Every operand, and the result, is read with one stride per name: a name it
+ * lacks has stride 0, one it has twice the sum of both (its diagonal). The
+ * shape rule has checked the equation and the sizes. */
+#include "ops/einsum.h"
+#include "backend/kernel.h"
+
+#include <string.h>
+
+enum { LETTERS = EINSUM_LETTERS };
+
+static int letter_of(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    return c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1;
+}
+
+static const char *term_end(const char *s)
+{
+    while (*s && *s != ',' && *s != '-')
+        s++;
+    return s;
+}
+
+/* How many letters a term has. */
+static uint32_t named_axes(const char *s, const char *end)
+{
+    uint32_t n = 0;
+    for (; s < end; s++)
+        n += letter_of(*s) >= 0;
+    return n;
+}
+
+/* Strides of t by name; sizes grow to the largest seen. */
+static void read_axis(const clv_tensor *t, uint32_t axis, int name,
+                      const int64_t *own, int64_t *strides, int64_t *size)
+{
+    if (axis >= t->rank)
+        return;
+    if (t->dims[axis] != 1)
+        strides[name] += own[axis];
+    if (size[name] < 0 || size[name] == 1)
+        size[name] = t->dims[axis];
+}
+
+static void read_term(const char *s, const char *end, const clv_tensor *t,
+                      int64_t *strides, int64_t *size)
+{
+    int64_t own[CLV_MAX_RANK];
+    uint32_t named = named_axes(s, end), axis = 0;
+    uint32_t hidden = t->rank > named ? t->rank - named : 0;
+    strides_of(t, own);
+    memset(strides, 0, EINSUM_AXES * sizeof *strides);
+    for (; s < end; s++) {
+        if (letter_of(*s) >= 0)
+            read_axis(t, axis++, letter_of(*s), own, strides, size);
+        for (; *s == '.' && hidden; hidden--)
+            read_axis(t, axis++, LETTERS + (int)hidden - 1, own, strides, size);
+    }
+}
+
+/* The result when the equation names none: "..." and what occurs once. */
+static void implied(const char *equation, char *result)
+{
+    int seen[LETTERS] = {0};
+    if (strchr(equation, '.')) {
+        memcpy(result, "...", 3);
+        result += 3;
+    }
+    for (; *equation; equation++)
+        if (letter_of(*equation) >= 0)
+            seen[letter_of(*equation)]++;
+    for (int i = 0; i < LETTERS; i++)
+        if (seen[i] == 1)
+            *result++ = (char)(i < 26 ? 'A' + i : 'a' + i - 26);
+    *result = '\0';
+}
+
+/* Names that matter: first those of the result, then those summed. */
+typedef struct names {
+    int name[EINSUM_AXES];
+    int64_t dims[EINSUM_AXES];
+    uint32_t n, n_result;
+} names;
+
+static names choose(const int64_t *size, const int64_t *result)
+{
+    names c = {.n = 0};
+    for (int summed = 0; summed < 2; summed++) {
+        for (int i = 0; i < EINSUM_AXES; i++)
+            if (size[i] >= 0 && size[i] != 1 && (result[i] == 0) == summed) {
+                c.name[c.n] = i;
+                c.dims[c.n++] = size[i];
+            }
+        if (!summed)
+            c.n_result = c.n;
+    }
+    return c;
+}
+
+static int64_t offset(const names *c, const int64_t *idx,
+                      const int64_t *strides)
+{
+    int64_t at = 0;
+    for (uint32_t i = 0; i < c->n; i++)
+        at += idx[i] * strides[c->name[i]];
+    return at;
+}
+
+/* The sum of products for the result's place that idx holds. */
+static double total(const kernel *k, const names *c, int64_t *idx,
+                    const int64_t *strides)
+{
+    double sum = 0;
+    for (uint32_t i = c->n_result; i < c->n; i++)
+        if (c->dims[i] == 0)
+            return 0;
+    do {
+        double p = 1;
+        for (uint32_t t = 0; t < k->n->n_in; t++)
+            p *= get_f(k->in[t], offset(c, idx, strides + t * EINSUM_AXES));
+        sum += p;
+    } while (next_index(idx + c->n_result, c->dims + c->n_result,
+                        c->n - c->n_result));
+    return sum;
+}
+
+clv_status kernel_einsum(kernel *k)
+{
+    const char *s = attr_str(k->n, CLV_A_EQUATION, "");
+    char made[LETTERS + 4];
+    clv_tensor *y = &k->out[0];
+    int64_t size[EINSUM_AXES], result[EINSUM_AXES], idx[EINSUM_AXES] = {0};
+    int64_t *strides = arena_array(k->scratch, (size_t)k->n->n_in + 1,
+                                   EINSUM_AXES * sizeof *strides);
+    if (!strides)
+        return clv__nomem(k->e);
+    memset(size, -1, sizeof size);
+    implied(s, made);
+    for (uint32_t t = 0; t < k->n->n_in; t++) {
+        const char *end = term_end(s);
+        read_term(s, end, k->in[t], strides + t * EINSUM_AXES, size);
+        s = *end == ',' ? end + 1 : end;
+    }
+    s = !strncmp(s, "->", 2) ? s + 2 : made;
+    read_term(s, s + strlen(s), y, result, size);
+    names c = choose(size, result);
+    for (int64_t i = 0, n = numel(y); i < n; i++) {
+        put_f(y, offset(&c, idx, result), total(k, &c, idx, strides));
+        next_index(idx, c.dims, c.n_result);
+    }
+    return CLV_OK;
+}

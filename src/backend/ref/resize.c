@@ -1,0 +1,294 @@
+/* resize.c - interpolate: along every axis an output lies between some inputs.
+ *
+ * Per axis a table says, for each output place, which inputs are read (taps)
+ * and with what weight; an output is the sum over the product of the tables.
+ * ONNX names how a place is found (coordinate_transformation_mode); what comes
+ * from PyTorch has align_corners and its own rounding of nearest. */
+#include "backend/kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct taps {
+    int64_t at[4];
+    double weight[4];
+    int n;
+    bool outside; /* the place lies beyond the edge */
+} taps;
+
+typedef enum coords {
+    HALF_PIXEL,
+    PYTORCH_HALF_PIXEL,
+    ALIGN_CORNERS,
+    ASYMMETRIC,
+    TF_HALF_PIXEL,
+    TF_CROP
+} coords;
+
+typedef enum rounding {
+    PREFER_FLOOR,
+    PREFER_CEIL,
+    TO_FLOOR,
+    TO_CEIL
+} rounding;
+
+typedef enum method { NEAREST, LINEAR, CUBIC } method;
+
+typedef struct resize {
+    coords coords;
+    rounding rounding;
+    method method;
+    bool exclude; /* taps outside are left out, not moved to the edge */
+    bool foreign; /* ONNX: the width is the scaled one, not rounded */
+    double cubic, fill;
+} resize;
+
+/* An axis of `in` elements, resized by `scale`, or to part of it. */
+typedef struct axis_map {
+    int64_t in, out;
+    double scale, begin, end;
+} axis_map;
+
+/* -- options --------------------------------------------------------------*/
+
+static int name_index(const char *const *names, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(names[i], name))
+            return i;
+    return -1;
+}
+
+static clv_status read_onnx(const kernel *k, resize *r)
+{
+    static const char *const places[] = {
+        "half_pixel", "pytorch_half_pixel",     "align_corners",
+        "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+    static const char *const rounds[] = {"round_prefer_floor",
+                                         "round_prefer_ceil", "floor", "ceil"};
+    const char *place = other_str(
+        k->n, "coordinate_transformation_mode",
+        !strcmp(k->n->origin, "Upsample") ? "asymmetric" : "half_pixel");
+    const char *round = other_str(
+        k->n, "nearest_mode",
+        !strcmp(k->n->origin, "Upsample") ? "floor" : "round_prefer_floor");
+    int c = name_index(places, 6, place), d = name_index(rounds, 4, round);
+    if (c < 0 || d < 0 || other_int(k->n, "antialias", 0))
+        return clv__fail(k->e, CLV_UNSUPPORTED, "resize by %s, %s%s", place,
+                         round,
+                         other_int(k->n, "antialias", 0) ? ", antialias" : "");
+    r->coords = (coords)c;
+    r->rounding = (rounding)d;
+    r->exclude = other_int(k->n, "exclude_outside", 0) != 0;
+    r->fill = other_float(k->n, "extrapolation_value", 0);
+    return CLV_OK;
+}
+
+static clv_status read_options(const kernel *k, resize *r)
+{
+    const char *mode = attr_str(k->n, CLV_A_MODE, "nearest");
+    *r = (resize){.method = strstr(mode, "cubic")    ? CUBIC
+                            : strstr(mode, "linear") ? LINEAR
+                                                     : NEAREST,
+                  .cubic = attr_float(k->n, CLV_A_CUBIC, -0.75)};
+    r->foreign = k->n->origin && (!strcmp(k->n->origin, "Resize") ||
+                                  !strcmp(k->n->origin, "Upsample"));
+    if (!strcmp(mode, "area"))
+        return clv__fail(k->e, CLV_UNSUPPORTED, "resize of mode area");
+    if (r->foreign)
+        return read_onnx(k, r);
+    if (attr_int(k->n, CLV_A_ALIGN_CORNERS, 0))
+        r->coords = ALIGN_CORNERS;
+    else if (!strcmp(mode, "nearest-exact"))
+        r->coords = TF_HALF_PIXEL;
+    else if (r->method == NEAREST)
+        r->coords = ASYMMETRIC;
+    r->rounding = TO_FLOOR;
+    return CLV_OK;
+}
+
+/* -- one axis -------------------------------------------------------------*/
+
+/* Where output i lies among the inputs. */
+static double place_of(const resize *r, const axis_map *m, int64_t i)
+{
+    double x = (double)i, last = (double)m->in - 1;
+    double width = r->foreign ? m->scale * (double)m->in : (double)m->out;
+    switch (r->coords) {
+    case ALIGN_CORNERS:
+        return width == 1 ? 0 : x * last / (width - 1);
+    case ASYMMETRIC:
+        return x / m->scale;
+    case TF_HALF_PIXEL:
+        return (x + 0.5) / m->scale;
+    case TF_CROP:
+        if (m->out == 1)
+            return (m->begin + m->end) * last / 2;
+        return m->begin * last +
+               x * (m->end - m->begin) * last / ((double)m->out - 1);
+    case PYTORCH_HALF_PIXEL:
+        if (m->out == 1)
+            return 0;
+        break;
+    case HALF_PIXEL:
+        break;
+    }
+    return (x + 0.5) / m->scale - 0.5;
+}
+
+static double rounded(rounding r, double x)
+{
+    switch (r) {
+    case PREFER_FLOOR:
+        return ceil(x - 0.5);
+    case PREFER_CEIL:
+        return floor(x + 0.5);
+    case TO_CEIL:
+        return ceil(x);
+    case TO_FLOOR:
+        break;
+    }
+    return floor(x);
+}
+
+/* Keys' kernel at distance t, with parameter a. */
+static double cubic_weight(double t, double a)
+{
+    t = fabs(t);
+    if (t <= 1)
+        return ((a + 2) * t - (a + 3)) * t * t + 1;
+    return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
+}
+
+static int64_t clamped(double x, int64_t size)
+{
+    if (!(x > 0))
+        return 0;
+    return x > (double)(size - 1) ? size - 1 : (int64_t)x;
+}
+
+static taps taps_of(const resize *r, const axis_map *m, int64_t i)
+{
+    double x = place_of(r, m, i), base = floor(x), sum = 0;
+    taps t = {.n = r->method == NEAREST ? 1 : r->method == LINEAR ? 2 : 4};
+    t.outside = r->coords == TF_CROP && (x < 0 || x > (double)m->in - 1);
+    if (r->method == NEAREST) {
+        t.at[0] = clamped(rounded(r->rounding, x), m->in);
+        t.weight[0] = 1;
+        return t;
+    }
+    for (int j = 0; j < t.n; j++) {
+        double at = base + j - (r->method == CUBIC);
+        bool inside = at >= 0 && at <= (double)m->in - 1;
+        t.weight[j] = r->method == CUBIC ? cubic_weight(x - at, r->cubic)
+                                         : 1 - fabs(x - at);
+        if (r->exclude && !inside)
+            t.weight[j] = 0;
+        t.at[j] = clamped(at, m->in);
+        sum += t.weight[j];
+    }
+    for (int j = 0; r->exclude && sum != 0 && j < t.n; j++)
+        t.weight[j] /= sum;
+    return t;
+}
+
+/* -- all of them ----------------------------------------------------------*/
+
+typedef struct sampler {
+    const clv_tensor *x;
+    taps *table[CLV_MAX_RANK];
+    int64_t strides[CLV_MAX_RANK], idx[CLV_MAX_RANK];
+} sampler;
+
+static double blend(const sampler *s, uint32_t axis, int64_t base)
+{
+    if (axis == s->x->rank)
+        return get_f(s->x, base);
+    const taps *t = &s->table[axis][s->idx[axis]];
+    double sum = 0;
+    for (int j = 0; j < t->n; j++)
+        if (t->weight[j] != 0)
+            sum += t->weight[j] *
+                   blend(s, axis + 1, base + t->at[j] * s->strides[axis]);
+    return sum;
+}
+
+/* The scale of each axis: given, or what the sizes say. */
+static clv_status read_scales(const kernel *k, double *scale)
+{
+    const clv_tensor *x = k->in[0], *y = &k->out[0], *in = input_of(k, 2);
+    const clv_tensor *size = input_of(k, 1);
+    double given[CLV_MAX_RANK];
+    uint32_t n = 0, named;
+    const int64_t *axes = attr_ints(k->n, CLV_A_AXES, &named);
+    for (uint32_t i = 0; i < x->rank; i++)
+        scale[i] = (double)y->dims[i] / (double)x->dims[i];
+    if (attr_get(k->n, CLV_A_SIZE) || (size && numel(size) > 0))
+        return CLV_OK;
+    if (attr_get(k->n, CLV_A_SCALES))
+        CLV_TRY(get_floats(k->g, k->n, CLV_A_SCALES, UINT32_MAX, given,
+                           CLV_MAX_RANK, &n, k->e));
+    for (int64_t i = 0; !n && in && i < numel(in) && i < CLV_MAX_RANK; i++)
+        given[i] = get_f(in, i);
+    if (!n && in)
+        n = (uint32_t)(numel(in) < CLV_MAX_RANK ? numel(in) : CLV_MAX_RANK);
+    for (uint32_t i = 0; i < x->rank && n; i++) {
+        if (named == n && n < x->rank)
+            break;
+        if (n == x->rank)
+            scale[i] = given[i];
+        else if (i >= 2)
+            scale[i] = n == 1 ? given[0] : i - 2 < n ? given[i - 2] : 1;
+    }
+    for (uint32_t i = 0; named == n && n < x->rank && i < n; i++) {
+        uint32_t a;
+        CLV_TRY(norm_axis(axes[i], x->rank, &a, k->e));
+        scale[a] = given[i];
+    }
+    return CLV_OK;
+}
+
+static clv_status make_table(kernel *k, const resize *r, sampler *s)
+{
+    const clv_tensor *roi = input_of(k, 3), *y = &k->out[0];
+    uint32_t rank = s->x->rank;
+    double scale[CLV_MAX_RANK];
+    CLV_TRY(read_scales(k, scale));
+    bool part = roi && numel(roi) == 2 * (int64_t)rank;
+    for (uint32_t a = 0; a < rank; a++) {
+        axis_map m = {s->x->dims[a], y->dims[a], scale[a], 0, 1};
+        if (part) {
+            m.begin = get_f(roi, a);
+            m.end = get_f(roi, a + rank);
+        }
+        if (!(m.scale > 0))
+            return clv__fail(k->e, CLV_SHAPE, "a scale of %g", m.scale);
+        s->table[a] =
+            arena_array(k->scratch, (size_t)m.out + 1, sizeof(taps));
+        if (!s->table[a])
+            return clv__nomem(k->e);
+        for (int64_t i = 0; i < m.out; i++)
+            s->table[a][i] = taps_of(r, &m, i);
+    }
+    return CLV_OK;
+}
+
+clv_status kernel_interpolate(kernel *k)
+{
+    clv_tensor *y = &k->out[0];
+    resize r;
+    sampler s = {.x = k->in[0]};
+    if (numel(y) == 0)
+        return CLV_OK;
+    CLV_TRY(read_options(k, &r));
+    CLV_TRY(make_table(k, &r, &s));
+    strides_of(s.x, s.strides);
+    for (int64_t i = 0, n = numel(y); i < n; i++) {
+        bool outside = false;
+        for (uint32_t a = 0; a < y->rank; a++)
+            outside = outside || s.table[a][s.idx[a]].outside;
+        put_f(y, i, outside ? r.fill : blend(&s, 0, 0));
+        next_index(s.idx, y->dims, y->rank);
+    }
+    return CLV_OK;
+}

@@ -1,0 +1,271 @@
+/* sample.c - reading an image between its elements: grids and regions. */
+#include "backend/kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+/* -- grid_sample ----------------------------------------------------------*/
+
+typedef struct grid {
+    bool align, border, reflect;
+    int taps; /* 1 nearest, 2 linear, 4 cubic */
+} grid;
+
+static clv_status read_grid(const kernel *k, grid *g)
+{
+    const char *mode = attr_str(k->n, CLV_A_MODE, "bilinear");
+    const char *pad = other_str(k->n, "padding_mode", "zeros");
+    *g = (grid){.align = attr_int(k->n, CLV_A_ALIGN_CORNERS, 0) != 0,
+                .border = !strcmp(pad, "border"),
+                .reflect = !strcmp(pad, "reflection"),
+                .taps = strstr(mode, "cubic")    ? 4
+                        : strstr(mode, "linear") ? 2
+                                                 : 1};
+    if (g->taps == 1 && strcmp(mode, "nearest"))
+        return clv__fail(k->e, CLV_UNSUPPORTED, "grid of mode %s", mode);
+    return CLV_OK;
+}
+
+/* x mirrored into [low, high]. */
+static double mirrored(double x, double low, double high)
+{
+    double span = high - low;
+    if (span <= 0)
+        return 0;
+    x = fmod(fabs(x - low), 2 * span);
+    return low + (x > span ? 2 * span - x : x);
+}
+
+/* A place brought inside as the padding says; zeros leave it outside. */
+static double padded(const grid *g, double x, int64_t size)
+{
+    double last = (double)size - 1;
+    if (g->reflect)
+        x = g->align ? mirrored(x, 0, last) : mirrored(x, -0.5, last + 0.5);
+    if (g->reflect || g->border)
+        x = x < 0 ? 0 : x > last ? last : x;
+    return x;
+}
+
+static double keys(double t)
+{
+    const double a = -0.75;
+    t = fabs(t);
+    if (t <= 1)
+        return ((a + 2) * t - (a + 3)) * t * t + 1;
+    return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
+}
+
+/* The taps along one axis for a coordinate of [-1, 1]; -1: outside. */
+static void grid_taps(const grid *g, double c, int64_t size, int64_t *at,
+                      double *weight)
+{
+    double n = (double)size;
+    double x = g->align ? (c + 1) / 2 * (n - 1) : ((c + 1) * n - 1) / 2;
+    if (g->taps < 4)
+        x = padded(g, x, size);
+    double base = g->taps == 1 ? nearbyint(x) : floor(x);
+    for (int j = 0; j < g->taps; j++) {
+        double p = base + j - (g->taps == 4);
+        weight[j] = g->taps == 1   ? 1
+                    : g->taps == 2 ? 1 - fabs(x - p)
+                                   : keys(x - p);
+        p = padded(g, p, size);
+        at[j] = p >= 0 && p <= n - 1 ? (int64_t)p : -1;
+    }
+}
+
+/* The axes below `axis` are chosen; base is their offset. */
+static double grid_sum(const clv_tensor *x, uint32_t axis, int64_t base,
+                       int taps, int64_t (*at)[4], double (*weight)[4])
+{
+    if (axis == x->rank)
+        return get_f(x, base);
+    double sum = 0;
+    for (int j = 0; j < taps; j++)
+        if (at[axis - 2][j] >= 0)
+            sum += weight[axis - 2][j] *
+                   grid_sum(x, axis + 1,
+                            base * x->dims[axis] + at[axis - 2][j], taps, at,
+                            weight);
+    return sum;
+}
+
+/* x (N,C,spatial), grid (N,places,nd): the last coordinate is the first axis
+ * from the end. */
+clv_status kernel_grid_sample(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *where = k->in[1];
+    clv_tensor *y = &k->out[0];
+    uint32_t nd = x->rank - 2;
+    grid g;
+    int64_t at[3][4];
+    double weight[3][4];
+    CLV_TRY(read_grid(k, &g));
+    if (nd < 1 || nd > 3)
+        return clv__fail(k->e, CLV_UNSUPPORTED, "a grid over %u axes", nd);
+    int64_t channels = x->dims[1], places = 1;
+    for (uint32_t i = 2; i < y->rank; i++)
+        places *= y->dims[i];
+    for (int64_t b = 0; b < x->dims[0]; b++)
+        for (int64_t p = 0; p < places; p++) {
+            for (uint32_t a = 0; a < nd; a++)
+                grid_taps(&g, get_f(where, (b * places + p) * nd + nd - 1 - a),
+                          x->dims[2 + a], at[a], weight[a]);
+            for (int64_t c = 0; c < channels; c++)
+                put_f(y, (b * channels + c) * places + p,
+                      grid_sum(x, 2, b * channels + c, g.taps, at, weight));
+        }
+    return CLV_OK;
+}
+
+/* -- regions --------------------------------------------------------------*/
+
+typedef struct region {
+    int64_t batch, samples_y, samples_x;
+    double y, x, bin_y, bin_x;
+} region;
+
+/* Between four elements; 0 more than one beyond the edge. */
+static double between(const clv_tensor *x, int64_t plane, double v, double h)
+{
+    int64_t rows = x->dims[2], cols = x->dims[3];
+    if (!(v >= -1 && v <= (double)rows && h >= -1 && h <= (double)cols))
+        return 0;
+    v = v < 0 ? 0 : v > (double)rows - 1 ? (double)rows - 1 : v;
+    h = h < 0 ? 0 : h > (double)cols - 1 ? (double)cols - 1 : h;
+    int64_t y0 = (int64_t)v, x0 = (int64_t)h;
+    int64_t y1 = y0 + 1 < rows ? y0 + 1 : y0, x1 = x0 + 1 < cols ? x0 + 1 : x0;
+    double fy = v - (double)y0, fx = h - (double)x0;
+    int64_t base = plane * rows * cols;
+    return (1 - fy) * (1 - fx) * get_f(x, base + y0 * cols + x0) +
+           (1 - fy) * fx * get_f(x, base + y0 * cols + x1) +
+           fy * (1 - fx) * get_f(x, base + y1 * cols + x0) +
+           fy * fx * get_f(x, base + y1 * cols + x1);
+}
+
+static double bin_of(const clv_tensor *x, const region *r, int64_t plane,
+                     const int64_t *cell, bool most)
+{
+    double sum = 0, top = -INFINITY;
+    for (int64_t i = 0; i < r->samples_y; i++)
+        for (int64_t j = 0; j < r->samples_x; j++) {
+            double fy = ((double)i + 0.5) / (double)r->samples_y;
+            double fx = ((double)j + 0.5) / (double)r->samples_x;
+            double v = between(x, plane, r->y + ((double)cell[0] + fy) * r->bin_y,
+                               r->x + ((double)cell[1] + fx) * r->bin_x);
+            sum += v;
+            top = v > top ? v : top;
+        }
+    double n = (double)(r->samples_y * r->samples_x);
+    return most ? top : sum / (n > 0 ? n : 1);
+}
+
+/* The image of a region, its corner and bins, from a row of boxes: x1, y1, x2,
+ * y2, led by the image's number where there are five. */
+static clv_status region_of(const kernel *k, int64_t i, region *r)
+{
+    const clv_tensor *boxes = k->in[1], *batch = input_of(k, 2);
+    const clv_tensor *y = &k->out[0];
+    int64_t width = boxes->dims[1], at = i * width + (width == 5);
+    double scale = other_float(k->n, "spatial_scale", 1);
+    bool onnx = k->n->origin && !strcmp(k->n->origin, "RoiAlign");
+    const char *mode = other_str(k->n, "coordinate_transformation_mode",
+                                 onnx ? "half_pixel" : "output_half_pixel");
+    bool aligned = !strcmp(mode, "half_pixel") || other_int(k->n, "aligned", 0);
+    double shift = aligned ? 0.5 : 0;
+    int64_t ratio = other_int(k->n, "sampling_ratio",
+                              attr_int(k->n, CLV_A_SAMPLING, 0));
+    r->batch = width == 5 ? get_i(boxes, at - 1) : batch ? get_i(batch, i) : 0;
+    if (r->batch < 0 || r->batch >= k->in[0]->dims[0])
+        return clv__fail(k->e, CLV_SHAPE, "a box of image %lld of %lld",
+                         (long long)r->batch, (long long)k->in[0]->dims[0]);
+    r->x = get_f(boxes, at) * scale - shift;
+    r->y = get_f(boxes, at + 1) * scale - shift;
+    double w = get_f(boxes, at + 2) * scale - shift - r->x;
+    double h = get_f(boxes, at + 3) * scale - shift - r->y;
+    if (!aligned) {
+        w = w > 1 ? w : 1;
+        h = h > 1 ? h : 1;
+    }
+    r->bin_x = w / (double)y->dims[3];
+    r->bin_y = h / (double)y->dims[2];
+    if (!(fabs(r->bin_x) < 1e6 && fabs(r->bin_y) < 1e6))
+        return clv__fail(k->e, CLV_SHAPE, "box %lld is no box", (long long)i);
+    r->samples_x = ratio > 0 ? ratio : (int64_t)ceil(r->bin_x);
+    r->samples_y = ratio > 0 ? ratio : (int64_t)ceil(r->bin_y);
+    return CLV_OK;
+}
+
+/* The mean (or the largest) of samples in each bin of each box. */
+clv_status kernel_roi_align(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = &k->out[0];
+    bool most = !strcmp(attr_str(k->n, CLV_A_MODE, "avg"), "max");
+    int64_t channels = x->dims[1], bins = y->dims[2] * y->dims[3];
+    for (int64_t i = 0; i < y->dims[0]; i++) {
+        region r = {0};
+        CLV_TRY(region_of(k, i, &r));
+        for (int64_t c = 0; c < channels; c++) {
+            int64_t cell[2] = {0, 0};
+            for (int64_t b = 0; b < bins; b++) {
+                put_f(y, (i * channels + c) * bins + b,
+                      bin_of(x, &r, r.batch * channels + c, cell, most));
+                next_index(cell, y->dims + 2, 2);
+            }
+        }
+    }
+    return CLV_OK;
+}
+
+/* First and last-plus-one element of bin i of n over [from, from + size). */
+static void bin_range(double from, double size, int64_t i, int64_t n,
+                      int64_t limit, int64_t *range)
+{
+    double step = size / (double)n, end = (double)limit;
+    double lo = floor((double)i * step) + from;
+    double hi = ceil((double)(i + 1) * step) + from;
+    range[0] = (int64_t)(lo < 0 ? 0 : lo > end ? end : lo);
+    range[1] = (int64_t)(hi < 0 ? 0 : hi > end ? end : hi);
+}
+
+static double largest_in(const clv_tensor *x, int64_t plane, const int64_t *v,
+                         const int64_t *h)
+{
+    double most = -INFINITY;
+    for (int64_t i = v[0]; i < v[1]; i++)
+        for (int64_t j = h[0]; j < h[1]; j++) {
+            double e = get_f(x, (plane * x->dims[2] + i) * x->dims[3] + j);
+            most = e > most ? e : most;
+        }
+    return isinf(most) && (v[0] >= v[1] || h[0] >= h[1]) ? 0 : most;
+}
+
+/* The largest element of each bin; boxes (R,5) of whole elements. */
+clv_status kernel_max_roi_pool(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *boxes = k->in[1];
+    clv_tensor *y = &k->out[0];
+    double scale = other_float(k->n, "spatial_scale", 1), box[4];
+    int64_t channels = x->dims[1], rows = y->dims[2], cols = y->dims[3];
+    if (boxes->dims[1] != 5)
+        return clv__fail(k->e, CLV_SHAPE, "boxes of %lld numbers, not 5",
+                         (long long)boxes->dims[1]);
+    for (int64_t i = 0; i < numel(y); i++) {
+        int64_t b = i / (channels * rows * cols), v[2], h[2];
+        int64_t image = get_i(boxes, b * 5);
+        if (image < 0 || image >= x->dims[0])
+            return clv__fail(k->e, CLV_SHAPE, "a box of image %lld of %lld",
+                             (long long)image, (long long)x->dims[0]);
+        for (int j = 0; j < 4; j++)
+            box[j] = round(get_f(boxes, b * 5 + 1 + j) * scale);
+        bin_range(box[1], fmax(box[3] - box[1] + 1, 1), i / cols % rows, rows,
+                  x->dims[2], v);
+        bin_range(box[0], fmax(box[2] - box[0] + 1, 1), i % cols, cols,
+                  x->dims[3], h);
+        int64_t plane = image * channels + i / (rows * cols) % channels;
+        put_f(y, i, largest_in(x, plane, v, h));
+    }
+    return CLV_OK;
+}
