@@ -41,10 +41,10 @@ static box box_at(const kernel *k, int64_t at)
     double a = get_f(t, at), b = get_f(t, at + 1), c = get_f(t, at + 2),
            d = get_f(t, at + 3);
     if (other_int(k->n, "center_point_box", 0))
-        return (box){.x1 = a - c / 2, .y1 = b - d / 2, .x2 = a + c / 2,
-                     .y2 = b + d / 2};
-    return (box){.x1 = fmin(a, c), .y1 = fmin(b, d), .x2 = fmax(a, c),
-                 .y2 = fmax(b, d)};
+        return (box){
+            .x1 = a - c / 2, .y1 = b - d / 2, .x2 = a + c / 2, .y2 = b + d / 2};
+    return (box){
+        .x1 = fmin(a, c), .y1 = fmin(b, d), .x2 = fmax(a, c), .y2 = fmax(b, d)};
 }
 
 /* Keeps boxes[0..n) to the front; returns how many. */
@@ -65,7 +65,9 @@ static int64_t suppress(box *boxes, int64_t n, const limits *l)
 static limits limits_of(const kernel *k, int64_t n, bool classes)
 {
     double most = number_of(k, CLV_A_MAX, 2, classes ? 0 : (double)n);
-    limits l = {.most = most > (double)n ? n : most > 0 ? (int64_t)most : 0,
+    limits l = {.most = most > (double)n ? n
+                        : most > 0       ? (int64_t)most
+                                         : 0,
                 .scored = input_of(k, 4) != NULL};
     l.overlap = number_of(k, CLV_A_ALPHA, 3, 0);
     l.overlap = other_float(k->n, "iou_threshold", l.overlap);

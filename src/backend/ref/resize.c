@@ -25,12 +25,7 @@ typedef enum coords {
     TF_CROP
 } coords;
 
-typedef enum rounding {
-    PREFER_FLOOR,
-    PREFER_CEIL,
-    TO_FLOOR,
-    TO_CEIL
-} rounding;
+typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, TO_FLOOR, TO_CEIL } rounding;
 
 typedef enum method { NEAREST, LINEAR, CUBIC } method;
 
@@ -62,7 +57,7 @@ static int name_index(const char *const *names, int n, const char *name)
 static clv_status read_onnx(const kernel *k, resize *r)
 {
     static const char *const places[] = {
-        "half_pixel", "pytorch_half_pixel",     "align_corners",
+        "half_pixel", "pytorch_half_pixel",   "align_corners",
         "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
     static const char *const rounds[] = {"round_prefer_floor",
                                          "round_prefer_ceil", "floor", "ceil"};
@@ -263,8 +258,7 @@ static clv_status make_table(kernel *k, const resize *r, sampler *s)
         }
         if (!(m.scale > 0))
             return clv__fail(k->e, CLV_SHAPE, "a scale of %g", m.scale);
-        s->table[a] =
-            arena_array(k->scratch, (size_t)m.out + 1, sizeof(taps));
+        s->table[a] = arena_array(k->scratch, (size_t)m.out + 1, sizeof(taps));
         if (!s->table[a])
             return clv__nomem(k->e);
         for (int64_t i = 0; i < m.out; i++)

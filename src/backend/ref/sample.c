@@ -85,9 +85,8 @@ static double grid_sum(const clv_tensor *x, uint32_t axis, int64_t base,
     for (int j = 0; j < taps; j++)
         if (at[axis - 2][j] >= 0)
             sum += weight[axis - 2][j] *
-                   grid_sum(x, axis + 1,
-                            base * x->dims[axis] + at[axis - 2][j], taps, at,
-                            weight);
+                   grid_sum(x, axis + 1, base * x->dims[axis] + at[axis - 2][j],
+                            taps, at, weight);
     return sum;
 }
 
@@ -152,8 +151,9 @@ static double bin_of(const clv_tensor *x, const region *r, int64_t plane,
         for (int64_t j = 0; j < r->samples_x; j++) {
             double fy = ((double)i + 0.5) / (double)r->samples_y;
             double fx = ((double)j + 0.5) / (double)r->samples_x;
-            double v = between(x, plane, r->y + ((double)cell[0] + fy) * r->bin_y,
-                               r->x + ((double)cell[1] + fx) * r->bin_x);
+            double v =
+                between(x, plane, r->y + ((double)cell[0] + fy) * r->bin_y,
+                        r->x + ((double)cell[1] + fx) * r->bin_x);
             sum += v;
             top = v > top ? v : top;
         }
@@ -174,8 +174,8 @@ static clv_status region_of(const kernel *k, int64_t i, region *r)
                                  onnx ? "half_pixel" : "output_half_pixel");
     bool aligned = !strcmp(mode, "half_pixel") || other_int(k->n, "aligned", 0);
     double shift = aligned ? 0.5 : 0;
-    int64_t ratio = other_int(k->n, "sampling_ratio",
-                              attr_int(k->n, CLV_A_SAMPLING, 0));
+    int64_t ratio =
+        other_int(k->n, "sampling_ratio", attr_int(k->n, CLV_A_SAMPLING, 0));
     r->batch = width == 5 ? get_i(boxes, at - 1) : batch ? get_i(batch, i) : 0;
     if (r->batch < 0 || r->batch >= k->in[0]->dims[0])
         return clv__fail(k->e, CLV_SHAPE, "a box of image %lld of %lld",

@@ -35,8 +35,7 @@ static void merge(const slices *s, int64_t *order, int64_t *room, int64_t from,
 {
     int64_t a = from, b = mid;
     for (int64_t i = from; i < to; i++) {
-        bool left =
-            b >= to || (a < mid && compare(s, order[a], order[b]) <= 0);
+        bool left = b >= to || (a < mid && compare(s, order[a], order[b]) <= 0);
         room[i] = left ? order[a++] : order[b++];
     }
     for (int64_t i = from; i < to; i++)
@@ -128,9 +127,10 @@ clv_status kernel_unique(kernel *k)
         clv_tensor *y = &k->out[o];
         y->dims[0] = o == 2 ? s.n : n;
         for (int64_t i = 0; y->data && i < y->dims[0]; i++)
-            put_i(y, i, o == 1   ? groups[i].first
-                        : o == 2 ? to[in[i]]
-                                 : groups[i].count);
+            put_i(y, i,
+                  o == 1   ? groups[i].first
+                  : o == 2 ? to[in[i]]
+                           : groups[i].count);
     }
     return CLV_OK;
 }
