@@ -88,6 +88,25 @@ static void refusals(void)
     clv_graph_free(g);
 }
 
+/* A file read from ONNX is written as it was. */
+static void copies(void)
+{
+    const char *from = "tests/data/onnx/resnet18.legacy.onnx";
+    char command[256];
+    clv_err err;
+    clv_graph *g = NULL;
+    clv_onnx_opts other = {.opset = 13};
+    if (clv_graph_open(from, NULL, &g, &err) != CLV_OK) {
+        CHECK_STR(err.msg, "");
+        return;
+    }
+    CHECK(clv_export_onnx(g, path, NULL, &err) == CLV_OK);
+    snprintf(command, sizeof command, "cmp -s %s %s", from, path);
+    CHECK_EQ_INT(system(command), 0);
+    CHECK(clv_export_onnx(g, path, &other, &err) == CLV_UNSUPPORTED);
+    clv_graph_free(g);
+}
+
 /* -- allocation failure ---------------------------------------------------*/
 
 static long left;
@@ -127,9 +146,8 @@ static void clean(void)
 }
 
 static const check_case cases[] = {
-    {"zoo", zoo},           {"opsets", opsets},
-    {"refusals", refusals}, {"no memory", no_memory},
-    {"clean", clean},
+    {"zoo", zoo},       {"opsets", opsets},       {"refusals", refusals},
+    {"copies", copies}, {"no memory", no_memory}, {"clean", clean},
 };
 
 int main(int argc, char **argv)

@@ -6,6 +6,8 @@
  *
  * So no more than one block of weights is ever held. */
 #include "export/onnx.h"
+
+#include "core/map.h"
 #include "zoo/weights.h"
 
 #include <errno.h>
@@ -496,12 +498,35 @@ static clv_status write_files(writer *w, const char *path, const char *data,
     return settle(w->file, temporary, path, s, e);
 }
 
+/* A graph that came from ONNX: its file, as it is mapped. */
+static clv_status copy_file(const clv_graph *g, const char *path,
+                            const clv_onnx_opts *opts, clv_err *e)
+{
+    const clv_map *map = g->owner;
+    arena mem = {0};
+    if (opts->opset)
+        return clv__fail(e, CLV_UNSUPPORTED,
+                         "a file read from ONNX is written as it is, not at "
+                         "another opset");
+    char *temporary = arena_printf(&mem, "%s.XXXXXX", path);
+    FILE *f = temporary ? open_temporary(temporary, e) : NULL;
+    clv_status s = f ? CLV_OK : temporary ? CLV_IO : clv__nomem(e);
+    if (f && fwrite(map->data, 1, map->size, f) != map->size)
+        s = clv__fail(e, CLV_IO, "cannot write '%s': %s", path,
+                      strerror(errno));
+    s = settle(f, temporary, path, s, e);
+    arena_free(&mem);
+    return s;
+}
+
 clv_status clv_export_onnx(const clv_graph *g, const char *path,
                            const clv_onnx_opts *opts, clv_err *err)
 {
     static const clv_onnx_opts defaults = {0};
     clv__err_clear(err);
     writer w = {.g = g, .opts = opts ? opts : &defaults};
+    if (!strcmp(g->format, "onnx") && g->owner)
+        return copy_file(g, path, w.opts, err);
     w.opset = w.opts->opset ? w.opts->opset : 17;
     if (w.opset < 13 || w.opset > 22)
         return clv__fail(err, CLV_USAGE, "opset %lld; 13 to 22 can be written",
