@@ -2,7 +2,7 @@
  *
  * `spec` is a row's name, NAME:ARGUMENT for rows that take one, the name of a
  * built-in rules profile, or else the path of a rules file. */
-#include "backend/backend.h"
+#include "backend/plugin.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -74,6 +74,7 @@ static const clv_backend_type *const types[] = {
     &null_type,
     &all_but_type,
     &clv__command_type,
+    &clv__onednn_type,
 };
 
 enum { N_TYPES = sizeof types / sizeof *types };

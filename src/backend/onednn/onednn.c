@@ -1,0 +1,335 @@
+/* onednn.c - the backend: asks oneDNN, compiles subgraphs, runs them.
+ *
+ * Built as a plugin of its own, so that the library does not depend on oneDNN.
+ * Support is asked by making the primitive descriptor of the node alone. */
+#include "backend/onednn/onednn.h"
+#include "backend/plugin.h"
+#include "plan/memory.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+/* -- executables ----------------------------------------------------------*/
+
+static void memories_free(memories *m, size_t n_slots)
+{
+    for (size_t i = 0; m->of && i < n_slots; i++)
+        if (m->of[i])
+            dnnl_memory_destroy(m->of[i]);
+    if (m->scratchpad)
+        dnnl_memory_destroy(m->scratchpad);
+    if (m->stream)
+        dnnl_stream_destroy(m->stream);
+    clv__free(m->of);
+    clv__free(m);
+}
+
+static void release(clv_exec *base)
+{
+    onednn_exec *x = (onednn_exec *)base;
+    while (x->idle) {
+        memories *m = x->idle;
+        x->idle = m->next;
+        memories_free(m, x->n_slots);
+    }
+    for (size_t i = 0; i < x->n_ops; i++)
+        if (x->ops[i].primitive)
+            dnnl_primitive_destroy(x->ops[i].primitive);
+    for (size_t i = 0; i < x->n_buffers; i++)
+        if (x->buffers[i].owned)
+            clv__free(x->buffers[i].data);
+    clv__free(x->buffers);
+    clv__free(x->slots);
+    clv__free(x->ops);
+    pthread_mutex_destroy(&x->lock);
+    clv__free(x);
+}
+
+static memories *memories_new(onednn_exec *x)
+{
+    memories *m = clv__zalloc(sizeof *m);
+    if (!m || !(m->of = clv__zalloc((x->n_slots + 1) * sizeof *m->of)))
+        return clv__free(m), NULL;
+    dnnl_status_t s =
+        dnnl_stream_create(&m->stream, x->engine, dnnl_stream_default_flags);
+    for (size_t i = 0; i < x->n_slots && s == dnnl_success; i++) {
+        const buffer *b = &x->buffers[x->slots[i].buffer];
+        if (b->first != CLV_NONE)
+            s = dnnl_memory_create(&m->of[i], &x->slots[i].md, x->engine,
+                                   b->data);
+    }
+    dnnl_memory_desc_t md;
+    const dnnl_dims_t dims = {x->scratchpad + 1};
+    dnnl_memory_desc_init_by_tag(&md, 1, dims, dnnl_u8, dnnl_a);
+    if (s == dnnl_success)
+        s = dnnl_memory_create(&m->scratchpad, &md, x->engine, NULL);
+    if (s != dnnl_success)
+        return memories_free(m, x->n_slots), NULL;
+    return m;
+}
+
+static memories *memories_take(onednn_exec *x)
+{
+    pthread_mutex_lock(&x->lock);
+    memories *m = x->idle;
+    if (m)
+        x->idle = m->next;
+    pthread_mutex_unlock(&x->lock);
+    return m ? m : memories_new(x);
+}
+
+static void memories_give(onednn_exec *x, memories *m)
+{
+    pthread_mutex_lock(&x->lock);
+    m->next = x->idle;
+    x->idle = m;
+    pthread_mutex_unlock(&x->lock);
+}
+
+/* Where each slot lies in this run. */
+static void point(const onednn_exec *x, memories *m, const clv_tensor *tensor,
+                  char *workspace)
+{
+    bool moved = m->workspace != workspace;
+    for (size_t i = 0; i < x->n_slots; i++) {
+        const buffer *b = &x->buffers[x->slots[i].buffer];
+        if (!m->of[i] || b->data)
+            continue;
+        if (b->value != CLV_NONE)
+            dnnl_memory_set_data_handle(m->of[i], tensor[b->value].data);
+        else if (moved)
+            dnnl_memory_set_data_handle(m->of[i], workspace + b->offset);
+    }
+    if (moved)
+        dnnl_memory_set_data_handle(m->scratchpad,
+                                    workspace + x->scratchpad_offset);
+    m->workspace = workspace;
+}
+
+static clv_status run(clv_exec *base, const clv_tensor *tensor,
+                      void *workspace, clv_err *e)
+{
+    onednn_exec *x = (onednn_exec *)base;
+    memories *m = memories_take(x);
+    if (!m)
+        return clv__nomem(e);
+    if (x->threads)
+        omp_set_num_threads((int)x->threads);
+    point(x, m, tensor, workspace);
+    dnnl_status_t s = dnnl_success;
+    for (size_t i = 0; i < x->n_ops && s == dnnl_success; i++) {
+        const dnn_step *o = &x->ops[i];
+        dnnl_exec_arg_t args[OP_ARGS + 1];
+        for (uint32_t k = 0; k < o->n_args; k++)
+            args[k] = (dnnl_exec_arg_t){o->arg[k], m->of[o->slot[k]]};
+        args[o->n_args] =
+            (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, m->scratchpad};
+        s = dnnl_primitive_execute(o->primitive, m->stream,
+                                   (int)o->n_args + 1, args);
+    }
+    if (s == dnnl_success)
+        s = dnnl_stream_wait(m->stream);
+    memories_give(x, m);
+    return s == dnnl_success
+               ? CLV_OK
+               : clv__fail(e, CLV_INTERNAL, "oneDNN: a primitive failed");
+}
+
+/* -- compiling ------------------------------------------------------------*/
+
+/* The plain tensor that leaves: written in place where that is possible. */
+static clv_status deliver(lowering *l, uint32_t v)
+{
+    onednn_exec *x = l->x;
+    const clv_value *value = dnn_value(l, v);
+    uint32_t s = l->slot_of[v], to;
+    dnnl_memory_desc_t plain;
+    if (s == CLV_NONE)
+        return clv__fail(l->e, CLV_INTERNAL, "oneDNN: an output nobody made");
+    dnn_plain(&plain, value->dims, value->rank);
+    buffer *b = &x->buffers[x->slots[s].buffer];
+    if (b->value == CLV_NONE && !b->data && !b->shared &&
+        b->first != CLV_NONE && dnnl_memory_desc_equal(&x->slots[s].md, &plain)) {
+        b->value = v;
+        return CLV_OK;
+    }
+    dnnl_primitive_desc_t pd;
+    DNN(l, dnnl_reorder_primitive_desc_create(&pd, &x->slots[s].md, l->engine,
+                                              &plain, l->engine, l->attr));
+    clv_status st = dnn_new(l, CLV_NONE, &plain, &to);
+    if (st != CLV_OK)
+        return dnnl_primitive_desc_destroy(pd), st;
+    x->buffers[x->slots[to].buffer].value = v;
+    const int args[] = {DNNL_ARG_FROM, DNNL_ARG_TO};
+    const uint32_t slots[] = {s, to};
+    return dnn_op(l, pd, args, slots, 2);
+}
+
+/* Offsets for all buffers of the workspace. */
+static clv_status plan(lowering *l)
+{
+    onednn_exec *x = l->x;
+    clv_buffer *b = arena_array(&l->mem, x->n_buffers + 2, sizeof *b);
+    uint32_t n = 0;
+    const char *planner;
+    if (!b)
+        return clv__nomem(l->e);
+    for (uint32_t i = 0; i < x->n_buffers; i++) {
+        const buffer *f = &x->buffers[i];
+        if (f->first != CLV_NONE && f->value == CLV_NONE && !f->data &&
+            f->bytes > 0)
+            b[n++] = (clv_buffer){i, f->first, f->last, f->bytes, 0};
+    }
+    int64_t size = clv__arena_plan(b, n, 64, 0, &planner);
+    if (size == CLV_SAT)
+        return clv__nomem(l->e);
+    for (uint32_t i = 0; i < n; i++)
+        x->buffers[b[i].value].offset = b[i].offset;
+    x->scratchpad_offset = (size + 63) / 64 * 64;
+    x->base.workspace = x->scratchpad_offset + x->scratchpad + 64;
+    return CLV_OK;
+}
+
+static bool prepare(lowering *l)
+{
+    size_t nv = (size_t)l->g->n_values + 1, nn = (size_t)l->g->n_nodes + 1;
+    l->slot_of = arena_array(&l->mem, nv, sizeof *l->slot_of);
+    l->leaves = arena_zalloc(&l->mem, nv);
+    l->inside = arena_zalloc(&l->mem, nn);
+    l->chain_of = arena_array(&l->mem, nn, sizeof *l->chain_of);
+    l->emit = arena_array(&l->mem, nn, sizeof *l->emit);
+    if (!l->slot_of || !l->leaves || !l->inside || !l->chain_of || !l->emit)
+        return false;
+    memset(l->slot_of, 0xff, nv * sizeof *l->slot_of);
+    memset(l->chain_of, 0xff, nn * sizeof *l->chain_of);
+    memset(l->emit, 0xff, nn * sizeof *l->emit);
+    for (uint32_t i = 0; i < l->s->n_nodes; i++)
+        l->inside[l->s->nodes[i]] = 1;
+    for (uint32_t i = 0; i < l->s->n_outputs; i++)
+        l->leaves[l->s->outputs[i]] = 1;
+    return true;
+}
+
+static bool known(const lowering *l, uint32_t node)
+{
+    const clv_node *n = &l->g->nodes[node];
+    for (uint32_t o = 0; o < n->n_out; o++) {
+        uint32_t v = node_outs(l->g, n)[o];
+        bool read = l->g->user_first[v] != l->g->user_first[v + 1] ||
+                    l->leaves[v];
+        if (read && !l->s->tensor[v].data)
+            return false;
+    }
+    return true;
+}
+
+static clv_status lower(lowering *l)
+{
+    if (!prepare(l))
+        return clv__nomem(l->e);
+    for (uint32_t i = 0; i < l->s->n_nodes; i++)
+        if (!l->dry && known(l, l->s->nodes[i]))
+            l->inside[l->s->nodes[i]] = 0;
+    if (!l->dry)
+        dnn_find_chains(l);
+    for (uint32_t i = 0; i < l->s->n_nodes; i++) {
+        uint32_t node = l->s->nodes[i];
+        clv_status s = CLV_OK;
+        if (l->emit[node] != CLV_NONE)
+            s = dnn_group(l, l->emit[node]);
+        else if (l->inside[node] && l->chain_of[node] == CLV_NONE)
+            s = dnn_node(l, node);
+        if (s != CLV_OK) {
+            clv__err_prefix(l->e, "'%s'", l->g->nodes[node].name);
+            return s;
+        }
+    }
+    for (uint32_t i = 0; i < l->s->n_outputs; i++)
+        if (l->dry || !l->s->tensor[l->s->outputs[i]].data)
+            CLV_TRY(deliver(l, l->s->outputs[i]));
+    return plan(l);
+}
+
+static clv_status lower_all(clv_backend *b, const clv_subject *s, bool dry,
+                            onednn_exec **out, clv_err *e)
+{
+    onednn_exec *x = clv__zalloc(sizeof *x);
+    *out = NULL;
+    if (!x)
+        return clv__nomem(e);
+    pthread_mutex_init(&x->lock, NULL);
+    x->engine = b->state;
+    x->threads = s->threads;
+    lowering l = {.s = s, .g = s->g, .x = x, .engine = b->state, .dry = dry};
+    l.e = e;
+    clv_status st = CLV_UNSUPPORTED;
+    if (dnnl_primitive_attr_create(&l.attr) == dnnl_success &&
+        dnnl_primitive_attr_set_scratchpad_mode(
+            l.attr, dnnl_scratchpad_mode_user) == dnnl_success)
+        st = lower(&l);
+    if (l.attr)
+        dnnl_primitive_attr_destroy(l.attr);
+    arena_free(&l.mem);
+    if (st != CLV_OK)
+        return release(&x->base), st;
+    *out = x;
+    return CLV_OK;
+}
+
+static clv_status compile(clv_backend *b, const clv_subject *s, clv_exec **out,
+                          clv_err *e)
+{
+    onednn_exec *x;
+    if (s->threads)
+        omp_set_num_threads((int)s->threads);
+    clv_status st = lower_all(b, s, false, &x, e);
+    *out = st == CLV_OK ? &x->base : NULL;
+    return st;
+}
+
+/* -- the backend ----------------------------------------------------------*/
+
+static clv_answer supports(clv_backend *b, const clv_graph *g, uint32_t node,
+                           clv_why *why)
+{
+    clv_err e = {CLV_OK, ""};
+    onednn_exec *x;
+    const clv_subject s = {g, &node, node_outs(g, &g->nodes[node]), 1, 1,
+                           NULL, 1};
+    if (lower_all(b, &s, true, &x, &e) == CLV_OK) {
+        release(&x->base);
+        return CLV_YES;
+    }
+    const char *text = strstr(e.msg, "oneDNN: ");
+    snprintf(why->text, sizeof why->text, "%s", text ? text + 8 : e.msg);
+    return CLV_NO;
+}
+
+static clv_status open_engine(clv_backend *b, const char *argument, clv_err *e)
+{
+    dnnl_engine_t engine;
+    (void)argument;
+    if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success)
+        return clv__fail(e, CLV_UNSUPPORTED, "oneDNN has no engine here");
+    b->state = engine;
+    return CLV_OK;
+}
+
+static void close_engine(clv_backend *b)
+{
+    if (b->state)
+        dnnl_engine_destroy(b->state);
+}
+
+CLV_API const clv_backend_type clv_plugin;
+const clv_backend_type clv_plugin = {
+    .name = "onednn",
+    .about = "oneDNN: a JIT compiler for this machine's vector units",
+    .open = open_engine,
+    .supports = supports,
+    .compile = compile,
+    .run = run,
+    .release = release,
+    .close = close_engine,
+};
