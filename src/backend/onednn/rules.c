@@ -148,33 +148,28 @@ static clv_status lower_eltwise(lowering *l, uint32_t node)
     return one_to_one(l, pd, src, node);
 }
 
-/* x is reached through 1/6 x + 1/2 and a clip. */
+/* A line, then a clip, in place. */
 static clv_status lower_hardsigmoid(lowering *l, uint32_t node)
 {
     const clv_node *n = &l->g->nodes[node];
-    uint32_t src;
-    dnnl_eltwise_desc_t d;
-    dnnl_primitive_desc_t pd = NULL;
-    dnnl_primitive_attr_t attr;
-    dnnl_post_ops_t post = NULL;
-    CLV_TRY(dnn_slot(l, in(l, node, 0), &src));
-    DNN(l, dnnl_eltwise_forward_desc_init(
-               &d, dnnl_forward_inference, dnnl_eltwise_linear,
-               &l->x->slots[src].md,
-               (float)attr_float(n, CLV_A_ALPHA, 1.0 / 6),
-               (float)attr_float(n, CLV_A_BETA, 0.5)));
-    DNN(l, dnnl_primitive_attr_clone(&attr, l->attr));
-    dnnl_status_t s = dnnl_post_ops_create(&post);
-    if (s == dnnl_success)
-        s = dnnl_post_ops_append_eltwise(post, 1, dnnl_eltwise_clip_v2, 0, 1);
-    if (s == dnnl_success)
-        s = dnnl_primitive_attr_set_post_ops(attr, post);
-    if (s == dnnl_success)
-        s = dnnl_primitive_desc_create(&pd, &d, attr, l->engine, NULL);
-    dnnl_post_ops_destroy(post);
-    dnnl_primitive_attr_destroy(attr);
-    return s == dnnl_success ? one_to_one(l, pd, src, node)
-                             : dnn_fail(l, "hardsigmoid", s);
+    uint32_t slots[2];
+    const int args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
+    const float alpha[] = {(float)attr_float(n, CLV_A_ALPHA, 1.0 / 6), 0};
+    const float beta[] = {(float)attr_float(n, CLV_A_BETA, 0.5), 1};
+    const dnnl_alg_kind_t alg[] = {dnnl_eltwise_linear, dnnl_eltwise_clip_v2};
+    CLV_TRY(dnn_slot(l, in(l, node, 0), &slots[0]));
+    const dnnl_memory_desc_t md = l->x->slots[slots[0]].md;
+    CLV_TRY(dnn_new(l, out(l, node), &md, &slots[1]));
+    for (int i = 0; i < 2; i++) {
+        dnnl_eltwise_desc_t d;
+        dnnl_primitive_desc_t pd;
+        DNN(l, dnnl_eltwise_forward_desc_init(&d, dnnl_forward_inference,
+                                              alg[i], &md, alpha[i], beta[i]));
+        DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
+        CLV_TRY(dnn_op(l, pd, args, slots, 2));
+        slots[0] = slots[1];
+    }
+    return CLV_OK;
 }
 
 /* -- two operands ---------------------------------------------------------*/
