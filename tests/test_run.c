@@ -1,0 +1,312 @@
+/* test_run.c - models run: inputs, contexts, threads, memory that runs out. */
+#include "check.h"
+#include "cleave.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* -- a small network ------------------------------------------------------*/
+
+/* x (2,3,8,8): conv 3x3 -> relu -> mean-pooled -> linear, and a residual. */
+static clv_graph *small(void)
+{
+    clv_err e;
+    clv_graph *g = NULL;
+    static const int64_t x[] = {2, 3, 8, 8}, w[] = {3, 3, 3, 3}, b[] = {3};
+    static const int64_t one[] = {1, 1};
+    const clv_value_arg values[] = {
+        {"x", CLV_INPUT, CLV_FLOAT32, 4, x},
+        {"w", CLV_PARAM, CLV_FLOAT32, 4, w},
+        {"b", CLV_PARAM, CLV_FLOAT32, 1, b},
+    };
+    const clv_attr_arg pad = {
+        .name = "padding", .type = CLV_INTS_ATTR, .n = 2, .u.ints = one};
+    uint32_t v[3], c, r, y;
+    bool ok = clv_graph_new("small", &g, &e) == CLV_OK;
+    for (int i = 0; i < 3 && ok; i++)
+        ok = clv_graph_add_value(g, &values[i], &v[i], &e) == CLV_OK;
+    const clv_node_arg conv = {.op = "conv2d",
+                               .inputs = v,
+                               .n_inputs = 3,
+                               .attrs = &pad,
+                               .n_attrs = 1};
+    ok = ok && clv_graph_add_node(g, &conv, &c, &e) == CLV_OK;
+    const clv_node_arg relu = {.op = "relu", .inputs = &c, .n_inputs = 1};
+    ok = ok && clv_graph_add_node(g, &relu, &r, &e) == CLV_OK;
+    const uint32_t both[] = {r, v[0]};
+    const clv_node_arg add = {.op = "add", .inputs = both, .n_inputs = 2};
+    ok = ok && clv_graph_add_node(g, &add, &y, &e) == CLV_OK &&
+         clv_graph_add_output(g, y, &e) == CLV_OK &&
+         clv_graph_infer(g, &e) == CLV_OK;
+    if (ok)
+        return g;
+    clv_graph_free(g);
+    return NULL;
+}
+
+static clv_tensor image(uint64_t seed)
+{
+    clv_tensor t = {.dtype = CLV_FLOAT32, .rank = 4, .dims = {2, 3, 8, 8}};
+    if (clv_tensor_alloc(&t, NULL) == CLV_OK)
+        clv_tensor_random(&t, seed);
+    return t;
+}
+
+static clv_status run_once(const clv_graph *g, const clv_model_opts *o,
+                           const clv_tensor *in, clv_tensor *out, clv_err *e)
+{
+    clv_model *m = NULL;
+    clv_context *c = NULL;
+    clv_status s = clv_model_new(g, o, &m, e);
+    if (s == CLV_OK)
+        s = clv_context_new(m, &c, e);
+    if (s == CLV_OK)
+        s = clv_context_set(c, 0, in, e);
+    if (s == CLV_OK)
+        s = clv_context_run(c, e);
+    if (s == CLV_OK && out) {
+        const clv_tensor *y = clv_context_output(c, 0);
+        *out = *y;
+        s = clv_tensor_alloc(out, e);
+        if (s == CLV_OK)
+            memcpy(out->data, y->data, (size_t)clv_tensor_bytes(y));
+    }
+    clv_context_free(c);
+    clv_model_free(m);
+    return s;
+}
+
+/* -- threads --------------------------------------------------------------*/
+
+typedef struct worker {
+    const clv_model *m;
+    const clv_tensor *in;
+    clv_context *c;
+    clv_status s;
+} worker;
+
+static void *work(void *arg)
+{
+    worker *w = arg;
+    w->s = clv_context_new(w->m, &w->c, NULL);
+    for (int i = 0; i < 20 && w->s == CLV_OK; i++) {
+        w->s = clv_context_set(w->c, 0, w->in, NULL);
+        if (w->s == CLV_OK)
+            w->s = clv_context_run(w->c, NULL);
+    }
+    return NULL;
+}
+
+static void same_bits(const clv_model_opts *o)
+{
+    clv_err e;
+    clv_model *m = NULL;
+    clv_graph *g = small();
+    CHECK_OR_RETURN(g != NULL);
+    clv_tensor in = image(1), alone = {0};
+    CHECK(run_once(g, o, &in, &alone, &e) == CLV_OK);
+    if (CHECK(clv_model_new(g, o, &m, &e) == CLV_OK)) {
+        pthread_t id[2];
+        worker w[2] = {{m, &in, NULL, CLV_OK}, {m, &in, NULL, CLV_OK}};
+        for (int i = 0; i < 2; i++)
+            pthread_create(&id[i], NULL, work, &w[i]);
+        for (int i = 0; i < 2; i++) {
+            pthread_join(id[i], NULL);
+            CHECK(w[i].s == CLV_OK);
+            if (w[i].s == CLV_OK)
+                CHECK(!memcmp(clv_context_output(w[i].c, 0)->data, alone.data,
+                              (size_t)clv_tensor_bytes(&alone)));
+            clv_context_free(w[i].c);
+        }
+    }
+    clv_model_free(m);
+    clv_tensor_free(&alone);
+    clv_tensor_free(&in);
+    clv_graph_free(g);
+}
+
+static void two_threads_same_bits(void)
+{
+    same_bits(NULL);
+}
+
+static void onednn_equals_ref(void)
+{
+    clv_err e;
+    clv_backend *b = NULL;
+    if (clv_backend_open("onednn", NULL, &b, &e) != CLV_OK) {
+        check_skip("oneDNN is not installed");
+        return;
+    }
+    clv_model_opts o = {.backend = b, .threads = 1};
+    clv_graph *g = small();
+    clv_tensor in = image(2), ref = {0}, fast = {0};
+    double absolute, relative;
+    same_bits(&o);
+    if (CHECK(run_once(g, NULL, &in, &ref, &e) == CLV_OK) &&
+        CHECK(run_once(g, &o, &in, &fast, &e) == CLV_OK)) {
+        clv_tensor_diff(&fast, &ref, &absolute, &relative);
+        CHECK(relative < 1e-5);
+    }
+    clv_tensor_free(&ref);
+    clv_tensor_free(&fast);
+    clv_tensor_free(&in);
+    clv_graph_free(g);
+    clv_backend_free(b);
+}
+
+/* -- refusals -------------------------------------------------------------*/
+
+static void bad_inputs(void)
+{
+    clv_err e;
+    clv_graph *g = small();
+    clv_model *m = NULL;
+    clv_context *c = NULL;
+    clv_tensor in = image(3), wrong = in;
+    clv_model_opts tiny = {.memory = 64};
+    CHECK(clv_model_new(g, &tiny, &m, &e) == CLV_UNSUPPORTED);
+    CHECK_HAS(e.msg, "activations");
+    CHECK_OR_RETURN(clv_model_new(g, NULL, &m, &e) == CLV_OK);
+    CHECK_OR_RETURN(clv_context_new(m, &c, &e) == CLV_OK);
+    CHECK(clv_context_run(c, &e) == CLV_USAGE);
+    CHECK_HAS(e.msg, "'x' is missing");
+    wrong.dims[2] = 9;
+    CHECK(clv_context_set(c, 0, &wrong, &e) == CLV_SHAPE);
+    CHECK_HAS(e.msg, "[2, 3, 9, 8]");
+    wrong = in;
+    wrong.dtype = CLV_INT32;
+    CHECK(clv_context_set(c, 0, &wrong, &e) == CLV_SHAPE);
+    CHECK(clv_context_set(c, 1, &in, &e) == CLV_USAGE);
+    clv_context_free(c);
+    clv_model_free(m);
+    clv_tensor_free(&in);
+    clv_graph_free(g);
+}
+
+static void unknown_operators_are_named(void)
+{
+    clv_err e;
+    clv_graph *g = NULL;
+    clv_model *m;
+    static const int64_t x[] = {4};
+    const clv_value_arg value = {"x", CLV_INPUT, CLV_FLOAT32, 1, x};
+    uint32_t v, y;
+    CHECK_OR_RETURN(clv_graph_new("odd", &g, &e) == CLV_OK);
+    CHECK(clv_graph_add_value(g, &value, &v, &e) == CLV_OK);
+    const clv_node_arg odd = {
+        .op = "frobnicate", .name = "here", .inputs = &v, .n_inputs = 1};
+    CHECK(clv_graph_add_node(g, &odd, &y, &e) == CLV_OK);
+    CHECK(clv_graph_add_output(g, y, &e) == CLV_OK);
+    CHECK(clv_graph_infer(g, &e) == CLV_OK);
+    CHECK(clv_model_new(g, NULL, &m, &e) == CLV_UNSUPPORTED);
+    CHECK_HAS(e.msg, "'here'");
+    clv_graph_free(g);
+}
+
+/* -- the zoo --------------------------------------------------------------*/
+
+static void zoo_runs_and_seeds_matter(void)
+{
+    static const int64_t dims[] = {1, 3, 32, 32};
+    const clv_shape_arg shape = {NULL, dims, 4};
+    const clv_open_opts open = {.shapes = &shape, .n_shapes = 1};
+    clv_err e;
+    clv_graph *g = NULL;
+    CHECK_OR_RETURN(clv_graph_open("resnet18", &open, &g, &e) == CLV_OK);
+    clv_tensor in = {.dtype = CLV_FLOAT32, .rank = 4, .dims = {1, 3, 32, 32}};
+    clv_tensor a = {0}, b = {0}, c = {0};
+    CHECK(clv_tensor_alloc(&in, &e) == CLV_OK);
+    clv_tensor_random(&in, 0);
+    clv_model_opts one = {.seed = 1}, two = {.seed = 2};
+    CHECK(run_once(g, &one, &in, &a, &e) == CLV_OK);
+    CHECK(run_once(g, &one, &in, &b, &e) == CLV_OK);
+    CHECK(run_once(g, &two, &in, &c, &e) == CLV_OK);
+    CHECK_EQ_INT(clv_tensor_numel(&a), 1000);
+    CHECK(!memcmp(a.data, b.data, 4000));
+    CHECK(memcmp(a.data, c.data, 4000) != 0);
+    clv_tensor_free(&in);
+    clv_tensor_free(&a);
+    clv_tensor_free(&b);
+    clv_tensor_free(&c);
+    clv_graph_free(g);
+}
+
+/* -- files ----------------------------------------------------------------*/
+
+static void npy_round_trip(void)
+{
+    static const clv_dtype types[] = {CLV_FLOAT32, CLV_FLOAT16, CLV_INT64,
+                                      CLV_UINT8, CLV_BOOL};
+    clv_err e;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        clv_tensor t = {.dtype = types[i], .rank = 3, .dims = {2, 1, 5}}, u;
+        clv_buf text = {0};
+        CHECK(clv_tensor_alloc(&t, &e) == CLV_OK);
+        clv_tensor_random(&t, i);
+        CHECK(clv_tensor_npy(&t, &text, &e) == CLV_OK);
+        CHECK(clv_tensor_parse("npy", text.text, text.len, NULL, &u, &e) ==
+              CLV_OK);
+        CHECK(u.dtype == t.dtype && u.rank == 3 &&
+              !memcmp(u.data, t.data, (size_t)clv_tensor_bytes(&t)));
+        clv_tensor_free(&u);
+        for (size_t n = 0; n < text.len; n++) /* cut anywhere: refused */
+            CHECK(clv_tensor_parse("npy", text.text, n, NULL, &u, &e) !=
+                  CLV_OK);
+        clv_tensor_free(&t);
+        clv_buf_free(&text);
+    }
+}
+
+/* -- memory that runs out -------------------------------------------------*/
+
+static struct {
+    long requests, fail_at, live;
+} heap;
+
+static void *failing_realloc(void *ctx, void *p, size_t size)
+{
+    (void)ctx;
+    if (size == 0) {
+        heap.live -= p != NULL;
+        free(p);
+        return NULL;
+    }
+    if (++heap.requests == heap.fail_at)
+        return NULL;
+    void *q = realloc(p, size);
+    heap.live += p == NULL && q;
+    return q;
+}
+
+static void out_of_memory(void)
+{
+    clv_err e;
+    clv_graph *g = small();
+    clv_tensor in = image(4);
+    const clv_allocator failing = {failing_realloc, NULL};
+    clv_set_allocator(&failing);
+    clv_status s = CLV_NOMEM;
+    for (heap.fail_at = 1; s != CLV_OK && heap.fail_at < 1000;
+         heap.fail_at++) {
+        heap.requests = heap.live = 0;
+        s = run_once(g, NULL, &in, NULL, &e);
+        CHECK(s == CLV_OK || s == CLV_NOMEM);
+        CHECK_EQ_INT(heap.live, 0);
+    }
+    CHECK(s == CLV_OK && heap.fail_at > 10);
+    clv_set_allocator(NULL);
+    clv_tensor_free(&in);
+    clv_graph_free(g);
+}
+
+static const check_case cases[] = {
+    {"two_threads_same_bits", two_threads_same_bits},
+    {"onednn_equals_ref", onednn_equals_ref},
+    {"bad_inputs", bad_inputs},
+    {"unknown_operators_are_named", unknown_operators_are_named},
+    {"zoo_runs_and_seeds_matter", zoo_runs_and_seeds_matter},
+    {"npy_round_trip", npy_round_trip},
+    {"out_of_memory", out_of_memory},
+};
+CHECK_MAIN(cases)
