@@ -237,7 +237,7 @@ static PyObject *give(clv_status s, const clv_err *err, clv_buf *out, bool text)
 
 static bool known_count(const char *name)
 {
-    if (!strcmp(name, "full") || clv_convention_find(name) != CLV_COUNT_FULL)
+    if (clv_convention_find(name) != CLV_CONVENTION_COUNT)
         return true;
     PyErr_Format(PyExc_ValueError, "no convention '%s'", name);
     return false;

@@ -747,8 +747,10 @@ static bool getitem(walk *w, PyObject *node, PyObject *args)
 /* False for what is known to be a number, a shape or nothing. */
 static bool makes_tensors(PyObject *node)
 {
-    PyObject *result = result_of(node);
-    bool yes = !result || is_tensor(result);
+    PyObject *result = result_of(node), *users = attr(node, "users");
+    bool yes = result ? is_tensor(result)
+                      : !users || PyObject_IsTrue(users) != 0;
+    Py_XDECREF(users);
     if (result && (PyTuple_Check(result) || PyList_Check(result)))
         for (Py_ssize_t i = 0; !yes && i < PySequence_Size(result); i++) {
             PyObject *item = PySequence_GetItem(result, i);

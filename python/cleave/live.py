@@ -1,7 +1,8 @@
 """Models by name that only Python can make: factories, torchvision, YOLO from
 ultralytics, transformers from a config. Nothing is downloaded, and weights are
 random: costs do not depend on them."""
-import importlib
+import importlib.util
+import inspect
 import os
 import sys
 
@@ -130,9 +131,13 @@ def _torchvision():
 def _from_torchvision(name):
     library = _torchvision()
     try:
-        model = library.get_model(name, weights=None)
+        make = library.get_model_builder(name)
     except (ValueError, KeyError):
         raise LookupError(f"torchvision has no model '{name}'") from None
+    options = {"weights": None}
+    if "weights_backbone" in inspect.signature(make).parameters:
+        options["weights_backbone"] = None    # it would be downloaded
+    model = make(**options)
     side = 299 if "inception" in name else 224
     return model, (1, 3, side, side)
 

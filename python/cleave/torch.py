@@ -10,8 +10,10 @@ capture() tries, in this order, what torch offers, and keeps why each failed:
 The module is copied first, sharing its parameters, so neither a warm-up that
 sets attributes nor eval() is seen by the caller.
 """
+import contextlib
 import copy
 import inspect
+import io
 import logging
 import re
 import warnings
@@ -48,6 +50,11 @@ class Capture:
         self.graph = from_fx(list(modules), name, weights)
 
     @property
+    def unknown(self):
+        """Operators whose cost nobody knows, by torch's names."""
+        return self.graph.profile()["coverage"]["unknown_ops"]
+
+    @property
     def module(self):
         return self.modules[0]
 
@@ -75,15 +82,25 @@ def capture(model, inputs=None, kwargs=None, *, name=None, methods=METHODS,
     work = _workable(model)
     if warmup:
         work = _warm_up(model, work, args, kwargs)
-    failures = {}
+    failures, best = {}, None
     for method in methods:
         try:
             with torch.no_grad(), _quiet():
                 modules, weights = _BY_NAME[method](work, args, kwargs)
-            return Capture(name or _name_of(model), method, modules, weights,
-                           failures)
+            found = Capture(name or _name_of(model), method, modules, weights,
+                            failures)
         except Exception as e:    # whatever torch raises: the next one is tried
             failures[method] = _reason(e)
+            continue
+        if best is None or len(found.unknown) < len(best.unknown):
+            best = found
+        if not found.unknown:
+            break
+        failures[method] = "does not see into " + ", ".join(
+            sorted(set(found.unknown)))
+    if best is not None:
+        failures.pop(best.method, None)
+        return best
     raise CaptureError(
         f"cannot capture {_name_of(model)}: " +
         "; ".join(f"{m}: {why}" for m, why in failures.items()), failures)
@@ -168,8 +185,11 @@ class _quiet:
         warnings.simplefilter("ignore")
         self.was = logging.root.manager.disable
         logging.disable(logging.ERROR)
+        self.prints = contextlib.redirect_stderr(io.StringIO())
+        self.prints.__enter__()
 
     def __exit__(self, *error):
+        self.prints.__exit__(*error)
         logging.disable(self.was)
         self.warnings.__exit__(*error)
 

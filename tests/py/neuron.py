@@ -1,0 +1,215 @@
+"""The partitioner's trace: its three examples, texts and logs, saving and
+loading, and outputs equal to PyTorch's with operators forced to the CPU.
+timeout: 900"""
+import io
+import logging
+import random
+
+from py_check import check, equal, main, raises
+
+import cleave.neuron as torch_neuronx
+from tv import torch, torchvision
+from torch import nn
+
+
+class MLP(nn.Module):
+    def __init__(self, input_size=28 * 28, output_size=10, layers=[256, 128]):
+        super(MLP, self).__init__()
+        self.fc1 = nn.Linear(input_size, layers[0])
+        self.fc2 = nn.Linear(layers[0], layers[1])
+        self.fc3 = nn.Linear(layers[1], output_size)
+        self.relu = nn.ReLU()
+
+    def forward(self, x):
+        f1 = self.fc1(x)
+        r1 = self.relu(f1)
+        f2 = self.fc2(r1)
+        r2 = self.relu(f2)
+        f3 = self.fc3(r2)
+        out = torch.log_softmax(f3, dim=1)
+        sort_out, _ = torch.sort(out)
+        return sort_out
+
+
+class Sandwich(MLP):
+    def forward(self, x):
+        r1 = self.relu(self.fc1(x))
+        sort_r1, _ = torch.sort(r1)
+        r2 = self.relu(self.fc2(sort_r1))
+        return torch.log_softmax(self.fc3(r2), dim=1)
+
+
+class Branches(nn.Module):
+    """Two branches, each linear, sort, linear: run by run there are 5."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c, self.d = (nn.Linear(8, 8) for _ in range(4))
+
+    def forward(self, x):
+        left = self.b(torch.sort(self.a(x))[0])
+        right = self.d(torch.sort(self.c(x))[0])
+        return left + right
+
+
+class Log(logging.Handler):
+    def __init__(self):
+        super().__init__(logging.INFO)
+        self.lines = []
+        logging.getLogger("Neuron").addHandler(self)
+        logging.getLogger("Neuron").setLevel(logging.INFO)
+
+    def emit(self, record):
+        self.lines.append(record.getMessage().strip())
+
+    def has(self, *lines):
+        """These lines, in this order, with others in between."""
+        rest = iter(self.lines)
+        return all(line in rest for line in lines)
+
+
+inputs = torch.rand(32, 784)
+
+
+def same(net, model, *args):
+    with torch.no_grad():
+        got, want = net(*args), model.eval()(*args)
+    check(torch.allclose(got, want, rtol=1e-4, atol=1e-4),
+          f"off by {(got - want).abs().max()}")
+
+
+def test_default_usage():
+    n = MLP().eval()
+    neuron_net = torch_neuronx.trace(
+        n, inputs, partitioner_config=torch_neuronx.PartitionerConfig())
+    same(neuron_net, n, inputs)
+    equal([d for d, _, _ in neuron_net.runtimes()], ["NEURON", "CPU"], "devices")
+    equal([r for _, r, _ in neuron_net.runtimes()], ["cleave", "torch"], "runs in")
+    same(neuron_net, n, torch.rand(32, 784))
+    same(neuron_net, n, torch.rand(32, 784) - 1)
+
+
+def test_too_many_subgraphs():
+    with raises(ValueError, "The partitioner has found 3 subgraphs which "
+                "exceeds the specified max subgraph count of 2."):
+        torch_neuronx.trace(
+            Sandwich().eval(), inputs,
+            partitioner_config=torch_neuronx.PartitionerConfig(
+                max_subgraph_count=2))
+
+
+def test_forced_operators():
+    log = Log()
+    n = MLP().eval()
+    config = torch_neuronx.PartitionerConfig(
+        min_operator_percentage_threshold=0.8,
+        ops_to_partition=set(["aten::log_softmax"]))
+    same(torch_neuronx.trace(n, inputs, partitioner_config=config), n, inputs)
+    check(log.has(
+        "The following operations are currently supported:",
+        "aten::linear", "aten::relu", "aten::log_softmax",
+        "The following operations are currently not supported:"), log.lines)
+    check(any(l.startswith("aten::sort, neuron.py(") for l in log.lines),
+          log.lines)
+    check(log.has("85.71% of arithmetic operations (6 of 7) are supported",
+                  "Num Partitions: 2",
+                  "Creating Partition #1 for device: Device.NEURON",
+                  "The following operators will be included in this partition:",
+                  "prim::GetAttr:9", "aten::linear:3", "aten::relu:2",
+                  "Creating Partition #2 for device: Device.CPU",
+                  "prim::Constant:4"), log.lines)
+    check(log.has("Creating Partition #2 for device: Device.CPU",
+                  "aten::sort:1"), "sort on the CPU")
+    check(log.has("Creating Partition #2 for device: Device.CPU",
+                  "aten::log_softmax:1"), "log_softmax on the CPU")
+
+
+def test_fewest_subgraphs():
+    n = Branches().eval()
+    net = torch_neuronx.trace(
+        n, torch.rand(4, 8),
+        partitioner_config=torch_neuronx.PartitionerConfig())
+    equal(len(net.devices), 3, "branches")
+    same(net, n, torch.rand(4, 8))
+
+
+def test_limits_and_texts():
+    config = torch_neuronx.PartitionerConfig
+    for options, text in (
+            ({"min_subgraph_size": 2}, "Partitioner created a CPU subgraph "
+             "with 1 operators, which is less than the specified min subgraph "
+             "size of 2"),
+            ({"model_support_percentage_threshold": 0.9},
+             "Model support percentage of 85.71% below threshold of 90.00%")):
+        with raises(ValueError, text):
+            torch_neuronx.trace(MLP(), inputs,
+                                partitioner_config=config(**options))
+    with raises(ValueError, "very close to 0%"):
+        torch_neuronx.trace(
+            MLP(), inputs, backend="all-but:linear,relu,log_softmax,sort",
+            partitioner_config=config(model_support_percentage_threshold=0))
+    with raises(TypeError, "unheard_of"):
+        config(unheard_of=1)
+    with raises(ValueError, "0 to 1"):
+        config(model_support_percentage_threshold=80)
+    with raises(ValueError, "at least 1"):
+        config(max_subgraph_count=0)
+    with raises(ValueError, "analyze_parameters"):
+        config(analyze_parameters={"speed": 1})
+    with raises(ValueError, "nobody"):
+        torch_neuronx.trace(MLP(), inputs, partitioner_config=config(
+            ops_to_partition={"aten::nobody_knows"}))
+
+
+def test_analyze():
+    found = torch_neuronx.analyze(MLP(), inputs)
+    equal(found["support_percentage"], "85.71%", "percentage")
+    equal(found["supported_operators"],
+          {"aten::linear": 3, "aten::relu": 2, "aten::log_softmax": 1},
+          "supported")
+    equal([o["kind"] for o in found["unsupported_operators"]], ["aten::sort"],
+          "unsupported")
+
+
+def test_save_and_load():
+    n = MLP().eval()
+    net = torch_neuronx.trace(
+        n, inputs, partitioner_config=torch_neuronx.PartitionerConfig())
+    file = io.BytesIO()
+    torch.save(net, file)
+    file.seek(0)
+    again = torch.load(file, weights_only=False)
+    same(again, n, inputs)
+    equal(again.runtimes(), net.runtimes(), "runs in")
+
+
+NETS = """alexnet resnet18 squeezenet1_1 mobilenet_v2 mobilenet_v3_small
+shufflenet_v2_x0_5 mnasnet0_5 regnet_y_400mf efficientnet_b0 googlenet""".split()
+
+
+def test_random_cuts():
+    """Small images, one to three kinds of operator on the CPU."""
+    chance, ours = random.Random(7), 0
+    for name in NETS:
+        torch.manual_seed(0)
+        options = {"init_weights": False} if name == "googlenet" else {}
+        model = torchvision.models.get_model(name, weights=None, **options).eval()
+        x = torch.rand(1, 3, 64, 64)
+        kinds = sorted(torch_neuronx.analyze(model, x, backend="null")
+                       ["supported_operators"])
+        forced = set(chance.sample(kinds, min(len(kinds), chance.randint(1, 3))))
+        net = torch_neuronx.trace(
+            model, x, partitioner_config=torch_neuronx.PartitionerConfig(
+                ops_to_partition=forced))
+        same(net, model, x)
+        ran = [r for d, r, _ in net.runtimes() if d == "NEURON"]
+        ours += ran.count("cleave")
+        print(name, sorted(forced), len(net.devices), "partitions;",
+              ran.count("cleave"), "of", len(ran), "run in cleave",
+              {w for _, _, w in net.runtimes() if w})
+    check(ours > 0, "no partition ran in cleave")
+
+
+logging.getLogger("Neuron").addHandler(logging.NullHandler())
+logging.getLogger("Neuron").propagate = False
+main(globals())
