@@ -50,9 +50,9 @@ static clv_status no_input(const job *j, const char *name, size_t len,
     char text[300];
     size_t at = 0;
     for (uint32_t i = 0; i < n && at < sizeof text - 80; i++)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s'%.60s'",
-                               i ? ", " : "",
-                               clv_graph_value(j->g, ids[i]).name);
+        at +=
+            (size_t)snprintf(text + at, sizeof text - at, "%s'%.60s'",
+                             i ? ", " : "", clv_graph_value(j->g, ids[i]).name);
     return fail(err, CLV_USAGE, "no input '%.*s'; the model has %s",
                 len > 60 ? 60 : (int)len, name, at ? text : "none");
 }
@@ -72,8 +72,7 @@ static clv_status read_input(job *j, const char *arg, uint32_t turn,
     if (j->in[i].data)
         return fail(err, CLV_USAGE, "input '%s' is given twice",
                     clv_graph_value(j->g, ids[i]).name);
-    bool archive = strlen(path) > 4 &&
-                   !strcmp(path + strlen(path) - 4, ".npz");
+    bool archive = strlen(path) > 4 && !strcmp(path + strlen(path) - 4, ".npz");
     return clv_tensor_read(path,
                            archive ? clv_graph_value(j->g, ids[i]).name : NULL,
                            &j->in[i], err);
@@ -209,8 +208,8 @@ static clv_status verify(job *j, clv_err *err)
         s = clv_context_run(j->ref_context, err);
     for (uint32_t i = 0; i < n && s == CLV_OK; i++)
         clv_tensor_diff(clv_context_output(j->context, i),
-                        clv_context_output(j->ref_context, i),
-                        &j->abs_error[i], &j->rel_error[i]);
+                        clv_context_output(j->ref_context, i), &j->abs_error[i],
+                        &j->rel_error[i]);
     return s;
 }
 

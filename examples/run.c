@@ -26,8 +26,8 @@ int main(int argc, char **argv)
     clv_tensor x = {0};
     clv_err err;
     clv_model_opts opts = {.seed = 0};
-    clv_status s = clv_graph_open(argc > 1 ? argv[1] : "squeezenet1_1", NULL,
-                                  &g, &err);
+    clv_status s =
+        clv_graph_open(argc > 1 ? argv[1] : "squeezenet1_1", NULL, &g, &err);
     if (s == CLV_OK && argc > 2)
         s = clv_backend_open(argv[2], NULL, &b, &err);
     opts.backend = b;

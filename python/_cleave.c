@@ -301,20 +301,27 @@ PyDoc_STRVAR(
 
 static PyObject *graph_partition(PyObject *self, PyObject *args, PyObject *kw)
 {
-    static char *names[] = {
-        "strategy",  "text",   "backend",   "min_support", "min_subgraph_size",
-        "max_subgraph_count", "cpu_ops", "cpu_nodes", "connected", "demote",
-        "count", NULL};
+    static char *names[] = {"strategy",
+                            "text",
+                            "backend",
+                            "min_support",
+                            "min_subgraph_size",
+                            "max_subgraph_count",
+                            "cpu_ops",
+                            "cpu_nodes",
+                            "connected",
+                            "demote",
+                            "count",
+                            NULL};
     const char *word = "op", *backend = NULL, *count = "full";
     int text = 0, connected = 0, demote = 0;
     double support = 0;
     unsigned size = 0, limit = 0;
     PyObject *ops = NULL, *nodes = NULL;
     strategy way;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|sp$zdIIOOpps", names, &word,
-                                     &text, &backend, &support, &size, &limit,
-                                     &ops, &nodes, &connected, &demote,
-                                     &count) ||
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kw, "|sp$zdIIOOpps", names, &word, &text, &backend, &support,
+            &size, &limit, &ops, &nodes, &connected, &demote, &count) ||
         !strategy_named(word, &way) || !known_count(count))
         return NULL;
     way.backend = backend ? backend : "null";
@@ -340,8 +347,8 @@ static PyObject *graph_memory(PyObject *self, PyObject *args, PyObject *kw)
     static char *names[] = {"strategy", "reorder", "text", NULL};
     const char *word = "op";
     int reorder = 0, text = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|spp", names, &word,
-                                     &reorder, &text) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|spp", names, &word, &reorder,
+                                     &text) ||
         !strategy_named(word, &way))
         return NULL;
     const clv_graph *g = graph_of(self);
@@ -370,8 +377,7 @@ static PyObject *graph_concurrency(PyObject *self, PyObject *args, PyObject *kw)
     static char *names[] = {"strategy", "text", NULL};
     const char *word = "op";
     int text = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|sp", names, &word,
-                                     &text) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|sp", names, &word, &text) ||
         !strategy_named(word, &way))
         return NULL;
     const clv_graph *g = graph_of(self);
@@ -401,8 +407,8 @@ static PyObject *graph_map(PyObject *self, PyObject *args, PyObject *kw)
     static char *names[] = {"hardware", "strategy", "text", NULL};
     const char *hardware, *word = "fusion";
     int text = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "s|sp", names, &hardware,
-                                     &word, &text) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "s|sp", names, &hardware, &word,
+                                     &text) ||
         !strategy_named(word, &way))
         return NULL;
     const clv_graph *g = graph_of(self);
@@ -449,9 +455,10 @@ static PyObject *graph_validate(PyObject *self, PyObject *args, PyObject *kw)
     Py_END_ALLOW_THREADS return give(s, &err, &out, text);
 }
 
-PyDoc_STRVAR(diagnose_doc,
-             "diagnose(expected_flops=0, text=False)\n--\n\n"
-             "What counts nothing, and what would explain the expected figure.");
+PyDoc_STRVAR(
+    diagnose_doc,
+    "diagnose(expected_flops=0, text=False)\n--\n\n"
+    "What counts nothing, and what would explain the expected figure.");
 
 static PyObject *graph_diagnose(PyObject *self, PyObject *args, PyObject *kw)
 {
@@ -487,13 +494,13 @@ static PyObject *graph_nodes(PyObject *self, PyObject *unused)
     (void)unused;
     for (uint32_t i = 0; list && i < n; i++) {
         clv_node_info f = clv_graph_node(o->g, i);
-        PyObject *name = o->names ? PyList_GetItem(o->names, (Py_ssize_t)i)
-                                  : NULL;
+        PyObject *name =
+            o->names ? PyList_GetItem(o->names, (Py_ssize_t)i) : NULL;
         PyErr_Clear();
-        PyObject *d = Py_BuildValue("{sssssssssssO}", "name", f.name, "op",
-                                    f.op, "origin", f.origin, "source",
-                                    f.source, "module", f.module, "torch",
-                                    name ? name : Py_None);
+        PyObject *d =
+            Py_BuildValue("{sssssssssssO}", "name", f.name, "op", f.op,
+                          "origin", f.origin, "source", f.source, "module",
+                          f.module, "torch", name ? name : Py_None);
         if (!d || PyList_SetItem(list, (Py_ssize_t)i, d) < 0)
             Py_CLEAR(list);
     }

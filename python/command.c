@@ -38,10 +38,10 @@ static clv_status python_failed(clv_err *err)
     PyObject *text = value ? PyObject_Str(value) : NULL;
     PyObject *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
     const char *s = bytes ? PyBytes_AsString(bytes) : "failed";
-    clv_status code = type && PyErr_GivenExceptionMatches(
-                                  type, PyExc_LookupError)
-                          ? CLV_NOT_FOUND
-                          : CLV_UNSUPPORTED;
+    clv_status code =
+        type && PyErr_GivenExceptionMatches(type, PyExc_LookupError)
+            ? CLV_NOT_FOUND
+            : CLV_UNSUPPORTED;
     fail(err, code, "%s", s);
     PyErr_Clear();
     Py_XDECREF(bytes);

@@ -194,9 +194,9 @@ static uint32_t weight_of(walk *w, PyObject *tensor, const char *name)
             !strcmp(type, "Parameter") || (grad && PyObject_IsTrue(grad) > 0);
         v = add_value(w, name, param ? CLV_PARAM : CLV_BUFFER);
         PyObject *id = v != CLV_NONE ? PyLong_FromUnsignedLong(v) : NULL;
-        if (v != CLV_NONE && (!set_type(w, v, tensor) ||
-                              !lend_bytes(w, v, tensor) || !id ||
-                              PyDict_SetItem(w->owned, key, id) < 0))
+        if (v != CLV_NONE &&
+            (!set_type(w, v, tensor) || !lend_bytes(w, v, tensor) || !id ||
+             PyDict_SetItem(w->owned, key, id) < 0))
             v = CLV_NONE;
         Py_XDECREF(id);
         Py_XDECREF(cls);
@@ -748,8 +748,8 @@ static bool getitem(walk *w, PyObject *node, PyObject *args)
 static bool makes_tensors(PyObject *node)
 {
     PyObject *result = result_of(node), *users = attr(node, "users");
-    bool yes = result ? is_tensor(result)
-                      : !users || PyObject_IsTrue(users) != 0;
+    bool yes =
+        result ? is_tensor(result) : !users || PyObject_IsTrue(users) != 0;
     Py_XDECREF(users);
     if (result && (PyTuple_Check(result) || PyList_Check(result)))
         for (Py_ssize_t i = 0; !yes && i < PySequence_Size(result); i++) {
@@ -814,8 +814,7 @@ static bool call_module(walk *w, PyObject *node, const char *name,
     bool ok = all_tensors(w, &c, args) &&
               (!r || read_members(w, r, module, path, &c));
     (void)name;
-    ok = ok &&
-         add_call(w, node, r, path, path, cls, &c);
+    ok = ok && add_call(w, node, r, path, path, cls, &c);
     clv__free(c.ins);
     Py_XDECREF(args);
     Py_XDECREF(type);
@@ -829,8 +828,8 @@ static bool lifted(walk *w, PyObject *node, PyObject *pair)
     char path[512];
     PyObject *tensor = PyTuple_GetItem(pair, 1);
     text_of(PyTuple_GetItem(pair, 0), path, sizeof path);
-    uint32_t v = tensor && is_tensor(tensor) ? weight_of(w, tensor, path)
-                                             : CLV_NONE;
+    uint32_t v =
+        tensor && is_tensor(tensor) ? weight_of(w, tensor, path) : CLV_NONE;
     if (v != CLV_NONE)
         remember(w, node, &v, 1);
     return v != CLV_NONE;
@@ -989,8 +988,8 @@ static bool walk_all(walk *w, PyObject *o)
     return true;
 }
 
-clv_graph *graph_from_fx(PyObject *module, const char *name,
-                         PyObject *weights, PyObject **names, PyObject **keep)
+clv_graph *graph_from_fx(PyObject *module, const char *name, PyObject *weights,
+                         PyObject **names, PyObject **keep)
 {
     walk w = {.values = PyDict_New(),
               .owned = PyDict_New(),

@@ -34,8 +34,7 @@ bool texts_read(PyObject *o, texts *out)
     Py_ssize_t n = PyList_Size(out->held);
     out->items = PyMem_Calloc((size_t)n + 1, sizeof *out->items);
     for (Py_ssize_t i = 0; out->items && i < n; i++) {
-        PyObject *bytes =
-            PyUnicode_AsUTF8String(PyList_GetItem(out->held, i));
+        PyObject *bytes = PyUnicode_AsUTF8String(PyList_GetItem(out->held, i));
         if (!bytes || PyList_SetItem(out->held, i, bytes) < 0)
             break;
         out->items[out->n++] = PyBytes_AsString(bytes);
@@ -63,8 +62,8 @@ clv_status strategy_ask(const strategy *how, const clv_graph *g,
         s = clv_support_force_op(*out, how->cpu_ops.items[i], CLV_SIDE_CPU,
                                  err);
     for (size_t i = 0; s == CLV_OK && i < how->cpu_nodes.n; i++)
-        s = clv_support_force_nodes(*out, how->cpu_nodes.items[i],
-                                    CLV_SIDE_CPU, err);
+        s = clv_support_force_nodes(*out, how->cpu_nodes.items[i], CLV_SIDE_CPU,
+                                    err);
     clv_backend_free(b);
     return s;
 }

@@ -97,8 +97,7 @@ static clv_status read_inputs(job *j)
                  j->n_in);
         if (stat(path, &st) != 0)
             return CLV_OK;
-        clv_status s =
-            clv_tensor_read(path, NULL, &j->in[j->n_in], &j->e);
+        clv_status s = clv_tensor_read(path, NULL, &j->in[j->n_in], &j->e);
         if (s != CLV_OK)
             return s;
     }

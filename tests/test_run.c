@@ -287,8 +287,7 @@ static void out_of_memory(void)
     const clv_allocator failing = {failing_realloc, NULL};
     clv_set_allocator(&failing);
     clv_status s = CLV_NOMEM;
-    for (heap.fail_at = 1; s != CLV_OK && heap.fail_at < 1000;
-         heap.fail_at++) {
+    for (heap.fail_at = 1; s != CLV_OK && heap.fail_at < 1000; heap.fail_at++) {
         heap.requests = heap.live = 0;
         s = run_once(g, NULL, &in, NULL, &e);
         CHECK(s == CLV_OK || s == CLV_NOMEM);

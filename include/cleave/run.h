@@ -20,13 +20,13 @@ typedef struct clv_context clv_context;
 
 /* All zero means: plain C kernels alone, seed 0, as many threads as cores. */
 typedef struct clv_model_opts {
-    clv_backend *backend;            /* what runs the nodes it supports */
-    clv_support *support;            /* its answers; NULL: it is asked */
-    const clv_capability_opts *cut;  /* limits of the partition */
-    uint64_t seed;                   /* of weights that no file holds */
-    uint32_t threads;                /* 0: one per core */
-    int64_t memory;                  /* bytes a run may take; 0: what is free */
-    const clv_model *like;           /* shares the weights of this one */
+    clv_backend *backend;           /* what runs the nodes it supports */
+    clv_support *support;           /* its answers; NULL: it is asked */
+    const clv_capability_opts *cut; /* limits of the partition */
+    uint64_t seed;                  /* of weights that no file holds */
+    uint32_t threads;               /* 0: one per core */
+    int64_t memory;                 /* bytes a run may take; 0: what is free */
+    const clv_model *like;          /* shares the weights of this one */
 } clv_model_opts;
 
 /* One partition of a model: a subgraph compiled by a backend, or a row of
@@ -40,8 +40,8 @@ typedef struct clv_part {
 typedef struct clv_run_info {
     const clv_part *parts; /* in the order they run */
     uint32_t n_parts;
-    int64_t weight_bytes; /* that the model holds; mapped files are not */
-    int64_t arena_bytes;  /* one context: all activations */
+    int64_t weight_bytes;     /* that the model holds; mapped files are not */
+    int64_t arena_bytes;      /* one context: all activations */
     const char *const *notes; /* what was demoted, and why */
     uint32_t n_notes;
 } clv_run_info;

@@ -339,8 +339,8 @@ const clv_module_total *clv_profile_modules(const clv_profile *p,
 
 const char *clv_trust_name(clv_trust t)
 {
-    static const char *const names[] = {"exact", "estimated", "free",
-                                        "given", "unknown"};
+    static const char *const names[] = {"exact", "estimated", "free", "given",
+                                        "unknown"};
     return names[t];
 }
 

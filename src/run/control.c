@@ -187,12 +187,12 @@ typedef struct loop {
     clv_tensor *tensor;
     const weight_store *w;
     arena *scratch;
-    uint32_t states;        /* carried from one iteration to the next */
-    uint32_t first;         /* body input of the first state */
-    uint32_t first_out;     /* body output of the first state */
-    clv_tensor *state;      /* owned */
-    stack *collected;       /* per scanned output */
-    const clv_tensor **in;  /* of the body */
+    uint32_t states;       /* carried from one iteration to the next */
+    uint32_t first;        /* body input of the first state */
+    uint32_t first_out;    /* body output of the first state */
+    clv_tensor *state;     /* owned */
+    stack *collected;      /* per scanned output */
+    const clv_tensor **in; /* of the body */
     clv_err *e;
 } loop;
 
@@ -221,16 +221,15 @@ static clv_status iterate(loop *l, bool *go_on)
     for (uint32_t i = 0; i < l->states; i++)
         l->in[l->first + i] = &l->state[i];
     frame f;
-    clv_status s = run_body(&f, l->body, l->in, l->body->n_inputs, l->w,
-                            l->scratch, l->e);
+    clv_status s =
+        run_body(&f, l->body, l->in, l->body->n_inputs, l->w, l->scratch, l->e);
     if (s == CLV_OK && go_on) {
         const clv_tensor *c = &f.t[l->body->outputs[0]];
         *go_on = c->data && numel(c) == 1 ? get_f(c, 0) != 0 : true;
     }
     clv_tensor *next =
-        s == CLV_OK
-            ? arena_zalloc(l->scratch, (l->states + 1u) * sizeof *next)
-            : NULL;
+        s == CLV_OK ? arena_zalloc(l->scratch, (l->states + 1u) * sizeof *next)
+                    : NULL;
     if (s == CLV_OK && !next)
         s = clv__nomem(l->e);
     for (uint32_t i = 0; i < l->states && s == CLV_OK; i++)
@@ -240,8 +239,8 @@ static clv_status iterate(loop *l, bool *go_on)
         if (at >= l->body->n_outputs || !f.t[l->body->outputs[at]].data)
             s = clv__fail(l->e, CLV_UNSUPPORTED, "output %u of the body", at);
         else
-            s = push(&l->collected[o - l->states],
-                     &f.t[l->body->outputs[at]], l->e);
+            s = push(&l->collected[o - l->states], &f.t[l->body->outputs[at]],
+                     l->e);
     }
     for (uint32_t i = 0; i < l->states && next; i++) {
         if (s == CLV_OK) {
@@ -341,8 +340,8 @@ static clv_status scan_step(loop *l, uint32_t scans, int64_t i, int64_t trips)
     clv_status s = slice ? CLV_OK : clv__nomem(l->e);
     for (uint32_t k = 0; k < scans && s == CLV_OK; k++) {
         const clv_tensor *t = input(l->g, l->n, l->tensor, l->states + k);
-        bool back = way && way->type == CLV_INTS_ATTR && k < way->n &&
-                    way->u.ints[k];
+        bool back =
+            way && way->type == CLV_INTS_ATTR && k < way->n && way->u.ints[k];
         s = slice_at(t, k < count ? axes[k] : 0, back ? trips - 1 - i : i,
                      &slice[k], l->e);
         l->in[l->states + k] = &slice[k];

@@ -55,8 +55,7 @@ static clv_status settle_views(clv_model *m, clv_support *s, clv_err *e)
     const clv_support_info *info = clv_support_get(s);
     for (uint32_t id = 0; id < m->g->n_nodes; id++) {
         clv_why why = {""};
-        if (info->nodes[id].side != CLV_SIDE_EITHER ||
-            clv__run_needless(m, id))
+        if (info->nodes[id].side != CLV_SIDE_EITHER || clv__run_needless(m, id))
             continue;
         if (m->backend->type->supports(m->backend, m->g, id, &why) != CLV_YES)
             CLV_TRY(clv__support_demote(s, id, why.text, e));
@@ -125,8 +124,8 @@ static clv_status compile(clv_model *m, uint32_t k, clv_support *support,
     char text[700];
     if (!strcmp(sub->device, "cpu") || idle(m, &m->parts[k]))
         return CLV_OK;
-    clv_status s = m->backend->type->compile(m->backend, &subject,
-                                             &m->execs[k], &why);
+    clv_status s =
+        m->backend->type->compile(m->backend, &subject, &m->execs[k], &why);
     if (s == CLV_OK)
         return CLV_OK;
     if (s == CLV_NOMEM)
@@ -187,8 +186,8 @@ static clv_status align_weights(clv_model *m, clv_err *e)
         for (uint32_t k = 0; !m->steps[i].exec && k < n->n_in; k++) {
             uint32_t v = node_ins(m->g, n)[k];
             if (v != CLV_NONE && m->place[m->root[v]] == PLACE_WEIGHT)
-                CLV_TRY(clv__weight_align(m->weights, &m->tensor[m->root[v]],
-                                          e));
+                CLV_TRY(
+                    clv__weight_align(m->weights, &m->tensor[m->root[v]], e));
         }
     }
     for (uint32_t v = 0; v < m->g->n_values; v++)

@@ -139,8 +139,8 @@ static clv_status take_attrs(clv_graph *one, const clv_node *n,
     for (uint32_t i = 0; i < n->n_attrs; i++) {
         attrs[i] = n->attrs[i];
         if (attrs[i].type == CLV_TENSOR_ATTR)
-            CLV_TRY(show(one, &tensor[n->attrs[i].u.value], &attrs[i].u.value,
-                         e));
+            CLV_TRY(
+                show(one, &tensor[n->attrs[i].u.value], &attrs[i].u.value, e));
     }
     to->attrs = attrs;
     to->n_attrs = n->n_attrs;

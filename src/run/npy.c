@@ -90,10 +90,10 @@ static const struct descr {
     const char *text;
     clv_dtype dtype;
 } descrs[] = {
-    {"f4", CLV_FLOAT32},   {"f2", CLV_FLOAT16},    {"f8", CLV_FLOAT64},
-    {"i1", CLV_INT8},      {"u1", CLV_UINT8},      {"i2", CLV_INT16},
-    {"u2", CLV_UINT16},    {"i4", CLV_INT32},      {"u4", CLV_UINT32},
-    {"i8", CLV_INT64},     {"u8", CLV_UINT64},     {"b1", CLV_BOOL},
+    {"f4", CLV_FLOAT32},   {"f2", CLV_FLOAT16},     {"f8", CLV_FLOAT64},
+    {"i1", CLV_INT8},      {"u1", CLV_UINT8},       {"i2", CLV_INT16},
+    {"u2", CLV_UINT16},    {"i4", CLV_INT32},       {"u4", CLV_UINT32},
+    {"i8", CLV_INT64},     {"u8", CLV_UINT64},      {"b1", CLV_BOOL},
     {"c8", CLV_COMPLEX64}, {"c16", CLV_COMPLEX128},
 };
 
@@ -215,8 +215,7 @@ static const uint8_t *end_record(span in)
 /* The entry at *at of the central directory; moves on. */
 static bool next_entry(span in, size_t *at, entry *x)
 {
-    if (*at > in.n || in.n - *at < 46 ||
-        memcmp(in.p + *at, "PK\1\2", 4) != 0)
+    if (*at > in.n || in.n - *at < 46 || memcmp(in.p + *at, "PK\1\2", 4) != 0)
         return false;
     const uint8_t *p = in.p + *at;
     size_t name = u16(p + 28), extra = u16(p + 30), comment = u16(p + 32);
@@ -292,15 +291,15 @@ clv_status clv_tensor_read(const char *path, const char *name, clv_tensor *out,
     const char *dot = strrchr(path, '.');
     *out = (clv_tensor){0};
     clv__err_clear(err);
-    if (!dot || (strcmp(dot, ".npy") && strcmp(dot, ".npz") &&
-                 strcmp(dot, ".pb")))
+    if (!dot ||
+        (strcmp(dot, ".npy") && strcmp(dot, ".npz") && strcmp(dot, ".pb")))
         return clv__fail(err, CLV_USAGE,
                          "%.300s: tensors are read from .npy, .npz and .pb",
                          path);
     CLV_TRY(clv__map_open(path, &map, err));
-    clv_status s = clv_tensor_parse(dot + 1, map.data ? (const void *)map.data
-                                                      : (const void *)"",
-                                    map.size, name, out, err);
+    clv_status s = clv_tensor_parse(
+        dot + 1, map.data ? (const void *)map.data : (const void *)"", map.size,
+        name, out, err);
     clv__map_close(&map);
     if (s != CLV_OK)
         clv__err_prefix(err, "%.300s", path);
@@ -317,19 +316,20 @@ clv_status clv_tensor_npy(const clv_tensor *t, clv_buf *out, clv_err *err)
     if (!descr)
         return clv__fail(err, CLV_UNSUPPORTED, "NumPy has no type for %s",
                          clv_dtype_name(t->dtype));
-    size_t n = (size_t)snprintf(
-        text, sizeof text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
-        clv_dtype_bytes(t->dtype, 1) == 1 ? '|' : '<', descr);
+    size_t n =
+        (size_t)snprintf(text, sizeof text,
+                         "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                         clv_dtype_bytes(t->dtype, 1) == 1 ? '|' : '<', descr);
     for (uint32_t i = 0; i < t->rank; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%lld,%s",
-                              (long long)t->dims[i],
-                              i + 1 < t->rank ? " " : "");
+        n +=
+            (size_t)snprintf(text + n, sizeof text - n, "%lld,%s",
+                             (long long)t->dims[i], i + 1 < t->rank ? " " : "");
     n += (size_t)snprintf(text + n, sizeof text - n, "), }");
     while ((10 + n + 1) % 64)
         text[n++] = ' ';
     text[n++] = '\n';
-    const char head[10] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0,
-                           (char)(n & 255), (char)(n >> 8)};
+    const char head[10] = {
+        '\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)(n & 255), (char)(n >> 8)};
     clv_buf_add(out, head, sizeof head);
     clv_buf_add(out, text, n);
     clv_buf_add(out, t->data, (size_t)clv_tensor_bytes(t));

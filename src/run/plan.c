@@ -178,8 +178,7 @@ static uint32_t find_buffers(const clv_model *m, const lives *l, clv_buffer *b)
     for (uint32_t v = 0; v < m->g->n_values; v++) {
         int64_t bytes = clv_tensor_bytes(&m->tensor[v]);
         if (m->place[v] == PLACE_ARENA && bytes > 0 && l->first[v] != CLV_NONE)
-            b[n++] =
-                (clv_buffer){v, l->first[v], l->last[v], bytes, 0};
+            b[n++] = (clv_buffer){v, l->first[v], l->last[v], bytes, 0};
     }
     for (uint32_t i = 0; i < m->n_steps; i++)
         if (m->steps[i].exec && m->steps[i].exec->workspace > 0)

@@ -36,7 +36,7 @@ typedef struct weight_table {
 typedef struct weight_store {
     atomic_int users;
     arena mem;
-    weight_table *tables; /* 0 is the graph itself */
+    weight_table *tables;      /* 0 is the graph itself */
     struct weight_file *files; /* external data, mapped */
     struct weight_store *like; /* whose memory is used again */
     strmap names;              /* tensors in memory of our own */

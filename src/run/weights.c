@@ -4,9 +4,9 @@
  * from folding, drawn from a seed, or not aligned for its type gets memory of
  * its own. External data is mapped: the file is opened inside the model's
  * folder, without following links, and its length is checked. */
+#include "zoo/weights.h"
 #include "import/tensor_pb.h"
 #include "run/run.h"
-#include "zoo/weights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -135,8 +135,8 @@ static clv_status own(weight_store *w, clv_tensor *t, const char *name,
         return clv__nomem(e);
     w->own[w->n_own++] = *t;
     w->bytes = sat_add(w->bytes, bytes);
-    if (name && !strmap_put(&w->names, name, strlen(name),
-                            (uint32_t)w->n_own - 1))
+    if (name &&
+        !strmap_put(&w->names, name, strlen(name), (uint32_t)w->n_own - 1))
         return clv__nomem(e);
     return CLV_OK;
 }

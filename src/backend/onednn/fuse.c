@@ -82,10 +82,10 @@ static bool gated(const lowering *l, uint32_t v, link *k)
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t s = reader(l, v, i), m = reader(l, v, 1 - i);
         const clv_node *a = &l->g->nodes[s];
-        bool hard = a->op == CLV_OP_HARDSIGMOID &&
-                    fabs(attr_float(a, CLV_A_ALPHA, 1.0 / 6) - 1.0 / 6) <
-                        1e-6 &&
-                    fabs(attr_float(a, CLV_A_BETA, 0.5) - 0.5) < 1e-6;
+        bool hard =
+            a->op == CLV_OP_HARDSIGMOID &&
+            fabs(attr_float(a, CLV_A_ALPHA, 1.0 / 6) - 1.0 / 6) < 1e-6 &&
+            fabs(attr_float(a, CLV_A_BETA, 0.5) - 0.5) < 1e-6;
         if ((a->op != CLV_OP_SIGMOID && !hard) || !is_free(l, s) ||
             !is_free(l, m) || l->g->nodes[m].op != CLV_OP_MUL ||
             l->g->nodes[m].n_in != 2 || readers(l, out(l, s)) != 1 ||
@@ -117,11 +117,10 @@ static bool erf_gelu(const lowering *l, uint32_t v, link *k)
         return false;
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t d = reader(l, v, i), m = reader(l, v, 1 - i), e, a, h;
-        bool scaled =
-            (scalar_node(l, d, CLV_OP_DIV, v, &c) && in(l, d, 0) == v &&
-             fabsf(c - 1.41421356f) < 1e-4f) ||
-            (scalar_node(l, d, CLV_OP_MUL, v, &c) &&
-             fabsf(c - 0.70710678f) < 1e-4f);
+        bool scaled = (scalar_node(l, d, CLV_OP_DIV, v, &c) &&
+                       in(l, d, 0) == v && fabsf(c - 1.41421356f) < 1e-4f) ||
+                      (scalar_node(l, d, CLV_OP_MUL, v, &c) &&
+                       fabsf(c - 0.70710678f) < 1e-4f);
         if (!scaled || readers(l, out(l, d)) != 1)
             continue;
         e = reader(l, out(l, d), 0);
@@ -279,8 +278,8 @@ static float at(const float *p, int64_t i)
 
 /* scale = weight / sqrt(variance + eps);  w' = w scale
  * b' = (b - mean) scale + bias */
-static clv_status fold(lowering *l, uint32_t anchor, uint32_t bn, float **weight,
-                       float **bias)
+static clv_status fold(lowering *l, uint32_t anchor, uint32_t bn,
+                       float **weight, float **bias)
 {
     const clv_node *n = &l->g->nodes[bn];
     uint32_t w = in(l, anchor, 1), b = in(l, anchor, 2);
@@ -295,9 +294,9 @@ static clv_status fold(lowering *l, uint32_t anchor, uint32_t bn, float **weight
         double scale = (double)at(floats(l, in(l, bn, 1)), o) /
                        sqrt((double)at(floats(l, in(l, bn, 4)), o) + eps);
         double base = b == CLV_NONE ? 0 : (double)at(floats(l, b), o);
-        (*bias)[o] = (float)((base - (double)at(floats(l, in(l, bn, 3)), o)) *
-                                 scale +
-                             (double)at(floats(l, in(l, bn, 2)), o));
+        (*bias)[o] =
+            (float)((base - (double)at(floats(l, in(l, bn, 3)), o)) * scale +
+                    (double)at(floats(l, in(l, bn, 2)), o));
         for (int64_t i = 0; i < each; i++)
             (*weight)[o * each + i] =
                 (float)((double)at(floats(l, w), o * each + i) * scale);
@@ -343,8 +342,8 @@ static clv_status append_add(lowering *l, const link *k, dnnl_post_ops_t post,
         x->onto = s;
         return CLV_OK;
     }
-    DNN(l, dnnl_post_ops_append_binary(post, dnnl_binary_add,
-                                       &l->x->slots[s].md));
+    DNN(l,
+        dnnl_post_ops_append_binary(post, dnnl_binary_add, &l->x->slots[s].md));
     x->arg[x->n] = DNNL_ARG_ATTR_MULTIPLE_POST_OP(at_link) | DNNL_ARG_SRC_1;
     x->slot[x->n++] = s;
     return CLV_OK;
@@ -359,8 +358,7 @@ static clv_status append_all(lowering *l, const link *chain, uint32_t n,
             continue;
         if (chain[i].kind == LINK_ELTWISE)
             DNN(l, dnnl_post_ops_append_eltwise(post, 1, chain[i].alg,
-                                                chain[i].alpha,
-                                                chain[i].beta));
+                                                chain[i].alpha, chain[i].beta));
         else
             CLV_TRY(append_add(l, &chain[i], post, at_link, x));
         at_link++;
@@ -419,12 +417,13 @@ static clv_status conv_of(lowering *l, uint32_t node, conv *c)
     uint32_t nd = x->rank - 2u, at_dim = 0;
     int64_t groups = attr_int(n, CLV_A_GROUPS, 1), dims[CLV_MAX_RANK];
     if (x->rank < 3 || x->rank > 5)
-        return clv__fail(l->e, CLV_UNSUPPORTED, "oneDNN: a convolution of "
-                                                "this rank");
+        return clv__fail(l->e, CLV_UNSUPPORTED,
+                         "oneDNN: a convolution of "
+                         "this rank");
     for (uint32_t i = 0; i < nd; i++) {
         window win;
-        CLV_TRY(get_window(n, i, nd, x->dims[2 + i], w->dims[2 + i], &win,
-                           l->e));
+        CLV_TRY(
+            get_window(n, i, nd, x->dims[2 + i], w->dims[2 + i], &win, l->e));
         c->stride[i] = win.stride;
         c->dilation[i] = win.dilation - 1;
         c->before[i] = win.before;
@@ -446,8 +445,7 @@ static clv_status conv_of(lowering *l, uint32_t node, conv *c)
 }
 
 static clv_status conv_pd(lowering *l, uint32_t node, const conv *c,
-                          const extras *x, bool bias,
-                          dnnl_primitive_desc_t *pd)
+                          const extras *x, bool bias, dnnl_primitive_desc_t *pd)
 {
     const clv_value *a = dnn_value(l, in(l, node, 0));
     const clv_value *y = dnn_value(l, out(l, node));
@@ -665,8 +663,8 @@ static clv_status make_matmul(lowering *l, uint32_t node, const link *chain,
     DNN(l, dnnl_matmul_desc_init(&d, &l->x->slots[slots[0]].md,
                                  &l->x->slots[slots[1]].md, NULL, &dst));
     DNN(l, dnnl_primitive_desc_create(&pd, &d, x->attr, l->engine, NULL));
-    clv_status s = make_dst(l, x, n ? chain[n - 1].out : out(l, node), &dst,
-                            &slots[2]);
+    clv_status s =
+        make_dst(l, x, n ? chain[n - 1].out : out(l, node), &dst, &slots[2]);
     if (s != CLV_OK)
         return dnnl_primitive_desc_destroy(pd), s;
     for (uint32_t i = 0; i < x->n; i++) {
@@ -684,9 +682,10 @@ clv_status dnn_anchor(lowering *l, uint32_t node, const link *chain, uint32_t n)
     bool flat = !is_c && product_of(l, node, chain, n, &p);
     extras x = {.rank = y->rank};
     memcpy(x.dims, y->dims, y->rank * sizeof *x.dims);
-    if (!is_c && !flat && (find_link(chain, n, LINK_BIAS) ||
-                           l->g->nodes[node].op == CLV_OP_LINEAR ||
-                           l->g->nodes[node].op == CLV_OP_GEMM))
+    if (!is_c && !flat &&
+        (find_link(chain, n, LINK_BIAS) ||
+         l->g->nodes[node].op == CLV_OP_LINEAR ||
+         l->g->nodes[node].op == CLV_OP_GEMM))
         return clv__fail(l->e, CLV_UNSUPPORTED, "oneDNN: this product");
     if (flat) {
         x.rank = 2;

@@ -162,8 +162,8 @@ static clv_status reorder_now(lowering *l, void *from,
     dnnl_primitive_t p = NULL;
     dnnl_memory_t a = NULL, b = NULL;
     dnnl_stream_t stream = NULL;
-    dnnl_status_t s = dnnl_reorder_primitive_desc_create(
-        &pd, md, l->engine, want, l->engine, NULL);
+    dnnl_status_t s = dnnl_reorder_primitive_desc_create(&pd, md, l->engine,
+                                                         want, l->engine, NULL);
     if (s == dnnl_success)
         s = dnnl_primitive_create(&p, pd);
     if (s == dnnl_success)

@@ -107,8 +107,8 @@ static void point(const onednn_exec *x, memories *m, const clv_tensor *tensor,
     m->workspace = workspace;
 }
 
-static clv_status run(clv_exec *base, const clv_tensor *tensor,
-                      void *workspace, clv_err *e)
+static clv_status run(clv_exec *base, const clv_tensor *tensor, void *workspace,
+                      clv_err *e)
 {
     onednn_exec *x = (onednn_exec *)base;
     memories *m = memories_take(x);
@@ -123,10 +123,9 @@ static clv_status run(clv_exec *base, const clv_tensor *tensor,
         dnnl_exec_arg_t args[OP_ARGS + 1];
         for (uint32_t k = 0; k < o->n_args; k++)
             args[k] = (dnnl_exec_arg_t){o->arg[k], m->of[o->slot[k]]};
-        args[o->n_args] =
-            (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, m->scratchpad};
-        s = dnnl_primitive_execute(o->primitive, m->stream,
-                                   (int)o->n_args + 1, args);
+        args[o->n_args] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, m->scratchpad};
+        s = dnnl_primitive_execute(o->primitive, m->stream, (int)o->n_args + 1,
+                                   args);
     }
     if (s == dnnl_success)
         s = dnnl_stream_wait(m->stream);
@@ -150,7 +149,8 @@ static clv_status deliver(lowering *l, uint32_t v)
     dnn_plain(&plain, value->dims, value->rank);
     buffer *b = &x->buffers[x->slots[s].buffer];
     if (b->value == CLV_NONE && !b->data && !b->shared &&
-        b->first != CLV_NONE && dnnl_memory_desc_equal(&x->slots[s].md, &plain)) {
+        b->first != CLV_NONE &&
+        dnnl_memory_desc_equal(&x->slots[s].md, &plain)) {
         b->value = v;
         return CLV_OK;
     }
@@ -216,8 +216,8 @@ static bool known(const lowering *l, uint32_t node)
     const clv_node *n = &l->g->nodes[node];
     for (uint32_t o = 0; o < n->n_out; o++) {
         uint32_t v = node_outs(l->g, n)[o];
-        bool read = l->g->user_first[v] != l->g->user_first[v + 1] ||
-                    l->leaves[v];
+        bool read =
+            l->g->user_first[v] != l->g->user_first[v + 1] || l->leaves[v];
         if (read && !l->s->tensor[v].data)
             return false;
     }
@@ -295,7 +295,7 @@ static clv_answer supports(clv_backend *b, const clv_graph *g, uint32_t node,
 {
     clv_err e = {CLV_OK, ""};
     onednn_exec *x;
-    const clv_subject s = {g, &node, node_outs(g, &g->nodes[node]), 1, 1,
+    const clv_subject s = {g,    &node, node_outs(g, &g->nodes[node]), 1, 1,
                            NULL, 1};
     if (lower_all(b, &s, true, &x, &e) == CLV_OK) {
         release(&x->base);

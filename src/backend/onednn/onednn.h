@@ -67,13 +67,13 @@ typedef struct lowering {
     onednn_exec *x;
     dnnl_engine_t engine;
     dnnl_primitive_attr_t attr; /* scratchpads are ours */
-    bool dry;          /* only asks whether it could be made */
-    uint32_t *slot_of; /* per value; CLV_NONE: not made yet */
-    uint32_t *uses;    /* per value: nodes that still read it */
-    uint8_t *inside;   /* per node: part of the subgraph */
-    uint8_t *leaves;   /* per value: read outside */
-    uint32_t *chain_of; /* per node: its anchor, or CLV_NONE */
-    uint32_t *emit;     /* per node: the anchor made when it is reached */
+    bool dry;                   /* only asks whether it could be made */
+    uint32_t *slot_of;          /* per value; CLV_NONE: not made yet */
+    uint32_t *uses;             /* per value: nodes that still read it */
+    uint8_t *inside;            /* per node: part of the subgraph */
+    uint8_t *leaves;            /* per value: read outside */
+    uint32_t *chain_of;         /* per node: its anchor, or CLV_NONE */
+    uint32_t *emit; /* per node: the anchor made when it is reached */
     arena mem;
     clv_err *e;
 } lowering;
@@ -85,9 +85,9 @@ typedef struct link {
     link_kind kind;
     dnnl_alg_kind_t alg; /* of an eltwise */
     float alpha, beta;
-    uint32_t other;  /* value added, or the bias */
-    uint32_t node;   /* batch norm */
-    uint32_t out;    /* the value after this link */
+    uint32_t other; /* value added, or the bias */
+    uint32_t node;  /* batch norm */
+    uint32_t out;   /* the value after this link */
     uint32_t nodes[6], n_nodes;
 } link;
 

@@ -252,11 +252,11 @@ static clv_status lower_softmax(lowering *l, uint32_t node)
     CLV_TRY(get_axis(n, CLV_A_AXIS, -1, x->rank, &axis, l->e));
     CLV_TRY(dnn_slot(l, in(l, node, 0), &src));
     const dnnl_memory_desc_t *md = &l->x->slots[src].md;
-    DNN(l, dnnl_softmax_v2_forward_desc_init(
-               &d, dnnl_forward_inference,
-               n->op == CLV_OP_LOG_SOFTMAX ? dnnl_softmax_log
-                                           : dnnl_softmax_accurate,
-               md, md, (int)axis));
+    DNN(l, dnnl_softmax_v2_forward_desc_init(&d, dnnl_forward_inference,
+                                             n->op == CLV_OP_LOG_SOFTMAX
+                                                 ? dnnl_softmax_log
+                                                 : dnnl_softmax_accurate,
+                                             md, md, (int)axis));
     DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
     return one_to_one(l, pd, src, node);
 }
@@ -314,9 +314,8 @@ static clv_status lower_batch_norm(lowering *l, uint32_t node)
     uint32_t slots[6], x = in(l, node, 0);
     dnnl_batch_normalization_desc_t d;
     dnnl_primitive_desc_t pd;
-    static const int args[] = {DNNL_ARG_SRC,      DNNL_ARG_SCALE,
-                               DNNL_ARG_SHIFT,    DNNL_ARG_MEAN,
-                               DNNL_ARG_VARIANCE, DNNL_ARG_DST};
+    static const int args[] = {DNNL_ARG_SRC,  DNNL_ARG_SCALE,    DNNL_ARG_SHIFT,
+                               DNNL_ARG_MEAN, DNNL_ARG_VARIANCE, DNNL_ARG_DST};
     for (uint32_t i = 1; i < 5; i++)
         if (in(l, node, i) == CLV_NONE ||
             clv__numel(dnn_value(l, in(l, node, i))) !=
@@ -385,8 +384,8 @@ static clv_status lower_pool(lowering *l, uint32_t node)
         window w;
         CLV_TRY(get_window(n, i, nd, x->dims[2 + i],
                            list_at(kernel, count, i, 1), &w, l->e));
-        int64_t reach = (y->dims[2 + i] - 1) * w.stride +
-                        (w.kernel - 1) * w.dilation + 1;
+        int64_t reach =
+            (y->dims[2 + i] - 1) * w.stride + (w.kernel - 1) * w.dilation + 1;
         f.kernel[i] = w.kernel;
         f.stride[i] = w.stride;
         f.dilation[i] = w.dilation - 1;
@@ -402,7 +401,7 @@ static clv_status lower_pool(lowering *l, uint32_t node)
     if (!max && beyond && with_pad && padded)
         return no(l, "an average over a window beyond the padding");
     return pool(l, node,
-                max                 ? dnnl_pooling_max
+                max                   ? dnnl_pooling_max
                 : with_pad && !beyond ? dnnl_pooling_avg_include_padding
                                       : dnnl_pooling_avg_exclude_padding,
                 &f);
