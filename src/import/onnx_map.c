@@ -311,6 +311,29 @@ clv_status map_softmax(draft *d, clv_err *e)
     return CLV_OK;
 }
 
+/* Parameters by our names, with the defaults of ONNX where ours differ. */
+clv_status map_activation(draft *d, clv_err *e)
+{
+    static const struct {
+        const char *op, *name;
+        clv_attr_key key;
+        double otherwise;
+    } rows[] = {{"HardSigmoid", "alpha", CLV_A_ALPHA, 0.2},
+                {"Selu", "gamma", CLV_A_BETA, 1.05070102214813232421875},
+                {"Shrink", "lambd", CLV_A_ALPHA, 0.5},
+                {"Shrink", "bias", CLV_A_BETA, 0},
+                {"ThresholdedRelu", "alpha", CLV_A_ALPHA, 1}};
+    (void)e;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!text_is(d->p->op, rows[i].op) || draft_attr(d, rows[i].key))
+            continue;
+        const clv_attr *a = draft_other(d, rows[i].name);
+        bool given = a && a->type == CLV_FLOAT_ATTR;
+        draft_set_float(d, rows[i].key, given ? a->u.f : rows[i].otherwise);
+    }
+    return CLV_OK;
+}
+
 clv_status map_dropout(draft *d, clv_err *e)
 {
     (void)e;
@@ -375,6 +398,9 @@ clv_status map_reduce(draft *d, clv_err *e)
     uint32_t n = 0;
     bool empty = !draft_attr(d, CLV_A_AXES) &&
                  (!draft_in(d, 1) || (draft_ints(d, 1, &axes, &n) && n == 0));
+    const clv_value *given = draft_in(d, 1);
+    if (given && given->rank == 1 && given->dims[0] == 0)
+        empty = true;
     if (empty && draft_other_int(d, "noop_with_empty_axes", 0)) {
         d->op = CLV_OP_IDENTITY;
         d->n_in = 1;

@@ -6,7 +6,7 @@
 
 #include "import/onnx.h"
 
-onnx_map_fn map_argmax, map_arithmetic, map_axis0, map_batch_norm, map_clip,
+onnx_map_fn map_activation, map_argmax, map_arithmetic, map_axis0, map_batch_norm, map_clip,
     map_col2im, map_concat, map_constant_of_shape, map_conv, map_conv_transpose,
     map_cumsum, map_dft, map_div, map_dropout, map_dtype, map_eye_like,
     map_flatten, map_gemm, map_global_norm, map_global_pool, map_layer_norm,

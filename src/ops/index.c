@@ -329,14 +329,17 @@ void cost_embedding_bag(const clv_graph *g, const clv_node *n, clv_cost *c)
 clv_status infer_one_hot(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0), *values = node_in(g, n, 2);
-    int64_t depth, dims[CLV_MAX_RANK];
-    uint32_t axis;
-    CLV_TRY(get_int(g, n, CLV_A_DEPTH, 1, &depth, e));
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t axis, count;
+    double depth = -1; /* of any type */
+    CLV_TRY(get_floats(g, n, CLV_A_DEPTH, 1, &depth, 1, &count, e));
+    if (!(depth >= 0 && depth < 9e18))
+        return clv__fail(e, CLV_SHAPE, "a depth of %g", depth);
     if (x->rank == CLV_MAX_RANK)
         return clv__fail(e, CLV_SHAPE, "result of rank %u", x->rank + 1u);
     CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, -1), x->rank + 1u, &axis, e));
     for (uint32_t i = 0, k = 0; i <= x->rank; i++)
-        dims[i] = i == axis ? depth : x->dims[k++];
+        dims[i] = i == axis ? (int64_t)depth : x->dims[k++];
     clv_dtype t = values ? (clv_dtype)values->dtype : CLV_INT64;
     return out_shape(g, n, 0, t, x->rank + 1u, dims, e);
 }

@@ -379,7 +379,24 @@ clv_status kernel_binary(kernel *k)
     const binary_row *row = binary;
     while (row->op != k->n->op)
         row++;
-    return apply(k, row, k->in[0], k->in[1], &k->out[0]);
+    const clv_tensor *b = input_of(k, 1);
+    const clv_attr *value = attr_get(k->n, CLV_A_VALUE);
+    bool extreme = k->n->op == CLV_OP_MAXIMUM || k->n->op == CLV_OP_MINIMUM;
+    double number = attr_float(k->n, CLV_A_VALUE, 0);
+    clv_tensor scalar = {.dtype = CLV_FLOAT64, .data = &number};
+    int64_t whole = attr_int(k->n, CLV_A_VALUE, 0);
+    if (value && value->type == CLV_INT_ATTR)
+        scalar = (clv_tensor){.dtype = CLV_INT64, .data = &whole};
+    if (!b && value)
+        b = &scalar;
+    if (!b && extreme)
+        b = k->in[0]; /* the largest of one */
+    if (!b)
+        return clv__fail(k->e, CLV_SHAPE, "no second operand");
+    CLV_TRY(apply(k, row, k->in[0], b, &k->out[0]));
+    for (uint32_t i = 2; i < k->n->n_in; i++)
+        CLV_TRY(apply(k, row, &k->out[0], k->in[i], &k->out[0]));
+    return CLV_OK;
 }
 
 /* -- three ----------------------------------------------------------------*/

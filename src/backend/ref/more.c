@@ -1,5 +1,5 @@
 /* more.c - elementwise and matrix kernels with inputs that may be absent:
- * clamps, sums of many tensors, general products, quantisation. */
+ * clamps, sums of many tensors, general products. */
 #include "backend/kernel.h"
 
 #include <math.h>
@@ -162,74 +162,6 @@ clv_status kernel_gemm(kernel *k)
                 sum += beta * get_f(c, i * sc[0] + j * sc[1]);
             put_f(y, i * n + j, sum);
         }
-    return CLV_OK;
-}
-
-/* -- quantisation ---------------------------------------------------------*/
-
-static double saturate(clv_dtype t, double v)
-{
-    int bits = (int)clv_dtype_bytes(t, 8);
-    double lo = is_signed(t) ? -ldexp(1, bits - 1) : 0;
-    double hi = is_signed(t) ? ldexp(1, bits - 1) - 1 : ldexp(1, bits) - 1;
-    return v < lo ? lo : v > hi ? hi : v;
-}
-
-/* The scale's index for element i: one for all, or one per slice of axis. */
-static int64_t slice_of(const kernel *k, const clv_tensor *x, int64_t i)
-{
-    uint32_t axis;
-    if (numel(k->in[1]) == 1 || axis_of(k, 1, &axis) != CLV_OK)
-        return 0;
-    int64_t run = 1;
-    for (uint32_t a = axis + 1; a < x->rank; a++)
-        run *= x->dims[a];
-    return i / run % x->dims[axis];
-}
-
-clv_status kernel_quantize(kernel *k)
-{
-    const clv_tensor *x = k->in[0], *zero = input_of(k, 2);
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
-        int64_t s = slice_of(k, x, i);
-        double z = zero ? get_f(zero, s) : 0;
-        double v = nearbyint(get_f(x, i) / get_f(k->in[1], s)) + z;
-        put_f(&k->out[0], i, saturate(k->out[0].dtype, v));
-    }
-    return CLV_OK;
-}
-
-clv_status kernel_dequantize(kernel *k)
-{
-    const clv_tensor *x = k->in[0], *zero = input_of(k, 2);
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
-        int64_t s = slice_of(k, x, i);
-        double z = zero ? get_f(zero, s) : 0;
-        put_f(&k->out[0], i, (get_f(x, i) - z) * get_f(k->in[1], s));
-    }
-    return CLV_OK;
-}
-
-/* The range of x, with 0 in it, over 255 steps. */
-clv_status kernel_dynamic_quantize(kernel *k)
-{
-    const clv_tensor *x = k->in[0];
-    double lo = 0, hi = 0;
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
-        lo = fmin(lo, get_f(x, i));
-        hi = fmax(hi, get_f(x, i));
-    }
-    float scale = (float)((hi - lo) / 255);
-    double zero =
-        scale > 0 ? saturate(CLV_UINT8, nearbyint(-lo / (double)scale)) : 0;
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
-        double v = scale > 0 ? nearbyint(get_f(x, i) / (double)scale) : 0;
-        put_f(&k->out[0], i, saturate(CLV_UINT8, v + zero));
-    }
-    if (k->n->n_out > 1 && k->out[1].data)
-        put_f(&k->out[1], 0, (double)scale);
-    if (k->n->n_out > 2 && k->out[2].data)
-        put_f(&k->out[2], 0, zero);
     return CLV_OK;
 }
 

@@ -24,6 +24,45 @@ static void moments(const clv_tensor *x, int64_t first, int64_t n, double *mean,
     *var = n ? square / (double)n : 0;
 }
 
+/* The running statistic moves towards the batch's. */
+static void blend(clv_tensor *out, const clv_tensor *old, int64_t c, double now,
+                  double momentum)
+{
+    if (out && old)
+        put_f(out, c, momentum * get_f(old, c) + (1 - momentum) * now);
+}
+
+/* Normalised by what the batch itself has, as in training. */
+static clv_status batch_statistics(kernel *k, int64_t plane)
+{
+    const clv_tensor *x = k->in[0];
+    const clv_tensor *w = input_of(k, 1), *b = input_of(k, 2);
+    double eps = attr_float(k->n, CLV_A_EPSILON, 1e-5);
+    double momentum = other_float(k->n, "momentum", 0.9);
+    int64_t batch = x->dims[0], channels = x->dims[1];
+    double count = (double)(batch * plane);
+    for (int64_t c = 0; c < channels; c++) {
+        double mean = 0, var = 0;
+        for (int pass = 0; pass < 3; pass++) {
+            double scale = at_or(w, c, 1) / sqrt(var / count + eps);
+            for (int64_t i = 0; i < batch * plane; i++) {
+                int64_t at = (i / plane * channels + c) * plane + i % plane;
+                double d = get_f(x, at) - mean / count;
+                if (pass == 2)
+                    put_f(&k->out[0], at, d * scale + at_or(b, c, 0));
+                else if (pass == 1)
+                    var += d * d;
+            }
+            for (int64_t i = 0; pass == 0 && i < batch * plane; i++)
+                mean +=
+                    get_f(x, (i / plane * channels + c) * plane + i % plane);
+        }
+        blend(output_of(k, 1), input_of(k, 3), c, mean / count, momentum);
+        blend(output_of(k, 2), input_of(k, 4), c, var / count, momentum);
+    }
+    return CLV_OK;
+}
+
 /* x (N,C,..), then weight, bias, mean, variance, one per channel. */
 clv_status kernel_batch_norm(kernel *k)
 {
@@ -34,9 +73,8 @@ clv_status kernel_batch_norm(kernel *k)
     double eps = attr_float(k->n, CLV_A_EPSILON, 1e-5);
     int64_t channels = x->dims[1], n = numel(x);
     int64_t plane = channels && x->dims[0] ? n / (channels * x->dims[0]) : 0;
-    if (!mean || !var)
-        return clv__fail(k->e, CLV_UNSUPPORTED,
-                         "batch norm without running statistics");
+    if (!mean || !var || other_int(k->n, "training_mode", 0))
+        return batch_statistics(k, plane);
     for (int64_t i = 0; i < n; i++) {
         int64_t c = i / plane % channels;
         double scale = at_or(w, c, 1) / sqrt(get_f(var, c) + eps);

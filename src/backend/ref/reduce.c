@@ -134,6 +134,48 @@ clv_status kernel_reduce(kernel *k)
     return CLV_OK;
 }
 
+/* The pass-th of three over one set: sum, squares about the mean, result. */
+static void mvn_pass(const kernel *k, const split *s, int64_t base,
+                     int64_t size, int pass, double *sum, double *square)
+{
+    double n = (double)size, mean = pass ? *sum / n : 0;
+    int64_t idx[CLV_MAX_RANK] = {0};
+    for (int64_t i = 0; i < size; i++) {
+        int64_t at = base + offset_of(idx, s->gone_strides, s->n_gone);
+        double d = get_f(k->in[0], at) - mean;
+        if (pass == 0)
+            *sum += d;
+        else if (pass == 1)
+            *square += d * d;
+        else
+            put_f(&k->out[0], at, d / (sqrt(*square / n) + 1e-9));
+        next_index(idx, s->gone, s->n_gone);
+    }
+}
+
+/* (x - mean) / deviation over axes, 0, 2 and 3 unless given. */
+clv_status kernel_mean_variance_norm(kernel *k)
+{
+    bool gone[CLV_MAX_RANK];
+    CLV_TRY(gone_axes(k, gone));
+    if (!attr_get(k->n, CLV_A_AXES))
+        gone[1] = false;
+    split s = split_axes(k->in[0], gone);
+    int64_t at[CLV_MAX_RANK] = {0}, size = 1, rows = 1;
+    for (uint32_t i = 0; i < s.n_gone; i++)
+        size *= s.gone[i];
+    for (uint32_t i = 0; i < s.n_kept; i++)
+        rows *= s.kept[i];
+    for (int64_t o = 0; o < rows; o++) {
+        int64_t base = offset_of(at, s.kept_strides, s.n_kept);
+        double sum = 0, square = 0;
+        for (int pass = 0; pass < 3; pass++)
+            mvn_pass(k, &s, base, size, pass, &sum, &square);
+        next_index(at, s.kept, s.n_kept);
+    }
+    return CLV_OK;
+}
+
 /* log(sum(exp(x))), steady for large x. */
 clv_status kernel_logsumexp(kernel *k)
 {

@@ -1,0 +1,198 @@
+/* quant.c - quantised numbers: to and from them, and products of them.
+ *
+ * A product takes the zero points off, multiplies exactly (in double, whose 53
+ * bits hold any sum of products of bytes), then scales, rounds and shifts. */
+#include "backend/kernel.h"
+
+#include <math.h>
+
+static double saturate(clv_dtype t, double v)
+{
+    int bits = (int)clv_dtype_bytes(t, 8);
+    double lo = is_signed(t) ? -ldexp(1, bits - 1) : 0;
+    double hi = is_signed(t) ? ldexp(1, bits - 1) - 1 : ldexp(1, bits) - 1;
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+/* The scale's index for element i: one for all, or one per slice of axis. */
+static int64_t slice_of(const kernel *k, const clv_tensor *x, int64_t i)
+{
+    uint32_t axis;
+    if (numel(k->in[1]) == 1 || axis_of(k, 1, &axis) != CLV_OK)
+        return 0;
+    int64_t run = 1;
+    for (uint32_t a = axis + 1; a < x->rank; a++)
+        run *= x->dims[a];
+    return i / run % x->dims[axis];
+}
+
+/* x over scale in float32, as every runtime divides; halves to even. */
+static float steps(double x, double scale)
+{
+    return nearbyintf((float)x / (float)scale);
+}
+
+clv_status kernel_quantize(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *zero = input_of(k, 2);
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        int64_t s = slice_of(k, x, i);
+        double z = zero ? get_f(zero, s) : 0;
+        double v = (double)steps(get_f(x, i), get_f(k->in[1], s)) + z;
+        put_f(&k->out[0], i, saturate(k->out[0].dtype, v));
+    }
+    return CLV_OK;
+}
+
+clv_status kernel_dequantize(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *zero = input_of(k, 2);
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        int64_t s = slice_of(k, x, i);
+        double z = zero ? get_f(zero, s) : 0;
+        put_f(&k->out[0], i, (get_f(x, i) - z) * get_f(k->in[1], s));
+    }
+    return CLV_OK;
+}
+
+/* The range of x, with 0 in it, over 255 steps. */
+clv_status kernel_dynamic_quantize(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    double lo = 0, hi = 0;
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        lo = fmin(lo, get_f(x, i));
+        hi = fmax(hi, get_f(x, i));
+    }
+    float scale = (float)((hi - lo) / 255);
+    double zero =
+        scale > 0 ? saturate(CLV_UINT8, (double)steps(-lo, (double)scale)) : 0;
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        double v = scale > 0 ? (double)steps(get_f(x, i), (double)scale) : 0;
+        put_f(&k->out[0], i, saturate(CLV_UINT8, v + zero));
+    }
+    if (k->n->n_out > 1 && k->out[1].data)
+        put_f(&k->out[1], 0, (double)scale);
+    if (k->n->n_out > 2 && k->out[2].data)
+        put_f(&k->out[2], 0, zero);
+    return CLV_OK;
+}
+
+/* -- products -------------------------------------------------------------*/
+
+/* t less its zero point: one for all, or one per slice of `axis`. */
+static clv_status centred(const kernel *k, const clv_tensor *t,
+                          const clv_tensor *zero, uint32_t axis,
+                          clv_tensor *out)
+{
+    int64_t n = numel(t), run = 1, many = zero ? numel(zero) : 0;
+    *out = *t;
+    out->dtype = CLV_FLOAT64;
+    out->data = arena_array(k->scratch, (size_t)n + 1, sizeof(double));
+    if (!out->data)
+        return clv__nomem(k->e);
+    if (many > 1 && (axis >= t->rank || t->dims[axis] != many))
+        return clv__fail(k->e, CLV_SHAPE, "%lld zero points", (long long)many);
+    for (uint32_t a = axis + 1; a < t->rank; a++)
+        run *= t->dims[a];
+    for (int64_t i = 0; i < n; i++) {
+        int64_t z = many > 1 ? i / run % many : 0;
+        put_f(out, i, get_f(t, i) - (many ? get_f(zero, z) : 0));
+    }
+    return CLV_OK;
+}
+
+/* An operand of a quantised product. */
+typedef struct operand {
+    const clv_tensor *t, *zero;
+    uint32_t axis; /* of which each slice may have its own zero */
+} operand;
+
+/* Runs fn over x and w less their zero points; y in double. */
+static clv_status exact(kernel *k, clv_kernel_fn *fn, operand x, operand w,
+                        clv_tensor *y)
+{
+    clv_tensor cx, cw;
+    CLV_TRY(centred(k, x.t, x.zero, x.axis, &cx));
+    CLV_TRY(centred(k, w.t, w.zero, w.axis, &cw));
+    *y = k->out[0];
+    y->dtype = CLV_FLOAT64;
+    y->data = arena_array(k->scratch, (size_t)numel(y) + 1, sizeof(double));
+    if (!y->data)
+        return clv__nomem(k->e);
+    const clv_tensor *in[3] = {&cx, &cw, NULL};
+    kernel sub = *k;
+    sub.in = in;
+    sub.out = y;
+    return fn(&sub);
+}
+
+static uint32_t from_end(const clv_tensor *t, uint32_t i)
+{
+    return t->rank >= i ? t->rank - i : 0;
+}
+
+/* x, w, zero of x, zero of w */
+clv_status kernel_conv_integer(kernel *k)
+{
+    clv_tensor y;
+    operand x = {k->in[0], input_of(k, 2), 1},
+            w = {k->in[1], input_of(k, 3), 0};
+    CLV_TRY(exact(k, kernel_conv, x, w, &y));
+    for (int64_t i = 0, n = numel(&y); i < n; i++)
+        put_f(&k->out[0], i, get_f(&y, i));
+    return CLV_OK;
+}
+
+clv_status kernel_matmul_integer(kernel *k)
+{
+    clv_tensor y;
+    operand a = {k->in[0], input_of(k, 2), from_end(k->in[0], 2)};
+    operand b = {k->in[1], input_of(k, 3), from_end(k->in[1], 1)};
+    CLV_TRY(exact(k, kernel_matmul, a, b, &y));
+    for (int64_t i = 0, n = numel(&y); i < n; i++)
+        put_f(&k->out[0], i, get_f(&y, i));
+    return CLV_OK;
+}
+
+/* Sums to the type of the result, scaled by those of both operands; the second
+ * may have one per column. */
+static void requantize(kernel *k, const clv_tensor *sums, int64_t i,
+                       int64_t column, double add)
+{
+    int64_t many = numel(k->in[4]);
+    double s =
+        get_f(k->in[1], 0) * get_f(k->in[4], many > 1 ? column % many : 0);
+    double v = nearbyint((get_f(sums, i) + add) * s / get_f(k->in[6], 0));
+    v += get_f(k->in[7], 0);
+    put_f(&k->out[0], i, saturate(k->out[0].dtype, v));
+}
+
+/* x, scale, zero; w, scale, zero; scale and zero of y; bias */
+clv_status kernel_qlinear_conv(kernel *k)
+{
+    const clv_tensor *bias = input_of(k, 8);
+    clv_tensor y;
+    operand x = {k->in[0], k->in[2], 1}, w = {k->in[3], k->in[5], 0};
+    CLV_TRY(exact(k, kernel_conv, x, w, &y));
+    int64_t plane = 1;
+    for (uint32_t a = 2; a < y.rank; a++)
+        plane *= y.dims[a];
+    for (int64_t i = 0, n = numel(&y); i < n; i++) {
+        int64_t c = i / plane % y.dims[1];
+        requantize(k, &y, i, c, bias ? get_f(bias, c) : 0);
+    }
+    return CLV_OK;
+}
+
+clv_status kernel_qlinear_matmul(kernel *k)
+{
+    clv_tensor y;
+    operand a = {k->in[0], k->in[2], from_end(k->in[0], 2)};
+    operand b = {k->in[3], k->in[5], from_end(k->in[3], 1)};
+    CLV_TRY(exact(k, kernel_matmul, a, b, &y));
+    int64_t cols = y.rank ? y.dims[y.rank - 1] : 1;
+    for (int64_t i = 0, n = numel(&y); i < n; i++)
+        requantize(k, &y, i, i % cols, 0);
+    return CLV_OK;
+}

@@ -1,0 +1,98 @@
+/* training.c - what only training does: steps of optimisers. */
+#include "backend/kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct step {
+    double rate, count, alpha, beta, epsilon, norm, post;
+    bool nesterov;
+} step;
+
+/* The tensors of one weight, as many as the optimiser keeps. */
+typedef struct state {
+    const clv_tensor *x, *g, *v, *h;
+    clv_tensor *new_x, *new_v, *new_h;
+} state;
+
+typedef void step_fn(const step *p, const state *s, int64_t i);
+
+static double slope(const step *p, const state *s, int64_t i)
+{
+    return get_f(s->g, i) + p->norm * get_f(s->x, i);
+}
+
+static void put(clv_tensor *t, int64_t i, double x)
+{
+    if (t && t->data)
+        put_f(t, i, x);
+}
+
+static void adagrad(const step *p, const state *s, int64_t i)
+{
+    double g = slope(p, s, i), h = get_f(s->v, i) + g * g;
+    put(s->new_v, i, h);
+    put(s->new_x, i, get_f(s->x, i) - p->rate * g / (sqrt(h) + p->epsilon));
+}
+
+static void momentum(const step *p, const state *s, int64_t i)
+{
+    double g = slope(p, s, i);
+    double v = p->alpha * get_f(s->v, i) + (p->count > 0 ? p->beta : 1) * g;
+    put(s->new_v, i, v);
+    put(s->new_x, i,
+        get_f(s->x, i) - p->rate * (p->nesterov ? g + p->alpha * v : v));
+}
+
+static void adam(const step *p, const state *s, int64_t i)
+{
+    double g = slope(p, s, i), rate = p->rate;
+    double v = p->alpha * get_f(s->v, i) + (1 - p->alpha) * g;
+    double h = p->beta * get_f(s->h, i) + (1 - p->beta) * g * g;
+    if (p->count > 0)
+        rate *=
+            sqrt(1 - pow(p->beta, p->count)) / (1 - pow(p->alpha, p->count));
+    put(s->new_v, i, v);
+    put(s->new_h, i, h);
+    put(s->new_x, i,
+        (1 - p->post) * (get_f(s->x, i) - rate * v / (sqrt(h) + p->epsilon)));
+}
+
+/* rate, count, then groups: weights, gradients, first and second moments; the
+ * results are the groups but the gradients. */
+clv_status kernel_optimizer(kernel *k)
+{
+    const char *name = k->n->origin ? k->n->origin : "";
+    bool is_adam = strstr(name, "Adam") != NULL;
+    bool is_adagrad = strstr(name, "Adagrad") != NULL;
+    step_fn *fn = is_adam ? adam : is_adagrad ? adagrad : momentum;
+    uint32_t groups = is_adam ? 4 : 3, each = (k->n->n_in - 2) / groups;
+    step p = {.rate = get_f(k->in[0], 0),
+              .count = get_f(k->in[1], 0),
+              .alpha = attr_float(k->n, CLV_A_ALPHA, 0.9),
+              .beta = attr_float(k->n, CLV_A_BETA, 0.999),
+              .epsilon = attr_float(k->n, CLV_A_EPSILON, 0),
+              .norm = other_float(k->n, "norm_coefficient", 0),
+              .post = other_float(k->n, "norm_coefficient_post", 0),
+              .nesterov = !strcmp(attr_str(k->n, CLV_A_MODE, ""), "nesterov")};
+    if (is_adagrad)
+        p.rate /= 1 + p.count * other_float(k->n, "decay_factor", 0);
+    if (k->n->n_out < each * (groups - 1))
+        return clv__fail(k->e, CLV_SHAPE, "%u outputs of %u weights",
+                         k->n->n_out, each);
+    for (uint32_t w = 0; w < each; w++) {
+        const clv_tensor *const *in = k->in + 2 + w;
+        state s = {.x = in[0],
+                   .g = in[each],
+                   .v = in[2 * each],
+                   .new_x = &k->out[w],
+                   .new_v = &k->out[each + w]};
+        if (is_adam) {
+            s.h = in[3 * each];
+            s.new_h = &k->out[2 * each + w];
+        }
+        for (int64_t i = 0, n = numel(s.x); i < n; i++)
+            fn(&p, &s, i);
+    }
+    return CLV_OK;
+}
