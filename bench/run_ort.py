@@ -1,0 +1,80 @@
+"""Latency of cleave run (oneDNN) against ONNX Runtime: same file, 2 threads.
+
+Prints, per model: median milliseconds of each and their ratio, load to first
+result, and peak memory. Runs alternate in rounds; the median of rounds counts.
+
+    bench/run_ort.py [MODEL...]
+"""
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+CLEAVE = os.path.join(os.environ.get("CLEAVE_BUILD", "build"), "cli", "cleave")
+MODELS = ["resnet50", "mobilenet_v2", "efficientnet_b0", "densenet121", "vgg16", "vit_b_16", "convnext_tiny"]
+ROUNDS, RUNS = 3, 10
+
+
+def ort(path, x):
+    """In a process of its own, so that its memory is its own."""
+    import numpy as np
+    import onnxruntime
+    o = onnxruntime.SessionOptions()
+    o.intra_op_num_threads = 2
+    data = np.load(x)
+    t = time.perf_counter()
+    s = onnxruntime.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+    feed = {s.get_inputs()[0].name: data}
+    s.run(None, feed)
+    first = time.perf_counter() - t
+    times = []
+    for _ in range(RUNS):
+        t = time.perf_counter()
+        s.run(None, feed)
+        times.append(time.perf_counter() - t)
+    print(json.dumps({"median": sorted(times)[RUNS // 2], "first": first,
+                      "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+
+
+def child(args):
+    t = time.perf_counter()
+    p = subprocess.Popen(args, stdout=subprocess.PIPE)
+    out = p.stdout.read()
+    _, status, use = os.wait4(p.pid, 0)
+    if status:
+        raise SystemExit(f"{args[0]} failed")
+    return json.loads(out), use.ru_maxrss * 1024, time.perf_counter() - t
+
+
+def bench(model, folder):
+    import numpy as np
+    path, x = os.path.join(folder, "m.onnx"), os.path.join(folder, "x.npy")
+    subprocess.run([CLEAVE, "export", model, "-o", path, "--weights", "random:1"], check=True)
+    shape = json.loads(subprocess.run([CLEAVE, "profile", path, "--json"], capture_output=True).stdout)
+    np.save(x, np.random.default_rng(0).standard_normal(shape["inputs"][0]["shape"], dtype=np.float32))
+    ours, theirs, first, peak = [], [], [], [0, 0]
+    run = [CLEAVE, "run", path, "--input", x, "--backend", "onednn", "--threads", "2", "--json", "--quiet"]
+    for _ in range(ROUNDS):
+        a, mem, _ = child(run + ["--repeat", str(RUNS), "--warmup", "1"])
+        b, _, _ = child([sys.executable, __file__, "--ort", path, x])
+        _, _, whole = child(run)
+        ours.append(a["median_seconds"])
+        theirs.append(b["median"])
+        first.append((whole, b["first"]))
+        peak = [max(peak[0], mem), max(peak[1], b["peak"])]
+    a, b = sorted(ours)[ROUNDS // 2], sorted(theirs)[ROUNDS // 2]
+    f, g = (sorted(v[i] for v in first)[ROUNDS // 2] for i in (0, 1))
+    print(f"{model:18} cleave {a * 1e3:8.1f} ms  ort {b * 1e3:8.1f} ms  ratio {a / b:5.2f}   first {f * 1e3:7.0f} "
+          f"{g * 1e3:7.0f} ms  {f / g:5.2f}   peak {peak[0] / 1e6:6.0f} {peak[1] / 1e6:6.0f} MB  "
+          f"{peak[0] / peak[1]:5.2f}", flush=True)
+
+
+if len(sys.argv) > 1 and sys.argv[1] == "--ort":
+    ort(sys.argv[2], sys.argv[3])
+else:
+    for name in sys.argv[1:] or MODELS:
+        with tempfile.TemporaryDirectory() as place:
+            bench(name, place)
