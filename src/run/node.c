@@ -36,6 +36,9 @@ bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why)
         uint32_t v = node_ins(g, n)[i];
         if (v == CLV_NONE || runs((clv_dtype)g->values[v].dtype))
             continue;
+        if (g->values[v].dtype == CLV_NODTYPE &&
+            g->values[v].rank == CLV_NO_RANK)
+            continue; /* both are told while running */
         if (i >= n->n_in && !is_read(g, v))
             continue;
         snprintf(why->text, sizeof why->text, "no kernel for type %s",

@@ -167,18 +167,25 @@ clv_status kernel_gemm(kernel *k)
 
 /* -- blocks of channels and pixels ----------------------------------------*/
 
-/* (N,C*b*b,H,W) <-> (N,C,H*b,W*b); mode CRD has the block inside C. */
+/* (..,C*b*b,H,W) <-> (..,C,H*b,W*b); mode CRD, as in pixel_shuffle, has the
+ * block inside C. */
 clv_status kernel_blocks(kernel *k)
 {
     const clv_tensor *x = k->in[0];
     clv_tensor *y = &k->out[0];
-    bool to_space = k->n->op == CLV_OP_DEPTH_TO_SPACE;
+    bool pixels =
+        k->n->op == CLV_OP_PIXEL_SHUFFLE || k->n->op == CLV_OP_PIXEL_UNSHUFFLE;
+    bool to_space =
+        k->n->op == CLV_OP_DEPTH_TO_SPACE || k->n->op == CLV_OP_PIXEL_SHUFFLE;
     int64_t b = other_int(k->n, "block", 1);
     b = attr_int(k->n, CLV_A_BLOCK, b);
-    bool crd = !strcmp(attr_str(k->n, CLV_A_MODE, "DCR"), "CRD");
+    bool crd = pixels || !strcmp(attr_str(k->n, CLV_A_MODE, "DCR"), "CRD");
     const clv_tensor *wide = to_space ? y : x, *deep = to_space ? x : y;
-    int64_t channels = wide->dims[1], h = deep->dims[2], w = deep->dims[3];
-    int64_t idx[4] = {0};
+    uint32_t r = wide->rank;
+    int64_t channels = wide->dims[r - 3], h = deep->dims[r - 2];
+    int64_t w = deep->dims[r - 1], idx[4] = {0};
+    int64_t dims[4] = {INT64_MAX, channels, wide->dims[r - 2],
+                       wide->dims[r - 1]};
     for (int64_t i = 0, n = numel(wide); i < n; i++) {
         int64_t by = idx[2] % b, bx = idx[3] % b;
         int64_t c = crd ? idx[1] * b * b + by * b + bx
@@ -186,7 +193,7 @@ clv_status kernel_blocks(kernel *k)
         int64_t at =
             ((idx[0] * channels * b * b + c) * h + idx[2] / b) * w + idx[3] / b;
         put_f(y, to_space ? i : at, get_f(x, to_space ? at : i));
-        next_index(idx, wide->dims, 4);
+        next_index(idx, dims, 4);
     }
     return CLV_OK;
 }

@@ -9,6 +9,7 @@
 /* What one reduction needs of the elements it has seen. */
 typedef struct tally {
     int64_t n, whole, whole_product; /* integers, exact */
+    int64_t hits;                    /* that are not zero */
     int64_t low, high;
     double sum, product, square, mean, most, least, norm;
     bool any, all;
@@ -23,6 +24,7 @@ static void see(tally *t, double v, int64_t i, double p)
     t->norm += p == 2 ? v * v : p == 1 ? fabs(v) : pow(fabs(v), p);
     t->most = t->n == 1 || v > t->most || isnan(v) ? v : t->most;
     t->least = t->n == 1 || v < t->least || isnan(v) ? v : t->least;
+    t->hits += v != 0;
     t->any = t->any || v != 0;
     t->all = t->all && v != 0;
     t->whole = (int64_t)((uint64_t)t->whole + (uint64_t)i);
@@ -57,6 +59,9 @@ static void put_result(const kernel *k, const tally *t, double p, int64_t at)
         break;
     case CLV_OP_LOG_SUM:
         put_f(y, at, log(t->sum));
+        break;
+    case CLV_OP_COUNT_NONZERO:
+        put_i(y, at, t->hits);
         break;
     case CLV_OP_ANY:
         put_i(y, at, t->any);
@@ -129,6 +134,41 @@ clv_status kernel_reduce(kernel *k)
             next_index(idx, s.gone, s.n_gone);
         }
         put_result(k, &t, p, o);
+        next_index(at, s.kept, s.n_kept);
+    }
+    return CLV_OK;
+}
+
+/* Variance or deviation about the mean, with Bessel's correction. */
+clv_status kernel_variance(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    bool gone[CLV_MAX_RANK];
+    CLV_TRY(gone_axes(k, gone));
+    split s = split_axes(x, gone);
+    double less = other_float(k->n, "correction", 1);
+    int64_t at[CLV_MAX_RANK] = {0}, size = 1;
+    for (uint32_t i = 0; i < s.n_gone; i++)
+        size *= s.gone[i];
+    for (int64_t o = 0, n = numel(&k->out[0]); o < n; o++) {
+        int64_t base = offset_of(at, s.kept_strides, s.n_kept);
+        double sum = 0, square = 0;
+        for (int pass = 0; pass < 2; pass++) {
+            int64_t idx[CLV_MAX_RANK] = {0};
+            double mean = pass ? sum / (double)size : 0;
+            for (int64_t i = 0; i < size; i++) {
+                double d =
+                    get_f(x, base + offset_of(idx, s.gone_strides, s.n_gone)) -
+                    mean;
+                if (pass)
+                    square += d * d;
+                else
+                    sum += d;
+                next_index(idx, s.gone, s.n_gone);
+            }
+        }
+        double var = square / ((double)size - less);
+        put_f(&k->out[0], o, k->n->op == CLV_OP_STD ? sqrt(var) : var);
         next_index(at, s.kept, s.n_kept);
     }
     return CLV_OK;

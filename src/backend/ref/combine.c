@@ -1,0 +1,177 @@
+/* combine.c - products and sums of three tensors, gates, distances, and norms
+ * along one axis. */
+#include "backend/kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+/* -- elementwise over three -----------------------------------------------*/
+
+static double combined(clv_op op, double a, double b, double c, double v)
+{
+    switch (op) {
+    case CLV_OP_ADDCMUL:
+        return a + v * b * c;
+    case CLV_OP_ADDCDIV:
+        return a + v * b / c;
+    case CLV_OP_LERP:
+        return a + c * (b - a);
+    default: /* CLV_OP_MASKED_FILL: b is the mask */
+        return b != 0 ? c : a;
+    }
+}
+
+/* a, b, and c as a tensor or the attribute value; all broadcast. For addcmul
+ * and addcdiv the attribute is the factor of the product. */
+clv_status kernel_combine(kernel *k)
+{
+    const clv_tensor *in[3] = {k->in[0], k->in[1], input_of(k, 2)};
+    clv_tensor *y = &k->out[0];
+    int64_t s[3][CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
+    double x[3], v = attr_float(k->n, CLV_A_VALUE, in[2] ? 1 : 0);
+    for (int t = 0; t < 3; t++)
+        if (in[t])
+            broadcast_strides(in[t], y->rank, s[t]);
+    for (int64_t i = 0, n = numel(y); i < n; i++) {
+        for (int t = 0; t < 3; t++)
+            x[t] = in[t] ? get_f(in[t], offset_of(idx, s[t], y->rank)) : v;
+        put_f(y, i, combined((clv_op)k->n->op, x[0], x[1], x[2], v));
+        next_index(idx, y->dims, y->rank);
+    }
+    return CLV_OK;
+}
+
+/* -- along one axis -------------------------------------------------------*/
+
+/* An axis of n elements `step` apart. */
+typedef struct lane {
+    int64_t n, step, rows;
+} lane;
+
+static clv_status lane_of(const kernel *k, lane *l)
+{
+    const clv_tensor *x = k->in[0];
+    uint32_t axis;
+    CLV_TRY(axis_of(k, -1, &axis));
+    *l = (lane){x->rank ? x->dims[axis] : 1, 1, 0};
+    for (uint32_t i = axis + 1; i < x->rank; i++)
+        l->step *= x->dims[i];
+    l->rows = l->n ? numel(x) / l->n : 0;
+    return CLV_OK;
+}
+
+static int64_t lane_first(const lane *l, int64_t row)
+{
+    return row / l->step * l->n * l->step + row % l->step;
+}
+
+/* The first half times the sigmoid of the second. */
+clv_status kernel_glu(kernel *k)
+{
+    lane l;
+    CLV_TRY(lane_of(k, &l));
+    int64_t half = l.n / 2;
+    for (int64_t r = 0; r < l.rows; r++)
+        for (int64_t i = 0; i < half; i++) {
+            int64_t at = lane_first(&l, r) + i * l.step;
+            double gate = get_f(k->in[0], at + half * l.step);
+            int64_t to = (r / l.step * half + i) * l.step + r % l.step;
+            put_f(&k->out[0], to, get_f(k->in[0], at) / (1 + exp(-gate)));
+        }
+    return CLV_OK;
+}
+
+/* softmax(-x) */
+clv_status kernel_softmin(kernel *k)
+{
+    lane l;
+    CLV_TRY(lane_of(k, &l));
+    for (int64_t r = 0; r < l.rows; r++) {
+        int64_t first = lane_first(&l, r);
+        double least = INFINITY, sum = 0;
+        for (int64_t i = 0; i < l.n; i++)
+            least = fmin(least, get_f(k->in[0], first + i * l.step));
+        for (int64_t i = 0; i < l.n; i++)
+            sum += exp(least - get_f(k->in[0], first + i * l.step));
+        for (int64_t i = 0; i < l.n; i++)
+            put_f(&k->out[0], first + i * l.step,
+                  exp(least - get_f(k->in[0], first + i * l.step)) / sum);
+    }
+    return CLV_OK;
+}
+
+/* x over its p-norm; PyTorch keeps the norm above 1e-12, ONNX divides. */
+clv_status kernel_lp_norm(kernel *k)
+{
+    lane l;
+    double p = attr_float(k->n, CLV_A_P, 2);
+    bool onnx = k->n->origin && !strcmp(k->n->origin, "LpNormalization");
+    CLV_TRY(lane_of(k, &l));
+    for (int64_t r = 0; r < l.rows; r++) {
+        int64_t first = lane_first(&l, r);
+        double sum = 0;
+        for (int64_t i = 0; i < l.n; i++)
+            sum += pow(fabs(get_f(k->in[0], first + i * l.step)), p);
+        double norm = pow(sum, 1 / p);
+        if (!onnx && norm < 1e-12)
+            norm = 1e-12;
+        for (int64_t i = 0; i < l.n; i++)
+            put_f(&k->out[0], first + i * l.step,
+                  get_f(k->in[0], first + i * l.step) / norm);
+    }
+    return CLV_OK;
+}
+
+/* -- products -------------------------------------------------------------*/
+
+/* beta * c + alpha * a b, a (..,M,K), b (..,K,N), c broadcast. */
+clv_status kernel_addmm(kernel *k)
+{
+    const clv_tensor *c = k->in[0], *a = k->in[1], *b = k->in[2];
+    clv_tensor *y = &k->out[0];
+    double alpha = attr_float(k->n, CLV_A_ALPHA, 1);
+    double beta = attr_float(k->n, CLV_A_BETA, 1);
+    int64_t m = a->dims[a->rank - 2], depth = a->dims[a->rank - 1];
+    int64_t cols = b->dims[b->rank - 1];
+    int64_t sc[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
+    broadcast_strides(c, y->rank, sc);
+    for (int64_t i = 0, n = numel(y); i < n; i++) {
+        int64_t batch = i / (m * cols), row = i / cols, col = i % cols;
+        double sum = 0;
+        for (int64_t p = 0; p < depth; p++)
+            sum += get_f(a, row * depth + p) *
+                   get_f(b, (batch * depth + p) * cols + col);
+        put_f(y, i, alpha * sum + beta * get_f(c, offset_of(idx, sc, y->rank)));
+        next_index(idx, y->dims, y->rank);
+    }
+    return CLV_OK;
+}
+
+/* a (..,P,M), b (..,R,M) -> (..,P,R): the p-norm of the difference */
+clv_status kernel_cdist(kernel *k)
+{
+    const clv_tensor *a = k->in[0], *b = k->in[1];
+    clv_tensor *y = &k->out[0], ba = *a, bb = *b;
+    double power = attr_float(k->n, CLV_A_P, 2);
+    int64_t m = a->dims[a->rank - 1], sa[CLV_MAX_RANK], sb[CLV_MAX_RANK];
+    int64_t idx[CLV_MAX_RANK] = {0};
+    uint32_t r = y->rank;
+    ba.rank--;
+    bb.rank--;
+    int64_t rows = a->dims[a->rank - 2], cols = b->dims[b->rank - 2];
+    bb.dims[bb.rank - 1] = 1; /* batches only; rows are added below */
+    ba.dims[ba.rank - 1] = 1;
+    broadcast_strides(&ba, r - 1, sa);
+    broadcast_strides(&bb, r - 1, sb);
+    for (int64_t i = 0, n = numel(y); i < n; i++) {
+        int64_t ia = offset_of(idx, sa, r - 2) * rows + idx[r - 2];
+        int64_t ib = offset_of(idx, sb, r - 2) * cols + idx[r - 1];
+        double sum = 0;
+        for (int64_t j = 0; j < m; j++)
+            sum +=
+                pow(fabs(get_f(a, ia * m + j) - get_f(b, ib * m + j)), power);
+        put_f(y, i, pow(sum, 1 / power));
+        next_index(idx, y->dims, r);
+    }
+    return CLV_OK;
+}

@@ -1,0 +1,268 @@
+/* shuffle.c - elements moved by rules that no stride expresses: stacks, groups
+ * of channels, repeats, grids, windows as columns, indices per axis. */
+#include "backend/kernel.h"
+
+#include <string.h>
+
+static void move(clv_tensor *y, int64_t to, const clv_tensor *x, int64_t from)
+{
+    if (is_float(x->dtype))
+        put_f(y, to, get_f(x, from));
+    else
+        put_i(y, to, get_i(x, from));
+}
+
+static int64_t product(const clv_tensor *t, uint32_t from, uint32_t to)
+{
+    int64_t p = 1;
+    for (uint32_t i = from; i < to; i++)
+        p *= t->dims[i];
+    return p;
+}
+
+/* Equal shapes along a new axis. */
+clv_status kernel_stack(kernel *k)
+{
+    clv_tensor *y = &k->out[0];
+    uint32_t axis;
+    CLV_TRY(norm_axis(attr_int(k->n, CLV_A_AXIS, 0), y->rank, &axis, k->e));
+    int64_t run = product(y, axis + 1, y->rank), many = y->dims[axis];
+    for (int64_t i = 0, n = numel(y); i < n; i++)
+        move(y, i, k->in[i / run % many], i / (run * many) * run + i % run);
+    return CLV_OK;
+}
+
+/* (N, g*c, ..) -> (N, c*g, ..): channels of the groups in turn */
+clv_status kernel_channel_shuffle(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    int64_t groups = attr_int(k->n, CLV_A_GROUPS, 1), channels = x->dims[1];
+    int64_t run = product(x, 2, x->rank), each = channels / groups;
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        int64_t c = i / run % channels;
+        int64_t from = c % groups * each + c / groups;
+        move(&k->out[0], i, x, i + (from - c) * run);
+    }
+    return CLV_OK;
+}
+
+/* Each slice of an axis as often as `repeats` says. */
+clv_status kernel_repeat_interleave(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = &k->out[0];
+    int_list times;
+    uint32_t axis = 0;
+    bool flat = !attr_get(k->n, CLV_A_AXIS) || !x->rank;
+    CLV_TRY(list_of(k, CLV_A_REPEATS, 1, &times));
+    if (!flat)
+        CLV_TRY(axis_of(k, 0, &axis));
+    int64_t size = flat ? numel(x) : x->dims[axis], to = 0;
+    int64_t run = flat ? 1 : product(x, axis + 1, x->rank);
+    int64_t rows = flat ? 1 : product(x, 0, axis), room = numel(y);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < size; i++) {
+            int64_t many = list_at(times.v, times.n, (uint32_t)i, 0);
+            for (int64_t t = 0; t < many; t++)
+                for (int64_t j = 0; j < run && to < room; j++)
+                    move(y, to++, x, (r * size + i) * run + j);
+        }
+    return CLV_OK;
+}
+
+/* Vectors, each repeated along the axes of the others. */
+clv_status kernel_meshgrid(kernel *k)
+{
+    bool xy = k->n->n_in > 1 && !strcmp(attr_str(k->n, CLV_A_MODE, "ij"), "xy");
+    for (uint32_t o = 0; o < k->n->n_out && o < k->n->n_in; o++) {
+        clv_tensor *y = output_of(k, o);
+        uint32_t axis = xy && o < 2 ? 1 - o : o;
+        for (int64_t i = 0; y && i < numel(y); i++)
+            move(y, i, k->in[o],
+                 i / product(y, axis + 1, y->rank) % y->dims[axis]);
+    }
+    return CLV_OK;
+}
+
+/* x (N,C,H,W) -> (N, C*kh*kw, places); outside the image is 0 */
+clv_status kernel_unfold(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = &k->out[0];
+    uint32_t r = x->rank, nk;
+    const int64_t *size = attr_ints(k->n, CLV_A_KERNEL, &nk);
+    int64_t rows = x->dims[r - 2], cols = x->dims[r - 1], across;
+    window v, h;
+    CLV_TRY(get_window(k->n, 0, 2, rows, list_at(size, nk, 0, 1), &v, k->e));
+    CLV_TRY(get_window(k->n, 1, 2, cols, list_at(size, nk, 1, 1), &h, k->e));
+    CLV_TRY(window_out(&h, cols, false, &across, k->e));
+    int64_t places = y->dims[y->rank - 1], taps = v.kernel * h.kernel;
+    for (int64_t i = 0, n = numel(y); i < n; i++) {
+        int64_t place = i % places, tap = i / places % taps;
+        int64_t plane = i / places / taps;
+        int64_t a =
+            place / across * v.stride - v.before + tap / h.kernel * v.dilation;
+        int64_t b =
+            place % across * h.stride - h.before + tap % h.kernel * h.dilation;
+        if (a >= 0 && a < rows && b >= 0 && b < cols)
+            move(y, i, x, (plane * rows + a) * cols + b);
+        else
+            put_f(y, i, 0);
+    }
+    return CLV_OK;
+}
+
+/* -- x[i, :, mask] --------------------------------------------------------*/
+
+/* For each axis of x the places it is read at, or NULL: kept whole. */
+typedef struct places {
+    int64_t *at[CLV_MAX_RANK];
+    clv_tensor shape;     /* what the indices broadcast to */
+    uint32_t first, last; /* indexed axes: from, to (exclusive) */
+    bool apart, any;
+} places;
+
+/* The coordinates of a mask's hits, one vector per axis of it. */
+static clv_status read_mask(kernel *k, const clv_tensor *m, int64_t **rows,
+                            int64_t *hits)
+{
+    int64_t idx[CLV_MAX_RANK] = {0}, n = numel(m), found = 0;
+    *hits = 0;
+    for (int64_t i = 0; i < n; i++)
+        *hits += get_i(m, i) != 0;
+    for (uint32_t a = 0; a < m->rank; a++)
+        if (!(rows[a] =
+                  arena_array(k->scratch, (size_t)*hits + 1, sizeof(int64_t))))
+            return clv__nomem(k->e);
+    for (int64_t i = 0; i < n; i++) {
+        for (uint32_t a = 0; get_i(m, i) && a < m->rank; a++)
+            rows[a][found] = idx[a];
+        found += get_i(m, i) != 0;
+        next_index(idx, m->dims, m->rank);
+    }
+    return CLV_OK;
+}
+
+/* Grows shape to hold t as well, aligned on the right. */
+static void widen(clv_tensor *shape, const clv_tensor *t)
+{
+    clv_tensor wide = {.rank = shape->rank > t->rank ? shape->rank : t->rank};
+    for (uint32_t i = 1; i <= wide.rank; i++) {
+        int64_t a = i <= shape->rank ? shape->dims[shape->rank - i] : 1;
+        int64_t b = i <= t->rank ? t->dims[t->rank - i] : 1;
+        wide.dims[wide.rank - i] = a == 1 ? b : a;
+    }
+    *shape = wide;
+}
+
+/* The places of t, spread over shape and checked against an axis. */
+static clv_status spread(kernel *k, const clv_tensor *t, int64_t size,
+                         const clv_tensor *shape, int64_t **out)
+{
+    int64_t n = numel(shape), idx[CLV_MAX_RANK] = {0}, s[CLV_MAX_RANK];
+    *out = arena_array(k->scratch, (size_t)n + 1, sizeof **out);
+    if (!*out)
+        return clv__nomem(k->e);
+    broadcast_strides(t, shape->rank, s);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t v = get_i(t, offset_of(idx, s, shape->rank));
+        (*out)[i] = v < 0 ? v + size : v;
+        if ((*out)[i] < 0 || (*out)[i] >= size)
+            return clv__fail(k->e, CLV_SHAPE, "index %lld of an axis of %lld",
+                             (long long)v, (long long)size);
+        next_index(idx, shape->dims, shape->rank);
+    }
+    return CLV_OK;
+}
+
+static clv_status find_places(kernel *k, places *p)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor index[CLV_MAX_RANK];
+    bool given[CLV_MAX_RANK] = {false};
+    uint32_t axis = 0;
+    for (uint32_t i = 1; i < k->n->n_in; i++) {
+        const clv_tensor *t = k->in[i];
+        bool mask = t && t->dtype == CLV_BOOL;
+        uint32_t takes = mask ? t->rank : 1;
+        if (axis + takes > x->rank)
+            return clv__fail(k->e, CLV_SHAPE, "more indices than %u axes",
+                             x->rank);
+        p->apart = p->apart || (t && p->any && p->last != axis);
+        if (t && !p->any)
+            p->first = axis;
+        int64_t *rows[CLV_MAX_RANK], hits = 0;
+        if (mask)
+            CLV_TRY(read_mask(k, t, rows, &hits));
+        for (uint32_t a = 0; t && a < takes; a++) {
+            index[axis + a] = mask ? (clv_tensor){.dtype = CLV_INT64,
+                                                  .rank = 1,
+                                                  .dims = {hits},
+                                                  .data = rows[a]}
+                                   : *t;
+            given[axis + a] = true;
+            widen(&p->shape, &index[axis + a]);
+        }
+        axis += takes;
+        if (t) {
+            p->any = true;
+            p->last = axis;
+        }
+    }
+    for (uint32_t a = 0; a < x->rank; a++)
+        if (given[a])
+            CLV_TRY(spread(k, &index[a], x->dims[a], &p->shape, &p->at[a]));
+    return CLV_OK;
+}
+
+/* The result's axes: those kept before the indices, theirs, those after. */
+clv_status kernel_index(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = &k->out[0];
+    places p = {.any = false};
+    int64_t own[CLV_MAX_RANK], dims[CLV_MAX_RANK], step[CLV_MAX_RANK];
+    int64_t idx[CLV_MAX_RANK] = {0};
+    CLV_TRY(find_places(k, &p));
+    strides_of(x, own);
+    uint32_t rank = 0, front = p.apart ? 0 : p.first, slot = 0;
+    for (uint32_t a = 0; a <= x->rank; a++) {
+        if (a == front) { /* one axis for all of the indices' */
+            slot = rank;
+            step[rank] = 0;
+            dims[rank++] = numel(&p.shape);
+        }
+        if (a < x->rank && !p.at[a]) {
+            step[rank] = own[a];
+            dims[rank++] = x->dims[a];
+        }
+    }
+    for (uint32_t i = 0; i < p.shape.rank; i++)
+        y->dims[slot + i] = p.shape.dims[i];
+    for (int64_t i = 0, n = numel(y); i < n; i++) {
+        int64_t from = offset_of(idx, step, rank);
+        for (uint32_t a = 0; a < x->rank; a++)
+            if (p.at[a])
+                from += p.at[a][idx[slot]] * own[a];
+        move(y, i, x, from);
+        next_index(idx, dims, rank);
+    }
+    return CLV_OK;
+}
+
+/* -- questions about shapes -----------------------------------------------*/
+
+clv_status kernel_shape(kernel *k)
+{
+    int64_t rank = k->in[0]->rank, from = attr_int(k->n, CLV_A_START, 0);
+    from = from < -rank ? 0 : from < 0 ? from + rank : from;
+    for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
+        put_i(&k->out[0], i, k->in[0]->dims[from + i]);
+    return CLV_OK;
+}
+
+clv_status kernel_size(kernel *k)
+{
+    put_i(&k->out[0], 0, numel(k->in[0]));
+    return CLV_OK;
+}
