@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-enum { MOST = 24, LINE = 2000 };
+enum { MOST = 64, LINE = 2000 };
 
 static clv_graph *graph;
 

@@ -1,0 +1,85 @@
+/* test_kernels.c - plain C kernels against PyTorch.
+ *
+ * tests/data/kernels.txt, written by tests/gen/kernels.py, has one block per
+ * case: an operator, inputs with contents, and what PyTorch gives. A number
+ * agrees within 1e-4 of its size, or 1e-5. */
+#include "backend/kernel.h"
+#include "ops_case.h"
+
+/* The tensor that a value's contents make; data from the graph's memory. */
+static clv_tensor tensor_of(const clv_value *v)
+{
+    clv_tensor t = {.dtype = (clv_dtype)v->dtype, .rank = v->rank};
+    if (v->rank)
+        memcpy(t.dims, v->dims, v->rank * sizeof *t.dims);
+    t.data = arena_array(&graph->mem, (size_t)clv_tensor_bytes(&t) + 8, 1);
+    for (uint32_t i = 0; v->data && i < v->data->n; i++)
+        if (v->data->floats)
+            put_f(&t, i, v->data->floats[i]);
+        else
+            put_i(&t, i, v->data->ints[i]);
+    return t;
+}
+
+static void compare(const clv_tensor *got, const clv_tensor *want)
+{
+    int64_t n = clv_tensor_numel(want);
+    CHECK(got->dtype == want->dtype);
+    if (!CHECK(got->rank == want->rank) ||
+        !CHECK(!memcmp(got->dims, want->dims, got->rank * sizeof *got->dims)))
+        return;
+    for (int64_t i = 0; i < n; i++) {
+        double a = get_f(got, i), b = get_f(want, i);
+        if (!CHECK(fabs(a - b) <= 1e-5 + 1e-4 * fabs(b)))
+            return;
+    }
+}
+
+static void run_node(block *b, arena *scratch)
+{
+    clv_err e = {0};
+    const clv_node *n = &graph->nodes[0];
+    clv_tensor in[MOST], out[MOST], want[MOST];
+    const clv_tensor *ins[MOST];
+    clv_kernel_fn *fn = clv__kernel_of((clv_op)n->op);
+    CHECK_OR_RETURN(fn != NULL);
+    CHECK_OR_RETURN(clv__infer_node(graph, 0, &e) == CLV_OK);
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const clv_value *v = node_in(graph, n, i);
+        if (v)
+            in[i] = tensor_of(v);
+        ins[i] = v ? &in[i] : NULL;
+    }
+    for (uint32_t o = 0; o < n->n_out; o++)
+        out[o] = tensor_of(node_out(graph, n, o));
+    kernel k = {graph, n, ins, out, scratch, &e};
+    CHECK_OR_RETURN(fn(&k) == CLV_OK);
+    const char *s = b->out;
+    for (uint32_t o = 0; o < k.n->n_out; o++, s += *s == ' ') {
+        uint32_t v = read_value(&s); /* the nodes stay where they are */
+        CHECK_OR_RETURN(v != CLV_NONE);
+        want[o] = tensor_of(&graph->values[v]);
+        compare(&out[o], &want[o]);
+    }
+}
+
+static void one_case(block *b)
+{
+    static char name[120];
+    arena scratch = {0};
+    snprintf(name, sizeof name, "%.110s", b->op);
+    check_row(name);
+    CHECK_OR_RETURN(clv_graph_new("case", &graph, NULL) == CLV_OK);
+    if (build(b))
+        run_node(b, &scratch);
+    arena_free(&scratch);
+    clv_graph_free(graph);
+}
+
+static void pytorch(void)
+{
+    for_each_case("tests/data/kernels.txt", one_case);
+}
+
+static const check_case cases[] = {{"pytorch", pytorch}};
+CHECK_MAIN(cases)
