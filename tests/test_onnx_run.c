@@ -294,8 +294,8 @@ static void suite(void)
                cases_run);
     } else {
         CHECK(cases_run >= 1000);
-        check_row("at least 60 % agree");
-        CHECK(cases_agree * 100 >= cases_run * 60);
+        check_row("at least 92 % agree");
+        CHECK(cases_agree * 100 >= cases_run * 92);
         check_document();
     }
     clv_buf_free(&rest);

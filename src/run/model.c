@@ -20,33 +20,57 @@ static clv_status note(clv_model *m, const char *text, clv_err *e)
 
 /* -- who runs what --------------------------------------------------------*/
 
-/* Everything nobody can run, in one message. */
+/* What nobody can run, collected for one message. */
+typedef struct refusals {
+    char text[400];
+    size_t len;
+    uint32_t n, shown;
+} refusals;
+
+static void refuse(refusals *r, const clv_node *n)
+{
+    r->n++;
+    if (r->len >= sizeof r->text - 120)
+        return;
+    r->shown++;
+    r->len +=
+        (size_t)snprintf(r->text + r->len, sizeof r->text - r->len,
+                         "%s%.40s '%.50s'", r->len ? ", " : "",
+                         n->origin ? n->origin : clv__ops[n->op].name, n->name);
+}
+
+/* Bodies run in plain C, all of them. */
+static void check_bodies(const clv_graph *g, refusals *r)
+{
+    clv_why why;
+    for (uint32_t i = 0; i < g->n_bodies; i++) {
+        const clv_graph *body = g->bodies[i];
+        if (!body->inferred)
+            continue;
+        for (uint32_t id = 0; id < body->n_nodes; id++)
+            if (!clv__ref_supports(body, id, &why))
+                refuse(r, &body->nodes[id]);
+        check_bodies(body, r);
+    }
+}
+
 static clv_status check_runnable(const clv_model *m,
                                  const clv_support_info *support, clv_err *e)
 {
-    char text[400];
-    size_t len = 0;
-    uint32_t bad = 0, shown = 0;
+    refusals r = {.n = 0};
     clv_why why;
     for (uint32_t id = 0; id < m->g->n_nodes; id++) {
-        const clv_node *n = &m->g->nodes[id];
         if (clv__run_needless(m, id) ||
             (support && support->nodes[id].side == CLV_SIDE_ACCELERATOR) ||
             clv__ref_supports(m->g, id, &why))
             continue;
-        bad++;
-        if (len < sizeof text - 120) {
-            len += (size_t)snprintf(
-                text + len, sizeof text - len, "%s%.40s '%.50s'",
-                len ? ", " : "", n->origin ? n->origin : clv__ops[n->op].name,
-                n->name);
-            shown++;
-        }
+        refuse(&r, &m->g->nodes[id]);
     }
-    if (!bad)
+    check_bodies(m->g, &r);
+    if (!r.n)
         return CLV_OK;
-    return clv__fail(e, CLV_UNSUPPORTED, "%u operator%s cannot run: %s%s", bad,
-                     bad == 1 ? "" : "s", text, shown < bad ? ", ..." : "");
+    return clv__fail(e, CLV_UNSUPPORTED, "%u operator%s cannot run: %s%s", r.n,
+                     r.n == 1 ? "" : "s", r.text, r.shown < r.n ? ", ..." : "");
 }
 
 /* Views run on either side only where the backend knows them. */

@@ -13,8 +13,7 @@ enum { SMALL = 4096 }; /* elements whose contents a shape may depend on */
 
 static bool runs(clv_dtype t)
 {
-    switch (t) {
-    case CLV_NODTYPE:
+    switch (t) { /* one that is not known yet is found while running */
     case CLV_STRING:
     case CLV_FLOAT8E8M0:
     case CLV_FLOAT4E2M1:
@@ -181,9 +180,9 @@ static clv_status make_room(const clv_graph *one, clv_tensor *out, clv_err *e)
     for (uint32_t o = 0; o < n->n_out; o++) {
         const clv_value *v = node_out(one, n, o);
         out[o] = (clv_tensor){.dtype = (clv_dtype)v->dtype, .rank = v->rank};
-        if (v->rank == CLV_NO_RANK)
+        if (v->rank == CLV_NO_RANK || v->dtype == CLV_NODTYPE)
             return clv__fail(e, CLV_UNSUPPORTED,
-                             "the shape of output %u cannot be told", o);
+                             "type or shape of output %u cannot be told", o);
         if (v->rank)
             memcpy(out[o].dims, v->dims, v->rank * sizeof *out[o].dims);
         int64_t bytes = clv_tensor_bytes(&out[o]);

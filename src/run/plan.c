@@ -25,7 +25,8 @@ bool clv__run_needless(const clv_model *m, uint32_t node)
 
 static bool unknown_shape(const clv_value *v)
 {
-    return v->flags & CLV_V_BOUND || v->rank == CLV_NO_RANK;
+    return v->flags & CLV_V_BOUND || v->rank == CLV_NO_RANK ||
+           v->dtype == CLV_NODTYPE;
 }
 
 static bool is_dynamic(const clv_model *m, uint32_t id)
