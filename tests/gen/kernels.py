@@ -115,3 +115,34 @@ for eq, ops in (("ij,jk->ik", [rnd(2, 3), rnd(3, 4)]), ("bij,bjk", [rnd(2, 2, 3)
                 ("ii->i", [rnd(3, 3)]), ("...ij->...ji", [rnd(2, 3, 2)]),
                 ("i,j->ij", [rnd(3), rnd(2)]), ("bhqd,bhkd->bhqk", [rnd(1, 2, 2, 3), rnd(1, 2, 3, 3)])):
     case('einsum equation="%s"' % eq, ops, torch.einsum(eq, *ops))
+
+p = rnd(1, 8, 6)
+case("fold output_size=[3,4] kernel=[2,2]", [p], F.fold(p, (3, 4), 2))
+p = rnd(1, 4, 6)
+case("fold output_size=[4,4] kernel=[2,2] padding=[0,1] stride=[2,2]", [p],
+     F.fold(p, (4, 4), 2, padding=(0, 1), stride=2))
+case("masked_select", [x, m], x.masked_select(m))
+case("diagonal", [x], x.diagonal())
+case("diagonal offset=1 axes=[1,2]", [x], x.diagonal(1, 1, 2))
+case("diagonal offset=-1 axes=[2,0]", [x], x.diagonal(-1, 2, 0))
+case("bitwise_not", [q], torch.bitwise_not(q))
+case("bitwise_not", [m], torch.bitwise_not(m))
+pool = rnd(1, 2, 3, 3)
+case("max_pool2d kernel=[2,2] stride=[1,1]", [pool],
+     F.max_pool2d(pool, 2, 1, return_indices=True))
+values, places = F.max_pool2d(pool, 2, 2, return_indices=True)
+case("max_unpool kernel=[2,2] stride=[2,2] output_size=[3,3]", [values, places],
+     F.max_unpool2d(values, places, 2, 2, output_size=(3, 3)))
+for first in (False, True):
+    mha = torch.nn.MultiheadAttention(4, 2, batch_first=first).eval()
+    with torch.no_grad():
+        for w in mha.parameters():
+            w.copy_(rnd(*w.shape) * 0.5)
+        s, t = rnd(2, 3, 4), rnd(2, 3, 4)
+        blocked = rnd(3 if first else 2, 3 if first else 2) > 1
+        ins = [s, t, t, mha.in_proj_weight, mha.in_proj_bias, mha.out_proj.weight,
+               mha.out_proj.bias]
+        op = "multi_head_attention heads=2" + (' layout="batch"' if first else "")
+        case(op, ins, mha(s, t, t))
+        blocked.fill_diagonal_(False)
+        case(op, ins + [blocked], mha(s, t, t, attn_mask=blocked))

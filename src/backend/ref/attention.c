@@ -1,8 +1,10 @@
 /* attention.c - scaled dot product attention, as its definition says:
- * softmax(q k^T * scale + mask) v, one query at a time. */
+ * softmax(q k^T * scale + mask) v, one query at a time; and with projections.
+ */
 #include "backend/kernel.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct heads {
     const clv_tensor *q, *k, *v, *mask;
@@ -30,9 +32,10 @@ static double mask_at(const heads *h, int64_t lead, int64_t i, int64_t j)
     return get_f(h->mask, at);
 }
 
-/* One query of head `lead`; row has room for a score per key. */
-static void attend(const heads *h, int64_t lead, int64_t i, double *row,
-                   clv_tensor *y)
+/* One query of head `lead`; row has room for a score per key, and holds them
+ * after, as parts of the sum returned. */
+static double attend(const heads *h, int64_t lead, int64_t i, double *row,
+                     clv_tensor *y)
 {
     int64_t batch = lead / h->q_heads, head = lead % h->q_heads;
     int64_t kv = batch * h->kv_heads + head * h->kv_heads / h->q_heads;
@@ -55,6 +58,7 @@ static void attend(const heads *h, int64_t lead, int64_t i, double *row,
             out += row[j] * get_f(h->v, (kv * h->keys + j) * h->dv + c);
         put_f(y, (lead * h->queries + i) * h->dv + c, sum > 0 ? out / sum : 0);
     }
+    return sum;
 }
 
 /* q (..,S,D), k (..,T,D), v (..,T,E), mask broadcast to (..,S,T) */
@@ -87,5 +91,144 @@ clv_status kernel_sdpa(kernel *k)
     for (int64_t lead = 0; lead < leads; lead++)
         for (int64_t i = 0; i < h.queries; i++)
             attend(&h, lead, i, row, &k->out[0]);
+    return CLV_OK;
+}
+
+/* -- with projections -----------------------------------------------------*/
+
+/* Rows of an input: sequences of batches, either first. */
+typedef struct rows {
+    const clv_tensor *x;
+    int64_t batch, length, width;
+    bool batch_first;
+} rows;
+
+static rows rows_of(const kernel *k, const clv_tensor *x)
+{
+    bool first =
+        x->rank == 3 && !strcmp(attr_str(k->n, CLV_A_LAYOUT, ""), "batch");
+    return (rows){x, x->rank == 2 ? 1 : x->dims[first ? 0 : 1],
+                  x->dims[first ? 1 : 0], x->dims[x->rank - 1], first};
+}
+
+static int64_t row_at(const rows *r, int64_t batch, int64_t i)
+{
+    return r->batch_first ? batch * r->length + i : i * r->batch + batch;
+}
+
+/* x W^T + b by heads: (batch, heads, length, size). Part 0 to 2 of the common
+ * weight, or the part's own. */
+static clv_status project(kernel *k, const rows *r, uint32_t part,
+                          int64_t count, int64_t embed, clv_tensor *out)
+{
+    const clv_tensor *common = input_of(k, 3), *b = input_of(k, 4);
+    const clv_tensor *w = common ? common : input_of(k, 8 + part);
+    int64_t size = embed / count, skip = common ? part * embed : 0;
+    if (!w || w->dims[1] != r->width)
+        return clv__fail(k->e, CLV_SHAPE, "no projection of %lld features",
+                         (long long)r->width);
+    *out = (clv_tensor){.dtype = CLV_FLOAT64,
+                        .rank = 4,
+                        .dims = {r->batch, count, r->length, size}};
+    out->data = arena_array(k->scratch, (size_t)numel(out) + 1, sizeof(double));
+    if (!out->data)
+        return clv__nomem(k->e);
+    for (int64_t n = 0; n < r->batch; n++)
+        for (int64_t i = 0; i < r->length; i++)
+            for (int64_t o = 0; o < embed; o++) {
+                int64_t from = row_at(r, n, i) * r->width;
+                double sum = b ? get_f(b, part * embed + o) : 0;
+                for (int64_t c = 0; c < r->width; c++)
+                    sum += get_f(r->x, from + c) *
+                           get_f(w, (skip + o) * r->width + c);
+                put_f(out,
+                      ((n * count + o / size) * r->length + i) * size +
+                          o % size,
+                      sum);
+            }
+    return CLV_OK;
+}
+
+/* A mask of bools says here what is left out: it becomes -infinity. */
+static clv_status additive(kernel *k, const clv_tensor *mask, clv_tensor *out)
+{
+    *out = *mask;
+    out->dtype = CLV_FLOAT64;
+    out->data =
+        arena_array(k->scratch, (size_t)numel(mask) + 1, sizeof(double));
+    if (!out->data)
+        return clv__nomem(k->e);
+    for (int64_t i = 0, n = numel(mask); i < n; i++)
+        put_f(out, i,
+              mask->dtype != CLV_BOOL ? get_f(mask, i)
+              : get_i(mask, i)        ? -INFINITY
+                                      : 0);
+    return CLV_OK;
+}
+
+/* y = the heads of one row side by side, times the output's weight. */
+static void merge(kernel *k, const rows *r, const clv_tensor *mixed, int64_t n,
+                  int64_t i)
+{
+    const clv_tensor *w = input_of(k, 5), *b = input_of(k, 6);
+    int64_t count = mixed->dims[1], size = mixed->dims[3], e = count * size;
+    for (int64_t o = 0; o < e; o++) {
+        double sum = b ? get_f(b, o) : 0;
+        for (int64_t c = 0; c < e; c++) {
+            int64_t from =
+                ((n * count + c / size) * r->length + i) * size + c % size;
+            double f = w ? get_f(w, o * e + c) : (double)(o == c);
+            sum += f * get_f(mixed, from);
+        }
+        put_f(&k->out[0], row_at(r, n, i) * e + o, sum);
+    }
+}
+
+/* q, k, v; in_proj weight and bias; out_proj weight and bias; mask; own
+ * weights of q, k, v. Output 1: the scores, averaged over heads. */
+clv_status kernel_mha(kernel *k)
+{
+    rows q = rows_of(k, k->in[0]), key = rows_of(k, k->in[1]),
+         v = rows_of(k, k->in[2]);
+    int64_t count = attr_int(k->n, CLV_A_HEADS, 1), embed = q.width;
+    clv_tensor pq, pk, pv, mixed, mask, *scores = output_of(k, 1);
+    CLV_TRY(project(k, &q, 0, count, embed, &pq));
+    CLV_TRY(project(k, &key, 1, count, embed, &pk));
+    CLV_TRY(project(k, &v, 2, count, embed, &pv));
+    heads h = {.q = &pq,
+               .k = &pk,
+               .v = &pv,
+               .queries = q.length,
+               .keys = key.length,
+               .d = embed / count,
+               .dv = embed / count,
+               .q_heads = count,
+               .kv_heads = count,
+               .causal = attr_int(k->n, CLV_A_CAUSAL, 0) != 0};
+    h.scale = 1 / sqrt((double)h.d);
+    if (input_of(k, 7)) {
+        CLV_TRY(additive(k, k->in[7], &mask));
+        h.mask = &mask;
+    }
+    double *row = arena_array(k->scratch, (size_t)h.keys + 1, sizeof *row);
+    mixed = pq;
+    mixed.data =
+        arena_array(k->scratch, (size_t)numel(&pq) + 1, sizeof(double));
+    if (!row || !mixed.data)
+        return clv__nomem(k->e);
+    if (scores)
+        memset(scores->data, 0, (size_t)clv_tensor_bytes(scores));
+    for (int64_t lead = 0; lead < q.batch * count; lead++)
+        for (int64_t i = 0; i < q.length; i++) {
+            double sum = attend(&h, lead, i, row, &mixed);
+            int64_t to = (lead / count * q.length + i) * h.keys;
+            for (int64_t j = 0; scores && j < h.keys; j++)
+                put_f(scores, to + j,
+                      get_f(scores, to + j) +
+                          (sum > 0 ? row[j] / sum / (double)count : 0));
+        }
+    for (int64_t n = 0; n < q.batch; n++)
+        for (int64_t i = 0; i < q.length; i++)
+            merge(k, &q, &mixed, n, i);
     return CLV_OK;
 }

@@ -221,6 +221,16 @@ clv_status kernel_unary(kernel *k)
     return CLV_OK;
 }
 
+clv_status kernel_bitwise_not(kernel *k)
+{
+    bool truth = k->in[0]->dtype == CLV_BOOL;
+    for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++) {
+        int64_t v = get_i(k->in[0], i);
+        put_i(&k->out[0], i, truth ? !v : ~v);
+    }
+    return CLV_OK;
+}
+
 /* -- two inputs -----------------------------------------------------------*/
 
 typedef struct binary_row {

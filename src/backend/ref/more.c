@@ -108,6 +108,18 @@ clv_status kernel_range(kernel *k)
     return CLV_OK;
 }
 
+clv_status kernel_linspace(kernel *k)
+{
+    double start = attr_float(k->n, CLV_A_START, 0);
+    double end = attr_float(k->n, CLV_A_END, 0);
+    int64_t n = numel(&k->out[0]);
+    for (int64_t i = 0; i < n; i++)
+        put_f(&k->out[0], i,
+              n == 1 ? start
+                     : start + (end - start) * (double)i / (double)(n - 1));
+    return CLV_OK;
+}
+
 /* The number of attribute value (a tensor's first element), or input 1. */
 clv_status kernel_fill(kernel *k)
 {

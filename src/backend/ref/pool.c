@@ -101,6 +101,18 @@ static sums look(const clv_tensor *x, int64_t first, const pool *p,
     return s;
 }
 
+/* The place of the largest: PyTorch counts in its plane, ONNX in the tensor,
+ * by columns where storage_order says so. */
+static int64_t place_of(const kernel *k, const pool *p, int64_t plane,
+                        int64_t where)
+{
+    int64_t rows = p->in[1], cols = p->in[2];
+    bool onnx = k->n->origin && !strcmp(k->n->origin, "MaxPool");
+    if (other_int(k->n, "storage_order", 0) && p->in[0] == 1)
+        where = where % cols * rows + where / cols;
+    return onnx ? plane * p->in[0] * rows * cols + where : where;
+}
+
 clv_status kernel_pool(kernel *k)
 {
     const clv_tensor *x = k->in[0];
@@ -128,7 +140,8 @@ clv_status kernel_pool(kernel *k)
                                : s.sum / (double)n;
             put_f(y, c * out_plane + i, v);
             if (indices)
-                put_i(&k->out[1], c * out_plane + i, c * in_plane + s.where);
+                put_i(&k->out[1], c * out_plane + i,
+                      place_of(k, &p, c, s.where));
             next_index(at, p.out, SPATIAL);
         }
     }

@@ -20,6 +20,18 @@ static int64_t product(const clv_tensor *t, uint32_t from, uint32_t to)
     return p;
 }
 
+/* Grows shape to hold t as well, aligned on the right. */
+static void widen(clv_tensor *shape, const clv_tensor *t)
+{
+    clv_tensor wide = {.rank = shape->rank > t->rank ? shape->rank : t->rank};
+    for (uint32_t i = 1; i <= wide.rank; i++) {
+        int64_t a = i <= shape->rank ? shape->dims[shape->rank - i] : 1;
+        int64_t b = i <= t->rank ? t->dims[t->rank - i] : 1;
+        wide.dims[wide.rank - i] = a == 1 ? b : a;
+    }
+    *shape = wide;
+}
+
 /* Equal shapes along a new axis. */
 clv_status kernel_stack(kernel *k)
 {
@@ -112,6 +124,74 @@ clv_status kernel_unfold(kernel *k)
     return CLV_OK;
 }
 
+/* The reverse: windows that overlap are added. */
+clv_status kernel_fold(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = &k->out[0];
+    uint32_t r = y->rank, nk;
+    const int64_t *size = attr_ints(k->n, CLV_A_KERNEL, &nk);
+    int64_t rows = y->dims[r - 2], cols = y->dims[r - 1], across;
+    window v, h;
+    CLV_TRY(get_window(k->n, 0, 2, rows, list_at(size, nk, 0, 1), &v, k->e));
+    CLV_TRY(get_window(k->n, 1, 2, cols, list_at(size, nk, 1, 1), &h, k->e));
+    CLV_TRY(window_out(&h, cols, false, &across, k->e));
+    int64_t places = x->dims[x->rank - 1], taps = v.kernel * h.kernel;
+    memset(y->data, 0, (size_t)clv_tensor_bytes(y));
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        int64_t place = i % places, tap = i / places % taps;
+        int64_t a =
+            place / across * v.stride - v.before + tap / h.kernel * v.dilation;
+        int64_t b =
+            place % across * h.stride - h.before + tap % h.kernel * h.dilation;
+        int64_t to = (i / places / taps * rows + a) * cols + b;
+        if (a >= 0 && a < rows && b >= 0 && b < cols)
+            put_f(y, to, get_f(y, to) + get_f(x, i));
+    }
+    return CLV_OK;
+}
+
+/* Elements of x where the mask is true, both broadcast; the result shrinks. */
+clv_status kernel_masked_select(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *mask = k->in[1];
+    clv_tensor *y = &k->out[0], shape = {.rank = 0};
+    int64_t sx[CLV_MAX_RANK], sm[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
+    int64_t found = 0;
+    widen(&shape, x);
+    widen(&shape, mask);
+    broadcast_strides(x, shape.rank, sx);
+    broadcast_strides(mask, shape.rank, sm);
+    for (int64_t i = 0, n = numel(&shape); i < n; i++) {
+        if (get_i(mask, offset_of(idx, sm, shape.rank)))
+            move(y, found++, x, offset_of(idx, sx, shape.rank));
+        next_index(idx, shape.dims, shape.rank);
+    }
+    y->dims[0] = found;
+    return CLV_OK;
+}
+
+/* Of two axes, `offset` above the main diagonal: the last axis. */
+clv_status kernel_diagonal(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    uint32_t n, a, b, rank = 0;
+    const int64_t *axes = attr_ints(k->n, CLV_A_AXES, &n);
+    int64_t own[CLV_MAX_RANK], strides[CLV_MAX_RANK];
+    int64_t offset = attr_int(k->n, CLV_A_OFFSET, 0);
+    CLV_TRY(norm_axis(n == 2 ? axes[0] : 0, x->rank, &a, k->e));
+    CLV_TRY(norm_axis(n == 2 ? axes[1] : 1, x->rank, &b, k->e));
+    strides_of(x, own);
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (i != a && i != b)
+            strides[rank++] = own[i];
+    strides[rank] = own[a] + own[b];
+    if (numel(&k->out[0]))
+        copy_strided(&k->out[0], x,
+                     offset > 0 ? offset * own[b] : -offset * own[a], strides);
+    return CLV_OK;
+}
+
 /* -- x[i, :, mask] --------------------------------------------------------*/
 
 /* For each axis of x the places it is read at, or NULL: kept whole. */
@@ -141,18 +221,6 @@ static clv_status read_mask(kernel *k, const clv_tensor *m, int64_t **rows,
         next_index(idx, m->dims, m->rank);
     }
     return CLV_OK;
-}
-
-/* Grows shape to hold t as well, aligned on the right. */
-static void widen(clv_tensor *shape, const clv_tensor *t)
-{
-    clv_tensor wide = {.rank = shape->rank > t->rank ? shape->rank : t->rank};
-    for (uint32_t i = 1; i <= wide.rank; i++) {
-        int64_t a = i <= shape->rank ? shape->dims[shape->rank - i] : 1;
-        int64_t b = i <= t->rank ? t->dims[t->rank - i] : 1;
-        wide.dims[wide.rank - i] = a == 1 ? b : a;
-    }
-    *shape = wide;
 }
 
 /* The places of t, spread over shape and checked against an axis. */
