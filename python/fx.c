@@ -748,8 +748,15 @@ static bool getitem(walk *w, PyObject *node, PyObject *args)
 static bool makes_tensors(PyObject *node)
 {
     PyObject *result = result_of(node), *users = attr(node, "users");
-    bool yes =
-        result ? is_tensor(result) : !users || PyObject_IsTrue(users) != 0;
+    PyObject *meta = attr(node, "meta");
+    /* ShapeProp leaves `type` alone on what has no tensor; nobody reads an
+     * assertion. */
+    PyObject *type = meta ? PyMapping_GetItemString(meta, "type") : NULL;
+    PyErr_Clear();
+    bool yes = result ? is_tensor(result)
+                      : !type && (!users || PyObject_IsTrue(users) != 0);
+    Py_XDECREF(type);
+    Py_XDECREF(meta);
     Py_XDECREF(users);
     if (result && (PyTuple_Check(result) || PyList_Check(result)))
         for (Py_ssize_t i = 0; !yes && i < PySequence_Size(result); i++) {

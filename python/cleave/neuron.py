@@ -18,13 +18,26 @@ import torch.fx
 from torch.fx.passes.split_module import split_module
 from torch.utils import _pytree as pytree
 
-from cleave._cleave import __version__, backends, from_fx
+from cleave._cleave import __version__, from_fx
+from cleave._cleave import open as from_name
 from cleave.torch import CaptureError, _arguments, _quiet, _reason, _workable
 
 logger = logging.getLogger("Neuron")
 
-# What runs where no accelerator's rules are asked for.
-DEFAULT_BACKEND = "onednn" if "onednn" in backends() else \
+
+
+def _runtime():
+    """oneDNN where its plugin is installed, else None: plain C kernels."""
+    try:
+        from_name("alexnet").partition("capability", backend="onednn")
+        return "onednn"
+    except LookupError:
+        return None
+
+
+RUNTIME = _runtime()
+# What is asked where no accelerator is named.
+DEFAULT_BACKEND = RUNTIME or \
     "all-but:sort,argsort,topk,kthvalue,median,unique,nonzero,nms"
 TOLERANCE = 1e-4
 
@@ -346,8 +359,7 @@ class Subgraph(torch.nn.Module):
             graph = from_fx(self.torch_module, "subgraph", {
                 holders[i]: (path, args[i])
                 for i, path in self.weights.items()})
-            self.model = graph.compile(
-                DEFAULT_BACKEND if DEFAULT_BACKEND == "onednn" else None)
+            self.model = graph.compile(RUNTIME)
             self.example = (list(args), self._as_list(wanted))
             self._verify(args, wanted)
         except Exception as e:    # whatever it was, torch can run it
