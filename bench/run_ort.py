@@ -16,6 +16,7 @@ import time
 CLEAVE = os.path.join(os.environ.get("CLEAVE_BUILD", "build"), "cli", "cleave")
 MODELS = ["resnet50", "mobilenet_v2", "efficientnet_b0", "densenet121", "vgg16", "vit_b_16", "convnext_tiny"]
 ROUNDS, RUNS = 3, 10
+THREADS = int(os.environ.get("THREADS", "2"))
 
 
 def ort(path, x):
@@ -23,7 +24,7 @@ def ort(path, x):
     import numpy as np
     import onnxruntime
     o = onnxruntime.SessionOptions()
-    o.intra_op_num_threads = 2
+    o.intra_op_num_threads = THREADS
     data = np.load(x)
     t = time.perf_counter()
     s = onnxruntime.InferenceSession(path, o, providers=["CPUExecutionProvider"])
@@ -56,7 +57,7 @@ def bench(model, folder):
     shape = json.loads(subprocess.run([CLEAVE, "profile", path, "--json"], capture_output=True).stdout)
     np.save(x, np.random.default_rng(0).standard_normal(shape["inputs"][0]["shape"], dtype=np.float32))
     ours, theirs, first, peak = [], [], [], [0, 0]
-    run = [CLEAVE, "run", path, "--input", x, "--backend", "onednn", "--threads", "2", "--json", "--quiet"]
+    run = [CLEAVE, "run", path, "--input", x, "--backend", "onednn", "--threads", str(THREADS), "--json", "--quiet"]
     for _ in range(ROUNDS):
         a, mem, _ = child(run + ["--repeat", str(RUNS), "--warmup", "1"])
         b, _, _ = child([sys.executable, __file__, "--ort", path, x])
