@@ -242,6 +242,19 @@ clv_status kernel_conv(kernel *k)
     return CLV_OK;
 }
 
+/* Padding "same" of a transposed convolution: what the result, `in * stride`
+ * long, cuts off; the smaller half in front unless the mode says lower. */
+static void same_pads(const kernel *k, conv *c)
+{
+    const char *mode = attr_str(k->n, CLV_A_AUTO_PAD, "");
+    for (int i = 0; *mode == 's' && i < SPATIAL; i++) {
+        int64_t whole = (c->in[i] - 1) * c->stride[i] +
+                        (c->kernel[i] - 1) * c->dilation[i] + 1;
+        int64_t cut = whole > c->out[i] ? whole - c->out[i] : 0;
+        c->pad[i] = !strcmp(mode, "same_lower") ? cut - cut / 2 : cut / 2;
+    }
+}
+
 /* Transposed: every input element is spread over the kernel's window. */
 clv_status kernel_convt(kernel *k)
 {
@@ -250,6 +263,7 @@ clv_status kernel_convt(kernel *k)
     clv_tensor *y = &k->out[0];
     conv c;
     CLV_TRY(conv_of(k, x, w, y, &c));
+    same_pads(k, &c);
     int64_t in_plane = c.in[0] * c.in[1] * c.in[2];
     int64_t out_plane = c.out[0] * c.out[1] * c.out[2];
     int64_t taps = c.kernel[0] * c.kernel[1] * c.kernel[2];
