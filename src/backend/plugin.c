@@ -38,6 +38,8 @@ static void *find_plugin(const char *name)
     void *so = try_open(folder, "", name);
     if (!so)
         so = try_open(folder, "../", name);
+    if (!so) /* the Python package lies two folders below the build's */
+        so = try_open(folder, "../../", name);
     if (!so)
         so = try_open(folder, "../lib/", name);
     return so ? so : try_open(CLV_LIBDIR, "/", name);
