@@ -177,21 +177,23 @@ static PyObject *py_open(PyObject *self, PyObject *args, PyObject *kw)
 }
 
 PyDoc_STRVAR(fx_doc,
-             "from_fx(module, name, weights=None)\n--\n\n"
+             "from_fx(module, name, weights=None, parameters=0)\n--\n\n"
              "A graph from a torch.fx.GraphModule with shapes, or a list of "
              "them. `weights`\nmaps placeholder nodes that are weights to "
              "(path, tensor).");
 
 static PyObject *py_from_fx(PyObject *self, PyObject *args, PyObject *kw)
 {
-    static char *names[] = {"module", "name", "weights", NULL};
+    static char *names[] = {"module", "name", "weights", "parameters", NULL};
     PyObject *module, *weights = NULL, *torch_names = NULL, *keep = NULL;
     const char *name;
+    long long total = 0;
     (void)self;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "Os|O", names, &module, &name,
-                                     &weights))
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "Os|OL", names, &module, &name,
+                                     &weights, &total))
         return NULL;
-    clv_graph *g = graph_from_fx(module, name, weights, &torch_names, &keep);
+    clv_graph *g =
+        graph_from_fx(module, name, weights, total, &torch_names, &keep);
     PyObject *o = g ? new_graph(g) : NULL;
     if (o) {
         ((graph_object *)o)->names = torch_names;

@@ -71,10 +71,11 @@ clv_graph *graph_take(PyObject *o);
 
 /* Builds a graph from a torch.fx.GraphModule whose nodes carry shapes, or from
  * a list of them (the partitions of a broken graph). `weights` (may be NULL)
- * maps placeholders that stand for weights to (path, tensor). `names` receives
+ * maps placeholders that stand for weights to (path, tensor). `total` is how
+ * many parameters the model has, read or not; 0: not known. `names` receives
  * the torch name of each of our nodes, `keep` the tensors whose bytes the graph
  * borrows (new references). Returns NULL with an exception set on failure. */
 clv_graph *graph_from_fx(PyObject *module, const char *name, PyObject *weights,
-                         PyObject **names, PyObject **keep);
+                         int64_t total, PyObject **names, PyObject **keep);
 
 #endif

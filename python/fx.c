@@ -985,6 +985,17 @@ static bool walk_module(walk *w, PyObject *module)
     return ok;
 }
 
+/* Parameters that no operator reads belong to the model all the same. */
+static void count_unused(clv_graph *g, int64_t total)
+{
+    int64_t used = 0;
+    for (uint32_t v = 0; v < g->n_values; v++)
+        if (g->values[v].kind == CLV_PARAM)
+            used = sat_add(used, clv__numel(&g->values[v]));
+    if (total > used)
+        g->unused_params = total - used;
+}
+
 static bool walk_all(walk *w, PyObject *o)
 {
     if (!PyList_Check(o))
@@ -996,7 +1007,7 @@ static bool walk_all(walk *w, PyObject *o)
 }
 
 clv_graph *graph_from_fx(PyObject *module, const char *name, PyObject *weights,
-                         PyObject **names, PyObject **keep)
+                         int64_t total, PyObject **names, PyObject **keep)
 {
     walk w = {.values = PyDict_New(),
               .owned = PyDict_New(),
@@ -1008,6 +1019,8 @@ clv_graph *graph_from_fx(PyObject *module, const char *name, PyObject *weights,
     if (ok)
         w.g->format = "torch";
     ok = ok && walk_all(&w, module) && settle(&w);
+    if (ok)
+        count_unused(w.g, total);
     Py_XDECREF(w.values);
     Py_XDECREF(w.owned);
     *names = w.names;

@@ -44,10 +44,10 @@ class Capture:
     failures  {method: reason} of those tried before
     """
 
-    def __init__(self, name, method, modules, weights, failures):
+    def __init__(self, name, method, modules, weights, failures, total=0):
         self.name, self.method = name, method
         self.modules, self.weights, self.failures = modules, weights, failures
-        self.graph = from_fx(list(modules), name, weights)
+        self.graph = from_fx(list(modules), name, weights, total)
 
     @property
     def unknown(self):
@@ -88,7 +88,7 @@ def capture(model, inputs=None, kwargs=None, *, name=None, methods=METHODS,
             with torch.no_grad(), _quiet():
                 modules, weights = _BY_NAME[method](work, args, kwargs)
             found = Capture(name or _name_of(model), method, modules, weights,
-                            failures)
+                            failures, _parameters(work))
         except Exception as e:    # whatever torch raises: the next one is tried
             failures[method] = _reason(e)
             continue
@@ -244,6 +244,12 @@ def _weights_of(program, model):
         if isinstance(tensor, torch.Tensor):
             weights[nodes[spec.arg.name]] = (spec.target, tensor)
     return weights
+
+
+def _parameters(model):
+    lazy = torch.nn.parameter.UninitializedTensorMixin
+    return sum(p.numel() for p in model.parameters()
+               if not isinstance(p, lazy))
 
 
 def _tensors(model):
