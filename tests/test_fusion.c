@@ -127,8 +127,8 @@ static void known_patterns(void)
         {"mobilenet_v2", "Conv_BN_ReLU6", 35, 54},
         {"mobilenet_v2", "Conv_BN_Add", 10, 54},
         {"efficientnet_b0", "SqueezeExcite", 16, 67},
-        {"vit_b_32", "Attention", 12, 87},
-        {"vit_b_32", "Linear_GELU", 12, 87},
+        {"vit_b_32", "Attention", 12, 0},
+        {"vit_b_32", "Linear_GELU", 12, 0},
         {"convnext_tiny", "Linear_GELU", 18, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
