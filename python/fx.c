@@ -8,18 +8,9 @@
  *
  * Python objects are only read. Any missing attribute of an object is treated
  * as absent; errors are for graphs that have no shapes at all. */
-#include "bridge.h"
-
-#include "graph/graph.h"
-#include "ops/ops.h"
+#include "fx.h"
 
 #include <string.h>
-
-typedef struct row {
-    const char *name;
-    clv_op op;
-    const char *args;
-} row;
 
 static const row functions[] = {
 #define FN(name, op, args) {name, CLV_OP_##op, args},
@@ -37,502 +28,6 @@ static const row modules[] = {
 #undef MODULE
 };
 
-typedef struct walk {
-    clv_graph *g;
-    PyObject *root;   /* the GraphModule */
-    PyObject *values; /* dict: node -> list of value ids */
-    PyObject *owned;  /* dict: id(tensor) -> value id, so ties stay ties */
-    PyObject *lifted; /* dict: placeholder -> (path, tensor) of a weight */
-    PyObject *names;  /* list: torch's name of each of our nodes */
-    PyObject *keep;   /* list: tensors whose bytes the graph borrows */
-    clv_err err;
-} walk;
-
-/* -- reading objects; none of these raise ---------------------------------*/
-
-static PyObject *attr(PyObject *o, const char *name)
-{
-    PyObject *v = o ? PyObject_GetAttrString(o, name) : NULL;
-    if (!v)
-        PyErr_Clear();
-    return v;
-}
-
-/* Copies the text of a str-able object; "" if it has none. */
-static void text_of(PyObject *o, char *buf, size_t size)
-{
-    PyObject *s = o ? PyObject_Str(o) : NULL;
-    PyObject *bytes = s ? PyUnicode_AsUTF8String(s) : NULL;
-    const char *text = bytes ? PyBytes_AsString(bytes) : NULL;
-    snprintf(buf, size, "%s", text ? text : "");
-    PyErr_Clear();
-    Py_XDECREF(bytes);
-    Py_XDECREF(s);
-}
-
-static bool int_of(PyObject *o, int64_t *out)
-{
-    PyObject *i = o ? PyNumber_Index(o) : NULL;
-    if (!i) {
-        PyErr_Clear();
-        i = o ? PyNumber_Long(o) : NULL; /* a SymInt with a hint */
-    }
-    *out = i ? PyLong_AsLongLong(i) : 0;
-    bool ok = i && !PyErr_Occurred();
-    PyErr_Clear();
-    Py_XDECREF(i);
-    return ok;
-}
-
-clv_dtype py_dtype(PyObject *o)
-{
-    char text[64];
-    text_of(o, text, sizeof text); /* "torch.float32" */
-    const char *name = strrchr(text, '.');
-    clv_dtype t = clv_dtype_find(name ? name + 1 : text);
-    return t;
-}
-
-/* -- shapes ---------------------------------------------------------------*/
-
-/* Gives value v the type and shape of a tensor-like object. */
-static bool set_type(walk *w, uint32_t v, PyObject *tensor)
-{
-    PyObject *shape = attr(tensor, "shape"), *dtype = attr(tensor, "dtype");
-    Py_ssize_t rank = shape ? PySequence_Size(shape) : -1;
-    int64_t dims[CLV_MAX_RANK];
-    bool ok = rank >= 0 && rank <= CLV_MAX_RANK;
-    for (Py_ssize_t i = 0; ok && i < rank; i++) {
-        PyObject *d = PySequence_GetItem(shape, i);
-        ok = int_of(d, &dims[i]) && dims[i] >= 0;
-        Py_XDECREF(d);
-    }
-    PyErr_Clear();
-    if (ok) {
-        w->g->values[v].dtype = (uint8_t)py_dtype(dtype);
-        ok = clv__value_set_shape(w->g, v, (uint32_t)rank, dims);
-    }
-    Py_XDECREF(dtype);
-    Py_XDECREF(shape);
-    return ok;
-}
-
-/* What torch knows of a node's result: a tensor, or a sequence of them. */
-static PyObject *result_of(PyObject *node)
-{
-    static const char *const keys[] = {"val", "example_value", "tensor_meta"};
-    PyObject *meta = attr(node, "meta"), *found = NULL;
-    for (int i = 0; meta && !found && i < 3; i++) {
-        found = PyMapping_GetItemString(meta, keys[i]);
-        PyErr_Clear();
-    }
-    Py_XDECREF(meta);
-    return found;
-}
-
-static bool is_tensor(PyObject *o)
-{
-    PyObject *shape = attr(o, "shape"), *dtype = attr(o, "dtype");
-    bool yes = shape && dtype;
-    Py_XDECREF(shape);
-    Py_XDECREF(dtype);
-    return yes;
-}
-
-/* -- values ---------------------------------------------------------------*/
-
-static uint32_t add_value(walk *w, const char *name, clv_value_kind kind)
-{
-    char *own = arena_strndup(&w->g->mem, name, strlen(name));
-    return own ? clv__value_add(w->g, own, kind, CLV_NODTYPE) : CLV_NONE;
-}
-
-/* Lets the graph read the tensor's own memory, where it has any: models then
- * run with the weights they have. */
-static bool lend_bytes(walk *w, uint32_t v, PyObject *tensor)
-{
-    PyObject *cpu = attr(tensor, "is_cpu");
-    PyObject *whole = PyObject_CallMethod(tensor, "is_contiguous", NULL);
-    PyObject *fake = attr(tensor, "fake_mode");
-    PyObject *at = NULL;
-    if (!fake && cpu && whole && PyObject_IsTrue(cpu) > 0 &&
-        PyObject_IsTrue(whole) > 0)
-        at = PyObject_CallMethod(tensor, "data_ptr", NULL);
-    PyObject *size = at ? attr(tensor, "nbytes") : NULL;
-    const void *bytes = at ? PyLong_AsVoidPtr(at) : NULL;
-    int64_t n = 0;
-    bool ok = true;
-    if (bytes && size && int_of(size, &n) && n > 0) {
-        clv_payload *data = clv__value_data(w->g, v);
-        ok = data && PyList_Append(w->keep, tensor) == 0;
-        if (ok) {
-            data->bytes = bytes;
-            data->size = (uint64_t)n;
-        }
-    }
-    PyErr_Clear();
-    Py_XDECREF(size);
-    Py_XDECREF(at);
-    Py_XDECREF(fake);
-    Py_XDECREF(whole);
-    Py_XDECREF(cpu);
-    return ok;
-}
-
-/* The weight that is this tensor, made on first sight. */
-static uint32_t weight_of(walk *w, PyObject *tensor, const char *name)
-{
-    PyObject *key = PyLong_FromVoidPtr(tensor);
-    PyObject *known = key ? PyDict_GetItemWithError(w->owned, key) : NULL;
-    uint32_t v = known ? (uint32_t)PyLong_AsUnsignedLong(known) : CLV_NONE;
-    if (v == CLV_NONE && key) {
-        PyObject *grad = attr(tensor, "requires_grad");
-        char type[64];
-        PyObject *cls = attr((PyObject *)Py_TYPE(tensor), "__name__");
-        text_of(cls, type, sizeof type);
-        bool param =
-            !strcmp(type, "Parameter") || (grad && PyObject_IsTrue(grad) > 0);
-        v = add_value(w, name, param ? CLV_PARAM : CLV_BUFFER);
-        PyObject *id = v != CLV_NONE ? PyLong_FromUnsignedLong(v) : NULL;
-        if (v != CLV_NONE &&
-            (!set_type(w, v, tensor) || !lend_bytes(w, v, tensor) || !id ||
-             PyDict_SetItem(w->owned, key, id) < 0))
-            v = CLV_NONE;
-        Py_XDECREF(id);
-        Py_XDECREF(cls);
-        Py_XDECREF(grad);
-    }
-    Py_XDECREF(key);
-    PyErr_Clear();
-    return v;
-}
-
-static void remember(walk *w, PyObject *node, const uint32_t *ids, uint32_t n)
-{
-    PyObject *list = PyList_New((Py_ssize_t)n);
-    for (uint32_t i = 0; list && i < n; i++)
-        PyList_SetItem(list, (Py_ssize_t)i, PyLong_FromUnsignedLong(ids[i]));
-    if (list)
-        PyDict_SetItem(w->values, node, list);
-    Py_XDECREF(list);
-}
-
-/* The i-th value of a node; CLV_NONE when it is not a node or has fewer. */
-static uint32_t value_of(walk *w, PyObject *node, Py_ssize_t i)
-{
-    PyObject *list = PyDict_GetItemWithError(w->values, node);
-    PyErr_Clear();
-    PyObject *id = list ? PyList_GetItem(list, i) : NULL;
-    uint32_t v = id ? (uint32_t)PyLong_AsUnsignedLong(id) : CLV_NONE;
-    PyErr_Clear();
-    return v;
-}
-
-/* What an argument stands for: the number a node computes (x.size(0)), or the
- * argument itself. Returns a new reference. */
-static PyObject *resolve(PyObject *o)
-{
-    PyObject *found = NULL;
-    if (PyObject_HasAttrString(o, "users")) /* a node */
-        found = result_of(o);
-    if (!found || is_tensor(found)) {
-        Py_XDECREF(found);
-        Py_INCREF(o);
-        return o;
-    }
-    return found;
-}
-
-/* A number among tensors, as in x + 1: a constant of no axes. */
-static uint32_t number_value(walk *w, PyObject *o)
-{
-    if (!PyLong_Check(o) && !PyFloat_Check(o))
-        return CLV_NONE;
-    uint32_t v = clv__value_add(w->g, NULL, CLV_CONST,
-                                PyFloat_Check(o) ? CLV_FLOAT32 : CLV_INT64);
-    if (v == CLV_NONE || !clv__value_set_shape(w->g, v, 0, NULL))
-        return CLV_NONE;
-    clv_payload *data = clv__value_data(w->g, v);
-    double *f = arena_alloc(&w->g->mem, sizeof *f);
-    int64_t *i = arena_alloc(&w->g->mem, sizeof *i);
-    if (!data || !f || !i)
-        return CLV_NONE;
-    *f = PyFloat_AsDouble(o);
-    int_of(o, i);
-    data->n = 1;
-    if (PyFloat_Check(o))
-        data->floats = f;
-    else
-        data->ints = i;
-    PyErr_Clear();
-    return v;
-}
-
-/* -- arguments ------------------------------------------------------------*/
-
-enum { MAX_ATTRS = 16 };
-
-/* A call being read: its tensors and attributes so far. */
-typedef struct call {
-    uint32_t *ins;
-    uint32_t n_ins;
-    size_t cap_ins;
-    clv_attr attrs[MAX_ATTRS];
-    uint32_t n_attrs;
-} call;
-
-static bool put_input(call *c, uint32_t at, uint32_t v)
-{
-    while (c->n_ins <= at) {
-        if (!CLV_GROW(c->ins, c->n_ins, c->cap_ins))
-            return false;
-        c->ins[c->n_ins++] = CLV_NONE;
-    }
-    c->ins[at] = v;
-    return true;
-}
-
-/* int, float, bool, str, or a list of ints, under one of our names. */
-static void put_attr(walk *w, call *c, const char *name, PyObject *o)
-{
-    clv_attr a = {.key = (uint8_t)clv__attr_find(name)};
-    if (c->n_attrs == MAX_ATTRS || a.key == CLV_A_OTHER || o == Py_None)
-        return;
-    a.name = clv__attr_name((clv_attr_key)a.key);
-    if (a.key == CLV_A_LAYOUT) { /* batch_first */
-        a.type = CLV_STRING_ATTR;
-        a.u.s = PyObject_IsTrue(o) > 0 ? "batch" : "seq";
-    } else if (PyFloat_Check(o)) {
-        a.type = CLV_FLOAT_ATTR;
-        a.u.f = PyFloat_AsDouble(o);
-    } else if (PyUnicode_Check(o)) {
-        char text[256];
-        text_of(o, text, sizeof text);
-        a.type = CLV_STRING_ATTR;
-        a.u.s = arena_strndup(&w->g->mem, text, strlen(text));
-        if (!a.u.s)
-            return;
-        /* padding="same" is a way to pad, not a number */
-        if (a.key == CLV_A_PADDING) {
-            a.key = CLV_A_AUTO_PAD;
-            a.name = clv__attr_name(CLV_A_AUTO_PAD);
-        }
-    } else if (PyTuple_Check(o) || PyList_Check(o)) {
-        Py_ssize_t n = PySequence_Size(o);
-        int64_t *ints = arena_array(&w->g->mem, (size_t)n + 1, sizeof *ints);
-        a.type = CLV_INTS_ATTR;
-        a.n = (uint32_t)n;
-        for (Py_ssize_t i = 0; ints && i < n; i++) {
-            PyObject *item = PySequence_GetItem(o, i);
-            PyObject *number = item ? resolve(item) : NULL;
-            bool ok = number && number != Py_None && int_of(number, &ints[i]);
-            Py_XDECREF(number);
-            Py_XDECREF(item);
-            if (!ok)
-                return;
-        }
-        a.u.ints = ints;
-        if (!ints)
-            return;
-    } else if (int_of(o, &a.u.i)) {
-        a.type = CLV_INT_ATTR;
-    } else {
-        return;
-    }
-    c->attrs[c->n_attrs++] = a;
-}
-
-/* One word of a row's arguments. */
-typedef struct word {
-    char py[48], ours[48]; /* torch's name and ours */
-    bool tensor, list, ignored, rest, first;
-    bool literal, result; /* py is the value; the result says the value */
-    int at;               /* input number, -1: the next */
-} word;
-
-static bool next_word(const char **args, word *out)
-{
-    while (**args == ' ')
-        (*args)++;
-    size_t n = strcspn(*args, " ");
-    if (n == 0)
-        return false;
-    char text[96];
-    snprintf(text, sizeof text, "%.*s", (int)n, *args);
-    *args += n;
-    *out = (word){.at = -1};
-    char *p = text;
-    out->ignored = *p == '-';
-    out->result = *p == '>';
-    p += out->ignored || out->result;
-    char *colon = strchr(p, ':');
-    if (colon) { /* ours:value */
-        *colon = '\0';
-        out->literal = true;
-        snprintf(out->ours, sizeof out->ours, "%s", p);
-        snprintf(out->py, sizeof out->py, "%s", colon + 1);
-        return true;
-    }
-    char *dollar = strchr(p, '$'), *equals = strchr(p, '=');
-    char *dots = strstr(p, "...");
-    if (dots) {
-        out->rest = true;
-        *dots = '\0';
-    }
-    if (dollar) {
-        out->tensor = true;
-        out->list = dollar[1] == '*';
-        out->first = dollar[1] == '<';
-        if (dollar[1] >= '0' && dollar[1] <= '9')
-            out->at = dollar[1] - '0';
-        *dollar = '\0';
-    }
-    if (equals)
-        *equals = '\0';
-    snprintf(out->py, sizeof out->py, "%s", p);
-    snprintf(out->ours, sizeof out->ours, "%s", equals ? equals + 1 : p);
-    return true;
-}
-
-/* Tensor arguments, wherever they stand, of an operator without a row. */
-static bool all_tensors(walk *w, call *c, PyObject *o)
-{
-    uint32_t v = value_of(w, o, 0);
-    if (v != CLV_NONE)
-        return put_input(c, c->n_ins, v);
-    if (!PyTuple_Check(o) && !PyList_Check(o))
-        return true;
-    for (Py_ssize_t i = 0, n = PySequence_Size(o); i < n; i++) {
-        PyObject *item = PySequence_GetItem(o, i);
-        bool ok = !item || all_tensors(w, c, item);
-        Py_XDECREF(item);
-        if (!ok)
-            return false;
-    }
-    return true;
-}
-
-static bool put_tensor(walk *w, call *c, const word *wd, PyObject *o)
-{
-    if (wd->list)
-        return all_tensors(w, c, o);
-    uint32_t v = o == Py_None ? CLV_NONE : value_of(w, o, 0);
-    if (v == CLV_NONE && o != Py_None) {
-        PyObject *number = resolve(o);
-        v = number_value(w, number);
-        Py_DECREF(number);
-    }
-    uint32_t at = wd->at >= 0 ? (uint32_t)wd->at - 1 : c->n_ins;
-    return put_input(c, at, v);
-}
-
-static void put_literal(walk *w, call *c, const word *wd)
-{
-    PyObject *text = PyUnicode_FromString(wd->py);
-    if (text)
-        put_attr(w, c, wd->ours, text);
-    Py_XDECREF(text);
-    PyErr_Clear();
-}
-
-static void put_resolved(walk *w, call *c, const char *name, PyObject *o)
-{
-    PyObject *value = resolve(o);
-    put_attr(w, c, name, value);
-    Py_DECREF(value);
-}
-
-/* Positional and named arguments of a function, by its row. */
-static bool read_arguments(walk *w, const row *r, PyObject *args,
-                           PyObject *kwargs, call *c)
-{
-    const char *words = r->args;
-    word wd;
-    for (Py_ssize_t i = 0; next_word(&words, &wd); i++) {
-        PyObject *o = NULL;
-        if (wd.result || wd.literal) {
-            i--; /* no argument of torch's */
-            if (wd.literal)
-                put_literal(w, c, &wd);
-            continue;
-        }
-        if (i < PyTuple_Size(args)) {
-            o = PyTuple_GetItem(args, i);
-            Py_XINCREF(o);
-        } else if (kwargs) {
-            o = PyMapping_GetItemString(kwargs, wd.py);
-            PyErr_Clear();
-        }
-        if (o && wd.rest && !PyTuple_Check(o) && !PyList_Check(o)) {
-            Py_DECREF(o); /* permute(x, 0, 2, 1) or transpose(x, 1, 2) */
-            o = PyTuple_GetSlice(args, i, PyTuple_Size(args));
-        }
-        bool ok = true;
-        if (o && wd.tensor)
-            ok = put_tensor(w, c, &wd, o);
-        else if (o && !wd.ignored)
-            put_resolved(w, c, wd.ours, o);
-        Py_XDECREF(o);
-        if (!ok)
-            return false;
-    }
-    return true;
-}
-
-/* A member by its dotted path: out_proj.weight. */
-static PyObject *member(PyObject *o, const char *path)
-{
-    char text[512];
-    snprintf(text, sizeof text, "%s", path);
-    Py_XINCREF(o);
-    for (char *save, *part = strtok_r(text, ".", &save); part && o;
-         part = strtok_r(NULL, ".", &save)) {
-        PyObject *next = attr(o, part);
-        Py_DECREF(o);
-        o = next;
-    }
-    return o;
-}
-
-/* Members of a leaf module, after its tensor inputs. */
-static bool read_members(walk *w, const row *r, PyObject *module,
-                         const char *path, call *c)
-{
-    const char *words = r->args;
-    word wd;
-    while (next_word(&words, &wd)) {
-        if (wd.literal || wd.result) {
-            if (wd.literal)
-                put_literal(w, c, &wd);
-            continue;
-        }
-        PyObject *o = member(module, wd.py);
-        if (!o)
-            continue;
-        bool ok = true;
-        if (wd.tensor && o == Py_None) {
-            ok = put_input(c, c->n_ins, CLV_NONE);
-        } else if (wd.tensor) {
-            char name[640];
-            snprintf(name, sizeof name, "%s.%s", path, wd.py);
-            uint32_t v = weight_of(w, o, name);
-            ok = v != CLV_NONE && put_input(c, c->n_ins, v);
-            if (ok && wd.first) { /* before the inputs: an embedding's table */
-                c->ins[c->n_ins - 1] = c->ins[0];
-                c->ins[0] = v;
-            }
-        } else {
-            put_attr(w, c, wd.ours, o);
-        }
-        Py_DECREF(o);
-        if (!ok)
-            return false;
-    }
-    while (c->n_ins && c->ins[c->n_ins - 1] == CLV_NONE)
-        c->n_ins--;
-    return true;
-}
-
 /* -- nodes ----------------------------------------------------------------*/
 
 static const row *find_row(const row *rows, size_t n, const char *name)
@@ -549,10 +44,10 @@ static const row *find_row(const row *rows, size_t n, const char *name)
  * namespace, overload and the underscore of in-place forms. */
 static void plain_name(PyObject *target, char *full, char *buf, size_t size)
 {
-    PyObject *name = attr(target, "__name__");
-    text_of(target, full, size);
+    PyObject *name = fx_attr(target, "__name__");
+    fx_text_of(target, full, size);
     if (strncmp(full, "aten.", 5) && name)
-        text_of(name, full, size);
+        fx_text_of(name, full, size);
     Py_XDECREF(name);
     const char *start = !strncmp(full, "aten.", 5) ? full + 5 : full;
     size_t len = strcspn(start, ".");
@@ -593,7 +88,7 @@ typedef struct place {
 
 static void place_of(PyObject *node, place *at)
 {
-    PyObject *meta = attr(node, "meta"), *stack = NULL, *values = NULL;
+    PyObject *meta = fx_attr(node, "meta"), *stack = NULL, *values = NULL;
     *at = (place){0};
     if (meta)
         stack = PyMapping_GetItemString(meta, "nn_module_stack");
@@ -605,8 +100,8 @@ static void place_of(PyObject *node, place *at)
         PyObject *last = PySequence_GetItem(values, n - 1);
         PyObject *path = last ? PySequence_GetItem(last, 0) : NULL;
         PyObject *cls = last ? PySequence_GetItem(last, 1) : NULL;
-        text_of(path, at->path, sizeof at->path);
-        text_of(cls, at->cls, sizeof at->cls);
+        fx_text_of(path, at->path, sizeof at->path);
+        fx_text_of(cls, at->cls, sizeof at->cls);
         plain_path(at->path);
         Py_XDECREF(cls);
         Py_XDECREF(path);
@@ -634,9 +129,9 @@ static void name_call(const place *at, const char *torch_name,
 /* The source line, from the stack trace torch kept: "model.py:12". */
 static const char *source_of(walk *w, PyObject *node)
 {
-    PyObject *trace = attr(node, "stack_trace");
+    PyObject *trace = fx_attr(node, "stack_trace");
     char text[4096];
-    text_of(trace && trace != Py_None ? trace : NULL, text, sizeof text);
+    fx_text_of(trace && trace != Py_None ? trace : NULL, text, sizeof text);
     Py_XDECREF(trace);
     char *at = NULL;
     for (char *p = text; (p = strstr(p, "File \"")); p += 6)
@@ -656,7 +151,7 @@ static const char *source_of(walk *w, PyObject *node)
 static void result_attrs(walk *w, const clv_value *y, const char *args, call *c)
 {
     word wd;
-    while (next_word(&args, &wd)) {
+    while (fx_next_word(&args, &wd)) {
         if (!wd.result || y->rank == CLV_NO_RANK || c->n_attrs == MAX_ATTRS)
             continue;
         clv_attr a = {.key = (uint8_t)clv__attr_find(wd.ours)};
@@ -692,8 +187,8 @@ static bool add_call(walk *w, PyObject *node, const row *r, const char *name,
                      const char *scope, const char *origin, call *c)
 {
     clv_op op = r ? r->op : CLV_OP_UNKNOWN;
-    PyObject *result = result_of(node);
-    bool many = result && !is_tensor(result) &&
+    PyObject *result = fx_result_of(node);
+    bool many = result && !fx_is_tensor(result) &&
                 (PyTuple_Check(result) || PyList_Check(result));
     uint32_t n_out = many ? (uint32_t)PySequence_Size(result) : 1;
     uint32_t path = clv__scope_path(w->g, scope);
@@ -712,17 +207,17 @@ static bool add_call(walk *w, PyObject *node, const row *r, const char *name,
         PyObject *one =
             many ? PySequence_GetItem(result, (Py_ssize_t)i) : result;
         if (one)
-            set_type(w, node_outs(w->g, n)[i], one);
+            fx_set_type(w, node_outs(w->g, n)[i], one);
         if (many)
             Py_XDECREF(one);
     }
     PyErr_Clear();
     if (r)
         result_attrs(w, node_out(w->g, n, 0), r->args, c);
-    PyObject *own = attr(node, "name");
+    PyObject *own = fx_attr(node, "name");
     bool named = own && PyList_Append(w->names, own) == 0;
     Py_XDECREF(own);
-    remember(w, node, node_outs(w->g, n), n->n_out);
+    fx_remember(w, node, node_outs(w->g, n), n->n_out);
     Py_XDECREF(result);
     return named && copy_attrs(w, n, c);
 }
@@ -732,28 +227,28 @@ static bool getitem(walk *w, PyObject *node, PyObject *args)
 {
     PyObject *source = PyTuple_GetItem(args, 0), *at = PyTuple_GetItem(args, 1);
     int64_t i;
-    PyObject *result = source ? result_of(source) : NULL;
-    bool many = result && !is_tensor(result);
+    PyObject *result = source ? fx_result_of(source) : NULL;
+    bool many = result && !fx_is_tensor(result);
     Py_XDECREF(result);
-    if (!many || !int_of(at, &i))
+    if (!many || !fx_int_of(at, &i))
         return false;
-    uint32_t v = value_of(w, source, (Py_ssize_t)i);
+    uint32_t v = fx_value_of(w, source, (Py_ssize_t)i);
     if (v == CLV_NONE)
         return false;
-    remember(w, node, &v, 1);
+    fx_remember(w, node, &v, 1);
     return true;
 }
 
 /* False for what is known to be a number, a shape or nothing. */
 static bool makes_tensors(PyObject *node)
 {
-    PyObject *result = result_of(node), *users = attr(node, "users");
-    PyObject *meta = attr(node, "meta");
+    PyObject *result = fx_result_of(node), *users = fx_attr(node, "users");
+    PyObject *meta = fx_attr(node, "meta");
     /* ShapeProp leaves `type` alone on what has no tensor; nobody reads an
      * assertion. */
     PyObject *type = meta ? PyMapping_GetItemString(meta, "type") : NULL;
     PyErr_Clear();
-    bool yes = result ? is_tensor(result)
+    bool yes = result ? fx_is_tensor(result)
                       : !type && (!users || PyObject_IsTrue(users) != 0);
     Py_XDECREF(type);
     Py_XDECREF(meta);
@@ -761,7 +256,7 @@ static bool makes_tensors(PyObject *node)
     if (result && (PyTuple_Check(result) || PyList_Check(result)))
         for (Py_ssize_t i = 0; !yes && i < PySequence_Size(result); i++) {
             PyObject *item = PySequence_GetItem(result, i);
-            yes = item && is_tensor(item);
+            yes = item && fx_is_tensor(item);
             Py_XDECREF(item);
         }
     PyErr_Clear();
@@ -783,7 +278,7 @@ static bool call_function(walk *w, PyObject *node, const char *name,
 {
     char full[256], plain[256], own[800];
     place at;
-    PyObject *args = attr(node, "args"), *kwargs = attr(node, "kwargs");
+    PyObject *args = fx_attr(node, "args"), *kwargs = fx_attr(node, "kwargs");
     plain_name(target, full, plain, sizeof full);
     place_of(node, &at);
     name_call(&at, name, plain, own, sizeof own);
@@ -795,8 +290,8 @@ static bool call_function(walk *w, PyObject *node, const char *name,
     } else {
         call c = {0};
         const row *r = row_of(plain, args);
-        ok = r ? read_arguments(w, r, args, kwargs, &c)
-               : all_tensors(w, &c, args);
+        ok = r ? fx_read_arguments(w, r, args, kwargs, &c)
+               : fx_all_tensors(w, &c, args);
         ok = ok && add_call(w, node, r, own, at.path, full, &c);
         clv__free(c.ins);
     }
@@ -809,17 +304,17 @@ static bool call_module(walk *w, PyObject *node, const char *name,
                         PyObject *target)
 {
     char path[512], cls[128];
-    text_of(target, path, sizeof path);
+    fx_text_of(target, path, sizeof path);
     PyObject *module = PyObject_CallMethod(w->root, "get_submodule", "s", path);
     PyErr_Clear();
     PyObject *type =
-        module ? attr((PyObject *)Py_TYPE(module), "__name__") : NULL;
-    PyObject *args = attr(node, "args");
-    text_of(type, cls, sizeof cls);
+        module ? fx_attr((PyObject *)Py_TYPE(module), "__name__") : NULL;
+    PyObject *args = fx_attr(node, "args");
+    fx_text_of(type, cls, sizeof cls);
     const row *r = FIND(modules, cls);
     call c = {0};
-    bool ok = all_tensors(w, &c, args) &&
-              (!r || read_members(w, r, module, path, &c));
+    bool ok = fx_all_tensors(w, &c, args) &&
+              (!r || fx_read_members(w, r, module, path, &c));
     (void)name;
     ok = ok && add_call(w, node, r, path, path, cls, &c);
     clv__free(c.ins);
@@ -834,11 +329,11 @@ static bool lifted(walk *w, PyObject *node, PyObject *pair)
 {
     char path[512];
     PyObject *tensor = PyTuple_GetItem(pair, 1);
-    text_of(PyTuple_GetItem(pair, 0), path, sizeof path);
-    uint32_t v =
-        tensor && is_tensor(tensor) ? weight_of(w, tensor, path) : CLV_NONE;
+    fx_text_of(PyTuple_GetItem(pair, 0), path, sizeof path);
+    uint32_t v = tensor && fx_is_tensor(tensor) ? fx_weight_of(w, tensor, path)
+                                                : CLV_NONE;
     if (v != CLV_NONE)
-        remember(w, node, &v, 1);
+        fx_remember(w, node, &v, 1);
     return v != CLV_NONE;
 }
 
@@ -848,17 +343,17 @@ static bool placeholder(walk *w, PyObject *node, const char *name)
         w->lifted ? PyDict_GetItemWithError(w->lifted, node) : NULL;
     if (pair)
         return lifted(w, node, pair);
-    PyObject *result = result_of(node);
-    if (result && !is_tensor(result)) { /* a number or None: not a tensor */
+    PyObject *result = fx_result_of(node);
+    if (result && !fx_is_tensor(result)) { /* a number or None: not a tensor */
         Py_DECREF(result);
         return true;
     }
-    uint32_t v = add_value(w, name, CLV_INPUT);
-    if (v != CLV_NONE && result && is_tensor(result))
-        set_type(w, v, result);
+    uint32_t v = fx_add_value(w, name, CLV_INPUT);
+    if (v != CLV_NONE && result && fx_is_tensor(result))
+        fx_set_type(w, v, result);
     Py_XDECREF(result);
     if (v != CLV_NONE)
-        remember(w, node, &v, 1);
+        fx_remember(w, node, &v, 1);
     return v != CLV_NONE;
 }
 
@@ -866,18 +361,18 @@ static bool placeholder(walk *w, PyObject *node, const char *name)
 static bool get_attr(walk *w, PyObject *node, PyObject *target)
 {
     char path[512];
-    text_of(target, path, sizeof path);
-    PyObject *o = member(w->root, path);
-    uint32_t v = o && is_tensor(o) ? weight_of(w, o, path) : CLV_NONE;
+    fx_text_of(target, path, sizeof path);
+    PyObject *o = fx_member(w->root, path);
+    uint32_t v = o && fx_is_tensor(o) ? fx_weight_of(w, o, path) : CLV_NONE;
     Py_XDECREF(o);
     if (v != CLV_NONE)
-        remember(w, node, &v, 1);
+        fx_remember(w, node, &v, 1);
     return true;
 }
 
 static bool output(walk *w, PyObject *o)
 {
-    uint32_t v = value_of(w, o, 0);
+    uint32_t v = fx_value_of(w, o, 0);
     if (v != CLV_NONE)
         return clv__graph_output(w->g, v);
     PyObject *items = PyDict_Check(o) ? PyDict_Values(o) : NULL;
@@ -896,10 +391,10 @@ static bool output(walk *w, PyObject *o)
 static bool visit(walk *w, PyObject *node)
 {
     char op[32], name[256];
-    PyObject *o = attr(node, "op"), *n = attr(node, "name");
-    PyObject *target = attr(node, "target"), *args = attr(node, "args");
-    text_of(o, op, sizeof op);
-    text_of(n, name, sizeof name);
+    PyObject *o = fx_attr(node, "op"), *n = fx_attr(node, "name");
+    PyObject *target = fx_attr(node, "target"), *args = fx_attr(node, "args");
+    fx_text_of(o, op, sizeof op);
+    fx_text_of(n, name, sizeof name);
     bool ok = true;
     if (!strcmp(op, "placeholder"))
         ok = placeholder(w, node, name);
@@ -969,7 +464,8 @@ static bool settle(walk *w)
 
 static bool walk_module(walk *w, PyObject *module)
 {
-    PyObject *graph = attr(module, "graph"), *nodes = attr(graph, "nodes");
+    PyObject *graph = fx_attr(module, "graph"),
+             *nodes = fx_attr(graph, "nodes");
     PyObject *it = nodes ? PyObject_GetIter(nodes) : NULL, *node;
     bool ok = it != NULL;
     if (!it)
