@@ -21,7 +21,7 @@ static clv_graph *small(void)
     };
     const clv_attr_arg pad = {
         .name = "padding", .type = CLV_INTS_ATTR, .n = 2, .u.ints = one};
-    uint32_t v[3], c, r, y;
+    uint32_t v[3] = {0}, c = 0, r = 0, y = 0;
     bool ok = clv_graph_new("small", &g, &e) == CLV_OK;
     for (int i = 0; i < 3 && ok; i++)
         ok = clv_graph_add_value(g, &values[i], &v[i], &e) == CLV_OK;
