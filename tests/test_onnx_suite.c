@@ -72,7 +72,7 @@ static bool is_small(const tensor_info *t)
 {
     int64_t n = 1;
     for (uint32_t i = 0; i < t->rank; i++)
-        n *= t->dims[i];
+        n = sat_mul(n, t->dims[i]);
     if (dtype_is_integral(t->dtype))
         return n <= 256;
     return dtype_class_of(t->dtype) == CLASS_FLOAT && t->rank < 2 && n <= 8;
