@@ -126,6 +126,9 @@ CLV_MUST clv_status get_window(const clv_node *n, uint32_t i, uint32_t nd,
 CLV_MUST clv_status window_out(const window *w, int64_t in, bool ceil,
                                int64_t *out, clv_err *e);
 
+/* How many of the last axes a pool works on: x (N,C,..) or (C,..). */
+uint32_t pooled_axes(const clv_node *n);
+
 /* Product of dims[from..to), saturating. */
 int64_t dims_product(const int64_t *dims, uint32_t from, uint32_t to);
 /* Steps of a binary search among n: ceil(log2 n), 0 for n < 2. */

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* x (N,C,..) or (C,..): the last nd axes are pooled. */
-static uint32_t pooled_axes(const clv_node *n)
+uint32_t pooled_axes(const clv_node *n)
 {
     switch (n->op) {
     case CLV_OP_MAX_POOL1D:

@@ -28,26 +28,6 @@ static pool pool_of(const clv_tensor *x, const clv_tensor *y, uint32_t nd)
     return p;
 }
 
-static uint32_t axes_pooled(clv_op op)
-{
-    switch (op) {
-    case CLV_OP_MAX_POOL1D:
-    case CLV_OP_AVG_POOL1D:
-    case CLV_OP_LP_POOL1D:
-    case CLV_OP_ADAPTIVE_AVG_POOL1D:
-    case CLV_OP_ADAPTIVE_MAX_POOL1D:
-        return 1;
-    case CLV_OP_MAX_POOL3D:
-    case CLV_OP_AVG_POOL3D:
-    case CLV_OP_LP_POOL3D:
-    case CLV_OP_ADAPTIVE_AVG_POOL3D:
-    case CLV_OP_ADAPTIVE_MAX_POOL3D:
-        return 3;
-    default:
-        return 2;
-    }
-}
-
 static clv_status windows_of(const kernel *k, uint32_t nd, pool *p)
 {
     uint32_t nk;
@@ -118,7 +98,7 @@ clv_status kernel_pool(kernel *k)
     const clv_tensor *x = k->in[0];
     clv_tensor *y = &k->out[0];
     clv_op op = (clv_op)k->n->op;
-    uint32_t nd = axes_pooled(op);
+    uint32_t nd = pooled_axes(k->n);
     pool p = pool_of(x, y, nd);
     CLV_TRY(windows_of(k, nd, &p));
     bool count_pad = attr_int(k->n, CLV_A_COUNT_INCLUDE_PAD, 0) != 0;
@@ -154,7 +134,7 @@ clv_status kernel_adaptive_pool(kernel *k)
     const clv_tensor *x = k->in[0];
     clv_tensor *y = &k->out[0];
     clv_op op = (clv_op)k->n->op;
-    pool p = pool_of(x, y, axes_pooled(op));
+    pool p = pool_of(x, y, pooled_axes(k->n));
     bool largest = op == CLV_OP_ADAPTIVE_MAX_POOL1D ||
                    op == CLV_OP_ADAPTIVE_MAX_POOL2D ||
                    op == CLV_OP_ADAPTIVE_MAX_POOL3D;
