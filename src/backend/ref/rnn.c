@@ -16,11 +16,6 @@ static double sigmoid(double v)
     return 1 / (1 + exp(-v));
 }
 
-static const clv_tensor *input_or_null(const kernel *k, uint32_t i)
-{
-    return i < k->n->n_in ? k->in[i] : NULL;
-}
-
 /* Gate g, unit u of W x + bias; and of R h + bias. */
 static double from_input(const cell *c, int64_t t, int64_t n, int64_t row)
 {
@@ -121,15 +116,15 @@ static void run_sequence(kernel *k, const cell *c, int64_t ways, int64_t n,
 
 clv_status kernel_rnn(kernel *k)
 {
-    const clv_tensor *h0 = input_or_null(k, 5), *c0 = input_or_null(k, 6);
+    const clv_tensor *h0 = input_of(k, 5), *c0 = input_of(k, 6);
     bool lstm = k->n->op == CLV_OP_LSTM, gru = k->n->op == CLV_OP_GRU;
     const char *direction = attr_str(k->n, CLV_A_DIRECTION, "forward");
     cell c = {.x = k->in[0],
               .w = k->in[1],
               .r = k->in[2],
-              .b = input_or_null(k, 3),
-              .lengths = input_or_null(k, 4),
-              .peep = lstm ? input_or_null(k, 7) : NULL,
+              .b = input_of(k, 3),
+              .lengths = input_of(k, 4),
+              .peep = lstm ? input_of(k, 7) : NULL,
               .gates = lstm  ? 4
                        : gru ? 3
                              : 1};
