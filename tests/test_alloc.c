@@ -1,36 +1,8 @@
-/* test_alloc.c - memory runs out at every possible moment.
- *
- * An allocator that fails its n-th request, for every n until all succeeds:
- * each time the library must say CLV_NOMEM, hand out nothing, and give back
- * every block it took. */
-#include "check.h"
-#include "cleave.h"
-
-#include <stdlib.h>
-
-static struct {
-    long requests; /* so far */
-    long fail_at;  /* this one fails; 0: none */
-    long live;     /* blocks not yet freed */
-} heap;
-
-static void *failing_realloc(void *ctx, void *p, size_t size)
-{
-    (void)ctx;
-    if (size == 0) {
-        heap.live -= p != NULL;
-        free(p);
-        return NULL;
-    }
-    if (++heap.requests == heap.fail_at)
-        return NULL;
-    void *q = realloc(p, size);
-    heap.live += p == NULL && q;
-    return q;
-}
+/* test_alloc.c - what a model goes through while memory runs out. */
+#include "starve.h"
 
 /* Opens and profiles; on failure *err says why. */
-static clv_status profile(const char *model, clv_err *err)
+static clv_status profile(void *model, clv_err *err)
 {
     clv_graph *g;
     clv_profile *p = NULL;
@@ -46,7 +18,7 @@ static clv_status profile(const char *model, clv_err *err)
 }
 
 /* Validates and diagnoses; err is of the first that failed. */
-static clv_status judge(const char *model, clv_err *err)
+static clv_status judge(void *model, clv_err *err)
 {
     clv_graph *g;
     clv_validation *v = NULL;
@@ -65,7 +37,7 @@ static clv_status judge(const char *model, clv_err *err)
 }
 
 /* A graph through the API: names, scopes, attributes, and nodes to sort. */
-static clv_status build(const char *unused, clv_err *err)
+static clv_status build(void *unused, clv_err *err)
 {
     (void)unused;
     clv_graph *g;
@@ -98,7 +70,7 @@ static clv_status build(const char *unused, clv_err *err)
 }
 
 /* Cuts over devices: support, capability, placement, pipeline. */
-static clv_status devices(const char *model, clv_err *err)
+static clv_status devices(void *model, clv_err *err)
 {
     clv_graph *g;
     clv_profile *p = NULL;
@@ -142,26 +114,9 @@ static clv_status devices(const char *model, clv_err *err)
     return s;
 }
 
-/* A request that only serves a cache may fail unnoticed; any other may not. */
-static void sweep(clv_status (*run)(const char *, clv_err *), const char *model)
+static void sweep(clv_status (*work)(void *, clv_err *), char *model)
 {
-    clv_set_allocator(&(clv_allocator){failing_realloc, NULL});
-    long failures = 0;
-    heap.fail_at = heap.requests = 0;
-    while (heap.requests >= heap.fail_at++) {
-        clv_err err = {CLV_OK, ""};
-        heap.requests = heap.live = 0;
-        clv_status s = run(model, &err);
-        CHECK_EQ_INT(heap.live, 0);
-        CHECK_EQ_INT(err.code, s);
-        if (s == CLV_OK)
-            continue;
-        failures++;
-        CHECK_EQ_INT(s, CLV_NOMEM);
-        CHECK_STR(err.msg, "out of memory");
-    }
-    CHECK(failures > 20 && failures >= heap.requests - 1);
-    clv_set_allocator(NULL);
+    CHECK(starve(work, model, 1) > 20);
 }
 
 static void zoo(void)
@@ -193,19 +148,22 @@ static void api(void)
     sweep(build, NULL);
 }
 
-static void buffer(void)
+static clv_status fill(void *unused, clv_err *err)
 {
-    clv_set_allocator(&(clv_allocator){failing_realloc, NULL});
-    heap.requests = 0;
-    heap.fail_at = 2;
+    (void)unused;
     clv_buf b = {0};
     for (int i = 0; i < 1000; i++)
         clv_buf_printf(&b, "%d,", i);
     clv_buf_add(&b, "x", 1);
-    CHECK(b.failed);
+    clv_status s = b.failed ? CLV_NOMEM : CLV_OK;
+    *err = (clv_err){s, "out of memory"};
     clv_buf_free(&b);
-    CHECK_EQ_INT(heap.live, 0);
-    clv_set_allocator(NULL);
+    return s;
+}
+
+static void buffer(void)
+{
+    CHECK(starve(fill, NULL, 1) > 2);
 }
 
 static const check_case cases[] = {

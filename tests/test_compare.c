@@ -1,7 +1,6 @@
 /* test_compare.c - side by side, aligned by name, and checks with both their
  * numbers; and what happens when memory runs out in any of them. */
-#include "check.h"
-#include "cleave.h"
+#include "starve.h"
 
 #include <stdlib.h>
 
@@ -203,27 +202,9 @@ static void suitability(void)
 
 /* -- memory runs out ------------------------------------------------------*/
 
-static struct {
-    long requests, fail_at, live;
-} heap;
-
-static void *failing_realloc(void *ctx, void *p, size_t size)
+static clv_status all_of(void *ctx, clv_err *err)
 {
-    (void)ctx;
-    if (size == 0) {
-        heap.live -= p != NULL;
-        free(p);
-        return NULL;
-    }
-    if (++heap.requests == heap.fail_at)
-        return NULL;
-    void *q = realloc(p, size);
-    heap.live += p == NULL && q;
-    return q;
-}
-
-static clv_status all_of(const opened *o, clv_err *err)
-{
+    const opened *o = ctx;
     static const int64_t values[] = {1, 2};
     const clv_vary v = {
         .kind = CLV_VARY_BATCH, .name = "batch", .values = values, .n = 2};
@@ -247,25 +228,8 @@ static clv_status all_of(const opened *o, clv_err *err)
 static void out_of_memory(void)
 {
     opened o;
-    long failures = 0;
-    if (!open_cut("alexnet", 1, &o)) {
-        drop(&o);
-        return;
-    }
-    clv_set_allocator(&(clv_allocator){failing_realloc, NULL});
-    for (heap.fail_at = 1;; heap.fail_at++) {
-        clv_err err = {CLV_OK, ""};
-        heap.requests = heap.live = 0;
-        clv_status s = all_of(&o, &err);
-        CHECK_EQ_INT(heap.live, 0);
-        CHECK_EQ_INT(err.code, s);
-        if (s == CLV_OK && heap.requests < heap.fail_at)
-            break;
-        CHECK(s == CLV_OK || s == CLV_NOMEM);
-        failures += s != CLV_OK;
-    }
-    CHECK(failures > 20);
-    clv_set_allocator(NULL);
+    if (open_cut("alexnet", 1, &o))
+        CHECK(starve(all_of, &o, 1) > 20);
     drop(&o);
 }
 

@@ -3,10 +3,9 @@
  * zoo and on random graphs.
  *
  * timeout: 600 */
-#include "check.h"
-#include "cleave.h"
 #include "plan/memory.h"
 #include "random_graph.h"
+#include "starve.h"
 
 #include <stdlib.h>
 
@@ -606,23 +605,23 @@ static void many_buffers(void)
 
 /* -- memory runs out ------------------------------------------------------*/
 
-static struct {
-    long requests, fail_at, live;
-} heap;
+typedef struct {
+    const clv_cut *cut;
+    const clv_device *device;
+} mapped;
 
-static void *failing_realloc(void *ctx, void *p, size_t size)
+static clv_status plan_and_map(void *ctx, clv_err *err)
 {
-    (void)ctx;
-    if (size == 0) {
-        heap.live -= p != NULL;
-        free(p);
-        return NULL;
-    }
-    if (++heap.requests == heap.fail_at)
-        return NULL;
-    void *q = realloc(p, size);
-    heap.live += p == NULL && q;
-    return q;
+    const mapped *on = ctx;
+    const clv_memory_opts opts = {.reorder = true};
+    clv_memory *m;
+    clv_map *map = NULL;
+    clv_status s = clv_memory_new(on->cut, &opts, &m, err);
+    if (s == CLV_OK)
+        s = clv_map_new(on->cut, on->device, &map, err);
+    clv_map_free(map);
+    clv_memory_free(m);
+    return s;
 }
 
 static void out_of_memory(void)
@@ -631,34 +630,11 @@ static void out_of_memory(void)
     clv_profile *p;
     clv_cut *c;
     const clv_device *d;
-    long failures = 0;
     CHECK_OR_RETURN(clv_graph_open("googlenet", NULL, &g, NULL) == CLV_OK);
     CHECK_OR_RETURN(clv_profile_new(g, NULL, &p, NULL) == CLV_OK);
     CHECK_OR_RETURN(clv_cut_op(p, &c, NULL) == CLV_OK);
     CHECK_OR_RETURN(clv_device_find("h100", &d, NULL) == CLV_OK);
-    clv_set_allocator(&(clv_allocator){failing_realloc, NULL});
-    const clv_memory_opts opts = {.reorder = true};
-    for (heap.fail_at = 1;; heap.fail_at++) {
-        clv_memory *m;
-        clv_map *map = NULL;
-        clv_err err = {CLV_OK, ""};
-        heap.requests = heap.live = 0;
-        clv_status s = clv_memory_new(c, &opts, &m, &err);
-        if (s == CLV_OK)
-            s = clv_map_new(c, d, &map, &err);
-        clv_map_free(map);
-        clv_memory_free(m);
-        CHECK_EQ_INT(heap.live, 0);
-        CHECK_EQ_INT(err.code, s);
-        if (s == CLV_OK && heap.requests < heap.fail_at)
-            break;
-        if (s != CLV_OK) {
-            CHECK_EQ_INT(s, CLV_NOMEM);
-            failures++;
-        }
-    }
-    CHECK(failures > 10);
-    clv_set_allocator(NULL);
+    CHECK(starve(plan_and_map, &(mapped){c, d}, 1) > 10);
     clv_cut_free(c);
     clv_profile_free(p);
     clv_graph_free(g);

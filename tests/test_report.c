@@ -1,10 +1,9 @@
 /* test_report.c - the JSON and CSV writers, numbers with units, tables, and
  * reports when memory runs out. */
-#include "check.h"
-#include "cleave.h"
 #include "core/jsonw.h"
 #include "report/csv.h"
 #include "report/table.h"
+#include "starve.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -339,95 +338,81 @@ static void hostile_names(void)
 
 /* -- memory ---------------------------------------------------------------*/
 
-static long allowed; /* allocations until one fails; negative: all succeed */
+typedef clv_status writer(const clv_graph *g, const clv_report_opts *o,
+                          clv_buf *out, clv_err *err);
 
-static void *failing(void *ctx, void *p, size_t size)
-{
-    (void)ctx;
-    if (size == 0) {
-        free(p);
-        return NULL;
-    }
-    if (allowed == 0)
-        return NULL;
-    allowed--;
-    return realloc(p, size);
-}
+typedef struct {
+    const clv_graph *g;
+    clv_report_opts o;
+    writer *write;
+} reported;
 
-/* Everything a command does; false when memory ran out on the way. */
-typedef bool report_once(const clv_graph *g, const clv_report_opts *o,
-                         clv_buf *out, clv_err *err);
-
-static bool once_profile(const clv_graph *g, const clv_report_opts *o,
-                         clv_buf *out, clv_err *err)
+static clv_status write_profile(const clv_graph *g, const clv_report_opts *o,
+                                clv_buf *out, clv_err *err)
 {
     clv_profile *p;
-    if (clv_profile_new(g, NULL, &p, err) != CLV_OK)
-        return false;
-    clv_report_profile(p, o, out);
+    clv_status s = clv_profile_new(g, NULL, &p, err);
+    if (s == CLV_OK)
+        clv_report_profile(p, o, out);
     clv_profile_free(p);
-    return !out->failed;
+    return s;
 }
 
-static bool once_validation(const clv_graph *g, const clv_report_opts *o,
-                            clv_buf *out, clv_err *err)
+static clv_status write_validation(const clv_graph *g, const clv_report_opts *o,
+                                   clv_buf *out, clv_err *err)
 {
     clv_validation *v;
-    if (clv_validate_new(g, &v, err) != CLV_OK)
-        return false;
+    clv_status s = clv_validate_new(g, &v, err);
     const clv_validation *all[] = {v};
-    clv_report_validation(all, (const char *[]){"alexnet"}, 1, o, out);
+    if (s == CLV_OK)
+        clv_report_validation(all, (const char *[]){"alexnet"}, 1, o, out);
     clv_validate_free(v);
-    return !out->failed;
+    return s;
 }
 
-static bool once_diagnosis(const clv_graph *g, const clv_report_opts *o,
-                           clv_buf *out, clv_err *err)
+static clv_status write_diagnosis(const clv_graph *g, const clv_report_opts *o,
+                                  clv_buf *out, clv_err *err)
 {
     clv_diagnosis *d;
-    if (clv_diagnose_new(g, 700000000, &d, err) != CLV_OK)
-        return false;
-    clv_report_diagnosis("alexnet", clv_diagnose_info(d), o, out);
+    clv_status s = clv_diagnose_new(g, 700000000, &d, err);
+    if (s == CLV_OK)
+        clv_report_diagnosis("alexnet", clv_diagnose_info(d), o, out);
     clv_diagnose_free(d);
-    return !out->failed;
+    return s;
 }
 
-static bool once_models(const clv_graph *g, const clv_report_opts *o,
-                        clv_buf *out, clv_err *err)
+static clv_status write_models(const clv_graph *g, const clv_report_opts *o,
+                               clv_buf *out, clv_err *err)
 {
     clv_model_cost one = {clv_zoo_model(0), 1, 2};
     (void)g, (void)err;
     clv_report_models(&one, 1, o, out);
-    return !out->failed;
+    return CLV_OK;
 }
 
-/* Makes the n-th allocation fail, for every n: a clean failure each time. */
-static void sweep(report_once *once, const clv_graph *g, clv_format format)
+/* Everything a command does; a buffer that could not grow is out of memory. */
+static clv_status report_once(void *ctx, clv_err *err)
 {
-    bool done = false;
-    for (long n = 0; !done && n < 100000; n++) {
-        clv_report_opts o = {.format = format, .shapes = true};
-        clv_buf out = {0};
-        clv_err err = {CLV_OK, ""};
-        allowed = n;
-        done = once(g, &o, &out, &err);
-        CHECK(done || out.failed || err.code == CLV_NOMEM);
-        clv_buf_free(&out);
-    }
-    CHECK(done);
+    const reported *r = ctx;
+    clv_buf out = {0};
+    clv_status s = r->write(r->g, &r->o, &out, err);
+    if (s == CLV_OK && out.failed)
+        *err = (clv_err){s = CLV_NOMEM, "out of memory"};
+    clv_buf_free(&out);
+    return s;
 }
 
 static void memory_runs_out(void)
 {
-    static report_once *const all[] = {once_profile, once_validation,
-                                       once_diagnosis, once_models};
+    static writer *const all[] = {write_profile, write_validation,
+                                  write_diagnosis, write_models};
     clv_graph *g;
     CHECK_OR_RETURN(clv_graph_open("alexnet", NULL, &g, NULL) == CLV_OK);
-    clv_set_allocator(&(clv_allocator){failing, NULL});
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        for (int format = CLV_TEXT; format <= CLV_CSV; format++)
-            sweep(all[i], g, (clv_format)format);
-    clv_set_allocator(NULL);
+        for (int format = CLV_TEXT; format <= CLV_CSV; format++) {
+            clv_report_opts o = {.format = (clv_format)format, .shapes = true};
+            CHECK(starve(report_once, &(reported){g, o, all[i]}, 1) > 0);
+        }
     clv_graph_free(g);
 }
 
