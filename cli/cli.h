@@ -119,6 +119,8 @@ CLV_MUST clv_status options_parse(const command *cmd, int argc, char **argv,
 void options_free(options *o);
 /* Was this flag (a flag_id) on the command line? */
 bool flag_given(const options *o, uint8_t id);
+/* What '-' stands for: *path is a file with all of standard input in it. */
+CLV_MUST clv_status stdin_as_file(const char **path, clv_err *err);
 /* n zeroed elements that live as long as the options; NULL: out of memory. */
 void *options_alloc(options *o, size_t n, size_t size);
 

@@ -61,8 +61,8 @@ void help_overview(clv_buf *out)
         put_folded(out, 15, c->help);
     }
     clv_buf_printf(out,
-                   "\nMODEL is a built-in name such as resnet50 or the path "
-                   "of a model file.\n"
+                   "\nMODEL is a built-in name such as resnet50, the path of a "
+                   "model file, or -\nfor a model file on standard input.\n"
                    "'cleave help COMMAND' lists the flags of a command.\n");
 }
 

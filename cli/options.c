@@ -372,6 +372,11 @@ static clv_status check_args(options *o, clv_err *err)
 /* Where several are taken, commas part them too, unless that is a file. */
 static clv_status add_arg(options *o, const char *text, clv_err *err)
 {
+    if (!strcmp(text, "-")) {
+        clv_status s = stdin_as_file(&text, err);
+        if (s != CLV_OK)
+            return s;
+    }
     if (o->cmd->max_args > 1 && strchr(text, ',') && access(text, F_OK) != 0)
         return add_texts(o, text, &o->args, err);
     o->args.items =
