@@ -14,13 +14,15 @@ clv_status cmd_backends(const options *o, clv_err *err)
             continue;
         }
         /* Those that take an argument open with any. */
-        snprintf(spec, sizeof spec, "%s", name);
-        if (clv_backend_open(spec, NULL, &b, NULL) != CLV_OK) {
-            snprintf(spec, sizeof spec, "%s:relu", name);
-            s = clv_backend_open(spec, NULL, &b, err);
-        }
-        if (s == CLV_OK)
+        snprintf(spec, sizeof spec, "%s:relu", name);
+        if (clv_backend_open(spec, NULL, &b, NULL) != CLV_OK)
+            s = clv_backend_open(name, NULL, &b, err);
+        if (s == CLV_NOT_FOUND) { /* a plugin that is not here */
+            clv_buf_printf(&out, "%-12s %s\n", name, err->msg);
+            s = CLV_OK;
+        } else if (s == CLV_OK) {
             clv_buf_printf(&out, "%-12s %s\n", name, clv_backend_about(b));
+        }
         clv_backend_free(b);
     }
     if (s == CLV_OK)

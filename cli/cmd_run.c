@@ -129,14 +129,13 @@ static clv_status compile(job *j, clv_err *err)
     clv_model_opts opts = {
         .cut = &limits, .seed = j->seed, .threads = (uint32_t)o->threads};
     clv_status s = CLV_OK;
-    bool accelerated = o->backend && strcmp(o->backend, "ref") != 0;
     if (o->threads > 4096)
         return fail(err, CLV_USAGE, "--threads of at most 4096");
-    if (accelerated)
+    if (o->backend)
         s = clv_backend_open(o->backend, NULL, &j->backend, err);
-    if (s == CLV_OK && accelerated)
+    if (s == CLV_OK && o->backend)
         s = clv_support_new(j->backend, j->g, &j->support, err);
-    if (s == CLV_OK && accelerated)
+    if (s == CLV_OK && o->backend)
         s = force_sides(o, j->support, err);
     opts.backend = j->backend;
     opts.support = j->support;

@@ -4,8 +4,8 @@
  * The brute force knows nothing of labels. Blocks that can run one after
  * another are a chain of sets of nodes, each closed under predecessors; over
  * all such chains it takes the one with the fewest steps that each have a
- * device all their nodes may run on. Up to five nodes it is itself compared with
- * every partition into sets whose quotient has no cycle. */
+ * device all their nodes may run on. Up to five nodes it is itself compared
+ * with every partition into sets whose quotient has no cycle. */
 #include "check.h"
 #include "cut/blocks.h"
 #include "random_graph.h"
@@ -47,8 +47,7 @@ static void small_of(uint32_t edges, int n, small *s)
     s->edges = edges;
     s->n = n;
     for (int j = 0; j < n; j++) {
-        s->pred[j] =
-            (uint8_t)(edges >> (j * (j - 1) / 2) & ((1u << j) - 1));
+        s->pred[j] = (uint8_t)(edges >> (j * (j - 1) / 2) & ((1u << j) - 1));
         s->before[j] = s->pred[j];
         s->first[j] = at;
         for (uint32_t i = 0; i < (uint32_t)j; i++)
@@ -222,9 +221,8 @@ static void check_one(const small *s, const uint8_t *side)
     bool ok = clv__label(&mem, &s->d, side, l);
     uint32_t k = l[clv__label_best(l, false)].n;
     uint32_t a = clv__label_accelerator(&l[clv__label_best(l, true)]);
-    if (!ok || k != want.all || a != want.there ||
-        !valid(&s->d, side, &l[0]) || !valid(&s->d, side, &l[1]) ||
-        !proves(s, side, l, k))
+    if (!ok || k != want.all || a != want.there || !valid(&s->d, side, &l[0]) ||
+        !valid(&s->d, side, &l[1]) || !proves(s, side, l, k))
         check_that(0, __FILE__, __LINE__,
                    "n %d edges %#x sides %u%u%u%u%u%u%u: %u, want %d; on the "
                    "accelerator %u, want %d",
@@ -259,8 +257,7 @@ static void every_colour(int n)
             acyclic[p] = quotient_acyclic(&parts[p], &s);
         for (uint32_t code = 0; code < power(3, n); code++) {
             colour(code, n, side);
-            if (fewest(&s, side).all !=
-                fewest_of_partitions(&s, side, acyclic))
+            if (fewest(&s, side).all != fewest_of_partitions(&s, side, acyclic))
                 check_that(0, __FILE__, __LINE__, "edges %#x: brute forces",
                            edges);
             check_one(&s, side);

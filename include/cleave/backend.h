@@ -17,11 +17,13 @@ typedef struct clv_backend_opts {
 
 /* Opens the backend that `spec` names:
  *     null                  supports everything
+ *     ref                   what the plain C kernels run
+ *     onednn                what oneDNN runs, where it is installed
  *     all-but:sort,topk     everything but these operators
  *     edgetpu, ethos-u55..  a built-in rules profile (clv_backend_at)
  *     rules.json            a rules file (docs/capability.md)
  *     cmd:compiler --query  an external command, without a shell
- * and those compiled in. Returns a backend (caller frees with
+ * Returns a backend (caller frees with
  * clv_backend_free). Fails with CLV_NOT_FOUND for an unknown name, and with
  * CLV_FORMAT, naming line and key, for malformed rules. */
 CLV_API CLV_MUST clv_status clv_backend_open(const char *spec,

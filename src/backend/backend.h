@@ -67,7 +67,18 @@ struct clv_backend {
     void *state; /* of the type; in mem, or released by close */
 };
 
-extern const clv_backend_type clv__rules_type, clv__command_type;
+extern const clv_backend_type clv__rules_type, clv__command_type, clv__ref_type;
+
+/* Whether plain C can run node id, its bodies aside; why not is written to
+ * `why`. */
+bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why);
+
+/* Some node reads v, or it leaves the graph. */
+static inline bool clv__is_read(const clv_graph *g, uint32_t v)
+{
+    return g->user_first[v] != g->user_first[v + 1] ||
+           g->values[v].flags & CLV_V_OUTPUT;
+}
 
 /* Sends one node to the CPU, whatever was said before; `why` is copied. */
 CLV_MUST clv_status clv__support_demote(clv_support *s, uint32_t node,

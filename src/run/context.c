@@ -104,7 +104,7 @@ static clv_status check_inputs(const clv_context *c, clv_err *e)
     char name[128];
     for (uint32_t i = 0; i < g->n_inputs; i++) {
         uint32_t v = g->inputs[i];
-        if (is_read(g, v) && !c->tensor[v].data)
+        if (clv__is_read(g, v) && !c->tensor[v].data)
             return clv__fail(e, CLV_USAGE, "input '%.200s' is missing",
                              clv__value_name(g, v, name, sizeof name));
     }

@@ -226,7 +226,7 @@ static clv_status build(clv_model *m, const clv_model_opts *o, clv_err *e)
     size_t nv = (size_t)m->g->n_values + 1;
     if (!m->g->inferred)
         return clv__fail(e, CLV_USAGE, "the graph is not inferred");
-    if (o->backend && !o->backend->type->compile)
+    if (m->backend && !m->backend->type->compile)
         return clv__fail(e, CLV_USAGE,
                          "backend '%s' says what it supports, but runs nothing",
                          o->backend->name);
@@ -257,7 +257,8 @@ clv_status clv_model_new(const clv_graph *g, const clv_model_opts *opts,
     if (!m)
         return clv__nomem(err);
     m->g = g;
-    m->backend = o->backend;
+    if (o->backend && o->backend->type != &clv__ref_type)
+        m->backend = o->backend; /* without one, plain C runs all */
     m->seed = o->seed;
     m->threads = o->threads;
     clv_status s = build(m, o, err);

@@ -6,46 +6,9 @@
  * only it can know (nonzero, NMS). */
 #include "run/run.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { SMALL = 4096 }; /* elements whose contents a shape may depend on */
-
-static bool runs(clv_dtype t)
-{
-    switch (t) { /* one that is not known yet is found while running */
-    case CLV_STRING:
-    case CLV_FLOAT8E8M0:
-    case CLV_FLOAT4E2M1:
-        return false;
-    default:
-        return true;
-    }
-}
-
-bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why)
-{
-    const clv_node *n = &g->nodes[id];
-    bool control = clv__ops[n->op].category == CLV_CAT_CONTROL;
-    if (!control && !clv__kernel_of((clv_op)n->op)) {
-        snprintf(why->text, sizeof why->text, "no kernel");
-        return false;
-    }
-    for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
-        uint32_t v = node_ins(g, n)[i];
-        if (v == CLV_NONE || runs((clv_dtype)g->values[v].dtype))
-            continue;
-        if (g->values[v].dtype == CLV_NODTYPE &&
-            g->values[v].rank == CLV_NO_RANK)
-            continue; /* both are told while running */
-        if (i >= n->n_in && !is_read(g, v))
-            continue;
-        snprintf(why->text, sizeof why->text, "no kernel for type %s",
-                 clv_dtype_name((clv_dtype)g->values[v].dtype));
-        return false;
-    }
-    return true;
-}
 
 clv_status clv__tensor_copy(const clv_tensor *t, clv_tensor *out, clv_err *e)
 {

@@ -15,7 +15,7 @@ bool clv__run_needless(const clv_model *m, uint32_t node)
     const clv_node *n = &g->nodes[node];
     for (uint32_t o = 0; o < n->n_out; o++) {
         uint32_t v = node_outs(g, n)[o];
-        if (is_read(g, v) && !m->tensor[v].data)
+        if (clv__is_read(g, v) && !m->tensor[v].data)
             return false;
     }
     return true;
@@ -50,7 +50,7 @@ static bool is_copy(const clv_model *m, uint32_t id)
     const clv_value *x = node_in(g, n, 0), *y = node_out(g, n, 0);
     return clv__kernel_of((clv_op)n->op) == kernel_copy && x &&
            x->dtype == y->dtype && clv__bytes(x) == clv__bytes(y) &&
-           (n->n_out == 1 || !is_read(g, node_outs(g, n)[1]));
+           (n->n_out == 1 || !clv__is_read(g, node_outs(g, n)[1]));
 }
 
 static void alias(clv_model *m, uint32_t id)

@@ -17,13 +17,6 @@
 
 #include <stdatomic.h>
 
-/* Some node reads v, or it leaves the graph. */
-static inline bool is_read(const clv_graph *g, uint32_t v)
-{
-    return g->user_first[v] != g->user_first[v + 1] ||
-           g->values[v].flags & CLV_V_OUTPUT;
-}
-
 /* -- weights (weights.c) --------------------------------------------------*/
 
 /* The weights of a graph and of the bodies in it, one table each. Shared by
@@ -114,8 +107,6 @@ bool clv__run_needless(const clv_model *m, uint32_t node);
 
 /* -- nodes (node.c) -------------------------------------------------------*/
 
-/* Whether plain C can run node id; why not is written to `why`. */
-bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why);
 /* Runs a node whose outputs have their places. */
 CLV_MUST clv_status clv__run_node(const clv_graph *g, uint32_t id,
                                   clv_tensor *tensor, arena *scratch,

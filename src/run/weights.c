@@ -252,7 +252,7 @@ static clv_status fill_table(weight_store *w, const clv_graph *g,
             memcpy(t->dims, value->dims, value->rank * sizeof *t->dims);
         bool folded = value->kind == CLV_ACTIVATION && value->data &&
                       !(value->flags & CLV_V_BOUND);
-        if (!is_read(g, v) || !(value_is_weight(value) || folded))
+        if (!clv__is_read(g, v) || !(value_is_weight(value) || folded))
             continue;
         clv_status s = find_weight(w, g, folder, v, t, e);
         if (s != CLV_OK) {

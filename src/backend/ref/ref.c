@@ -1,0 +1,73 @@
+/* ref.c - what the plain C kernels can run, and the backend that says so.
+ *
+ * It compiles nothing: a model runs on these kernels whatever no other backend
+ * takes, and all of it when this backend is chosen. */
+#include "backend/backend.h"
+#include "backend/kernel.h"
+
+#include <stdio.h>
+
+static bool runs(clv_dtype t)
+{
+    switch (t) { /* one that is not known yet is found while running */
+    case CLV_STRING:
+    case CLV_FLOAT8E8M0:
+    case CLV_FLOAT4E2M1:
+        return false;
+    default:
+        return true;
+    }
+}
+
+bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why)
+{
+    const clv_node *n = &g->nodes[id];
+    bool control = clv__ops[n->op].category == CLV_CAT_CONTROL;
+    if (!control && !clv__kernel_of((clv_op)n->op)) {
+        snprintf(why->text, sizeof why->text, "no kernel");
+        return false;
+    }
+    for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
+        uint32_t v = node_ins(g, n)[i];
+        if (v == CLV_NONE || runs((clv_dtype)g->values[v].dtype))
+            continue;
+        if (g->values[v].dtype == CLV_NODTYPE &&
+            g->values[v].rank == CLV_NO_RANK)
+            continue; /* both are told while running */
+        if (i >= n->n_in && !clv__is_read(g, v))
+            continue;
+        snprintf(why->text, sizeof why->text, "no kernel for type %s",
+                 clv_dtype_name((clv_dtype)g->values[v].dtype));
+        return false;
+    }
+    return true;
+}
+
+/* A node with bodies needs all of theirs. */
+static bool bodies_run(const clv_node *n, clv_why *why)
+{
+    for (uint32_t i = 0; i < n->n_attrs; i++) {
+        const clv_graph *body =
+            n->attrs[i].type == CLV_GRAPH_ATTR ? n->attrs[i].u.body : NULL;
+        for (uint32_t id = 0; body && id < body->n_nodes; id++)
+            if (!clv__ref_supports(body, id, why) ||
+                !bodies_run(&body->nodes[id], why))
+                return false;
+    }
+    return true;
+}
+
+static clv_answer supports(clv_backend *b, const clv_graph *g, uint32_t node,
+                           clv_why *why)
+{
+    (void)b;
+    return clv__ref_supports(g, node, why) && bodies_run(&g->nodes[node], why)
+               ? CLV_YES
+               : CLV_NO;
+}
+
+const clv_backend_type clv__ref_type = {
+    .name = "ref",
+    .about = "the plain C kernels: slow, and the check of all others",
+    .supports = supports,
+};
