@@ -171,6 +171,36 @@ bool parse_quantity(const char *text, int64_t *out);
 /* "5ms", "20us", "0.1s" or "0.1", in seconds. */
 bool parse_seconds(const char *text, double *out);
 
+/* -- devices (known.c) ----------------------------------------------------*/
+
+/* A device of the library, of the user's folder, or of a file. It is good until
+ * forget_devices, which options_free calls. */
+CLV_MUST clv_status find_device(const char *name, const clv_device **out,
+                                clv_err *err);
+/* Reads the user's own devices; one that cannot be read is a warning. */
+CLV_MUST clv_status own_devices(const options *o, clv_err *err);
+/* The i-th device that was read; NULL past the last. */
+const clv_device *own_device_at(uint32_t i);
+void forget_devices(void);
+/* Where the device `name` is kept: makes the folder, and fails when it cannot
+ * be written to. */
+CLV_MUST clv_status device_place(const char *name, char *path, size_t size,
+                                 clv_err *err);
+CLV_MUST clv_status save_device(const clv_device *d, const char *path,
+                                clv_err *err);
+
+/* -- progress (progress.c) ------------------------------------------------*/
+
+typedef struct progress {
+    double start, last;
+    bool shown, silent;
+} progress;
+
+double seconds_now(void);
+void progress_start(progress *p, const options *o);
+void progress_show(progress *p, const char *what, double share); /* 0 to 1 */
+void progress_end(progress *p);
+
 /* -- help -----------------------------------------------------------------*/
 
 void help_overview(clv_buf *out);

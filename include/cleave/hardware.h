@@ -37,6 +37,7 @@ typedef struct clv_device {
     int year;
     clv_figure fp32, tf32, fp16, bf16, fp8, int8; /* peak operations/second */
     clv_figure bandwidth, memory, units, unit_threads, l2, tdp, launch, link;
+    clv_figure bandwidth_l1, bandwidth_l2, bandwidth_l3; /* of its caches */
 } clv_device;
 
 /* The i-th device, NULL past the last. */
@@ -46,6 +47,13 @@ CLV_API CLV_MUST clv_status clv_device_find(const char *name,
                                             const clv_device **out,
                                             clv_err *err);
 CLV_API const char *clv_device_kind_name(clv_device_kind k);
+
+/* Reads a device from a file in the JSON of `cleave hardware --json`; where it
+ * lists several, the first. Returns it (caller frees with clv_device_free).
+ * Fails with CLV_NOT_FOUND, CLV_IO or CLV_FORMAT, naming the file. */
+CLV_API CLV_MUST clv_status clv_device_load(const char *path, clv_device **out,
+                                            clv_err *err);
+CLV_API void clv_device_free(clv_device *d);
 
 /* One line per figure key, for tables: key, unit, meaning. NULL past the last.
  */

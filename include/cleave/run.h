@@ -13,6 +13,7 @@
 #define CLEAVE_RUN_H
 
 #include "cleave/capability.h"
+#include "cleave/hardware.h"
 #include "cleave/tensor.h"
 
 typedef struct clv_model clv_model;
@@ -97,5 +98,23 @@ CLV_API void clv_tensor_free(clv_tensor *t);
 /* Seeded numbers, the same everywhere: floats uniform in [-1, 1), integers
  * small and non-negative. */
 CLV_API void clv_tensor_random(clv_tensor *t, uint64_t seed);
+
+/* -- this machine ---------------------------------------------------------*/
+
+typedef struct clv_measure_opts {
+    clv_backend *backend; /* whose products are timed; needed */
+    uint32_t threads;     /* 0: one per core */
+    /* Told before each of `total` measurements; may be NULL. */
+    void (*progress)(void *ctx, const char *what, uint32_t done,
+                     uint32_t total);
+    void *ctx;
+} clv_measure_opts;
+
+/* Measures this machine as the device `host`: peak operations per second of
+ * every type the backend multiplies in, copy bandwidth by cache level, the time
+ * to start a primitive. Takes some ten seconds. Returns it (caller frees with
+ * clv_device_free). */
+CLV_API CLV_MUST clv_status clv_device_measure(const clv_measure_opts *opts,
+                                               clv_device **out, clv_err *err);
 
 #endif

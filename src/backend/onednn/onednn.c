@@ -331,5 +331,6 @@ const clv_backend_type clv_plugin = {
     .compile = compile,
     .run = run,
     .release = release,
+    .product = dnn_product,
     .close = close_engine,
 };

@@ -149,4 +149,9 @@ bool dnn_eltwise(const lowering *l, uint32_t node, dnnl_alg_kind_t *alg,
 /* Value v is a constant of one element. */
 bool dnn_scalar(const lowering *l, uint32_t v, float *x);
 
+/* -- this machine (measure.c) ---------------------------------------------*/
+
+CLV_MUST clv_status dnn_product(clv_backend *b, clv_dtype t, int64_t n,
+                                uint32_t threads, double *seconds, clv_err *e);
+
 #endif
