@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef CLV_LIBDIR
 #define CLV_LIBDIR "/usr/local/lib"
@@ -17,13 +18,18 @@ static void *try_open(const char *folder, const char *below, const char *name)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* The folder of the program or library that this code is part of. */
+/* The folder of the program or library that this code is part of. A program
+ * found along PATH is known by its bare name; Linux knows the rest. */
 static void own_folder(char *buf, size_t size)
 {
     Dl_info info;
     *buf = '\0';
     if (dladdr((const void *)&clv__onednn_type, &info) && info.dli_fname)
         snprintf(buf, size, "%s", info.dli_fname);
+    if (!strchr(buf, '/')) {
+        ssize_t n = readlink("/proc/self/exe", buf, size - 1);
+        buf[n > 0 ? n : 0] = '\0';
+    }
     char *slash = strrchr(buf, '/');
     if (slash)
         slash[1] = '\0';

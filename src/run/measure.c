@@ -311,8 +311,8 @@ clv_status clv_device_measure(const clv_measure_opts *o, clv_device **out,
     own_device *own = clv__zalloc(sizeof *own);
     if (!own)
         return clv__nomem(err);
-    job j = {o, &own->device, &own->mem, threads, 0, N_PEAKS + N_LEVELS + 1,
-             err};
+    job j = {o, &own->device,           &own->mem, threads,
+             0, N_PEAKS + N_LEVELS + 1, err};
     clv_status s = measure(&j);
     if (s == CLV_OK)
         *out = &own->device;

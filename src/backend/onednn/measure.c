@@ -55,9 +55,8 @@ static bool is_fast(dnnl_primitive_desc_t pd)
 static clv_status product_make(dnnl_engine_t engine, const dnnl_data_type_t *t,
                                int64_t n, product *p, clv_err *e)
 {
-    static const dnnl_query_t query[] = {dnnl_query_src_md,
-                                         dnnl_query_weights_md,
-                                         dnnl_query_dst_md};
+    static const dnnl_query_t query[] = {
+        dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md};
     const dnnl_dims_t dims = {n, n};
     dnnl_memory_desc_t md[3];
     dnnl_matmul_desc_t d;
