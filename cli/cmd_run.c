@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
+#include <unistd.h>
 
 /* Everything one command holds. */
 typedef struct job {
@@ -13,20 +13,17 @@ typedef struct job {
     clv_graph *g;
     clv_backend *backend;
     clv_support *support;
+    clv_profile *profile; /* of --strategy, as is cut */
+    clv_cut *cut;
     clv_model *model, *ref;
     clv_context *context, *ref_context;
     clv_tensor *in; /* per input */
     uint64_t seed;
-    double *seconds, *part, *abs_error, *rel_error;
+    progress bar;
+    int64_t runs, run; /* all runs, and those that are done */
+    double *seconds, *part, *estimate, *error, *abs_error, *rel_error;
     clv_run_result result;
 } job;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* -- inputs ---------------------------------------------------------------*/
 
@@ -122,27 +119,57 @@ static clv_status get_inputs(job *j, clv_err *err)
 
 /* -- running --------------------------------------------------------------*/
 
+/* By support, the model cuts itself, and again when a part does not compile.
+ * Any other cut is made here and given to it; without a backend that matters
+ * only to what is measured, and is then as `cleave map` cuts. */
+static clv_status cut_model(job *j, clv_err *err)
+{
+    options o = *j->o;
+    if (!o.strategy && !o.backend && !o.measure)
+        return check_strategy(&o, "capability", err);
+    const char *name = o.strategy  ? o.strategy
+                       : o.backend ? "capability"
+                                   : "fusion";
+    if (!strcmp(name, "capability") && o.backend)
+        return check_strategy(&o, name, err);
+    if (!strcmp(name, "op") || !strcmp(name, "fusion") ||
+        !strcmp(name, "pipeline"))
+        o.backend = NULL; /* it runs the parts, but does not decide on them */
+    clv_status s = clv_profile_new(j->g, NULL, &j->profile, err);
+    return s == CLV_OK ? make_cut(&o, name, j->profile, &j->cut, err) : s;
+}
+
+static clv_status open_backend(job *j, clv_err *err)
+{
+    const options *o = j->o;
+    if (!o->backend)
+        return CLV_OK;
+    const clv_backend_opts opts = {.timeout = o->timeout};
+    clv_status s = clv_backend_open(o->backend, &opts, &j->backend, err);
+    if (s == CLV_OK)
+        s = clv_support_new(j->backend, j->g, &j->support, err);
+    return s == CLV_OK ? force_sides(o, j->support, err) : s;
+}
+
 static clv_status compile(job *j, clv_err *err)
 {
     const options *o = j->o;
     clv_capability_opts limits = capability_options(o);
-    clv_model_opts opts = {
-        .cut = &limits, .seed = j->seed, .threads = (uint32_t)o->threads};
-    clv_status s = CLV_OK;
     if (o->threads > 4096)
         return fail(err, CLV_USAGE, "--threads of at most 4096");
-    if (o->backend)
-        s = clv_backend_open(o->backend, NULL, &j->backend, err);
-    if (s == CLV_OK && o->backend)
-        s = clv_support_new(j->backend, j->g, &j->support, err);
-    if (s == CLV_OK && o->backend)
-        s = force_sides(o, j->support, err);
-    opts.backend = j->backend;
-    opts.support = j->support;
-    double before = now();
+    clv_status s = cut_model(j, err);
+    if (s == CLV_OK)
+        s = open_backend(j, err);
+    clv_model_opts opts = {.backend = j->backend,
+                           .support = j->support,
+                           .cut = &limits,
+                           .parts = j->cut,
+                           .seed = j->seed,
+                           .threads = (uint32_t)o->threads};
+    double before = seconds_now();
     if (s == CLV_OK)
         s = clv_model_new(j->g, &opts, &j->model, err);
-    j->result.compiled = now() - before;
+    j->result.compiled = seconds_now() - before;
     return s == CLV_OK ? clv_context_new(j->model, &j->context, err) : s;
 }
 
@@ -162,6 +189,20 @@ static int by_value(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
+static void show(void *ctx, uint32_t done, uint32_t total)
+{
+    job *j = ctx;
+    double share = (double)j->run + (double)done / total;
+    progress_show(&j->bar, "running", share / (double)j->runs);
+}
+
+static clv_status run_once(job *j, clv_context *c, clv_err *err)
+{
+    clv_status s = clv_context_run(c, err);
+    j->run++;
+    return s;
+}
+
 static clv_status run_all(job *j, clv_err *err)
 {
     int64_t repeat = j->o->repeat ? j->o->repeat : 1;
@@ -173,17 +214,67 @@ static clv_status run_all(job *j, clv_err *err)
     if (!j->seconds || !j->part)
         return fail(err, CLV_NOMEM, "out of memory");
     clv_status s = set_inputs(j, j->context, err);
+    j->runs = repeat + j->o->warmup + j->o->verify;
+    progress_start(&j->bar, j->o);
+    clv_context_watch(j->context, show, j);
     for (int64_t i = 0; i < j->o->warmup && s == CLV_OK; i++)
-        s = clv_context_run(j->context, err);
+        s = run_once(j, j->context, err);
     for (int64_t i = 0; i < repeat && s == CLV_OK; i++) {
-        double before = now();
-        s = clv_context_run(j->context, err);
-        j->seconds[i] = now() - before;
-        for (uint32_t k = 0; k < parts; k++)
-            j->part[k] += clv_context_times(j->context)[k] / (double)repeat;
+        double before = seconds_now();
+        s = run_once(j, j->context, err);
+        j->seconds[i] = seconds_now() - before;
+        for (uint32_t k = 0; k < parts; k++) {
+            double t = clv_context_times(j->context)[k] / (double)repeat;
+            j->part[k] += t;
+            j->part[parts] += t;
+        }
     }
     qsort(j->seconds, (size_t)repeat, sizeof *j->seconds, by_value);
     j->result.n_seconds = (uint32_t)repeat;
+    return s;
+}
+
+/* -- measured against estimated -------------------------------------------*/
+
+/* Every list has one more element: the sum. */
+static void compare(job *j, const clv_roofline *times, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        j->estimate[k] = times[k].seconds > 0 ? times[k].seconds : 0;
+        j->estimate[n] += j->estimate[k];
+    }
+    for (uint32_t k = 0; k <= n; k++)
+        j->error[k] = j->part[k] > 0 ? j->estimate[k] / j->part[k] - 1 : 0;
+}
+
+/* --measure: the roofline of the parts, on this machine if it is known. */
+static clv_status estimate(job *j, clv_err *err)
+{
+    const options *o = j->o;
+    const char *name = o->hardware.n ? o->hardware.items[0] : "host";
+    const clv_cut *cut = clv_model_cut(j->model);
+    const clv_device *d;
+    clv_map *map = NULL;
+    clv_err why = {0};
+    uint32_t n = clv_model_run_info(j->model)->n_parts;
+    if (o->hardware.n > 1)
+        return fail(err, CLV_USAGE, "--measure compares with one --hardware");
+    if (find_device(name, &d, &why) != CLV_OK) {
+        if (o->hardware.n || why.code != CLV_NOT_FOUND)
+            return fail(err, why.code, "%s", why.msg);
+        if (!o->quiet)
+            say("note: ", why.msg);
+        return CLV_OK;
+    }
+    j->estimate = calloc((size_t)n + 1, sizeof *j->estimate);
+    j->error = calloc((size_t)n + 1, sizeof *j->error);
+    if (!j->estimate || !j->error)
+        return fail(err, CLV_NOMEM, "out of memory");
+    clv_status s = clv_map_new(cut, d, &map, err);
+    if (s == CLV_OK)
+        compare(j, clv_map_times(map, &n), n);
+    clv_map_free(map);
+    j->result.device = d;
     return s;
 }
 
@@ -203,8 +294,10 @@ static clv_status verify(job *j, clv_err *err)
         s = clv_context_new(j->ref, &j->ref_context, err);
     if (s == CLV_OK)
         s = set_inputs(j, j->ref_context, err);
-    if (s == CLV_OK)
-        s = clv_context_run(j->ref_context, err);
+    if (s == CLV_OK) {
+        clv_context_watch(j->ref_context, show, j);
+        s = run_once(j, j->ref_context, err);
+    }
     for (uint32_t i = 0; i < n && s == CLV_OK; i++)
         clv_tensor_diff(clv_context_output(j->context, i),
                         clv_context_output(j->ref_context, i), &j->abs_error[i],
@@ -240,15 +333,28 @@ static void file_name(const char *folder, const char *name, char *path,
     snprintf(path + n, size - n, ".npy");
 }
 
+/* Before anything runs: a folder that cannot be written is no surprise at the
+ * end. */
+static clv_status make_folder(const char *folder, clv_err *err)
+{
+    struct stat st;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return fail(err, CLV_IO, "cannot make '%s': %s", folder,
+                    strerror(errno));
+    if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode))
+        return fail(err, CLV_IO, "'%s' is not a folder", folder);
+    if (access(folder, W_OK) != 0)
+        return fail(err, CLV_IO, "cannot write to '%s': %s", folder,
+                    strerror(errno));
+    return CLV_OK;
+}
+
 static clv_status save(const job *j, clv_err *err)
 {
     const uint32_t *ids;
     uint32_t n = clv_graph_outputs(j->g, &ids);
     const char *folder = j->o->output_dir;
     clv_status s = CLV_OK;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return fail(err, CLV_IO, "cannot make '%s': %s", folder,
-                    strerror(errno));
     for (uint32_t i = 0; i < n && s == CLV_OK; i++) {
         char path[1200];
         clv_buf text = {0};
@@ -291,10 +397,15 @@ static clv_status run(job *j, clv_err *err)
         s = get_inputs(j, err);
     if (s == CLV_OK)
         s = compile(j, err);
+    if (s == CLV_OK && o->output_dir)
+        s = make_folder(o->output_dir, err);
     if (s == CLV_OK)
         s = run_all(j, err);
     if (s == CLV_OK && o->verify)
         s = verify(j, err);
+    progress_end(&j->bar);
+    if (s == CLV_OK && o->measure)
+        s = estimate(j, err);
     if (s == CLV_OK && o->output_dir)
         s = save(j, err);
     if (s != CLV_OK)
@@ -306,6 +417,8 @@ static clv_status run(job *j, clv_err *err)
     r->backend = j->backend ? clv_backend_name(j->backend) : "ref";
     r->seconds = j->seconds;
     r->part = o->measure ? j->part : NULL;
+    r->estimate = j->estimate;
+    r->error = j->error;
     r->abs_error = j->abs_error;
     r->rel_error = j->rel_error;
     s = emit(o, report, r, err);
@@ -322,6 +435,8 @@ clv_status cmd_run(const options *o, clv_err *err)
     free(j.in);
     free(j.seconds);
     free(j.part);
+    free(j.estimate);
+    free(j.error);
     free(j.abs_error);
     free(j.rel_error);
     clv_context_free(j.ref_context);
@@ -330,6 +445,8 @@ clv_status cmd_run(const options *o, clv_err *err)
     clv_model_free(j.model);
     clv_support_free(j.support);
     clv_backend_free(j.backend);
+    clv_cut_free(j.cut);
+    clv_profile_free(j.profile);
     clv_graph_free(j.g);
     return s;
 }

@@ -75,16 +75,29 @@ static clv_status check_flags(const options *o, const struct strategy *mine,
     return CLV_OK;
 }
 
+static clv_status find(const options *o, const char *otherwise,
+                       const struct strategy **out, clv_err *err)
+{
+    const char *name = o->strategy ? o->strategy : otherwise;
+    for (size_t i = 0; i < N_STRATEGIES; i++)
+        if (!strcmp(name, strategies[i].name)) {
+            *out = &strategies[i];
+            return check_flags(o, *out, err);
+        }
+    return fail(err, CLV_USAGE, "no strategy '%s'", name);
+}
+
+clv_status check_strategy(const options *o, const char *otherwise, clv_err *err)
+{
+    const struct strategy *found;
+    return find(o, otherwise, &found, err);
+}
+
 clv_status make_cut(const options *o, const char *otherwise,
                     const clv_profile *p, clv_cut **out, clv_err *err)
 {
-    const char *name = o->strategy ? o->strategy : otherwise;
+    const struct strategy *found;
     *out = NULL;
-    for (size_t i = 0; i < N_STRATEGIES; i++) {
-        if (strcmp(name, strategies[i].name))
-            continue;
-        clv_status s = check_flags(o, &strategies[i], err);
-        return s == CLV_OK ? strategies[i].make(o, p, out, err) : s;
-    }
-    return fail(err, CLV_USAGE, "no strategy '%s'", name);
+    clv_status s = find(o, otherwise, &found, err);
+    return s == CLV_OK ? found->make(o, p, out, err) : s;
 }

@@ -10,6 +10,10 @@
 CLV_MUST clv_status make_cut(const options *o, const char *otherwise,
                              const clv_profile *p, clv_cut **out, clv_err *err);
 
+/* Only the check of the flags. */
+CLV_MUST clv_status check_strategy(const options *o, const char *otherwise,
+                                   clv_err *err);
+
 /* What the user forces, and the limits of a cut by support. */
 CLV_MUST clv_status force_sides(const options *o, clv_support *s, clv_err *err);
 clv_capability_opts capability_options(const options *o);

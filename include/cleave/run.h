@@ -24,6 +24,7 @@ typedef struct clv_model_opts {
     clv_backend *backend;           /* what runs the nodes it supports */
     clv_support *support;           /* its answers; NULL: it is asked */
     const clv_capability_opts *cut; /* limits of the partition */
+    const clv_cut *parts;           /* a cut of g to run instead */
     uint64_t seed;                  /* of weights that no file holds */
     uint32_t threads;               /* 0: one per core */
     int64_t memory;                 /* bytes a run may take; 0: what is free */
@@ -47,16 +48,19 @@ typedef struct clv_run_info {
     uint32_t n_notes;
 } clv_run_info;
 
-/* Compiles g, which must be inferred and outlive the model, as do the backend
- * and `like`. Fails with CLV_UNSUPPORTED, naming every place, when a node has
- * neither kernel nor backend; with CLV_IO or CLV_FORMAT when weights are absent
- * or too short; with CLV_LIMIT when the plan needs more memory than there is.
- * Returns a model (caller frees with clv_model_free). */
+/* Compiles g, which must be inferred and outlive the model, as do the backend,
+ * `parts` and `like`. Fails with CLV_UNSUPPORTED, naming every place, when a
+ * node has neither kernel nor backend; with CLV_IO or CLV_FORMAT when weights
+ * are absent or too short; with CLV_LIMIT when the plan needs more memory than
+ * there is. Returns a model (caller frees with clv_model_free). */
 CLV_API CLV_MUST clv_status clv_model_new(const clv_graph *g,
                                           const clv_model_opts *opts,
                                           clv_model **out, clv_err *err);
 CLV_API void clv_model_free(clv_model *m);
 CLV_API const clv_run_info *clv_model_run_info(const clv_model *m);
+/* The cut whose subgraphs are the parts, in their order; NULL when the model is
+ * one part. Good as long as the model. */
+CLV_API const clv_cut *clv_model_cut(const clv_model *m);
 
 /* Memory for one run at a time. Borrows m; returns (caller frees with
  * clv_context_free). */
@@ -69,6 +73,9 @@ CLV_API CLV_MUST clv_status clv_context_set(clv_context *c, uint32_t i,
                                             const clv_tensor *t, clv_err *err);
 /* Runs. Fails when an input was not given. */
 CLV_API CLV_MUST clv_status clv_context_run(clv_context *c, clv_err *err);
+/* Calls fn(ctx, done, total) after each step of a run; fn may be NULL. */
+typedef void clv_watch_fn(void *ctx, uint32_t done, uint32_t total);
+CLV_API void clv_context_watch(clv_context *c, clv_watch_fn *fn, void *ctx);
 /* The i-th output of the last run, good until the next. */
 CLV_API const clv_tensor *clv_context_output(const clv_context *c, uint32_t i);
 /* Seconds each part took in the last run. */

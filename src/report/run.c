@@ -117,6 +117,16 @@ static void put_output(const clv_run_result *r, uint32_t i, clv_buf *out)
                        r->abs_error[i], r->rel_error[i]);
 }
 
+static void put_times(table *tab, const clv_run_result *r, uint32_t k)
+{
+    if (r->part)
+        table_printf(tab, "%.3f", r->part[k] * 1e3);
+    if (r->part && r->estimate) {
+        table_printf(tab, "%.3f", r->estimate[k] * 1e3);
+        table_printf(tab, "%+.1f %%", r->error[k] * 100);
+    }
+}
+
 static void put_parts(const clv_run_result *r, const clv_report_opts *o,
                       clv_buf *out)
 {
@@ -125,34 +135,40 @@ static void put_parts(const clv_run_result *r, const clv_report_opts *o,
                                      {"Operators", TABLE_RIGHT},
                                      {"From", TABLE_CUT}};
     const clv_run_info *info = clv_model_run_info(r->m);
-    uint32_t shown = o->top ? o->top : 10;
+    uint32_t shown = o->top ? o->top : r->part ? info->n_parts : 10;
     table tab;
     table_start(&tab, cols, 4);
     if (r->part)
         table_add_col(&tab, "Measured ms", TABLE_RIGHT);
     if (r->part && r->estimate) {
         table_add_col(&tab, "Roofline ms", TABLE_RIGHT);
-        table_add_col(&tab, "Ratio", TABLE_RIGHT);
+        table_add_col(&tab, "Error", TABLE_RIGHT);
     }
     tab.margin = 2;
-    for (uint32_t k = 0; k < info->n_parts && (r->part || k < shown); k++) {
+    for (uint32_t k = 0; k < info->n_parts && k < shown; k++) {
         const clv_part *p = &info->parts[k];
         table_digits(&tab, k);
         table_text(&tab, p->device);
         table_digits(&tab, p->n_nodes);
         table_text(&tab, clv_graph_node(r->g, p->nodes[0]).name);
-        if (r->part)
-            table_printf(&tab, "%.3f", r->part[k] * 1e3);
-        if (r->part && r->estimate) {
-            table_printf(&tab, "%.3f", r->estimate[k] * 1e3);
-            table_printf(&tab, "%.2f",
-                         r->estimate[k] > 0 ? r->part[k] / r->estimate[k] : 0);
-        }
+        put_times(&tab, r, k);
+    }
+    if (r->part) {
+        table_text(&tab, "");
+        table_text(&tab, "all");
+        table_text(&tab, "");
+        table_text(&tab, "");
+        put_times(&tab, r, info->n_parts);
     }
     text_heading(out, o, "Parts");
     table_print(&tab, o, out);
-    if (!r->part && info->n_parts > shown)
+    if (info->n_parts > shown)
         clv_buf_printf(out, "  ... %u more\n", info->n_parts - shown);
+    if (r->part && r->estimate)
+        clv_buf_printf(out,
+                       "  Roofline of %s (%s); error: of the estimate, "
+                       "against what was measured\n",
+                       r->device->name, r->device->title);
 }
 
 static void run_text(const clv_run_result *r, const clv_report_opts *o,
@@ -218,11 +234,20 @@ static void json_parts(jsonw *w, const clv_run_result *r)
                   clv_graph_node(r->g, info->parts[k].nodes[0]).name);
         if (r->part)
             jsonw_num(w, "seconds", r->part[k]);
-        if (r->part && r->estimate)
+        if (r->part && r->estimate) {
             jsonw_num(w, "estimate", r->estimate[k]);
+            jsonw_num(w, "error", r->error[k]);
+        }
         jsonw_end(w);
     }
     jsonw_end(w);
+    if (r->part)
+        jsonw_num(w, "measured_seconds", r->part[info->n_parts]);
+    if (r->part && r->estimate) {
+        jsonw_str(w, "estimate_device", r->device->name);
+        jsonw_num(w, "estimate_seconds", r->estimate[info->n_parts]);
+        jsonw_num(w, "estimate_error", r->error[info->n_parts]);
+    }
     jsonw_array(w, "notes");
     for (uint32_t i = 0; i < info->n_notes; i++)
         jsonw_str(w, NULL, info->notes[i]);

@@ -168,8 +168,16 @@ clv_status clv_context_run(clv_context *c, clv_err *err)
         double after = now();
         c->times[m->steps[i].part] += after - before;
         before = after;
+        if (c->watch)
+            c->watch(c->watcher, i + 1, m->n_steps);
     }
     return CLV_OK;
+}
+
+void clv_context_watch(clv_context *c, clv_watch_fn *fn, void *ctx)
+{
+    c->watch = fn;
+    c->watcher = ctx;
 }
 
 const clv_tensor *clv_context_output(const clv_context *c, uint32_t i)

@@ -112,10 +112,11 @@ static clv_status whole(clv_model *m, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status take_cut(clv_model *m, clv_err *e)
+static clv_status take_cut(clv_model *m, const clv_cut *cut, clv_err *e)
 {
     uint32_t n;
-    const clv_subgraph *sub = clv_cut_subgraphs(m->cut, &n);
+    const clv_subgraph *sub = clv_cut_subgraphs(cut, &n);
+    m->cut = cut;
     m->parts = arena_zalloc(&m->mem, ((size_t)n + 1) * sizeof *m->parts);
     m->execs = arena_zalloc(&m->mem, ((size_t)n + 1) * sizeof *m->execs);
     if (!m->parts || !m->execs)
@@ -146,7 +147,7 @@ static clv_status compile(clv_model *m, uint32_t k, clv_support *support,
                            m->threads};
     clv_err why = {CLV_OK, ""};
     char text[700];
-    if (!strcmp(sub->device, "cpu") || idle(m, &m->parts[k]))
+    if (!strcmp(m->parts[k].device, "cpu") || idle(m, &m->parts[k]))
         return CLV_OK;
     clv_status s =
         m->backend->type->compile(m->backend, &subject, &m->execs[k], &why);
@@ -171,33 +172,99 @@ static clv_status cut_once(clv_model *m, clv_support *support,
     *again = false;
     CLV_TRY(check_runnable(m, clv_support_get(support), e));
     CLV_TRY(clv_cut_capability(m->profile, clv_support_get(support), opts,
-                               &m->cut, e));
-    CLV_TRY(take_cut(m, e));
+                               &m->own_cut, e));
+    CLV_TRY(take_cut(m, m->own_cut, e));
     for (uint32_t k = 0; k < m->info.n_parts && !*again; k++)
         CLV_TRY(compile(m, k, support, again, e));
     if (!*again)
         return CLV_OK;
     release_execs(m);
-    clv_cut_free(m->cut);
-    m->cut = NULL;
+    clv_cut_free(m->own_cut);
+    m->own_cut = NULL;
     return CLV_OK;
 }
 
-static clv_status cut_model(clv_model *m, const clv_model_opts *o, clv_err *e)
+static clv_status cut_model(clv_model *m, const clv_model_opts *o,
+                            clv_support *support, clv_err *e)
 {
     clv_capability_opts opts = o->cut ? *o->cut : (clv_capability_opts){0};
-    clv_support *asked = NULL;
     opts.no_what_if = true;
-    clv_status s = clv_profile_new(m->g, NULL, &m->profile, e);
-    if (s == CLV_OK && !o->support)
+    CLV_TRY(clv_profile_new(m->g, NULL, &m->profile, e));
+    for (bool again = true; again;)
+        CLV_TRY(cut_once(m, support, &opts, &again, e));
+    return CLV_OK;
+}
+
+/* -- parts that are given -------------------------------------------------*/
+
+static bool all_supported(const clv_model *m, const clv_part *p,
+                          const clv_support_info *info)
+{
+    for (uint32_t i = 0; i < p->n_nodes; i++)
+        if (info->nodes[p->nodes[i]].side == CLV_SIDE_CPU &&
+            !clv__run_needless(m, p->nodes[i]))
+            return false;
+    return true;
+}
+
+/* A subgraph is compiled whole or stays on the CPU whole. */
+static clv_status give_part(clv_model *m, uint32_t k, clv_support *support,
+                            clv_err *e)
+{
+    clv_part *p = &m->parts[k];
+    bool failed = false;
+    if (strcmp(p->device, "cpu") != 0 &&
+        all_supported(m, p, clv_support_get(support)))
+        p->device = m->backend->name;
+    else
+        p->device = "cpu";
+    CLV_TRY(compile(m, k, support, &failed, e));
+    if (failed)
+        p->device = "cpu";
+    for (uint32_t i = 0; i < p->n_nodes && !strcmp(p->device, "cpu"); i++)
+        CLV_TRY(clv__support_demote(support, p->nodes[i],
+                                    "its subgraph runs on the CPU", e));
+    return CLV_OK;
+}
+
+static clv_status take_parts(clv_model *m, const clv_cut *cut,
+                             clv_support *support, clv_err *e)
+{
+    CLV_TRY(take_cut(m, cut, e));
+    for (uint32_t k = 0; k < m->info.n_parts; k++)
+        if (support)
+            CLV_TRY(give_part(m, k, support, e));
+        else
+            m->parts[k].device = "cpu";
+    return check_runnable(m, support ? clv_support_get(support) : NULL, e);
+}
+
+/* -- all of it ------------------------------------------------------------*/
+
+static clv_status with_backend(clv_model *m, const clv_model_opts *o,
+                               clv_err *e)
+{
+    clv_support *asked = NULL;
+    clv_status s = CLV_OK;
+    if (!o->support)
         s = clv_support_new(o->backend, m->g, &asked, e);
     clv_support *support = o->support ? o->support : asked;
     if (s == CLV_OK)
         s = settle_views(m, support, e);
-    for (bool again = true; s == CLV_OK && again;)
-        s = cut_once(m, support, &opts, &again, e);
+    if (s == CLV_OK)
+        s = o->parts ? take_parts(m, o->parts, support, e)
+                     : cut_model(m, o, support, e);
     clv_support_free(asked);
     return s;
+}
+
+static clv_status without_backend(clv_model *m, const clv_model_opts *o,
+                                  clv_err *e)
+{
+    if (o->parts)
+        return take_parts(m, o->parts, NULL, e);
+    CLV_TRY(check_runnable(m, NULL, e));
+    return whole(m, e);
 }
 
 /* -- the model ------------------------------------------------------------*/
@@ -236,9 +303,7 @@ static clv_status build(clv_model *m, const clv_model_opts *o, clv_err *e)
         return clv__nomem(e);
     memcpy(m->tensor, clv__weights_of(m->weights, m->g),
            m->g->n_values * sizeof *m->tensor);
-    if (!m->backend)
-        CLV_TRY(check_runnable(m, NULL, e));
-    CLV_TRY(m->backend ? cut_model(m, o, e) : whole(m, e));
+    CLV_TRY(m->backend ? with_backend(m, o, e) : without_backend(m, o, e));
     m->info.parts = m->parts;
     CLV_TRY(clv__run_plan(m, o->memory, e));
     CLV_TRY(align_weights(m, e));
@@ -275,7 +340,7 @@ void clv_model_free(clv_model *m)
     if (!m)
         return;
     release_execs(m);
-    clv_cut_free(m->cut);
+    clv_cut_free(m->own_cut);
     clv_profile_free(m->profile);
     clv__weights_free(m->weights);
     clv__free(m->notes);
@@ -286,4 +351,9 @@ void clv_model_free(clv_model *m)
 const clv_run_info *clv_model_run_info(const clv_model *m)
 {
     return &m->info;
+}
+
+const clv_cut *clv_model_cut(const clv_model *m)
+{
+    return m->cut;
 }

@@ -83,7 +83,8 @@ struct clv_model {
     uint32_t *root;     /* per value: whose storage it shares, or itself */
     clv_tensor *tensor; /* per value: type, shape, data if fixed */
     clv_profile *profile;
-    clv_cut *cut;
+    const clv_cut *cut; /* whose subgraphs are the parts; NULL: one part */
+    clv_cut *own_cut;
     clv_exec **execs; /* per part; NULL: plain C */
     clv_part *parts;
     const char **notes;
@@ -97,6 +98,8 @@ struct clv_context {
     char *arena;
     clv_tensor *tensor; /* per value */
     double *times;      /* per part */
+    clv_watch_fn *watch;
+    void *watcher;
     struct arena scratch;
 };
 
