@@ -139,6 +139,28 @@ static void doubles_round_trip(void)
     }
 }
 
+/* Ratios of counts, as reports have them: printf's shortest digits. */
+static void ratios_are_shortest(void)
+{
+    uint64_t bits = 88172645463325252u;
+    for (int i = 0; i < 50000; i++) {
+        char text[32], want[32];
+        bits ^= bits << 13;
+        bits ^= bits >> 7;
+        bits ^= bits << 17;
+        double x = (double)(bits >> (8 + i % 40)) / (double)(bits % 9973 + 1);
+        x = i & 1 ? -x : x;
+        int digits = 14;
+        do
+            snprintf(want, sizeof want, "%.*g", ++digits, x);
+        while (digits < 17 && strtod(want, NULL) != x);
+        if (fabs(x) >= 1e15 || fabs(x) < 1e-4 || x == trunc(x))
+            continue;
+        CHECK_EQ_INT(clv__double_text(x, text, sizeof text), strlen(want));
+        CHECK_STR(text, want);
+    }
+}
+
 /* -- CSV ------------------------------------------------------------------*/
 
 static void csv_quoting(void)
@@ -421,6 +443,7 @@ static const check_case cases[] = {
     {"JSON text", json_text},
     {"JSON numbers", json_numbers},
     {"doubles round trip", doubles_round_trip},
+    {"ratios are shortest", ratios_are_shortest},
     {"CSV quoting", csv_quoting},
     {"units", units},
     {"display width", widths},

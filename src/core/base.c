@@ -98,7 +98,7 @@ int64_t clv_dtype_bytes(clv_dtype t, int64_t n)
 
 /* -- text buffers ---------------------------------------------------------*/
 
-static bool buf_room(clv_buf *b, size_t more)
+bool clv__buf_room(clv_buf *b, size_t more)
 {
     if (b->failed)
         return false;
@@ -120,7 +120,7 @@ static bool buf_room(clv_buf *b, size_t more)
 
 void clv_buf_add(clv_buf *b, const char *text, size_t len)
 {
-    if (!buf_room(b, len))
+    if (!clv__buf_room(b, len))
         return;
     if (len)
         memcpy(b->text + b->len, text, len);
@@ -135,7 +135,7 @@ void clv_buf_printf(clv_buf *b, const char *fmt, ...)
     va_copy(again, ap);
     size_t room = b->failed ? 0 : b->cap - b->len;
     int n = vsnprintf(room ? b->text + b->len : NULL, room, fmt, ap);
-    if (n >= 0 && (size_t)n >= room && buf_room(b, (size_t)n))
+    if (n >= 0 && (size_t)n >= room && clv__buf_room(b, (size_t)n))
         vsnprintf(b->text + b->len, (size_t)n + 1, fmt, again);
     if (n >= 0 && !b->failed)
         b->len += (size_t)n;

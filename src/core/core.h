@@ -99,6 +99,9 @@ void strmap_free(strmap *m);
 
 /* -- text -----------------------------------------------------------------*/
 
+/* Makes room for more characters and the NUL; false when memory ran out. */
+bool clv__buf_room(clv_buf *b, size_t more);
+
 /* Of `n` names reached through `name(ctx, i)`, the index of the closest to
  * `word` if it is close enough to suggest, else CLV_NONE. */
 uint32_t clv__closest(const char *word, uint32_t n,

@@ -8,21 +8,30 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Appends text; inline, because a report is made of tens of thousands of
- * pieces of a few characters. */
-static inline void put(jsonw *w, const char *text, size_t len)
+/* Where n more characters go, NULL when memory ran out; `wrote` ends them. A
+ * report is tens of thousands of pieces of a few characters. */
+static inline char *room(jsonw *w, size_t n)
 {
     clv_buf *out = w->out;
-    if (out->failed || out->cap - out->len <= len) {
-        clv_buf_add(out, text, len);
+    bool there = !out->failed && out->cap - out->len > n;
+    return there || clv__buf_room(out, n) ? out->text + out->len : NULL;
+}
+
+static inline void wrote(jsonw *w, const char *end)
+{
+    w->out->len = (size_t)(end - w->out->text);
+    w->out->text[w->out->len] = '\0';
+}
+
+static inline void put(jsonw *w, const char *text, size_t len)
+{
+    char *at = room(w, len);
+    if (!at)
         return;
-    }
-    memcpy(out->text + out->len, text, len);
-    out->len += len;
-    out->text[out->len] = '\0';
+    memcpy(at, text, len);
+    wrote(w, at + len);
 }
 
 static bool breaks(const jsonw *w)
@@ -57,11 +66,31 @@ static inline bool is_plain(char c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-static void quote(jsonw *w, const char *text)
+/* Copies characters that stand for themselves, eight at a time while there are
+ * as many; returns how many. A byte below 0x20, above 0x7e, a quote or a
+ * backslash sets the top bit of its sum; so may a byte above such a one. */
+static size_t copy_plain(char *to, const char *from, size_t n)
 {
-    const char *s = text, *plain = text;
+    const uint64_t ones = 0x0101010101010101u;
+    size_t i = 0;
+    for (uint64_t w; i + 8 <= n; i += 8) {
+        memcpy(&w, from + i, 8);
+        uint64_t odd = w | (w + ones) | (w - 0x20 * ones) |
+                       ((w ^ 0x22 * ones) - ones) | ((w ^ 0x5c * ones) - ones);
+        if (odd & 0x80 * ones)
+            break;
+        memcpy(to + i, &w, 8);
+    }
+    for (; i < n && is_plain(from[i]); i++)
+        to[i] = from[i];
+    return i;
+}
+
+/* The rest of a string, from its first character that needs a look. */
+static void quote_rest(jsonw *w, const char *s)
+{
+    const char *plain = s;
     uint32_t code;
-    put(w, "\"", 1);
     for (;;) {
         while (is_plain(*s))
             s++;
@@ -80,7 +109,28 @@ static void quote(jsonw *w, const char *text)
         plain = ++s;
     }
     put(w, plain, (size_t)(s - plain));
-    put(w, "\"", 1);
+}
+
+/* Writes text in quotes, then `after`. */
+static void quote(jsonw *w, const char *text, const char *after, size_t n_after)
+{
+    size_t len = strlen(text);
+    char *at = room(w, len + 2 + n_after);
+    if (!at)
+        return;
+    *at++ = '"';
+    size_t n = copy_plain(at, text, len);
+    at += n;
+    if (n < len) {
+        wrote(w, at);
+        quote_rest(w, text + n);
+        at = room(w, 1 + n_after);
+        if (!at)
+            return;
+    }
+    *at++ = '"';
+    memcpy(at, after, n_after);
+    wrote(w, at + n_after);
 }
 
 /* -- nesting --------------------------------------------------------------*/
@@ -96,16 +146,14 @@ static void place(jsonw *w, const char *key)
     assert((close == '}') == (key != NULL));
     bool any = w->level[w->depth - 1].any;
     w->level[w->depth - 1].any = true;
+    bool line = breaks(w);
     if (any)
-        put(w, ",", 1);
-    if (breaks(w))
+        put(w, ", ", line || w->style == JSONW_COMPACT ? 1 : 2);
+    if (line)
         new_line(w);
-    else if (any && w->style != JSONW_COMPACT)
-        put(w, " ", 1);
     if (!key)
         return;
-    quote(w, key);
-    put(w, ": ", w->style == JSONW_COMPACT ? 1 : 2);
+    quote(w, key, ": ", w->style == JSONW_COMPACT ? 1 : 2);
 }
 
 static void begin(jsonw *w, const char *key, char open, char close, bool flat)
@@ -167,40 +215,6 @@ void jsonw_finish(jsonw *w)
 
 /* -- values ---------------------------------------------------------------*/
 
-size_t clv__int_text(int64_t value, char *buf)
-{
-    char digits[20];
-    size_t n = 0, len = 0;
-    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    do {
-        digits[n++] = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest);
-    if (value < 0)
-        buf[len++] = '-';
-    while (n)
-        buf[len++] = digits[--n];
-    buf[len] = '\0';
-    return len;
-}
-
-size_t clv__double_text(double value, char *buf, size_t size)
-{
-    if (value == trunc(value) && fabs(value) < 1e15)
-        return clv__int_text((int64_t)value, buf);
-    /* Most need 16 or 17 digits; what 15 can say, 16 can say too. */
-    int len = snprintf(buf, size, "%.16g", value);
-    if (strtod(buf, NULL) != value)
-        return (size_t)snprintf(buf, size, "%.17g", value);
-    char shorter[32];
-    int n = snprintf(shorter, sizeof shorter, "%.15g", value);
-    if (strtod(shorter, NULL) == value) {
-        memcpy(buf, shorter, (size_t)n + 1);
-        return (size_t)n;
-    }
-    return (size_t)len;
-}
-
 void jsonw_int(jsonw *w, const char *key, int64_t value)
 {
     char text[24];
@@ -238,7 +252,7 @@ void jsonw_str(jsonw *w, const char *key, const char *value)
         return;
     }
     place(w, key);
-    quote(w, value);
+    quote(w, value, "", 0);
 }
 
 void jsonw_ints(jsonw *w, const char *key, const int64_t *values, uint32_t n)

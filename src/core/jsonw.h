@@ -18,6 +18,7 @@
 #define CLV_JSONW_H
 
 #include "core/core.h"
+#include "core/decimal.h"
 
 enum { JSONW_DEPTH = 32 };
 
@@ -56,11 +57,5 @@ void jsonw_null(jsonw *w, const char *key);
 /* NULL writes null. */
 void jsonw_str(jsonw *w, const char *key, const char *value);
 void jsonw_ints(jsonw *w, const char *key, const int64_t *values, uint32_t n);
-
-/* The shortest decimal text of a finite double, into buf; returns its length.
- * `size` is at least 32. */
-size_t clv__double_text(double value, char *buf, size_t size);
-/* Decimal digits of an integer into buf (at least 21 bytes). */
-size_t clv__int_text(int64_t value, char *buf);
 
 #endif

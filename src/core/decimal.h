@@ -1,0 +1,14 @@
+/* decimal.h - numbers as decimal text. */
+#ifndef CLV_DECIMAL_H
+#define CLV_DECIMAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The shortest decimal text of a finite double, into buf; returns its length.
+ * `size` is at least 32. */
+size_t clv__double_text(double value, char *buf, size_t size);
+/* Decimal digits of an integer into buf (at least 21 bytes). */
+size_t clv__int_text(int64_t value, char *buf);
+
+#endif
