@@ -85,9 +85,14 @@ static inline int64_t sat_add(int64_t a, int64_t b)
  * Starts as {0}. */
 typedef struct strmap {
     struct strmap_slot *slots;
+    struct strmap_entry *entries;
+    size_t cap; /* of entries */
+    uint64_t seed;
     uint32_t n, mask;
 } strmap;
 
+/* Makes room for n keys in all; false when memory ran out. */
+bool strmap_reserve(strmap *m, size_t n);
 /* CLV_NONE when absent. */
 uint32_t strmap_get(const strmap *m, const char *key, size_t len);
 /* Sets or replaces (the first key stays); false when memory ran out. */

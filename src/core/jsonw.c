@@ -39,11 +39,11 @@ static bool breaks(const jsonw *w)
     return w->style != JSONW_COMPACT && !(w->flat && w->depth >= w->flat);
 }
 
-static void new_line(jsonw *w)
+static char *new_line(char *at, int depth)
 {
-    static const char spaces[2 * JSONW_DEPTH + 2] =
-        "\n                                                                ";
-    put(w, spaces, 1 + 2 * (size_t)w->depth);
+    *at++ = '\n';
+    memset(at, ' ', 2 * (size_t)depth);
+    return at + 2 * depth;
 }
 
 /* -- text -----------------------------------------------------------------*/
@@ -66,31 +66,39 @@ static inline bool is_plain(char c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Copies characters that stand for themselves, eight at a time while there are
- * as many; returns how many. A byte below 0x20, above 0x7e, a quote or a
- * backslash sets the top bit of its sum; so may a byte above such a one. */
-static size_t copy_plain(char *to, const char *from, size_t n)
+/* Copies eight characters, false when one of them may need a look: a byte
+ * below 0x20 or above 0x7e, a quote or a backslash sets the top bit of its
+ * sum (and may set that of the byte above it). */
+static inline bool copy_eight(char *to, const char *from)
 {
     const uint64_t ones = 0x0101010101010101u;
-    size_t i = 0;
-    for (uint64_t w; i + 8 <= n; i += 8) {
-        memcpy(&w, from + i, 8);
-        uint64_t odd = w | (w + ones) | (w - 0x20 * ones) |
-                       ((w ^ 0x22 * ones) - ones) | ((w ^ 0x5c * ones) - ones);
-        if (odd & 0x80 * ones)
-            break;
-        memcpy(to + i, &w, 8);
-    }
-    for (; i < n && is_plain(from[i]); i++)
-        to[i] = from[i];
-    return i;
+    uint64_t w;
+    memcpy(&w, from, 8);
+    memcpy(to, &w, 8);
+    uint64_t odd = w | (w + ones) | (w - 0x20 * ones) |
+                   ((w ^ 0x22 * ones) - ones) | ((w ^ 0x5c * ones) - ones);
+    return !(odd & 0x80 * ones);
 }
 
-/* The rest of a string, from its first character that needs a look. */
-static void quote_rest(jsonw *w, const char *s)
+/* Copies n characters if all of them stand for themselves. */
+static inline bool copy_plain(char *to, const char *from, size_t n)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        if (!copy_eight(to + i, from + i))
+            return false;
+    if (i > 0) /* the last eight, some of them once more */
+        return copy_eight(to + n - 8, from + n - 8);
+    for (; i < n && is_plain(from[i]); i++)
+        to[i] = from[i];
+    return i == n;
+}
+
+static void quote_odd(jsonw *w, const char *s)
 {
     const char *plain = s;
     uint32_t code;
+    put(w, "\"", 1);
     for (;;) {
         while (is_plain(*s))
             s++;
@@ -109,28 +117,22 @@ static void quote_rest(jsonw *w, const char *s)
         plain = ++s;
     }
     put(w, plain, (size_t)(s - plain));
+    put(w, "\"", 1);
 }
 
-/* Writes text in quotes, then `after`. */
-static void quote(jsonw *w, const char *text, const char *after, size_t n_after)
+/* Writes text in quotes. */
+static void quote(jsonw *w, const char *text)
 {
     size_t len = strlen(text);
-    char *at = room(w, len + 2 + n_after);
+    char *at = room(w, len + 2);
     if (!at)
         return;
-    *at++ = '"';
-    size_t n = copy_plain(at, text, len);
-    at += n;
-    if (n < len) {
-        wrote(w, at);
-        quote_rest(w, text + n);
-        at = room(w, 1 + n_after);
-        if (!at)
-            return;
+    if (!copy_plain(at + 1, text, len)) {
+        quote_odd(w, text);
+        return;
     }
-    *at++ = '"';
-    memcpy(at, after, n_after);
-    wrote(w, at + n_after);
+    at[0] = at[len + 1] = '"';
+    wrote(w, at + len + 2);
 }
 
 /* -- nesting --------------------------------------------------------------*/
@@ -146,14 +148,20 @@ static void place(jsonw *w, const char *key)
     assert((close == '}') == (key != NULL));
     bool any = w->level[w->depth - 1].any;
     w->level[w->depth - 1].any = true;
-    bool line = breaks(w);
+    char *at = room(w, 2 + 2 * JSONW_DEPTH);
+    if (!at)
+        return;
     if (any)
-        put(w, ", ", line || w->style == JSONW_COMPACT ? 1 : 2);
-    if (line)
-        new_line(w);
+        *at++ = ',';
+    if (breaks(w))
+        at = new_line(at, w->depth);
+    else if (any && w->style != JSONW_COMPACT)
+        *at++ = ' ';
+    wrote(w, at);
     if (!key)
         return;
-    quote(w, key, ": ", w->style == JSONW_COMPACT ? 1 : 2);
+    quote(w, key);
+    put(w, ": ", w->style == JSONW_COMPACT ? 1 : 2);
 }
 
 static void begin(jsonw *w, const char *key, char open, char close, bool flat)
@@ -197,9 +205,13 @@ void jsonw_end(jsonw *w)
     if (w->flat == w->depth)
         w->flat = 0;
     w->depth--;
+    char *at = room(w, 2 + 2 * JSONW_DEPTH);
+    if (!at)
+        return;
     if (broken)
-        new_line(w);
-    put(w, &w->level[w->depth].close, 1);
+        at = new_line(at, w->depth);
+    *at++ = w->level[w->depth].close;
+    wrote(w, at);
 }
 
 void jsonw_start(jsonw *w, clv_buf *out, jsonw_style style)
@@ -217,9 +229,10 @@ void jsonw_finish(jsonw *w)
 
 void jsonw_int(jsonw *w, const char *key, int64_t value)
 {
-    char text[24];
     place(w, key);
-    put(w, text, clv__int_text(value, text));
+    char *at = room(w, 24);
+    if (at)
+        wrote(w, at + clv__int_text(value, at));
 }
 
 void jsonw_num(jsonw *w, const char *key, double value)
@@ -252,7 +265,7 @@ void jsonw_str(jsonw *w, const char *key, const char *value)
         return;
     }
     place(w, key);
-    quote(w, value, "", 0);
+    quote(w, value);
 }
 
 void jsonw_ints(jsonw *w, const char *key, const int64_t *values, uint32_t n)

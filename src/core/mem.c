@@ -2,7 +2,8 @@
  *
  * An arena is a list of chunks, newest first; each is at least twice the one
  * before, up to 1 MB, so that a small graph costs one malloc and a large one a
- * few hundred. Rewinding to a mark frees the chunks that came after it. */
+ * few hundred. Rewinding to a mark frees the chunks that came after it, but for
+ * the first one: work that starts from nothing again and again needs it. */
 #include "core/core.h"
 
 #include <stdio.h>
@@ -159,19 +160,28 @@ arena_mark arena_save(const arena *a)
     return (arena_mark){a->head, a->cur};
 }
 
-void arena_rewind(arena *a, arena_mark m)
+static void drop_until(arena *a, arena_chunk *last)
 {
-    while (a->head != m.head) {
+    while (a->head != last) {
         arena_chunk *c = a->head;
         a->head = c->prev;
         a->total -= sizeof *c + c->size;
         clv__free(c);
     }
-    a->cur = m.cur;
+}
+
+void arena_rewind(arena *a, arena_mark m)
+{
+    arena_chunk *first = a->head;
+    while (!m.head && first && first->prev)
+        first = first->prev;
+    drop_until(a, m.head ? m.head : first);
+    a->cur = m.head ? m.cur : (char *)(first + (first ? 1 : 0));
     a->end = a->head ? a->head->end : NULL;
 }
 
 void arena_free(arena *a)
 {
-    arena_rewind(a, (arena_mark){NULL, NULL});
+    drop_until(a, NULL);
+    *a = (arena){0};
 }

@@ -1,27 +1,60 @@
-/* strmap.c - open addressing, linear probing, at most half full. */
+/* strmap.c - a table of slots over a list of entries.
+ *
+ *   slots     a hash and the number of an entry; linear probing, at most three
+ *             quarters full
+ *   entries   key and value, in the order they came
+ *
+ * Growing moves slots only, eight bytes each. The hash is keyed by a number
+ * drawn once per process: names made to collide in a file would have to know
+ * it, so a hostile file cannot make lookups slow. */
 #include "core/core.h"
 
+#include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 struct strmap_slot {
-    const char *key; /* NULL: empty */
-    uint32_t len, hash, value;
+    uint32_t hash, entry; /* entry 0: empty; else one more than its index */
 };
 
-/* Eight bytes at a time: names of model files are long. */
-static uint32_t hash_of(const char *key, size_t len)
+struct strmap_entry {
+    const char *key;
+    uint32_t len, value;
+};
+
+static uint64_t process_key(void)
 {
-    uint64_t h = 0x9e3779b97f4a7c15u ^ len, word;
-    for (; len >= 8; key += 8, len -= 8) {
-        memcpy(&word, key, 8);
-        h = (h ^ word) * 0xff51afd7ed558ccdu;
-        h ^= h >> 32;
+    static _Atomic uint64_t key;
+    uint64_t had = atomic_load_explicit(&key, memory_order_relaxed);
+    if (had)
+        return had;
+    uint64_t drawn;
+    if (getentropy(&drawn, sizeof drawn) != 0)
+        drawn = (uint64_t)(uintptr_t)&drawn * 0x9e3779b97f4a7c15u;
+    drawn |= 1; /* 0 means none yet */
+    return atomic_compare_exchange_strong(&key, &had, drawn) ? drawn : had;
+}
+
+/* Both halves of a product, one folded into the other. */
+static uint64_t fold(uint64_t a, uint64_t b)
+{
+    __extension__ typedef unsigned __int128 wide;
+    wide product = (wide)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Sixteen bytes at a time: names of model files are long. */
+static uint32_t hash_of(const strmap *m, const char *key, size_t len)
+{
+    uint64_t h = m->seed ^ len, word[2];
+    for (; len > 16; key += 16, len -= 16) {
+        memcpy(word, key, 16);
+        h = fold(word[0] ^ m->seed, word[1] ^ h);
     }
-    word = 0;
-    memcpy(&word, key, len);
-    h = (h ^ word) * 0xff51afd7ed558ccdu;
-    h ^= h >> 32;
-    return (uint32_t)(h * 0xc4ceb9fe1a85ec53u >> 32);
+    word[0] = word[1] = 0;
+    memcpy(word, key, len);
+    h = fold(word[0] ^ m->seed, word[1] ^ h);
+    return (uint32_t)fold(h ^ 0x9e3779b97f4a7c15u, m->seed);
 }
 
 /* The slot that holds key, or the empty one where it would go. */
@@ -30,8 +63,10 @@ static struct strmap_slot *find(const strmap *m, const char *key, size_t len,
 {
     for (uint32_t i = hash & m->mask;; i = (i + 1) & m->mask) {
         struct strmap_slot *s = &m->slots[i];
-        if (!s->key ||
-            (s->hash == hash && s->len == len && !memcmp(s->key, key, len)))
+        if (!s->entry)
+            return s;
+        const struct strmap_entry *e = &m->entries[s->entry - 1];
+        if (s->hash == hash && e->len == len && !memcmp(e->key, key, len))
             return s;
     }
 }
@@ -42,68 +77,81 @@ uint32_t strmap_get(const strmap *m, const char *key, size_t len)
         return CLV_NONE;
     if (!key)
         key = "";
-    struct strmap_slot *s = find(m, key, len, hash_of(key, len));
-    return s->key ? s->value : CLV_NONE;
+    const struct strmap_slot *s = find(m, key, len, hash_of(m, key, len));
+    return s->entry ? m->entries[s->entry - 1].value : CLV_NONE;
 }
 
-static bool grow(strmap *m)
+static bool resize(strmap *m, uint32_t cap)
 {
-    uint32_t cap = m->slots ? (m->mask + 1) * 2 : 64;
-    if (cap == 0)
-        return false;
-    strmap bigger = {clv__zalloc(cap * sizeof *m->slots), m->n, cap - 1};
-    if (!bigger.slots)
+    struct strmap_slot *slots = clv__zalloc(cap * sizeof *slots);
+    if (!slots)
         return false;
     for (uint32_t i = 0; m->slots && i <= m->mask; i++) {
-        struct strmap_slot *s = &m->slots[i];
-        if (s->key)
-            *find(&bigger, s->key, s->len, s->hash) = *s;
+        struct strmap_slot from = m->slots[i];
+        uint32_t to = from.hash & (cap - 1);
+        while (from.entry && slots[to].entry)
+            to = (to + 1) & (cap - 1);
+        if (from.entry)
+            slots[to] = from;
     }
     clv__free(m->slots);
-    *m = bigger;
+    m->slots = slots;
+    m->mask = cap - 1;
+    m->seed = process_key();
     return true;
+}
+
+bool strmap_reserve(strmap *m, size_t n)
+{
+    if (n > UINT32_MAX / 4)
+        return false;
+    uint32_t cap = m->slots ? m->mask + 1 : 64;
+    while (cap / 4 * 3 < n)
+        cap *= 2;
+    return (m->slots && cap == m->mask + 1) || resize(m, cap);
+}
+
+/* The entry of key, made if it is new; NULL when memory ran out. */
+static struct strmap_entry *entry(strmap *m, const char *key, size_t len,
+                                  bool *added)
+{
+    if (!key)
+        key = "";
+    if (len > UINT32_MAX || !strmap_reserve(m, (size_t)m->n + 1) ||
+        !CLV_GROW(m->entries, m->n, m->cap))
+        return NULL;
+    uint32_t hash = hash_of(m, key, len);
+    struct strmap_slot *s = find(m, key, len, hash);
+    *added = !s->entry;
+    if (*added) {
+        m->entries[m->n] = (struct strmap_entry){key, (uint32_t)len, 0};
+        *s = (struct strmap_slot){hash, ++m->n};
+    }
+    return &m->entries[s->entry - 1];
 }
 
 bool strmap_add(strmap *m, const char *key, size_t len, uint32_t value,
                 bool *added)
 {
-    if (!key)
-        key = "";
     *added = false;
-    if (len > UINT32_MAX)
-        return false;
-    if ((!m->slots || m->n >= (m->mask + 1) / 2) && !grow(m))
-        return false;
-    uint32_t hash = hash_of(key, len);
-    struct strmap_slot *s = find(m, key, len, hash);
-    if (s->key)
-        return true;
-    m->n++;
-    *s = (struct strmap_slot){key, (uint32_t)len, hash, value};
-    *added = true;
-    return true;
+    struct strmap_entry *e = entry(m, key, len, added);
+    if (e && *added)
+        e->value = value;
+    return e;
 }
 
 bool strmap_put(strmap *m, const char *key, size_t len, uint32_t value)
 {
-    if (!key)
-        key = ""; /* NULL marks an empty slot */
-    if (len > UINT32_MAX)
-        return false;
-    if ((!m->slots || m->n >= (m->mask + 1) / 2) && !grow(m))
-        return false;
-    uint32_t hash = hash_of(key, len);
-    struct strmap_slot *s = find(m, key, len, hash);
-    if (!s->key) {
-        *s = (struct strmap_slot){key, (uint32_t)len, hash, 0};
-        m->n++;
-    }
-    s->value = value;
-    return true;
+    bool added;
+    struct strmap_entry *e = entry(m, key, len, &added);
+    if (e)
+        e->value = value;
+    return e;
 }
 
 void strmap_free(strmap *m)
 {
     clv__free(m->slots);
+    clv__free(m->entries);
     *m = (strmap){0};
 }

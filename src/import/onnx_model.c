@@ -15,19 +15,28 @@ bool text_is(text t, const char *word)
     return t.n == strlen(word) && !memcmp(t.s, word, t.n);
 }
 
-/* Names end up in tables and messages: no control characters in them. */
-static void scrub(char *s)
+/* Names end up in tables and messages: no control characters in them. Eight
+ * bytes are looked at together: one of them below ' ' or at 0x7f, or above
+ * such a one, sets its top bit. */
+static void scrub(char *s, size_t n)
 {
-    for (; *s; s++)
-        if ((unsigned char)*s < ' ' || *s == 0x7f)
-            *s = '?';
+    const uint64_t ones = 0x0101010101010101u;
+    size_t i = 0;
+    for (uint64_t w; i + 8 <= n; i += 8) {
+        memcpy(&w, s + i, 8);
+        if (((w - ' ' * ones) | ((w ^ 0x7f * ones) - ones)) & 0x80 * ones)
+            break;
+    }
+    for (; i < n; i++)
+        if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
+            s[i] = '?';
 }
 
 char *onnx_name(arena *mem, text t)
 {
     char *own = arena_strndup(mem, t.s, t.n);
     if (own)
-        scrub(own);
+        scrub(own, strlen(own));
     return own;
 }
 
@@ -394,7 +403,7 @@ clv_status clv__onnx_load(clv_map map, const char *path,
         s = read_model(&r, g, e);
     reader_free(&r);
     if (s != CLV_OK && e)
-        scrub(e->msg);
+        scrub(e->msg, strlen(e->msg));
     if (s != CLV_OK) {
         clv_graph_free(g);
         return s;

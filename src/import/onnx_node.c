@@ -324,17 +324,18 @@ static clv_status build(draft *d, clv_err *e)
 clv_status onnx_node_add(reader *r, frame *f, const proto *p, clv_err *e)
 {
     const onnx_op *row = onnx_op_find(r, p->domain, p->op);
+    clv_attr attrs[ONNX_MAX_ATTRS];
     draft d = {.r = r,
                .f = f,
                .p = p,
                .row = row,
                .g = f->unit->g,
                .opset = f->opset[onnx_domain_of(p->domain)],
-               .op = row ? (clv_op)row->op : CLV_OP_UNKNOWN};
+               .op = row ? (clv_op)row->op : CLV_OP_UNKNOWN,
+               .attrs = attrs};
     d.name = node_name(&d);
     d.scope = onnx_scope(f, p);
-    d.attrs = arena_array(&r->mem, ONNX_MAX_ATTRS, sizeof *d.attrs);
-    if (!d.name || d.scope == CLV_NONE || !d.attrs)
+    if (!d.name || d.scope == CLV_NONE)
         return clv__nomem(e);
     clv_status s = build(&d, e);
     if (s != CLV_OK && s != CLV_FORMAT)

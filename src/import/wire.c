@@ -58,7 +58,7 @@ static clv_status wire_bytes(wire *w, wire *bytes, clv_err *e)
     return CLV_OK;
 }
 
-clv_status wire_next(wire *w, wire_field *f, clv_err *e)
+clv_status wire_next_any(wire *w, wire_field *f, clv_err *e)
 {
     wire start = *w;
     uint64_t key;
@@ -81,11 +81,8 @@ clv_status wire_next(wire *w, wire_field *f, clv_err *e)
     return wire_fail(&start, e, "not a field of a protobuf message");
 }
 
-clv_status wire_expect(const wire *w, const wire_field *f, wire_type type,
-                       clv_err *e)
+clv_status wire_wrong_type(const wire *w, const wire_field *f, clv_err *e)
 {
-    if (f->type == type)
-        return CLV_OK;
     return clv__fail(e, CLV_FORMAT, "byte %zu: field %u has wire type %u",
                      (size_t)(w->cur - w->file), f->number, f->type);
 }

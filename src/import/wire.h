@@ -41,14 +41,34 @@ static inline size_t wire_left(const wire *w)
 
 /* Reads the next field; the caller stops when nothing is left. Fails with
  * CLV_FORMAT and the byte offset on a truncated or impossible field. */
-CLV_MUST clv_status wire_next(wire *w, wire_field *f, clv_err *e);
+CLV_MUST clv_status wire_next_any(wire *w, wire_field *f, clv_err *e);
+
+/* The same; a short text or message, which most fields are, without a call. */
+CLV_MUST static inline clv_status wire_next(wire *w, wire_field *f, clv_err *e)
+{
+    const uint8_t *p = w->cur;
+    size_t left = wire_left(w);
+    if (left < 2 || p[0] < 8 || (p[0] & 0x87) != WIRE_BYTES || p[1] >= 0x80 ||
+        p[1] > left - 2)
+        return wire_next_any(w, f, e);
+    w->cur = p + 2 + p[1];
+    *f = (wire_field){p[0] >> 3, WIRE_BYTES, 0, {p + 2, w->cur, w->file}};
+    return CLV_OK;
+}
+
 CLV_MUST clv_status wire_varint(wire *w, uint64_t *value, clv_err *e);
 /* Raises CLV_FORMAT "byte N: what" for the place w stands at. */
 clv_status wire_fail(const wire *w, clv_err *e, const char *what);
 
+CLV_MUST clv_status wire_wrong_type(const wire *w, const wire_field *f,
+                                    clv_err *e);
+
 /* Fails unless f has the wire type. */
-CLV_MUST clv_status wire_expect(const wire *w, const wire_field *f,
-                                wire_type type, clv_err *e);
+CLV_MUST static inline clv_status
+wire_expect(const wire *w, const wire_field *f, wire_type type, clv_err *e)
+{
+    return f->type == type ? CLV_OK : wire_wrong_type(w, f, e);
+}
 
 /* Walks the elements of a repeated number, packed or not: appends those of
  * field f to out[*n], up to `max`; *n counts all, also what did not fit. */
