@@ -40,6 +40,35 @@ static const row *find_row(const row *rows, size_t n, const char *name)
 
 #define FIND(rows, name) find_row(rows, sizeof rows / sizeof *rows, name)
 
+/* Calls that write to their first tensor: torch's names end in _, Python's
+ * operators begin with i. Others say so by an argument. */
+static bool in_place(const char *full)
+{
+    static const char *const names[] = {"iadd", "isub", "imul",    "itruediv",
+                                        "iand", "ior",  "imatmul", "setitem"};
+    const char *name = strncmp(full, "aten.", 5) ? full : full + 5;
+    size_t n = strcspn(name, ".");
+    bool yes = n > 1 && name[n - 1] == '_' && name[0] != '_' &&
+               strcmp(name, "and_") && strcmp(name, "or_");
+    for (size_t i = 0; !yes && i < sizeof names / sizeof *names; i++)
+        yes = !strcmp(names[i], name);
+    return yes;
+}
+
+/* Whoever reads the tensor later reads what was written. */
+static bool note_write(walk *w, PyObject *args, uint32_t node)
+{
+    PyObject *target = PyTuple_Size(args) ? PyTuple_GetItem(args, 0) : NULL;
+    uint32_t v = target ? fx_value_of(w, target, 0) : CLV_NONE;
+    if (v == CLV_NONE)
+        return true;
+    if (!CLV_GROW(w->writes, w->n_writes, w->cap_writes))
+        return false;
+    w->writes[w->n_writes++] = (struct write){node, v};
+    fx_remember(w, target, node_outs(w->g, &w->g->nodes[node]), 1);
+    return true;
+}
+
 /* "aten.conv2d.default", a function's __name__ or a method's name, without
  * namespace, overload and the underscore of in-place forms. */
 static void plain_name(PyObject *target, char *full, char *buf, size_t size)
@@ -148,13 +177,19 @@ static const char *source_of(walk *w, PyObject *node)
 
 /* Attributes that the result says best: the shape of x.view(x.size(0), -1),
  * the type of x.to(y). `size` is the shape without batch and channels. */
-static void result_attrs(walk *w, const clv_value *y, const char *args, call *c)
+static void result_attrs(const clv_value *y, const char *args, call *c)
 {
     word wd;
+    bool scaled = false; /* says more exactly what the size rounds */
+    for (uint32_t i = 0; i < c->n_attrs; i++)
+        scaled |= c->attrs[i].key == CLV_A_SCALES;
     while (fx_next_word(&args, &wd)) {
-        if (!wd.result || y->rank == CLV_NO_RANK || c->n_attrs == MAX_ATTRS)
+        if (wd.kind != WORD_RESULT || y->rank == CLV_NO_RANK ||
+            c->n_attrs == MAX_ATTRS)
             continue;
         clv_attr a = {.key = (uint8_t)clv__attr_find(wd.ours)};
+        if (a.key == CLV_A_SIZE && scaled)
+            continue;
         uint8_t skip = a.key == CLV_A_SIZE && y->rank > 2 ? 2 : 0;
         a.name = clv__attr_name((clv_attr_key)a.key);
         if (a.key == CLV_A_DTYPE) {
@@ -167,19 +202,52 @@ static void result_attrs(walk *w, const clv_value *y, const char *args, call *c)
         }
         c->attrs[c->n_attrs++] = a;
     }
-    (void)w;
 }
 
-static bool copy_attrs(walk *w, clv_node *n, const call *c)
+/* Gives a node its attributes, and the reason why it is counted only. */
+static bool set_attrs(clv_graph *g, clv_node *n, const clv_attr *from,
+                      uint32_t count, const char *why)
 {
-    clv_attr *attrs = arena_array(&w->g->mem, c->n_attrs + 1u, sizeof *attrs);
-    if (!attrs)
+    clv_attr *attrs = arena_array(&g->mem, count + 1u, sizeof *attrs);
+    const char *own = arena_strndup(&g->mem, why, strlen(why));
+    if (!attrs || !own)
         return false;
-    if (c->n_attrs)
-        memcpy(attrs, c->attrs, c->n_attrs * sizeof *attrs);
+    if (count)
+        memcpy(attrs, from, count * sizeof *attrs);
+    if (*own)
+        attrs[count++] = (clv_attr){.name = CLV_COUNTED_ONLY,
+                                    .key = CLV_A_OTHER,
+                                    .type = CLV_STRING_ATTR,
+                                    .u.s = own};
     n->attrs = attrs;
-    n->n_attrs = (uint8_t)c->n_attrs;
+    n->n_attrs = (uint8_t)count;
     return true;
+}
+
+static bool count_only(clv_graph *g, clv_node *n, const char *why)
+{
+    return clv__counted_only(n) || set_attrs(g, n, n->attrs, n->n_attrs, why);
+}
+
+/* Whether anybody takes another of several results than the first. */
+static bool others_used(PyObject *node)
+{
+    PyObject *users = fx_attr(node, "users");
+    PyObject *it = users ? PyObject_GetIter(users) : NULL, *user;
+    bool yes = false;
+    while (it && (user = PyIter_Next(it))) {
+        PyObject *args = fx_attr(user, "args");
+        PyObject *at =
+            args && PyTuple_Size(args) == 2 ? PyTuple_GetItem(args, 1) : NULL;
+        int64_t i;
+        yes = yes || !at || !fx_int_of(at, &i) || i != 0;
+        Py_XDECREF(args);
+        Py_DECREF(user);
+    }
+    PyErr_Clear();
+    Py_XDECREF(it);
+    Py_XDECREF(users);
+    return yes;
 }
 
 /* Adds the node of a finished call, with outputs as torch described them. */
@@ -213,13 +281,15 @@ static bool add_call(walk *w, PyObject *node, const row *r, const char *name,
     }
     PyErr_Clear();
     if (r)
-        result_attrs(w, node_out(w->g, n, 0), r->args, c);
+        result_attrs(node_out(w->g, n, 0), r->args, c);
+    if (c->first_only && many && others_used(node))
+        fx_counted_only(c, "only its first result can be made");
     PyObject *own = fx_attr(node, "name");
     bool named = own && PyList_Append(w->names, own) == 0;
     Py_XDECREF(own);
     fx_remember(w, node, node_outs(w->g, n), n->n_out);
     Py_XDECREF(result);
-    return named && copy_attrs(w, n, c);
+    return named && set_attrs(w->g, n, c->attrs, c->n_attrs, c->why);
 }
 
 /* x[0] of several results is one of them; of a tensor it is a slice. */
@@ -264,17 +334,54 @@ static bool makes_tensors(PyObject *node)
     return yes;
 }
 
-/* A row for the number of arguments ("arange.1"), or for any. */
-static const row *row_of(const char *plain, PyObject *args)
+/* x[i] = y returns nothing; what it makes is another x. */
+static bool set_result(walk *w, PyObject *args)
 {
-    char exact[300];
-    snprintf(exact, sizeof exact, "%s.%d", plain, (int)PyTuple_Size(args));
-    const row *r = FIND(functions, exact);
+    clv_graph *g = w->g;
+    uint32_t v = fx_value_of(w, PyTuple_GetItem(args, 0), 0);
+    clv_value *y = node_out(g, &g->nodes[g->n_nodes - 1], 0);
+    if (v == CLV_NONE)
+        return true;
+    const clv_value *x = &g->values[v];
+    y->dtype = x->dtype;
+    y->rank = x->rank;
+    y->dims = x->dims;
+    return true;
+}
+
+/* The most telling row: of this overload of ATen's ("aten.max.dim"), of its
+ * operator ("aten.embedding"), of the number of arguments ("arange.1"), of the
+ * name alone. Methods of tensors are as ATen's. */
+static const row *row_of(const char *full, const char *plain, bool aten,
+                         PyObject *args)
+{
+    char text[300];
+    const row *r = strchr(full, '.') ? FIND(functions, full) : NULL;
+    snprintf(text, sizeof text, "aten.%s", plain);
+    if (!r && aten)
+        r = FIND(functions, text);
+    snprintf(text, sizeof text, "%s.%d", plain, (int)PyTuple_Size(args));
+    if (!r)
+        r = FIND(functions, text);
     return r ? r : FIND(functions, plain);
 }
 
+/* A call of several ways to read it: x[...] is told apart by its index. */
+static bool read_call(walk *w, const row **r, row *as, PyObject *args,
+                      PyObject *kwargs, call *c)
+{
+    if (!*r)
+        return fx_all_tensors(w, c, args);
+    if (strcmp((*r)->name, "getitem"))
+        return fx_read_arguments(w, *r, args, kwargs, c);
+    *as = **r;
+    *r = as;
+    return fx_read_index(w, PyTuple_GetItem(args, 0), PyTuple_GetItem(args, 1),
+                         c, &as->op);
+}
+
 static bool call_function(walk *w, PyObject *node, const char *name,
-                          PyObject *target)
+                          PyObject *target, bool method)
 {
     char full[256], plain[256], own[800];
     place at;
@@ -282,17 +389,22 @@ static bool call_function(walk *w, PyObject *node, const char *name,
     plain_name(target, full, plain, sizeof full);
     place_of(node, &at);
     name_call(&at, name, plain, own, sizeof own);
-    bool ok = true;
+    bool ok = true, set = !strcmp(plain, "setitem");
     if (!strcmp(plain, "getitem") && getitem(w, node, args)) {
         ok = true;
-    } else if (!makes_tensors(node)) {
+    } else if (!set && !makes_tensors(node)) {
         ok = true; /* a size, an assertion: nothing to run */
     } else {
         call c = {0};
-        const row *r = row_of(plain, args);
-        ok = r ? fx_read_arguments(w, r, args, kwargs, &c)
-               : fx_all_tensors(w, &c, args);
-        ok = ok && add_call(w, node, r, own, at.path, full, &c);
+        row as;
+        bool aten = method || !strncmp(full, "aten.", 5);
+        const row *r = row_of(full, plain, aten, args);
+        ok = read_call(w, &r, &as, args, kwargs, &c) &&
+             add_call(w, node, r, own, at.path, full, &c);
+        if (ok && set)
+            ok = set_result(w, args);
+        if (ok && (c.writes || in_place(full)))
+            ok = note_write(w, args, w->g->n_nodes - 1);
         clv__free(c.ins);
     }
     Py_XDECREF(kwargs);
@@ -300,8 +412,7 @@ static bool call_function(walk *w, PyObject *node, const char *name,
     return ok;
 }
 
-static bool call_module(walk *w, PyObject *node, const char *name,
-                        PyObject *target)
+static bool call_module(walk *w, PyObject *node, PyObject *target)
 {
     char path[512], cls[128];
     fx_text_of(target, path, sizeof path);
@@ -309,15 +420,19 @@ static bool call_module(walk *w, PyObject *node, const char *name,
     PyErr_Clear();
     PyObject *type =
         module ? fx_attr((PyObject *)Py_TYPE(module), "__name__") : NULL;
-    PyObject *args = fx_attr(node, "args");
+    PyObject *args = fx_attr(node, "args"), *kwargs = fx_attr(node, "kwargs");
     fx_text_of(type, cls, sizeof cls);
     const row *r = FIND(modules, cls);
     call c = {0};
     bool ok = fx_all_tensors(w, &c, args) &&
               (!r || fx_read_members(w, r, module, path, &c));
-    (void)name;
+    if (ok && r)
+        fx_check_call(r, args, kwargs, &c);
     ok = ok && add_call(w, node, r, path, path, cls, &c);
+    if (ok && c.writes)
+        ok = note_write(w, args, w->g->n_nodes - 1);
     clv__free(c.ins);
+    Py_XDECREF(kwargs);
     Py_XDECREF(args);
     Py_XDECREF(type);
     Py_XDECREF(module);
@@ -373,8 +488,9 @@ static bool get_attr(walk *w, PyObject *node, PyObject *target)
 static bool output(walk *w, PyObject *o)
 {
     uint32_t v = fx_value_of(w, o, 0);
-    if (v != CLV_NONE)
-        return clv__graph_output(w->g, v);
+    for (Py_ssize_t i = 1; v != CLV_NONE; v = fx_value_of(w, o, i++))
+        if (!clv__graph_output(w->g, v))
+            return false;
     PyObject *items = PyDict_Check(o) ? PyDict_Values(o) : NULL;
     PyObject *list = items ? items : o;
     bool ok = true;
@@ -401,11 +517,11 @@ static bool visit(walk *w, PyObject *node)
     else if (!strcmp(op, "get_attr"))
         ok = get_attr(w, node, target);
     else if (!strcmp(op, "call_module"))
-        ok = call_module(w, node, name, target);
+        ok = call_module(w, node, target);
     else if (!strcmp(op, "output"))
         ok = output(w, args);
     else
-        ok = call_function(w, node, name, target);
+        ok = call_function(w, node, name, target, !strcmp(op, "call_method"));
     Py_XDECREF(args);
     Py_XDECREF(target);
     Py_XDECREF(n);
@@ -420,35 +536,70 @@ static bool same_shape(const clv_value *v, uint8_t rank, const int64_t *dims)
     return v->rank == rank && !memcmp(v->dims, dims, rank * sizeof *dims);
 }
 
+/* Contents that inference found for a node it knows only half of. */
+static void forget_contents(clv_graph *g, const clv_node *n)
+{
+    for (uint32_t i = 0; clv__counted_only(n) && i < n->n_out; i++)
+        node_out(g, n, i)->data = NULL;
+}
+
 /* Our rule for the node is run and compared with what torch saw. Where the
  * rule cannot follow (an argument it does not know), views and moves keep
- * torch's shape; anything else becomes unknown, and says so. */
+ * torch's shape but do not run; anything else becomes unknown, and says so. */
 static bool settle_node(clv_graph *g, uint32_t id)
 {
     clv_node *n = &g->nodes[id];
     clv_value *y = n->n_out ? node_out(g, n, 0) : NULL;
     clv_value told = y ? *y : (clv_value){0};
     clv_err err = {CLV_OK, ""};
+    bool view = clv__ops[n->op].cls == CLV_CLASS_VIEW;
     if (clv__infer_node(g, id, &err) == CLV_NOMEM)
         return false;
+    forget_contents(g, n);
     if (!y || told.rank == CLV_NO_RANK)
         return true;
     bool differs = err.code == CLV_OK && !same_shape(y, told.rank, told.dims);
+    bool retyped = view && told.dtype != y->dtype;
     y->rank = told.rank;
     y->dims = told.dims;
     y->dtype = told.dtype;
-    if (err.code == CLV_OK && !differs)
+    if (err.code == CLV_OK && !differs && !retyped)
         return true;
     n->flags &= (uint8_t)~CLV_N_UNSHAPED;
-    if (clv__ops[n->op].cls == CLV_CLASS_VIEW && node_in(g, n, 0)) {
+    if (view && node_in(g, n, 0)) {
         uint32_t src = node_ins(g, n)[0], root = g->values[src].view_of;
         y->view_of = root == CLV_NONE ? src : root;
-        return true;
+    } else if (clv__ops[n->op].cls != CLV_CLASS_MOVE) {
+        n->op = CLV_OP_UNKNOWN;
+        return clv__graph_warn(g, "%s", err.code ? err.msg : n->name);
     }
-    if (clv__ops[n->op].cls == CLV_CLASS_MOVE)
-        return true; /* costs what the shapes say */
-    n->op = CLV_OP_UNKNOWN;
-    return clv__graph_warn(g, "%s", err.code ? err.msg : n->name);
+    y->data = NULL;
+    return count_only(g, n, err.code ? err.msg : "torch makes another shape");
+}
+
+static uint32_t root_of(const clv_graph *g, uint32_t v)
+{
+    return g->values[v].view_of == CLV_NONE ? v : g->values[v].view_of;
+}
+
+/* An operator in place is one that makes a new tensor, as long as nobody reads
+ * the old one afterwards: a view of it would show what was written. */
+static bool settle_writes(walk *w)
+{
+    clv_graph *g = w->g;
+    uint32_t *last =
+        w->n_writes ? clv__zalloc((g->n_values + 1u) * sizeof *last) : NULL;
+    bool ok = last || !w->n_writes;
+    for (uint32_t id = 0; last && id < g->n_nodes; id++)
+        for (uint32_t i = 0; i < g->nodes[id].n_in; i++)
+            if (node_in(g, &g->nodes[id], i))
+                last[root_of(g, node_ins(g, &g->nodes[id])[i])] = id;
+    for (uint32_t i = 0; ok && last && i < w->n_writes; i++)
+        if (last[root_of(g, w->writes[i].value)] > w->writes[i].node)
+            ok = count_only(g, &g->nodes[w->writes[i].node],
+                            "it writes to memory that is read again");
+    clv__free(last);
+    return ok;
 }
 
 static bool settle(walk *w)
@@ -459,7 +610,7 @@ static bool settle(walk *w)
         if (!settle_node(w->g, id))
             return false;
     w->g->inferred = true;
-    return true;
+    return settle_writes(w);
 }
 
 static bool walk_module(walk *w, PyObject *module)
@@ -517,6 +668,7 @@ clv_graph *graph_from_fx(PyObject *module, const char *name, PyObject *weights,
     ok = ok && walk_all(&w, module) && settle(&w);
     if (ok)
         count_unused(w.g, total);
+    clv__free(w.writes);
     Py_XDECREF(w.values);
     Py_XDECREF(w.owned);
     *names = w.names;

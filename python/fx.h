@@ -1,6 +1,7 @@
 /* fx.h - what the files of the torch.fx walker share.
  *
  *   fx_value.c  Python objects, shapes and types, the values of a graph
+ *   fx_index.c  x[...] of a tensor
  *   fx_args.c   arguments of a call and members of a module, by their row
  *   fx.c        nodes, one after the other */
 #ifndef CLEAVE_FX_H
@@ -26,6 +27,11 @@ typedef struct walk {
     PyObject *lifted; /* dict: placeholder -> (path, tensor) of a weight */
     PyObject *names;  /* list: torch's name of each of our nodes */
     PyObject *keep;   /* list: tensors whose bytes the graph borrows */
+    struct write {
+        uint32_t node, value;
+    } * writes; /* in-place operators and what they wrote to */
+    uint32_t n_writes;
+    size_t cap_writes;
     clv_err err;
 } walk;
 
@@ -38,14 +44,31 @@ typedef struct call {
     size_t cap_ins;
     clv_attr attrs[MAX_ATTRS];
     uint32_t n_attrs;
+    bool writes;     /* to its first tensor, in place */
+    bool first_only; /* kernels make the first result alone */
+    char why[120];   /* why it is counted only; "": it may run */
 } call;
 
-/* One word of a row's arguments. */
+typedef enum word_kind {
+    WORD_TENSOR,
+    WORD_ATTR,
+    WORD_IGNORED,
+    WORD_MUST,    /* runs with this value alone */
+    WORD_LITERAL, /* an attribute of its own */
+    WORD_RESULT,  /* an attribute that the result says */
+    WORD_COUNTED,
+    WORD_FIRST_ONLY
+} word_kind;
+
+/* One word of a row's arguments; fx.def says how they are written. */
 typedef struct word {
-    char py[48], ours[48]; /* torch's name and ours */
-    bool tensor, list, ignored, rest, first;
-    bool literal, result; /* py is the value; the result says the value */
-    int at;               /* input number, -1: the next */
+    word_kind kind;
+    char py[48], ours[48];  /* torch's names and ours */
+    char value[48];         /* what must be, a literal, or a list of names */
+    char otherwise[32];     /* when it is left out */
+    bool list, rest, first; /* of tensors */
+    bool needed, names, has_default;
+    int at; /* input number, -1: the next */
 } word;
 
 /* -- fx_value.c; none of these raise --------------------------------------*/
@@ -67,10 +90,23 @@ uint32_t fx_number_value(walk *w, PyObject *o);
 
 bool fx_next_word(const char **args, word *out);
 bool fx_all_tensors(walk *w, call *c, PyObject *o);
+bool fx_put_list(walk *w, call *c, PyObject *o);
+bool fx_put_input(call *c, uint32_t v);
+/* Says why a call can be counted but not run. */
+void fx_counted_only(call *c, const char *fmt, ...) CLV_PRINTF(2, 3);
 bool fx_read_arguments(walk *w, const row *r, PyObject *args, PyObject *kwargs,
                        call *c);
 PyObject *fx_member(PyObject *o, const char *path);
 bool fx_read_members(walk *w, const row *r, PyObject *module, const char *path,
                      call *c);
+/* What a module is called with besides tensors must matter to nobody. */
+void fx_check_call(const row *r, PyObject *args, PyObject *kwargs, call *c);
+
+/* -- fx_index.c -----------------------------------------------------------*/
+
+/* x[index] of a tensor: a slice, a selection, new axes or a gather; `op` is
+ * which, and stays a slice that is counted only where it is several at once. */
+bool fx_read_index(walk *w, PyObject *source, PyObject *index, call *c,
+                   clv_op *op);
 
 #endif

@@ -104,24 +104,25 @@ uint32_t fx_add_value(walk *w, const char *name, clv_value_kind kind)
     return own ? clv__value_add(w->g, own, kind, CLV_NODTYPE) : CLV_NONE;
 }
 
-/* Lets the graph read the tensor's own memory, where it has any: models then
- * run with the weights they have. */
+/* Lets the graph read the tensor's memory, or that of a dense copy, where it
+ * has any: models then run with the weights they have. */
 static bool lend_bytes(walk *w, uint32_t v, PyObject *tensor)
 {
     PyObject *cpu = fx_attr(tensor, "is_cpu");
-    PyObject *whole = PyObject_CallMethod(tensor, "is_contiguous", NULL);
     PyObject *fake = fx_attr(tensor, "fake_mode");
-    PyObject *at = NULL;
-    if (!fake && cpu && whole && PyObject_IsTrue(cpu) > 0 &&
-        PyObject_IsTrue(whole) > 0)
-        at = PyObject_CallMethod(tensor, "data_ptr", NULL);
-    PyObject *size = at ? fx_attr(tensor, "nbytes") : NULL;
+    PyObject *dense = NULL, *at = NULL, *size = NULL;
+    if (!fake && cpu && PyObject_IsTrue(cpu) > 0)
+        dense = PyObject_CallMethod(tensor, "contiguous", NULL);
+    if (dense)
+        at = PyObject_CallMethod(dense, "data_ptr", NULL);
+    if (at)
+        size = fx_attr(dense, "nbytes");
     const void *bytes = at ? PyLong_AsVoidPtr(at) : NULL;
     int64_t n = 0;
     bool ok = true;
     if (bytes && size && fx_int_of(size, &n) && n > 0) {
         clv_payload *data = clv__value_data(w->g, v);
-        ok = data && PyList_Append(w->keep, tensor) == 0;
+        ok = data && PyList_Append(w->keep, dense) == 0;
         if (ok) {
             data->bytes = bytes;
             data->size = (uint64_t)n;
@@ -130,8 +131,8 @@ static bool lend_bytes(walk *w, uint32_t v, PyObject *tensor)
     PyErr_Clear();
     Py_XDECREF(size);
     Py_XDECREF(at);
+    Py_XDECREF(dense);
     Py_XDECREF(fake);
-    Py_XDECREF(whole);
     Py_XDECREF(cpu);
     return ok;
 }

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "core/jsonw.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct clv_support {
@@ -142,8 +143,15 @@ static clv_status ask(clv_backend *b, const clv_graph *g, const config_set *c,
 {
     if (b->type->ask)
         return b->type->ask(b, c->query, c->n, answer, why, e);
-    for (uint32_t i = 0; i < c->n; i++)
-        answer[i] = b->type->supports(b, g, c->node[i], &why[i]);
+    for (uint32_t i = 0; i < c->n; i++) {
+        const char *counted = clv__counted_only(&g->nodes[c->node[i]]);
+        if (counted && b->type->compile) {
+            answer[i] = CLV_NO;
+            snprintf(why[i].text, sizeof why[i].text, "%s", counted);
+        } else {
+            answer[i] = b->type->supports(b, g, c->node[i], &why[i]);
+        }
+    }
     return CLV_OK;
 }
 

@@ -236,6 +236,10 @@ static uint32_t function_of(writer *w, const clv_node *n, body *b)
 
 static clv_status cannot(const writer *w, const clv_node *n, clv_err *e)
 {
+    const char *counted = clv__counted_only(n);
+    if (counted)
+        return clv__fail(e, CLV_UNSUPPORTED, "node '%s' (%s): %s", n->name,
+                         clv__ops[n->op].name, counted);
     return clv__fail(e, CLV_UNSUPPORTED,
                      "node '%s' (%s) has no form in ONNX opset %lld", n->name,
                      clv__ops[n->op].name, (long long)w->opset);
@@ -246,6 +250,8 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
     onnx_form f = onnx_form_of(w->g, n, w->opset);
     body b = {.g = w->g, .n = n, .opset = w->opset, .field = F_NODE};
     onnx_out o;
+    if (clv__counted_only(n))
+        return cannot(w, n, e);
     if (f.name) {
         out_start(&o, f.name, "", n->name);
         put_edges(w, &o, n);

@@ -130,6 +130,15 @@ const char *attr_str(const clv_node *n, clv_attr_key key, const char *otherwise)
     return a && a->type == CLV_STRING_ATTR ? a->u.s : otherwise;
 }
 
+const char *clv__counted_only(const clv_node *n)
+{
+    for (int i = 0; i < n->n_attrs; i++)
+        if (n->attrs[i].key == CLV_A_OTHER &&
+            !strcmp(n->attrs[i].name, CLV_COUNTED_ONLY))
+            return n->attrs[i].u.s;
+    return NULL;
+}
+
 const int64_t *attr_ints(const clv_node *n, clv_attr_key key, uint32_t *count)
 {
     const clv_attr *a = attr_get(n, key);

@@ -30,13 +30,15 @@ typedef struct refusals {
 static void refuse(refusals *r, const clv_node *n)
 {
     r->n++;
-    if (r->len >= sizeof r->text - 120)
+    if (r->len >= sizeof r->text - 180)
         return;
     r->shown++;
-    r->len +=
-        (size_t)snprintf(r->text + r->len, sizeof r->text - r->len,
-                         "%s%.40s '%.50s'", r->len ? ", " : "",
-                         n->origin ? n->origin : clv__ops[n->op].name, n->name);
+    const char *counted = clv__counted_only(n);
+    r->len += (size_t)snprintf(r->text + r->len, sizeof r->text - r->len,
+                               "%s%.40s '%.50s'%s%.60s%s", r->len ? ", " : "",
+                               n->origin ? n->origin : clv__ops[n->op].name,
+                               n->name, counted ? " (" : "",
+                               counted ? counted : "", counted ? ")" : "");
 }
 
 /* Bodies run in plain C, all of them. */

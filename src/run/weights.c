@@ -204,6 +204,8 @@ static clv_status seeded(weight_store *w, const clv_graph *g, uint32_t v,
                          clv_tensor *t, clv_err *e)
 {
     const char *name = g->values[v].name;
+    if (!strcmp(g->format, "torch"))
+        return clv__fail(e, CLV_USAGE, "has no data to run with");
     if (borrow(w, name, t))
         return CLV_OK;
     CLV_TRY(own(w, t, name, e));
@@ -213,7 +215,7 @@ static clv_status seeded(weight_store *w, const clv_graph *g, uint32_t v,
 
 /* -- tables ---------------------------------------------------------------*/
 
-/* A model file must hold its weights; a zoo model never does. */
+/* A file or a live module must hold its weights; a zoo model never does. */
 static clv_status find_weight(weight_store *w, const clv_graph *g,
                               const char *folder, uint32_t v, clv_tensor *t,
                               clv_err *e)

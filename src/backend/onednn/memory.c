@@ -32,14 +32,20 @@ bool dnn_const(const lowering *l, uint32_t v)
 bool dnn_scalar(const lowering *l, uint32_t v, float *x)
 {
     const clv_value *value = dnn_value(l, v);
-    if (value->dtype != CLV_FLOAT32 || clv__numel(value) != 1 ||
+    bool whole = value->dtype == CLV_INT64;
+    int64_t i = 1;
+    if ((value->dtype != CLV_FLOAT32 && !whole) || clv__numel(value) != 1 ||
         !dnn_const(l, v))
         return false;
     *x = 1;
-    if (!l->dry)
-        memcpy(x, l->s->tensor[v].data, sizeof *x);
-    else if (value->data && value->data->floats)
+    if (l->dry && value->data && value->data->floats)
         *x = (float)value->data->floats[0];
+    if (!l->dry && !whole)
+        memcpy(x, l->s->tensor[v].data, sizeof *x);
+    if (!l->dry && whole)
+        memcpy(&i, l->s->tensor[v].data, sizeof i);
+    if (whole)
+        *x = (float)i;
     return true;
 }
 

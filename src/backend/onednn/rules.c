@@ -207,6 +207,8 @@ static clv_status lower_binary(lowering *l, uint32_t node)
         return lower_eltwise(l, node);
     if (n->n_in != 2 || b == CLV_NONE)
         return no(l, "not two operands");
+    if (dnn_value(l, b)->dtype != CLV_FLOAT32)
+        return no(l, "operands of two types");
     alg = n->op == CLV_OP_MUL       ? dnnl_binary_mul
           : n->op == CLV_OP_SUB     ? dnnl_binary_sub
           : n->op == CLV_OP_DIV     ? dnnl_binary_div

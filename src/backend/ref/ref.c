@@ -23,8 +23,10 @@ bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why)
 {
     const clv_node *n = &g->nodes[id];
     bool control = clv__ops[n->op].category == CLV_CAT_CONTROL;
-    if (!control && !clv__kernel_of((clv_op)n->op)) {
-        snprintf(why->text, sizeof why->text, "no kernel");
+    const char *counted = clv__counted_only(n);
+    if (counted || (!control && !clv__kernel_of((clv_op)n->op))) {
+        snprintf(why->text, sizeof why->text, "%s",
+                 counted ? counted : "no kernel");
         return false;
     }
     for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {

@@ -86,8 +86,9 @@ static clv_status read_options(const kernel *k, resize *r)
                             : strstr(mode, "linear") ? LINEAR
                                                      : NEAREST,
                   .cubic = attr_float(k->n, CLV_A_CUBIC, -0.75)};
-    r->foreign = k->n->origin && (!strcmp(k->n->origin, "Resize") ||
-                                  !strcmp(k->n->origin, "Upsample"));
+    r->foreign =
+        k->n->origin && strcmp(k->g->format, "torch") &&
+        (!strcmp(k->n->origin, "Resize") || !strcmp(k->n->origin, "Upsample"));
     if (!strcmp(mode, "area"))
         return clv__fail(k->e, CLV_UNSUPPORTED, "resize of mode area");
     if (r->foreign)
