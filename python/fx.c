@@ -452,6 +452,34 @@ static bool lifted(walk *w, PyObject *node, PyObject *pair)
     return v != CLV_NONE;
 }
 
+/* The names of an input's axes, where capture noted them on the node. */
+static bool name_axes(walk *w, PyObject *node, uint32_t v)
+{
+    PyObject *meta = fx_attr(node, "meta");
+    PyObject *list = meta ? PyMapping_GetItemString(meta, "dim_names") : NULL;
+    PyErr_Clear();
+    Py_ssize_t rank = w->g->values[v].rank;
+    bool ok = true;
+    if (list && PyList_Check(list) && PyList_Size(list) == rank) {
+        const char **names =
+            arena_zalloc(&w->g->mem, ((size_t)rank + 1) * sizeof *names);
+        clv_payload *data = clv__value_data(w->g, v);
+        ok = names && data;
+        for (Py_ssize_t i = 0; ok && i < rank; i++) {
+            char text[128];
+            PyObject *name = PyList_GetItem(list, i);
+            fx_text_of(name, text, sizeof text);
+            if (name != Py_None)
+                names[i] = arena_strndup(&w->g->mem, text, strlen(text));
+        }
+        if (ok)
+            data->dim_names = names;
+    }
+    Py_XDECREF(list);
+    Py_XDECREF(meta);
+    return ok;
+}
+
 static bool placeholder(walk *w, PyObject *node, const char *name)
 {
     PyObject *pair =
@@ -469,7 +497,7 @@ static bool placeholder(walk *w, PyObject *node, const char *name)
     Py_XDECREF(result);
     if (v != CLV_NONE)
         fx_remember(w, node, &v, 1);
-    return v != CLV_NONE;
+    return v != CLV_NONE && name_axes(w, node, v);
 }
 
 /* A weight by its dotted path from the root. */

@@ -15,16 +15,22 @@ import copy
 import inspect
 import io
 import logging
+import os
 import re
+import sys
 import warnings
 
 import torch
 import torch.fx
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from cleave._cleave import Error, from_fx
 
+_OURS = (os.path.dirname(torch.__file__) + os.sep, __file__)
+_LAZY = torch.nn.parameter.UninitializedTensorMixin
 METHODS = ("fx", "strict", "export", "dynamo")
+EXPORTS = ("strict", "export")    # those that keep symbols in shapes
 
 
 class CaptureError(Error):
@@ -42,9 +48,12 @@ class Capture:
     modules   the torch.fx.GraphModules it came from: one, or one per partition
     method    which of METHODS worked
     failures  {method: reason} of those tried before
+    dims      {name: size} of the dimensions that dynamic_shapes= named
     """
 
-    def __init__(self, name, method, modules, weights, failures, total=0):
+    def __init__(self, name, method, modules, weights, failures, total=0,
+                 dims=None):
+        self.dims = dims or {}
         self.name, self.method = name, method
         self.modules, self.weights, self.failures = modules, weights, failures
         self.graph = from_fx(list(modules), name, weights, total)
@@ -69,26 +78,41 @@ class Capture:
                 f"{n} partition{'s' * (n > 1)}>")
 
 
-def capture(model, inputs=None, kwargs=None, *, name=None, methods=METHODS,
-            warmup=True):
+def capture(model, inputs=None, kwargs=None, *, name=None, methods=None,
+            warmup=True, dynamic_shapes=None, dims=None):
     """The graph of a module or function called with these inputs.
 
-    inputs   a tensor, a tuple of positional arguments, or a dict of named ones
-    kwargs   named arguments besides
+    inputs          a tensor, a tuple of positional arguments, or a dict of
+                    named ones
+    kwargs          named arguments besides
+    methods         which of METHODS to try; all by default
+    dynamic_shapes  as torch.export takes them; the names of the dimensions
+                    stay with the inputs
+    dims            {name: size} of such dimensions, instead of the inputs' own
     """
     args, kwargs = _arguments(inputs, kwargs)
     if isinstance(model, torch.fx.GraphModule) and _has_shapes(model):
         return Capture(name or _name_of(model), "given", [model], None, {})
+    call = _Call(model, args, kwargs, dynamic_shapes, dims)
+    methods = methods or (EXPORTS if dynamic_shapes else METHODS)
     work = _workable(model)
-    if warmup:
-        work = _warm_up(model, work, args, kwargs)
+    with _Untouched(work) as untouched:
+        if warmup:
+            with untouched.watch():
+                _warm_up(model, work, call)
+        return _first_that_works(model, work, call, methods, name)
+
+
+def _first_that_works(model, work, call, methods, name):
+    """The methods in order; one that leaves operators it cannot see into gives
+    way to another that leaves fewer."""
     failures, best = {}, None
     for method in methods:
         try:
             with torch.no_grad(), _quiet():
-                modules, weights = _BY_NAME[method](work, args, kwargs)
+                modules, weights = _BY_NAME[method](work, call)
             found = Capture(name or _name_of(model), method, modules, weights,
-                            failures, _parameters(work))
+                            failures, _parameters(work), call.dims())
         except Exception as e:    # whatever torch raises: the next one is tried
             failures[method] = _reason(e)
             continue
@@ -149,8 +173,7 @@ def _workable(model):
         if not callable(model):
             raise CaptureError(f"a {type(model).__name__} is no torch module")
         return _Function(model)
-    lazy = torch.nn.parameter.UninitializedTensorMixin
-    memo = {id(p): p for p in model.parameters() if not isinstance(p, lazy)}
+    memo = {id(p): p for p in model.parameters() if not isinstance(p, _LAZY)}
     try:
         return copy.deepcopy(model, memo).eval()
     except Exception as e:
@@ -158,15 +181,131 @@ def _workable(model):
                            ) from None
 
 
-def _warm_up(model, work, args, kwargs):
+def _warm_up(model, work, call):
     """One forward pass: lazy modules and buffers come into being."""
     try:
         with torch.no_grad():
-            work(*args, **kwargs)
+            work(*call.args, **call.kwargs)
     except Exception as e:
         raise CaptureError(f"{_name_of(model)} fails on these inputs: "
                            f"{type(e).__name__}: {_reason(e)}") from None
-    return work
+
+
+class _Untouched:
+    """Gives back what a forward pass changes besides its copy of the module:
+    the random state, and parameters, which the copy shares."""
+
+    def __init__(self, work):
+        self.params = {p.untyped_storage().data_ptr(): p
+                       for p in work.parameters() if p.device.type == "cpu"
+                       and not isinstance(p, _LAZY)}
+        self.saved = {}
+
+    def __enter__(self):
+        self.random = torch.random.get_rng_state()
+        return self
+
+    def watch(self):
+        """Parameters about to be written are kept as they were."""
+        return _Writes(self)
+
+    def before_write(self, tensor):
+        at = tensor.untyped_storage().data_ptr()
+        if at in self.params and at not in self.saved:
+            self.saved[at] = self.params[at].detach().clone()
+
+    def __exit__(self, *error):
+        torch.random.set_rng_state(self.random)
+        with torch.no_grad():
+            for at, value in self.saved.items():
+                self.params[at].data.copy_(value)
+
+
+class _Writes(TorchDispatchMode):
+    def __init__(self, untouched):
+        super().__init__()
+        self.untouched = untouched
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func._schema.is_mutable:
+            for tensor in pytree.tree_leaves((args, kwargs)):
+                if isinstance(tensor, torch.Tensor):
+                    self.untouched.before_write(tensor)
+        return func(*args, **(kwargs or {}))
+
+
+class _Call:
+    """A call and which dimensions of its inputs have names."""
+
+    def __init__(self, model, args, kwargs, dynamic_shapes, dims):
+        self.args, self.kwargs, self.spec = args, kwargs, dynamic_shapes
+        self.names = []    # {axis: name} of each tensor, in order
+        if dims and not dynamic_shapes:
+            raise CaptureError("dims= binds names of dynamic_shapes=")
+        if not dynamic_shapes:
+            return
+        forward = getattr(model, "forward", model)
+        bound = inspect.signature(forward).bind(*args, **kwargs).arguments
+        spec = dynamic_shapes
+        if not isinstance(spec, dict):
+            spec = dict(zip(bound, spec))
+        known = set()
+        for key, value in bound.items():
+            self._walk(value, spec.get(key), known)
+        unknown = set(dims or ()) - known
+        if unknown:
+            raise CaptureError(
+                f"no dimension '{sorted(unknown)[0]}'; there are "
+                + ", ".join(sorted(known)))
+        if dims:
+            self._resize(dims)
+
+    def _walk(self, value, spec, known):
+        """Pairs tensors with the names of their axes, in pytree's order."""
+        if isinstance(value, torch.Tensor):
+            axes = dict(enumerate(spec)) if isinstance(spec, (tuple, list)) \
+                else spec or {}
+            names = {i: d.__name__ for i, d in axes.items()
+                     if hasattr(d, "__name__")}
+            self.names.append(names)
+            known.update(names.values())
+        elif isinstance(value, dict):
+            for key in value:
+                self._walk(value[key], (spec or {}).get(key), known)
+        elif isinstance(value, (tuple, list)):
+            for i, item in enumerate(value):
+                self._walk(item, spec[i] if spec else None, known)
+
+    def _resize(self, dims):
+        """Inputs of the sizes that are asked for, with the same numbers."""
+        leaves, tree = pytree.tree_flatten((self.args, self.kwargs))
+        names = iter(self.names)
+        for i, leaf in enumerate(leaves):
+            if not isinstance(leaf, torch.Tensor):
+                continue
+            for axis, name in next(names).items():
+                if name in dims:
+                    at = torch.arange(dims[name], device=leaf.device)
+                    leaf = leaf.index_select(axis, at % leaf.shape[axis])
+            leaves[i] = leaf
+        self.args, self.kwargs = pytree.tree_unflatten(leaves, tree)
+
+    def dims(self):
+        tensors = [t for t in pytree.tree_leaves((self.args, self.kwargs))
+                   if isinstance(t, torch.Tensor)]
+        return {name: t.shape[axis] for t, names in zip(tensors, self.names)
+                for axis, name in names.items()}
+
+    def name_inputs(self, program):
+        """Notes the names on the placeholders; the walker reads them."""
+        users = [s.arg.name for s in program.graph_signature.input_specs
+                 if s.kind.name == "USER_INPUT"]
+        nodes = {n.name: n for n in program.graph.nodes}
+        tensors = [nodes[n] for n in users if n in nodes and
+                   isinstance(nodes[n].meta.get("val"), torch.Tensor)]
+        for node, names in zip(tensors, self.names):
+            node.meta["dim_names"] = [
+                names.get(i) for i in range(node.meta["val"].dim())]
 
 
 def _reason(e):
@@ -194,9 +333,10 @@ class _quiet:
         self.warnings.__exit__(*error)
 
 
-# -- the methods: (module, args, kwargs) -> graph modules, weights -----------
+# -- the methods: (module, call) -> graph modules, weights -------------------
 
-def _by_fx(model, args, kwargs):
+def _by_fx(model, call):
+    args, kwargs = call.args, call.kwargs
     if isinstance(model, _Function):
         model = model.fn
     forward = model.forward if isinstance(model, torch.nn.Module) else model
@@ -207,8 +347,24 @@ def _by_fx(model, args, kwargs):
     rest = {p.name: p.default
             for p in inspect.signature(forward).parameters.values()
             if p.name not in given and p.default is not p.empty}
-    module = torch.fx.symbolic_trace(model, rest or None)
+    tracer = _Tracer()
+    graph = tracer.trace(model, rest or None)
+    module = torch.fx.GraphModule(tracer.root, graph)
     return [propagate(module, *given.values(), *rest.values())], None
+
+
+class _Tracer(torch.fx.Tracer):
+    """torch.fx's own; each call keeps the line of the model it is on."""
+
+    def create_node(self, *args, **kwargs):
+        node = super().create_node(*args, **kwargs)
+        frame = sys._getframe(1)
+        while frame and frame.f_code.co_filename.startswith(_OURS):
+            frame = frame.f_back
+        if frame and node.op.startswith("call"):
+            node.stack_trace = (f'File "{frame.f_code.co_filename}", '
+                                f"line {frame.f_lineno}")
+        return node
 
 
 def propagate(module, *args):
@@ -221,8 +377,10 @@ def propagate(module, *args):
 
 
 def _by_export(strict):
-    def export(model, args, kwargs):
-        program = torch.export.export(model, args, kwargs, strict=strict)
+    def export(model, call):
+        program = torch.export.export(model, call.args, call.kwargs,
+                                      strict=strict, dynamic_shapes=call.spec)
+        call.name_inputs(program)
         return [program.graph_module], _weights_of(program, model)
     return export
 
@@ -247,9 +405,8 @@ def _weights_of(program, model):
 
 
 def _parameters(model):
-    lazy = torch.nn.parameter.UninitializedTensorMixin
     return sum(p.numel() for p in model.parameters()
-               if not isinstance(p, lazy))
+               if not isinstance(p, _LAZY))
 
 
 def _tensors(model):
@@ -278,11 +435,12 @@ class Collector:
                 if id(t) in paths}
 
 
-def _by_dynamo(model, args, kwargs):
+def _by_dynamo(model, call):
     torch._dynamo.reset()
     collector = Collector()
     try:
-        torch.compile(model, backend=collector, dynamic=False)(*args, **kwargs)
+        torch.compile(model, backend=collector, dynamic=False)(
+            *call.args, **call.kwargs)
     finally:
         torch._dynamo.reset()
     if not collector.modules:
