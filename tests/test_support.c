@@ -82,6 +82,7 @@ static void key_of(const clv_graph *g, uint32_t node, bool shapes, clv_buf *key)
 static uint32_t collect(bool shapes, config *out)
 {
     strmap seen = {0};
+    arena names = {0};
     clv_buf key = {0};
     uint32_t n = 0;
     for (uint32_t m = 0; m < zoo.n; m++)
@@ -90,7 +91,8 @@ static uint32_t collect(bool shapes, config *out)
             key_of(zoo.g[m], i, shapes, &key);
             uint32_t at = strmap_get(&seen, key.text, key.len);
             if (at == CLV_NONE) {
-                CHECK(strmap_put(&seen, strdup(key.text), key.len, n));
+                const char *own = arena_strndup(&names, key.text, key.len);
+                CHECK(own && strmap_put(&seen, own, key.len, n));
                 out[n++] = c;
             } else if (c.macs < out[at].macs) {
                 out[at] = c;
@@ -98,6 +100,7 @@ static uint32_t collect(bool shapes, config *out)
         }
     clv_buf_free(&key);
     strmap_free(&seen);
+    arena_free(&names);
     return n;
 }
 

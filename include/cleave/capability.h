@@ -60,6 +60,7 @@ typedef struct clv_capability_info {
     const uint32_t *demoted; /* supported nodes that limits sent to the CPU */
     uint32_t n_demoted;
     int64_t demoted_flops;
+    bool demotion_unproven; /* fewer might do: the graph is too wide to tell */
 } clv_capability_info;
 
 /* Cuts the graph of p into subgraphs of two devices, "cpu" and the support's.

@@ -28,7 +28,8 @@ typedef struct clv_plan {
 typedef struct clv_curve_point {
     uint32_t limit;     /* subgraphs allowed */
     uint32_t subgraphs; /* used */
-    double total;       /* seconds; a tensor pays at every border it passes */
+    double total;       /* seconds */
+    bool proven;        /* the least there is; else the least that was found */
 } clv_curve_point;
 
 typedef struct clv_placement_info {

@@ -184,8 +184,11 @@ static clv_status demote_many(job *j, clv_err *e)
     placement_costs costs;
     if (!clv__place_flops(&j->mem, j->p, j->side, &costs))
         return clv__nomem(e);
+    block_placement best;
     CLV_TRY(clv__place_k(&j->mem, j->g, &j->d, &costs, j->o.max_subgraph_count,
-                         &j->l, NULL, e));
+                         &best, e));
+    j->l = best.l;
+    j->info.demotion_unproven = !best.proven;
     for (uint32_t i = 0; i < j->d.n; i++)
         if (j->side[i] == CLV_SIDE_ACCELERATOR &&
             label_side(&j->l, j->l.of[i]) == CLV_SIDE_CPU)

@@ -11,10 +11,13 @@
  * At most k labels: v becomes a chain of k arcs s -> N1 -> ... -> N(k-1) -> t,
  * where cutting the j-th gives it label j. Infinite arcs back keep it to one;
  * infinite arcs from N(v,j) to N(x,j) keep labels from falling along an edge;
- * arcs from N(x,j) back to N(v,j) charge the move at each border j.
+ * arcs from N(x,j) back to N(v,j) charge the move at each border j. That is
+ * more than a tensor pays which is read on its own device two labels later, so
+ * from three labels on it is a good answer, and frontier.c looks for better.
  *
  * Costs become integers by a power of two that keeps their sum below 2^40. */
 #include "cut/place.h"
+#include "cut/frontier.h"
 #include "cut/maxflow.h"
 
 #include <math.h>
@@ -225,28 +228,8 @@ static uint64_t ladder_size(const ladder *l, uint64_t *arcs)
     return nodes * (l->k - 1) + 2;
 }
 
-/* What labels cost, without the rounding of the network. */
-static double sum_labels(const ladder *l, const uint32_t *of)
-{
-    const clv_graph *g = l->g;
-    double sum = 0;
-    for (uint32_t i = 0; i < g->n_nodes; i++)
-        sum += cost_at(l, i, of[i]);
-    for (uint32_t v = 0; v < g->n_values; v++) {
-        uint32_t far = 0;
-        for (uint32_t k = 0; k < readers(g, v); k++) {
-            uint32_t at = of[g->users[g->user_first[v] + k]];
-            far = at > far ? at : far;
-        }
-        if (readers(g, v) && far > of[g->values[v].producer])
-            sum += l->c->move[v] * (far - of[g->values[v].producer]);
-    }
-    return sum;
-}
-
-/* Fills `of` with labels, and *cost with what they cost. */
-static clv_status climb(ladder *l, arena *a, uint32_t *of, double *cost,
-                        clv_err *e)
+/* Fills `side` with the sides of the labels that are cut. */
+static clv_status climb(ladder *l, arena *a, uint8_t *side, clv_err *e)
 {
     uint64_t arcs, nodes = ladder_size(l, &arcs);
     if (nodes > 1u << 26 || arcs > 1u << 28)
@@ -265,38 +248,76 @@ static clv_status climb(ladder *l, arena *a, uint32_t *of, double *cost,
     if (flow_cut(&l->f, l->s, l->t) < 0)
         return clv__nomem(e);
     for (uint32_t i = 0; i < l->g->n_nodes; i++) {
-        of[i] = 0;
+        const labels as = {NULL, l->k, l->first};
+        uint32_t label = 0;
         for (uint32_t j = 1; j < l->k; j++)
-            of[i] += l->f.source_side[rung(l, i, j)];
+            label += l->f.source_side[rung(l, i, j)];
+        side[i] = label_side(&as, label);
     }
-    *cost = sum_labels(l, of);
     return CLV_OK;
 }
 
-clv_status clv__place_k(arena *a, const clv_graph *g, const dag *d,
-                        const placement_costs *c, uint32_t k, labels *out,
-                        double *cost, clv_err *e)
+static double cost_of(const clv_graph *g, const placement_costs *c,
+                      const uint8_t *side)
 {
-    double best = INFINITY;
-    uint32_t *of = arena_array(a, (size_t)g->n_nodes + 1, sizeof *of);
-    out->of = arena_array(a, (size_t)g->n_nodes + 1, sizeof *out->of);
-    out->n = k;
-    if (!of || !out->of || k == 0)
+    placement_sum s = clv__place_sum(g, c, side);
+    return s.cpu + s.accelerator + s.transfer;
+}
+
+/* The better of both starts. */
+static clv_status climb_both(arena *a, const clv_graph *g, const dag *d,
+                             const placement_costs *c, uint32_t k,
+                             uint8_t *side, clv_err *e)
+{
+    uint8_t *other = arena_alloc(a, (size_t)g->n_nodes + 1);
+    if (!other)
         return clv__nomem(e);
     for (int start = 0; start < 2; start++) {
-        ladder l = {g, d, c, k, CLV_SIDE_CPU, 0, {0}, 0, 0, 0};
+        ladder l = {.g = g, .d = d, .c = c, .k = k};
         arena_mark mark = arena_save(a);
-        double found = INFINITY;
         l.first = start ? CLV_SIDE_ACCELERATOR : CLV_SIDE_CPU;
-        CLV_TRY(climb(&l, a, of, &found, e));
+        CLV_TRY(climb(&l, a, start ? other : side, e));
         arena_rewind(a, mark);
-        if (start && found >= best)
-            break;
-        best = found;
-        out->first = l.first;
-        memcpy(out->of, of, g->n_nodes * sizeof *of);
     }
-    if (cost)
-        *cost = best;
+    if (cost_of(g, c, other) < cost_of(g, c, side))
+        memcpy(side, other, g->n_nodes);
     return CLV_OK;
+}
+
+static bool label_sides(arena *a, const dag *d, const uint8_t *side,
+                        labels *out)
+{
+    labels both[2];
+    if (!clv__label(a, d, side, both))
+        return false;
+    *out = both[clv__label_best(both, false)];
+    return true;
+}
+
+clv_status clv__place_k(arena *a, const clv_graph *g, const dag *d,
+                        const placement_costs *c, uint32_t k,
+                        block_placement *out, clv_err *e)
+{
+    uint8_t *side = arena_alloc(a, (size_t)g->n_nodes + 1);
+    if (!side)
+        return clv__nomem(e);
+    CLV_TRY(clv__place(a, g, c, side, e));
+    if (!label_sides(a, d, side, &out->l))
+        return clv__nomem(e);
+    out->cost = cost_of(g, c, side);
+    out->proven = out->l.n <= k;
+    if (out->proven)
+        return CLV_OK;
+    CLV_TRY(climb_both(a, g, d, c, k, side, e));
+    out->cost = cost_of(g, c, side);
+    frontier_end end;
+    uint32_t limit = k;
+    do /* where the search gives up, one with fewer blocks may not */
+        end = clv__place_frontier(a, g, d, c, limit, side, &out->cost);
+    while (end == FRONTIER_TOO_WIDE && --limit > 2 && limit + 4 > k);
+    /* With one border the cut says all. */
+    out->proven = k <= 2 || (end == FRONTIER_DONE && limit == k);
+    return end != FRONTIER_NOMEM && label_sides(a, d, side, &out->l)
+               ? CLV_OK
+               : clv__nomem(e);
 }

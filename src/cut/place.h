@@ -26,12 +26,19 @@ CLV_MUST clv_status clv__place(arena *a, const clv_graph *g,
                                const placement_costs *c, uint8_t *side,
                                clv_err *e);
 
-/* The best labelling with at most k labels: compute, plus each tensor's move
- * for every border between labels on the way to its farthest reader. Tries
- * both starts; *cost receives it (may be NULL). */
+/* The best placement with at most k blocks. */
+typedef struct block_placement {
+    labels l;
+    double cost; /* compute + transfer, as in clv__place */
+    bool proven; /* none is cheaper; else none was found */
+} block_placement;
+
+/* Finds it: the optimum itself if it has few blocks; else the better of two
+ * minimum cuts over labels, in which a tensor pays at every border it passes,
+ * improved and proven by a search where the graph is narrow (frontier.c). */
 CLV_MUST clv_status clv__place_k(arena *a, const clv_graph *g, const dag *d,
                                  const placement_costs *c, uint32_t k,
-                                 labels *out, double *cost, clv_err *e);
+                                 block_placement *out, clv_err *e);
 
 /* What a placement costs: compute on each device, and transfer as in
  * clv__place. */

@@ -257,15 +257,14 @@ static clv_status make_curve(job *j, clv_cut *c, clv_err *e)
         return clv__nomem(e);
     for (uint32_t k = 1; k <= n; k++) {
         arena_mark mark = arena_save(&j->mem);
-        labels l;
-        blocks b;
-        clv_curve_point *at = &curve[k - 1];
-        at->limit = k;
-        CLV_TRY(
-            clv__place_k(&j->mem, j->g, &j->d, &j->c, k, &l, &at->total, e));
-        if (!clv__blocks_of(&j->mem, &l, j->d.n, &b))
-            return clv__nomem(e);
-        at->subgraphs = b.n;
+        block_placement best;
+        CLV_TRY(clv__place_k(&j->mem, j->g, &j->d, &j->c, k, &best, e));
+        curve[k - 1] = (clv_curve_point){k, best.l.n, best.cost, best.proven};
+        if (k > 1 && best.cost > curve[k - 2].total) { /* not proven: fewer */
+            curve[k - 1] = curve[k - 2];               /* blocks do as well */
+            curve[k - 1].limit = k;
+            curve[k - 1].proven = false;
+        }
         arena_rewind(&j->mem, mark);
     }
     j->info.curve = curve;
@@ -280,16 +279,16 @@ static clv_status choose(job *j, uint8_t *side, labels *l, clv_err *e)
     labels both[2];
     uint32_t most = j->o.max_subgraph_count;
     if (most && j->info.optimum.subgraphs > most) {
-        CLV_TRY(clv__place_k(&j->mem, j->g, &j->d, &j->c, most, l, NULL, e));
+        block_placement best;
+        CLV_TRY(clv__place_k(&j->mem, j->g, &j->d, &j->c, most, &best, e));
         for (uint32_t i = 0; i < j->d.n; i++)
-            side[i] = label_side(l, l->of[i]);
-    } else {
-        if (!clv__label(&j->mem, &j->d, side, both))
-            return clv__nomem(e);
-        *l = both[clv__label_best(both, false)];
-        if (!clv__label_sweep(j->g, &j->d, side, l))
-            return clv__nomem(e);
+            side[i] = label_side(&best.l, best.l.of[i]);
     }
+    if (!clv__label(&j->mem, &j->d, side, both))
+        return clv__nomem(e);
+    *l = both[clv__label_best(both, false)];
+    if (!clv__label_sweep(j->g, &j->d, side, l))
+        return clv__nomem(e);
     return plan_of(j, side, &j->info.chosen) ? CLV_OK : clv__nomem(e);
 }
 

@@ -222,8 +222,9 @@ static void put_demoted(const clv_capability_info *i, clv_buf *out)
     if (i->n_demoted)
         clv_buf_printf(out,
                        "  %u supported operators (%s FLOPs) moved to the CPU "
-                       "to meet the limits\n",
-                       i->n_demoted, text_count(i->demoted_flops, flops));
+                       "to meet the limits%s\n",
+                       i->n_demoted, text_count(i->demoted_flops, flops),
+                       i->demotion_unproven ? "; fewer might do" : "");
 }
 
 void clv__capability_text(const clv_cut *c, const clv_report_opts *o,
@@ -330,5 +331,6 @@ void clv__json_capability(jsonw *w, const clv_cut *c)
     json_path(w, "certificate_2", g, i->certificate[1], i->n_certificate[1]);
     json_path(w, "demoted", g, i->demoted, i->n_demoted);
     jsonw_int(w, "demoted_flops", i->demoted_flops);
+    jsonw_bool(w, "demotion_unproven", i->demotion_unproven);
     json_what_if(w, c, i);
 }

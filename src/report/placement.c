@@ -77,6 +77,7 @@ static void put_curve(const clv_placement_info *i, const clv_report_opts *o,
                                      {"Total", TABLE_RIGHT},
                                      {"", TABLE_LEFT}};
     char text[TEXT_MAX];
+    bool unproven = false;
     table tab;
     if (!i->n_curve)
         return;
@@ -86,12 +87,17 @@ static void put_curve(const clv_placement_info *i, const clv_report_opts *o,
     for (uint32_t k = 0; k < i->n_curve; k++) {
         table_digits(&tab, i->curve[k].limit);
         table_digits(&tab, i->curve[k].subgraphs);
-        table_text(&tab, seconds(i->curve[k].total, text));
+        table_printf(&tab, "%s%s", i->curve[k].proven ? "" : "* ",
+                     seconds(i->curve[k].total, text));
         table_bar(&tab, i->curve[k].total, i->curve[0].total, 24);
     }
     table_print(&tab, o, out);
-    text_wrap(out, o, 2,
-              "Here a tensor pays at every border it passes on its way.");
+    for (uint32_t k = 0; k < i->n_curve; k++)
+        unproven = unproven || !i->curve[k].proven;
+    if (unproven)
+        text_wrap(out, o, 2,
+                  "* the best found: the graph is too wide to prove that there "
+                  "is no better.");
 }
 
 static void put_blocks(const clv_cut *c, const clv_report_opts *o, clv_buf *out)
@@ -166,6 +172,7 @@ void clv__json_placement(jsonw *w, const clv_cut *c)
         jsonw_int(w, "limit", i->curve[k].limit);
         jsonw_int(w, "subgraphs", i->curve[k].subgraphs);
         jsonw_num(w, "seconds", i->curve[k].total);
+        jsonw_bool(w, "proven", i->curve[k].proven);
         jsonw_end(w);
     }
     jsonw_end(w);

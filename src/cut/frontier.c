@@ -1,0 +1,278 @@
+/* frontier.c - the least cost with at most k blocks, exactly, where a graph is
+ * narrow enough.
+ *
+ * Once sides are chosen the fewest labels follow (label.c), so only sides are
+ * searched. Nodes are decided in order, and of those decided only the frontier
+ * matters: the label of each node that a later one waits for, and whether each
+ * tensor still to be read has moved. Beginnings with the same frontier are one,
+ * the cheapest; those that need too many labels, or that cost no less than a
+ * known answer even if the rest were at its cheapest, are dropped.
+ *
+ *     slot   one byte of the frontier: a label, or "has moved"
+ *     state  a beginning: its frontier, its cost, the way it came
+ *
+ * Networks are chains of narrow blocks, so states stay few. When they do not,
+ * the search gives up and says so. */
+#include "cut/frontier.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SLOTS = 112, STATES_MAX = 1 << 15, WAYS_MAX = 1 << 20 };
+
+typedef struct state {
+    double cost;
+    uint32_t way; /* index into ways */
+    uint8_t slot[SLOTS];
+} state;
+
+typedef struct search {
+    const clv_graph *g;
+    const dag *d;
+    const placement_costs *c;
+    uint32_t k;
+    uint8_t first;
+    double best;          /* of an answer that is known */
+    double *rest;         /* per node: it and all later, cheapest */
+    uint8_t *node_slot;   /* per node; SLOTS: nobody waits for it */
+    uint8_t *value_slot;  /* per value; SLOTS: at most one reader */
+    uint32_t *node_last;  /* per node: the last that waits for it */
+    uint32_t *value_last; /* per value: its last reader */
+    state *now, *next;    /* of this node and the one after */
+    uint32_t n_now, n_next;
+    uint32_t *table;        /* hash of frontiers to next, plus one */
+    uint32_t *ways, n_ways; /* before << 1 | is on the accelerator */
+} search;
+
+/* -- slots ----------------------------------------------------------------*/
+
+static bool has_slot(const search *s, uint32_t v)
+{
+    const clv_graph *g = s->g;
+    return g->values[v].producer != CLV_NONE && s->c->move[v] > 0 &&
+           g->user_first[v + 1] - g->user_first[v] > 1;
+}
+
+static void find_last(search *s)
+{
+    const clv_graph *g = s->g;
+    memset(s->node_last, 0xff, g->n_nodes * sizeof *s->node_last);
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (uint32_t p = s->d->pred_first[i]; p < s->d->pred_first[i + 1]; p++)
+            s->node_last[s->d->pred[p]] = i;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        s->value_last[v] = 0;
+        for (uint32_t u = g->user_first[v]; u < g->user_first[v + 1]; u++)
+            if (g->users[u] > s->value_last[v])
+                s->value_last[v] = g->users[u];
+    }
+}
+
+/* Runs the statement that follows for each slot that node i is the last to
+ * need; each slot may come more than once. */
+#define EACH_LAST(s, i, x) \
+    for (uint32_t k_ = 0, n_ = (s)->d->pred_first[(i) + 1] - \
+                               (s)->d->pred_first[i] + (s)->g->nodes[i].n_in; \
+         k_ < n_; k_++) \
+        if (((x) = last_slot(s, i, k_)) != SLOTS)
+
+static uint8_t last_slot(const search *s, uint32_t i, uint32_t k)
+{
+    uint32_t preds = s->d->pred_first[i + 1] - s->d->pred_first[i];
+    if (k < preds) {
+        uint32_t p = s->d->pred[s->d->pred_first[i] + k];
+        return s->node_last[p] == i ? s->node_slot[p] : SLOTS;
+    }
+    uint32_t v = node_ins(s->g, &s->g->nodes[i])[k - preds];
+    return v != CLV_NONE && s->value_last[v] == i ? s->value_slot[v] : SLOTS;
+}
+
+/* Gives every node and tensor its byte; false: the graph is too wide. */
+static bool give_slots(search *s)
+{
+    const clv_graph *g = s->g;
+    bool used[SLOTS + 1] = {false};
+    uint8_t x;
+    memset(s->node_slot, SLOTS, g->n_nodes);
+    memset(s->value_slot, SLOTS, g->n_values);
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const clv_node *n = &g->nodes[i];
+        EACH_LAST(s, i, x)
+        used[x] = false;
+        for (uint32_t o = 0; o <= n->n_out; o++) {
+            uint32_t v = o ? node_outs(g, n)[o - 1] : CLV_NONE;
+            if (o ? !has_slot(s, v) : s->node_last[i] == CLV_NONE)
+                continue;
+            for (x = 0; x < SLOTS && used[x];)
+                x++;
+            if (x == SLOTS)
+                return false;
+            used[x] = true;
+            *(o ? &s->value_slot[v] : &s->node_slot[i]) = x;
+        }
+    }
+    return true;
+}
+
+/* -- states ---------------------------------------------------------------*/
+
+static uint64_t hash_of(const uint8_t *slot)
+{
+    uint64_t h = 0, word;
+    for (int i = 0; i < SLOTS; i += 8) {
+        memcpy(&word, slot + i, 8);
+        h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+/* Adds t, or lowers the cost of the one that is like it. False: no room. */
+static bool keep(search *s, const state *t, uint32_t before, bool there)
+{
+    uint32_t mask = 2 * STATES_MAX - 1;
+    uint32_t at = (uint32_t)hash_of(t->slot) & mask;
+    for (; s->table[at]; at = (at + 1) & mask) {
+        state *old = &s->next[s->table[at] - 1];
+        if (memcmp(old->slot, t->slot, SLOTS) != 0)
+            continue;
+        if (t->cost < old->cost) {
+            old->cost = t->cost;
+            s->ways[old->way] = before << 1 | there;
+        }
+        return true;
+    }
+    if (s->n_next == STATES_MAX || s->n_ways == WAYS_MAX)
+        return false;
+    s->ways[s->n_ways] = before << 1 | there;
+    s->next[s->n_next] = *t;
+    s->next[s->n_next++].way = s->n_ways++;
+    s->table[at] = s->n_next;
+    return true;
+}
+
+/* What node i pays for its inputs on this side, marked in t. */
+static double moves(const search *s, uint32_t i, bool there, state *t)
+{
+    const clv_graph *g = s->g;
+    double sum = 0;
+    for (uint32_t k = 0; k < g->nodes[i].n_in; k++) {
+        uint32_t v = node_ins(g, &g->nodes[i])[k];
+        uint32_t maker = v == CLV_NONE ? CLV_NONE : g->values[v].producer;
+        if (maker == CLV_NONE)
+            continue;
+        bool starts_there = s->first == CLV_SIDE_ACCELERATOR;
+        bool odd = t->slot[s->node_slot[maker]] & 1;
+        uint8_t x = s->value_slot[v];
+        if ((odd != starts_there) == there || (x != SLOTS && t->slot[x]))
+            continue;
+        if (x != SLOTS)
+            t->slot[x] = 1;
+        sum += s->c->move[v];
+    }
+    return sum;
+}
+
+/* Puts node i of a beginning on one side. False: no room for the result. */
+static bool decide(search *s, const state *from, uint32_t i, bool there)
+{
+    state t = *from;
+    double cost = there ? s->c->accelerator[i] : s->c->cpu[i];
+    uint32_t label = 0;
+    uint8_t x;
+    for (uint32_t p = s->d->pred_first[i]; p < s->d->pred_first[i + 1]; p++) {
+        uint8_t l = t.slot[s->node_slot[s->d->pred[p]]];
+        label = l > label ? l : label;
+    }
+    bool odd = there != (s->first == CLV_SIDE_ACCELERATOR);
+    label += (label & 1) != odd;
+    t.cost += cost + moves(s, i, there, &t);
+    if (label >= s->k || !(t.cost + s->rest[i + 1] < s->best))
+        return true;
+    EACH_LAST(s, i, x)
+    t.slot[x] = 0;
+    if (s->node_slot[i] != SLOTS)
+        t.slot[s->node_slot[i]] = (uint8_t)label;
+    for (uint32_t o = 0; o < s->g->nodes[i].n_out; o++)
+        if ((x = s->value_slot[node_outs(s->g, &s->g->nodes[i])[o]]) != SLOTS)
+            t.slot[x] = 0;
+    return keep(s, &t, from->way, there);
+}
+
+static bool step(search *s, uint32_t i)
+{
+    memset(s->table, 0, 2 * STATES_MAX * sizeof *s->table);
+    s->n_next = 0;
+    for (uint32_t k = 0; k < s->n_now; k++)
+        if (!decide(s, &s->now[k], i, false) || !decide(s, &s->now[k], i, true))
+            return false;
+    state *t = s->now;
+    s->now = s->next;
+    s->next = t;
+    s->n_now = s->n_next;
+    return true;
+}
+
+/* -- the search -----------------------------------------------------------*/
+
+static bool prepare(search *s, arena *a)
+{
+    size_t n = (size_t)s->g->n_nodes + 1, v = (size_t)s->g->n_values + 1;
+    s->rest = arena_array(a, n, sizeof *s->rest);
+    s->node_slot = arena_alloc(a, n);
+    s->value_slot = arena_alloc(a, v);
+    s->node_last = arena_array(a, n, sizeof *s->node_last);
+    s->value_last = arena_array(a, v, sizeof *s->value_last);
+    s->now = arena_array(a, STATES_MAX, sizeof *s->now);
+    s->next = arena_array(a, STATES_MAX, sizeof *s->next);
+    s->table = arena_array(a, 2 * STATES_MAX, sizeof *s->table);
+    s->ways = arena_array(a, WAYS_MAX, sizeof *s->ways);
+    if (!s->rest || !s->node_slot || !s->value_slot || !s->node_last ||
+        !s->value_last || !s->now || !s->next || !s->table || !s->ways)
+        return false;
+    s->rest[s->g->n_nodes] = 0;
+    for (uint32_t i = s->g->n_nodes; i-- > 0;)
+        s->rest[i] = s->rest[i + 1] + fmin(s->c->cpu[i], s->c->accelerator[i]);
+    return true;
+}
+
+/* Searches with one first device. True when it came to an end; then `side` and
+ * s->best are those of the answer, if there is a better one than was known. */
+static bool search_from(search *s, uint8_t first, uint8_t *side)
+{
+    s->first = first;
+    s->n_ways = 1;
+    s->n_now = 1;
+    s->now[0] = (state){0};
+    for (uint32_t i = 0; i < s->g->n_nodes; i++)
+        if (!step(s, i))
+            return false;
+    if (!s->n_now)
+        return true; /* every slot is free again: at most one is left */
+    s->best = s->now[0].cost;
+    uint32_t way = s->now[0].way;
+    for (uint32_t i = s->g->n_nodes; i-- > 0;) {
+        side[i] = s->ways[way] & 1 ? CLV_SIDE_ACCELERATOR : CLV_SIDE_CPU;
+        way = s->ways[way] >> 1;
+    }
+    return true;
+}
+
+frontier_end clv__place_frontier(arena *a, const clv_graph *g, const dag *d,
+                                 const placement_costs *c, uint32_t k,
+                                 uint8_t *side, double *cost)
+{
+    search s = {.g = g, .d = d, .c = c, .k = k};
+    arena_mark mark = arena_save(a);
+    if (k > 255 || g->n_nodes > WAYS_MAX)
+        return FRONTIER_TOO_WIDE;
+    if (!prepare(&s, a))
+        return FRONTIER_NOMEM;
+    s.best = *cost * (1 - 1e-12); /* another sum of the same is not better */
+    find_last(&s);
+    bool done = give_slots(&s) && search_from(&s, CLV_SIDE_CPU, side) &&
+                search_from(&s, CLV_SIDE_ACCELERATOR, side);
+    *cost = s.best < *cost * (1 - 1e-12) ? s.best : *cost;
+    arena_rewind(a, mark);
+    return done ? FRONTIER_DONE : FRONTIER_TOO_WIDE;
+}
