@@ -257,6 +257,54 @@ static void npy_round_trip(void)
     }
 }
 
+/* Both archives hold the same arrays; NumPy packed one of them. */
+static void packed_archives(void)
+{
+    static const char *const names[] = {"ramp",  "noise", "few",
+                                        "zeros", "words", "none"};
+    clv_err e;
+    clv_tensor a, b;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        check_row(names[i]);
+        CHECK(clv_tensor_read("tests/data/plain.npz", names[i], &a, &e) ==
+              CLV_OK);
+        CHECK(clv_tensor_read("tests/data/packed.npz", names[i], &b, &e) ==
+              CLV_OK);
+        CHECK(a.dtype == b.dtype && a.rank == b.rank &&
+              !memcmp(a.dims, b.dims, a.rank * sizeof *a.dims) &&
+              !memcmp(a.data, b.data, (size_t)clv_tensor_bytes(&a)));
+        clv_tensor_free(&a);
+        clv_tensor_free(&b);
+    }
+    CHECK(clv_tensor_read("tests/data/packed.npz", NULL, &a, &e) == CLV_USAGE);
+    CHECK(clv_tensor_read("tests/data/packed.npz", "x", &a, &e) ==
+          CLV_NOT_FOUND);
+}
+
+/* A seed of the fuzzer with one byte changed, anywhere: read or refused. */
+static void spoilt_archives(void)
+{
+    static const char *const seeds[] = {"stored", "fixed", "dynamic"};
+    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
+        char path[80];
+        static unsigned char data[4096];
+        snprintf(path, sizeof path, "fuzz/corpus/npy/%s.npz", seeds[i]);
+        FILE *f = fopen(path, "rb");
+        CHECK_OR_RETURN(f != NULL);
+        size_t n = fread(data, 1, sizeof data, f);
+        fclose(f);
+        clv_tensor t;
+        CHECK(clv_tensor_parse("npz", data, n, "x", &t, NULL) == CLV_OK);
+        clv_tensor_free(&t);
+        for (size_t k = 0; k < 8 * n; k++) {
+            data[k / 8] ^= (unsigned char)(1u << k % 8);
+            if (clv_tensor_parse("npz", data, n, "x", &t, NULL) == CLV_OK)
+                clv_tensor_free(&t);
+            data[k / 8] ^= (unsigned char)(1u << k % 8);
+        }
+    }
+}
+
 /* -- memory that runs out -------------------------------------------------*/
 
 typedef struct {
@@ -286,6 +334,8 @@ static const check_case cases[] = {
     {"unknown_operators_are_named", unknown_operators_are_named},
     {"zoo_runs_and_seeds_matter", zoo_runs_and_seeds_matter},
     {"npy_round_trip", npy_round_trip},
+    {"packed_archives", packed_archives},
+    {"spoilt_archives", spoilt_archives},
     {"out_of_memory", out_of_memory},
 };
 CHECK_MAIN(cases)

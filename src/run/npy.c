@@ -1,9 +1,10 @@
 /* npy.c - tensors in files: NumPy's .npy and .npz, ONNX's .pb.
  *
  * An .npy file is a magic, a header that is a Python dictionary in ASCII, and
- * the elements. An .npz is a zip archive of them; only stored entries are read
- * (numpy.savez writes such). Files are hostile: every length is checked before
- * memory is taken, and what is taken is no more than the file holds. */
+ * the elements. An .npz is a zip archive of them, stored or deflated. Files are
+ * hostile: every length is checked before memory is taken, and what is taken is
+ * no more than the file can hold. */
+#include "core/inflate.h"
 #include "core/map.h"
 #include "import/tensor_pb.h"
 #include "run/run.h"
@@ -200,7 +201,7 @@ static clv_status parse_npy(span in, clv_tensor *t, clv_err *e)
 
 typedef struct entry {
     span name, data;
-    uint32_t method;
+    uint32_t method, size; /* 0: stored, 8: deflated; bytes when unpacked */
 } entry;
 
 /* The end record, which comes last but for a comment. */
@@ -225,7 +226,8 @@ static bool next_entry(span in, size_t *at, entry *x)
     size_t skip = 30 + u16(in.p + local + 26) + u16(in.p + local + 28);
     if (in.n - local < skip || in.n - local - skip < size)
         return false;
-    *x = (entry){{p + 46, name}, {in.p + local + skip, size}, u16(p + 10)};
+    *x = (entry){
+        {p + 46, name}, {in.p + local + skip, size}, u16(p + 10), u32(p + 24)};
     *at += 46 + name + extra + comment;
     return true;
 }
@@ -238,6 +240,27 @@ static bool is_named(const entry *x, const char *name)
             (x->name.n == n + 4 && !memcmp(x->name.p + n, ".npy", 4)));
 }
 
+/* As numpy.savez_compressed writes it. */
+static clv_status parse_packed(const entry *x, clv_tensor *t, clv_err *e)
+{
+    if (x->method != 8)
+        return clv__fail(e, CLV_UNSUPPORTED,
+                         "npz: packed by method %u; numpy.savez_compressed "
+                         "deflates",
+                         x->method);
+    if (x->size > clv__inflate_most(x->data.n))
+        return clv__fail(e, CLV_FORMAT, "npz: %zu bytes cannot unpack to %u",
+                         x->data.n, x->size);
+    uint8_t *plain = clv__alloc((size_t)x->size + 1);
+    if (!plain)
+        return clv__nomem(e);
+    clv_status s = clv__inflate(x->data.p, x->data.n, plain, x->size, e);
+    if (s == CLV_OK)
+        s = parse_npy((span){plain, x->size}, t, e);
+    clv__free(plain);
+    return s;
+}
+
 static clv_status parse_npz(span in, const char *name, clv_tensor *t,
                             clv_err *e)
 {
@@ -246,7 +269,7 @@ static clv_status parse_npz(span in, const char *name, clv_tensor *t,
         return clv__fail(e, CLV_FORMAT, "npz: not a zip archive");
     size_t at = u32(end + 16);
     uint32_t count = u16(end + 10), matches = 0;
-    entry x, found = {{0}, {0}, 0};
+    entry x, found = {.method = 0};
     for (uint32_t i = 0; i < count; i++) {
         if (!next_entry(in, &at, &x))
             return clv__fail(e, CLV_FORMAT, "npz: entry %u is malformed", i);
@@ -260,11 +283,8 @@ static clv_status parse_npz(span in, const char *name, clv_tensor *t,
                          matches ? "npz: %u entries; which one?"
                                  : "npz: none of %u entries is called that",
                          matches ? matches : count);
-    if (found.method != 0)
-        return clv__fail(e, CLV_UNSUPPORTED,
-                         "npz: the entry is compressed; numpy.savez writes "
-                         "it plain");
-    return parse_npy(found.data, t, e);
+    return found.method ? parse_packed(&found, t, e)
+                        : parse_npy(found.data, t, e);
 }
 
 /* -- the way in -----------------------------------------------------------*/

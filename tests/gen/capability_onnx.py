@@ -3,13 +3,15 @@
 
 Writes tests/data/onnx_capability/: log-softmax then sort (sort_end), sort after
 the first layer (sort_middle), and two parallel linear-sort-linear branches
-(branches). Layers are narrow so that the files are small; the operators are
-those of the note. ONNX writes torch.sort as TopK over the whole axis.
+(branches), each with an input (.x.npy) and what PyTorch makes of it (.y.npy).
+Layers are narrow so that the files are small; the operators are those of the
+note. ONNX writes torch.sort as TopK over the whole axis.
 """
 import os
 import sys
 import warnings
 
+import numpy
 import torch
 from torch import nn
 
@@ -52,7 +54,10 @@ def main():
     for name, model, width in [("sort_end", Mlp(False), 28), ("sort_middle", Mlp(True), 28),
                                ("branches", Branches(), 16)]:
         path = os.path.join(folder, name + ".onnx")
-        torch.onnx.export(model.eval(), (torch.rand(32, width),), path, dynamo=False)
+        x = torch.rand(32, width)
+        torch.onnx.export(model.eval(), (x,), path, dynamo=False)
+        numpy.save(path.replace(".onnx", ".x.npy"), x.numpy())
+        numpy.save(path.replace(".onnx", ".y.npy"), model(x).detach().numpy())
         print(path, os.path.getsize(path))
     return 0
 
