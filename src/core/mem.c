@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static void *default_realloc(void *ctx, void *p, size_t size)
 {
@@ -49,6 +50,18 @@ void clv__free(void *p)
 {
     if (p)
         memory.realloc(memory.ctx, p, 0);
+}
+
+void *clv__huge_alloc(size_t size, void **block)
+{
+    const size_t page = (size_t)2 << 20;
+    if (size > SIZE_MAX - 2 * page || !(*block = clv__alloc(size + 2 * page)))
+        return NULL;
+    uintptr_t begin = ((uintptr_t)*block + page - 1) / page * page;
+#ifdef MADV_HUGEPAGE /* advice: without it, pages are small */
+    madvise((void *)begin, (size + page - 1) / page * page, MADV_HUGEPAGE);
+#endif
+    return (void *)begin;
 }
 
 bool clv__grow(void **items, size_t n, size_t *cap, size_t size)

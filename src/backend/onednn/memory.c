@@ -1,8 +1,6 @@
 /* memory.c - buffers, slots, reorders, operations. */
 #include "backend/onednn/onednn.h"
 
-#include <string.h>
-
 clv_status dnn_fail(lowering *l, const char *what, dnnl_status_t s)
 {
     size_t n = strcspn(what, "(");
@@ -15,9 +13,9 @@ clv_status dnn_fail(lowering *l, const char *what, dnnl_status_t s)
                                                    : "no");
 }
 
-const clv_value *dnn_value(const lowering *l, uint32_t v)
+clv_status dnn_no(lowering *l, const char *why)
 {
-    return &l->g->values[v];
+    return clv__fail(l->e, CLV_UNSUPPORTED, "oneDNN: %s", why);
 }
 
 bool dnn_const(const lowering *l, uint32_t v)
@@ -73,11 +71,59 @@ void dnn_any(dnnl_memory_desc_t *md, const int64_t *dims, uint32_t rank)
                                  dnnl_format_tag_any);
 }
 
-bool dnn_is_plain(const dnnl_memory_desc_t *md)
+static bool has_layout(const dnnl_memory_desc_t *md, const int *order)
 {
-    dnnl_memory_desc_t p;
-    dnn_plain(&p, md->dims, (uint32_t)md->ndims);
-    return dnnl_memory_desc_equal(&p, md);
+    const int64_t *strides = md->format_desc.blocking.strides;
+    int64_t step = 1;
+    if (md->format_desc.blocking.inner_nblks)
+        return false;
+    for (int i = md->ndims; i-- > 0;) {
+        if (strides[order[i]] != step)
+            return false;
+        step *= md->dims[order[i]];
+    }
+    return true;
+}
+
+static bool is_plain(const dnnl_memory_desc_t *md)
+{
+    int order[DNNL_MAX_NDIMS];
+    for (int i = 0; i < md->ndims; i++)
+        order[i] = i;
+    return has_layout(md, order);
+}
+
+bool dnn_channels_last(const dnnl_memory_desc_t *md)
+{
+    int order[DNNL_MAX_NDIMS] = {0};
+    if (md->ndims < 3)
+        return false;
+    for (int i = 1; i + 1 < md->ndims; i++)
+        order[i] = i + 1;
+    order[md->ndims - 1] = 1;
+    return has_layout(md, order);
+}
+
+static bool blocked_by_channels(const dnnl_memory_desc_t *md)
+{
+    const dnnl_blocking_desc_t *b = &md->format_desc.blocking;
+    int64_t all = 4;
+    for (int i = 0; i < md->ndims; i++)
+        all *= md->padded_dims[i];
+    return b->inner_nblks == 1 && b->inner_idxs[0] == 1 &&
+           dnnl_memory_desc_get_size(md) == (size_t)all;
+}
+
+void dnn_tidy(dnnl_memory_desc_t *md)
+{
+    dnnl_blocking_desc_t *b = &md->format_desc.blocking;
+    int64_t beyond = 1;
+    for (int i = md->ndims; i-- > 0 && !b->inner_nblks;) {
+        if (md->dims[i] == 1)
+            b->strides[i] = beyond;
+        else if (b->strides[i] * md->dims[i] > beyond)
+            beyond = b->strides[i] * md->dims[i];
+    }
 }
 
 const dnnl_memory_desc_t *dnn_query(const_dnnl_primitive_desc_t pd,
@@ -86,6 +132,13 @@ const dnnl_memory_desc_t *dnn_query(const_dnnl_primitive_desc_t pd,
     const dnnl_memory_desc_t *md = NULL;
     return dnnl_primitive_desc_query(pd, what, i, &md) == dnnl_success ? md
                                                                        : NULL;
+}
+
+bool dnn_is_slow(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = NULL;
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+    return !name || strstr(name, "ref") || strstr(name, "simple");
 }
 
 /* -- slots ----------------------------------------------------------------*/
@@ -107,7 +160,23 @@ static clv_status add_slot(lowering *l, const dnnl_memory_desc_t *md,
     if (!CLV_GROW(x->slots, x->n_slots, x->cap_slots))
         return clv__nomem(l->e);
     *id = (uint32_t)x->n_slots;
-    x->slots[x->n_slots++] = (dnn_place){*md, b, v};
+    x->slots[x->n_slots++] = (dnn_place){.md = *md, .buffer = b, .value = v};
+    return CLV_OK;
+}
+
+/* The buffer that v's concatenation shares with its parts. */
+static clv_status home_buffer(lowering *l, uint32_t of, uint32_t *b)
+{
+    *b = l->home_buffer[of];
+    if (*b != CLV_NONE)
+        return CLV_OK;
+    CLV_TRY(add_buffer(l,
+                       (buffer){.bytes = clv__bytes(dnn_value(l, of)),
+                                .first = CLV_NONE,
+                                .value = CLV_NONE,
+                                .shared = true},
+                       b));
+    l->home_buffer[of] = *b;
     return CLV_OK;
 }
 
@@ -115,14 +184,32 @@ clv_status dnn_new(lowering *l, uint32_t v, const dnnl_memory_desc_t *md,
                    uint32_t *id)
 {
     uint32_t b;
-    CLV_TRY(add_buffer(l,
-                       (buffer){.bytes = (int64_t)dnnl_memory_desc_get_size(md),
-                                .first = CLV_NONE,
-                                .value = CLV_NONE},
-                       &b));
+    int64_t bytes = (int64_t)dnnl_memory_desc_get_size(md), at = 0;
+    bool home = v != CLV_NONE && l->home && l->home[v].of != CLV_NONE &&
+                l->slot_of[v] == CLV_NONE &&
+                bytes == clv__bytes(dnn_value(l, v));
+    if (home) {
+        at = l->home[v].at;
+        CLV_TRY(home_buffer(l, l->home[v].of, &b));
+    } else {
+        CLV_TRY(add_buffer(
+            l, (buffer){.bytes = bytes, .first = CLV_NONE, .value = CLV_NONE},
+            &b));
+    }
     CLV_TRY(add_slot(l, md, b, v, id));
+    l->x->slots[*id].at = at;
     if (v != CLV_NONE)
         l->slot_of[v] = *id;
+    return CLV_OK;
+}
+
+clv_status dnn_name(lowering *l, uint32_t from, uint32_t v,
+                    const dnnl_memory_desc_t *md)
+{
+    uint32_t id, b = l->x->slots[from].buffer;
+    bool shared = l->x->buffers[b].shared;
+    CLV_TRY(dnn_alias(l, from, v, md, &id));
+    l->x->buffers[b].shared = shared;
     return CLV_OK;
 }
 
@@ -130,7 +217,9 @@ clv_status dnn_alias(lowering *l, uint32_t from, uint32_t v,
                      const dnnl_memory_desc_t *md, uint32_t *id)
 {
     uint32_t b = l->x->slots[from].buffer;
+    int64_t at = l->x->slots[from].at;
     CLV_TRY(add_slot(l, md, b, v, id));
+    l->x->slots[*id].at = at;
     if (v != CLV_NONE) {
         l->slot_of[v] = *id;
         l->x->buffers[b].shared = true;
@@ -160,16 +249,33 @@ clv_status dnn_slot(lowering *l, uint32_t v, uint32_t *id)
 
 /* -- reorders -------------------------------------------------------------*/
 
+static dnnl_status_t scaled_attr(const dnn_scales *scales,
+                                 dnnl_primitive_attr_t *attr)
+{
+    *attr = NULL;
+    if (!scales)
+        return dnnl_success;
+    dnnl_status_t s = dnnl_primitive_attr_create(attr);
+    return s == dnnl_success
+               ? dnnl_primitive_attr_set_output_scales(
+                     *attr, scales->n, scales->mask, scales->scale)
+               : s;
+}
+
 static clv_status reorder_now(lowering *l, void *from,
                               const dnnl_memory_desc_t *md, void *to,
-                              const dnnl_memory_desc_t *want)
+                              const dnnl_memory_desc_t *want,
+                              const dnn_scales *scales)
 {
+    dnnl_primitive_attr_t attr;
     dnnl_primitive_desc_t pd = NULL;
     dnnl_primitive_t p = NULL;
     dnnl_memory_t a = NULL, b = NULL;
     dnnl_stream_t stream = NULL;
-    dnnl_status_t s = dnnl_reorder_primitive_desc_create(&pd, md, l->engine,
-                                                         want, l->engine, NULL);
+    dnnl_status_t s = scaled_attr(scales, &attr);
+    if (s == dnnl_success)
+        s = dnnl_reorder_primitive_desc_create(&pd, md, l->engine, want,
+                                               l->engine, attr);
     if (s == dnnl_success)
         s = dnnl_primitive_create(&p, pd);
     if (s == dnnl_success)
@@ -188,12 +294,37 @@ static clv_status reorder_now(lowering *l, void *from,
     dnnl_memory_destroy(b);
     dnnl_primitive_destroy(p);
     dnnl_primitive_desc_destroy(pd);
+    dnnl_primitive_attr_destroy(attr);
     return s == dnnl_success ? CLV_OK : dnn_fail(l, "reorder", s);
+}
+
+/* Room for a constant that lives as long as the executable. */
+static void *slab_alloc(onednn_exec *x, size_t size)
+{
+    enum { SLAB = 32 << 20 };
+    size_t need = (size + 63) / 64 * 64;
+    if (need < size)
+        return NULL;
+    if (!x->n_slabs || need > x->slab_end - x->slab_at) {
+        size_t room = need > SLAB ? need : SLAB;
+        if (!CLV_GROW(x->slabs, x->n_slabs, x->cap_slabs))
+            return NULL;
+        void *block, *begin = clv__huge_alloc(room, &block);
+        if (!begin)
+            return NULL;
+        x->slabs[x->n_slabs++] = block;
+        x->slab_at = (uintptr_t)begin;
+        x->slab_end = x->slab_at + room;
+    }
+    void *p = (void *)x->slab_at;
+    x->slab_at += need;
+    return p;
 }
 
 static clv_status const_reorder(lowering *l, void *from,
                                 const dnnl_memory_desc_t *md,
-                                const dnnl_memory_desc_t *want, uint32_t v,
+                                const dnnl_memory_desc_t *want,
+                                const dnn_scales *scales, uint32_t v,
                                 uint32_t *id)
 {
     uint32_t b;
@@ -203,24 +334,32 @@ static clv_status const_reorder(lowering *l, void *from,
                     .value = CLV_NONE,
                     .data = l};
     if (!l->dry) {
-        fresh.owned = true;
-        fresh.data = clv__zalloc(size + 64);
-        if (!fresh.data)
+        if (!(fresh.data = slab_alloc(l->x, size)))
             return clv__nomem(l->e);
-        clv_status s = reorder_now(l, from, md, fresh.data, want);
-        if (s != CLV_OK)
-            return clv__free(fresh.data), s;
+        if (!scales && dnnl_memory_desc_equal(md, want))
+            memcpy(fresh.data, from, size);
+        else
+            CLV_TRY(reorder_now(l, from, md, fresh.data, want, scales));
     }
     CLV_TRY(add_buffer(l, fresh, &b));
     return add_slot(l, want, b, v, id);
 }
 
 clv_status dnn_constant(lowering *l, void *data, const dnnl_memory_desc_t *md,
-                        const dnnl_memory_desc_t *want, uint32_t *id)
+                        const dnnl_memory_desc_t *want,
+                        const dnn_scales *scales, uint32_t *id)
 {
-    clv_status s = const_reorder(l, data, md, want, CLV_NONE, id);
-    clv__free(data);
-    return s;
+    return const_reorder(l, data, md, want, scales, CLV_NONE, id);
+}
+
+uint32_t dnn_found(const lowering *l, uint32_t v, const dnnl_memory_desc_t *md)
+{
+    const onednn_exec *x = l->x;
+    for (size_t i = l->slot_of[v]; i < x->n_slots; i++)
+        if (x->slots[i].value == v &&
+            dnnl_memory_desc_equal(&x->slots[i].md, md))
+            return (uint32_t)i;
+    return CLV_NONE;
 }
 
 clv_status dnn_want(lowering *l, uint32_t v, const dnnl_memory_desc_t *md,
@@ -229,17 +368,16 @@ clv_status dnn_want(lowering *l, uint32_t v, const dnnl_memory_desc_t *md,
     uint32_t from;
     CLV_TRY(dnn_slot(l, v, &from));
     onednn_exec *x = l->x;
-    for (uint32_t i = from; i < x->n_slots; i++)
-        if (x->slots[i].value == v &&
-            dnnl_memory_desc_equal(&x->slots[i].md, md))
-            return *id = i, CLV_OK;
+    if ((*id = dnn_found(l, v, md)) != CLV_NONE)
+        return CLV_OK;
     dnnl_memory_desc_t have = x->slots[from].md;
     if (have.ndims != md->ndims)
         return clv__fail(l->e, CLV_INTERNAL, "oneDNN: %d axes, wanted %d",
                          have.ndims, md->ndims);
     const buffer *b = &x->buffers[x->slots[from].buffer];
     if (b->data)
-        return const_reorder(l, b->data, &have, md, v, id);
+        return const_reorder(l, (char *)b->data + x->slots[from].at, &have, md,
+                             NULL, v, id);
     dnnl_primitive_desc_t pd;
     DNN(l, dnnl_reorder_primitive_desc_create(&pd, &have, l->engine, md,
                                               l->engine, l->attr));
@@ -253,16 +391,35 @@ clv_status dnn_want(lowering *l, uint32_t v, const dnnl_memory_desc_t *md,
     return dnn_op(l, pd, args, slots, 2);
 }
 
-clv_status dnn_view(lowering *l, uint32_t v, const int64_t *dims, uint32_t rank,
+clv_status dnn_dense(lowering *l, uint32_t v, uint32_t *id)
+{
+    dnnl_memory_desc_t plain;
+    const clv_value *x = dnn_value(l, v);
+    CLV_TRY(dnn_slot(l, v, id));
+    const dnnl_memory_desc_t *md = &l->x->slots[*id].md;
+    if (is_plain(md) || dnn_channels_last(md) || blocked_by_channels(md))
+        return CLV_OK;
+    dnn_plain(&plain, x->dims, x->rank);
+    return dnn_want(l, v, &plain, id);
+}
+
+clv_status dnn_over(lowering *l, uint32_t v, const dnnl_memory_desc_t *md,
                     uint32_t *id)
 {
-    dnnl_memory_desc_t plain, view;
+    dnnl_memory_desc_t plain;
     uint32_t from;
     const clv_value *x = dnn_value(l, v);
     dnn_plain(&plain, x->dims, x->rank);
     CLV_TRY(dnn_want(l, v, &plain, &from));
-    dnn_plain(&view, dims, rank);
-    return dnn_alias(l, from, CLV_NONE, &view, id);
+    return dnn_alias(l, from, CLV_NONE, md, id);
+}
+
+clv_status dnn_view(lowering *l, uint32_t v, const int64_t *dims, uint32_t rank,
+                    uint32_t *id)
+{
+    dnnl_memory_desc_t md;
+    dnn_plain(&md, dims, rank);
+    return dnn_over(l, v, &md, id);
 }
 
 /* -- operations -----------------------------------------------------------*/

@@ -36,9 +36,9 @@ static void release(clv_exec *base)
     for (size_t i = 0; i < x->n_ops; i++)
         if (x->ops[i].primitive)
             dnnl_primitive_destroy(x->ops[i].primitive);
-    for (size_t i = 0; i < x->n_buffers; i++)
-        if (x->buffers[i].owned)
-            clv__free(x->buffers[i].data);
+    for (size_t i = 0; i < x->n_slabs; i++)
+        clv__free(x->slabs[i]);
+    clv__free(x->slabs);
     clv__free(x->buffers);
     clv__free(x->slots);
     clv__free(x->ops);
@@ -57,7 +57,8 @@ static memories *memories_new(onednn_exec *x)
         const buffer *b = &x->buffers[x->slots[i].buffer];
         if (b->first != CLV_NONE)
             s = dnnl_memory_create(&m->of[i], &x->slots[i].md, x->engine,
-                                   b->data);
+                                   b->data ? (char *)b->data + x->slots[i].at
+                                           : NULL);
     }
     dnnl_memory_desc_t md;
     const dnnl_dims_t dims = {x->scratchpad + 1};
@@ -94,12 +95,14 @@ static void point(const onednn_exec *x, memories *m, const clv_tensor *tensor,
     bool moved = m->workspace != workspace;
     for (size_t i = 0; i < x->n_slots; i++) {
         const buffer *b = &x->buffers[x->slots[i].buffer];
+        int64_t at = x->slots[i].at;
         if (!m->of[i] || b->data)
             continue;
         if (b->value != CLV_NONE)
-            dnnl_memory_set_data_handle(m->of[i], tensor[b->value].data);
+            dnnl_memory_set_data_handle(m->of[i],
+                                        (char *)tensor[b->value].data + at);
         else if (moved)
-            dnnl_memory_set_data_handle(m->of[i], workspace + b->offset);
+            dnnl_memory_set_data_handle(m->of[i], workspace + b->offset + at);
     }
     if (moved)
         dnnl_memory_set_data_handle(m->scratchpad,
@@ -149,7 +152,7 @@ static clv_status deliver(lowering *l, uint32_t v)
     dnn_plain(&plain, value->dims, value->rank);
     buffer *b = &x->buffers[x->slots[s].buffer];
     if (b->value == CLV_NONE && !b->data && !b->shared &&
-        b->first != CLV_NONE &&
+        b->first != CLV_NONE && x->slots[s].at == 0 &&
         dnnl_memory_desc_equal(&x->slots[s].md, &plain)) {
         b->value = v;
         return CLV_OK;
@@ -197,13 +200,14 @@ static bool prepare(lowering *l)
     l->slot_of = arena_array(&l->mem, nv, sizeof *l->slot_of);
     l->leaves = arena_zalloc(&l->mem, nv);
     l->inside = arena_zalloc(&l->mem, nn);
-    l->chain_of = arena_array(&l->mem, nn, sizeof *l->chain_of);
-    l->emit = arena_array(&l->mem, nn, sizeof *l->emit);
-    if (!l->slot_of || !l->leaves || !l->inside || !l->chain_of || !l->emit)
+    l->taken = arena_zalloc(&l->mem, nn);
+    l->emit = arena_zalloc(&l->mem, nn * sizeof *l->emit);
+    l->home_buffer = arena_array(&l->mem, nv, sizeof *l->home_buffer);
+    if (!l->home_buffer || !l->slot_of || !l->leaves || !l->inside ||
+        !l->taken || !l->emit)
         return false;
     memset(l->slot_of, 0xff, nv * sizeof *l->slot_of);
-    memset(l->chain_of, 0xff, nn * sizeof *l->chain_of);
-    memset(l->emit, 0xff, nn * sizeof *l->emit);
+    memset(l->home_buffer, 0xff, nv * sizeof *l->home_buffer);
     for (uint32_t i = 0; i < l->s->n_nodes; i++)
         l->inside[l->s->nodes[i]] = 1;
     for (uint32_t i = 0; i < l->s->n_outputs; i++)
@@ -231,14 +235,16 @@ static clv_status lower(lowering *l)
     for (uint32_t i = 0; i < l->s->n_nodes; i++)
         if (!l->dry && known(l, l->s->nodes[i]))
             l->inside[l->s->nodes[i]] = 0;
-    if (!l->dry)
-        dnn_find_chains(l);
+    if (!l->dry) {
+        CLV_TRY(dnn_find_chains(l));
+        CLV_TRY(dnn_find_homes(l));
+    }
     for (uint32_t i = 0; i < l->s->n_nodes; i++) {
         uint32_t node = l->s->nodes[i];
         clv_status s = CLV_OK;
-        if (l->emit[node] != CLV_NONE)
-            s = dnn_group(l, l->emit[node]);
-        else if (l->inside[node] && l->chain_of[node] == CLV_NONE)
+        if (l->emit[node])
+            s = dnn_emit(l, l->emit[node]);
+        else if (l->inside[node] && !l->taken[node])
             s = dnn_node(l, node);
         if (s != CLV_OK) {
             clv__err_prefix(l->e, "'%s'", l->g->nodes[node].name);

@@ -2,12 +2,14 @@
  *
  *   buffer   bytes in the workspace, alive from one operation to another; or
  *            the memory of a value at the subgraph's border; or a constant
- *   slot     a tensor: a memory descriptor (dims, layout) over a buffer
+ *   slot     a tensor: a memory descriptor (dims, layout) over a buffer, from
+ *            a byte of it on
  *   op       a primitive and the slots it reads and writes
  *
- * Lowering walks the nodes in order. Each value has the slot it was made in;
- * an op that wants another layout gets a reorder, made once per value and
- * layout. Constants are reordered while compiling. */
+ * Lowering walks the nodes in order. Each value has the slot it was made in,
+ * a view of another value one over the same buffer; an op that wants another
+ * layout gets a reorder, made once per value and layout. Constants are
+ * reordered while compiling. */
 #ifndef CLV_ONEDNN_H
 #define CLV_ONEDNN_H
 
@@ -15,6 +17,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 #include <pthread.h>
+#include <string.h>
 
 enum { OP_ARGS = 34, CHAIN_MAX = 8 };
 
@@ -22,14 +25,14 @@ typedef struct buffer {
     int64_t bytes, offset; /* in the workspace */
     uint32_t first, last;  /* ops, both included */
     uint32_t value;        /* memory of this value instead; or CLV_NONE */
-    void *data;            /* a constant */
-    bool owned;            /* data is ours */
+    void *data;            /* a constant: in a slab, or borrowed */
     bool shared;           /* several values look at it */
 } buffer;
 
 typedef struct dnn_place {
     dnnl_memory_desc_t md;
     uint32_t buffer, value;
+    int64_t at; /* byte of the buffer where it begins */
 } dnn_place;
 
 typedef struct dnn_step {
@@ -56,10 +59,44 @@ typedef struct onednn_exec {
     dnn_step *ops;
     size_t n_buffers, cap_buffers, n_slots, cap_slots, n_ops, cap_ops;
     int64_t scratchpad, scratchpad_offset;
+    void **slabs;                /* memory of constants, on huge pages */
+    uintptr_t slab_at, slab_end; /* what is free of the last */
+    size_t n_slabs, cap_slabs;
     uint32_t threads;
     pthread_mutex_t lock;
     memories *idle;
 } onednn_exec;
+
+/* What follows an anchor in the same primitive. */
+typedef enum link_kind {
+    LINK_BN,
+    LINK_BIAS,  /* a constant per channel is added */
+    LINK_SCALE, /* a constant per channel is multiplied */
+    LINK_ELTWISE,
+    LINK_ADD,
+    LINK_VIEW /* the same memory seen in another way */
+} link_kind;
+
+typedef struct link {
+    link_kind kind;
+    dnnl_alg_kind_t alg; /* of an eltwise */
+    float alpha, beta;
+    uint32_t other; /* value added or multiplied */
+    uint32_t node;  /* of all kinds but an eltwise of several nodes */
+    uint32_t out;   /* the value after this link */
+    uint32_t nodes[6], n_nodes;
+} link;
+
+typedef struct chain {
+    uint32_t anchor, n;
+    link link[CHAIN_MAX];
+} chain;
+
+/* Where a part of a concatenation is to be made. */
+typedef struct dnn_home {
+    uint32_t of; /* the concatenation's result; CLV_NONE: anywhere */
+    int64_t at;  /* byte of it */
+} dnn_home;
 
 typedef struct lowering {
     const clv_subject *s;
@@ -69,27 +106,36 @@ typedef struct lowering {
     dnnl_primitive_attr_t attr; /* scratchpads are ours */
     bool dry;                   /* only asks whether it could be made */
     uint32_t *slot_of;          /* per value; CLV_NONE: not made yet */
-    uint32_t *uses;             /* per value: nodes that still read it */
     uint8_t *inside;            /* per node: part of the subgraph */
     uint8_t *leaves;            /* per value: read outside */
-    uint32_t *chain_of;         /* per node: its anchor, or CLV_NONE */
-    uint32_t *emit; /* per node: the anchor made when it is reached */
+    uint8_t *taken;             /* per node: part of a chain */
+    dnn_home *home;             /* per value, or NULL */
+    uint32_t *home_buffer;      /* per value: of a concatenation */
+    chain **emit; /* per node: the chain that is made when it is reached */
     arena mem;
     clv_err *e;
 } lowering;
 
-/* What follows an anchor in the same primitive. */
-typedef enum link_kind { LINK_BN, LINK_BIAS, LINK_ELTWISE, LINK_ADD } link_kind;
+static inline uint32_t dnn_in(const lowering *l, uint32_t node, uint32_t i)
+{
+    const clv_node *n = &l->g->nodes[node];
+    return i < n->n_in ? node_ins(l->g, n)[i] : CLV_NONE;
+}
 
-typedef struct link {
-    link_kind kind;
-    dnnl_alg_kind_t alg; /* of an eltwise */
-    float alpha, beta;
-    uint32_t other; /* value added, or the bias */
-    uint32_t node;  /* batch norm */
-    uint32_t out;   /* the value after this link */
-    uint32_t nodes[6], n_nodes;
-} link;
+static inline uint32_t dnn_out(const lowering *l, uint32_t node)
+{
+    return node_outs(l->g, &l->g->nodes[node])[0];
+}
+
+static inline const clv_value *dnn_value(const lowering *l, uint32_t v)
+{
+    return &l->g->values[v];
+}
+
+static inline bool dnn_same_dims(const clv_value *a, const clv_value *b)
+{
+    return a->rank == b->rank && !memcmp(a->dims, b->dims, a->rank * 8);
+}
 
 /* -- memory (memory.c) ----------------------------------------------------*/
 
@@ -101,53 +147,96 @@ clv_status dnn_fail(lowering *l, const char *what, dnnl_status_t s);
             return dnn_fail((l), #call, dnn_status); \
     } while (0)
 
+clv_status dnn_no(lowering *l, const char *why);
 bool dnn_const(const lowering *l, uint32_t v);
-const clv_value *dnn_value(const lowering *l, uint32_t v);
 /* Dense, row-major. */
 void dnn_plain(dnnl_memory_desc_t *md, const int64_t *dims, uint32_t rank);
 void dnn_any(dnnl_memory_desc_t *md, const int64_t *dims, uint32_t rank);
-bool dnn_is_plain(const dnnl_memory_desc_t *md);
-/* The slot value v is in now; a constant gets a plain one. */
+/* Axis 1 innermost, as in NHWC. */
+bool dnn_channels_last(const dnnl_memory_desc_t *md);
+/* Axes of one element get the strides that oneDNN would give them. */
+void dnn_tidy(dnnl_memory_desc_t *md);
+/* The slot value v is in now, whatever its strides; a constant gets a plain
+ * one. */
 CLV_MUST clv_status dnn_slot(lowering *l, uint32_t v, uint32_t *slot);
 /* Value v in layout md; a reorder if it must be. */
 CLV_MUST clv_status dnn_want(lowering *l, uint32_t v,
                              const dnnl_memory_desc_t *md, uint32_t *slot);
+/* Value v without gaps: row-major, channels last, or blocked by channels. */
+CLV_MUST clv_status dnn_dense(lowering *l, uint32_t v, uint32_t *slot);
+/* The slot where v is in layout md already, or CLV_NONE. */
+uint32_t dnn_found(const lowering *l, uint32_t v, const dnnl_memory_desc_t *md);
 /* Value v, dense and row-major, looked at with other dims. */
 CLV_MUST clv_status dnn_view(lowering *l, uint32_t v, const int64_t *dims,
                              uint32_t rank, uint32_t *slot);
-/* A fresh slot for value v (CLV_NONE: a temporary). */
+/* Value v, dense and row-major, described by md. */
+CLV_MUST clv_status dnn_over(lowering *l, uint32_t v,
+                             const dnnl_memory_desc_t *md, uint32_t *slot);
+/* A fresh slot for value v (CLV_NONE: a temporary); the first one of a value
+ * that has a home lies there. */
 CLV_MUST clv_status dnn_new(lowering *l, uint32_t v,
                             const dnnl_memory_desc_t *md, uint32_t *slot);
-/* A slot over the same buffer. */
+/* The slot of value v is another description of this one, made for it. */
+CLV_MUST clv_status dnn_name(lowering *l, uint32_t from, uint32_t v,
+                             const dnnl_memory_desc_t *md);
+/* A slot over the same buffer, from the same byte on. */
 CLV_MUST clv_status dnn_alias(lowering *l, uint32_t from, uint32_t v,
                               const dnnl_memory_desc_t *md, uint32_t *slot);
-/* A constant of our own: takes data (clv__alloc), described by md, in the
- * layout `want`. */
+/* A constant of our own in layout `want`: `data`, borrowed and described by
+ * md, times scale[i] for index i of the first axes (NULL: as it is). */
+typedef struct dnn_scales {
+    const float *scale;
+    int64_t n;
+    int mask;
+} dnn_scales;
 CLV_MUST clv_status dnn_constant(lowering *l, void *data,
                                  const dnnl_memory_desc_t *md,
                                  const dnnl_memory_desc_t *want,
-                                 uint32_t *slot);
+                                 const dnn_scales *scales, uint32_t *slot);
 /* Takes pd; the arguments are pairs of DNNL_ARG and slot. */
 CLV_MUST clv_status dnn_op(lowering *l, dnnl_primitive_desc_t pd,
                            const int *args, const uint32_t *slots, uint32_t n);
 const dnnl_memory_desc_t *dnn_query(const_dnnl_primitive_desc_t pd,
                                     dnnl_query_t what, int i);
 
-/* -- rules (rules.c), products and their chains (fuse.c) ------------------*/
+/* A primitive that computes element by element, in no hurry. */
+bool dnn_is_slow(const_dnnl_primitive_desc_t pd);
+
+/* -- rules (rules.c) ------------------------------------------------------*/
+
+typedef clv_status dnn_rule(lowering *l, uint32_t node);
 
 CLV_MUST clv_status dnn_node(lowering *l, uint32_t node);
-bool dnn_is_anchor(const lowering *l, uint32_t node);
-/* Finds the chains of all anchors. */
-void dnn_find_chains(lowering *l);
-CLV_MUST clv_status dnn_anchor(lowering *l, uint32_t node, const link *chain,
-                               uint32_t n);
-/* An anchor with as much of its chain as oneDNN takes, and the rest. */
-CLV_MUST clv_status dnn_group(lowering *l, uint32_t anchor);
 /* The algorithm of an elementwise node; false when there is none. */
 bool dnn_eltwise(const lowering *l, uint32_t node, dnnl_alg_kind_t *alg,
                  float *alpha, float *beta);
 /* Value v is a constant of one element. */
 bool dnn_scalar(const lowering *l, uint32_t v, float *x);
+
+/* -- views (views.c) ------------------------------------------------------*/
+
+/* Output o of a view, given the layout of its input: the layout, and the byte
+ * it begins at. False: no layout expresses it. */
+bool dnn_look(const lowering *l, uint32_t node, uint32_t o,
+              const dnnl_memory_desc_t *x, dnnl_memory_desc_t *y, int64_t *at);
+/* A node that only looks at all of its input: reshapes, permutes, copies. */
+bool dnn_is_view(const lowering *l, uint32_t node);
+/* Where parts of concatenations are to be made. */
+CLV_MUST clv_status dnn_find_homes(lowering *l);
+dnn_rule dnn_lower_view, dnn_lower_cat;
+
+/* -- chains (chain.c) and what is made of them (products.c) ---------------*/
+
+/* Finds the chains of all anchors. */
+CLV_MUST clv_status dnn_find_chains(lowering *l);
+/* An anchor with as much of its chain as oneDNN takes, and the rest. */
+CLV_MUST clv_status dnn_emit(lowering *l, const chain *c);
+/* The anchor with the first n links of its chain. */
+CLV_MUST clv_status dnn_anchor(lowering *l, const chain *c, uint32_t n);
+bool dnn_is_conv(clv_op kind);
+dnn_rule dnn_lower_anchor;
+/* A batch norm, and a relu behind it if v is not the norm's own output. */
+CLV_MUST clv_status dnn_norm(lowering *l, uint32_t node, bool relu, uint32_t v);
 
 /* -- this machine (measure.c) ---------------------------------------------*/
 

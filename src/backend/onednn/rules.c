@@ -4,32 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-typedef clv_status lower_fn(lowering *l, uint32_t node);
-
-static uint32_t in(const lowering *l, uint32_t node, uint32_t i)
-{
-    const clv_node *n = &l->g->nodes[node];
-    return i < n->n_in ? node_ins(l->g, n)[i] : CLV_NONE;
-}
-
-static uint32_t out(const lowering *l, uint32_t node)
-{
-    return node_outs(l->g, &l->g->nodes[node])[0];
-}
-
-static clv_status no(lowering *l, const char *why)
-{
-    return clv__fail(l->e, CLV_UNSUPPORTED, "oneDNN: %s", why);
-}
-
-/* One source, one destination, as pd says. */
 static clv_status one_to_one(lowering *l, dnnl_primitive_desc_t pd,
                              uint32_t src, uint32_t node)
 {
     uint32_t slots[2] = {src, 0};
     const int args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
     const dnnl_memory_desc_t md = *dnn_query(pd, dnnl_query_dst_md, 0);
-    clv_status s = dnn_new(l, out(l, node), &md, &slots[1]);
+    clv_status s = dnn_new(l, dnn_out(l, node), &md, &slots[1]);
     if (s != CLV_OK)
         return dnnl_primitive_desc_destroy(pd), s;
     return dnn_op(l, pd, args, slots, 2);
@@ -43,7 +24,7 @@ static bool bounds(const lowering *l, uint32_t node, float *lo, float *hi)
     const clv_node *n = &l->g->nodes[node];
     *lo = (float)attr_float(n, CLV_A_MIN, -(double)INFINITY);
     *hi = (float)attr_float(n, CLV_A_MAX, (double)INFINITY);
-    uint32_t a = in(l, node, 1), b = in(l, node, 2);
+    uint32_t a = dnn_in(l, node, 1), b = dnn_in(l, node, 2);
     return (a == CLV_NONE || dnn_scalar(l, a, lo)) &&
            (b == CLV_NONE || dnn_scalar(l, b, hi));
 }
@@ -52,7 +33,7 @@ static bool bounds(const lowering *l, uint32_t node, float *lo, float *hi)
 static bool linear(const lowering *l, uint32_t node, float *alpha, float *beta)
 {
     const clv_node *n = &l->g->nodes[node];
-    uint32_t a = in(l, node, 0), b = in(l, node, 1);
+    uint32_t a = dnn_in(l, node, 0), b = dnn_in(l, node, 1);
     float c = (float)attr_float(n, CLV_A_VALUE, 0);
     bool first = false;
     if (n->n_in == 2) {
@@ -67,7 +48,7 @@ static bool linear(const lowering *l, uint32_t node, float *alpha, float *beta)
         first = true;
     }
     const clv_value *x = dnn_value(l, first ? a : b);
-    const clv_value *y = dnn_value(l, out(l, node));
+    const clv_value *y = dnn_value(l, dnn_out(l, node));
     if (x->rank != y->rank || memcmp(x->dims, y->dims, x->rank * 8))
         return false;
     *alpha = n->op == CLV_OP_MUL ? c : n->op == CLV_OP_DIV ? 1 / c : 1;
@@ -133,15 +114,15 @@ static clv_status lower_eltwise(lowering *l, uint32_t node)
 {
     dnnl_alg_kind_t alg;
     float alpha, beta, c;
-    uint32_t src, x = in(l, node, 0);
+    uint32_t src, x = dnn_in(l, node, 0);
     dnnl_eltwise_desc_t d;
     dnnl_primitive_desc_t pd;
     if (!dnn_eltwise(l, node, &alg, &alpha, &beta))
-        return no(l, "no such elementwise function");
+        return dnn_no(l, "no such elementwise function");
     if (l->g->nodes[node].n_in > 1 && dnn_scalar(l, x, &c) &&
-        alg == dnnl_eltwise_linear && in(l, node, 1) != CLV_NONE)
-        x = in(l, node, 1);
-    CLV_TRY(dnn_slot(l, x, &src));
+        alg == dnnl_eltwise_linear && dnn_in(l, node, 1) != CLV_NONE)
+        x = dnn_in(l, node, 1);
+    CLV_TRY(dnn_dense(l, x, &src));
     DNN(l, dnnl_eltwise_forward_desc_init(&d, dnnl_forward_inference, alg,
                                           &l->x->slots[src].md, alpha, beta));
     DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
@@ -157,9 +138,9 @@ static clv_status lower_hardsigmoid(lowering *l, uint32_t node)
     const float alpha[] = {(float)attr_float(n, CLV_A_ALPHA, 1.0 / 6), 0};
     const float beta[] = {(float)attr_float(n, CLV_A_BETA, 0.5), 1};
     const dnnl_alg_kind_t alg[] = {dnnl_eltwise_linear, dnnl_eltwise_clip_v2};
-    CLV_TRY(dnn_slot(l, in(l, node, 0), &slots[0]));
+    CLV_TRY(dnn_dense(l, dnn_in(l, node, 0), &slots[0]));
     const dnnl_memory_desc_t md = l->x->slots[slots[0]].md;
-    CLV_TRY(dnn_new(l, out(l, node), &md, &slots[1]));
+    CLV_TRY(dnn_new(l, dnn_out(l, node), &md, &slots[1]));
     for (int i = 0; i < 2; i++) {
         dnnl_eltwise_desc_t d;
         dnnl_primitive_desc_t pd;
@@ -174,11 +155,6 @@ static clv_status lower_hardsigmoid(lowering *l, uint32_t node)
 
 /* -- two operands ---------------------------------------------------------*/
 
-static bool same_dims(const clv_value *a, const clv_value *b)
-{
-    return a->rank == b->rank && !memcmp(a->dims, b->dims, a->rank * 8);
-}
-
 /* v with ones in front, so that it has the axes of the result. */
 static clv_status spread(lowering *l, uint32_t v, const clv_value *like,
                          uint32_t *slot)
@@ -186,7 +162,7 @@ static clv_status spread(lowering *l, uint32_t v, const clv_value *like,
     const clv_value *x = dnn_value(l, v);
     int64_t dims[CLV_MAX_RANK];
     if (x->rank == like->rank)
-        return dnn_slot(l, v, slot);
+        return dnn_dense(l, v, slot);
     for (uint32_t i = 0; i < like->rank; i++)
         dims[i] = i < (uint32_t)(like->rank - x->rank)
                       ? 1
@@ -199,34 +175,34 @@ static clv_status lower_binary(lowering *l, uint32_t node)
     const clv_node *n = &l->g->nodes[node];
     dnnl_alg_kind_t alg = dnnl_binary_add, kind;
     float alpha, beta;
-    uint32_t a = in(l, node, 0), b = in(l, node, 1), slots[3];
+    uint32_t a = dnn_in(l, node, 0), b = dnn_in(l, node, 1), slots[3];
     dnnl_binary_desc_t d;
     dnnl_primitive_desc_t pd;
     dnnl_memory_desc_t md;
     if (dnn_eltwise(l, node, &kind, &alpha, &beta))
         return lower_eltwise(l, node);
     if (n->n_in != 2 || b == CLV_NONE)
-        return no(l, "not two operands");
+        return dnn_no(l, "not two operands");
     if (dnn_value(l, b)->dtype != CLV_FLOAT32)
-        return no(l, "operands of two types");
+        return dnn_no(l, "operands of two types");
     alg = n->op == CLV_OP_MUL       ? dnnl_binary_mul
           : n->op == CLV_OP_SUB     ? dnnl_binary_sub
           : n->op == CLV_OP_DIV     ? dnnl_binary_div
           : n->op == CLV_OP_MAXIMUM ? dnnl_binary_max
           : n->op == CLV_OP_MINIMUM ? dnnl_binary_min
                                     : dnnl_binary_add;
-    const clv_value *y = dnn_value(l, out(l, node));
-    if (!same_dims(dnn_value(l, a), y)) {
+    const clv_value *y = dnn_value(l, dnn_out(l, node));
+    if (!dnn_same_dims(dnn_value(l, a), y)) {
         bool swaps = n->op != CLV_OP_SUB && n->op != CLV_OP_DIV;
-        if (!swaps || !same_dims(dnn_value(l, b), y))
-            return no(l, "both operands are broadcast");
+        if (!swaps || !dnn_same_dims(dnn_value(l, b), y))
+            return dnn_no(l, "both operands are broadcast");
         uint32_t t = a;
         a = b;
         b = t;
     }
-    CLV_TRY(dnn_slot(l, a, &slots[0]));
+    CLV_TRY(dnn_dense(l, a, &slots[0]));
     CLV_TRY(spread(l, b, y, &slots[1]));
-    if (same_dims(dnn_value(l, b), y)) {
+    if (dnn_same_dims(dnn_value(l, b), y)) {
         md = l->x->slots[slots[0]].md;
         CLV_TRY(dnn_want(l, b, &md, &slots[1]));
     }
@@ -235,7 +211,7 @@ static clv_status lower_binary(lowering *l, uint32_t node)
                                  &l->x->slots[slots[1]].md, &md));
     DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
     md = *dnn_query(pd, dnnl_query_dst_md, 0);
-    clv_status s = dnn_new(l, out(l, node), &md, &slots[2]);
+    clv_status s = dnn_new(l, dnn_out(l, node), &md, &slots[2]);
     if (s != CLV_OK)
         return dnnl_primitive_desc_destroy(pd), s;
     const int args[] = {DNNL_ARG_SRC_0, DNNL_ARG_SRC_1, DNNL_ARG_DST};
@@ -248,11 +224,11 @@ static clv_status lower_softmax(lowering *l, uint32_t node)
 {
     const clv_node *n = &l->g->nodes[node];
     uint32_t src, axis;
-    const clv_value *x = dnn_value(l, in(l, node, 0));
+    const clv_value *x = dnn_value(l, dnn_in(l, node, 0));
     dnnl_softmax_v2_desc_t d;
     dnnl_primitive_desc_t pd;
     CLV_TRY(get_axis(n, CLV_A_AXIS, -1, x->rank, &axis, l->e));
-    CLV_TRY(dnn_slot(l, in(l, node, 0), &src));
+    CLV_TRY(dnn_dense(l, dnn_in(l, node, 0), &src));
     const dnnl_memory_desc_t *md = &l->x->slots[src].md;
     DNN(l, dnnl_softmax_v2_forward_desc_init(&d, dnnl_forward_inference,
                                              n->op == CLV_OP_LOG_SOFTMAX
@@ -267,8 +243,9 @@ static clv_status lower_softmax(lowering *l, uint32_t node)
 static clv_status lower_layer_norm(lowering *l, uint32_t node)
 {
     const clv_node *n = &l->g->nodes[node];
-    const clv_value *x = dnn_value(l, in(l, node, 0));
-    uint32_t w = in(l, node, 1), b = in(l, node, 2), slots[4], count = 2;
+    const clv_value *x = dnn_value(l, dnn_in(l, node, 0));
+    uint32_t w = dnn_in(l, node, 1), b = dnn_in(l, node, 2), slots[4],
+             count = 2;
     int args[4] = {DNNL_ARG_SRC, DNNL_ARG_DST};
     dnnl_memory_desc_t md, y;
     dnnl_layer_normalization_desc_t d;
@@ -277,17 +254,17 @@ static clv_status lower_layer_norm(lowering *l, uint32_t node)
     uint32_t axis = x->rank - 1u;
     if (n->n_out > 1 && l->g->user_first[node_outs(l->g, n)[1]] !=
                             l->g->user_first[node_outs(l->g, n)[1] + 1])
-        return no(l, "layer_norm with statistics");
+        return dnn_no(l, "layer_norm with statistics");
     if (attr_get(n, CLV_A_AXIS))
         CLV_TRY(get_axis(n, CLV_A_AXIS, -1, x->rank, &axis, l->e));
     if (axis != x->rank - 1u || (w != CLV_NONE && dnn_value(l, w)->rank != 1))
-        return no(l, "layer_norm over several axes");
+        return dnn_no(l, "layer_norm over several axes");
     uint32_t k;
     const int64_t *shape = attr_ints(n, CLV_A_SHAPE, &k);
     if (shape && k != 1)
-        return no(l, "layer_norm over several axes");
+        return dnn_no(l, "layer_norm over several axes");
     dnn_plain(&md, x->dims, x->rank);
-    CLV_TRY(dnn_want(l, in(l, node, 0), &md, &slots[0]));
+    CLV_TRY(dnn_want(l, dnn_in(l, node, 0), &md, &slots[0]));
     if (w != CLV_NONE) {
         flags |= dnnl_use_scale;
         CLV_TRY(dnn_slot(l, w, &slots[count]));
@@ -303,38 +280,44 @@ static clv_status lower_layer_norm(lowering *l, uint32_t node)
                (float)attr_float(n, CLV_A_EPSILON, 1e-5), flags));
     DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
     y = *dnn_query(pd, dnnl_query_dst_md, 0);
-    clv_status s = dnn_new(l, out(l, node), &y, &slots[1]);
+    clv_status s = dnn_new(l, dnn_out(l, node), &y, &slots[1]);
     if (s != CLV_OK)
         return dnnl_primitive_desc_destroy(pd), s;
     return dnn_op(l, pd, args, slots, count);
 }
 
 /* x, weight, bias, mean, variance */
-static clv_status lower_batch_norm(lowering *l, uint32_t node)
+clv_status dnn_norm(lowering *l, uint32_t node, bool relu, uint32_t v)
 {
     const clv_node *n = &l->g->nodes[node];
-    uint32_t slots[6], x = in(l, node, 0);
+    uint32_t slots[6], x = dnn_in(l, node, 0);
+    unsigned flags = dnnl_use_global_stats | dnnl_use_scale | dnnl_use_shift;
     dnnl_batch_normalization_desc_t d;
     dnnl_primitive_desc_t pd;
     static const int args[] = {DNNL_ARG_SRC,  DNNL_ARG_SCALE,    DNNL_ARG_SHIFT,
                                DNNL_ARG_MEAN, DNNL_ARG_VARIANCE, DNNL_ARG_DST};
     for (uint32_t i = 1; i < 5; i++)
-        if (in(l, node, i) == CLV_NONE ||
-            clv__numel(dnn_value(l, in(l, node, i))) !=
+        if (dnn_in(l, node, i) == CLV_NONE ||
+            clv__numel(dnn_value(l, dnn_in(l, node, i))) !=
                 dnn_value(l, x)->dims[1])
-            return no(l, "batch_norm without its statistics");
+            return dnn_no(l, "batch_norm without its statistics");
     for (uint32_t i = 0; i < 5; i++)
-        CLV_TRY(dnn_slot(l, in(l, node, i), &slots[i]));
+        CLV_TRY(dnn_dense(l, dnn_in(l, node, i), &slots[i]));
     DNN(l, dnnl_batch_normalization_forward_desc_init(
                &d, dnnl_forward_inference, &l->x->slots[slots[0]].md,
                (float)attr_float(n, CLV_A_EPSILON, 1e-5),
-               dnnl_use_global_stats | dnnl_use_scale | dnnl_use_shift));
+               relu ? flags | dnnl_fuse_norm_relu : flags));
     DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
     const dnnl_memory_desc_t md = *dnn_query(pd, dnnl_query_dst_md, 0);
-    clv_status s = dnn_new(l, out(l, node), &md, &slots[5]);
+    clv_status s = dnn_new(l, v, &md, &slots[5]);
     if (s != CLV_OK)
         return dnnl_primitive_desc_destroy(pd), s;
     return dnn_op(l, pd, args, slots, 6);
+}
+
+static clv_status lower_batch_norm(lowering *l, uint32_t node)
+{
+    return dnn_norm(l, node, false, dnn_out(l, node));
 }
 
 /* -- pools ----------------------------------------------------------------*/
@@ -346,12 +329,12 @@ typedef struct frame {
 static clv_status pool(lowering *l, uint32_t node, dnnl_alg_kind_t alg,
                        const frame *f)
 {
-    const clv_value *y = dnn_value(l, out(l, node));
+    const clv_value *y = dnn_value(l, dnn_out(l, node));
     uint32_t src;
     dnnl_memory_desc_t md;
     dnnl_pooling_v2_desc_t d;
     dnnl_primitive_desc_t pd;
-    CLV_TRY(dnn_slot(l, in(l, node, 0), &src));
+    CLV_TRY(dnn_dense(l, dnn_in(l, node, 0), &src));
     dnn_any(&md, y->dims, y->rank);
     DNN(l, dnnl_pooling_v2_forward_desc_init(
                &d, dnnl_forward_inference, alg, &l->x->slots[src].md, &md,
@@ -369,8 +352,8 @@ static bool is_max(clv_op kind)
 static clv_status lower_pool(lowering *l, uint32_t node)
 {
     const clv_node *n = &l->g->nodes[node];
-    const clv_value *x = dnn_value(l, in(l, node, 0));
-    const clv_value *y = dnn_value(l, out(l, node));
+    const clv_value *x = dnn_value(l, dnn_in(l, node, 0));
+    const clv_value *y = dnn_value(l, dnn_out(l, node));
     uint32_t nd = x->rank - 2u, count;
     const int64_t *kernel = attr_ints(n, CLV_A_KERNEL, &count);
     bool max = is_max((clv_op)n->op);
@@ -378,10 +361,10 @@ static clv_status lower_pool(lowering *l, uint32_t node)
     frame f = {{0}, {0}, {0}, {0}, {0}};
     bool beyond = false, padded = false;
     if (x->rank < 3 || x->rank > 5 || x->rank != y->rank)
-        return no(l, "a pool of this rank");
+        return dnn_no(l, "a pool of this rank");
     if (n->n_out > 1 && l->g->user_first[node_outs(l->g, n)[1]] !=
                             l->g->user_first[node_outs(l->g, n)[1] + 1])
-        return no(l, "a pool with indices");
+        return dnn_no(l, "a pool with indices");
     for (uint32_t i = 0; i < nd; i++) {
         window w;
         CLV_TRY(get_window(n, i, nd, x->dims[2 + i],
@@ -398,10 +381,10 @@ static clv_status lower_pool(lowering *l, uint32_t node)
         if (f.after[i] < 0)
             f.after[i] = 0;
         if (w.before >= w.kernel || f.after[i] >= w.kernel)
-            return no(l, "a window in the padding alone");
+            return dnn_no(l, "a window in the padding alone");
     }
     if (!max && beyond && with_pad && padded)
-        return no(l, "an average over a window beyond the padding");
+        return dnn_no(l, "an average over a window beyond the padding");
     return pool(l, node,
                 max                   ? dnnl_pooling_max
                 : with_pad && !beyond ? dnnl_pooling_avg_include_padding
@@ -412,14 +395,14 @@ static clv_status lower_pool(lowering *l, uint32_t node)
 /* Windows of one size, side by side. */
 static clv_status lower_adaptive(lowering *l, uint32_t node)
 {
-    const clv_value *x = dnn_value(l, in(l, node, 0));
-    const clv_value *y = dnn_value(l, out(l, node));
+    const clv_value *x = dnn_value(l, dnn_in(l, node, 0));
+    const clv_value *y = dnn_value(l, dnn_out(l, node));
     frame f = {{0}, {0}, {0}, {0}, {0}};
     if (x->rank < 3 || x->rank > 5)
-        return no(l, "a pool of this rank");
+        return dnn_no(l, "a pool of this rank");
     for (uint32_t i = 0; i + 2u < x->rank; i++) {
         if (y->dims[2 + i] < 1 || x->dims[2 + i] % y->dims[2 + i])
-            return no(l, "adaptive windows of different sizes");
+            return dnn_no(l, "adaptive windows of different sizes");
         f.kernel[i] = f.stride[i] = x->dims[2 + i] / y->dims[2 + i];
     }
     return pool(l, node, dnnl_pooling_avg_exclude_padding, &f);
@@ -428,8 +411,8 @@ static clv_status lower_adaptive(lowering *l, uint32_t node)
 static clv_status lower_mean(lowering *l, uint32_t node)
 {
     const clv_node *n = &l->g->nodes[node];
-    uint32_t v = in(l, node, 0), slots[2], view;
-    const clv_value *x = dnn_value(l, v), *y = dnn_value(l, out(l, node));
+    uint32_t v = dnn_in(l, node, 0), slots[2], view;
+    const clv_value *x = dnn_value(l, v), *y = dnn_value(l, dnn_out(l, node));
     int64_t dims[CLV_MAX_RANK];
     int_list axes;
     dnnl_memory_desc_t md, plain;
@@ -437,14 +420,14 @@ static clv_status lower_mean(lowering *l, uint32_t node)
     dnnl_primitive_desc_t pd;
     CLV_TRY(get_ints(l->g, n, CLV_A_AXES, 1, &axes, l->e));
     if (!axes.found || !axes.n)
-        return no(l, "a mean of everything");
+        return dnn_no(l, "a mean of everything");
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     for (uint32_t i = 0; i < axes.n; i++) {
         uint32_t a;
         CLV_TRY(norm_axis(axes.v[i], x->rank, &a, l->e));
         dims[a] = 1;
     }
-    CLV_TRY(dnn_slot(l, v, &slots[0]));
+    CLV_TRY(dnn_dense(l, v, &slots[0]));
     dnn_plain(&md, dims, x->rank);
     DNN(l, dnnl_reduction_desc_init(&d, dnnl_reduction_mean,
                                     &l->x->slots[slots[0]].md, &md, 0, 0));
@@ -455,130 +438,12 @@ static clv_status lower_mean(lowering *l, uint32_t node)
     const int args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
     CLV_TRY(dnn_op(l, pd, args, slots, 2));
     dnn_plain(&plain, y->dims, y->rank);
-    return dnn_alias(l, slots[1], out(l, node), &plain, &view);
-}
-
-/* -- layout ---------------------------------------------------------------*/
-
-static clv_status lower_cat(lowering *l, uint32_t node)
-{
-    const clv_node *n = &l->g->nodes[node];
-    const clv_value *y = dnn_value(l, out(l, node));
-    uint32_t axis, slots[33];
-    int args[33];
-    dnnl_memory_desc_t md[32], first, dst;
-    dnnl_primitive_desc_t pd;
-    if (n->n_in > 32)
-        return no(l, "more than 32 parts");
-    CLV_TRY(get_axis(n, CLV_A_AXIS, 0, y->rank, &axis, l->e));
-    bool plain = axis != 1 || y->rank < 3;
-    for (uint32_t i = 0; i < n->n_in; i++) {
-        const clv_value *x = dnn_value(l, in(l, node, i));
-        if (x->rank != y->rank || clv__numel(x) == 0)
-            return no(l, "an empty part");
-        CLV_TRY(dnn_slot(l, in(l, node, i), &slots[i]));
-        if (plain) {
-            dnn_plain(&first, x->dims, x->rank);
-            CLV_TRY(dnn_want(l, in(l, node, i), &first, &slots[i]));
-        }
-        md[i] = l->x->slots[slots[i]].md;
-        args[i] = DNNL_ARG_MULTIPLE_SRC + (int)i;
-    }
-    DNN(l, dnnl_concat_primitive_desc_create(&pd, NULL, (int)n->n_in, (int)axis,
-                                             md, l->attr, l->engine));
-    dst = *dnn_query(pd, dnnl_query_dst_md, 0);
-    args[n->n_in] = DNNL_ARG_DST;
-    clv_status s = dnn_new(l, out(l, node), &dst, &slots[n->n_in]);
-    if (s == CLV_OK && n->n_in + 1 > OP_ARGS)
-        s = no(l, "too many parts");
-    if (s != CLV_OK)
-        return dnnl_primitive_desc_destroy(pd), s;
-    return dnn_op(l, pd, args, slots, n->n_in + 1);
-}
-
-static clv_status lower_copy(lowering *l, uint32_t node)
-{
-    uint32_t v = in(l, node, 0), from, to;
-    const clv_value *x = dnn_value(l, v), *y = dnn_value(l, out(l, node));
-    dnnl_memory_desc_t md;
-    CLV_TRY(dnn_slot(l, v, &from));
-    if (same_dims(x, y)) {
-        md = l->x->slots[from].md;
-        return dnn_alias(l, from, out(l, node), &md, &to);
-    }
-    dnn_plain(&md, x->dims, x->rank);
-    CLV_TRY(dnn_want(l, v, &md, &from));
-    dnn_plain(&md, y->dims, y->rank);
-    return dnn_alias(l, from, out(l, node), &md, &to);
-}
-
-/* Another order of the axes is another order of the strides. */
-static clv_status reordered(lowering *l, uint32_t node, const int64_t *perm)
-{
-    uint32_t v = in(l, node, 0), from, slots[2];
-    const clv_value *x = dnn_value(l, v), *y = dnn_value(l, out(l, node));
-    dnnl_memory_desc_t plain, view, md;
-    dnnl_dims_t dims, strides;
-    dnnl_primitive_desc_t pd;
-    dnn_plain(&plain, x->dims, x->rank);
-    CLV_TRY(dnn_want(l, v, &plain, &from));
-    for (uint32_t i = 0; i < x->rank; i++) {
-        dims[i] = y->dims[i];
-        strides[i] = plain.format_desc.blocking.strides[perm[i]];
-    }
-    DNN(l, dnnl_memory_desc_init_by_strides(&view, x->rank, dims, dnnl_f32,
-                                            strides));
-    dnn_plain(&md, y->dims, y->rank);
-    CLV_TRY(dnn_alias(l, from, CLV_NONE, &view, &slots[0]));
-    DNN(l, dnnl_reorder_primitive_desc_create(&pd, &view, l->engine, &md,
-                                              l->engine, l->attr));
-    clv_status s = dnn_new(l, out(l, node), &md, &slots[1]);
-    if (s != CLV_OK)
-        return dnnl_primitive_desc_destroy(pd), s;
-    const int args[] = {DNNL_ARG_FROM, DNNL_ARG_TO};
-    return dnn_op(l, pd, args, slots, 2);
-}
-
-static clv_status lower_permute(lowering *l, uint32_t node)
-{
-    const clv_node *n = &l->g->nodes[node];
-    const clv_value *x = dnn_value(l, in(l, node, 0));
-    uint32_t count, axes[2];
-    int64_t perm[CLV_MAX_RANK];
-    const int64_t *list = attr_ints(n, CLV_A_PERM, &count);
-    if (x->rank > 12 || x->rank == 0)
-        return no(l, "too many axes");
-    for (uint32_t i = 0; i < x->rank; i++)
-        perm[i] = list ? 0 : x->rank - 1 - i;
-    if (n->op == CLV_OP_TRANSPOSE) {
-        list = attr_ints(n, CLV_A_AXES, &count);
-        if (!list || count != 2)
-            return no(l, "a transposition without axes");
-        CLV_TRY(norm_axis(list[0], x->rank, &axes[0], l->e));
-        CLV_TRY(norm_axis(list[1], x->rank, &axes[1], l->e));
-        for (uint32_t i = 0; i < x->rank; i++)
-            perm[i] = i;
-        perm[axes[0]] = axes[1];
-        perm[axes[1]] = axes[0];
-        return reordered(l, node, perm);
-    }
-    if (list && count != x->rank)
-        return no(l, "a malformed permutation");
-    for (uint32_t i = 0; list && i < count; i++) {
-        CLV_TRY(norm_axis(list[i], x->rank, &axes[0], l->e));
-        perm[i] = axes[0];
-    }
-    return reordered(l, node, perm);
+    return dnn_alias(l, slots[1], dnn_out(l, node), &plain, &view);
 }
 
 /* -- the table ------------------------------------------------------------*/
 
-static clv_status lower_anchor(lowering *l, uint32_t node)
-{
-    return dnn_anchor(l, node, NULL, 0);
-}
-
-static lower_fn *rule_of(clv_op kind)
+static dnn_rule *rule_of(clv_op kind)
 {
     switch (kind) {
     case CLV_OP_CONV1D:
@@ -588,7 +453,7 @@ static lower_fn *rule_of(clv_op kind)
     case CLV_OP_MATMUL:
     case CLV_OP_BMM:
     case CLV_OP_GEMM:
-        return lower_anchor;
+        return dnn_lower_anchor;
     case CLV_OP_RELU:
     case CLV_OP_RELU6:
     case CLV_OP_LEAKY_RELU:
@@ -636,7 +501,7 @@ static lower_fn *rule_of(clv_op kind)
     case CLV_OP_MEAN:
         return lower_mean;
     case CLV_OP_CAT:
-        return lower_cat;
+        return dnn_lower_cat;
     case CLV_OP_RESHAPE:
     case CLV_OP_FLATTEN:
     case CLV_OP_UNFLATTEN:
@@ -646,10 +511,14 @@ static lower_fn *rule_of(clv_op kind)
     case CLV_OP_DROPOUT:
     case CLV_OP_STOCHASTIC_DEPTH:
     case CLV_OP_CONTIGUOUS:
-        return lower_copy;
+    case CLV_OP_EXPAND:
     case CLV_OP_PERMUTE:
     case CLV_OP_TRANSPOSE:
-        return lower_permute;
+    case CLV_OP_SPLIT:
+    case CLV_OP_CHUNK:
+    case CLV_OP_UNBIND:
+    case CLV_OP_SELECT:
+        return dnn_lower_view;
     default:
         return NULL;
     }
@@ -665,24 +534,24 @@ static clv_status check_types(lowering *l, uint32_t node)
             continue;
         const clv_value *x = dnn_value(l, v);
         if (x->flags & CLV_V_BOUND || x->rank == CLV_NO_RANK)
-            return no(l, "a shape that depends on data");
+            return dnn_no(l, "a shape that depends on data");
         bool shape = i > 0 && i < n->n_in && dtype_is_integral(x->dtype) &&
                      dnn_const(l, v);
         if (shape)
             continue;
         if (x->dtype != CLV_FLOAT32)
-            return no(l, "not float32");
+            return dnn_no(l, "not float32");
         if (x->rank > 12 || clv__numel(x) == 0)
-            return no(l, "an empty tensor, or too many axes");
+            return dnn_no(l, "an empty tensor, or too many axes");
     }
     return CLV_OK;
 }
 
 clv_status dnn_node(lowering *l, uint32_t node)
 {
-    lower_fn *rule = rule_of((clv_op)l->g->nodes[node].op);
+    dnn_rule *rule = rule_of((clv_op)l->g->nodes[node].op);
     if (!rule)
-        return no(l, "no primitive for this operator");
+        return dnn_no(l, "no primitive for this operator");
     CLV_TRY(check_types(l, node));
     return rule(l, node);
 }
