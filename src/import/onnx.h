@@ -38,6 +38,7 @@ enum {
     ONNX_MAX_ATTRS = 128,  /* of one node */
     ONNX_MAX_LISTS = 4096, /* elements read of a small constant */
     ONNX_MAX_EDGES = 1 << 16,
+    ONNX_RESERVED = 1 << 15, /* names that tables are made for at once */
     ONNX_NEWEST_IR = 14,
     ONNX_NEWEST_OPSET = 28,
 };

@@ -93,6 +93,25 @@ clv_status onnx_lookup(frame *f, text name, uint32_t *value, clv_err *e)
     return capture(f, name, outer, value, e);
 }
 
+/* Room for the names of a graph, so that its tables need not grow; for more
+ * than ONNX_RESERVED they do, since a file may lie. */
+static clv_status reserve(frame *f, wire w, clv_err *e)
+{
+    size_t nodes = 0, tensors = 0;
+    while (wire_left(&w)) {
+        wire_field field;
+        CLV_TRY(wire_next(&w, &field, e));
+        nodes += field.number == 1;
+        tensors += field.number == 5;
+    }
+    size_t names = nodes + tensors;
+    nodes = nodes < ONNX_RESERVED ? nodes : ONNX_RESERVED;
+    names = names < ONNX_RESERVED ? names : ONNX_RESERVED;
+    bool ok = strmap_reserve(&f->names, names) &&
+              strmap_reserve(&f->unit->g->node_names, nodes);
+    return ok ? CLV_OK : clv__nomem(e);
+}
+
 /* -- 1. stored tensors and inputs -----------------------------------------*/
 
 static clv_status initializer(reader *r, frame *f, const wire_field *field,
@@ -334,6 +353,7 @@ static clv_status outputs(frame *f, wire w, clv_err *e)
 
 clv_status onnx_graph(reader *r, frame *f, wire w, clv_err *e)
 {
+    CLV_TRY(reserve(f, w, e));
     CLV_TRY(stored(r, f, w, e));
     CLV_TRY(each_node(r, f, w, 1, declare_node, e));
     CLV_TRY(declared_shapes(r, f, w, e));

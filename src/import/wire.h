@@ -43,16 +43,23 @@ static inline size_t wire_left(const wire *w)
  * CLV_FORMAT and the byte offset on a truncated or impossible field. */
 CLV_MUST clv_status wire_next_any(wire *w, wire_field *f, clv_err *e);
 
-/* The same; a short text or message, which most fields are, without a call. */
+/* The same; a text or a message of less than 16 KB, which most fields are,
+ * without a call. */
 CLV_MUST static inline clv_status wire_next(wire *w, wire_field *f, clv_err *e)
 {
     const uint8_t *p = w->cur;
     size_t left = wire_left(w);
-    if (left < 2 || p[0] < 8 || (p[0] & 0x87) != WIRE_BYTES || p[1] >= 0x80 ||
-        p[1] > left - 2)
+    if (left < 3 || p[0] < 8 || (p[0] & 0x87) != WIRE_BYTES)
         return wire_next_any(w, f, e);
-    w->cur = p + 2 + p[1];
-    *f = (wire_field){p[0] >> 3, WIRE_BYTES, 0, {p + 2, w->cur, w->file}};
+    size_t size = p[1], head = 2;
+    if (size >= 0x80) {
+        size = (size & 0x7f) | (size_t)p[2] << 7;
+        head = 3;
+    }
+    if (p[head - 1] >= 0x80 || size > left - head)
+        return wire_next_any(w, f, e);
+    w->cur = p + head + size;
+    *f = (wire_field){p[0] >> 3, WIRE_BYTES, 0, {p + head, w->cur, w->file}};
     return CLV_OK;
 }
 

@@ -216,7 +216,14 @@ static uint32_t put_cut(clv_buf *out, const char *text, size_t len,
 
 static void put_spaces(clv_buf *out, uint32_t n)
 {
-    clv_buf_printf(out, "%*s", (int)n, "");
+    static const char spaces[] = "                                ";
+    for (uint32_t most = sizeof spaces - 1; n; n -= n < most ? n : most)
+        clv_buf_add(out, spaces, n < most ? n : most);
+}
+
+static void put_words(clv_buf *out, const char *text)
+{
+    clv_buf_add(out, text, strlen(text));
 }
 
 /* The words of the last cell, on as many lines as they need. */
@@ -257,12 +264,12 @@ static void put_cell(const table *t, const clv_report_opts *o, uint32_t col,
     uint32_t pad = i->width < width ? width - i->width : 0;
     if (t->cols[col].flags & TABLE_RIGHT)
         put_spaces(out, pad);
-    clv_buf_printf(out, "%s", paint_on(o, i->paint));
+    put_words(out, paint_on(o, i->paint));
     if (i->width > width)
         pad = width - put_cut(out, text, i->len, width);
     else
         clv_buf_add(out, text, i->len);
-    clv_buf_printf(out, "%s", paint_off(o, i->paint));
+    put_words(out, paint_off(o, i->paint));
     if (!(t->cols[col].flags & TABLE_RIGHT) && col + 1 < t->n_cols)
         put_spaces(out, pad);
 }
@@ -279,7 +286,7 @@ static void put_head(const table *t, const clv_report_opts *o,
 {
     uint32_t total = 0;
     put_spaces(out, t->margin);
-    clv_buf_printf(out, "%s", paint_on(o, PAINT_BOLD));
+    put_words(out, paint_on(o, PAINT_BOLD));
     for (uint32_t c = 0; c < t->n_cols; c++) {
         if (width[c] == DROPPED)
             continue;

@@ -1,6 +1,8 @@
 /* text.c - numbers with units, colours, prose and bars for text reports. */
 #include "report/text.h"
 
+#include "core/decimal.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,13 +43,20 @@ static const char *scaled(int64_t n, const char *unit, char *buf)
         hundredths = 100;
         i++;
     }
-    const char *sign = n < 0 ? "-" : "";
-    if (i == 0)
-        snprintf(buf, TEXT_MAX, "%s%" PRIu64 "%s%s", sign, size,
-                 *unit ? " " : "", unit);
-    else
-        snprintf(buf, TEXT_MAX, "%s%" PRIu64 ".%02" PRIu64 " %c%s", sign,
-                 hundredths / 100, hundredths % 100, prefixes[i], unit);
+    char *at = buf;
+    if (n < 0)
+        *at++ = '-';
+    at += clv__int_text((int64_t)(i ? hundredths / 100 : size), at);
+    if (i) {
+        *at++ = '.';
+        *at++ = (char)('0' + hundredths / 10 % 10);
+        *at++ = (char)('0' + hundredths % 10);
+    }
+    if (i || *unit)
+        *at++ = ' ';
+    if (i)
+        *at++ = prefixes[i];
+    memcpy(at, unit, strlen(unit) + 1);
     return buf;
 }
 
