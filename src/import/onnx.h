@@ -124,13 +124,19 @@ typedef struct frame {
     int depth;
 } frame;
 
+/* The number of a named dimension. */
+typedef struct onnx_symbol {
+    int64_t value;
+    bool used; /* some shape of the file has the name */
+} onnx_symbol;
+
 typedef struct reader {
     clv_map map;
     const clv_open_opts *opts;
     arena mem; /* freed when the load ends */
     strmap ops[ONNX_DOMAINS], attr_keys;
-    strmap symbols; /* dimension names to indices of dims */
-    int64_t *symbol_values;
+    strmap symbols; /* dimension names to indices of bound */
+    struct onnx_symbol *bound;
     size_t n_symbols, cap_symbols;
     onnx_function *functions;
     size_t n_functions, cap_functions;
@@ -217,6 +223,9 @@ CLV_MUST clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
                                     const onnx_type *t, clv_err *e);
 /* Learns the symbols that --dim and --input-shape give. */
 CLV_MUST clv_status onnx_learn_symbols(reader *r, wire graph, clv_err *e);
+/* Fails for a --dim whose name no shape of the file has. */
+CLV_MUST clv_status onnx_check_dims(const reader *r, const clv_graph *g,
+                                    clv_err *e);
 CLV_MUST clv_status onnx_declare(reader *r, unit *u, uint32_t v,
                                  const onnx_type *t, clv_err *e);
 /* Compares what the file declares with what was inferred. */

@@ -316,6 +316,8 @@ static clv_status read_model(reader *r, clv_graph *g, clv_err *e)
     clv_status s = onnx_graph(r, &f, graph, e);
     strmap_free(&f.names);
     if (s == CLV_OK)
+        s = onnx_check_dims(r, g, e);
+    if (s == CLV_OK)
         s = onnx_finish(&u, e);
     if (s == CLV_OK)
         s = onnx_compare(&u, e);
@@ -330,7 +332,7 @@ static void reader_free(reader *r)
     strmap_free(&r->attr_keys);
     strmap_free(&r->symbols);
     strmap_free(&r->function_names);
-    clv__free(r->symbol_values);
+    clv__free(r->bound);
     clv__free(r->functions);
     arena_free(&r->mem);
 }

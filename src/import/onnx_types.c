@@ -87,10 +87,10 @@ clv_status onnx_value_info(wire w, text *name, onnx_type *t, clv_err *e)
 
 static clv_status bind_symbol(reader *r, text name, int64_t value, clv_err *e)
 {
-    if (!CLV_GROW(r->symbol_values, r->n_symbols, r->cap_symbols) ||
+    if (!CLV_GROW(r->bound, r->n_symbols, r->cap_symbols) ||
         !strmap_put(&r->symbols, name.s, name.n, (uint32_t)r->n_symbols))
         return clv__nomem(e);
-    r->symbol_values[r->n_symbols++] = value;
+    r->bound[r->n_symbols++] = (onnx_symbol){value, false};
     return CLV_OK;
 }
 
@@ -98,7 +98,10 @@ static clv_status bind_symbol(reader *r, text name, int64_t value, clv_err *e)
 static int64_t symbol_value(const reader *r, text name)
 {
     uint32_t i = name.n ? strmap_get(&r->symbols, name.s, name.n) : CLV_NONE;
-    return i == CLV_NONE ? -1 : r->symbol_values[i];
+    if (i == CLV_NONE)
+        return -1;
+    r->bound[i].used = true;
+    return r->bound[i].value;
 }
 
 /* The --input-shape for the input called `name`, the first one's being
@@ -127,7 +130,7 @@ static clv_status learn_input(reader *r, text name, const onnx_type *t,
             value = arg->dims[i];
         else if (!arg && i == 0 && r->opts->batch > 0)
             value = r->opts->batch;
-        if (value >= 0 && t->symbols[i].n && symbol_value(r, t->symbols[i]) < 0)
+        if (symbol_value(r, t->symbols[i]) < 0 && value >= 0 && t->symbols[i].n)
             CLV_TRY(bind_symbol(r, t->symbols[i], value, e));
     }
     return CLV_OK;
@@ -150,6 +153,52 @@ clv_status onnx_learn_symbols(reader *r, wire graph, clv_err *e)
         CLV_TRY(onnx_value_info(f.bytes, &name, &t, e));
         CLV_TRY(learn_input(r, name, &t, first, e));
         first = false;
+    }
+    return CLV_OK;
+}
+
+/* The names of the inputs' dimensions, each as often as it comes. */
+static const char **input_dims(arena *mem, const clv_graph *g, size_t *count)
+{
+    *count = 0;
+    const char **names =
+        arena_array(mem, (size_t)g->n_inputs * CLV_MAX_RANK + 1, sizeof *names);
+    for (uint32_t i = 0; names && i < g->n_inputs; i++) {
+        const clv_value *v = &g->values[g->inputs[i]];
+        bool named = v->data && v->data->dim_names;
+        for (uint32_t k = 0; named && k < v->rank; k++)
+            if (v->data->dim_names[k])
+                names[(*count)++] = v->data->dim_names[k];
+    }
+    return names;
+}
+
+clv_status onnx_check_dims(const reader *r, const clv_graph *g, clv_err *e)
+{
+    for (size_t i = 0; i < r->opts->n_dims; i++) {
+        const char *name = r->opts->dims[i].name;
+        uint32_t at = strmap_get(&r->symbols, name, strlen(name));
+        if (at == CLV_NONE || r->bound[at].used)
+            continue;
+        size_t n;
+        char near[160];
+        arena mem = {0};
+        const char **names = input_dims(&mem, g, &n);
+        bool like = names && clv_suggest(name, names, n, near, sizeof near);
+        clv_status s = clv__fail(
+            e, CLV_USAGE,
+            "--dim %s: no dimension of the model has that name%s%s%s", name,
+            like ? "; did you mean "
+            : n  ? "; an input has '"
+                 : "",
+            like ? near
+            : n  ? names[0]
+                 : "",
+            like ? "?"
+            : n  ? "'"
+                 : "");
+        arena_free(&mem);
+        return s;
     }
     return CLV_OK;
 }

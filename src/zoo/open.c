@@ -31,6 +31,11 @@ clv_status clv_graph_open(const char *model, const clv_open_opts *opts,
     clv__err_clear(err);
     *out = NULL;
     const zoo_model *m = clv__zoo_find(model);
+    if (m && opts && opts->n_dims)
+        return clv__fail(err, CLV_USAGE,
+                         "--dim %s: '%s' has no named dimensions; --batch and "
+                         "--input-shape set its sizes",
+                         opts->dims[0].name, model);
     if (m)
         return clv__zoo_build(m, opts, out, err);
     clv_status s = clv__import(model, opts, out, err);

@@ -32,3 +32,11 @@ run cleave profile alexnet --input-shape 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1
 run cleave profile alexnet --input-shape image=1,3,224,224
 run cleave diagnose alexnet --expected-gflops many
 run cleave diagnose alexnet --expected-gflops 1e30
+# A dimension that the model has not.
+batch=$CLEAVE_ROOT/tests/data/onnx/resnet18-batch.legacy.onnx
+for verb in profile memory diagnose; do
+    cleave $verb "$batch" --dim bach=2 2>&1 | sed "s#$CLEAVE_ROOT/##"
+done
+cleave profile "$batch" --dim seq=2 2>&1 | sed "s#$CLEAVE_ROOT/##"
+cleave profile resnet18 --dim batch=2
+echo "exit $?"
