@@ -176,9 +176,13 @@ static const char *source_of(walk *w, PyObject *node)
 }
 
 /* Attributes that the result says best: the shape of x.view(x.size(0), -1),
- * the type of x.to(y). `size` is the shape without batch and channels. */
-static void result_attrs(const clv_value *y, const char *args, call *c)
+ * the type of x.to(y). `size` is the shape without batch and channels, `hidden`
+ * the width of a recurrent layer's last state. */
+static void result_attrs(const clv_graph *g, const clv_node *n,
+                         const char *args, call *c)
 {
+    const clv_value *y = node_out(g, n, 0);
+    const clv_value *state = node_out(g, n, n->n_out - 1u);
     word wd;
     bool scaled = false; /* says more exactly what the size rounds */
     for (uint32_t i = 0; i < c->n_attrs; i++)
@@ -195,6 +199,11 @@ static void result_attrs(const clv_value *y, const char *args, call *c)
         if (a.key == CLV_A_DTYPE) {
             a.type = CLV_INT_ATTR;
             a.u.i = y->dtype;
+        } else if (a.key == CLV_A_HIDDEN) {
+            a.type = CLV_INT_ATTR;
+            a.u.i = state->rank && state->rank != CLV_NO_RANK
+                        ? state->dims[state->rank - 1]
+                        : 0;
         } else {
             a.type = CLV_INTS_ATTR;
             a.n = (uint32_t)(y->rank - skip);
@@ -281,7 +290,7 @@ static bool add_call(walk *w, PyObject *node, const row *r, const char *name,
     }
     PyErr_Clear();
     if (r)
-        result_attrs(node_out(w->g, n, 0), r->args, c);
+        result_attrs(w->g, n, r->args, c);
     if (c->first_only && many && others_used(node))
         fx_counted_only(c, "only its first result can be made");
     PyObject *own = fx_attr(node, "name");

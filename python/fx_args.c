@@ -541,7 +541,7 @@ static bool put_weight(walk *w, call *c, const word *wd, PyObject *o,
                        const char *path)
 {
     char name[640];
-    if (o == Py_None)
+    if (!fx_is_tensor(o)) /* None; a method, where the layer is quantised */
         return put_input(c, c->n_ins, CLV_NONE);
     snprintf(name, sizeof name, "%s.%s", path, wd->py);
     uint32_t v = fx_weight_of(w, o, name);

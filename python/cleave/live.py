@@ -70,6 +70,9 @@ def open_model(name, shapes, batch):
     result = captured(name, *made, shapes, batch)
     for method, why in result.failures.items():
         print(f"cleave: note: {method} failed: {why}", file=sys.stderr)
+    for why in result.breaks:
+        print(f"cleave: note: the graph breaks, and what runs in between is "
+              f"not counted: {why}", file=sys.stderr)
     if SAVE_GRAPH.get("path"):
         from cleave.dynamo import write_graphs
         write_graphs(result.modules, SAVE_GRAPH["path"])

@@ -49,7 +49,10 @@ class Capture:
     method    which of METHODS worked
     failures  {method: reason} of those tried before
     dims      {name: size} of the dimensions that dynamic_shapes= named
+    breaks    why Dynamo's graph broke: what ran in between is not in it
     """
+
+    breaks = ()
 
     def __init__(self, name, method, modules, weights, failures, total=0,
                  dims=None):
@@ -62,6 +65,13 @@ class Capture:
     def unknown(self):
         """Operators whose cost nobody knows, by torch's names."""
         return self.graph.profile()["coverage"]["unknown_ops"]
+
+    @property
+    def lost(self):
+        """Breaks that may have left operators out; sizes, numbers and printing
+        leave out none."""
+        return [why for why in self.breaks
+                if not re.search(r"item\(\)|Dynamic shape|builtin", why)]
 
     @property
     def module(self):
@@ -116,18 +126,24 @@ def _first_that_works(model, work, call, methods, name):
         except Exception as e:    # whatever torch raises: the next one is tried
             failures[method] = _reason(e)
             continue
-        if best is None or len(found.unknown) < len(best.unknown):
+        found.breaks, call.breaks = call.breaks, []
+        if best is None or _holes(found) < _holes(best):
             best = found
-        if not found.unknown:
+        if not any(_holes(found)):
             break
         failures[method] = "does not see into " + ", ".join(
-            sorted(set(found.unknown)))
+            sorted(set(found.unknown + found.lost)))
     if best is not None:
         failures.pop(best.method, None)
         return best
     raise CaptureError(
         f"cannot capture {_name_of(model)}: " +
         "; ".join(f"{m}: {why}" for m, why in failures.items()), failures)
+
+
+def _holes(found):
+    """A graph that names what it does not know is better than one without."""
+    return bool(found.lost), len(found.unknown)
 
 
 # -- arguments and the module ------------------------------------------------
@@ -176,9 +192,22 @@ def _workable(model):
     memo = {id(p): p for p in model.parameters() if not isinstance(p, _LAZY)}
     try:
         return copy.deepcopy(model, memo).eval()
-    except Exception as e:
-        raise CaptureError(f"cannot copy {_name_of(model)}: {_reason(e)}"
-                           ) from None
+    except Exception:    # a generator, a lock, a tensor with history
+        return _shallow(model, {}).eval()
+
+
+def _shallow(module, done):
+    """A module of its own with submodules and buffers of its own; any other
+    attribute is the original's."""
+    if id(module) not in done:
+        done[id(module)] = own = module.__new__(type(module))
+        own.__dict__.update(module.__dict__)
+        own._parameters = dict(module._parameters)
+        own._buffers = {k: b if b is None else b.clone()
+                        for k, b in module._buffers.items()}
+        own._modules = {k: m if m is None else _shallow(m, done)
+                        for k, m in module._modules.items()}
+    return done[id(module)]
 
 
 def _warm_up(model, work, call):
@@ -240,6 +269,7 @@ class _Call:
     def __init__(self, model, args, kwargs, dynamic_shapes, dims):
         self.args, self.kwargs, self.spec = args, kwargs, dynamic_shapes
         self.names = []    # {axis: name} of each tensor, in order
+        self.breaks = []   # why Dynamo's graph broke
         if dims and not dynamic_shapes:
             raise CaptureError("dims= binds names of dynamic_shapes=")
         if not dynamic_shapes:
@@ -312,6 +342,8 @@ def _reason(e):
     """The first telling line of what torch raised."""
     lines = [l.strip() for l in str(e).splitlines() if l.strip()]
     text = lines[0] if lines else type(e).__name__
+    if " " not in text and lines:    # only the name of something
+        text = f"{type(e).__name__}: {text}"
     return text if len(text) <= 200 else text[:197] + "..."
 
 
@@ -368,11 +400,18 @@ class _Tracer(torch.fx.Tracer):
 
 
 def propagate(module, *args):
-    """Shapes and types on every node, computed without data."""
+    """Shapes and types on every node, computed without data; with it where an
+    operator goes only that way (a custom one, a quantised one)."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.passes.fake_tensor_prop import FakeTensorProp
-    FakeTensorProp(module, FakeTensorMode(allow_non_fake_inputs=True)
-                   ).propagate(*args)
+    from torch.fx.passes.shape_prop import ShapeProp
+    try:
+        FakeTensorProp(module, FakeTensorMode(allow_non_fake_inputs=True)
+                       ).propagate(*args)
+    except Exception:
+        for node in module.graph.nodes:
+            node.meta.pop("val", None)
+        ShapeProp(module).propagate(*args)
     return module
 
 
@@ -438,9 +477,12 @@ class Collector:
 def _by_dynamo(model, call):
     torch._dynamo.reset()
     collector = Collector()
+    breaks = torch._dynamo.utils.counters["graph_break"]
+    breaks.clear()
     try:
         torch.compile(model, backend=collector, dynamic=False)(
             *call.args, **call.kwargs)
+        call.breaks = [_reason(why) for why in breaks]
     finally:
         torch._dynamo.reset()
     if not collector.modules:

@@ -12,7 +12,8 @@ off and taken up again; models given by name are done anew.
                    since the CPU kernel for it is one that counts nothing there
     fvcore_theirs  the real fvcore's total; empty where it fails
     *_zoo          the built-in model of that name, at the same input
-    *_onnx         what cleave reads from torch.onnx.export's file (--onnx)
+    *_onnx         what cleave reads from torch.onnx.export's file; with --onnx,
+                   for the models named, whose lines must be there
 """
 import argparse
 import csv
@@ -127,7 +128,7 @@ def attempt(row, what, run):
         row["note"] = f"{row.get('note', '')}{what}: {reason}; "
 
 
-def measure(name, onnx):
+def measure(name):
     row = {"model": name}
     made = attempt(row, "make", lambda: make(name))
     if not made:
@@ -155,11 +156,16 @@ def measure(name, onnx):
     zoo = attempt(row, "zoo", lambda: zoo_of(name, tuple(leaf.shape)))
     if zoo:
         row.update(params_zoo=zoo["total_params"], macs_zoo=zoo["total_macs"])
-    if onnx:
-        file = attempt(row, "onnx", lambda: onnx_of(model, inputs))
-        if file:
-            row.update(params_onnx=file["total_params"],
-                       macs_onnx=file["total_macs"])
+    return row
+
+
+def add_onnx(name, row):
+    """The ONNX columns of a row that is there already."""
+    model, inputs = make(name)
+    file = attempt(row, "onnx", lambda: onnx_of(model, inputs))
+    if file:
+        row.update(params_onnx=file["total_params"],
+                   macs_onnx=file["total_macs"])
     return row
 
 
@@ -176,7 +182,8 @@ def main():
     if os.path.exists(options.output):
         done = {r["model"]: r for r in csv.DictReader(open(options.output))}
     for name in options.models or [n for n in names() if n not in done]:
-        done[name] = row = measure(name, options.onnx)
+        done[name] = row = add_onnx(name, done[name]) if options.onnx else \
+            measure(name)
         print({k: v for k, v in row.items() if v not in (None, "")}, flush=True)
         order = {n: i for i, n in enumerate(names())}
         with open(options.output + ".new", "w") as out:

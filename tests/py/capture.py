@@ -4,6 +4,8 @@ timeout: 1500
 With CLEAVE_SLOW=1 every built-in torchvision model is captured."""
 import inspect
 import os
+import threading
+import warnings
 
 from py_check import check, equal, main, raises
 
@@ -139,9 +141,197 @@ def test_kinds_of_model():
     equal(p["total_macs"], 64, "a function")
 
 
+class Writes(nn.Module):
+    """Leaves marks on itself, its buffers, its parameters, its list, and then
+    may fail."""
+
+    def __init__(self, fails=False):
+        super().__init__()
+        self.fc, self.fails, self.seen = nn.Linear(8, 4), fails, []
+        self.norm = nn.BatchNorm1d(4)
+        self.register_buffer("calls", torch.zeros(1))
+        self.register_forward_hook(lambda *_: None)
+        self.fc.eval()
+
+    def forward(self, x):
+        self.calls += 1
+        self.seen.append(1)
+        self.last = x
+        self.fc.weight.data.clamp_(-0.1, 0.1)
+        with torch.no_grad():
+            self.fc.bias.mul_(2)
+        x = self.norm(self.fc(x)) + torch.rand(4)
+        if self.fails:
+            raise RuntimeError("late")
+        return x.relu_()
+
+
+def state_of(model):
+    """All that a caller could see of a module, bytes included."""
+    return ([(k, v.dtype, v.numpy().tobytes())
+             for k, v in model.state_dict().items()],
+            [(n, m.training, list(m._forward_hooks), list(m._buffers),
+              sorted(m.__dict__)) for n, m in model.named_modules()],
+            torch.random.get_rng_state().numpy().tobytes())
+
+
+def test_nothing_changes():
+    x = torch.rand(2, 8)
+    for fails in (False, True):
+        for methods in (None, *((m,) for m in cleave.torch.METHODS)):
+            model = Writes(fails).train()
+            model.fc.eval()
+            before = state_of(model)
+            try:
+                capture(model, x, methods=methods)
+                check(not fails, "captured what raises")
+            except CaptureError as e:
+                check("late" in str(e) if fails else methods, e)
+            what = f"fails {fails}, {methods}"
+            equal(state_of(model), before, f"state, {what}")
+            equal(model.seen, [], f"list, {what}")
+            check(not torch.is_inference_mode_enabled() and
+                  torch.is_grad_enabled(), "grad mode")
+
+
+class Nested(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x, more):
+        return self.fc(x) + more["y"][0]
+
+
+def test_named_dimensions():
+    batch = torch.export.Dim("batch", max=64)
+    inputs = (torch.rand(2, 8), {"y": [torch.rand(2, 4)]})
+    spec = {"x": {0: batch}, "more": {"y": [{0: batch}]}}
+    for size, dims in ((2, None), (16, {"batch": 16})):
+        got = capture(Nested(), inputs, dynamic_shapes=spec, dims=dims)
+        p = got.graph.profile()
+        equal(got.dims, {"batch": size}, "dims")
+        equal([i["shape"] for i in p["inputs"]], [[size, 8], [size, 4]],
+              "shapes")
+        equal(p["total_macs"], 32 * size, "MACs")
+    with raises(CaptureError, "no dimension 'seq'; there are batch"):
+        capture(Nested(), inputs, dynamic_shapes=spec, dims={"seq": 2})
+    with raises(CaptureError, "dynamic_shapes"):
+        capture(Nested(), inputs, dims={"seq": 2})
+
+
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+
+    def forward(self, x):
+        return torch.sigmoid(self.conv(x))
+
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x):
+        return self.inner(x) + 1
+
+
+def test_paths_and_lines():
+    first = inspect.getsourcelines(Inner.forward)[1] + 1
+    for method in cleave.torch.METHODS:
+        nodes = capture(Outer(), torch.rand(1, 3, 8, 8), methods=(method,)
+                        ).graph.nodes()
+        equal([n["module"] for n in nodes],
+              ["inner.conv", "inner", ""], f"modules, {method}")
+        equal(nodes[0]["name"], "inner.conv", f"name, {method}")
+        # torch.export's innermost frame may be in torch's own layer
+        check(nodes[1]["source"] == f"capture.py:{first}",
+              f"line, {method}: {nodes[1]['source']}")
+
+
+class Kinds(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(4, 8, batch_first=True)
+        self.gru = nn.GRU(8, 8)
+        self.lock = threading.Lock()    # cannot be copied
+
+    def forward(self, x, *, scale=1.0, flip=False):
+        if flip:
+            x = x.flip(1)
+        y, (h, c) = self.rnn(x)
+        return self.gru(y)[0].mul_(scale)
+
+
+def test_calls():
+    """Keywords, recurrent layers, attributes that nothing can copy."""
+    steps = 5 * (4 * 8 * (4 + 8) + 3 * 8 * (8 + 8))
+    for method in cleave.torch.EXPORTS:    # Dynamo leaves recurrent layers out
+        p = capture(Kinds(), torch.rand(1, 5, 4), {"scale": 2.0, "flip": True},
+                    methods=(method,)).graph.profile()
+        equal(p["total_macs"], steps, f"LSTM and GRU, {method}")
+        equal(p["total_params"], 4 * 8 * 14 + 3 * 8 * 18, "parameters")
+        equal(p["coverage"]["unknown_ops"], [], f"unknown, {method}")
+
+
 class Raises(nn.Module):
     def forward(self, x):
         raise RuntimeError("no such luck")
+
+
+class Exits(nn.Module):
+    """Data decide the way and the shape."""
+
+    def forward(self, x):
+        n = int(x.sum().item())
+        return x[:1 + n % 2].nonzero()
+
+
+class Foreign(nn.Module):
+    """An operator of C++ that torch cannot run without data."""
+
+    def forward(self, x):
+        return torch.ops.cleave_test.twice(x) + 1
+
+
+class Quantised(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.ao.nn.quantized.Linear(8, 8)
+
+    def forward(self, x):
+        x = torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)
+        return self.fc(x).dequantize()
+
+
+def test_odd_models():
+    """What torch cannot look into stays in the graph, as unknown."""
+    lib = torch.library.Library("cleave_test", "DEF")
+    lib.define("twice(Tensor x) -> Tensor")
+    lib.impl("twice", lambda x: x * 2, "CPU")
+    got = capture(Foreign(), torch.rand(3))
+    equal(got.unknown, ["twice"], "custom operator")
+    check("strict" in got.failures, "reasons kept")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got = capture(Quantised(), torch.rand(2, 8))
+    check("Linear" in got.unknown, f"quantised layer: {got.unknown}")
+    got = capture(Exits(), torch.rand(4, 4))
+    equal(got.method, "dynamo", "data-dependent shape")
+    check(got.breaks, "says why the graph broke")
+    meta = nn.Linear(3, 3, device="meta")
+    p = capture(meta, torch.empty(2, 3, device="meta")).graph.profile()
+    equal(p["total_macs"], 18, "meta tensors")
+    with raises(CaptureError, "meta"):
+        capture(meta, torch.rand(2, 3))
+    try:
+        capture(Exits(), torch.rand(4, 4), methods=("fx", "export"))
+        check(False, "captured")
+    except CaptureError as e:
+        check("fx: " in str(e) and "export: " in str(e) and
+              len(str(e)) < 600, f"reasons of each method: {e}")
 
 
 def test_bad_models():
