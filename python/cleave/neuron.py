@@ -20,10 +20,10 @@ from torch.utils import _pytree as pytree
 
 from cleave._cleave import __version__, from_fx
 from cleave._cleave import open as from_name
-from cleave.torch import CaptureError, _arguments, _quiet, _reason, _workable
+from cleave.torch import (CaptureError, _arguments, _quiet, _reason, _warm_up,
+                          _workable)
 
 logger = logging.getLogger("Neuron")
-
 
 
 def _runtime():
@@ -95,29 +95,67 @@ class _Flat:
     """An exported model whose arguments are a flat list of tensors."""
 
     def __init__(self, model, args, kwargs):
-        work, failures = _workable(model), {}
-        for strict in (False, True):
-            try:
-                with torch.no_grad(), _quiet():
-                    program = torch.export.export(work, args, kwargs,
-                                                  strict=strict)
-                break
-            except Exception as e:
-                failures["strict" if strict else "export"] = _reason(e)
-        else:
-            raise CaptureError("cannot export the model: " + "; ".join(
-                f"{m}: {why}" for m, why in failures.items()), failures)
+        program = _exported(model, args, kwargs)
         spec = program.call_spec
         self.in_spec, self.out_spec = spec.in_spec, spec.out_spec
-        module = program.module()
-        module.graph._codegen = torch.fx.graph.CodeGen()
-        for node in list(module.graph.nodes):
-            if node.op == "call_module" and not node.users:    # guards
-                module.graph.erase_node(node)
-        module.recompile()
-        self.module = module
+        self.module = _flat_module(program)
+        if not _without_writes(self.module):
+            with torch.no_grad(), _quiet():
+                program = program.run_decompositions({})
+            self.module = _flat_module(program)
+        self.module.recompile()
         self.inputs = pytree.tree_flatten((args, kwargs))[0]
-        self.graph = from_fx(module, type(model).__name__)
+        self.graph = from_fx(self.module, type(model).__name__)
+
+
+def _exported(model, args, kwargs):
+    work, failures = _workable(model), {}
+    _warm_up(model, work, args, kwargs)
+    for strict in (False, True):
+        try:
+            with torch.no_grad(), _quiet():
+                return torch.export.export(work, args, kwargs, strict=strict)
+        except Exception as e:
+            failures["strict" if strict else "export"] = _reason(e)
+    raise CaptureError("cannot export the model: " + "; ".join(
+        f"{m}: {why}" for m, why in failures.items()), failures)
+
+
+def _flat_module(program):
+    module = program.module()
+    module.graph._codegen = torch.fx.graph.CodeGen()
+    for node in list(module.graph.nodes):
+        if node.op == "call_module" and not node.users:    # guards
+            module.graph.erase_node(node)
+    return module
+
+
+def _without_writes(module):
+    """Makes operators in place (relu_) into ones that return a new tensor;
+    False where that is not enough: views of what is written."""
+    place = {n: i for i, n in enumerate(module.graph.nodes)}
+    for node in place:
+        schema = getattr(node.target, "_schema", None)
+        if schema is None or not schema.is_mutable:
+            continue
+        source, base = node.args[0], schema.name.split("::")[1]
+        packet = getattr(torch.ops.aten, base[:-1], None)
+        plain = getattr(packet, node.target._overloadname, None)
+        if plain is None or base[-1] != "_" or _is_view(source) or \
+                any(_is_view(user) for user in source.users):
+            return False
+        node.target = plain
+        for user in list(source.users):
+            if place[user] > place[node]:
+                user.replace_input_with(source, node)
+    return True
+
+
+def _is_view(node):
+    """Whether the result may share memory with an argument."""
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and not schema.is_mutable and any(
+        r.alias_info is not None for r in schema.returns)
 
 
 def _kind(node):
