@@ -509,16 +509,20 @@ static PyObject *graph_nodes(PyObject *self, PyObject *unused)
     return list;
 }
 
-PyDoc_STRVAR(compile_doc, "compile(backend=None)\n--\n\n"
-                          "A Model that runs this graph.");
+PyDoc_STRVAR(compile_doc,
+             "compile(backend=None, threads=0)\n--\n\n"
+             "A Model that runs this graph: what the backend supports there, "
+             "the rest (or all)\nby plain C kernels.");
 
 static PyObject *graph_compile(PyObject *self, PyObject *args, PyObject *kw)
 {
-    static char *names[] = {"backend", NULL};
+    static char *names[] = {"backend", "threads", NULL};
     const char *backend = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|z", names, &backend))
+    unsigned threads = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|zI", names, &backend,
+                                     &threads))
         return NULL;
-    return model_new(self, graph_of(self), backend);
+    return model_new(self, graph_of(self), backend, threads);
 }
 
 PyDoc_STRVAR(warnings_doc, "warnings()\n--\n\n"
@@ -646,10 +650,12 @@ PyMODINIT_FUNC PyInit__cleave(void)
     PyObject *m = PyModule_Create(&definition);
     graph_type = PyType_FromSpec(&graph_spec);
     model_type = PyType_FromSpec(&model_spec);
+    tensor_type = PyType_FromSpec(&tensor_spec);
     py_error = PyErr_NewException("cleave.Error", NULL, NULL);
-    if (!m || !graph_type || !model_type || !py_error ||
+    if (!m || !graph_type || !model_type || !tensor_type || !py_error ||
         PyModule_AddObjectRef(m, "Graph", graph_type) < 0 ||
         PyModule_AddObjectRef(m, "Model", model_type) < 0 ||
+        PyModule_AddObjectRef(m, "Tensor", tensor_type) < 0 ||
         PyModule_AddObjectRef(m, "Error", py_error) < 0 ||
         PyModule_AddStringConstant(m, "__version__", clv_version()) < 0)
         return NULL;

@@ -8,6 +8,8 @@
 #include "cleave.h"
 #include "core/json.h"
 
+#include <stdio.h>
+
 /* -- convert.c ------------------------------------------------------------*/
 
 /* A parsed document as dicts, lists and scalars (new reference). */
@@ -49,10 +51,31 @@ CLV_MUST clv_status strategy_ask(const strategy *how, const clv_graph *g,
 CLV_MUST clv_status strategy_cut(const strategy *how, const clv_profile *p,
                                  clv_cut **out, clv_err *err);
 
+/* -- tensor.c -------------------------------------------------------------*/
+
+/* A tensor of somebody else's, as long as we hold it. */
+typedef struct lent {
+    clv_tensor t;
+    Py_buffer view;
+    PyObject *held; /* a DLPack capsule */
+    bool has_view;
+} lent;
+
+/* Borrows the memory of an object with a buffer or __dlpack__; false, with an
+ * exception set, when it is no dense tensor of ours. Return it in any case. */
+bool tensor_borrow(PyObject *o, lent *out);
+void tensor_return(lent *l);
+/* A cleave.Tensor of this type and shape, its memory not set. */
+PyObject *tensor_new(const clv_tensor *like);
+clv_tensor *tensor_of(PyObject *o);
+extern PyType_Spec tensor_spec;
+extern PyObject *tensor_type;
+
 /* -- run.c ----------------------------------------------------------------*/
 
 /* Compiles a graph into a cleave.Model that keeps `graph` alive. */
-PyObject *model_new(PyObject *graph, const clv_graph *g, const char *backend);
+PyObject *model_new(PyObject *graph, const clv_graph *g, const char *backend,
+                    unsigned threads);
 extern PyType_Spec model_spec;
 extern PyObject *model_type;
 

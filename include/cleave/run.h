@@ -76,6 +76,11 @@ CLV_API CLV_MUST clv_status clv_context_run(clv_context *c, clv_err *err);
 /* Calls fn(ctx, done, total) after each step of a run; fn may be NULL. */
 typedef void clv_watch_fn(void *ctx, uint32_t done, uint32_t total);
 CLV_API void clv_context_watch(clv_context *c, clv_watch_fn *fn, void *ctx);
+/* Lets runs write the i-th output to `data`, which has room for it as it is
+ * planned and is borrowed until the next call; NULL: into the context again.
+ * False when it is no result of a kernel of its own (an input or weight handed
+ * on, another output's memory, a shape found while running). */
+CLV_API bool clv_context_place(clv_context *c, uint32_t i, void *data);
 /* The i-th output of the last run, good until the next. */
 CLV_API const clv_tensor *clv_context_output(const clv_context *c, uint32_t i);
 /* Seconds each part took in the last run. */

@@ -12,10 +12,10 @@ from pkgutil import extend_path
 
 __path__ = extend_path(__path__, __name__)    # the extension may lie elsewhere
 
-from cleave._cleave import Error, Graph, Model, __version__, models
+from cleave._cleave import Error, Graph, Model, Tensor, __version__, models
 from cleave._cleave import open as _open
 
-__all__ = ["Error", "Graph", "Model", "capture", "load", "models", "open",
+__all__ = ["Error", "Graph", "Model", "Tensor", "capture", "load", "models", "open",
            "profile", "__version__"]
 
 

@@ -10,11 +10,13 @@ subgraphs run in cleave's own runtime, everything else in PyTorch; a subgraph
 that the runtime cannot compile, or computes differently from PyTorch on the
 example inputs, runs in PyTorch too, and the log says so.
 """
+import inspect
 import logging
 from collections import Counter
 
 import torch
 import torch.fx
+from torch.fx.passes.shape_prop import ShapeProp
 from torch.fx.passes.split_module import split_module
 from torch.utils import _pytree as pytree
 
@@ -96,8 +98,8 @@ class _Flat:
 
     def __init__(self, model, args, kwargs):
         program = _exported(model, args, kwargs)
-        spec = program.call_spec
-        self.in_spec, self.out_spec = spec.in_spec, spec.out_spec
+        self.out_spec = program.call_spec.out_spec
+        self.call = _Call(getattr(model, "forward", model), args, kwargs)
         self.module = _flat_module(program)
         if not _without_writes(self.module):
             with torch.no_grad(), _quiet():
@@ -212,7 +214,9 @@ def trace(func, example_inputs, *_, partitioner_config=None, backend=None,
         raise TypeError("partitioner_config is a PartitionerConfig")
     backend = backend or (config and config.trace_kwargs.get("backend")) or \
         DEFAULT_BACKEND
-    flat = _Flat(func, *_arguments(example_inputs, None))
+    args, named = _arguments(example_inputs, None)
+    _check_tensors(func, (args, named))
+    flat = _Flat(func, args, named)
     logger.info("Analyzing Operator Support...")
     report, cut = _analysis(flat, backend)
     _log_support(report, cut["support"])
@@ -231,6 +235,20 @@ def trace(func, example_inputs, *_, partitioner_config=None, backend=None,
         logger.info("Model operator support is 100%; tracing entire model.")
     logger.info("Num Partitions: %d\n", len(cut["subgraphs"]))
     return Traced(flat, cut)
+
+
+def _check_tensors(func, inputs):
+    """Only tensors with numbers in this machine's memory can be run."""
+    held = [*func.parameters(), *func.buffers()] \
+        if isinstance(func, torch.nn.Module) else []
+    for tensor in [*pytree.tree_leaves(inputs), *held]:
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        if tensor.is_quantized:
+            raise ValueError("quantized tensors cannot be traced")
+        if tensor.device.type != "cpu":
+            raise ValueError("trace runs the model: its tensors must be on the "
+                             f"CPU, not on '{tensor.device.type}'")
 
 
 def _log_support(report, support):
@@ -282,30 +300,42 @@ class Traced(torch.nn.Module):
 
     def __init__(self, flat, cut):
         super().__init__()
-        self.in_spec, self.out_spec = flat.in_spec, flat.out_spec
+        self.call = flat.call
+        self.out_spec = flat.out_spec
+        self.shapes = [tuple(t.shape) for t in flat.inputs
+                       if isinstance(t, torch.Tensor)]
         self.devices = [_device(s) for s in cut["subgraphs"]]
         place = _places(flat, cut)
         self.parts = split_module(flat.module, flat.module,
                                   lambda node: place[node.name])
         _log_partitions(flat, place, self.devices)
-        values = _Values(self.parts)
-        values.run(*flat.inputs)
         for node in self.parts.graph.nodes:
             if node.op != "call_module":
                 continue
             number = int(node.target.rpartition("_")[2])
             if self.devices[number] == "NEURON":
-                self.parts.add_submodule(node.target, Subgraph(
-                    self.parts, node, values.seen[node]))
+                self.parts.add_submodule(node.target,
+                                         Subgraph(self.parts, node))
         self.eval()
+        with torch.no_grad():    # compiles and checks each subgraph
+            self.parts(*flat.inputs)
+        for part in self.parts.children():
+            if isinstance(part, Subgraph):
+                part.checked = True
 
     def forward(self, *args, **kwargs):
-        flat, spec = pytree.tree_flatten((args, kwargs))
-        if spec != self.in_spec:
-            raise ValueError("the inputs differ in structure from those the "
-                             "model was traced with")
-        with torch.no_grad():
-            out = self.parts(*flat)
+        flat = self.call.flatten(args, kwargs)
+        try:
+            with torch.no_grad():
+                out = self.parts(*flat)
+        except RuntimeError as e:
+            shapes = [tuple(t.shape) for t in flat
+                      if isinstance(t, torch.Tensor)]
+            if shapes == self.shapes:
+                raise
+            raise ValueError(f"the model was traced for inputs of shape "
+                             f"{self.shapes}, not {shapes}: {_reason(e)}"
+                             ) from None
         return pytree.tree_unflatten(list(out), self.out_spec)
 
     def runtimes(self):
@@ -313,12 +343,43 @@ class Traced(torch.nn.Module):
         found = []
         for number, device in enumerate(self.devices):
             part = getattr(self.parts, f"submod_{number}", None)
-            found.append((device, "cleave", "") if getattr(part, "model", None)
-                         else (device, "torch", getattr(part, "why", "")))
+            ours = isinstance(part, Subgraph) and not part.why
+            found.append((device, "cleave" if ours else "torch",
+                          getattr(part, "why", "")))
         return found
 
     def save(self, path):
         torch.save(self, path)
+
+
+class _Call:
+    """How the original is called: arguments by place or by name, in any mix
+    that means the same as the example's."""
+
+    def __init__(self, forward, args, kwargs):
+        try:
+            kinds = inspect.signature(forward).parameters.values()
+            self.names = [p.name for p in kinds if p.kind is p.POSITIONAL_OR_KEYWORD]
+        except (TypeError, ValueError):
+            self.names = []
+        self.places, self.keys = len(args), list(kwargs)
+        self.spec = pytree.tree_structure((args, kwargs))
+
+    def flatten(self, args, kwargs):
+        if len(args) == 1 and not self.places and not kwargs and \
+                hasattr(args[0], "keys"):
+            args, kwargs = (), dict(args[0])    # the dict it was traced with
+        named = {**dict(zip(self.names, args)), **kwargs}
+        if len(args) <= len(self.names) and \
+                len(named) == len(args) + len(kwargs) and \
+                set(named) == {*self.names[:self.places], *self.keys}:
+            args = tuple(named[n] for n in self.names[:self.places])
+            kwargs = {k: named[k] for k in self.keys}
+        flat, spec = pytree.tree_flatten((args, kwargs))
+        if spec != self.spec:
+            raise ValueError("the inputs differ in structure from those the "
+                             "model was traced with")
+        return flat
 
 
 def _places(flat, cut):
@@ -360,79 +421,87 @@ def _constants(node):
         if schema else 0
 
 
-class _Values(torch.fx.Interpreter):
-    """Runs the whole once and keeps what each partition read and made."""
-
-    def __init__(self, module):
-        super().__init__(module)
-        self.seen = {}
-
-    def run_node(self, node):
-        with torch.no_grad():
-            result = super().run_node(node)
-        if node.op == "call_module":
-            self.seen[node] = ([self.env[a] for a in node.args], result)
-        return result
-
-
 class Subgraph(torch.nn.Module):
-    """One partition in cleave's runtime, or in torch where that cannot."""
+    """One partition in cleave's runtime, or in torch where that cannot.
 
-    def __init__(self, parent, node, example):
+    It is compiled when it is first called, with the weights it is given; until
+    it is `checked` its results are compared with torch's."""
+
+    def __init__(self, parent, node):
         super().__init__()
         self.torch_module = parent.get_submodule(node.target)
-        self.weights = {}    # argument number: path
-        for i, arg in enumerate(node.args):
-            if arg.op == "get_attr":
-                self.weights[i] = str(arg.target)
-        self.compile_for(*example)
+        self.weights = {i: str(a.target) for i, a in enumerate(node.args)
+                        if a.op == "get_attr"}    # argument number: path
+        self.model, self.why, self.checked = None, "", False
+        self.kinds = None    # type and shape of each argument
 
-    def compile_for(self, args, wanted):
-        self.model, self.why = None, ""
+    def forward(self, *args):
+        if self.why:
+            return self.torch_module(*args)
+        if self.kinds is None:
+            self.kinds = self._kinds(args)
+        if self._kinds(args) != self.kinds:    # compiled for other shapes
+            return self.torch_module(*args)
+        if not self.checked:
+            return self._first(args)
+        if self.model is None:
+            self.model = self._compiled(args)
+        return self._run(args)
+
+    def _kinds(self, args):
+        return [(a.dtype, tuple(a.shape)) for a in args]
+
+    def _first(self, args):
+        wanted = self.torch_module(*args)
         try:
-            holders = [n for n in self.torch_module.graph.nodes
-                       if n.op == "placeholder"]
-            for node, value in zip(holders, args):
-                node.meta.setdefault("val", value)
-            graph = from_fx(self.torch_module, "subgraph", {
-                holders[i]: (path, args[i])
-                for i, path in self.weights.items()})
-            self.model = graph.compile(RUNTIME)
-            self.example = (list(args), self._as_list(wanted))
-            self._verify(args, wanted)
+            self.model = self._compiled(args)
+            got = self._run(args)
+            for a, b in zip(_as_list(got), _as_list(wanted)):
+                _compare(a, b)
         except Exception as e:    # whatever it was, torch can run it
             self.model, self.why = None, _reason(e)
             logger.warning("A partition runs in PyTorch: %s", self.why)
+        return wanted
 
-    @staticmethod
-    def _as_list(value):
-        return list(value) if isinstance(value, (tuple, list)) else [value]
+    def _compiled(self, args):
+        nodes = list(self.torch_module.graph.nodes)
+        holders = [n for n in nodes if n.op == "placeholder"]
+        if not all("val" in n.meta or "tensor_meta" in n.meta for n in nodes
+                   if n.op == "call_function"):    # read from a file
+            ShapeProp(self.torch_module).propagate(*args)
+        for node, value in zip(holders, args):
+            node.meta["val"] = value
+        try:
+            return from_fx(self.torch_module, "subgraph", {
+                holders[i]: (path, args[i])
+                for i, path in self.weights.items()}).compile(RUNTIME)
+        finally:
+            for node in holders:    # the tensors are the caller's
+                node.meta.pop("val", None)
 
-    def _verify(self, args, wanted):
-        for got, want in zip(self._as_list(self(*args)), self._as_list(wanted)):
-            if not torch.allclose(got, want, rtol=TOLERANCE, atol=TOLERANCE):
-                raise ValueError("the runtime computes other numbers")
-
-    def forward(self, *args):
-        if self.model is None or not self._fits(args):
-            return self.torch_module(*args)
-        outputs = [torch.empty(t.shape, dtype=t.dtype)
-                   for t in self.example[1]]
-        self.model.run([a.contiguous() for i, a in enumerate(args)
-                        if i not in self.weights], outputs)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-    def _fits(self, args):
-        """Other shapes than those it was compiled for run in torch."""
-        return all(a.shape == b.shape and a.dtype == b.dtype
-                   for a, b in zip(args, self.example[0]))
+    def _run(self, args):
+        made = self.model.run([a.detach().contiguous()
+                               for i, a in enumerate(args)
+                               if i not in self.weights])
+        made = [torch.from_dlpack(t) for t in made]
+        return made[0] if len(made) == 1 else tuple(made)
 
     def __getstate__(self):
-        state = dict(self.__dict__)
-        state["model"] = None
-        return state
+        return {**self.__dict__, "model": None}
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        if not self.why:
-            self.compile_for(*self.example)
+
+def _as_list(value):
+    return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+def _compare(got, want):
+    """Off by at most TOLERANCE of the largest magnitude, or of one."""
+    if not got.is_floating_point():
+        if not torch.equal(got, want):
+            raise ValueError("the runtime computes other numbers")
+        return
+    got, want = got.double(), want.double()
+    limit = TOLERANCE * max(1.0, float(want.abs().nan_to_num().max())
+                            if want.numel() else 0)
+    if not torch.allclose(got, want, rtol=0, atol=limit, equal_nan=True):
+        raise ValueError("the runtime computes other numbers")

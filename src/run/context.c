@@ -180,6 +180,22 @@ void clv_context_watch(clv_context *c, clv_watch_fn *fn, void *ctx)
     c->watcher = ctx;
 }
 
+bool clv_context_place(clv_context *c, uint32_t i, void *data)
+{
+    const clv_model *m = c->m;
+    if (i >= m->g->n_outputs)
+        return false;
+    uint32_t v = m->g->outputs[i], root = m->root[v];
+    if (m->place[root] != PLACE_ARENA ||
+        clv_tensor_bytes(&c->tensor[v]) != clv_tensor_bytes(&c->tensor[root]))
+        return false;
+    void *own = c->arena + m->offset[root];
+    if (data && c->tensor[root].data != own)
+        return false;
+    c->tensor[root].data = data ? data : own;
+    return true;
+}
+
 const clv_tensor *clv_context_output(const clv_context *c, uint32_t i)
 {
     return i < c->m->g->n_outputs ? &c->tensor[c->m->g->outputs[i]] : NULL;
