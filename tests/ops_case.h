@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-enum { MOST = 64, LINE = 2000 };
+enum { MOST = 160, LINE = 4000 };
 
 static clv_graph *graph;
 

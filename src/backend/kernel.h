@@ -53,6 +53,22 @@ bool next_index(int64_t *idx, const int64_t *dims, uint32_t rank);
 /* Sum of idx[i] * strides[i]. */
 int64_t offset_of(const int64_t *idx, const int64_t *strides, uint32_t rank);
 
+/* An axis as rows of n elements, `step` apart: element i of row (r, s) is at
+ * (r * n + i) * step + s. A scalar is one row of one. */
+typedef struct lane {
+    int64_t n, step, rows;
+} lane;
+lane lanes(const clv_tensor *x, uint32_t axis);
+/* Where row `row` of rows * step begins. */
+int64_t lane_first(const lane *l, int64_t row);
+
+/* An index of `size`, negative ones from the end; out of range is an error. */
+CLV_MUST clv_status checked(const kernel *k, int64_t i, int64_t size,
+                            int64_t *out);
+/* n elements of x from `from` to y at `to`, whatever their type. */
+void copy_run(clv_tensor *y, int64_t to, const clv_tensor *x, int64_t from,
+              int64_t n);
+
 /* The axis attribute, made non-negative for input 0. */
 CLV_MUST clv_status axis_of(const kernel *k, int64_t otherwise, uint32_t *axis);
 /* A list from attribute `key`, or from the elements of input i. Contents of an

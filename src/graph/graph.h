@@ -213,7 +213,8 @@ const char *attr_str(const clv_node *n, clv_attr_key key,
                      const char *otherwise);
 /* Why a node is counted but must not be run or exported: it came with arguments
  * that our attributes do not say. NULL for all others. */
-#define CLV_COUNTED_ONLY "counted_only" /* the attribute that holds the reason */
+#define CLV_COUNTED_ONLY \
+    "counted_only" /* the attribute that holds the reason */
 const char *clv__counted_only(const clv_node *n);
 /* NULL and *count = 0 when absent; a single int is a list of one. */
 const int64_t *attr_ints(const clv_node *n, clv_attr_key key, uint32_t *count);

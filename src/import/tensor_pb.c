@@ -68,15 +68,13 @@ static clv_status read_head(wire w, pb_tensor *t, clv_err *e)
 
 typedef struct sink {
     clv_tensor *out;
-    int64_t size, at, n; /* bytes of one element; elements */
+    int64_t size, at, n; /* bytes of one number, how many there are */
 } sink;
 
 static void sink_bits(sink *s, uint64_t bits)
 {
-    if (s->at < s->n && s->size > 0) /* little-endian, as the files are */
+    if (s->at < s->n) /* little-endian, as the files are */
         memcpy((char *)s->out->data + s->at * s->size, &bits, (size_t)s->size);
-    else if (s->at < (s->n + 1) / 2 && s->size == 0) /* two in a byte */
-        ((uint8_t *)s->out->data)[s->at] = (uint8_t)bits;
     s->at++;
 }
 
@@ -103,12 +101,14 @@ static clv_status one_by_one(sink *s, const wire_field *f, bool real, int width,
 }
 
 /* float_data 4, int32_data 5, int64_data 7, double_data 10, uint64_data 11.
- * A complex number is two floats: its elements count as halves. */
+ * A complex number is two floats; elements of few bits come a byte at a time.
+ */
 static clv_status read_typed(const pb_tensor *t, clv_tensor *out, clv_err *e)
 {
     bool complex = t->dtype == CLV_COMPLEX64 || t->dtype == CLV_COMPLEX128;
-    int64_t n = clv_tensor_numel(out) * (complex ? 2 : 1);
-    sink s = {out, clv_dtype_bytes(t->dtype, 8) / (complex ? 16 : 8), 0, n};
+    int64_t elements = clv_tensor_numel(out) * (complex ? 2 : 1);
+    int64_t size = clv_dtype_bytes(t->dtype, 8) / (complex ? 16 : 8);
+    sink s = {out, size ? size : 1, 0, size ? elements : clv_tensor_bytes(out)};
     for (wire w = t->all; wire_left(&w);) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
@@ -117,10 +117,9 @@ static clv_status read_typed(const pb_tensor *t, clv_tensor *out, clv_err *e)
         else if (f.number == 5 || f.number == 7 || f.number == 11)
             CLV_TRY(one_by_one(&s, &f, false, 0, e));
     }
-    int64_t want = s.size ? n : (n + 1) / 2;
-    if (s.at != want && s.at != n)
+    if (s.at != s.n && s.at != elements)
         return clv__fail(e, CLV_FORMAT, "%lld numbers for %lld elements",
-                         (long long)s.at, (long long)want);
+                         (long long)s.at, (long long)s.n);
     return CLV_OK;
 }
 

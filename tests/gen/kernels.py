@@ -146,3 +146,117 @@ for first in (False, True):
         case(op, ins, mha(s, t, t))
         blocked.fill_diagonal_(False)
         case(op, ins + [blocked], mha(s, t, t, attn_mask=blocked))
+
+
+x, i, u = rnd(4, 5), torch.tensor([3, 0, 3]), rnd(3, 5)
+case("index_add axis=0", [x, i, u], x.index_add(0, i, u))
+case("index_add axis=1", [x, i, u.T[:4].contiguous()], x.index_add(1, i, u.T[:4]))
+case("index_put", [x, i[:2], u[:2]], x.index_put((i[:2],), u[:2]))
+case("index_put", [x, None, i[:2], u[0, :1]], torch.stack(
+    [x[:, c] if c not in (3, 0) else u[0, :1].expand(4) for c in range(5)], 1))
+case("index_put", [x, i, torch.tensor([1, 2, 4]), u[0, :3]],
+     x.index_put((i, torch.tensor([1, 2, 4])), u[0, :3]))
+hit = x > 0
+case("index_put", [x, hit, torch.tensor(7.0)], x.index_put((hit,), torch.tensor(7.0)))
+src = rnd(20)
+case("masked_scatter", [x, hit, src], x.masked_scatter(hit, src))
+case("select_scatter axis=1 index=2", [x, u[0, :4]], x.select_scatter(u[0, :4], 1, 2))
+case("slice_scatter axes=[0] start=1 step=2", [x, u[:2]], x.slice_scatter(u[:2], 0, 1, 4, 2))
+t = torch.tensor([[0, 19], [7, 3]])
+case("take", [x, t], x.take(t))
+j = torch.tensor([[4, 0]])
+case("take_along axis=1", [x, j], torch.take_along_dim(x, j, 1))
+case("take_along axis=0", [x, torch.tensor([[3, 1, 1, 0, 2]])],
+     torch.take_along_dim(x, torch.tensor([[3, 1, 1, 0, 2]]), 0))
+case("take_along", [x, i], torch.take_along_dim(x, i))
+table, bags = rnd(6, 3), ints(6, 2, 4)
+for mode in ("sum", "mean", "max"):
+    case('embedding_bag mode="%s"' % mode, [table, bags], F.embedding_bag(bags, table, mode=mode))
+off, flat = torch.tensor([0, 3, 3]), bags.flatten()[:5]
+case('embedding_bag mode="mean"', [table, flat, off], F.embedding_bag(flat, table, off, mode="mean"))
+w = rnd(5)
+case('embedding_bag mode="sum"', [table, flat, off, w],
+     F.embedding_bag(flat, table, off, mode="sum", per_sample_weights=w))
+v = rnd(3, 4)
+v[1] = v[1, 0]
+for axis in (0, 1):
+    case("cummax axis=%d" % axis, [v], torch.cummax(v, axis))
+    case("cummin axis=%d" % axis, [v], torch.cummin(v, axis))
+    case("logcumsumexp axis=%d" % axis, [v], torch.logcumsumexp(v, axis))
+    case("median axis=%d" % axis, [x], torch.median(x, axis))
+    case("kthvalue axis=%d k=2" % axis, [x], torch.kthvalue(x, 2, axis))
+case("median", [x], torch.median(x))
+edges = torch.tensor([-1.0, 0.0, 0.5, 2.0])
+at = torch.cat([edges, rnd(4)]).reshape(2, 4)
+case("bucketize", [at, edges], torch.bucketize(at, edges))
+p, q = rnd(2, 3), rnd(2, 4)
+w, b = rnd(5, 3, 4), rnd(5)
+case("bilinear", [p, q, w, b], F.bilinear(p, q, w, b))
+case("bilinear", [p, q, w], F.bilinear(p, q, w))
+s = rnd(1, 9)
+case("sliding_window axis=1 size=4 step=2", [s], s.unfold(1, 4, 2))
+case("sliding_window axis=0 size=2 step=1", [x], x.unfold(0, 2, 1))
+for corners in (0, 1):
+    t = rnd(2, 2, 3)
+    case("affine_grid size=[2,1,3,4] align_corners=%d" % corners, [t],
+         F.affine_grid(t, (2, 1, 3, 4), align_corners=bool(corners)))
+    t = rnd(1, 3, 4)
+    case("affine_grid size=[1,1,2,3,2] align_corners=%d" % corners, [t],
+         F.affine_grid(t, (1, 1, 2, 3, 2), align_corners=bool(corners)))
+
+
+def deform_conv(x, w, offset, bias, mask, stride, pad):
+    """A convolution over samples: grid_sample picks each tap's plane."""
+    n, c, h, wd = x.shape
+    _, _, kh, kw = w.shape
+    oh, ow = offset.shape[2:]
+    sets = offset.shape[1] // (2 * kh * kw)
+    off = offset.reshape(n, sets, kh * kw, 2, oh, ow)
+    base_y = torch.arange(oh)[:, None] * stride - pad
+    base_x = torch.arange(ow)[None, :] * stride - pad
+    cols = torch.zeros(n, c, kh * kw, oh, ow)
+    for s in range(sets):
+        part = slice(s * c // sets, (s + 1) * c // sets)
+        for t in range(kh * kw):
+            py = base_y + t // kw + off[:, s, t, 0]
+            px = base_x + t % kw + off[:, s, t, 1]
+            grid = torch.stack([(2 * px + 1) / wd - 1, (2 * py + 1) / h - 1], -1)
+            got = F.grid_sample(x[:, part], grid, align_corners=False, padding_mode="zeros")
+            if mask is not None:
+                got = got * mask.reshape(n, sets, kh * kw, oh, ow)[:, s, t][:, None]
+            cols[:, part, t] = got
+    g = c // w.shape[1]
+    cols = cols.reshape(n, g, w.shape[1] * kh * kw, oh * ow)
+    wt = w.reshape(g, w.shape[0] // g, -1)
+    y = torch.einsum("gok,ngkl->ngol", wt, cols).reshape(n, w.shape[0], oh, ow)
+    return y if bias is None else y + bias[None, :, None, None]
+
+
+x, w = rnd(1, 4, 4, 4), rnd(2, 4, 2, 2)
+o, b = rnd(1, 8, 3, 3), rnd(2)
+case("deform_conv2d", [x, w, o, b], deform_conv(x, w, o, b, None, 1, 0))
+w, o, m = rnd(2, 2, 2, 2), rnd(1, 16, 3, 3), rnd(1, 8, 3, 3)
+case("deform_conv2d groups=2 stride=2 padding=1", [x, w, o, None, m],
+     deform_conv(x, w, o, None, m, 2, 1))
+
+q, k, v = rnd(2, 2, 3, 4), rnd(2, 2, 5, 4), rnd(2, 2, 5, 3)
+for shape in ((3, 5), (2, 1, 1, 5), (1, 2, 3, 5), (2, 1, 3, 5), (2, 3, 5)):
+    m = rnd(*shape) > -1
+    m[..., 0] = True
+    case("scaled_dot_product_attention", [q, k, v, m], F.scaled_dot_product_attention(q, k, v, attn_mask=m))
+past_k, past_v = rnd(2, 2, 2, 4), rnd(2, 2, 2, 3)
+all_k, all_v = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
+y = F.scaled_dot_product_attention(q, all_k, all_v)
+m = rnd(3, 7)
+with_mask = F.scaled_dot_product_attention(q, all_k, all_v, attn_mask=m)
+
+
+def flat(t):
+    return t.transpose(1, 2).flatten(2)
+
+
+case("attention heads=2 kv_heads=2", [flat(q), flat(k), flat(v), m, past_k, past_v],
+     [flat(with_mask), all_k, all_v])
+q4 = rnd(2, 4, 3, 4)
+case("attention heads=4 kv_heads=2", [flat(q4), flat(k), flat(v)],
+     [flat(F.scaled_dot_product_attention(q4, k, v, enable_gqa=True))])

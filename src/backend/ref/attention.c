@@ -10,26 +10,35 @@ typedef struct heads {
     const clv_tensor *q, *k, *v, *mask;
     int64_t queries, keys, d, dv;
     int64_t q_heads, kv_heads; /* of one batch entry; groups share a kv head */
-    double scale;
+    double scale, cap;         /* of scores; 0: none */
     bool causal;
 } heads;
 
-/* Added to a score: 0 or -infinity for a bool mask, its number otherwise. */
+/* Added to a score: 0 or -infinity for a bool mask, its number otherwise. The
+ * mask's last axes are those of (batch, head, query, key), each as long or 1.
+ */
 static double mask_at(const heads *h, int64_t lead, int64_t i, int64_t j)
 {
+    const int64_t idx[4] = {lead / h->q_heads, lead % h->q_heads, i, j};
+    int64_t strides[CLV_MAX_RANK];
     if (h->causal && j > i)
         return -INFINITY;
     if (!h->mask)
         return 0;
-    int64_t plane = h->mask->rank > 1 ? h->queries * h->keys : h->keys;
-    int64_t planes = plane ? numel(h->mask) / plane : 0;
-    int64_t row = h->mask->rank > 1 && h->mask->dims[h->mask->rank - 2] > 1
-                      ? i * h->keys
-                      : 0;
-    int64_t at = (planes > 1 ? lead % planes * plane : 0) + row + j;
+    uint32_t rank = h->mask->rank;
+    broadcast_strides(h->mask, rank, strides);
+    int64_t at = offset_of(idx + (4 - rank), strides, rank);
     if (h->mask->dtype == CLV_BOOL)
         return get_i(h->mask, at) ? 0 : -INFINITY;
     return get_f(h->mask, at);
+}
+
+static clv_status check_mask(const kernel *k, const heads *h)
+{
+    if (h->mask && h->mask->rank > 4)
+        return clv__fail(k->e, CLV_UNSUPPORTED, "a mask of rank %u",
+                         h->mask->rank);
+    return CLV_OK;
 }
 
 /* One query of head `lead`; row has room for a score per key, and holds them
@@ -45,7 +54,10 @@ static double attend(const heads *h, int64_t lead, int64_t i, double *row,
         for (int64_t c = 0; c < h->d; c++)
             s += get_f(h->q, (lead * h->queries + i) * h->d + c) *
                  get_f(h->k, (kv * h->keys + j) * h->d + c);
-        row[j] = s * h->scale + mask_at(h, lead, i, j);
+        s *= h->scale;
+        if (h->cap > 0)
+            s = h->cap * tanh(s / h->cap);
+        row[j] = s + mask_at(h, lead, i, j);
         most = row[j] > most ? row[j] : most;
     }
     for (int64_t j = 0; j < h->keys; j++) {
@@ -78,6 +90,7 @@ clv_status kernel_sdpa(kernel *k)
                .kv_heads = r > 2 ? key->dims[r - 3] : 1,
                .causal = attr_int(k->n, CLV_A_CAUSAL, 0) != 0};
     h.scale = attr_float(k->n, CLV_A_SCALE, 1 / sqrt((double)h.d));
+    CLV_TRY(check_mask(k, &h));
     double *row = arena_array(k->scratch, (size_t)h.keys + 1, sizeof *row);
     if (!row)
         return clv__nomem(k->e);
@@ -91,6 +104,86 @@ clv_status kernel_sdpa(kernel *k)
     for (int64_t lead = 0; lead < leads; lead++)
         for (int64_t i = 0; i < h.queries; i++)
             attend(&h, lead, i, row, &k->out[0]);
+    return CLV_OK;
+}
+
+/* -- with a past ----------------------------------------------------------*/
+
+/* x as (B,H,S,D), of (B,S,H*D) or as it is, behind `past` (B,H,P,D). */
+static clv_status with_past(kernel *k, const clv_tensor *past,
+                            const clv_tensor *x, int64_t n_heads,
+                            clv_tensor *out)
+{
+    bool flat = x->rank == 3;
+    int64_t batch = x->dims[0], h = flat ? n_heads : x->dims[1];
+    int64_t d = flat ? x->dims[2] / h : x->dims[3];
+    int64_t before = past ? past->dims[2] : 0, s = x->dims[flat ? 1 : 2];
+    int64_t total = before + s;
+    *out = (clv_tensor){
+        .dtype = x->dtype, .rank = 4, .dims = {batch, h, total, d}};
+    out->data = arena_alloc(k->scratch, (size_t)clv_tensor_bytes(out) + 1);
+    if (!out->data)
+        return clv__nomem(k->e);
+    for (int64_t i = 0; i < batch * h; i++) {
+        if (past)
+            copy_run(out, i * total * d, past, i * before * d, before * d);
+        for (int64_t j = 0; j < s; j++)
+            copy_run(out, (i * total + before + j) * d, x,
+                     flat ? ((i / h * s + j) * h + i % h) * d : (i * s + j) * d,
+                     d);
+    }
+    return CLV_OK;
+}
+
+/* y (B,H,S,E) into an output that may be (B,S,H*E). */
+static void merge_heads(const clv_tensor *y, clv_tensor *out)
+{
+    int64_t h = y->dims[1], s = y->dims[2], e = y->dims[3];
+    for (int64_t i = 0, n = numel(y) / e; i < n; i++) {
+        int64_t b = i / (h * s), head = i / s % h, j = i % s;
+        int64_t to = out->rank == 3 ? (b * s + j) * h + head : i;
+        copy_run(out, to * e, y, i * e, e);
+    }
+}
+
+/* q, k, v, mask, past key, past value -> y, key and value with the past */
+clv_status kernel_attention(kernel *k)
+{
+    int64_t n_heads = attr_int(k->n, CLV_A_HEADS, 0);
+    int64_t kv_heads = attr_int(k->n, CLV_A_KV_HEADS, n_heads);
+    clv_tensor q, key, v, y;
+    if (output_of(k, 3))
+        return clv__fail(k->e, CLV_UNSUPPORTED, "attention that shows scores");
+    CLV_TRY(with_past(k, NULL, k->in[0], n_heads, &q));
+    CLV_TRY(with_past(k, input_of(k, 4), k->in[1], kv_heads, &key));
+    CLV_TRY(with_past(k, input_of(k, 5), k->in[2], kv_heads, &v));
+    heads h = {.q = &q,
+               .k = &key,
+               .v = &v,
+               .mask = input_of(k, 3),
+               .queries = q.dims[2],
+               .keys = key.dims[2],
+               .d = q.dims[3],
+               .dv = v.dims[3],
+               .q_heads = q.dims[1],
+               .kv_heads = key.dims[1],
+               .cap = other_float(k->n, "softcap", 0),
+               .causal = attr_int(k->n, CLV_A_CAUSAL, 0) != 0};
+    h.scale = attr_float(k->n, CLV_A_SCALE, 1 / sqrt((double)h.d));
+    CLV_TRY(check_mask(k, &h));
+    y = q;
+    y.dims[3] = h.dv;
+    y.data = arena_alloc(k->scratch, (size_t)clv_tensor_bytes(&y) + 1);
+    double *row = arena_array(k->scratch, (size_t)h.keys + 1, sizeof *row);
+    if (!row || !y.data)
+        return clv__nomem(k->e);
+    for (int64_t i = 0; i < q.dims[0] * q.dims[1] * h.queries; i++)
+        attend(&h, i / h.queries, i % h.queries, row, &y);
+    merge_heads(&y, &k->out[0]);
+    for (uint32_t o = 1; o < 3; o++)
+        if (output_of(k, o))
+            copy_run(output_of(k, o), 0, o == 1 ? &key : &v, 0,
+                     numel(o == 1 ? &key : &v));
     return CLV_OK;
 }
 

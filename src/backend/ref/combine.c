@@ -43,26 +43,14 @@ clv_status kernel_combine(kernel *k)
 
 /* -- along one axis -------------------------------------------------------*/
 
-/* An axis of n elements `step` apart. */
-typedef struct lane {
-    int64_t n, step, rows;
-} lane;
-
+/* The rows of the axis; `rows` is how many there are. */
 static clv_status lane_of(const kernel *k, lane *l)
 {
-    const clv_tensor *x = k->in[0];
     uint32_t axis;
     CLV_TRY(axis_of(k, -1, &axis));
-    *l = (lane){x->rank ? x->dims[axis] : 1, 1, 0};
-    for (uint32_t i = axis + 1; i < x->rank; i++)
-        l->step *= x->dims[i];
-    l->rows = l->n ? numel(x) / l->n : 0;
+    *l = lanes(k->in[0], axis);
+    l->rows *= l->step;
     return CLV_OK;
-}
-
-static int64_t lane_first(const lane *l, int64_t row)
-{
-    return row / l->step * l->n * l->step + row % l->step;
 }
 
 /* The first half times the sigmoid of the second. */

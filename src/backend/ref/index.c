@@ -8,9 +8,8 @@ static size_t element_size(const clv_tensor *t)
     return (size_t)clv_dtype_bytes(t->dtype, 8) / 8;
 }
 
-/* n elements from x[from] to y[to]. */
-static void copy_run(clv_tensor *y, int64_t to, const clv_tensor *x,
-                     int64_t from, int64_t n)
+void copy_run(clv_tensor *y, int64_t to, const clv_tensor *x, int64_t from,
+              int64_t n)
 {
     size_t size = element_size(y);
     for (int64_t i = 0; size == 0 && i < n; i++) /* packed */
@@ -20,9 +19,7 @@ static void copy_run(clv_tensor *y, int64_t to, const clv_tensor *x,
                (const char *)x->data + (size_t)from * size, (size_t)n * size);
 }
 
-/* An index of `size`, negative ones from the end; out of range is an error. */
-static clv_status checked(const kernel *k, int64_t i, int64_t size,
-                          int64_t *out)
+clv_status checked(const kernel *k, int64_t i, int64_t size, int64_t *out)
 {
     *out = i < 0 ? i + size : i;
     if (*out < 0 || *out >= size)

@@ -250,20 +250,6 @@ clv_status kernel_logsumexp(kernel *k)
 /* -- along one axis -------------------------------------------------------*/
 
 /* The axis of size n, elements `step` apart, in `rows` blocks. */
-typedef struct lane {
-    int64_t n, step, rows;
-} lane;
-
-static lane lanes(const clv_tensor *x, uint32_t axis)
-{
-    lane l = {x->rank ? x->dims[axis] : 1, 1, 1};
-    for (uint32_t i = axis + 1; i < x->rank; i++)
-        l.step *= x->dims[i];
-    for (uint32_t i = 0; i < axis; i++)
-        l.rows *= x->dims[i];
-    return l;
-}
-
 /* The index of the largest or smallest; `last` takes the last of equals. */
 clv_status kernel_argmax(kernel *k)
 {

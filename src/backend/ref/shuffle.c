@@ -243,13 +243,14 @@ static clv_status spread(kernel *k, const clv_tensor *t, int64_t size,
     return CLV_OK;
 }
 
-static clv_status find_places(kernel *k, places *p)
+/* Inputs 1 to `end` are the indices. */
+static clv_status find_places(kernel *k, uint32_t end, places *p)
 {
     const clv_tensor *x = k->in[0];
     clv_tensor index[CLV_MAX_RANK];
     bool given[CLV_MAX_RANK] = {false};
     uint32_t axis = 0;
-    for (uint32_t i = 1; i < k->n->n_in; i++) {
+    for (uint32_t i = 1; i < end; i++) {
         const clv_tensor *t = k->in[i];
         bool mask = t && t->dtype == CLV_BOOL;
         uint32_t takes = mask ? t->rank : 1;
@@ -283,37 +284,97 @@ static clv_status find_places(kernel *k, places *p)
     return CLV_OK;
 }
 
-/* The result's axes: those kept before the indices, theirs, those after. */
+/* What x[indices] looks like: the axes kept before the indices, theirs, those
+ * after; and where its elements lie in x. */
+typedef struct picked {
+    clv_tensor view;
+    int64_t step[CLV_MAX_RANK]; /* in x; 0 along the indices' axes */
+    uint32_t slot;              /* the first of these */
+} picked;
+
+static clv_status pick(const kernel *k, const places *p, picked *to)
+{
+    const clv_tensor *x = k->in[0];
+    int64_t own[CLV_MAX_RANK];
+    uint32_t rank = 0, front = p->apart ? 0 : p->first;
+    strides_of(x, own);
+    for (uint32_t a = 0; a <= x->rank; a++) {
+        if (a == front) {
+            to->slot = rank;
+            for (uint32_t i = 0; i < p->shape.rank; i++) {
+                if (rank == CLV_MAX_RANK)
+                    return clv__fail(k->e, CLV_SHAPE, "too many axes");
+                to->step[rank] = 0;
+                to->view.dims[rank++] = p->shape.dims[i];
+            }
+        }
+        if (a < x->rank && !p->at[a]) {
+            if (rank == CLV_MAX_RANK)
+                return clv__fail(k->e, CLV_SHAPE, "too many axes");
+            to->step[rank] = own[a];
+            to->view.dims[rank++] = x->dims[a];
+        }
+    }
+    to->view.rank = rank;
+    return CLV_OK;
+}
+
+/* Where in x the element idx of the view lies. */
+static int64_t place_of(const clv_tensor *x, const places *p, const picked *to,
+                        const int64_t *idx)
+{
+    int64_t own[CLV_MAX_RANK], which = 0;
+    int64_t at = offset_of(idx, to->step, to->view.rank);
+    strides_of(x, own);
+    for (uint32_t i = 0; i < p->shape.rank; i++)
+        which = which * p->shape.dims[i] + idx[to->slot + i];
+    for (uint32_t a = 0; a < x->rank; a++)
+        if (p->at[a])
+            at += p->at[a][which] * own[a];
+    return at;
+}
+
 clv_status kernel_index(kernel *k)
 {
     const clv_tensor *x = k->in[0];
     clv_tensor *y = &k->out[0];
     places p = {.any = false};
-    int64_t own[CLV_MAX_RANK], dims[CLV_MAX_RANK], step[CLV_MAX_RANK];
+    picked to = {.slot = 0};
     int64_t idx[CLV_MAX_RANK] = {0};
-    CLV_TRY(find_places(k, &p));
-    strides_of(x, own);
-    uint32_t rank = 0, front = p.apart ? 0 : p.first, slot = 0;
-    for (uint32_t a = 0; a <= x->rank; a++) {
-        if (a == front) { /* one axis for all of the indices' */
-            slot = rank;
-            step[rank] = 0;
-            dims[rank++] = numel(&p.shape);
-        }
-        if (a < x->rank && !p.at[a]) {
-            step[rank] = own[a];
-            dims[rank++] = x->dims[a];
-        }
+    CLV_TRY(find_places(k, k->n->n_in, &p));
+    CLV_TRY(pick(k, &p, &to));
+    for (uint32_t i = 0; i < to.view.rank && i < y->rank; i++)
+        y->dims[i] = to.view.dims[i]; /* masks know only now */
+    for (int64_t i = 0, n = numel(&to.view); i < n; i++) {
+        move(y, i, x, place_of(x, &p, &to, idx));
+        next_index(idx, to.view.dims, to.view.rank);
     }
-    for (uint32_t i = 0; i < p.shape.rank; i++)
-        y->dims[slot + i] = p.shape.dims[i];
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
-        int64_t from = offset_of(idx, step, rank);
-        for (uint32_t a = 0; a < x->rank; a++)
-            if (p.at[a])
-                from += p.at[a][idx[slot]] * own[a];
-        move(y, i, x, from);
-        next_index(idx, dims, rank);
+    return CLV_OK;
+}
+
+/* x, indices, values: x with x[indices] = values. */
+clv_status kernel_index_put(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *v = k->in[k->n->n_in - 1];
+    places p = {.any = false};
+    picked to = {.slot = 0};
+    int64_t idx[CLV_MAX_RANK] = {0}, strides[CLV_MAX_RANK];
+    if (!v)
+        return clv__fail(k->e, CLV_SHAPE, "no values to put");
+    CLV_TRY(find_places(k, k->n->n_in - 1, &p));
+    CLV_TRY(pick(k, &p, &to));
+    for (uint32_t i = 1; i <= v->rank; i++)
+        if (i > to.view.rank ||
+            (v->dims[v->rank - i] != 1 &&
+             v->dims[v->rank - i] != to.view.dims[to.view.rank - i]))
+            return clv__fail(k->e, CLV_SHAPE,
+                             "the values do not fit where they go");
+    broadcast_strides(v, to.view.rank, strides);
+    copy_run(&k->out[0], 0, x, 0, numel(x));
+    for (int64_t i = 0, n = numel(&to.view); i < n; i++) {
+        copy_run(&k->out[0], place_of(x, &p, &to, idx), v,
+                 offset_of(idx, strides, to.view.rank), 1);
+        next_index(idx, to.view.dims, to.view.rank);
     }
     return CLV_OK;
 }

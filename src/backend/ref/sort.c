@@ -73,3 +73,42 @@ clv_status kernel_sort(kernel *k)
     }
     return CLV_OK;
 }
+
+/* -- one of them ----------------------------------------------------------*/
+
+/* Which element of a sorted row of n: a median with NaNs is NaN. */
+static int64_t wanted(const kernel *k, const entry *row, int64_t n)
+{
+    if (k->n->op == CLV_OP_KTHVALUE)
+        return attr_int(k->n, CLV_A_K, 1) - 1;
+    return isnan(row[n - 1].value) ? n - 1 : (n - 1) / 2;
+}
+
+/* kthvalue and median: values, and where they were. */
+clv_status kernel_kth(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = output_of(k, 0), *places = output_of(k, 1);
+    bool all = k->n->op == CLV_OP_MEDIAN && !attr_get(k->n, CLV_A_AXIS);
+    uint32_t axis = 0;
+    if (x->rank && !all)
+        CLV_TRY(axis_of(k, -1, &axis));
+    lane l = all ? (lane){numel(x), 1, 1} : lanes(x, axis);
+    entry *row = arena_array(k->scratch, (size_t)l.n + 1, sizeof *row);
+    if (!row)
+        return clv__nomem(k->e);
+    if (l.n < 1)
+        return clv__fail(k->e, CLV_SHAPE, "no element of none");
+    for (int64_t r = 0; r < l.rows * l.step; r++) {
+        int64_t first = lane_first(&l, r);
+        for (int64_t i = 0; i < l.n; i++)
+            row[i] = (entry){get_f(x, first + i * l.step), i};
+        qsort(row, (size_t)l.n, sizeof *row, rising);
+        int64_t at = row[wanted(k, row, l.n)].place;
+        if (y)
+            copy_run(y, r, x, first + at * l.step, 1);
+        if (places)
+            put_i(places, r, at);
+    }
+    return CLV_OK;
+}

@@ -282,6 +282,21 @@ void copy_strided(clv_tensor *out, const clv_tensor *in, int64_t base,
     }
 }
 
+lane lanes(const clv_tensor *x, uint32_t axis)
+{
+    lane l = {x->rank ? x->dims[axis] : 1, 1, 1};
+    for (uint32_t i = axis + 1; i < x->rank; i++)
+        l.step *= x->dims[i];
+    for (uint32_t i = 0; i < axis; i++)
+        l.rows *= x->dims[i];
+    return l;
+}
+
+int64_t lane_first(const lane *l, int64_t row)
+{
+    return row / l->step * l->n * l->step + row % l->step;
+}
+
 /* -- arguments ------------------------------------------------------------*/
 
 clv_status axis_of(const kernel *k, int64_t otherwise, uint32_t *axis)

@@ -1,0 +1,89 @@
+/* random.c - numbers drawn while running: the same for the same seed.
+ *
+ * Element i of a node depends on its seed (the attribute, else the node's name)
+ * and i alone; what other tools draw from the same seed is another matter. */
+#include "backend/kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint64_t seed_of(const kernel *k)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    if (other_attr(k->n, "seed"))
+        return (uint64_t)(int64_t)other_float(k->n, "seed", 0);
+    for (const char *s = k->n->name; *s; s++)
+        h = (h ^ (uint8_t)*s) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* Uniform in (0, 1). */
+static double uniform(uint64_t seed, int64_t i)
+{
+    uint64_t x = seed + ((uint64_t)i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    x ^= x >> 31;
+    return ((double)(x >> 12) + 0.5) * 0x1p-52;
+}
+
+/* Two uniform numbers make a normal one (Box and Muller). */
+static double normal(uint64_t seed, int64_t i)
+{
+    double pi = acos(-1);
+    return sqrt(-2 * log(uniform(seed, 2 * i))) *
+           cos(2 * pi * uniform(seed, 2 * i + 1));
+}
+
+/* Normal where the operator says so by its name, else uniform. */
+clv_status kernel_random(kernel *k)
+{
+    const char *origin = k->n->origin ? k->n->origin : "";
+    bool bell = strstr(origin, "ormal") || strstr(origin, "randn");
+    double low = other_float(k->n, "low", 0);
+    double high = other_float(k->n, "high", 1);
+    double mean = other_float(k->n, "mean", 0);
+    double scale = attr_float(k->n, CLV_A_SCALE, 1);
+    uint64_t seed = seed_of(k);
+    for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
+        put_f(&k->out[0], i,
+              bell ? mean + scale * normal(seed, i)
+                   : low + (high - low) * uniform(seed, i));
+    return CLV_OK;
+}
+
+/* 1 with the probability given by each element. */
+clv_status kernel_bernoulli(kernel *k)
+{
+    uint64_t seed = seed_of(k);
+    for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
+        put_f(&k->out[0], i, uniform(seed, i) < get_f(k->in[0], i));
+    return CLV_OK;
+}
+
+/* A class by its weight: a probability in PyTorch, its logarithm in ONNX. */
+static double weight_of(const kernel *k, int64_t i)
+{
+    bool logs = k->n->origin && !strcmp(k->n->origin, "Multinomial");
+    double w = get_f(k->in[0], i);
+    return logs ? exp(w) : w;
+}
+
+clv_status kernel_multinomial(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = &k->out[0];
+    int64_t classes = x->dims[x->rank - 1], draws = y->dims[y->rank - 1];
+    uint64_t seed = seed_of(k);
+    for (int64_t i = 0, n = numel(y); i < n; i++) {
+        int64_t row = i / draws * classes, c = 0;
+        double sum = 0;
+        for (int64_t j = 0; j < classes; j++)
+            sum += weight_of(k, row + j);
+        for (double at = uniform(seed, i) * sum; c + 1 < classes; c++)
+            if ((at -= weight_of(k, row + c)) < 0)
+                break;
+        put_i(y, i, c);
+    }
+    return CLV_OK;
+}
