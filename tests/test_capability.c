@@ -293,6 +293,58 @@ static void exchange(void)
     end(&m);
 }
 
+/* 0 > 2, 0 > 4, 1 > 3, 1 > 5, 2 > 5, 3 > 4, with 2 and 3 on the CPU: neighbours
+ * that merge without a look at paths, {0,4} and {1,5}, wait for each other. */
+static void crossed_pair(void)
+{
+    model m = begin();
+    uint32_t x = value(&m, CLV_INPUT, 8, 16);
+    uint32_t a = linear(&m, x, 16, 16), b = linear(&m, x, 16, 16);
+    uint32_t c = one(&m, "sort", a), d = one(&m, "sort", b);
+    uint32_t e = two(&m, "add", a, d);
+    finish(&m, two(&m, "mul", e, two(&m, "add", b, c)));
+    support(&m, "all-but:sort");
+    const clv_capability_info *i = cut(&m, NULL);
+    CHECK_OR_RETURN(i != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 3);
+    CHECK_EQ_INT(i->accelerator, 2);
+    const clv_capability_opts o = {.connected = true};
+    CHECK(cut(&m, &o) != NULL && subgraphs(&m) > 3);
+    end(&m);
+}
+
+/* Results of one operator that are picked one by one are no border. */
+static void getitem_chain(void)
+{
+    model m = begin();
+    uint32_t x = linear(&m, value(&m, CLV_INPUT, 8, 16), 16, 16), part[2];
+    for (int k = 0; k < 3; k++) {
+        const clv_attr_arg two_parts = {
+            .name = "chunks", .type = CLV_INT_ATTR, .u.i = 2};
+        const clv_attr_arg axis = {
+            .name = "axis", .type = CLV_INT_ATTR, .u.i = 1};
+        const clv_attr_arg attrs[] = {two_parts, axis};
+        const clv_node_arg chunk = {.op = "chunk",
+                                    .inputs = &x,
+                                    .n_inputs = 1,
+                                    .n_outputs = 2,
+                                    .attrs = attrs,
+                                    .n_attrs = 2};
+        CHECK(clv_graph_add_node(m.g, &chunk, part, &m.err) == CLV_OK);
+        uint32_t y = one(&m, "identity", one(&m, "identity", part[1]));
+        x = linear(&m, two(&m, "mul", part[0], y), 8, 16);
+    }
+    finish(&m, x);
+    support(&m, "tests/data/rules_linear.json");
+    const clv_capability_info *i = cut(&m, NULL);
+    CHECK_OR_RETURN(i != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 7); /* the products alone are for the CPU */
+    support(&m, "all-but:sort");
+    CHECK(cut(&m, NULL) != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 1);
+    end(&m);
+}
+
 /* Stateful nodes keep their order, whatever the data would allow. */
 static void stateful_order(void)
 {
@@ -308,6 +360,10 @@ static void stateful_order(void)
     CHECK_EQ_INT(subgraphs(&m), 4); /* sort | relu | sort | add, add */
     CHECK(clv_cut_of(m.c, 0) < clv_cut_of(m.c, 1));
     CHECK(clv_cut_of(m.c, 1) < clv_cut_of(m.c, 2));
+    for (uint32_t k = 1, n; k < 3; k++) { /* the order alone makes them wait */
+        const clv_subgraph *s = &clv_cut_subgraphs(m.c, &n)[k];
+        CHECK(s->n_depends_on == 1 && s->depends_on[0] == k - 1);
+    }
     end(&m);
 }
 
@@ -349,6 +405,8 @@ static const check_case cases[] = {
     {"views_are_no_barrier", views_are_no_barrier},
     {"shared_constant", shared_constant},
     {"exchange", exchange},
+    {"crossed_pair", crossed_pair},
+    {"getitem_chain", getitem_chain},
     {"stateful_order", stateful_order},
     {"random_graphs", random_graphs},
 };

@@ -18,8 +18,9 @@ typedef struct clv_bundle_totals {
 
 /* Reads a folder that clv_bundle_write made and checks it from the files
  * alone: every node is there once, each partition reads only what partitions
- * before it made, stated inputs and outputs are exactly those of the nodes, and
- * no node is on a device that does not support it. CLV_LIMIT says what is
+ * before it made, stated inputs, outputs and dependencies are exactly those of
+ * the nodes, stateful ones run in their order, no node is on a device that does
+ * not support it, and the ONNX files hold the same. CLV_LIMIT says what is
  * wrong; CLV_FORMAT that a file is malformed. totals may be NULL. */
 CLV_API CLV_MUST clv_status clv_bundle_verify(const char *dir,
                                               clv_bundle_totals *totals,

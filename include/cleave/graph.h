@@ -115,6 +115,8 @@ typedef struct clv_node_arg {
     uint32_t n_outputs; /* 0 means 1 */
     const clv_attr_arg *attrs;
     uint32_t n_attrs;
+    bool stateful; /* writes or reads more than its values: nodes that do are
+                      never swapped (random operators are known to) */
 } clv_node_arg;
 
 /* Returns an empty graph (caller frees with clv_graph_free). */

@@ -52,6 +52,18 @@ static bool group_nodes(arena *a, const uint32_t *label, uint32_t n_nodes,
     return true;
 }
 
+uint32_t *clv__stateful_before(const clv_graph *g, arena *a)
+{
+    uint32_t last = CLV_NONE;
+    uint32_t *before = arena_array(a, (size_t)g->n_nodes + 1, sizeof *before);
+    for (uint32_t i = 0; before && i < g->n_nodes; i++) {
+        bool stateful = g->nodes[i].flags & CLV_N_STATEFUL;
+        before[i] = stateful ? last : CLV_NONE;
+        last = stateful ? i : last;
+    }
+    return before;
+}
+
 /* -- order ----------------------------------------------------------------*/
 
 /* Runs the statement that follows for every edge from group k to another
@@ -68,14 +80,14 @@ static bool group_nodes(arena *a, const uint32_t *label, uint32_t n_nodes,
  * for all others. */
 static uint32_t *next_stateful(const clv_graph *g, arena *a)
 {
-    uint32_t last = CLV_NONE;
+    uint32_t *before = clv__stateful_before(g, a);
     uint32_t *next = arena_array(a, (size_t)g->n_nodes + 1, sizeof *next);
-    for (uint32_t i = g->n_nodes; next && i-- > 0;) {
-        bool stateful = g->nodes[i].flags & CLV_N_STATEFUL;
-        next[i] = stateful ? last : CLV_NONE;
-        last = stateful ? i : last;
+    for (uint32_t i = 0; before && next && i < g->n_nodes; i++) {
+        next[i] = CLV_NONE;
+        if (before[i] != CLV_NONE)
+            next[before[i]] = i;
     }
-    return next;
+    return before ? next : NULL;
 }
 
 /* Calls for every pair of stateful neighbours that group k makes wait. */
@@ -180,18 +192,28 @@ static int by_number(const void *a, const void *b)
 }
 
 /* The makers of its inputs, each once. seen is per subgraph here. */
-static void dependencies(clv_cut *c, uint32_t k, uint32_t *seen, uint32_t *deps)
+/* Subgraph k waits for the one of `node`; seen holds those it has, plus one. */
+static void wait_for(clv_cut *c, uint32_t k, uint32_t node, uint32_t *seen,
+                     uint32_t *deps)
+{
+    uint32_t other = node == CLV_NONE ? k : c->of[node];
+    if (other == k || seen[other] == k + 1)
+        return;
+    seen[other] = k + 1;
+    deps[c->subs[k].n_depends_on++] = other;
+}
+
+/* The makers of its inputs, and stateful nodes before its own. */
+static void dependencies(clv_cut *c, uint32_t k, const uint32_t *before,
+                         uint32_t *seen, uint32_t *deps)
 {
     const clv_graph *g = c->p->g;
     clv_subgraph *s = &c->subs[k];
     s->depends_on = deps;
-    for (uint32_t i = 0; i < s->n_inputs; i++) {
-        uint32_t maker = g->values[s->inputs[i]].producer;
-        if (maker == CLV_NONE || seen[c->of[maker]] == k + 1)
-            continue;
-        seen[c->of[maker]] = k + 1;
-        deps[s->n_depends_on++] = c->of[maker];
-    }
+    for (uint32_t i = 0; i < s->n_inputs; i++)
+        wait_for(c, k, g->values[s->inputs[i]].producer, seen, deps);
+    for (uint32_t i = 0; i < s->n_nodes; i++)
+        wait_for(c, k, before[s->nodes[i]], seen, deps);
     qsort(deps, s->n_depends_on, sizeof *deps, by_number);
 }
 
@@ -389,10 +411,12 @@ static bool describe(clv_cut *c, arena *scratch)
     reads read;
     uint32_t *seen =
         arena_zalloc(scratch, ((size_t)c->n_subs + 1) * sizeof *seen);
-    uint32_t *list =
-        arena_array(&c->mem, 2 * (size_t)g->n_edges + 1, sizeof *list);
+    uint32_t *list = arena_array(
+        &c->mem, 2 * (size_t)g->n_edges + g->n_nodes + 1, sizeof *list);
+    uint32_t *before = clv__stateful_before(g, scratch);
     uint8_t *how = find_readers(c, scratch);
-    if (!m.seen || !reads_new(g, scratch, &read) || !seen || !list || !how)
+    if (!m.seen || !reads_new(g, scratch, &read) || !seen || !list || !how ||
+        !before)
         return false;
     for (uint32_t k = 0; k < c->n_subs; k++) {
         clv_subgraph *s = &c->subs[k];
@@ -403,7 +427,7 @@ static bool describe(clv_cut *c, arena *scratch)
         }
         interface(c, k, &m, list, list + n_in);
         list += n_in + n_out;
-        dependencies(c, k, seen, list);
+        dependencies(c, k, before, seen, list);
         list += s->n_depends_on;
         sum_cost(c, k, &read, how);
         s->pattern =

@@ -30,6 +30,10 @@ CLV_MUST clv_status clv__cut_make(const clv_profile *p, const char *strategy,
                                   uint32_t *of_label, clv_cut **out,
                                   clv_err *e);
 
+/* For each stateful node the one before it, which must not run after it;
+ * CLV_NONE for all others. NULL: no memory. */
+uint32_t *clv__stateful_before(const clv_graph *g, arena *a);
+
 /* Gives each subgraph of a cut into single operators the reason it ends: what
  * it could be fused with, or why it could not. */
 CLV_MUST clv_status clv__cut_suggest(clv_cut *c, clv_err *e);

@@ -156,12 +156,19 @@ static clv_status check_depends(const clv_cut *c, pairs *fact, pairs *stated,
                                 clv_err *e)
 {
     const clv_graph *g = c->p->g;
-    for (uint32_t id = 0; id < g->n_nodes; id++)
+    uint32_t last = CLV_NONE;
+    for (uint32_t id = 0; id < g->n_nodes; id++) {
         for (uint32_t i = 0; i < g->nodes[id].n_in; i++) {
             const clv_value *v = node_in(g, &g->nodes[id], i);
             if (v && v->producer != CLV_NONE && c->of[v->producer] != c->of[id])
                 add(fact, c->of[id], c->of[v->producer]);
         }
+        if (!(g->nodes[id].flags & CLV_N_STATEFUL))
+            continue;
+        if (last != CLV_NONE && c->of[last] != c->of[id])
+            add(fact, c->of[id], c->of[last]);
+        last = id;
+    }
     for (uint32_t k = 0; k < c->n_subs; k++)
         for (uint32_t i = 0; i < c->subs[k].n_depends_on; i++) {
             const uint32_t *d = c->subs[k].depends_on;
@@ -180,7 +187,8 @@ static clv_status check_sets(const clv_cut *c, arena *a, clv_err *e)
 {
     static check_fn *const checks[] = {check_inputs, check_outputs,
                                        check_depends};
-    size_t room = (size_t)c->p->g->n_edges + c->p->g->n_outputs + 1;
+    const clv_graph *g = c->p->g;
+    size_t room = (size_t)g->n_edges + g->n_outputs + g->n_nodes + 1;
     size_t said[3] = {0};
     for (uint32_t k = 0; k < c->n_subs; k++) {
         said[0] += c->subs[k].n_inputs;

@@ -419,6 +419,7 @@ clv_status clv_graph_add_node(clv_graph *g, const clv_node_arg *arg,
     n->n_attrs = (uint8_t)arg->n_attrs;
     n->origin = origin;
     n->source = source;
+    n->flags = arg->stateful ? CLV_N_STATEFUL : 0;
     memcpy(outputs, node_outs(g, n), n_out * sizeof *outputs);
     return CLV_OK;
 }

@@ -110,6 +110,8 @@ static clv_status infer_node(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_op_info *op = &clv__ops[n->op];
     CLV_TRY(check_inputs(g, n, e));
+    if (op->cls == CLV_CLASS_DRAW)
+        n->flags |= CLV_N_STATEFUL;
     if (rank_missing(g, n) && op->category != CLV_CAT_CONTROL &&
         n->op != CLV_OP_UNKNOWN)
         return CLV_OK;

@@ -32,7 +32,8 @@ typedef enum clv_category {
 typedef enum clv_op_class {
     CLV_CLASS_VIEW,
     CLV_CLASS_MOVE,
-    CLV_CLASS_COMPUTE
+    CLV_CLASS_COMPUTE,
+    CLV_CLASS_DRAW
 } clv_op_class;
 
 typedef enum clv_fuse {

@@ -58,7 +58,8 @@ static const char *side_name(const clv_cut *c, uint32_t node)
     return c->capability ? names[c->capability->sides[node]] : "either";
 }
 
-static void put_node(jsonw *w, const clv_cut *c, uint32_t i)
+/* `after`: the stateful node that must not run after this one, or CLV_NONE. */
+static void put_node(jsonw *w, const clv_cut *c, uint32_t i, uint32_t after)
 {
     const clv_graph *g = c->p->g;
     const clv_node *n = &g->nodes[i];
@@ -69,6 +70,8 @@ static void put_node(jsonw *w, const clv_cut *c, uint32_t i)
     jsonw_str(w, "origin", n->origin ? n->origin : "");
     jsonw_str(w, "module", g->scopes[n->scope].path);
     jsonw_str(w, "side", side_name(c, i));
+    if (after != CLV_NONE)
+        jsonw_int(w, "after", after);
     put_ids(w, "inputs", node_ins(g, n), n->n_in);
     put_ids(w, "outputs", node_outs(g, n), n->n_out);
     jsonw_object_flat(w, "attributes");
@@ -78,7 +81,8 @@ static void put_node(jsonw *w, const clv_cut *c, uint32_t i)
     jsonw_end(w);
 }
 
-static void put_part(const clv_cut *c, uint32_t k, clv_buf *out)
+static void put_part(const clv_cut *c, uint32_t k, const uint32_t *after,
+                     clv_buf *out)
 {
     const clv_graph *g = c->p->g;
     const clv_subgraph *s = &c->subs[k];
@@ -99,7 +103,7 @@ static void put_part(const clv_cut *c, uint32_t k, clv_buf *out)
     jsonw_end(&w);
     jsonw_array(&w, "nodes");
     for (uint32_t i = 0; i < s->n_nodes; i++)
-        put_node(&w, c, s->nodes[i]);
+        put_node(&w, c, s->nodes[i], after[s->nodes[i]]);
     jsonw_end(&w);
     jsonw_end(&w);
     jsonw_finish(&w);
@@ -207,13 +211,15 @@ static clv_status fill(const clv_cut *c, const char *dir, clv_err *e)
     clv_status s = CLV_OK;
     char name[40];
     clv_buf text = {0};
-    bool *has_onnx = clv__zalloc((size_t)c->n_subs + 1);
-    if (!has_onnx)
-        return clv__nomem(e);
+    arena mem = {0};
+    bool *has_onnx = arena_zalloc(&mem, (size_t)c->n_subs + 1);
+    const uint32_t *after = clv__stateful_before(c->p->g, &mem);
+    if (!has_onnx || !after)
+        s = clv__nomem(e);
     for (uint32_t k = 0; k < c->n_subs && s == CLV_OK; k++) {
         text.len = 0;
         part_name(k, "json", name, sizeof name);
-        put_part(c, k, &text);
+        put_part(c, k, after, &text);
         s = save(dir, name, &text, e);
         if (s == CLV_OK)
             s = save_onnx(c, k, dir, &has_onnx[k], e);
@@ -224,7 +230,7 @@ static clv_status fill(const clv_cut *c, const char *dir, clv_err *e)
         s = save(dir, "manifest.json", &text, e);
     }
     clv_buf_free(&text);
-    clv__free(has_onnx);
+    arena_free(&mem);
     return s;
 }
 

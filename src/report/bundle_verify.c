@@ -2,9 +2,10 @@
  *
  * Each partition's file says what its nodes read and make. From these alone
  * follows what the manifest must say: which nodes exist, what each partition
- * takes and gives, and that it runs after those it reads from. */
-#include "cleave/bundle.h"
-#include "core/json.h"
+ * takes and gives, and that it runs after those it reads from. A stateful node
+ * names the one before it (`after`): their order must be kept too. Partitions
+ * that are there as ONNX are compared with these files (bundle_onnx.c). */
+#include "report/bundle.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,11 +18,13 @@ typedef struct check {
     const char *dir;
     uint32_t n_nodes, n_values; /* n_values: 1 + the highest number seen */
     uint32_t *node_in;          /* per node: partition + 1 that has it */
+    uint32_t *turn;             /* per node: when it runs, from 1 on */
+    uint32_t *waits;            /* per partition: the last + 1 to wait for it */
     uint32_t *maker;            /* per value: partition + 1 that makes it */
     uint32_t *mark;             /* per value: what was seen last in a pass */
     uint8_t *escapes; /* per value: read by another partition, or an output */
     const json **part;
-    uint32_t n_parts;
+    uint32_t n_parts, turns;
 } check;
 
 static clv_status load(check *c, const char *name, const json **root,
@@ -115,6 +118,7 @@ static clv_status place_nodes(check *c, const json *entry, uint32_t k,
                              "node %u is in partition %u and in %u", id,
                              c->node_in[id] - 1, k);
         c->node_in[id] = k + 1;
+        c->turn[id] = ++c->turns;
         if (cpu_only_on(n, device))
             return clv__fail(e, CLV_LIMIT,
                              "node '%.80s' is on %.40s, which does not support "
@@ -183,6 +187,54 @@ static clv_status check_inputs(check *c, const json *entry, uint32_t k,
                            stated->n, read);
 }
 
+/* Stateful nodes of partition k run after those they name. */
+static clv_status check_turns(check *c, const json *n, uint32_t k,
+                              uint32_t *needed, clv_err *e)
+{
+    int64_t after = json_int(n, "after", -1);
+    uint32_t id = (uint32_t)json_int(n, "id", 0);
+    if (after < 0)
+        return CLV_OK;
+    if (after >= c->n_nodes || c->turn[after] >= c->turn[id])
+        return clv__fail(e, CLV_LIMIT,
+                         "node %u must run after node %lld, and does not", id,
+                         (long long)after);
+    uint32_t *waits = &c->waits[c->node_in[after] - 1];
+    *needed += c->node_in[after] != k + 1 && *waits != k + 1;
+    if (c->node_in[after] != k + 1)
+        *waits = k + 1;
+    return CLV_OK;
+}
+
+/* Stated dependencies are exactly those of its inputs and stateful nodes. */
+static clv_status check_depends(check *c, const json *entry, uint32_t k,
+                                clv_err *e)
+{
+    const json *stated;
+    uint32_t needed = 0;
+    CLV_TRY(list(entry, "depends_on", "manifest.json", &stated, e));
+    for (const json *v = json_get(entry, "inputs")->child; v; v = v->next) {
+        uint32_t maker = v->type == JSON_INT ? c->maker[v->u.i] : 0;
+        if (!maker || c->waits[maker - 1] == k + 1)
+            continue;
+        c->waits[maker - 1] = k + 1;
+        needed++;
+    }
+    for (const json *n = json_get(c->part[k], "nodes")->child; n; n = n->next)
+        CLV_TRY(check_turns(c, n, k, &needed, e));
+    for (const json *v = stated->child; v; v = v->next)
+        if (v->type != JSON_INT || v->u.i >= c->n_parts ||
+            c->waits[v->u.i] != k + 1)
+            return clv__fail(e, CLV_LIMIT,
+                             "partition %u depends on %lld for no reason", k,
+                             (long long)(v->type == JSON_INT ? v->u.i : -1));
+    return stated->n == needed
+               ? CLV_OK
+               : clv__fail(e, CLV_LIMIT,
+                           "partition %u states %u dependencies, %u are needed",
+                           k, stated->n, needed);
+}
+
 /* Stated outputs are exactly what it makes and others, or the caller, need. */
 static clv_status check_outputs(check *c, const json *entry, uint32_t k,
                                 clv_err *e)
@@ -203,6 +255,20 @@ static clv_status check_outputs(check *c, const json *entry, uint32_t k,
                : clv__fail(e, CLV_LIMIT,
                            "partition %u states %u outputs, %u are needed", k,
                            stated->n, needed);
+}
+
+/* The partition as ONNX, where the manifest names a file. */
+static clv_status check_onnx(check *c, const json *entry, uint32_t k,
+                             clv_err *e)
+{
+    const char *file = json_string(entry, "onnx", "");
+    if (!*file)
+        return CLV_OK;
+    if (strchr(file, '/'))
+        return clv__fail(e, CLV_FORMAT,
+                         "manifest.json: line %u: 'onnx' must be a name",
+                         entry->line);
+    return clv__bundle_onnx(c->dir, file, c->part[k], entry, e);
 }
 
 /* -- the whole ------------------------------------------------------------*/
@@ -234,6 +300,17 @@ static clv_status cover(check *c, clv_err *e)
     return CLV_OK;
 }
 
+typedef clv_status part_fn(check *c, const json *entry, uint32_t k, clv_err *e);
+
+static clv_status over_parts(check *c, const json *parts, part_fn *fn,
+                             clv_err *e)
+{
+    uint32_t k = 0;
+    for (const json *p = parts->child; p; p = p->next)
+        CLV_TRY(fn(c, p, k++, e));
+    return CLV_OK;
+}
+
 static clv_status run(check *c, clv_err *e)
 {
     const json *root, *parts, *outputs;
@@ -250,25 +327,24 @@ static clv_status run(check *c, clv_err *e)
     CLV_TRY(load_parts(c, parts, e));
     size_t values = (size_t)c->n_values + 1;
     c->node_in = arena_zalloc(&c->mem, ((size_t)n + 1) * sizeof *c->node_in);
+    c->turn = arena_zalloc(&c->mem, ((size_t)n + 1) * sizeof *c->turn);
+    c->waits =
+        arena_zalloc(&c->mem, ((size_t)c->n_parts + 1) * sizeof *c->waits);
     c->maker = arena_zalloc(&c->mem, values * sizeof *c->maker);
     c->mark = arena_zalloc(&c->mem, values * sizeof *c->mark);
     c->escapes = arena_zalloc(&c->mem, values);
-    if (!c->node_in || !c->maker || !c->mark || !c->escapes)
+    if (!c->node_in || !c->turn || !c->waits || !c->maker || !c->mark ||
+        !c->escapes)
         return clv__nomem(e);
-    uint32_t k = 0;
-    for (const json *p = parts->child; p; p = p->next)
-        CLV_TRY(place_nodes(c, p, k++, e));
+    CLV_TRY(over_parts(c, parts, place_nodes, e));
     CLV_TRY(cover(c, e));
-    k = 0;
-    for (const json *p = parts->child; p; p = p->next)
-        CLV_TRY(check_inputs(c, p, k++, e));
+    CLV_TRY(over_parts(c, parts, check_inputs, e));
+    CLV_TRY(over_parts(c, parts, check_depends, e));
     for (const json *v = outputs->child; v; v = v->next)
         if (v->type == JSON_INT)
             c->escapes[v->u.i] = 1;
-    k = 0;
-    for (const json *p = parts->child; p; p = p->next)
-        CLV_TRY(check_outputs(c, p, k++, e));
-    return CLV_OK;
+    CLV_TRY(over_parts(c, parts, check_outputs, e));
+    return over_parts(c, parts, check_onnx, e);
 }
 
 clv_status clv_bundle_verify(const char *dir, clv_bundle_totals *totals,

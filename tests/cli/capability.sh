@@ -39,8 +39,33 @@ run cleave partition alexnet -s capability --backend null --min-support 50
 run cleave partition alexnet --backend null
 printf '{"default": "deny",\n "alow": []}' >bad.json
 run cleave partition alexnet -s capability --backend bad.json
-run cleave partition alexnet -s capability --backend 'cmd:sleep 9' --timeout 0.2 --top 1 |
-    sed -n '2,4p;/does not support/,/^$/p'
+printf '{"default": "deny",\n "allow": [{"op": "relu", "rank": "four"}]}' >bad.json
+run cleave partition alexnet -s capability --backend bad.json
+printf '{"default": "deny",\n "allow": ["relu",}' >bad.json
+run cleave partition alexnet -s capability --backend bad.json
+printf '{"ops": {"relu": "gpu"}}' >bad.json
+run cleave partition alexnet -s capability --backend null --overrides bad.json
+run cleave partition alexnet -s capability --backend null --max-subgraph-count 0
+run cleave partition alexnet -s capability --backend null --min-subgraph-size -1
+run cleave partition alexnet -s capability --backend null --min-subgraph-size 30
+run cleave partition alexnet -s capability --backend null --min-operator-percentage-threshold 0.8
+run cleave partition alexnet -s capability --backend null --objective fewest
+run cleave partition alexnet -s capability --backend cmd:
+run cleave partition alexnet -s capability --backend "cmd:echo 'x"
+
+# Commands that hang, die, talk nonsense, say too little, or are not there: a
+# "no" with that reason.
+ask() {
+    printf '$ %s\n' "$1"
+    cleave partition alexnet -s capability --backend "cmd:$1" --timeout 0.2 --top 1 |
+        sed -n '2,3p;/does not support/,/^$/p'
+}
+ask 'sleep 9'
+ask "sh -c 'kill -9 \$\$'"
+ask "sh -c 'exit 3'"
+ask "sh -c 'while read x; do echo nonsense; done'"
+ask "sh -c 'read x; echo {\\\"supported\\\": true}'"
+ask 'no-such-compiler --query'
 run cleave partition alexnet -s placement
 run cleave partition alexnet -s pipeline
 
@@ -65,3 +90,28 @@ tamper manifest.json 's/"id": 1, "file": "partition_001.json", "device": "cpu"/"
 tamper manifest.json 's/"outputs": \[38\]/"outputs": [37]/'
 tamper manifest.json 's/{//'
 run cleave verify none
+
+# The ONNX files are read as well.
+swap() { # COMMAND... in a fresh copy
+    rm -rf broken
+    cp -r parts broken
+    (cd broken && "$@")
+    run cleave verify broken
+}
+exchange() { mv partition_001.onnx x && mv partition_003.onnx partition_001.onnx && mv x partition_003.onnx; }
+swap exchange
+swap cp partition_005.onnx partition_001.onnx
+swap rm partition_002.onnx
+swap truncate -s 100 partition_001.onnx
+swap sed -i 's/MaxPool/MinPool/' partition_001.onnx
+swap sed -i 's/"shape": \[1, 64, 27, 27\]/"shape": [1, 64, 27, 28]/' partition_001.json
+
+# Nothing half-written: the folder appears whole or not at all.
+mkdir -p closed && touch file
+run cleave partition alexnet -s capability --backend all-but:max_pool2d -o none/parts
+run cleave partition alexnet -s capability --backend all-but:max_pool2d -o file/parts
+run cleave partition alexnet -s capability --backend all-but:max_pool2d \
+    --max-subgraph-count 2 -o never
+(ulimit -f 8; cleave partition alexnet -s capability --backend all-but:max_pool2d -o small 2>&1) |
+    sed 's/small\.[A-Za-z0-9]*/small.XXXXXX/'
+ls
