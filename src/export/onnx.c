@@ -4,16 +4,22 @@
  *   2. the head of every weight, whose sizes then give the size of the graph
  *   3. one pass that writes: head, nodes, each weight as it is drawn, tail
  *
- * So no more than one block of weights is ever held. */
+ * So no more than one block of weights is ever held. A graph that came from
+ * ONNX is copied as it is, unless another opset is asked for: then it is
+ * written like any other, with the bytes of its own weights, and what its shape
+ * arithmetic comes to as constants. */
 #include "export/onnx.h"
 
 #include "core/map.h"
+#include "import/external.h"
+#include "import/tensor_pb.h"
 #include "zoo/weights.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { IR_VERSION = 8, BLOCK = 1 << 20 };
@@ -128,6 +134,8 @@ typedef struct writer {
     uint32_t *weights; /* values */
     uint32_t n_weights;
     strmap bodies; /* text of a function to its number */
+    bool *read;    /* per value: a written node reads it, or it is an output */
+    external_files files;
     arena mem;
     bool external;
     FILE *file, *data;
@@ -242,7 +250,33 @@ static clv_status cannot(const writer *w, const clv_node *n, clv_err *e)
                          clv__ops[n->op].name, counted);
     return clv__fail(e, CLV_UNSUPPORTED,
                      "node '%s' (%s) has no form in ONNX opset %lld", n->name,
-                     clv__ops[n->op].name, (long long)w->opset);
+                     n->origin ? n->origin : clv__ops[n->op].name,
+                     (long long)w->opset);
+}
+
+/* A value of an imported graph that folding has found: a constant here. */
+static bool is_folded(const clv_graph *g, uint32_t v)
+{
+    const clv_value *val = &g->values[v];
+    const clv_payload *d = val->data;
+    return !strcmp(g->format, "onnx") && val->kind == CLV_ACTIVATION && d &&
+           (d->ints || d->floats) && d->n == clv__numel(val) &&
+           !(val->flags & (CLV_V_BOUND | CLV_V_OUTPUT));
+}
+
+/* Nobody needs the node: all it makes is written as constants. */
+static bool is_done(const clv_graph *g, const clv_node *n)
+{
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (!is_folded(g, node_outs(g, n)[i]))
+            return false;
+    return n->n_out > 0;
+}
+
+/* An attribute of an imported node that its form in ONNX would drop. */
+static bool says_more(const clv_graph *g, const clv_node *n, const onnx_form *f)
+{
+    return f->name && !f->attrs && n->n_attrs && !strcmp(g->format, "onnx");
 }
 
 static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
@@ -250,13 +284,20 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
     onnx_form f = onnx_form_of(w->g, n, w->opset);
     body b = {.g = w->g, .n = n, .opset = w->opset, .field = F_NODE};
     onnx_out o;
-    if (clv__counted_only(n))
+    if (clv__counted_only(n) || says_more(w->g, n, &f))
         return cannot(w, n, e);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (node_in(w->g, n, i))
+            w->read[node_ins(w->g, n)[i]] = true;
     if (f.name) {
         out_start(&o, f.name, "", n->name);
         put_edges(w, &o, n);
         if (f.attrs)
             f.attrs(&b, &o);
+        if (b.unable) {
+            clv_buf_free(&o.b);
+            return cannot(w, n, e);
+        }
     } else {
         if (!f.body)
             return cannot(w, n, e);
@@ -313,6 +354,16 @@ static void put_pair(clv_buf *b, const char *key, const char *value)
     pb_message(b, T_WHERE, &m);
 }
 
+/* Small numbers that shapes follow from always stand in the file itself; of
+ * the rest, weights may be left out, or lie beside it. */
+static bool is_inside(const writer *w, uint32_t v)
+{
+    const clv_payload *d = w->g->values[v].data;
+    bool small =
+        d && (d->ints || d->floats) && d->n == clv__numel(&w->g->values[v]);
+    return small || (!w->external && w->opts->weights != CLV_WEIGHTS_NONE);
+}
+
 /* The TensorProto of a weight up to its data, with the tag and length before
  * it: everything but the bytes that are streamed. */
 static void put_weight_head(writer *w, uint32_t v, const char *data_name,
@@ -322,7 +373,7 @@ static void put_weight_head(writer *w, uint32_t v, const char *data_name,
     clv_buf t = {0};
     char name[512], number[32];
     uint64_t bytes = (uint64_t)clv__bytes(val);
-    bool inside = !w->external && w->opts->weights != CLV_WEIGHTS_NONE;
+    bool inside = is_inside(w, v);
     for (uint32_t i = 0; i < val->rank; i++)
         pb_uint(&t, T_DIMS, (uint64_t)val->dims[i]);
     pb_uint(&t, T_TYPE, (uint64_t)onnx_type((clv_dtype)val->dtype));
@@ -357,8 +408,7 @@ static clv_status list_weights(writer *w, const char *data_name, clv_err *e)
     if (!w->weights || !w->head_end)
         return clv__nomem(e);
     for (uint32_t v = 0; v < g->n_values; v++)
-        if (value_is_weight(&g->values[v]) &&
-            g->user_first[v] != g->user_first[v + 1]) {
+        if (w->read[v] && (value_is_weight(&g->values[v]) || is_folded(g, v))) {
             w->weights[w->n_weights++] = v;
             total = sat_add(total, clv__bytes(&g->values[v]));
         }
@@ -366,31 +416,70 @@ static clv_status list_weights(writer *w, const char *data_name, clv_err *e)
     for (uint32_t i = 0; i < w->n_weights; i++) {
         put_weight_head(w, w->weights[i], data_name, offset);
         w->head_end[i] = w->heads.len;
-        offset = sat_add(offset, clv__bytes(&g->values[w->weights[i]]));
+        if (!is_inside(w, w->weights[i]))
+            offset = sat_add(offset, clv__bytes(&g->values[w->weights[i]]));
     }
     return CLV_OK;
 }
 
-static clv_status stream(const writer *w, uint32_t v, FILE *to, clv_err *e)
+static clv_status put_data(const void *data, int64_t bytes, FILE *to,
+                           clv_err *e)
+{
+    if (bytes && fwrite(data, 1, (size_t)bytes, to) != (size_t)bytes)
+        return clv__fail(e, CLV_IO, "cannot write weights: %s",
+                         strerror(errno));
+    return CLV_OK;
+}
+
+/* Numbers that are known from folding, drawn from the seed, or zeros. */
+static clv_status stream_made(const writer *w, uint32_t v, FILE *to, clv_err *e)
 {
     const clv_value *val = &w->g->values[v];
-    clv_dtype t = (clv_dtype)val->dtype;
     int64_t n = clv__numel(val), step = BLOCK / 16;
     char *block = clv__zalloc(BLOCK);
-    bool known =
-        val->data && (val->data->bytes || val->data->ints || val->data->floats);
+    bool known = val->data && (val->data->ints || val->data->floats);
     clv_status s = block ? CLV_OK : clv__nomem(e);
     for (int64_t i = 0; s == CLV_OK && i < n; i += step) {
         int64_t count = n - i < step ? n - i : step;
         if (known || w->opts->weights == CLV_WEIGHTS_RANDOM)
             clv__weight_fill(w->g, v, w->opts->seed, i, count, block);
-        size_t size = (size_t)clv_dtype_bytes(t, count);
-        if (fwrite(block, 1, size, to) != size)
-            s = clv__fail(e, CLV_IO, "cannot write weights: %s",
-                          strerror(errno));
+        s = put_data(block, clv_dtype_bytes((clv_dtype)val->dtype, count), to,
+                     e);
     }
     clv__free(block);
     return s;
+}
+
+/* A tensor that the file lists number by number. */
+static clv_status stream_listed(const clv_payload *d, int64_t bytes, FILE *to,
+                                clv_err *e)
+{
+    clv_tensor t;
+    CLV_TRY(clv__tensor_pb(d->proto, (size_t)d->proto_size, &t, e));
+    clv_status s = clv_tensor_bytes(&t) == bytes
+                       ? put_data(t.data, bytes, to, e)
+                       : clv__fail(e, CLV_FORMAT, "its shape differs");
+    clv__free(t.data);
+    return s;
+}
+
+static clv_status stream(writer *w, uint32_t v, FILE *to, clv_err *e)
+{
+    const clv_value *val = &w->g->values[v];
+    const clv_payload *d = val->data;
+    int64_t bytes = clv__bytes(val);
+    const void *data;
+    if (d && d->bytes && (int64_t)d->size == bytes)
+        return put_data(d->bytes, bytes, to, e);
+    if (d && d->file) {
+        CLV_TRY(clv__external_at(&w->files, w->g->folder, d, bytes, &data, e));
+        return put_data(data, bytes, to, e);
+    }
+    if (d && d->ints && val->dtype == CLV_INT64 && d->n == clv__numel(val))
+        return put_data(d->ints, bytes, to, e);
+    if (d && d->proto)
+        return stream_listed(d, bytes, to, e);
+    return stream_made(w, v, to, e);
 }
 
 /* -- writing --------------------------------------------------------------*/
@@ -407,9 +496,9 @@ static clv_status put(writer *w, const clv_buf *b, clv_err *e)
 static uint64_t graph_size(const writer *w)
 {
     uint64_t n = w->nodes.len + w->heads.len + w->tail.len;
-    bool inside = !w->external && w->opts->weights != CLV_WEIGHTS_NONE;
-    for (uint32_t i = 0; inside && i < w->n_weights; i++)
-        n += (uint64_t)clv__bytes(&w->g->values[w->weights[i]]);
+    for (uint32_t i = 0; i < w->n_weights; i++)
+        if (is_inside(w, w->weights[i]))
+            n += (uint64_t)clv__bytes(&w->g->values[w->weights[i]]);
     return n;
 }
 
@@ -420,9 +509,9 @@ static clv_status write_weights(writer *w, clv_err *e)
         size_t len = w->head_end[i] - from;
         if (fwrite(w->heads.text + from, 1, len, w->file) != len)
             return clv__fail(e, CLV_IO, "cannot write: %s", strerror(errno));
-        if (w->opts->weights != CLV_WEIGHTS_NONE)
-            CLV_TRY(
-                stream(w, w->weights[i], w->external ? w->data : w->file, e));
+        bool inside = is_inside(w, w->weights[i]);
+        if (inside || w->data)
+            CLV_TRY(stream(w, w->weights[i], inside ? w->file : w->data, e));
     }
     return CLV_OK;
 }
@@ -452,8 +541,14 @@ static clv_status write_model(writer *w, clv_err *e)
 static clv_status prepare(writer *w, const char *data_name, clv_err *e)
 {
     const clv_graph *g = w->g;
+    w->read = arena_zalloc(&w->mem, g->n_values + (size_t)1);
+    if (!w->read)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        w->read[g->outputs[i]] = true;
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        CLV_TRY(put_node(w, &g->nodes[i], e));
+        if (!is_done(g, &g->nodes[i]))
+            CLV_TRY(put_node(w, &g->nodes[i], e));
     CLV_TRY(list_weights(w, data_name, e));
     pb_text(&w->tail, 2, g->name);
     for (uint32_t i = 0; i < g->n_inputs; i++)
@@ -465,7 +560,11 @@ static clv_status prepare(writer *w, const char *data_name, clv_err *e)
 
 static FILE *open_temporary(char *path, clv_err *e)
 {
-    int fd = mkstemp(path);
+    int fd = mkstemp(path); /* which only its owner may read */
+    mode_t mask = umask(0);
+    umask(mask);
+    if (fd >= 0)
+        (void)!fchmod(fd, 0666 & ~mask);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
     if (!f)
         clv__fail(e, CLV_IO, "cannot write '%s': %s", path, strerror(errno));
@@ -504,20 +603,16 @@ static clv_status write_files(writer *w, const char *path, const char *data,
     return settle(w->file, temporary, path, s, e);
 }
 
-/* A graph that came from ONNX: its file, as it is mapped. */
-static clv_status copy_file(const clv_graph *g, const char *path,
-                            const clv_onnx_opts *opts, clv_err *e)
+/* -- a graph that came from ONNX, copied ----------------------------------*/
+
+static clv_status copy_bytes(const void *data, size_t size, const char *path,
+                             clv_err *e)
 {
-    const clv_map *map = g->owner;
     arena mem = {0};
-    if (opts->opset)
-        return clv__fail(e, CLV_UNSUPPORTED,
-                         "a file read from ONNX is written as it is, not at "
-                         "another opset");
     char *temporary = arena_printf(&mem, "%s.XXXXXX", path);
     FILE *f = temporary ? open_temporary(temporary, e) : NULL;
     clv_status s = f ? CLV_OK : temporary ? CLV_IO : clv__nomem(e);
-    if (f && fwrite(map->data, 1, map->size, f) != map->size)
+    if (f && size && fwrite(data, 1, size, f) != size)
         s = clv__fail(e, CLV_IO, "cannot write '%s': %s", path,
                       strerror(errno));
     s = settle(f, temporary, path, s, e);
@@ -525,14 +620,82 @@ static clv_status copy_file(const clv_graph *g, const char *path,
     return s;
 }
 
+/* Where a copy goes, and what has gone there. */
+typedef struct copying {
+    const clv_graph *g;
+    char *folder; /* with its slash */
+    strmap done;
+    external_files files;
+    arena mem;
+} copying;
+
+/* A file that is not there is no failure: models are passed on without it. */
+static clv_status copy_external(copying *c, const char *name, clv_err *e)
+{
+    bool added;
+    if (!strmap_add(&c->done, name, strlen(name), 0, &added))
+        return clv__nomem(e);
+    const void *data;
+    size_t size;
+    clv_err missing = {0};
+    char *path = arena_printf(&c->mem, "%s%s", c->folder, name);
+    clv_status s = !added ? CLV_NOT_FOUND
+                          : clv__external_file(&c->files, c->g->folder, name,
+                                               &data, &size, &missing);
+    if (s == CLV_NOT_FOUND)
+        return CLV_OK;
+    if (s != CLV_OK || !path)
+        return clv__fail(e, path ? s : CLV_NOMEM, "%s", missing.msg);
+    return copy_bytes(data, size, path, e);
+}
+
+static clv_status copy_externals(copying *c, const clv_graph *g, clv_err *e)
+{
+    for (uint32_t v = 0; v < g->n_values; v++)
+        if (g->values[v].data && g->values[v].data->file)
+            CLV_TRY(copy_external(c, g->values[v].data->file, e));
+    for (uint32_t i = 0; i < g->n_bodies; i++)
+        CLV_TRY(copy_externals(c, g->bodies[i], e));
+    return CLV_OK;
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    struct stat x, y;
+    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The file as it is mapped; its external data, unless it lies there already. */
+static clv_status copy_model(const clv_graph *g, const char *path, clv_err *e)
+{
+    const clv_map *map = g->owner;
+    const char *slash = strrchr(path, '/');
+    copying c = {.g = g};
+    c.folder = slash ? arena_strndup(&c.mem, path, (size_t)(slash - path) + 1)
+                     : arena_strndup(&c.mem, "./", 2);
+    clv_status s = c.folder ? CLV_OK : clv__nomem(e);
+    if (s == CLV_OK && !same_folder(c.folder, g->folder))
+        s = copy_externals(&c, g, e);
+    if (s == CLV_OK)
+        s = copy_bytes(map->data, map->size, path, e);
+    strmap_free(&c.done);
+    clv__external_close(&c.files);
+    arena_free(&c.mem);
+    return s;
+}
+
+/* -- the way in -----------------------------------------------------------*/
+
 clv_status clv_export_onnx(const clv_graph *g, const char *path,
                            const clv_onnx_opts *opts, clv_err *err)
 {
     static const clv_onnx_opts defaults = {0};
     clv__err_clear(err);
     writer w = {.g = g, .opts = opts ? opts : &defaults};
-    if (!strcmp(g->format, "onnx") && g->owner)
-        return copy_file(g, path, w.opts, err);
+    bool imported = !strcmp(g->format, "onnx") && g->owner;
+    if (imported && !w.opts->opset)
+        return copy_model(g, path, err);
     w.opset = w.opts->opset ? w.opts->opset : 17;
     if (w.opset < 13 || w.opset > 22)
         return clv__fail(err, CLV_USAGE, "opset %lld; 13 to 22 can be written",
@@ -548,6 +711,7 @@ clv_status clv_export_onnx(const clv_graph *g, const char *path,
     clv_buf_free(&w.tail);
     clv_buf_free(&w.heads);
     strmap_free(&w.bodies);
+    clv__external_close(&w.files);
     arena_free(&w.mem);
     return s;
 }

@@ -43,7 +43,7 @@ void out_finish(body *b, onnx_out *o);
 int onnx_type(clv_dtype t);
 
 /* Attributes of an operator that ONNX has under `name`: writes them. */
-typedef void direct_fn(const body *b, onnx_out *o);
+typedef void direct_fn(body *b, onnx_out *o);
 /* A body: reads i0, i1, ... and writes o0, o1, ... */
 typedef void body_fn(body *b);
 
@@ -51,6 +51,7 @@ typedef struct onnx_form {
     const char *name; /* NULL: by body */
     direct_fn *attrs; /* NULL: none */
     body_fn *body;
+    int since; /* the first opset that has it */
 } onnx_form;
 
 /* How node n is written at this opset; both NULL if it cannot be. */

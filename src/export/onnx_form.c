@@ -134,59 +134,59 @@ static void windows(const body *b, onnx_out *o, uint32_t nd, bool kernel)
         out_ints(o, "dilations", dilations, nd);
 }
 
-static void conv_attrs(const body *b, onnx_out *o)
+static void conv_attrs(body *b, onnx_out *o)
 {
     windows(b, o, input(b, 0)->rank - 2u, false);
     out_int(o, "group", attr_int(b->n, CLV_A_GROUPS, 1));
 }
 
-static void pool_attrs(const body *b, onnx_out *o)
+static void pool_attrs(body *b, onnx_out *o)
 {
     windows(b, o, input(b, 0)->rank - 2u, true);
     out_int(o, "ceil_mode", attr_int(b->n, CLV_A_CEIL, 0));
 }
 
-static void avg_pool_attrs(const body *b, onnx_out *o)
+static void avg_pool_attrs(body *b, onnx_out *o)
 {
     pool_attrs(b, o);
     out_int(o, "count_include_pad", attr_int(b->n, CLV_A_COUNT_INCLUDE_PAD, 0));
 }
 
-static void epsilon_attr(const body *b, onnx_out *o)
+static void epsilon_attr(body *b, onnx_out *o)
 {
     out_float(o, "epsilon", attr_float(b->n, CLV_A_EPSILON, 1e-5));
 }
 
-static void layer_norm_attrs(const body *b, onnx_out *o)
+static void layer_norm_attrs(body *b, onnx_out *o)
 {
     epsilon_attr(b, o);
     out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, -1));
 }
 
-static void hardsigmoid_attrs(const body *b, onnx_out *o)
+static void hardsigmoid_attrs(body *b, onnx_out *o)
 {
     out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, 1.0 / 6));
     out_float(o, "beta", attr_float(b->n, CLV_A_BETA, 0.5));
 }
 
-static void alpha_attr(const body *b, onnx_out *o)
+static void alpha_attr(body *b, onnx_out *o)
 {
     double otherwise = b->n->op == CLV_OP_LEAKY_RELU ? 0.01 : 1;
     out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, otherwise));
 }
 
-static void axis_attr(const body *b, onnx_out *o)
+static void axis_attr(body *b, onnx_out *o)
 {
     int64_t otherwise = b->n->op == CLV_OP_CAT ? 0 : -1;
     out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, otherwise));
 }
 
-static void flatten_attrs(const body *b, onnx_out *o)
+static void flatten_attrs(body *b, onnx_out *o)
 {
     out_int(o, "axis", attr_int(b->n, CLV_A_START, 1));
 }
 
-static void perm_attr(const body *b, onnx_out *o)
+static void perm_attr(body *b, onnx_out *o)
 {
     uint32_t n;
     const int64_t *perm = attr_ints(b->n, CLV_A_PERM, &n);
@@ -197,7 +197,80 @@ static void perm_attr(const body *b, onnx_out *o)
         out_ints(o, "perm", v, n);
 }
 
-static void equation_attr(const body *b, onnx_out *o)
+/* Its attributes only say what its shape says. */
+static void no_attrs(body *b, onnx_out *o)
+{
+    (void)b;
+    (void)o;
+}
+
+static void axis0_attr(body *b, onnx_out *o)
+{
+    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, 0));
+}
+
+static void axis1_attr(body *b, onnx_out *o)
+{
+    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, 1));
+}
+
+static void batch_dims_attr(body *b, onnx_out *o)
+{
+    out_int(o, "batch_dims", attr_int(b->n, CLV_A_BATCH_DIMS, 0));
+}
+
+static void arg_attrs(body *b, onnx_out *o)
+{
+    b->unable = b->n->n_attrs > 2; /* select_last_index */
+    axis0_attr(b, o);
+    out_int(o, "keepdims", attr_int(b->n, CLV_A_KEEPDIM, 0));
+}
+
+static void topk_attrs(body *b, onnx_out *o)
+{
+    b->unable = b->n->n_in != 2;
+    axis_attr(b, o);
+    out_int(o, "largest", attr_int(b->n, CLV_A_LARGEST, 1));
+    out_int(o, "sorted", attr_int(b->n, CLV_A_SORTED, 1));
+}
+
+static void gemm_attrs(body *b, onnx_out *o)
+{
+    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, 1));
+    out_float(o, "beta", attr_float(b->n, CLV_A_BETA, 1));
+    out_int(o, "transA", attr_int(b->n, CLV_A_TRANS_A, 0));
+    out_int(o, "transB", attr_int(b->n, CLV_A_TRANS_B, 0));
+}
+
+static void reduction_attr(body *b, onnx_out *o)
+{
+    const char *how = attr_str(b->n, CLV_A_REDUCTION, "none");
+    b->unable = strcmp(how, "none") && b->opset < 18;
+    if (b->opset >= 16)
+        out_string(o, "reduction", how);
+}
+
+static void cast_attrs(body *b, onnx_out *o)
+{
+    int to = onnx_type((clv_dtype)result(b)->dtype);
+    b->unable = to == 0;
+    out_int(o, "to", to);
+}
+
+static void pad_attrs(body *b, onnx_out *o)
+{
+    b->unable = b->n->n_in > 3 && b->opset < 18;
+    out_string(o, "mode", attr_str(b->n, CLV_A_MODE, "constant"));
+}
+
+static void block_attrs(body *b, onnx_out *o)
+{
+    out_int(o, "blocksize", attr_int(b->n, CLV_A_BLOCK, 1));
+    if (b->n->op == CLV_OP_DEPTH_TO_SPACE)
+        out_string(o, "mode", attr_str(b->n, CLV_A_MODE, "DCR"));
+}
+
+static void equation_attr(body *b, onnx_out *o)
 {
     out_string(o, "equation", attr_str(b->n, CLV_A_EQUATION, ""));
 }
@@ -237,9 +310,28 @@ static void body_silu(body *b)
     node2(b, "Mul", in(0), s, out(0));
 }
 
+/* x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2 */
+static void tanh_gelu(body *b)
+{
+    name c = fresh(b), k = fresh(b), s = fresh(b), m = fresh(b), t = fresh(b);
+    name u = fresh(b), v = fresh(b);
+    node2(b, "Pow", in(0), number(b, 3), c);
+    node2(b, "Mul", c, number(b, 0.044715), k);
+    node2(b, "Add", in(0), k, s);
+    node2(b, "Mul", s, number(b, 0.7978845608028654), m);
+    node1(b, "Tanh", m, t);
+    node2(b, "Add", t, number(b, 1), u);
+    node2(b, "Mul", in(0), u, v);
+    node2(b, "Mul", v, number(b, 0.5), out(0));
+}
+
 /* x * (1 + erf(x / sqrt 2)) / 2 */
 static void body_gelu(body *b)
 {
+    if (!strcmp(attr_str(b->n, CLV_A_APPROXIMATE, "none"), "tanh")) {
+        tanh_gelu(b);
+        return;
+    }
     name d = fresh(b), e = fresh(b), s = fresh(b), m = fresh(b);
     node2(b, "Div", in(0), number(b, 1.4142135623730951), d);
     node1(b, "Erf", d, e);
@@ -364,12 +456,62 @@ static void reduce(body *b, const char *op, name x, const int64_t *axes,
     out_finish(b, &o);
 }
 
-static void body_mean(body *b)
+/* What reduces, by our operator; NORM is one of two. */
+static const char *reduction(const clv_node *n)
 {
-    uint32_t n;
-    const int64_t *axes = attr_ints(b->n, CLV_A_AXES, &n);
-    reduce(b, "ReduceMean", in(0), axes, n,
-           attr_int(b->n, CLV_A_KEEPDIM, 0) != 0, out(0));
+    switch (n->op) {
+    case CLV_OP_SUM:
+        return "ReduceSum";
+    case CLV_OP_MAX:
+        return "ReduceMax";
+    case CLV_OP_MIN:
+        return "ReduceMin";
+    case CLV_OP_PROD:
+        return "ReduceProd";
+    case CLV_OP_SUM_SQUARE:
+        return "ReduceSumSquare";
+    case CLV_OP_LOGSUMEXP:
+        return "ReduceLogSumExp";
+    case CLV_OP_NORM:
+        return attr_float(n, CLV_A_P, 2) == 1 ? "ReduceL1" : "ReduceL2";
+    default:
+        return "ReduceMean";
+    }
+}
+
+/* The axes are an attribute, or what an input is known to hold. */
+static void body_reduce(body *b)
+{
+    int_list axes = {0};
+    double p = attr_float(b->n, CLV_A_P, 2);
+    b->unable = get_ints(b->g, b->n, CLV_A_AXES, 1, &axes, NULL) != CLV_OK ||
+                b->n->n_out != 1 || (p != 1 && p != 2);
+    if (!b->unable)
+        reduce(b, reduction(b->n), in(0), axes.v, axes.n,
+               attr_int(b->n, CLV_A_KEEPDIM, 0) != 0, out(0));
+}
+
+/* One number everywhere. */
+static void body_full(body *b)
+{
+    const clv_value *y = result(b);
+    const clv_attr *v = attr_get(b->n, CLV_A_VALUE);
+    int to = onnx_type((clv_dtype)y->dtype);
+    double x = b->n->op == CLV_OP_ONES ? 1 : attr_float(b->n, CLV_A_VALUE, 0);
+    if (v && v->type == CLV_INT_ATTR)
+        x = (double)v->u.i;
+    b->unable = to == 0 || (!v && b->n->op == CLV_OP_CONSTANT_OF_SHAPE) ||
+                (!isinf(x) && (double)(float)x != x);
+    if (b->unable)
+        return;
+    name one = number(b, x), cast = fresh(b);
+    onnx_out o;
+    out_start(&o, "Cast", "", "");
+    out_input(&o, one.s);
+    out_output(&o, cast.s);
+    out_int(&o, "to", to);
+    out_finish(b, &o);
+    node2(b, "Expand", cast, ints(b, y->dims, y->rank), out(0));
 }
 
 /* Equal windows only: in divides by out along every axis. */
@@ -485,6 +627,23 @@ static void body_pad(body *b)
     out_finish(b, &o);
 }
 
+static bool imported(const body *b)
+{
+    return !strcmp(b->g->format, "onnx");
+}
+
+/* A text that ONNX has and we keep under its name only. */
+static const char *other_str(const clv_node *n, const char *key,
+                             const char *otherwise)
+{
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        if (n->attrs[i].key == CLV_A_OTHER &&
+            n->attrs[i].type == CLV_STRING_ATTR &&
+            !strcmp(n->attrs[i].name, key))
+            return n->attrs[i].u.s;
+    return otherwise;
+}
+
 /* To the sizes of the result; half pixels unless corners are aligned. */
 static void body_interpolate(body *b)
 {
@@ -492,6 +651,7 @@ static void body_interpolate(body *b)
     const char *mode = attr_str(b->n, CLV_A_MODE, "nearest");
     bool nearest = !strcmp(mode, "nearest");
     bool cubic = !strcmp(mode, "bicubic") || !strcmp(mode, "cubic");
+    b->unable = b->n->n_in > 3; /* a region of interest */
     bool corners = attr_int(b->n, CLV_A_ALIGN_CORNERS, 0) != 0;
     name sizes = ints(b, y->dims, y->rank);
     onnx_out o;
@@ -503,13 +663,17 @@ static void body_interpolate(body *b)
     out_output(&o, out(0).s);
     out_string(&o, "mode", nearest ? "nearest" : cubic ? "cubic" : "linear");
     out_string(&o, "coordinate_transformation_mode",
-               corners   ? "align_corners"
-               : nearest ? "asymmetric"
-                         : "half_pixel");
+               other_str(b->n, "coordinate_transformation_mode",
+                         imported(b) ? "half_pixel"
+                         : corners   ? "align_corners"
+                         : nearest   ? "asymmetric"
+                                     : "half_pixel"));
     if (nearest)
-        out_string(&o, "nearest_mode", "floor");
+        out_string(&o, "nearest_mode",
+                   other_str(b->n, "nearest_mode",
+                             imported(b) ? "round_prefer_floor" : "floor"));
     if (cubic)
-        out_float(&o, "cubic_coeff_a", -0.75);
+        out_float(&o, "cubic_coeff_a", attr_float(b->n, CLV_A_CUBIC, -0.75));
     out_finish(b, &o);
 }
 
@@ -527,8 +691,9 @@ static void body_lp_norm(body *b)
 
 /* -- the table ------------------------------------------------------------*/
 
-#define DIRECT(op, onnx, attrs) [CLV_OP_##op] = {onnx, attrs, NULL}
-#define BODY(op, fn)            [CLV_OP_##op] = {NULL, NULL, fn}
+#define DIRECT(op, onnx, attrs)       [CLV_OP_##op] = {onnx, attrs, NULL, 0}
+#define SINCE(op, onnx, attrs, opset) [CLV_OP_##op] = {onnx, attrs, NULL, opset}
+#define BODY(op, fn)                  [CLV_OP_##op] = {NULL, NULL, fn, 0}
 
 static const onnx_form forms[CLV_OP_COUNT] = {
     DIRECT(CONV1D, "Conv", conv_attrs),
@@ -540,10 +705,11 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     BODY(LINEAR, body_linear),
     DIRECT(MATMUL, "MatMul", NULL),
     BODY(BMM, body_matmul),
+    DIRECT(GEMM, "Gemm", gemm_attrs),
     DIRECT(EINSUM, "Einsum", equation_attr),
 
     DIRECT(BATCH_NORM, "BatchNormalization", epsilon_attr),
-    DIRECT(LAYER_NORM, "LayerNormalization", layer_norm_attrs),
+    SINCE(LAYER_NORM, "LayerNormalization", layer_norm_attrs, 17),
     DIRECT(INSTANCE_NORM, "InstanceNormalization", epsilon_attr),
     BODY(LP_NORM, body_lp_norm),
 
@@ -555,7 +721,7 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     BODY(SILU, body_silu),
     DIRECT(SIGMOID, "Sigmoid", NULL),
     DIRECT(TANH, "Tanh", NULL),
-    DIRECT(HARDSWISH, "HardSwish", NULL),
+    SINCE(HARDSWISH, "HardSwish", NULL, 14),
     DIRECT(HARDSIGMOID, "HardSigmoid", hardsigmoid_attrs),
     DIRECT(SOFTMAX, "Softmax", axis_attr),
     DIRECT(LOG_SOFTMAX, "LogSoftmax", axis_attr),
@@ -571,6 +737,33 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     DIRECT(ERF, "Erf", NULL),
     DIRECT(NEG, "Neg", NULL),
     DIRECT(ABS, "Abs", NULL),
+    DIRECT(POW, "Pow", NULL),
+    DIRECT(MAXIMUM, "Max", NULL),
+    DIRECT(MINIMUM, "Min", NULL),
+    DIRECT(ADD_N, "Sum", NULL),
+    DIRECT(MEAN_N, "Mean", NULL),
+    DIRECT(RECIPROCAL, "Reciprocal", NULL),
+    DIRECT(FLOOR, "Floor", NULL),
+    DIRECT(CEIL, "Ceil", NULL),
+    DIRECT(ROUND, "Round", NULL),
+    DIRECT(SIGN, "Sign", NULL),
+    DIRECT(SIN, "Sin", NULL),
+    DIRECT(COS, "Cos", NULL),
+    DIRECT(WHERE, "Where", NULL),
+    DIRECT(EQ, "Equal", NULL),
+    DIRECT(LT, "Less", NULL),
+    DIRECT(LE, "LessOrEqual", NULL),
+    DIRECT(GT, "Greater", NULL),
+    DIRECT(GE, "GreaterOrEqual", NULL),
+    DIRECT(LOGICAL_AND, "And", NULL),
+    DIRECT(LOGICAL_OR, "Or", NULL),
+    DIRECT(LOGICAL_XOR, "Xor", NULL),
+    DIRECT(LOGICAL_NOT, "Not", NULL),
+    DIRECT(ISNAN, "IsNaN", NULL),
+    DIRECT(SOFTPLUS, "Softplus", NULL),
+    DIRECT(SOFTSIGN, "Softsign", NULL),
+    DIRECT(PRELU, "PRelu", NULL),
+    DIRECT(CAST, "Cast", cast_attrs),
 
     DIRECT(MAX_POOL1D, "MaxPool", pool_attrs),
     DIRECT(MAX_POOL2D, "MaxPool", pool_attrs),
@@ -581,7 +774,17 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     BODY(ADAPTIVE_AVG_POOL1D, body_adaptive),
     BODY(ADAPTIVE_AVG_POOL2D, body_adaptive),
     BODY(ADAPTIVE_AVG_POOL3D, body_adaptive),
-    BODY(MEAN, body_mean),
+    BODY(MEAN, body_reduce),
+    BODY(SUM, body_reduce),
+    BODY(MAX, body_reduce),
+    BODY(MIN, body_reduce),
+    BODY(PROD, body_reduce),
+    BODY(NORM, body_reduce),
+    BODY(SUM_SQUARE, body_reduce),
+    BODY(LOGSUMEXP, body_reduce),
+    DIRECT(ARGMAX, "ArgMax", arg_attrs),
+    DIRECT(ARGMIN, "ArgMin", arg_attrs),
+    DIRECT(TOPK, "TopK", topk_attrs),
 
     DIRECT(CAT, "Concat", axis_attr),
     BODY(CHUNK, body_split),
@@ -589,12 +792,21 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     BODY(SLICE, body_slice),
     BODY(SELECT, body_select),
     BODY(INDEX, body_index),
+    DIRECT(INDEX_SELECT, "Gather", axis0_attr),
+    DIRECT(GATHER_ELEMENTS, "GatherElements", axis0_attr),
+    DIRECT(GATHER_ND, "GatherND", batch_dims_attr),
+    DIRECT(SCATTER_ND, "ScatterND", reduction_attr),
+    DIRECT(DEPTH_TO_SPACE, "DepthToSpace", block_attrs),
+    DIRECT(SPACE_TO_DEPTH, "SpaceToDepth", block_attrs),
+    DIRECT(QUANTIZE_LINEAR, "QuantizeLinear", axis1_attr),
+    DIRECT(DEQUANTIZE_LINEAR, "DequantizeLinear", axis1_attr),
     BODY(RESHAPE, body_reshape),
     BODY(FLATTEN, body_reshape),
     BODY(UNFLATTEN, body_reshape),
     BODY(SQUEEZE, body_reshape),
     BODY(UNSQUEEZE, body_reshape),
     BODY(EXPAND, body_expand),
+    BODY(CONSTANT_OF_SHAPE, body_full),
     DIRECT(PERMUTE, "Transpose", perm_attr),
     BODY(TRANSPOSE, body_transpose),
     BODY(ROLL, body_roll),
@@ -613,9 +825,13 @@ onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset)
     onnx_form f = forms[n->op];
     const clv_value *x = node_in(g, n, 0),
                     *y = n->n_out ? node_out(g, n, 0) : 0;
-    static const onnx_form global = {"GlobalAveragePool", NULL, NULL};
-    static const onnx_form flat = {"Flatten", flatten_attrs, NULL};
-    static const onnx_form erf_gelu = {"Gelu", NULL, NULL};
+    static const onnx_form global = {"GlobalAveragePool", no_attrs, NULL, 0};
+    static const onnx_form flat = {"Flatten", flatten_attrs, NULL, 0};
+    static const onnx_form erf_gelu = {"Gelu", NULL, NULL, 0};
+    static const onnx_form clip = {"Clip", NULL, NULL, 0};
+    static const onnx_form slice = {"Slice", NULL, NULL, 0};
+    static const onnx_form tile = {"Tile", NULL, NULL, 0};
+    static const onnx_form pad = {"Pad", pad_attrs, NULL, 0};
     bool adaptive = n->op == CLV_OP_ADAPTIVE_AVG_POOL1D ||
                     n->op == CLV_OP_ADAPTIVE_AVG_POOL2D ||
                     n->op == CLV_OP_ADAPTIVE_AVG_POOL3D;
@@ -626,5 +842,13 @@ onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset)
         return flat;
     if (n->op == CLV_OP_GELU && opset >= 20 && !attr_get(n, CLV_A_APPROXIMATE))
         return erf_gelu;
-    return f;
+    if (n->n_in > 1 && n->op == CLV_OP_CLAMP)
+        return clip;
+    if (n->n_in > 1 && n->op == CLV_OP_SLICE)
+        return slice;
+    if (n->n_in > 1 && n->op == CLV_OP_PAD)
+        return pad;
+    if (n->n_in > 1 && n->op == CLV_OP_REPEAT)
+        return tile;
+    return f.since <= opset ? f : (onnx_form){0};
 }

@@ -157,20 +157,47 @@ clv_status onnx_learn_symbols(reader *r, wire graph, clv_err *e)
     return CLV_OK;
 }
 
-/* The names of the inputs' dimensions, each as often as it comes. */
+/* The names of the inputs' dimensions, each once. */
 static const char **input_dims(arena *mem, const clv_graph *g, size_t *count)
 {
     *count = 0;
+    strmap seen = {0};
     const char **names =
         arena_array(mem, (size_t)g->n_inputs * CLV_MAX_RANK + 1, sizeof *names);
     for (uint32_t i = 0; names && i < g->n_inputs; i++) {
         const clv_value *v = &g->values[g->inputs[i]];
         bool named = v->data && v->data->dim_names;
-        for (uint32_t k = 0; named && k < v->rank; k++)
-            if (v->data->dim_names[k])
-                names[(*count)++] = v->data->dim_names[k];
+        for (uint32_t k = 0; named && k < v->rank; k++) {
+            const char *name = v->data->dim_names[k];
+            bool added = false;
+            if (name && strmap_add(&seen, name, strlen(name), 0, &added) &&
+                added)
+                names[(*count)++] = name;
+        }
     }
+    strmap_free(&seen);
     return names;
+}
+
+static clv_status no_dim(const char *name, const clv_graph *g, clv_err *e)
+{
+    size_t n;
+    char near[160];
+    arena mem = {0};
+    const char **names = input_dims(&mem, g, &n);
+    bool like = names && clv_suggest(name, names, n, near, sizeof near);
+    clv_status s =
+        like ? clv__fail(e, CLV_USAGE,
+                         "no input has a dimension '%s'; did you mean %s?",
+                         name, near)
+        : n  ? clv__fail(e, CLV_USAGE,
+                         "no input has a dimension '%s'; there is '%s'", name,
+                         names[0])
+             : clv__fail(e, CLV_USAGE,
+                         "no input has a dimension '%s', nor any named one",
+                         name);
+    arena_free(&mem);
+    return s;
 }
 
 clv_status onnx_check_dims(const reader *r, const clv_graph *g, clv_err *e)
@@ -178,27 +205,8 @@ clv_status onnx_check_dims(const reader *r, const clv_graph *g, clv_err *e)
     for (size_t i = 0; i < r->opts->n_dims; i++) {
         const char *name = r->opts->dims[i].name;
         uint32_t at = strmap_get(&r->symbols, name, strlen(name));
-        if (at == CLV_NONE || r->bound[at].used)
-            continue;
-        size_t n;
-        char near[160];
-        arena mem = {0};
-        const char **names = input_dims(&mem, g, &n);
-        bool like = names && clv_suggest(name, names, n, near, sizeof near);
-        clv_status s = clv__fail(
-            e, CLV_USAGE,
-            "--dim %s: no dimension of the model has that name%s%s%s", name,
-            like ? "; did you mean "
-            : n  ? "; an input has '"
-                 : "",
-            like ? near
-            : n  ? names[0]
-                 : "",
-            like ? "?"
-            : n  ? "'"
-                 : "");
-        arena_free(&mem);
-        return s;
+        if (at != CLV_NONE && !r->bound[at].used)
+            return no_dim(name, g, e);
     }
     return CLV_OK;
 }

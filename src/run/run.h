@@ -14,6 +14,7 @@
 #include "backend/backend.h"
 #include "backend/kernel.h"
 #include "cleave/run.h"
+#include "import/external.h"
 
 #include <stdatomic.h>
 
@@ -30,7 +31,7 @@ typedef struct weight_store {
     atomic_int users;
     arena mem;
     weight_table *tables;      /* 0 is the graph itself */
-    struct weight_file *files; /* external data, mapped */
+    external_files files;      /* external data, mapped */
     struct weight_store *like; /* whose memory is used again */
     strmap names;              /* tensors in memory of our own */
     clv_tensor *own;

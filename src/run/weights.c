@@ -2,125 +2,12 @@
  *
  * Most stay in the mapped model file. What is listed number by number, known
  * from folding, drawn from a seed, or not aligned for its type gets memory of
- * its own. External data is mapped: the file is opened inside the model's
- * folder, without following links, and its length is checked. */
+ * its own. */
 #include "zoo/weights.h"
 #include "import/tensor_pb.h"
 #include "run/run.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* -- external data --------------------------------------------------------*/
-
-typedef struct weight_file {
-    struct weight_file *next;
-    const char *name;
-    void *data;
-    size_t size;
-} weight_file;
-
-static clv_status refused(const char *name, clv_err *e)
-{
-    return clv__fail(e, errno == ENOENT ? CLV_NOT_FOUND : CLV_IO,
-                     "external data '%s': %s", name,
-                     errno == ELOOP ? "is a link" : strerror(errno));
-}
-
-/* Opens name below folder, one part of the path at a time, so that no link
- * leads out of it. */
-static clv_status open_inside(const char *folder, const char *name, int *fd,
-                              clv_err *e)
-{
-    int at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (const char *part = name; at >= 0 && *part;) {
-        char buf[256];
-        size_t n = strcspn(part, "/");
-        bool last = part[n] == '\0';
-        if (n >= sizeof buf || (n == 2 && !memcmp(part, "..", 2))) {
-            close(at);
-            return clv__fail(e, CLV_FORMAT,
-                             "external data '%.200s' is no path inside the "
-                             "model's folder",
-                             name);
-        }
-        memcpy(buf, part, n);
-        buf[n] = '\0';
-        int next = n ? openat(at, buf,
-                              O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
-                                  (last ? 0 : O_DIRECTORY))
-                     : dup(at);
-        int why = errno;
-        close(at);
-        errno = why;
-        at = next;
-        part += n + !last;
-    }
-    *fd = at;
-    return at < 0 ? refused(name, e) : CLV_OK;
-}
-
-static clv_status map_fd(int fd, weight_file *f, clv_err *e)
-{
-    struct stat st;
-    if (fstat(fd, &st) != 0)
-        return refused(f->name, e);
-    if (!S_ISREG(st.st_mode))
-        return clv__fail(e, CLV_IO, "external data '%s' is no regular file",
-                         f->name);
-    if (st.st_size == 0)
-        return CLV_OK;
-    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (p == MAP_FAILED)
-        return refused(f->name, e);
-    f->data = p;
-    f->size = (size_t)st.st_size;
-    return CLV_OK;
-}
-
-static clv_status find_file(weight_store *w, const char *folder,
-                            const char *name, weight_file **out, clv_err *e)
-{
-    for (weight_file *f = w->files; f; f = f->next)
-        if (strcmp(f->name, name) == 0)
-            return *out = f, CLV_OK;
-    if (!folder)
-        return clv__fail(e, CLV_NOT_FOUND,
-                         "external data '%s': the model has no folder", name);
-    weight_file *f = arena_zalloc(&w->mem, sizeof *f);
-    int fd = -1;
-    if (!f || !(f->name = arena_strndup(&w->mem, name, strlen(name))))
-        return clv__nomem(e);
-    CLV_TRY(open_inside(folder, name, &fd, e));
-    clv_status s = map_fd(fd, f, e);
-    close(fd);
-    CLV_TRY(s);
-    f->next = w->files;
-    *out = w->files = f;
-    return CLV_OK;
-}
-
-static clv_status external(weight_store *w, const char *folder,
-                           const clv_payload *p, clv_tensor *t, clv_err *e)
-{
-    weight_file *f = NULL;
-    int64_t bytes = clv_tensor_bytes(t);
-    CLV_TRY(find_file(w, folder, p->file, &f, e));
-    if (bytes < 0 || p->offset > f->size ||
-        (uint64_t)bytes > f->size - p->offset ||
-        (p->size && p->size != (uint64_t)bytes))
-        return clv__fail(e, CLV_FORMAT,
-                         "external data '%s' has %zu bytes; %lld are needed "
-                         "from byte %llu",
-                         p->file, f->size, (long long)bytes,
-                         (unsigned long long)p->offset);
-    t->data = bytes ? (char *)f->data + p->offset : f->data;
-    return CLV_OK;
-}
 
 /* -- memory of our own ----------------------------------------------------*/
 
@@ -224,8 +111,13 @@ static clv_status find_weight(weight_store *w, const clv_graph *g,
     bool weight = value_is_weight(&g->values[v]);
     if (p && p->bytes && (int64_t)p->size == clv_tensor_bytes(t))
         return t->data = (void *)(uintptr_t)p->bytes, CLV_OK;
-    if (p && p->file)
-        return external(w, folder, p, t, e);
+    if (p && p->file) {
+        const void *data;
+        CLV_TRY(clv__external_at(&w->files, folder, p, clv_tensor_bytes(t),
+                                 &data, e));
+        t->data = (void *)(uintptr_t)data;
+        return CLV_OK;
+    }
     if (p && (p->ints || p->floats) && t->dtype != CLV_STRING)
         return from_list(w, p, t, e);
     if (p && p->proto && t->dtype != CLV_STRING)
@@ -311,9 +203,7 @@ void clv__weights_free(weight_store *w)
         return;
     for (size_t i = 0; i < w->n_own; i++)
         clv__free(w->own[i].data);
-    for (weight_file *f = w->files; f; f = f->next)
-        if (f->data)
-            munmap(f->data, f->size);
+    clv__external_close(&w->files);
     clv__weights_free(w->like);
     strmap_free(&w->names);
     clv__free(w->own);

@@ -1,10 +1,12 @@
 """Other readers' word on the ONNX files that cleave writes.
 
 Every file must pass onnx.checker; ten models are run in ONNX Runtime with random
-weights, and the shapes that come out must be those that cleave states.
+weights, and the shapes that come out must be those that cleave states. Exports
+of torch, read and written again at other opsets, must compute the same.
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,10 +15,12 @@ import numpy as np
 import onnx
 import onnxruntime
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../gen"))
 BUILD = os.environ.get("CLEAVE_BUILD", "build")
 CLEAVE = os.path.join(BUILD, "cli", "cleave")
 RUN = ["alexnet", "resnet18", "squeezenet1_1", "mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2_x1_0",
        "mnasnet0_5", "efficientnet_b0", "regnet_x_400mf", "googlenet", "vit_b_32", "swin_t", "convnext_tiny"]
+REWRITE = ["resnet18", "mobilenet_v3_small", "shufflenet_v2_x1_0", "swin_t"]
 if os.environ.get("CLEAVE_SLOW"):
     CHECK = subprocess.run([CLEAVE, "models", "--names"], capture_output=True, text=True).stdout.split()
 else:
@@ -49,9 +53,44 @@ def test_checks(model, folder):
         os.unlink(path)
 
 
+def outputs(path):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    feed = {i.name: np.random.default_rng(0).random(i.shape, dtype=np.float32) for i in session.get_inputs()}
+    return session.run(None, feed)
+
+
+def test_rewrites(model, folder):
+    from tv import torch, torchvision
+    path = os.path.join(folder, model + ".onnx")
+    again = os.path.join(folder, "again.onnx")
+    torch.manual_seed(0)
+    module = torchvision.models.get_model(model, weights=None).eval()
+    torch.onnx.export(module, torch.zeros(1, 3, 224, 224), path, dynamo=False, opset_version=17)
+    want = outputs(path)
+    for opset in (17, 18, 21):
+        export(path, again, "--opset", str(opset))
+        onnx.checker.check_model(again)
+        for x, y in zip(want, outputs(again)):
+            assert np.array_equal(x, y), f"other numbers at opset {opset}"
+    # its weights in a file of their own, and the model moved away from them
+    apart = os.path.join(folder, "apart")
+    away = os.path.join(folder, "away")
+    os.mkdir(apart)
+    os.mkdir(away)
+    onnx.save_model(onnx.load(path), os.path.join(apart, "m.onnx"), save_as_external_data=True, location="m.data")
+    for flags in ((), ("--opset", "18")):
+        export(os.path.join(apart, "m.onnx"), os.path.join(away, "m.onnx"), *flags)
+        for x, y in zip(want, outputs(os.path.join(away, "m.onnx"))):
+            assert np.array_equal(x, y), "other numbers with external data"
+    shutil.rmtree(apart)
+    shutil.rmtree(away)
+
+
 passed = failed = 0
 with tempfile.TemporaryDirectory() as folder:
-    for test, models in ((test_runs, RUN), (test_checks, CHECK)):
+    for test, models in ((test_runs, RUN), (test_checks, CHECK), (test_rewrites, REWRITE)):
         for model in models:
             try:
                 test(model, folder)
