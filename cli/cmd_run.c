@@ -144,6 +144,9 @@ static clv_status open_backend(job *j, clv_err *err)
     const options *o = j->o;
     if (!o->backend)
         return CLV_OK;
+    /* OpenMP's threads wait some 100 us before they sleep, not milliseconds:
+     * on a busy machine they would take the time that others need to arrive. */
+    setenv("GOMP_SPINCOUNT", "10000", 0);
     const clv_backend_opts opts = {.timeout = o->timeout};
     clv_status s = clv_backend_open(o->backend, &opts, &j->backend, err);
     if (s == CLV_OK)

@@ -55,3 +55,23 @@ void clv__map_close(clv_map *map)
         munmap((void *)(uintptr_t)map->data, map->size);
     *map = (clv_map){0};
 }
+
+void clv__map_fetch(const void *file, size_t size)
+{
+    if (!file)
+        return;
+    madvise((void *)(uintptr_t)file, size, MADV_NORMAL);
+    madvise((void *)(uintptr_t)file, size, MADV_WILLNEED);
+}
+
+void clv__map_drop(const void *file, size_t size, const void *bytes, size_t n)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = (uintptr_t)file, at = (uintptr_t)bytes;
+    if (!file || at < from || n > size || at - from > size - n)
+        return;
+    uintptr_t begin = (at + page - 1) / page * page;
+    uintptr_t end = (at + n) / page * page;
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_DONTNEED);
+}

@@ -15,5 +15,11 @@ typedef struct clv_map {
  * regular file. Release with clv__map_close. */
 CLV_MUST clv_status clv__map_open(const char *path, clv_map *map, clv_err *e);
 void clv__map_close(clv_map *map);
+/* All of it will be read soon, from the beginning to the end. */
+void clv__map_fetch(const void *file, size_t size);
+/* Bytes of a mapping that were read and are not needed soon: the pages that
+ * hold nothing else leave memory, and come back when touched. Does nothing
+ * where they are not all inside file[0..size). */
+void clv__map_drop(const void *file, size_t size, const void *bytes, size_t n);
 
 #endif

@@ -54,12 +54,13 @@ void clv__free(void *p)
 
 void *clv__huge_alloc(size_t size, void **block)
 {
-    const size_t page = (size_t)2 << 20;
-    if (size > SIZE_MAX - 2 * page || !(*block = clv__alloc(size + 2 * page)))
+    const size_t page = (size_t)2 << 20, align = size < page ? 64 : page;
+    if (size > SIZE_MAX - 2 * page || !(*block = clv__alloc(size + 2 * align)))
         return NULL;
-    uintptr_t begin = ((uintptr_t)*block + page - 1) / page * page;
+    uintptr_t begin = ((uintptr_t)*block + align - 1) / align * align;
 #ifdef MADV_HUGEPAGE /* advice: without it, pages are small */
-    madvise((void *)begin, (size + page - 1) / page * page, MADV_HUGEPAGE);
+    if (align == page)
+        madvise((void *)begin, (size + page - 1) / page * page, MADV_HUGEPAGE);
 #endif
     return (void *)begin;
 }

@@ -121,6 +121,8 @@ struct clv_graph {
     const struct clv_custom_ops *custom; /* user-given operators, or NULL */
     void (*release)(void *owner); /* what the graph borrows its bytes from */
     void *owner;
+    const void *file; /* the mapped file that weights lie in, or NULL */
+    size_t file_size;
     bool inferred;
     size_t cap_nodes, cap_values, cap_scopes, cap_edges, cap_inputs,
         cap_outputs, cap_warnings, cap_bodies;

@@ -356,6 +356,8 @@ static clv_status own_map(clv_graph *g, clv_map map, clv_err *e)
     *own = map;
     g->owner = own;
     g->release = release;
+    g->file = map.borrowed ? NULL : map.data;
+    g->file_size = map.size;
     return CLV_OK;
 }
 

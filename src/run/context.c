@@ -22,14 +22,13 @@ clv_status clv_context_new(const clv_model *m, clv_context **out, clv_err *err)
         return clv__nomem(err);
     c->m = m;
     size_t nv = m->g->n_values;
-    c->block = clv__alloc((size_t)m->info.arena_bytes + 128);
+    c->arena = clv__huge_alloc((size_t)m->info.arena_bytes + 64, &c->block);
     c->tensor = clv__alloc((nv + 1) * sizeof *c->tensor);
     c->times = clv__zalloc(((size_t)m->info.n_parts + 1) * sizeof *c->times);
-    if (!c->block || !c->tensor || !c->times) {
+    if (!c->arena || !c->tensor || !c->times) {
         clv_context_free(c);
         return clv__nomem(err);
     }
-    c->arena = (char *)c->block + (64 - (uintptr_t)c->block % 64);
     memcpy(c->tensor, m->tensor, nv * sizeof *c->tensor);
     for (uint32_t v = 0; v < nv; v++)
         if (m->place[v] == PLACE_ARENA)

@@ -4,6 +4,7 @@
  * from folding, drawn from a seed, or not aligned for its type gets memory of
  * its own. */
 #include "zoo/weights.h"
+#include "core/map.h"
 #include "import/tensor_pb.h"
 #include "run/run.h"
 
@@ -188,6 +189,7 @@ clv_status clv__weights_new(const clv_graph *g, uint64_t seed,
     w->like = like;
     if (like)
         atomic_fetch_add(&like->users, 1);
+    clv__map_fetch(g->file, g->file_size);
     clv_status s = add_tables(w, g, g->folder, e);
     if (s != CLV_OK) {
         clv__weights_free(w);

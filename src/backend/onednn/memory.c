@@ -1,5 +1,6 @@
 /* memory.c - buffers, slots, reorders, operations. */
 #include "backend/onednn/onednn.h"
+#include "core/map.h"
 
 clv_status dnn_fail(lowering *l, const char *what, dnnl_status_t s)
 {
@@ -340,6 +341,8 @@ static clv_status const_reorder(lowering *l, void *from,
             memcpy(fresh.data, from, size);
         else
             CLV_TRY(reorder_now(l, from, md, fresh.data, want, scales));
+        clv__map_drop(l->g->file, l->g->file_size, from,
+                      dnnl_memory_desc_get_size(md));
     }
     CLV_TRY(add_buffer(l, fresh, &b));
     return add_slot(l, want, b, v, id);
