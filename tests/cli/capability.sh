@@ -24,6 +24,17 @@ chmod +x compiler
 cleave partition resnet18 -s capability --backend cmd:./compiler | sed -n 2,12p
 wc -l <asked
 
+# Profiles look at types: float32 is converted, these are not.
+types() { # PROFILE TYPE
+    printf '%s %s: ' "$1" "$2"
+    cleave partition alexnet -s capability --backend "$1" --dtype "$2" --json >cut.json
+    grep -oE '"(supported|total)": [0-9]+' cut.json | tr '\n' ' '
+    echo "$(grep -oE '"reason": "[^"]*(only|must be)[^"]*"' cut.json | head -n 1)"
+}
+for type in fp32 int8 fp16 bf16; do
+    for profile in edgetpu ethos-u55 nvidia-dla; do types $profile $type; done
+done
+
 # Limits that cannot be met.
 run cleave partition alexnet -s capability --backend all-but:max_pool2d --max-subgraph-count 2
 run cleave partition alexnet -s capability --backend all-but:max_pool2d --min-subgraph-size 2
