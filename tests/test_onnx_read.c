@@ -339,6 +339,28 @@ static void loops(void)
     close_it(&o);
 }
 
+/* -- a graph in pieces ----------------------------------------------------*/
+
+/* Protobuf allows a message in pieces: they add up. */
+static void pieces(void)
+{
+    static const int64_t x[2] = {2, 3}, y[2] = {3, 2};
+    bytes first = {0}, second = {0}, m = {0}, opset = {0};
+    put_message(&first, 11, value_of("x", 2, x));
+    put_message(&first, 1, node_of("Relu", "x", "r"));
+    put_message(&second, 1, node_of("Transpose", "r", "y"));
+    put_message(&second, 12, value_of("y", 0xff, NULL));
+    put_int(&m, 1, 8);
+    put_message(&m, 7, first);
+    put_int(&opset, 2, 17);
+    put_message(&m, 8, opset);
+    put_message(&m, 7, second);
+    opened o;
+    if (open_bytes(m, NULL, &o))
+        check_dims(&o, 2, y);
+    close_it(&o);
+}
+
 static const check_case cases[] = {
     {"symbols", symbols},
     {"symbols_are_shared", symbols_are_shared},
@@ -352,5 +374,6 @@ static const check_case cases[] = {
     {"declared_shapes", declared_shapes},
     {"newer_versions", newer_versions},
     {"loops", loops},
+    {"pieces", pieces},
 };
 CHECK_MAIN(cases)

@@ -294,6 +294,35 @@ static clv_status check_versions(reader *r, clv_graph *g, clv_err *e)
     return ok ? CLV_OK : clv__nomem(e);
 }
 
+/* A graph in several pieces, as protobuf allows, is their bytes one after the
+ * other. No exporter writes it so: they are copied, and offsets count from the
+ * first. */
+static clv_status join_graph(wire w, clv_graph *g, wire *graph, clv_err *e)
+{
+    size_t pieces = 0, total = 0;
+    for (wire at = w; wire_left(&at);) {
+        wire_field f;
+        CLV_TRY(wire_next(&at, &f, e));
+        pieces += f.number == 7;
+        total += f.number == 7 ? wire_left(&f.bytes) : 0;
+    }
+    if (pieces < 2)
+        return CLV_OK;
+    uint8_t *all = arena_alloc(&g->mem, total), *end = all;
+    if (!all)
+        return clv__nomem(e);
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        size_t n = f.number == 7 ? wire_left(&f.bytes) : 0;
+        if (n)
+            memcpy(end, f.bytes.cur, n);
+        end += n;
+    }
+    *graph = wire_over(all, total);
+    return CLV_OK;
+}
+
 static clv_status read_model(reader *r, clv_graph *g, clv_err *e)
 {
     wire w = wire_over(r->map.data, r->map.size), whole = w;
@@ -307,6 +336,7 @@ static clv_status read_model(reader *r, clv_graph *g, clv_err *e)
     }
     if (!graph.cur)
         return clv__fail(e, CLV_FORMAT, "no graph in the file");
+    CLV_TRY(join_graph(whole, g, &graph, e));
     CLV_TRY(read_functions(r, whole, e));
     CLV_TRY(onnx_learn_symbols(r, graph, e));
     CLV_TRY(check_versions(r, g, e));
