@@ -94,7 +94,8 @@ static clv_status random_input(job *j, uint32_t i, clv_err *err)
     return s;
 }
 
-static clv_status get_inputs(job *j, clv_err *err)
+/* The inputs that come from files; --random is needed for any other. */
+static clv_status read_inputs(job *j, clv_err *err)
 {
     const uint32_t *ids;
     uint32_t n = clv_graph_inputs(j->g, &ids);
@@ -104,16 +105,24 @@ static clv_status get_inputs(job *j, clv_err *err)
         return fail(err, CLV_NOMEM, "out of memory");
     for (uint32_t i = 0; i < j->o->input.n && s == CLV_OK; i++)
         s = read_input(j, j->o->input.items[i], i, err);
-    for (uint32_t i = 0; i < n && s == CLV_OK; i++) {
-        if (j->in[i].data)
-            continue;
-        if (!j->o->random)
+    for (uint32_t i = 0; i < n && s == CLV_OK && !j->o->random; i++)
+        if (!j->in[i].data)
             return fail(err, CLV_USAGE,
                         "input '%s' is missing: --input %s=FILE, or --random",
                         clv_graph_value(j->g, ids[i]).name,
                         clv_graph_value(j->g, ids[i]).name);
-        s = random_input(j, i, err);
-    }
+    return s;
+}
+
+/* After the plan, which says what does not fit. */
+static clv_status draw_inputs(job *j, clv_err *err)
+{
+    const uint32_t *ids;
+    uint32_t n = clv_graph_inputs(j->g, &ids);
+    clv_status s = CLV_OK;
+    for (uint32_t i = 0; i < n && s == CLV_OK; i++)
+        if (!j->in[i].data)
+            s = random_input(j, i, err);
     return s;
 }
 
@@ -397,9 +406,11 @@ static clv_status run(job *j, clv_err *err)
     if (s == CLV_OK)
         s = open_model(o, o->args.items[0], &j->g, err);
     if (s == CLV_OK)
-        s = get_inputs(j, err);
+        s = read_inputs(j, err);
     if (s == CLV_OK)
         s = compile(j, err);
+    if (s == CLV_OK)
+        s = draw_inputs(j, err);
     if (s == CLV_OK && o->output_dir)
         s = make_folder(o->output_dir, err);
     if (s == CLV_OK)

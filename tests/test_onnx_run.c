@@ -3,11 +3,11 @@
  * timeout: 900
  *
  * Each case of libonnx-testdata is a model with inputs and expected outputs.
- * It is run with its inputs as the files give them, by plain C kernels or, with
- * CLEAVE_BACKEND, by that backend where it supports the node. Outputs must be
- * the expected ones within the suite's own tolerance (rtol 1e-3, atol 1e-7).
- * What does not agree is listed by name and reason in docs/onnx-run.md, which
- * this test writes when CLEAVE_UPDATE is set and else compares. */
+ * It is run with its inputs as the files give them, by plain C kernels, and
+ * again by oneDNN where that supports the node. Outputs must be the expected
+ * ones within the suite's own tolerance (rtol 1e-3, atol 1e-7). What does not
+ * agree is listed by name, kind and reason in docs/onnx-run.md, which this test
+ * writes when CLEAVE_UPDATE is set and else compares. CLEAVE_CASE selects. */
 #include "check.h"
 #include "cleave.h"
 
@@ -23,7 +23,7 @@ static const char *const groups[] = {"node", "simple", "pytorch-converted",
 enum { PATH = 600, INPUTS = 64 };
 
 static clv_buf rest; /* lines of the document */
-static long cases_run, cases_agree;
+static long cases_run, cases_agree, cases_on_backend;
 static clv_backend *backend;
 
 /* -- comparing ------------------------------------------------------------*/
@@ -165,7 +165,17 @@ static void check_outputs(job *j, char *why, size_t size)
     }
 }
 
-static void one_case(const char *group, const char *name, char *why,
+static bool on_backend(const job *j)
+{
+    const clv_run_info *info = j->m ? clv_model_run_info(j->m) : NULL;
+    for (uint32_t i = 0; info && i < info->n_parts; i++)
+        if (strcmp(info->parts[i].device, "cpu") != 0)
+            return true;
+    return false;
+}
+
+/* Writes why it does not agree; true when the backend ran a part of it. */
+static bool one_case(const char *group, const char *name, char *why,
                      size_t size)
 {
     static job j;
@@ -182,17 +192,38 @@ static void one_case(const char *group, const char *name, char *why,
     } else {
         check_outputs(&j, why, size);
     }
+    bool used = on_backend(&j);
     for (uint32_t i = 0; i < INPUTS; i++)
         clv_tensor_free(&j.in[i]);
     clv_context_free(j.c);
     clv_model_free(j.m);
     clv_graph_free(j.g);
+    return used;
 }
 
-/* In a process of its own, so that a case that crashes is named. */
+/* What stands in the way, told by the name. */
+static const char *kind_of(const char *name)
+{
+    static const struct {
+        const char *part, *kind;
+    } kinds[] = {
+        {"seq", "sequence"},      {"opt", "optional"},
+        {"STRING", "string"},     {"str", "string"},
+        {"bernoulli", "random"},  {"training", "training"},
+        {"gradient", "training"}, {"adam", "training"},
+        {"BFLOAT16", "file"},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strstr(name, kinds[i].part))
+            return kinds[i].kind;
+    return "other";
+}
+
+/* In a process of its own, so that a case that crashes is named. The first
+ * byte it sends says whether the backend ran a part. */
 static void run_case(const char *group, const char *name)
 {
-    char why[700] = "";
+    char why[700] = "-";
     int end[2];
     fflush(stdout);
     if (pipe(end) != 0)
@@ -200,7 +231,7 @@ static void run_case(const char *group, const char *name)
     pid_t child = fork();
     if (child == 0) {
         alarm(60);
-        one_case(group, name, why, sizeof why);
+        why[0] = one_case(group, name, why + 1, sizeof why - 1) ? '+' : '-';
         ssize_t sent = write(end[1], why, strlen(why));
         _exit(sent == (ssize_t)strlen(why) ? 0 : 1);
     }
@@ -210,11 +241,13 @@ static void run_case(const char *group, const char *name)
     why[n > 0 ? n : 0] = '\0';
     int status = 0;
     waitpid(child, &status, 0);
-    if (status != 0)
-        snprintf(why, sizeof why, "crashes");
+    if (status != 0 || n < 1)
+        snprintf(why, sizeof why, "-crashes");
     cases_run++;
-    if (*why)
-        clv_buf_printf(&rest, "| %s/%s | %s |\n", group, name, why);
+    cases_on_backend += why[0] == '+';
+    if (why[1])
+        clv_buf_printf(&rest, "| %s/%s | %s | %s |\n", group, name,
+                       kind_of(name), why + 1);
     else
         cases_agree++;
 }
@@ -258,8 +291,9 @@ static void check_document(void)
                    "# ONNX test suite, executed\n\n"
                    "Of the %ld cases of libonnx-testdata 1.12.0, plain C "
                    "kernels give the expected\noutputs (rtol 1e-3, atol 1e-7) "
-                   "for %ld, %.1f %%. The rest, by name and reason:\n\n"
-                   "| case | reason |\n|---|---|\n",
+                   "for %ld, %.1f %%, and so does oneDNN where it supports the "
+                   "node.\nThe rest, by name, kind and reason:\n\n"
+                   "| case | kind | reason |\n|---|---|---|\n",
                    cases_run, cases_agree,
                    100.0 * (double)cases_agree / (double)cases_run);
     clv_buf_add(&doc, rest.text ? rest.text : "", rest.len);
@@ -276,31 +310,52 @@ static void check_document(void)
     clv_buf_free(&doc);
 }
 
-static void suite(void)
+static void run_groups(void)
+{
+    cases_run = cases_agree = cases_on_backend = 0;
+    rest.len = 0;
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        run_group(groups[i]);
+    if (getenv("CLEAVE_CASE"))
+        printf("%s%ld of %ld agree\n", rest.text ? rest.text : "", cases_agree,
+               cases_run);
+}
+
+static void plain_c(void)
 {
     struct stat st;
-    clv_err e;
-    const char *name = getenv("CLEAVE_BACKEND");
     if (stat(root, &st) != 0) {
         check_skip("libonnx-testdata is not installed");
         return;
     }
-    if (name && clv_backend_open(name, NULL, &backend, &e) != CLV_OK)
-        check_skip("the backend does not open");
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-        run_group(groups[i]);
-    if (getenv("CLEAVE_CASE") || name) {
-        printf("%s%ld of %ld agree\n", rest.text ? rest.text : "", cases_agree,
-               cases_run);
-    } else {
-        CHECK(cases_run >= 1000);
-        check_row("at least 92 % agree");
-        CHECK(cases_agree * 100 >= cases_run * 92);
-        check_document();
-    }
-    clv_buf_free(&rest);
-    clv_backend_free(backend);
+    run_groups();
+    if (getenv("CLEAVE_CASE"))
+        return;
+    CHECK(cases_run >= 1000);
+    check_row("at least 92 % agree");
+    CHECK(cases_agree * 100 >= cases_run * 92);
+    check_document();
 }
 
-static const check_case cases[] = {{"suite", suite}};
+/* The same cases agree, and oneDNN has a part in many of them. */
+static void onednn(void)
+{
+    struct stat st;
+    long agree = cases_agree;
+    if (stat(root, &st) != 0 ||
+        clv_backend_open("onednn", NULL, &backend, NULL) != CLV_OK) {
+        check_skip("libonnx-testdata or oneDNN is not installed");
+        return;
+    }
+    run_groups();
+    printf("oneDNN has a part in %ld of %ld cases\n", cases_on_backend,
+           cases_run);
+    if (!getenv("CLEAVE_CASE"))
+        CHECK(cases_on_backend >= 150);
+    CHECK_EQ_INT(cases_agree, agree);
+    clv_backend_free(backend);
+    clv_buf_free(&rest);
+}
+
+static const check_case cases[] = {{"plain_c", plain_c}, {"onednn", onednn}};
 CHECK_MAIN(cases)
