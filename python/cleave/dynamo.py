@@ -74,7 +74,7 @@ class DynamoGraphExtractor(Collector):
               f"FLOPs: {total['total_flops']:,}")
         if self.analyze_memory:
             peak = max(g.memory()["peak_bytes"] for g in self.graphs())
-            print(f"Peak activation memory: {peak / 1e6:.2f} MB")
+            print(f"Peak activation memory: {peak / 1e6:,.3f} MB")
 
 
 def trace_model_with_dynamo(model, example_input, verbose=False,

@@ -69,7 +69,8 @@ def open_model(name, shapes, batch):
         return None
     result = captured(name, *made, shapes, batch)
     for method, why in result.failures.items():
-        print(f"cleave: note: {method} failed: {why}", file=sys.stderr)
+        print(f"cleave: note: captured by {result.method}; {method} failed: "
+              f"{why}", file=sys.stderr)
     for why in result.breaks:
         print(f"cleave: note: the graph breaks, and what runs in between is "
               f"not counted: {why}", file=sys.stderr)

@@ -31,7 +31,7 @@ from tv import torch, torchvision
 sys.path[:] = [p for p in sys.path if p != HERE]    # it hides `kernels`
 
 import cleave
-from cleave import live
+from cleave import fvcore, live
 from cleave.torch import _arguments, capture
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
@@ -91,13 +91,6 @@ def torch_macs(model, inputs):
     return counter.get_total_flops() // 2
 
 
-def fvcore_total(model, inputs):
-    from fvcore.nn import FlopCountAnalysis
-    args, kwargs = _arguments(inputs, None)
-    with torch.no_grad():
-        return int(FlopCountAnalysis(model, (*args, *kwargs.values())).total())
-
-
 def zoo_of(name, shape):
     bare = name.split(":")[-1].removesuffix(".yaml")
     if bare not in cleave.models():
@@ -151,7 +144,7 @@ def measure(name):
     row["macs_torch"] = attempt(row, "torch", lambda: torch_macs(model, inputs))
     if next(model.parameters()).device.type != "meta":    # it needs data
         row["fvcore_theirs"] = attempt(row, "fvcore",
-                                       lambda: fvcore_total(model, inputs))
+                                       lambda: fvcore.count(model, inputs))
     leaf = pytree.tree_leaves(inputs)[0]
     zoo = attempt(row, "zoo", lambda: zoo_of(name, tuple(leaf.shape)))
     if zoo:

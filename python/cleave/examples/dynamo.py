@@ -1,16 +1,14 @@
 """What Dynamo sees of a model.
 
     python -m cleave.examples.dynamo [simple|control|loops|compare]
-    python -m cleave.examples.dynamo huggingface --model detr|bert|vit|all
-                                     [--save-graph FILE]
+    python -m cleave.examples.dynamo huggingface ...    (see huggingface.py)
 """
 import sys
 
 import torch
 from torch import nn
 
-from cleave import live
-from cleave.dynamo import save_graph_to_file, trace_model_with_dynamo
+from cleave.dynamo import trace_model_with_dynamo
 from cleave.torch import CaptureError, capture
 
 
@@ -78,22 +76,10 @@ def compare():
             print(f"{name:<8} {method:<7} {text}")
 
 
-def huggingface(which, save=None):
-    for name in ("detr", "bert", "vit") if which == "all" else (which,):
-        print(f"\n--- {name} ---")
-        model, inputs = live.make(f"transformers:{name}")
-        extractor = trace_model_with_dynamo(model, inputs, verbose=True)
-        extractor.print_summary()
-        if save:
-            save_graph_to_file(extractor, save)
-            print(f"Graph saved to {save}")
-
-
 def main(argv):
     if argv[:1] == ["huggingface"]:
-        words = dict(zip(argv[1::2], argv[2::2]))
-        return huggingface(words.get("--model", "bert"),
-                           words.get("--save-graph"))
+        from cleave.examples import huggingface
+        return huggingface.main(argv[1:])
     wanted = argv or [*EXAMPLES, "compare"]
     unknown = [w for w in wanted if w not in EXAMPLES and w != "compare"]
     if unknown:
