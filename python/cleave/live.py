@@ -81,16 +81,20 @@ def open_model(name, shapes, batch):
 
 
 def captured(name, model, inputs, shapes=(), batch=0):
-    """The Capture of what make() made; a model that looks at its data is made
-    again, with memory."""
-    from cleave.torch import CaptureError, capture
+    """The Capture of what make() made. A model that looks at its data, but not
+    while it is exported, goes without memory; any other is made again."""
+    from cleave.torch import EXPORTS, CaptureError, capture
+    sized = _resized(inputs, shapes, batch)
     try:
-        return capture(model, _resized(inputs, shapes, batch), name=name)
+        return capture(model, sized, name=name)
     except CaptureError as e:
         if "meta tensors" not in str(e):
             raise
-    model, inputs = make(name, weights=True)
-    return capture(model, _resized(inputs, shapes, batch), name=name)
+    try:
+        return capture(model, sized, name=name, methods=EXPORTS, warmup=False)
+    except CaptureError:
+        model, inputs = make(name, weights=True)
+        return capture(model, _resized(inputs, shapes, batch), name=name)
 
 
 def make(name, weights=False):

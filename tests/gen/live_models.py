@@ -1,6 +1,7 @@
 """live_models.py - captures every model that packages can make, and compares.
 
     tests/gen/live_models.py -o FILE.csv [--onnx] [MODEL ...]
+    tests/gen/live_models.py -o FILE.csv --table > docs/live-models.md
 
 One line per model (torchvision's whole list, then `python -m cleave --list`'s
 of transformers and ultralytics): what the capture counts beside what others do
@@ -22,7 +23,6 @@ import logging
 import os
 import sys
 import tempfile
-import time
 import warnings
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -39,7 +39,12 @@ from torch.utils.flop_counter import FlopCounterMode
 
 FIELDS = ["model", "input", "method", "partitions", "params", "params_torch",
           "params_zoo", "params_onnx", "macs", "macs_torch", "macs_zoo",
-          "macs_onnx", "fvcore", "fvcore_theirs", "unknown", "seconds", "note"]
+          "macs_onnx", "fvcore", "fvcore_theirs", "unknown", "note"]
+# Of the large ones two small layers: counting them needs their data.
+SMALL = {"hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 2,
+         "num_attention_heads": 8, "num_key_value_heads": 4}
+LARGE = ("transformers:gpt_neox", "transformers:llama", "transformers:mistral",
+         "transformers:qwen2")
 DETECTION = ("rcnn", "retinanet", "fcos", "ssd", "raft")
 
 
@@ -59,7 +64,12 @@ def make(name):
         for k in fillers:
             setattr(torch.nn.init, k, lambda tensor, *_, **__: tensor)
     try:
-        model, inputs = live.make(name, weights=not name.startswith("transformers:"))
+        if name in LARGE:
+            from transformers import AutoConfig
+            model, inputs = live.from_config(AutoConfig.for_model(
+                name.partition(":")[2], **SMALL), weights=True)
+        else:
+            model, inputs = live.make(name, weights=True)
     finally:
         for k, v in fillers.items():
             setattr(torch.nn.init, k, v)
@@ -70,14 +80,6 @@ def call(model, inputs):
     args, kwargs = _arguments(inputs, None)
     with torch.no_grad():
         return model(*args, **kwargs)
-
-
-def needs_data(model, inputs):
-    """Whether a model without memory looks at numbers."""
-    try:
-        call(model, inputs)
-    except Exception as e:
-        return "meta tensors" in str(e)
 
 
 def torch_macs(model, inputs):
@@ -128,10 +130,7 @@ def measure(name):
         return row
     model, inputs = made
     row["input"] = shapes(inputs)
-    if needs_data(model, inputs):
-        model, inputs = live.make(name, weights=True)
     row["params_torch"] = sum(p.numel() for p in model.parameters())
-    start = time.perf_counter()
     got = attempt(row, "capture", lambda: capture(model, inputs, name=name))
     if got:
         profile = got.graph.profile()
@@ -139,12 +138,10 @@ def measure(name):
                    params=profile["total_params"], macs=profile["total_macs"],
                    fvcore=got.graph.profile(count="fvcore")["total_flops"],
                    unknown=" ".join(sorted(set(
-                       profile["coverage"]["unknown_ops"]))),
-                   seconds=f"{time.perf_counter() - start:.1f}")
+                       profile["coverage"]["unknown_ops"]))))
     row["macs_torch"] = attempt(row, "torch", lambda: torch_macs(model, inputs))
-    if next(model.parameters()).device.type != "meta":    # it needs data
-        row["fvcore_theirs"] = attempt(row, "fvcore",
-                                       lambda: fvcore.count(model, inputs))
+    row["fvcore_theirs"] = attempt(row, "fvcore",
+                                   lambda: fvcore.count(model, inputs))
     leaf = pytree.tree_leaves(inputs)[0]
     zoo = attempt(row, "zoo", lambda: zoo_of(name, tuple(leaf.shape)))
     if zoo:
@@ -162,10 +159,104 @@ def add_onnx(name, row):
     return row
 
 
+HEAD = """# Live models, captured
+
+Written by `tests/gen/live_models.py` with torch {torch}, torchvision {vision},
+transformers {transformers}, ultralytics {ultralytics}; models have random weights,
+and nothing is downloaded. Every number is beside one from outside: parameters
+beside `sum(p.numel())`, MACs beside half of torch's FlopCounterMode (attention as
+two products), FLOPs under `--count fvcore` beside the real fvcore's.
+
+{totals}
+
+`=` says that the number is the same, to the last digit; empty is not measured:
+the zoo has no such model, or the export was not tried. What differs or failed:
+
+{notes}
+
+| model | input | method | params | MACs | torch | zoo | ONNX | fvcore |
+|-------|-------|--------|-------:|-----:|:-----:|:---:|:----:|:------:|
+"""
+
+
+def same(row, ours, theirs):
+    """= or by how much they differ; empty where one is missing."""
+    if not row[ours] or not row[theirs]:
+        return ""
+    a, b = int(row[ours]), int(row[theirs])
+    return "=" if a == b else f"{100 * (a - b) / b:+.3f} %"
+
+
+def both(row, other):
+    """MACs and parameters against another source."""
+    macs = same(row, "macs", f"macs_{other}")
+    params = same(row, "params", f"params_{other}")
+    return macs if macs == params else f"{macs}, params {params}"
+
+
+def totals(table):
+    for package, what in (("torchvision:", "torchvision"),
+                          ("transformers:", "transformers"),
+                          ("yolo", "YOLOv5, v8 and 11")):
+        rows = [r for r in table if r["model"].startswith(package)]
+        yield (f"- {what}: {sum(bool(r['macs']) for r in rows)} of {len(rows)} "
+               f"captured; as torch counts "
+               f"{sum(both(r, 'torch') == '=' for r in rows)}; "
+               f"as fvcore within 0.1 % "
+               f"{sum(close(r) for r in rows)} of "
+               f"{sum(bool(r['fvcore_theirs']) for r in rows)}"
+               + (f"; as the zoo {sum(both(r, 'zoo') == '=' for r in rows)} of "
+                  f"{sum(bool(r['macs_zoo']) for r in rows)}; MACs as the ONNX "
+                  f"export {sum(same(r, 'macs', 'macs_onnx') == '=' for r in rows)}"
+                  f" of {sum(bool(r['macs_onnx']) for r in rows)}"
+                  if package == "torchvision:" else ""))
+
+
+def close(row):
+    return bool(row["fvcore_theirs"]) and abs(
+        int(row["fvcore"]) - int(row["fvcore_theirs"])) <= \
+        0.001 * int(row["fvcore_theirs"])
+
+
+def notes(table):
+    yield ("- `googlenet`, `inception_v3` and their quantisable forms have heads "
+           "that only training\n  reads: captures count their parameters, as "
+           "`unused_params`; the ONNX file is without\n  them, and so is the "
+           "zoo's googlenet.")
+    yield ("- an ONNX file does not tell parameters from buffers: Swin V2's "
+           "tables of coordinates\n  (450 numbers a block) count there.")
+    yield ("- `llama`, `mistral`, `qwen2`, `gpt_neox` have two layers of width "
+           "512 here.")
+    for row in table:
+        if row["note"]:
+            yield f"- `{row['model']}`: {row['note'].rstrip('; ')}"
+        if row["unknown"]:
+            yield f"- `{row['model']}`: unknown: {row['unknown']}"
+
+
+def print_table(table):
+    import transformers
+    import ultralytics
+    print(HEAD.format(torch=torch.__version__.split("+")[0],
+                      vision=torchvision.__version__.split("+")[0],
+                      transformers=transformers.__version__,
+                      ultralytics=ultralytics.__version__,
+                      totals="\n".join(totals(table)),
+                      notes="\n".join(notes(table))), end="")
+    for r in table:
+        parts = int(r["partitions"] or 0)
+        method = r["method"] + (f", {parts} parts" if parts > 1 else "")
+        print(f"| {r['model']} | {r['input']} | {method} | "
+              f"{int(r['params'] or 0):,} | {int(r['macs'] or 0):,} | "
+              f"{both(r, 'torch')} | {both(r, 'zoo')} | {both(r, 'onnx')} | "
+              f"{same(r, 'fvcore', 'fvcore_theirs')} |")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--onnx", action="store_true")
+    parser.add_argument("--table", action="store_true")
     parser.add_argument("models", nargs="*")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
@@ -174,6 +265,8 @@ def main():
     done = {}
     if os.path.exists(options.output):
         done = {r["model"]: r for r in csv.DictReader(open(options.output))}
+    if options.table:
+        return print_table(list(done.values()))
     for name in options.models or [n for n in names() if n not in done]:
         done[name] = row = add_onnx(name, done[name]) if options.onnx else \
             measure(name)
