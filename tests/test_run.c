@@ -310,21 +310,88 @@ static void spoilt_archives(void)
 typedef struct {
     const clv_graph *g;
     const clv_tensor *in;
+    const clv_model_opts *o;
 } hungry;
 
 static clv_status run_starved(void *ctx, clv_err *e)
 {
     const hungry *h = ctx;
-    return run_once(h->g, NULL, h->in, NULL, e);
+    return run_once(h->g, h->o, h->in, NULL, e);
 }
 
 static void out_of_memory(void)
 {
     clv_graph *g = small();
     clv_tensor in = image(4);
-    CHECK(starve(run_starved, &(hungry){g, &in}, 1) > 10);
+    clv_backend *b = NULL;
+    CHECK(starve(run_starved, &(hungry){g, &in, NULL}, 1) > 10);
+    if (clv_backend_open("onednn", NULL, &b, NULL) == CLV_OK) {
+        const clv_model_opts o = {.backend = b, .threads = 1};
+        CHECK(starve(run_starved, &(hungry){g, &in, &o}, 1) > 10);
+    }
+    clv_backend_free(b);
     clv_tensor_free(&in);
     clv_graph_free(g);
+}
+
+/* -- another batch --------------------------------------------------------*/
+
+static clv_graph *resnet_at(int64_t batch)
+{
+    const int64_t dims[] = {batch, 3, 32, 32};
+    const clv_shape_arg shape = {NULL, dims, 4};
+    const clv_open_opts open = {.shapes = &shape, .n_shapes = 1};
+    clv_graph *g = NULL;
+    CHECK(clv_graph_open("resnet18", &open, &g, NULL) == CLV_OK);
+    return g;
+}
+
+/* A model planned for another batch takes the weights of the first, and
+ * computes what one made from scratch computes. */
+static void planned_again(const char *name)
+{
+    clv_err e;
+    clv_backend *b = NULL;
+    if (name && clv_backend_open(name, NULL, &b, &e) != CLV_OK) {
+        check_skip("oneDNN is not installed");
+        return;
+    }
+    clv_graph *one = resnet_at(1), *three = resnet_at(3);
+    clv_tensor in = {.dtype = CLV_FLOAT32, .rank = 4, .dims = {3, 3, 32, 32}};
+    clv_tensor fresh = {0}, shared = {0};
+    clv_model *first = NULL, *second = NULL;
+    double absolute = 1, relative = 1;
+    CHECK(clv_tensor_alloc(&in, &e) == CLV_OK);
+    clv_tensor_random(&in, 5);
+    clv_model_opts o = {.backend = b, .threads = 1, .seed = 9};
+    CHECK(run_once(three, &o, &in, &fresh, &e) == CLV_OK);
+    if (CHECK(clv_model_new(one, &o, &first, &e) == CLV_OK)) {
+        o.like = first;
+        CHECK(run_once(three, &o, &in, &shared, &e) == CLV_OK);
+        clv_tensor_diff(&shared, &fresh, &absolute, &relative);
+        CHECK(clv_model_new(three, &o, &second, &e) == CLV_OK);
+        CHECK(clv_model_run_info(first)->weight_bytes > 40000000);
+        CHECK(clv_model_run_info(second)->weight_bytes < 1000000);
+    }
+    CHECK(relative == 0);
+    clv_model_free(second);
+    clv_model_free(first);
+    clv_tensor_free(&in);
+    clv_tensor_free(&fresh);
+    clv_tensor_free(&shared);
+    clv_graph_free(one);
+    clv_graph_free(three);
+    clv_backend_free(b);
+}
+
+static void another_batch(void)
+{
+    planned_again(NULL);
+}
+
+static void another_batch_onednn(void)
+{
+    planned_again("onednn");
 }
 
 static const check_case cases[] = {
@@ -337,5 +404,7 @@ static const check_case cases[] = {
     {"packed_archives", packed_archives},
     {"spoilt_archives", spoilt_archives},
     {"out_of_memory", out_of_memory},
+    {"another_batch", another_batch},
+    {"another_batch_onednn", another_batch_onednn},
 };
 CHECK_MAIN(cases)
