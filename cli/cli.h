@@ -158,7 +158,9 @@ typedef void report_fn(const void *result, const clv_report_opts *o,
                        clv_buf *out);
 CLV_MUST clv_status emit(const options *o, report_fn *report,
                          const void *result, clv_err *err);
-/* Writes finished text to standard output. */
+/* Writes finished text to standard output, or appends it to cli_capture where
+ * that is set (the Python package). */
+extern clv_buf *cli_capture;
 CLV_MUST clv_status emit_text(clv_buf *text, clv_err *err);
 /* The options of text on standard output: width, colours, --top and so on. */
 clv_report_opts report_options(const options *o);

@@ -28,10 +28,16 @@ static bool write_all(int fd, const char *text, size_t len)
     return true;
 }
 
+clv_buf *cli_capture;
+
 clv_status emit_text(clv_buf *text, clv_err *err)
 {
     if (text->failed)
         return fail(err, CLV_NOMEM, "out of memory");
+    if (cli_capture) {
+        clv_buf_add(cli_capture, text->text, text->len);
+        return CLV_OK;
+    }
     if (!write_all(STDOUT_FILENO, text->text, text->len) && errno != EPIPE)
         return fail(err, CLV_IO, "cannot write standard output: %s",
                     strerror(errno));

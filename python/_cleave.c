@@ -5,13 +5,15 @@
  * clv_graph and nothing else, so it may be analysed from several threads. */
 #include "bridge.h"
 
+#include "graph/graph.h"
+
 #include <string.h>
 
 typedef struct graph_object {
     PyObject ob_base;
-    clv_graph *g;
+    clv_graph *g;    /* NULL once it was handed over */
     PyObject *names; /* of a captured graph: torch's, by our node */
-    PyObject *keep;  /* the tensors whose bytes it borrows */
+    PyObject *model; /* what it was opened by, bytes; NULL: captured */
 } graph_object;
 
 static PyObject *graph_type;
@@ -24,7 +26,7 @@ static PyObject *new_graph(clv_graph *g)
         return NULL;
     }
     o->g = g;
-    o->names = o->keep = NULL;
+    o->names = o->model = NULL;
     return (PyObject *)o;
 }
 
@@ -34,25 +36,42 @@ static void graph_dealloc(PyObject *self)
     graph_object *o = (graph_object *)self;
     clv_graph_free(o->g);
     Py_XDECREF(o->names);
-    Py_XDECREF(o->keep);
+    Py_XDECREF(o->model);
     PyObject_Free(self);
     Py_DECREF(type);
 }
 
-static clv_graph *graph_of(PyObject *self)
+clv_graph *graph_peek(PyObject *o)
 {
-    return ((graph_object *)self)->g;
+    if (!PyObject_TypeCheck(o, (PyTypeObject *)graph_type)) {
+        PyErr_SetString(PyExc_TypeError, "not a cleave.Graph");
+        return NULL;
+    }
+    if (!((graph_object *)o)->g)
+        PyErr_SetString(PyExc_ValueError, "this Graph was handed over");
+    return ((graph_object *)o)->g;
+}
+
+const char *graph_opened_by(PyObject *o)
+{
+    PyObject *model = ((graph_object *)o)->model;
+    return model ? PyBytes_AsString(model) : NULL;
 }
 
 clv_graph *graph_take(PyObject *o)
 {
-    if (!PyObject_TypeCheck(o, (PyTypeObject *)graph_type) || !graph_of(o)) {
-        PyErr_SetString(PyExc_TypeError, "not a cleave.Graph");
-        return NULL;
-    }
-    clv_graph *g = graph_of(o);
-    ((graph_object *)o)->g = NULL;
+    clv_graph *g = graph_peek(o);
+    if (g)
+        ((graph_object *)o)->g = NULL;
     return g;
+}
+
+/* Lets go of the tensors a graph borrowed its bytes from. */
+static void release_tensors(void *owner)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    Py_DECREF((PyObject *)owner);
+    PyGILState_Release(gil);
 }
 
 /* -- opening --------------------------------------------------------------*/
@@ -169,6 +188,8 @@ static PyObject *py_open(PyObject *self, PyObject *args, PyObject *kw)
         Py_BEGIN_ALLOW_THREADS s = clv_graph_open(model, &a->opts, &g, &err);
         Py_END_ALLOW_THREADS result =
             s == CLV_OK ? new_graph(g) : py_raise(&err);
+        if (result)
+            ((graph_object *)result)->model = PyBytes_FromString(model);
     }
     for (int i = 0; i < a->n_held; i++)
         Py_DECREF(a->held[i]);
@@ -194,40 +215,21 @@ static PyObject *py_from_fx(PyObject *self, PyObject *args, PyObject *kw)
         return NULL;
     clv_graph *g =
         graph_from_fx(module, name, weights, total, &torch_names, &keep);
-    PyObject *o = g ? new_graph(g) : NULL;
-    if (o) {
-        ((graph_object *)o)->names = torch_names;
-        ((graph_object *)o)->keep = keep;
+    if (g) {
+        g->owner = keep;
+        g->release = release_tensors;
     } else {
-        Py_XDECREF(torch_names);
         Py_XDECREF(keep);
     }
+    PyObject *o = g ? new_graph(g) : NULL;
+    if (o)
+        ((graph_object *)o)->names = torch_names;
+    else
+        Py_XDECREF(torch_names);
     return o;
 }
 
-/* -- analyses -------------------------------------------------------------*/
-
-/* What every analysis of a graph starts from. */
-typedef struct analysis {
-    clv_profile *p;
-    clv_cut *c;
-    clv_err err;
-} analysis;
-
-static clv_status start(const clv_graph *g, const char *count,
-                        const strategy *how, analysis *a)
-{
-    clv_profile_opts opts = {.convention = clv_convention_find(count)};
-    *a = (analysis){0};
-    clv_status s = clv_profile_new(g, &opts, &a->p, &a->err);
-    return s != CLV_OK || !how ? s : strategy_cut(how, a->p, &a->c, &a->err);
-}
-
-static void finish(analysis *a)
-{
-    clv_cut_free(a->c);
-    clv_profile_free(a->p);
-}
+/* -- profile --------------------------------------------------------------*/
 
 static PyObject *give(clv_status s, const clv_err *err, clv_buf *out, bool text)
 {
@@ -260,226 +262,21 @@ static PyObject *graph_profile(PyObject *self, PyObject *args, PyObject *kw)
                                      &verbose, &shapes) ||
         !known_count(count))
         return NULL;
-    const clv_graph *g = graph_of(self);
+    const clv_graph *g = graph_peek(self);
+    if (!g)
+        return NULL;
     clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON,
                             .verbose = verbose != 0,
                             .shapes = shapes != 0};
+    clv_profile_opts how = {.convention = clv_convention_find(count)};
     clv_buf out = {0};
-    analysis a;
-    clv_status s;
-    Py_BEGIN_ALLOW_THREADS s = start(g, count, NULL, &a);
-    if (s == CLV_OK)
-        clv_report_profile(a.p, &opts, &out);
-    finish(&a);
-    Py_END_ALLOW_THREADS return give(s, &a.err, &out, text);
-}
-
-static PyObject *partition_by(const clv_graph *g, const strategy *way,
-                              const char *count, bool text)
-{
-    clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
-    clv_buf out = {0};
-    clv_summary *sum = NULL;
-    analysis a;
-    clv_status s;
-    Py_BEGIN_ALLOW_THREADS s = start(g, count, way, &a);
-    if (s == CLV_OK)
-        s = clv_summary_new(a.c, &sum, &a.err);
-    if (s == CLV_OK)
-        clv_report_partition(a.c, sum, &opts, &out);
-    clv_summary_free(sum);
-    finish(&a);
-    Py_END_ALLOW_THREADS return give(s, &a.err, &out, text);
-}
-
-PyDoc_STRVAR(
-    partition_doc,
-    "partition(strategy='op', text=False, *, backend=None, min_support=0.0,\n"
-    "          min_subgraph_size=0, max_subgraph_count=0, cpu_ops=None,\n"
-    "          cpu_nodes=None, connected=False, demote=False, count='full')\n"
-    "--\n\n"
-    "Subgraphs: one per operator (op), fused (fusion), or by what a backend "
-    "supports\n(capability, which takes the options after text).");
-
-static PyObject *graph_partition(PyObject *self, PyObject *args, PyObject *kw)
-{
-    static char *names[] = {"strategy",
-                            "text",
-                            "backend",
-                            "min_support",
-                            "min_subgraph_size",
-                            "max_subgraph_count",
-                            "cpu_ops",
-                            "cpu_nodes",
-                            "connected",
-                            "demote",
-                            "count",
-                            NULL};
-    const char *word = "op", *backend = NULL, *count = "full";
-    int text = 0, connected = 0, demote = 0;
-    double support = 0;
-    unsigned size = 0, limit = 0;
-    PyObject *ops = NULL, *nodes = NULL;
-    strategy way;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kw, "|sp$zdIIOOpps", names, &word, &text, &backend, &support,
-            &size, &limit, &ops, &nodes, &connected, &demote, &count) ||
-        !strategy_named(word, &way) || !known_count(count))
-        return NULL;
-    way.backend = backend ? backend : "null";
-    way.limits = (clv_capability_opts){.min_support = support,
-                                       .min_subgraph_size = size,
-                                       .max_subgraph_count = limit,
-                                       .connected = connected != 0,
-                                       .demote = demote != 0};
-    PyObject *result = NULL;
-    if (texts_read(ops, &way.cpu_ops) && texts_read(nodes, &way.cpu_nodes))
-        result = partition_by(graph_of(self), &way, count, text != 0);
-    texts_free(&way.cpu_ops);
-    texts_free(&way.cpu_nodes);
-    return result;
-}
-
-PyDoc_STRVAR(memory_doc, "memory(strategy='op', reorder=False, text=False)\n"
-                         "--\n\nLive tensors over time, peak, arena plan.");
-
-static PyObject *graph_memory(PyObject *self, PyObject *args, PyObject *kw)
-{
-    strategy way;
-    static char *names[] = {"strategy", "reorder", "text", NULL};
-    const char *word = "op";
-    int reorder = 0, text = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|spp", names, &word, &reorder,
-                                     &text) ||
-        !strategy_named(word, &way))
-        return NULL;
-    const clv_graph *g = graph_of(self);
-    clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
-    clv_memory_opts how = {.reorder = reorder != 0};
-    clv_buf out = {0};
-    clv_memory *m = NULL;
-    analysis a;
-    clv_status s;
-    Py_BEGIN_ALLOW_THREADS s = start(g, "full", &way, &a);
-    if (s == CLV_OK)
-        s = clv_memory_new(a.c, &how, &m, &a.err);
-    if (s == CLV_OK)
-        clv_report_memory(m, 0, &opts, &out);
-    clv_memory_free(m);
-    finish(&a);
-    Py_END_ALLOW_THREADS return give(s, &a.err, &out, text);
-}
-
-PyDoc_STRVAR(concurrency_doc, "concurrency(strategy='op', text=False)\n--\n\n"
-                              "Stages, critical path, slack.");
-
-static PyObject *graph_concurrency(PyObject *self, PyObject *args, PyObject *kw)
-{
-    strategy way;
-    static char *names[] = {"strategy", "text", NULL};
-    const char *word = "op";
-    int text = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|sp", names, &word, &text) ||
-        !strategy_named(word, &way))
-        return NULL;
-    const clv_graph *g = graph_of(self);
-    clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
-    clv_buf out = {0};
-    clv_concurrency *con = NULL;
-    analysis a;
-    clv_status s;
-    Py_BEGIN_ALLOW_THREADS s = start(g, "full", &way, &a);
-    if (s == CLV_OK)
-        s = clv_concurrency_new(a.c, NULL, &con, &a.err);
-    if (s == CLV_OK) {
-        clv_concurrency_report r = {.analysis = con};
-        clv_report_concurrency(&r, 1, &opts, &out);
-    }
-    clv_concurrency_free(con);
-    finish(&a);
-    Py_END_ALLOW_THREADS return give(s, &a.err, &out, text);
-}
-
-PyDoc_STRVAR(map_doc, "map(hardware, strategy='fusion', text=False)\n--\n\n"
-                      "Roofline times on a device.");
-
-static PyObject *graph_map(PyObject *self, PyObject *args, PyObject *kw)
-{
-    strategy way;
-    static char *names[] = {"hardware", "strategy", "text", NULL};
-    const char *hardware, *word = "fusion";
-    int text = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "s|sp", names, &hardware, &word,
-                                     &text) ||
-        !strategy_named(word, &way))
-        return NULL;
-    const clv_graph *g = graph_of(self);
-    clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
-    clv_buf out = {0};
-    const clv_device *d = NULL;
-    clv_map *m = NULL;
-    analysis a;
-    clv_status s;
-    Py_BEGIN_ALLOW_THREADS s = start(g, "full", &way, &a);
-    if (s == CLV_OK)
-        s = clv_device_find(hardware, &d, &a.err);
-    if (s == CLV_OK)
-        s = clv_map_new(a.c, d, &m, &a.err);
-    if (s == CLV_OK)
-        clv_report_maps((const clv_map *const *)&m, 1, &opts, &out);
-    clv_map_free(m);
-    finish(&a);
-    Py_END_ALLOW_THREADS return give(s, &a.err, &out, text);
-}
-
-PyDoc_STRVAR(validate_doc, "validate(text=False)\n--\n\n"
-                           "Our count beside fvcore's, torch's, torchvision's "
-                           "and thop's.");
-
-static PyObject *graph_validate(PyObject *self, PyObject *args, PyObject *kw)
-{
-    static char *names[] = {"text", NULL};
-    int text = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|p", names, &text))
-        return NULL;
-    const clv_graph *g = graph_of(self);
-    const char *name = clv_graph_name(g);
-    clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
-    clv_buf out = {0};
-    clv_validation *v = NULL;
+    clv_profile *p = NULL;
     clv_err err = {CLV_OK, ""};
     clv_status s;
-    Py_BEGIN_ALLOW_THREADS s = clv_validate_new(g, &v, &err);
+    Py_BEGIN_ALLOW_THREADS s = clv_profile_new(g, &how, &p, &err);
     if (s == CLV_OK)
-        clv_report_validation((const clv_validation *const *)&v, &name, 1,
-                              &opts, &out);
-    clv_validate_free(v);
-    Py_END_ALLOW_THREADS return give(s, &err, &out, text);
-}
-
-PyDoc_STRVAR(
-    diagnose_doc,
-    "diagnose(expected_flops=0, text=False)\n--\n\n"
-    "What counts nothing, and what would explain the expected figure.");
-
-static PyObject *graph_diagnose(PyObject *self, PyObject *args, PyObject *kw)
-{
-    static char *names[] = {"expected_flops", "text", NULL};
-    long long expected = 0;
-    int text = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|Lp", names, &expected, &text))
-        return NULL;
-    const clv_graph *g = graph_of(self);
-    clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON};
-    clv_buf out = {0};
-    clv_diagnosis *d = NULL;
-    clv_err err = {CLV_OK, ""};
-    clv_status s;
-    Py_BEGIN_ALLOW_THREADS s = clv_diagnose_new(g, expected, &d, &err);
-    if (s == CLV_OK)
-        clv_report_diagnosis(clv_graph_name(g), clv_diagnose_info(d), &opts,
-                             &out);
-    clv_diagnose_free(d);
+        clv_report_profile(p, &opts, &out);
+    clv_profile_free(p);
     Py_END_ALLOW_THREADS return give(s, &err, &out, text);
 }
 
@@ -491,6 +288,8 @@ PyDoc_STRVAR(nodes_doc,
 static PyObject *graph_nodes(PyObject *self, PyObject *unused)
 {
     const graph_object *o = (const graph_object *)self;
+    if (!graph_peek(self))
+        return NULL;
     uint32_t n = clv_graph_num_nodes(o->g);
     PyObject *list = PyList_New((Py_ssize_t)n);
     (void)unused;
@@ -522,7 +321,8 @@ static PyObject *graph_compile(PyObject *self, PyObject *args, PyObject *kw)
     if (!PyArg_ParseTupleAndKeywords(args, kw, "|zI", names, &backend,
                                      &threads))
         return NULL;
-    return model_new(self, graph_of(self), backend, threads);
+    const clv_graph *g = graph_peek(self);
+    return g ? model_new(self, g, backend, threads) : NULL;
 }
 
 PyDoc_STRVAR(warnings_doc, "warnings()\n--\n\n"
@@ -530,11 +330,11 @@ PyDoc_STRVAR(warnings_doc, "warnings()\n--\n\n"
 
 static PyObject *graph_warnings(PyObject *self, PyObject *unused)
 {
-    PyObject *list = PyList_New(0);
+    const clv_graph *g = graph_peek(self);
+    PyObject *list = g ? PyList_New(0) : NULL;
     const char *text;
     (void)unused;
-    for (uint32_t i = 0; list && (text = clv_graph_warning(graph_of(self), i));
-         i++) {
+    for (uint32_t i = 0; list && (text = clv_graph_warning(g, i)); i++) {
         PyObject *s = PyUnicode_FromString(text);
         if (!s || PyList_Append(list, s) < 0)
             Py_CLEAR(list);
@@ -545,7 +345,9 @@ static PyObject *graph_warnings(PyObject *self, PyObject *unused)
 
 static PyObject *graph_repr(PyObject *self)
 {
-    const clv_graph *g = graph_of(self);
+    const clv_graph *g = ((graph_object *)self)->g;
+    if (!g)
+        return PyUnicode_FromString("<cleave.Graph, handed over>");
     return PyUnicode_FromFormat("<cleave.Graph '%s' from %s, %u operators>",
                                 clv_graph_name(g), clv_graph_source(g),
                                 clv_graph_num_nodes(g));
@@ -557,18 +359,12 @@ static PyObject *graph_repr(PyObject *self)
             METH_VARARGS | METH_KEYWORDS, name##_doc \
     }
 
-static PyMethodDef graph_methods[] = {
+/* The verbs of verbs.c are put behind these. */
+static PyMethodDef graph_methods[N_VERBS + 5] = {
     METHOD(profile),
-    METHOD(partition),
-    METHOD(concurrency),
-    METHOD(memory),
-    METHOD(map),
-    METHOD(validate),
-    METHOD(diagnose),
     METHOD(compile),
     {"nodes", graph_nodes, METH_NOARGS, nodes_doc},
     {"warnings", graph_warnings, METH_NOARGS, warnings_doc},
-    {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot graph_slots[] = {
@@ -582,7 +378,7 @@ static PyType_Slot graph_slots[] = {
 static PyType_Spec graph_spec = {
     .name = "cleave.Graph",
     .basicsize = sizeof(graph_object),
-    .flags = Py_TPFLAGS_DEFAULT,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = graph_slots,
 };
 
@@ -627,6 +423,10 @@ PyDoc_STRVAR(main_doc,
              "shape, batch) may\nreturn a Graph for a model, or None to let "
              "the command open it.");
 
+PyDoc_STRVAR(verify_doc, "verify(folder)\n--\n\n"
+                         "Checks a folder that partition(output=folder) "
+                         "wrote; raises when it is wrong.");
+
 static PyMethodDef functions[] = {
     {"open", (PyCFunction)(void (*)(void))py_open, METH_VARARGS | METH_KEYWORDS,
      open_doc},
@@ -634,6 +434,8 @@ static PyMethodDef functions[] = {
      METH_VARARGS | METH_KEYWORDS, fx_doc},
     {"main", (PyCFunction)(void (*)(void))command_main,
      METH_VARARGS | METH_KEYWORDS, main_doc},
+    {"verify", (PyCFunction)(void (*)(void))verb_verify,
+     METH_VARARGS | METH_KEYWORDS, verify_doc},
     {"models", py_models, METH_NOARGS, models_doc},
     {"backends", py_backends, METH_NOARGS, backends_doc},
     {NULL, NULL, 0, NULL},
@@ -648,6 +450,7 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__cleave(void)
 {
     PyObject *m = PyModule_Create(&definition);
+    memcpy(&graph_methods[4], verb_methods, sizeof verb_methods);
     graph_type = PyType_FromSpec(&graph_spec);
     model_type = PyType_FromSpec(&model_spec);
     tensor_type = PyType_FromSpec(&tensor_spec);

@@ -25,8 +25,6 @@ extern PyObject *py_error; /* cleave.Error */
 /* The type a torch.dtype names; CLV_NODTYPE if we have none. */
 clv_dtype py_dtype(PyObject *o);
 
-/* -- strategy.c -----------------------------------------------------------*/
-
 /* Names from a Python list, tuple or set. */
 typedef struct texts {
     PyObject *held;
@@ -34,22 +32,14 @@ typedef struct texts {
     size_t n;
 } texts;
 
-typedef struct strategy {
-    const char *name;    /* op, fusion, capability */
-    const char *backend; /* of capability, as are the rest */
-    clv_capability_opts limits;
-    texts cpu_ops, cpu_nodes;
-} strategy;
-
-/* False, with ValueError set, when there is no such strategy. */
-bool strategy_named(const char *name, strategy *out);
 bool texts_read(PyObject *o, texts *out);
 void texts_free(texts *t);
-/* What the backend says of g, and what was forced. Needs no lock. */
-CLV_MUST clv_status strategy_ask(const strategy *how, const clv_graph *g,
-                                 clv_support **out, clv_err *err);
-CLV_MUST clv_status strategy_cut(const strategy *how, const clv_profile *p,
-                                 clv_cut **out, clv_err *err);
+
+/* -- verbs.c --------------------------------------------------------------*/
+
+enum { N_VERBS = 11 };
+extern const PyMethodDef verb_methods[N_VERBS]; /* of a Graph */
+PyObject *verb_verify(PyObject *self, PyObject *args, PyObject *kw);
 
 /* -- tensor.c -------------------------------------------------------------*/
 
@@ -86,9 +76,12 @@ PyObject *command_main(PyObject *self, PyObject *args, PyObject *kw);
 
 /* -- _cleave.c ------------------------------------------------------------*/
 
-/* Takes the graph out of a cleave.Graph, leaving it empty; NULL and TypeError
- * when it is none. */
+/* The graph of a cleave.Graph; NULL and an exception when it is none, or was
+ * taken out by graph_take. */
+clv_graph *graph_peek(PyObject *o);
 clv_graph *graph_take(PyObject *o);
+/* The name or path it was opened by; NULL when it was captured. */
+const char *graph_opened_by(PyObject *o);
 
 /* -- fx.c -----------------------------------------------------------------*/
 

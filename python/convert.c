@@ -96,3 +96,38 @@ PyObject *py_raise(const clv_err *err)
         return NULL;
     }
 }
+
+/* -- lists of names -------------------------------------------------------*/
+
+bool texts_read(PyObject *o, texts *out)
+{
+    *out = (texts){0};
+    if (!o || o == Py_None)
+        return true;
+    if (PyUnicode_Check(o)) {
+        PyErr_SetString(PyExc_TypeError, "a list of names, not one string");
+        return false;
+    }
+    out->held = PySequence_List(o); /* sets too */
+    if (!out->held)
+        return false;
+    if (PyAnySet_Check(o)) /* the same set, the same order */
+        PyList_Sort(out->held);
+    Py_ssize_t n = PyList_Size(out->held);
+    out->items = PyMem_Calloc((size_t)n + 1, sizeof *out->items);
+    for (Py_ssize_t i = 0; out->items && i < n; i++) {
+        PyObject *bytes = PyUnicode_AsUTF8String(PyList_GetItem(out->held, i));
+        if (!bytes || PyList_SetItem(out->held, i, bytes) < 0)
+            break;
+        out->items[out->n++] = PyBytes_AsString(bytes);
+    }
+    if (!out->items)
+        PyErr_NoMemory();
+    return !PyErr_Occurred();
+}
+
+void texts_free(texts *t)
+{
+    Py_XDECREF(t->held);
+    PyMem_Free(t->items);
+}

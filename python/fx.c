@@ -389,6 +389,22 @@ static bool read_call(walk *w, const row **r, row *as, PyObject *args,
                          c, &as->op);
 }
 
+/* A tensor that went into no attribute is still waited for: what is counted
+ * only keeps it as one more input, where its operator has room. */
+static bool keep_edges(walk *w, const row *r, PyObject *args, call *c)
+{
+    call all = {0};
+    bool ok = !r || !c->why[0] || fx_all_tensors(w, &all, args);
+    for (uint32_t i = 0; ok && i < all.n_ins; i++) {
+        bool seen = c->n_ins >= clv__ops[r->op].max_in;
+        for (uint32_t k = 0; !seen && k < c->n_ins; k++)
+            seen = c->ins[k] == all.ins[i];
+        ok = seen || fx_put_input(c, all.ins[i]);
+    }
+    clv__free(all.ins);
+    return ok;
+}
+
 static bool call_function(walk *w, PyObject *node, const char *name,
                           PyObject *target, bool method)
 {
@@ -409,6 +425,7 @@ static bool call_function(walk *w, PyObject *node, const char *name,
         bool aten = method || !strncmp(full, "aten.", 5);
         const row *r = row_of(full, plain, aten, args);
         ok = read_call(w, &r, &as, args, kwargs, &c) &&
+             keep_edges(w, r, args, &c) &&
              add_call(w, node, r, own, at.path, full, &c);
         if (ok && set)
             ok = set_result(w, args);

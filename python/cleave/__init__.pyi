@@ -1,14 +1,15 @@
 from os import PathLike
 from typing import Any, Sequence
 
-from cleave._cleave import Error as Error, Graph as Graph, Model as Model
+from cleave._cleave import (Error as Error, Graph as Graph, Model as Model,
+                            Tensor as Tensor, models as models,
+                            verify as verify)
 from cleave.torch import Capture
 
 __version__: str
 
 Report = dict[str, Any]
 
-def models() -> list[str]: ...
 def load(model: object, inputs: object = ..., kwargs: dict[str, Any] | None = ...,
          *, input_shape: Sequence[int] | dict[str, Sequence[int]] | None = ...,
          batch: int = ..., dtype: str | None = ..., dims: dict[str, int] | None = ...,

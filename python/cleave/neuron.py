@@ -13,6 +13,7 @@ example inputs, runs in PyTorch too, and the log says so.
 import inspect
 import logging
 from collections import Counter
+from types import SimpleNamespace
 
 import torch
 import torch.fx
@@ -112,7 +113,7 @@ class _Flat:
 
 def _exported(model, args, kwargs):
     work, failures = _workable(model), {}
-    _warm_up(model, work, args, kwargs)
+    _warm_up(model, work, SimpleNamespace(args=args, kwargs=kwargs))
     for strict in (False, True):
         try:
             with torch.no_grad(), _quiet():
@@ -305,7 +306,7 @@ class Traced(torch.nn.Module):
         self.shapes = [tuple(t.shape) for t in flat.inputs
                        if isinstance(t, torch.Tensor)]
         self.devices = [_device(s) for s in cut["subgraphs"]]
-        place = _places(flat, cut)
+        place = _places(flat, cut, self.devices)
         self.parts = split_module(flat.module, flat.module,
                                   lambda node: place[node.name])
         _log_partitions(flat, place, self.devices)
@@ -382,16 +383,22 @@ class _Call:
         return flat
 
 
-def _places(flat, cut):
+def _places(flat, cut, devices):
     """The subgraph of every node of the graph; those without an operator of
-    ours (parts of results, sizes) go with what they read."""
+    ours (parts of results, sizes) go with what they read. A node that reads
+    what only torch sees it read (the shape of another) may have to wait."""
     number = {name: sub["id"] for sub in cut["subgraphs"]
               for name in sub["node_names"]}
-    place = {n["torch"]: number[n["name"]] for n in flat.graph.nodes()}
+    ours = {n["torch"]: number[n["name"]] for n in flat.graph.nodes()}
+    place = {}
     for node in flat.module.graph.nodes:
-        if node.name not in place:
-            place[node.name] = max((place[a.name] for a in
-                                    node.all_input_nodes), default=0)
+        least = max((place[a.name] for a in node.all_input_nodes), default=0)
+        own = ours.get(node.name, least)
+        place[node.name] = max(own, least)
+        if devices[place[node.name]] != devices[own]:
+            place[node.name] += 1
+        if place[node.name] == len(devices):
+            devices.append(devices[own])
     return place
 
 

@@ -25,9 +25,15 @@ clv_status clv_graph_new(const char *name, clv_graph **out, clv_err *err)
     return CLV_OK;
 }
 
+clv_graph *clv__graph_hold(clv_graph *g)
+{
+    atomic_fetch_add(&g->holders, 1);
+    return g;
+}
+
 void clv_graph_free(clv_graph *g)
 {
-    if (!g)
+    if (!g || atomic_fetch_sub(&g->holders, 1) > 0)
         return;
     for (uint32_t i = 0; i < g->n_bodies; i++)
         clv_graph_free(g->bodies[i]);

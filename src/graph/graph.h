@@ -16,6 +16,8 @@
 #include "cleave/graph.h"
 #include "core/core.h"
 
+#include <stdatomic.h>
+
 typedef enum {
 #define OP(kind, ...) CLV_OP_##kind,
 #include "ops/ops.def"
@@ -124,6 +126,7 @@ struct clv_graph {
     const void *file; /* the mapped file that weights lie in, or NULL */
     size_t file_size;
     bool inferred;
+    atomic_uint holders; /* besides the first: frees to come before the last */
     size_t cap_nodes, cap_values, cap_scopes, cap_edges, cap_inputs,
         cap_outputs, cap_warnings, cap_bodies;
 };
@@ -152,6 +155,9 @@ uint32_t clv__scope_path(clv_graph *g, const char *path);
 bool clv__graph_output(clv_graph *g, uint32_t value);
 bool clv__graph_warn(clv_graph *g, const char *fmt, ...) CLV_PRINTF(2, 3);
 bool clv__graph_own_body(clv_graph *g, clv_graph *body);
+
+/* One holder more: the graph lives until each has called clv_graph_free. */
+clv_graph *clv__graph_hold(clv_graph *g);
 
 /* Orders nodes, fills the CSR of users, verifies. */
 CLV_MUST clv_status clv__graph_finish(clv_graph *g, clv_err *e);

@@ -57,7 +57,7 @@ def test_capability():
 def test_errors():
     with raises(LookupError, "resnet18"):
         cleave.load("resnet1")
-    with raises(ValueError, "no strategy"):
+    with raises(ValueError, "--strategy takes op|fusion"):
         cleave.load("resnet18").partition("magic")
     with raises(ValueError, "convention"):
         cleave.profile("resnet18", count="guess")

@@ -60,7 +60,7 @@ class Gated(nn.Module):
 
     def forward(self, x):
         y = self.a(x).tanh() * torch.sigmoid(self.b(x))
-        y = nn.functional.pad(self.norm(y), (1, 2), mode="replicate")
+        y = nn.functional.pad(self.norm(y), (1, 2, 0, 1), mode="replicate")
         return torch.softmax(self.up(y), 1)[:, :, ::2]
 
 
