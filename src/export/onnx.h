@@ -54,6 +54,24 @@ typedef struct onnx_form {
     int since; /* the first opset that has it */
 } onnx_form;
 
+/* The i-th input and the result of the node being written. */
+static inline const clv_value *form_in(const body *b, uint32_t i)
+{
+    return node_in(b->g, b->n, i);
+}
+
+static inline const clv_value *form_out(const body *b)
+{
+    return node_out(b->g, b->n, 0);
+}
+
+/* Attributes of operators that ONNX has (onnx_form_attrs.c). */
+direct_fn conv_attrs, pool_attrs, avg_pool_attrs, epsilon_attr,
+    layer_norm_attrs, hardsigmoid_attrs, alpha_attr, axis_attr, flatten_attrs,
+    perm_attr, no_attrs, axis0_attr, axis1_attr, batch_dims_attr, arg_attrs,
+    topk_attrs, gemm_attrs, reduction_attr, cast_attrs, pad_attrs, block_attrs,
+    equation_attr;
+
 /* How node n is written at this opset; both NULL if it cannot be. */
 onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset);
 

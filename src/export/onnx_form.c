@@ -1,5 +1,5 @@
-/* onnx_form.c - the form of each operator in ONNX: attributes of those ONNX
- * has, bodies of those it has not. */
+/* onnx_form.c - the form of each operator in ONNX: the name of those ONNX has,
+ * bodies of those it has not. */
 #include "export/onnx.h"
 
 #include <math.h>
@@ -85,194 +85,12 @@ static name number(body *b, double v)
     return to;
 }
 
-static const clv_value *input(const body *b, uint32_t i)
-{
-    return node_in(b->g, b->n, i);
-}
-
-static const clv_value *result(const body *b)
-{
-    return node_out(b->g, b->n, 0);
-}
-
 static uint32_t axis(const body *b, int64_t otherwise)
 {
-    uint32_t a = 0, r = input(b, 0)->rank;
+    uint32_t a = 0, r = form_in(b, 0)->rank;
     clv_status s =
         norm_axis(attr_int(b->n, CLV_A_AXIS, otherwise), r ? r : 1, &a, NULL);
     return s == CLV_OK ? a : 0;
-}
-
-/* -- attributes of operators that ONNX has --------------------------------*/
-
-static void windows(const body *b, onnx_out *o, uint32_t nd, bool kernel)
-{
-    int64_t strides[3], dilations[3], pads[6], sizes[3];
-    uint32_t nk;
-    const clv_value *x = input(b, 0);
-    const int64_t *k = attr_ints(b->n, CLV_A_KERNEL, &nk);
-    for (uint32_t i = 0; i < nd; i++) {
-        window w = {0};
-        sizes[i] = kernel ? list_at(k, nk, i, 1) : input(b, 1)->dims[2 + i];
-        if (get_window(b->n, i, nd, x->dims[x->rank - nd + i], sizes[i], &w,
-                       NULL) != CLV_OK)
-            continue;
-        strides[i] =
-            kernel && !attr_get(b->n, CLV_A_STRIDE) ? sizes[i] : w.stride;
-        dilations[i] = w.dilation;
-        pads[i] = w.before;
-        pads[nd + i] = w.after;
-    }
-    if (kernel)
-        out_ints(o, "kernel_shape", sizes, nd);
-    out_ints(o, "strides", strides, nd);
-    out_ints(o, "pads", pads, 2 * nd);
-    bool average = b->n->op == CLV_OP_AVG_POOL1D ||
-                   b->n->op == CLV_OP_AVG_POOL2D ||
-                   b->n->op == CLV_OP_AVG_POOL3D;
-    if (!average)
-        out_ints(o, "dilations", dilations, nd);
-}
-
-static void conv_attrs(body *b, onnx_out *o)
-{
-    windows(b, o, input(b, 0)->rank - 2u, false);
-    out_int(o, "group", attr_int(b->n, CLV_A_GROUPS, 1));
-}
-
-static void pool_attrs(body *b, onnx_out *o)
-{
-    windows(b, o, input(b, 0)->rank - 2u, true);
-    out_int(o, "ceil_mode", attr_int(b->n, CLV_A_CEIL, 0));
-}
-
-static void avg_pool_attrs(body *b, onnx_out *o)
-{
-    pool_attrs(b, o);
-    out_int(o, "count_include_pad", attr_int(b->n, CLV_A_COUNT_INCLUDE_PAD, 0));
-}
-
-static void epsilon_attr(body *b, onnx_out *o)
-{
-    out_float(o, "epsilon", attr_float(b->n, CLV_A_EPSILON, 1e-5));
-}
-
-static void layer_norm_attrs(body *b, onnx_out *o)
-{
-    epsilon_attr(b, o);
-    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, -1));
-}
-
-static void hardsigmoid_attrs(body *b, onnx_out *o)
-{
-    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, 1.0 / 6));
-    out_float(o, "beta", attr_float(b->n, CLV_A_BETA, 0.5));
-}
-
-static void alpha_attr(body *b, onnx_out *o)
-{
-    double otherwise = b->n->op == CLV_OP_LEAKY_RELU ? 0.01 : 1;
-    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, otherwise));
-}
-
-static void axis_attr(body *b, onnx_out *o)
-{
-    int64_t otherwise = b->n->op == CLV_OP_CAT ? 0 : -1;
-    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, otherwise));
-}
-
-static void flatten_attrs(body *b, onnx_out *o)
-{
-    out_int(o, "axis", attr_int(b->n, CLV_A_START, 1));
-}
-
-static void perm_attr(body *b, onnx_out *o)
-{
-    uint32_t n;
-    const int64_t *perm = attr_ints(b->n, CLV_A_PERM, &n);
-    int64_t v[CLV_MAX_RANK];
-    for (uint32_t i = 0; i < n && i < CLV_MAX_RANK; i++)
-        v[i] = perm[i] < 0 ? perm[i] + n : perm[i];
-    if (n)
-        out_ints(o, "perm", v, n);
-}
-
-/* Its attributes only say what its shape says. */
-static void no_attrs(body *b, onnx_out *o)
-{
-    (void)b;
-    (void)o;
-}
-
-static void axis0_attr(body *b, onnx_out *o)
-{
-    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, 0));
-}
-
-static void axis1_attr(body *b, onnx_out *o)
-{
-    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, 1));
-}
-
-static void batch_dims_attr(body *b, onnx_out *o)
-{
-    out_int(o, "batch_dims", attr_int(b->n, CLV_A_BATCH_DIMS, 0));
-}
-
-static void arg_attrs(body *b, onnx_out *o)
-{
-    b->unable = b->n->n_attrs > 2; /* select_last_index */
-    axis0_attr(b, o);
-    out_int(o, "keepdims", attr_int(b->n, CLV_A_KEEPDIM, 0));
-}
-
-static void topk_attrs(body *b, onnx_out *o)
-{
-    b->unable = b->n->n_in != 2;
-    axis_attr(b, o);
-    out_int(o, "largest", attr_int(b->n, CLV_A_LARGEST, 1));
-    out_int(o, "sorted", attr_int(b->n, CLV_A_SORTED, 1));
-}
-
-static void gemm_attrs(body *b, onnx_out *o)
-{
-    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, 1));
-    out_float(o, "beta", attr_float(b->n, CLV_A_BETA, 1));
-    out_int(o, "transA", attr_int(b->n, CLV_A_TRANS_A, 0));
-    out_int(o, "transB", attr_int(b->n, CLV_A_TRANS_B, 0));
-}
-
-static void reduction_attr(body *b, onnx_out *o)
-{
-    const char *how = attr_str(b->n, CLV_A_REDUCTION, "none");
-    b->unable = strcmp(how, "none") && b->opset < 18;
-    if (b->opset >= 16)
-        out_string(o, "reduction", how);
-}
-
-static void cast_attrs(body *b, onnx_out *o)
-{
-    int to = onnx_type((clv_dtype)result(b)->dtype);
-    b->unable = to == 0;
-    out_int(o, "to", to);
-}
-
-static void pad_attrs(body *b, onnx_out *o)
-{
-    b->unable = b->n->n_in > 3 && b->opset < 18;
-    out_string(o, "mode", attr_str(b->n, CLV_A_MODE, "constant"));
-}
-
-static void block_attrs(body *b, onnx_out *o)
-{
-    out_int(o, "blocksize", attr_int(b->n, CLV_A_BLOCK, 1));
-    if (b->n->op == CLV_OP_DEPTH_TO_SPACE)
-        out_string(o, "mode", attr_str(b->n, CLV_A_MODE, "DCR"));
-}
-
-static void equation_attr(body *b, onnx_out *o)
-{
-    out_string(o, "equation", attr_str(b->n, CLV_A_EQUATION, ""));
 }
 
 /* -- bodies of operators that it has not ----------------------------------*/
@@ -358,20 +176,20 @@ static void body_clamp(body *b)
 /* Any view that keeps the order of elements. */
 static void body_reshape(body *b)
 {
-    const clv_value *y = result(b);
+    const clv_value *y = form_out(b);
     node2(b, "Reshape", in(0), ints(b, y->dims, y->rank), out(0));
 }
 
 static void body_expand(body *b)
 {
-    const clv_value *y = result(b);
+    const clv_value *y = form_out(b);
     node2(b, "Expand", in(0), ints(b, y->dims, y->rank), out(0));
 }
 
 static void body_transpose(body *b)
 {
     int64_t perm[CLV_MAX_RANK];
-    uint32_t n, p, q, r = input(b, 0)->rank;
+    uint32_t n, p, q, r = form_in(b, 0)->rank;
     const int64_t *axes = attr_ints(b->n, CLV_A_AXES, &n);
     b->unable = n != 2 || norm_axis(axes[0], r, &p, NULL) ||
                 norm_axis(axes[1], r, &q, NULL);
@@ -494,7 +312,7 @@ static void body_reduce(body *b)
 /* One number everywhere. */
 static void body_full(body *b)
 {
-    const clv_value *y = result(b);
+    const clv_value *y = form_out(b);
     const clv_attr *v = attr_get(b->n, CLV_A_VALUE);
     int to = onnx_type((clv_dtype)y->dtype);
     double x = b->n->op == CLV_OP_ONES ? 1 : attr_float(b->n, CLV_A_VALUE, 0);
@@ -517,7 +335,7 @@ static void body_full(body *b)
 /* Equal windows only: in divides by out along every axis. */
 static void body_adaptive(body *b)
 {
-    const clv_value *x = input(b, 0), *y = result(b);
+    const clv_value *x = form_in(b, 0), *y = form_out(b);
     uint32_t nd = x->rank - 2u;
     int64_t size[3] = {1, 1, 1};
     for (uint32_t i = 0; i < nd && i < 3; i++) {
@@ -580,7 +398,7 @@ static name part(body *b, name x, int64_t from, int64_t to, int64_t on)
 /* Per axis: the tail, then the head. */
 static void body_roll(body *b)
 {
-    const clv_value *x = input(b, 0);
+    const clv_value *x = form_in(b, 0);
     uint32_t ns, na;
     const int64_t *shifts = attr_ints(b->n, CLV_A_SHIFTS, &ns);
     const int64_t *axes = attr_ints(b->n, CLV_A_AXES, &na);
@@ -611,7 +429,7 @@ static void body_pad(body *b)
     const int64_t *pads = attr_ints(b->n, CLV_A_PADDING, &n);
     const char *mode = attr_str(b->n, CLV_A_MODE, "constant");
     b->unable =
-        n == 0 || n != 2u * input(b, 0)->rank || attr_get(b->n, CLV_A_AXES);
+        n == 0 || n != 2u * form_in(b, 0)->rank || attr_get(b->n, CLV_A_AXES);
     if (b->unable)
         return;
     name list = ints(b, pads, n);
@@ -647,7 +465,7 @@ static const char *other_str(const clv_node *n, const char *key,
 /* To the sizes of the result; half pixels unless corners are aligned. */
 static void body_interpolate(body *b)
 {
-    const clv_value *y = result(b);
+    const clv_value *y = form_out(b);
     const char *mode = attr_str(b->n, CLV_A_MODE, "nearest");
     bool nearest = !strcmp(mode, "nearest");
     bool cubic = !strcmp(mode, "bicubic") || !strcmp(mode, "cubic");
