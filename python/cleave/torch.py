@@ -12,6 +12,7 @@ sets attributes nor eval() is seen by the caller.
 """
 import contextlib
 import copy
+import functools
 import inspect
 import io
 import logging
@@ -61,7 +62,7 @@ class Capture:
         self.modules, self.weights, self.failures = modules, weights, failures
         self.graph = from_fx(list(modules), name, weights, total)
 
-    @property
+    @functools.cached_property
     def unknown(self):
         """Operators whose cost nobody knows, by torch's names."""
         return self.graph.profile()["coverage"]["unknown_ops"]
