@@ -133,7 +133,7 @@ static clv_status allocate(const pb_tensor *t, clv_tensor *out, clv_err *e)
         return clv__fail(e, CLV_FORMAT,
                          "%zu bytes of data, its shape needs %lld",
                          wire_left(&t->raw), (long long)bytes);
-    if (!t->has_raw && (n + 7) / 8 > (int64_t)wire_left(&t->all))
+    if (!t->has_raw && n / 8 > (int64_t)wire_left(&t->all))
         return clv__fail(e, CLV_FORMAT, "%zu bytes cannot hold %lld elements",
                          wire_left(&t->all), (long long)n);
     out->data = clv__zalloc((size_t)bytes + 1);
