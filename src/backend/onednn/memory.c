@@ -2,6 +2,8 @@
 #include "backend/onednn/onednn.h"
 #include "core/map.h"
 
+#include <omp.h>
+
 clv_status dnn_fail(lowering *l, const char *what, dnnl_status_t s)
 {
     size_t n = strcspn(what, "(");
@@ -263,6 +265,8 @@ static dnnl_status_t scaled_attr(const dnn_scales *scales,
                : s;
 }
 
+enum { SMALL = 256 << 10 }; /* bytes that a second thread comes too late for */
+
 static clv_status reorder_now(lowering *l, void *from,
                               const dnnl_memory_desc_t *md, void *to,
                               const dnnl_memory_desc_t *want,
@@ -286,10 +290,14 @@ static clv_status reorder_now(lowering *l, void *from,
     if (s == dnnl_success)
         s = dnnl_stream_create(&stream, l->engine, dnnl_stream_default_flags);
     const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, a}, {DNNL_ARG_TO, b}};
+    int threads = omp_get_max_threads();
+    if (dnnl_memory_desc_get_size(want) < SMALL)
+        omp_set_num_threads(1);
     if (s == dnnl_success)
         s = dnnl_primitive_execute(p, stream, 2, args);
     if (s == dnnl_success)
         s = dnnl_stream_wait(stream);
+    omp_set_num_threads(threads);
     dnnl_stream_destroy(stream);
     dnnl_memory_destroy(a);
     dnnl_memory_destroy(b);
@@ -341,8 +349,9 @@ static clv_status const_reorder(lowering *l, void *from,
             memcpy(fresh.data, from, size);
         else
             CLV_TRY(reorder_now(l, from, md, fresh.data, want, scales));
-        clv__map_drop(l->g->file, l->g->file_size, from,
-                      dnnl_memory_desc_get_size(md));
+        if (size >= SMALL)
+            clv__map_drop(l->g->file, l->g->file_size, from,
+                          dnnl_memory_desc_get_size(md));
     }
     CLV_TRY(add_buffer(l, fresh, &b));
     return add_slot(l, want, b, v, id);
