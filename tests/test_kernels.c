@@ -1,7 +1,7 @@
 /* test_kernels.c - plain C kernels against PyTorch.
  *
- * tests/data/kernels.txt, written by tests/gen/kernel_cases.py, has one block per
- * case: an operator, inputs with contents, and what PyTorch gives. A number
+ * tests/data/kernels.txt, written by tests/gen/kernel_cases.py, has one block
+ * per case: an operator, inputs with contents, and what PyTorch gives. A number
  * agrees within 1e-4 of its size, or 1e-5. */
 #include "backend/kernel.h"
 #include "ops_case.h"

@@ -1,5 +1,5 @@
 from os import PathLike
-from typing import Any, Callable, Iterable, Literal, Sequence, overload
+from typing import Any, Callable, Iterable, Literal, Sequence
 
 __version__: str
 
