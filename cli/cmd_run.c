@@ -2,6 +2,7 @@
 #include "strategy.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -50,8 +51,22 @@ static clv_status no_input(const job *j, const char *name, size_t len,
         at +=
             (size_t)snprintf(text + at, sizeof text - at, "%s'%.60s'",
                              i ? ", " : "", clv_graph_value(j->g, ids[i]).name);
-    return fail(err, CLV_USAGE, "no input '%.*s'; the model has %s",
+    return fail(err, CLV_NOT_FOUND, "no input '%.*s'; the model has %s",
                 len > 60 ? 60 : (int)len, name, at ? text : "none");
+}
+
+/* Backends need not agree on what comes of a NaN: oneDNN's relu makes 0 of it.
+ */
+static void warn_of_nans(const job *j, const char *name, const clv_tensor *t)
+{
+    int64_t nans = 0;
+    for (int64_t k = clv_tensor_numel(t); k-- > 0 && !j->o->quiet;)
+        nans += isnan(clv_tensor_get(t, k)) != 0;
+    char text[160];
+    snprintf(text, sizeof text, "input '%.60s' has %lld NaN", name,
+             (long long)nans);
+    if (nans)
+        say("warning: ", text);
 }
 
 /* [NAME=]FILE; without a name, the inputs in order. */
@@ -65,14 +80,16 @@ static clv_status read_input(job *j, const char *arg, uint32_t turn,
     if (eq && (i = find_input(j, arg, (size_t)(eq - arg))) == CLV_NONE)
         return no_input(j, arg, (size_t)(eq - arg), err);
     if (i >= n)
-        return fail(err, CLV_USAGE, "%u inputs, the model has %u", i + 1, n);
+        return fail(err, CLV_SHAPE, "%u inputs, the model has %u", i + 1, n);
     if (j->in[i].data)
-        return fail(err, CLV_USAGE, "input '%s' is given twice",
+        return fail(err, CLV_SHAPE, "input '%s' is given twice",
                     clv_graph_value(j->g, ids[i]).name);
     bool archive = strlen(path) > 4 && !strcmp(path + strlen(path) - 4, ".npz");
-    return clv_tensor_read(path,
-                           archive ? clv_graph_value(j->g, ids[i]).name : NULL,
-                           &j->in[i], err);
+    const char *name = clv_graph_value(j->g, ids[i]).name;
+    clv_status s = clv_tensor_read(path, archive ? name : NULL, &j->in[i], err);
+    if (s == CLV_OK)
+        warn_of_nans(j, name, &j->in[i]);
+    return s;
 }
 
 static clv_status random_input(job *j, uint32_t i, clv_err *err)
@@ -107,7 +124,7 @@ static clv_status read_inputs(job *j, clv_err *err)
         s = read_input(j, j->o->input.items[i], i, err);
     for (uint32_t i = 0; i < n && s == CLV_OK && !j->o->random; i++)
         if (!j->in[i].data)
-            return fail(err, CLV_USAGE,
+            return fail(err, CLV_NOT_FOUND,
                         "input '%s' is missing: --input %s=FILE, or --random",
                         clv_graph_value(j->g, ids[i]).name,
                         clv_graph_value(j->g, ids[i]).name);

@@ -117,8 +117,6 @@ void *arena_alloc(arena *a, size_t size)
         return NULL;
     size = size ? size : 1; /* an empty array is not a failure */
     size = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
-    if (size == 0)
-        size = ARENA_ALIGN; /* NULL would mean failure */
     if ((size_t)(a->end - a->cur) < size && !arena_more(a, size))
         return NULL;
     void *p = a->cur;

@@ -77,6 +77,8 @@ static range range_of(const clv_tensor *t)
         r.max = x > r.max ? x : r.max;
         r.mean += (x - r.mean) / (double)++seen;
     }
+    if (seen == 0)
+        r.min = r.max = r.mean = (double)NAN;
     return r;
 }
 

@@ -28,6 +28,9 @@ run cleave run sort_end.onnx --input sort_end.y.npy
 run cleave run sort_end.onnx --input branches.x.npy
 head -c 100 sort_end.x.npy >short.npy
 run cleave run sort_end.onnx --input short.npy
+# 32 rows of 28 numbers, each the bytes of a NaN.
+(head -c 128 sort_end.x.npy; for _ in $(seq 896); do printf '\0\0\300\177'; done) >nan.npy
+cleave run sort_end.onnx --input nan.npy 2>&1 | grep NaN
 head -c 3000 $data/packed.npz >short.npz
 run cleave run sort_end.onnx --input short.npz
 run cleave run sort_end.onnx --input $data/packed.npz 2>&1 | sed "s|$CLEAVE_ROOT|ROOT|"
