@@ -182,6 +182,10 @@ same_name("add sub mul div floor_divide remainder fmod pow eq lt rsub", torch,
 same_name("add sub mul div floor_divide remainder pow", torch, ints, 2)
 same_name("floor_divide remainder fmod", torch, ints, torch.tensor(3))
 same_name("add sub rsub", torch, x, y, alpha=3)
+same_name("multiply subtract divide", torch, x, y)
+same_name("subtract", torch, x, y, alpha=3)
+same_name("divide", torch, x, y, rounding_mode="floor")
+same_name("diff", torch, m)
 same_name("div", torch, x, y, rounding_mode="floor")
 same_name("div", torch, x, y, rounding_mode="trunc")
 same_name("truediv floordiv mod", operator, x, 0.75)
@@ -453,6 +457,7 @@ fn("full", Made(torch.full, (5, 7), 3.5), m)
 fn("full", Made(torch.full, (5, 7), fill_value=3), m)
 fn("scalar_tensor", Made(aten.scalar_tensor.default, 2.5), m)
 fn("tensor", Made(torch.tensor, 2.5), m)
+fn("as_tensor", Made(torch.as_tensor, 2.5), m)
 fn("tensor", Made(torch.tensor, [1.0, 2, 3, 4, 5, 6, 7]), m)
 fn("rand", Made(torch.rand, 5, 7), m)
 fn("randn", Made(torch.randn, 5, 7), m)
@@ -487,6 +492,13 @@ class Put(Made):
 
 
 fn("setitem", Put(None), m, v)
+hidden = torch.zeros(1, 2, 3)
+for name, gates, state in (("lstm", 4, 2), ("gru", 3, 1), ("rnn_tanh", 1, 1),
+                           ("rnn_relu", 1, 1)):
+    fn(name, lambda a, h, w, r, f=getattr(torch, name), state=state: f(
+        a, [h, h] if state == 2 else h, [w, r], False, 1, 0.0, False, False,
+        True), torch.randn(2, 5, 8), hidden, torch.randn(3 * gates, 8),
+       torch.randn(3 * gates, 3))
 for name in ("rand_like", "randn_like"):
     fn(name, lambda a, f=getattr(torch, name): a + f(a), m)
 
@@ -649,10 +661,9 @@ mod("LSTM", nn.LSTM(8, 3, batch_first=True), tokens)
 mod("GRU", nn.GRU(8, 3), tokens)
 
 # Rows that no kernel runs, and those of modules that torch.nn has not.
-COUNTED_ONLY = """bilinear cummax narrow movedim tensor_split index_put
-slice_scatter select_scatter setitem take_along_dim rand randn rand_like
-randn_like roi_align aten.unfold masked_select nonzero nms Bilinear LSTM
-GRU""".split()
+COUNTED_ONLY = """narrow movedim tensor_split setitem rand randn rand_like
+randn_like roi_align masked_select nonzero nms diff lstm gru rnn_tanh rnn_relu
+LSTM GRU""".split()
 ABSENT = {"LayerNorm2d", "StochasticDepth", "deform_conv2d"}
 
 
