@@ -67,9 +67,9 @@ static void one_text(const clv_device *d, const clv_report_opts *o,
     }
     double ridge = clv_device_ridge(d, CLV_FLOAT16);
     if (ridge > 0)
-        clv_buf_printf(out,
-                       "  %-12s %-10.4g %-5s peak of fp16 over bandwidth\n",
-                       "ridge", ridge, "op/B");
+        clv_buf_printf(out, "  %-12s %-10.4g %-5s peak of %s over bandwidth\n",
+                       "ridge", ridge, "op/B",
+                       d->fp16.source ? "fp16" : "fp32");
 }
 
 static void put_device(jsonw *w, const clv_device *d)
