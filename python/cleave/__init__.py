@@ -47,7 +47,7 @@ def capture(model, inputs=None, kwargs=None, **options):
     except ModuleNotFoundError as e:
         if e.name != "torch":
             raise
-        raise Error("live models need PyTorch: pip install torch") from None
+        raise Error(str(e)) from None
     return torch_capture(model, inputs, kwargs, **options)
 
 

@@ -7,12 +7,12 @@
 import os
 from collections import Counter
 
+from cleave._cleave import from_fx
+from cleave.torch import Collector, _arguments, _quiet, _workable
+
 import torch
 import torch.fx
 from torch.fx.passes.shape_prop import _extract_tensor_metadata
-
-from cleave._cleave import from_fx
-from cleave.torch import Collector, _arguments, _quiet, _workable
 
 KINDS = ("placeholder", "get_attr", "call_function", "call_method",
          "call_module", "output")

@@ -15,16 +15,16 @@ import logging
 from collections import Counter
 from types import SimpleNamespace
 
+from cleave._cleave import __version__, from_fx
+from cleave._cleave import open as from_name
+from cleave.torch import (CaptureError, _arguments, _quiet, _reason, _warm_up,
+                          _workable)  # first: it says that torch is missing
+
 import torch
 import torch.fx
 from torch.fx.passes.shape_prop import ShapeProp
 from torch.fx.passes.split_module import split_module
 from torch.utils import _pytree as pytree
-
-from cleave._cleave import __version__, from_fx
-from cleave._cleave import open as from_name
-from cleave.torch import (CaptureError, _arguments, _quiet, _reason, _warm_up,
-                          _workable)
 
 logger = logging.getLogger("Neuron")
 

@@ -21,7 +21,11 @@ import re
 import sys
 import warnings
 
-import torch
+try:
+    import torch
+except ModuleNotFoundError:
+    raise ModuleNotFoundError("live models need PyTorch: pip install torch",
+                              name="torch") from None
 import torch.fx
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
