@@ -9,6 +9,7 @@
 #include "import/tensor_pb.h"
 #include "run/run.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,8 +130,9 @@ static clv_status read_shape(const char *text, clv_tensor *t, clv_err *e)
         char *end;
         if (*text < '0' || *text > '9')
             return clv__fail(e, CLV_FORMAT, "npy: a malformed shape");
+        errno = 0;
         long long d = strtoll(text, &end, 10);
-        if (d == INT64_MAX || t->rank == CLV_MAX_RANK)
+        if (errno == ERANGE || t->rank == CLV_MAX_RANK)
             return clv__fail(e, CLV_FORMAT, "npy: the shape is too large");
         t->dims[t->rank++] = d;
         text = end;
