@@ -96,28 +96,55 @@ clv_status kernel_meshgrid(kernel *k)
     return CLV_OK;
 }
 
-/* x (N,C,H,W) -> (N, C*kh*kw, places); outside the image is 0 */
+/* An image (N,C,H,W) beside its windows, (N, C*kh*kw, places). */
+typedef struct windows {
+    int64_t rows, cols; /* of the image */
+    int64_t across;     /* windows in a row of them */
+    int64_t places, taps;
+    window v, h;
+} windows;
+
+static clv_status windows_of(const kernel *k, const clv_tensor *image,
+                             const clv_tensor *columns, windows *w)
+{
+    uint32_t r = image->rank, nk;
+    const int64_t *size = attr_ints(k->n, CLV_A_KERNEL, &nk);
+    w->rows = image->dims[r - 2];
+    w->cols = image->dims[r - 1];
+    CLV_TRY(
+        get_window(k->n, 0, 2, w->rows, list_at(size, nk, 0, 1), &w->v, k->e));
+    CLV_TRY(
+        get_window(k->n, 1, 2, w->cols, list_at(size, nk, 1, 1), &w->h, k->e));
+    CLV_TRY(window_out(&w->h, w->cols, false, &w->across, k->e));
+    w->places = columns->dims[columns->rank - 1];
+    w->taps = w->v.kernel * w->h.kernel;
+    return CLV_OK;
+}
+
+/* Where element i of the windows is in the image; -1: outside of it. */
+static int64_t pixel_of(const windows *w, int64_t i)
+{
+    int64_t place = i % w->places, tap = i / w->places % w->taps;
+    int64_t a = place / w->across * w->v.stride - w->v.before +
+                tap / w->h.kernel * w->v.dilation;
+    int64_t b = place % w->across * w->h.stride - w->h.before +
+                tap % w->h.kernel * w->h.dilation;
+    if (a < 0 || a >= w->rows || b < 0 || b >= w->cols)
+        return -1;
+    return (i / w->places / w->taps * w->rows + a) * w->cols + b;
+}
+
+/* Outside the image is 0. */
 clv_status kernel_unfold(kernel *k)
 {
     const clv_tensor *x = k->in[0];
     clv_tensor *y = &k->out[0];
-    uint32_t r = x->rank, nk;
-    const int64_t *size = attr_ints(k->n, CLV_A_KERNEL, &nk);
-    int64_t rows = x->dims[r - 2], cols = x->dims[r - 1], across;
-    window v, h;
-    CLV_TRY(get_window(k->n, 0, 2, rows, list_at(size, nk, 0, 1), &v, k->e));
-    CLV_TRY(get_window(k->n, 1, 2, cols, list_at(size, nk, 1, 1), &h, k->e));
-    CLV_TRY(window_out(&h, cols, false, &across, k->e));
-    int64_t places = y->dims[y->rank - 1], taps = v.kernel * h.kernel;
+    windows w;
+    CLV_TRY(windows_of(k, x, y, &w));
     for (int64_t i = 0, n = numel(y); i < n; i++) {
-        int64_t place = i % places, tap = i / places % taps;
-        int64_t plane = i / places / taps;
-        int64_t a =
-            place / across * v.stride - v.before + tap / h.kernel * v.dilation;
-        int64_t b =
-            place % across * h.stride - h.before + tap % h.kernel * h.dilation;
-        if (a >= 0 && a < rows && b >= 0 && b < cols)
-            move(y, i, x, (plane * rows + a) * cols + b);
+        int64_t from = pixel_of(&w, i);
+        if (from >= 0)
+            move(y, i, x, from);
         else
             put_f(y, i, 0);
     }
@@ -129,23 +156,12 @@ clv_status kernel_fold(kernel *k)
 {
     const clv_tensor *x = k->in[0];
     clv_tensor *y = &k->out[0];
-    uint32_t r = y->rank, nk;
-    const int64_t *size = attr_ints(k->n, CLV_A_KERNEL, &nk);
-    int64_t rows = y->dims[r - 2], cols = y->dims[r - 1], across;
-    window v, h;
-    CLV_TRY(get_window(k->n, 0, 2, rows, list_at(size, nk, 0, 1), &v, k->e));
-    CLV_TRY(get_window(k->n, 1, 2, cols, list_at(size, nk, 1, 1), &h, k->e));
-    CLV_TRY(window_out(&h, cols, false, &across, k->e));
-    int64_t places = x->dims[x->rank - 1], taps = v.kernel * h.kernel;
+    windows w;
+    CLV_TRY(windows_of(k, y, x, &w));
     memset(y->data, 0, (size_t)clv_tensor_bytes(y));
     for (int64_t i = 0, n = numel(x); i < n; i++) {
-        int64_t place = i % places, tap = i / places % taps;
-        int64_t a =
-            place / across * v.stride - v.before + tap / h.kernel * v.dilation;
-        int64_t b =
-            place % across * h.stride - h.before + tap % h.kernel * h.dilation;
-        int64_t to = (i / places / taps * rows + a) * cols + b;
-        if (a >= 0 && a < rows && b >= 0 && b < cols)
+        int64_t to = pixel_of(&w, i);
+        if (to >= 0)
             put_f(y, to, get_f(y, to) + get_f(x, i));
     }
     return CLV_OK;
