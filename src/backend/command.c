@@ -162,22 +162,15 @@ static bool read_some(talk *t, uint32_t n, clv_answer *answer, clv_why *why)
     return t->n_line < LINE_MAX_BYTES;
 }
 
-static double now(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 /* Until all is answered, the command ends, or it is silent too long (then
  * true). */
 static bool converse(talk *t, double timeout, const char *const *query,
                      uint32_t n, clv_answer *answer, clv_why *why)
 {
-    double deadline = now() + timeout;
+    double deadline = clv__now() + timeout;
     bool writing = true;
     while (t->answered < n) {
-        double left = deadline - now();
+        double left = deadline - clv__now();
         struct pollfd p = {t->fd, POLLIN, 0};
         if (writing && t->asked < n)
             p.events |= POLLOUT;
@@ -192,7 +185,7 @@ static bool converse(talk *t, double timeout, const char *const *query,
             !read_some(t, n, answer, why))
             return false;
         if (t->answered != before)
-            deadline = now() + timeout;
+            deadline = clv__now() + timeout;
     }
     return false;
 }

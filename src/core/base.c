@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static const int status_exit[] = {
 #define CLV_X(code, exit, text) [CLV_##code] = exit,
@@ -18,6 +19,13 @@ int clv_status_exit(clv_status s)
 const char *clv_version(void)
 {
     return CLV_VERSION;
+}
+
+double clv__now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* -- errors ---------------------------------------------------------------*/

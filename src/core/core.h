@@ -115,6 +115,8 @@ bool clv__buf_room(clv_buf *b, size_t more);
 uint32_t clv__closest(const char *word, uint32_t n,
                       const char *(*name)(const void *ctx, uint32_t i),
                       const void *ctx);
+/* Seconds of a clock that only goes forward. */
+double clv__now(void);
 /* Up to three of the closest names, as "'a', 'b' or 'c'" into buf; false when
  * none is close. */
 bool clv__suggest(const char *word, uint32_t n,

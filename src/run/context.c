@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static void point_outputs(clv_context *c)
 {
@@ -112,13 +111,6 @@ static clv_status check_inputs(const clv_context *c, clv_err *e)
 
 /* -- running --------------------------------------------------------------*/
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* A value found while running may differ from what was planned. */
 static bool as_planned(const clv_context *c, uint32_t id)
 {
@@ -161,10 +153,10 @@ clv_status clv_context_run(clv_context *c, clv_err *err)
     free_dynamic(c);
     point_outputs(c);
     memset(c->times, 0, m->info.n_parts * sizeof *c->times);
-    double before = now();
+    double before = clv__now();
     for (uint32_t i = 0; i < m->n_steps; i++) {
         CLV_TRY(run_step(c, &m->steps[i], err));
-        double after = now();
+        double after = clv__now();
         c->times[m->steps[i].part] += after - before;
         before = after;
         if (c->watch)

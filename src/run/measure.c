@@ -125,13 +125,6 @@ typedef struct copier {
     double began, ended;
 } copier;
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void *copy(void *arg)
 {
     copier *c = arg;
@@ -140,12 +133,12 @@ static void *copy(void *arg)
     atomic_fetch_add(&c->gate->ready, 1);
     while (!atomic_load(&c->gate->open))
         sched_yield();
-    c->began = now();
+    c->began = clv__now();
     for (int64_t i = 0; i < c->rounds && atomic_load(&c->gate->open) > 0; i++) {
         memcpy(c->to, c->from, c->bytes);
         __asm__ volatile("" ::: "memory"); /* each copy is made */
     }
-    c->ended = now();
+    c->ended = clv__now();
     return NULL;
 }
 

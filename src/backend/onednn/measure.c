@@ -6,7 +6,6 @@
 
 #include <omp.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct product {
     dnnl_primitive_t run;
@@ -90,13 +89,6 @@ static clv_status product_make(dnnl_engine_t engine, const dnnl_data_type_t *t,
                : clv__fail(e, CLV_UNSUPPORTED, "oneDNN: no fast product here");
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* The least time of one of `times` runs, over as many rounds as fit. */
 static double best_time(const product *p, int times)
 {
@@ -106,14 +98,14 @@ static double best_time(const product *p, int times)
                                     {DNNL_ARG_DST, p->memory[2]}};
     double best = -1;
     for (int r = 0; r < ROUNDS; r++) {
-        double before = now();
+        double before = clv__now();
         for (int i = 0; i < times; i++) {
             if (dnnl_primitive_execute(p->run, p->stream, 3, args) !=
                 dnnl_success)
                 return -1;
             dnnl_stream_wait(p->stream);
         }
-        double each = (now() - before) / times;
+        double each = (clv__now() - before) / times;
         if (r > 0 && (best < 0 || each < best)) /* the first warms up */
             best = each;
     }
