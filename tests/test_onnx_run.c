@@ -120,6 +120,8 @@ static clv_status open_case(job *j)
         clv_value_info v = clv_graph_value(j->g, ids[i]);
         if (v.rank == CLV_NONE)
             continue;
+        if (v.dtype == CLV_BFLOAT16 && j->in[i].dtype == CLV_UINT16)
+            j->in[i].dtype = CLV_BFLOAT16; /* the suite has its bits */
         snprintf(names[i], sizeof names[i], "%s", v.name);
         j->shape[opts.n_shapes++] =
             (clv_shape_arg){names[i], j->in[i].dims, j->in[i].rank};
@@ -209,8 +211,8 @@ static const char *kind_of(const char *name)
     } kinds[] = {
         {"seq", "sequence"},      {"opt", "optional"},
         {"STRING", "string"},     {"str", "string"},
-        {"bernoulli", "random"},  {"training", "training"},
-        {"gradient", "training"}, {"adam", "training"},
+        {"bernoulli", "random"},  {"dropout", "random"},
+        {"gradient", "training"}, {"adam", "file"},
         {"BFLOAT16", "file"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

@@ -139,6 +139,19 @@ static clv_status rename_list(draft *d, const char *from, clv_attr_key to,
     return draft_set_ints(d, to, a->u.ints, a->n, e);
 }
 
+/* Before opset 9 there is a batch axis, and the lengths of the sequences came
+ * first; here they come after what the body captures. */
+static clv_status map_batched_scan(draft *d, clv_err *e)
+{
+    uint32_t lengths = CLV_NONE;
+    draft_set_int(d, CLV_A_BATCH_DIMS, 1);
+    if (d->p->n_in && d->p->ins[0].n)
+        CLV_TRY(onnx_lookup(d->f, d->p->ins[0], &lengths, e));
+    if (lengths != CLV_NONE && lengths != ONNX_ABSENT)
+        d->ins[d->n_in++] = lengths;
+    return rename_list(d, "directions", CLV_A_DIRECTION, e);
+}
+
 clv_status map_scan(draft *d, clv_err *e)
 {
     int64_t scans = draft_other_int(d, "num_scan_inputs", 1);
@@ -146,10 +159,12 @@ clv_status map_scan(draft *d, clv_err *e)
     if (scans < 0 || scans > formal)
         return clv__fail(e, CLV_FORMAT, "%lld scanned inputs of %u",
                          (long long)scans, formal);
-    if (d->opset < 9)
-        draft_set_int(d, CLV_A_BATCH_DIMS, 1);
     draft_set_int(d, CLV_A_K, scans);
     draft_set_int(d, CLV_A_HIDDEN, formal - scans);
+    if (d->opset < 9)
+        return map_batched_scan(d, e);
+    CLV_TRY(rename_list(d, "scan_input_directions", CLV_A_DIRECTION, e));
+    CLV_TRY(rename_list(d, "scan_output_directions", CLV_A_REVERSE, e));
     CLV_TRY(rename_list(d, "scan_input_axes", CLV_A_AXES, e));
     return rename_list(d, "scan_output_axes", CLV_A_PERM, e);
 }

@@ -184,15 +184,17 @@ static clv_status stacked(stack *s, uint32_t axis, bool reverse,
 typedef struct loop {
     const clv_graph *g, *body;
     const clv_node *n;
-    clv_tensor *tensor;
     const weight_store *w;
     arena *scratch;
-    uint32_t states;       /* carried from one iteration to the next */
-    uint32_t first;        /* body input of the first state */
-    uint32_t first_out;    /* body output of the first state */
-    clv_tensor *state;     /* owned */
-    stack *collected;      /* per scanned output */
-    const clv_tensor **in; /* of the body */
+    const clv_tensor **given; /* inputs of the node */
+    clv_tensor *result;       /* outputs of the node, owned */
+    int64_t most;             /* slices that a scan takes at most */
+    uint32_t states;          /* carried from one iteration to the next */
+    uint32_t first;           /* body input of the first state */
+    uint32_t first_out;       /* body output of the first state */
+    clv_tensor *state;        /* owned */
+    stack *collected;         /* per scanned output */
+    const clv_tensor **in;    /* of the body */
     clv_err *e;
 } loop;
 
@@ -205,9 +207,9 @@ static clv_status loop_begin(loop *l)
     if (!l->state || !l->collected || !l->in)
         return clv__nomem(l->e);
     for (uint32_t i = 0; i < l->body->n_inputs && i < l->n->n_in; i++)
-        l->in[i] = input(l->g, l->n, l->tensor, i);
+        l->in[i] = l->given[i];
     for (uint32_t i = 0; i < l->states; i++) {
-        const clv_tensor *t = input(l->g, l->n, l->tensor, l->first + i);
+        const clv_tensor *t = l->given[l->first + i];
         if (!t || !t->data)
             return clv__fail(l->e, CLV_SHAPE, "state %u is missing", i);
         CLV_TRY(clv__tensor_copy(t, &l->state[i], l->e));
@@ -260,7 +262,7 @@ static clv_status loop_end(loop *l, clv_status s)
     const int64_t *axes = attr_ints(l->n, CLV_A_PERM, &count);
     const clv_attr *flip = attr_get(l->n, CLV_A_REVERSE);
     for (uint32_t o = 0; o < l->n->n_out && s == CLV_OK; o++) {
-        clv_tensor *out = &l->tensor[node_outs(l->g, l->n)[o]];
+        clv_tensor *out = &l->result[o];
         uint32_t k = o - l->states, axis = 0;
         if (o < l->states) {
             *out = l->state[o];
@@ -286,8 +288,7 @@ static clv_status loop_end(loop *l, clv_status s)
 /* trip count, condition, states ..., captured ... */
 static clv_status run_loop(loop *l)
 {
-    const clv_tensor *m = input(l->g, l->n, l->tensor, 0);
-    const clv_tensor *c = input(l->g, l->n, l->tensor, 1);
+    const clv_tensor *m = l->given[0], *c = l->given[1];
     int64_t trips = m && m->data ? get_i(m, 0) : INT64_MAX, i = 0;
     uint8_t cond = !c || !c->data || get_f(c, 0) != 0;
     clv_tensor index = {.dtype = CLV_INT64, .data = &i};
@@ -330,7 +331,7 @@ static clv_status slice_at(const clv_tensor *t, int64_t axis, int64_t i,
     return CLV_OK;
 }
 
-/* states ..., scanned ..., captured ... */
+/* states ..., scanned ..., captured ..., and `trips` slices */
 static clv_status scan_step(loop *l, uint32_t scans, int64_t i, int64_t trips)
 {
     uint32_t count;
@@ -339,7 +340,7 @@ static clv_status scan_step(loop *l, uint32_t scans, int64_t i, int64_t trips)
     clv_tensor *slice = arena_zalloc(l->scratch, (scans + 1u) * sizeof *slice);
     clv_status s = slice ? CLV_OK : clv__nomem(l->e);
     for (uint32_t k = 0; k < scans && s == CLV_OK; k++) {
-        const clv_tensor *t = input(l->g, l->n, l->tensor, l->states + k);
+        const clv_tensor *t = l->given[l->states + k];
         bool back =
             way && way->type == CLV_INTS_ATTR && k < way->n && way->u.ints[k];
         s = slice_at(t, k < count ? axes[k] : 0, back ? trips - 1 - i : i,
@@ -353,13 +354,29 @@ static clv_status scan_step(loop *l, uint32_t scans, int64_t i, int64_t trips)
     return s;
 }
 
+/* Slices of zeros, where a scan stopped before its last. */
+static clv_status fill_up(loop *l, int64_t trips)
+{
+    for (uint32_t o = l->states; o < l->n->n_out; o++) {
+        stack *c = &l->collected[o - l->states];
+        clv_tensor zeros = c->slice;
+        zeros.data =
+            arena_zalloc(l->scratch, (size_t)clv_tensor_bytes(&zeros) + 1);
+        if (!zeros.data)
+            return clv__nomem(l->e);
+        while (c->n < trips)
+            CLV_TRY(push(c, &zeros, l->e));
+    }
+    return CLV_OK;
+}
+
 static clv_status run_scan(loop *l)
 {
     uint32_t scans = (uint32_t)attr_int(l->n, CLV_A_K, 1), count, a;
     const int64_t *axes = attr_ints(l->n, CLV_A_AXES, &count);
     int64_t trips = 0;
     for (uint32_t k = 0; k < scans; k++) {
-        const clv_tensor *t = input(l->g, l->n, l->tensor, l->states + k);
+        const clv_tensor *t = l->given[l->states + k];
         if (!t || !t->data || !t->rank)
             return clv__fail(l->e, CLV_SHAPE, "scanned input %u", k);
         CLV_TRY(norm_axis(k < count ? axes[k] : 0, t->rank, &a, l->e));
@@ -369,13 +386,100 @@ static clv_status run_scan(loop *l)
                              (long long)trips, (long long)t->dims[a]);
         trips = t->dims[a];
     }
+    int64_t taken = trips < l->most ? trips : l->most;
     clv_status s = loop_begin(l);
-    for (int64_t i = 0; s == CLV_OK && i < trips; i++) {
+    for (int64_t i = 0; s == CLV_OK && i < taken; i++) {
         arena_mark mark = arena_save(l->scratch);
-        s = scan_step(l, scans, i, trips);
+        s = scan_step(l, scans, i, taken);
         arena_rewind(l->scratch, mark);
     }
+    if (s == CLV_OK && taken < trips)
+        s = fill_up(l, trips);
     return loop_end(l, s);
+}
+
+/* -- scan of a batch, before opset 9 --------------------------------------*/
+
+/* Entry b: a scan of its own, over as many slices as its length says. */
+static clv_status scan_entry(loop *l, const clv_tensor *const *whole,
+                             const clv_tensor *lengths, int64_t b)
+{
+    uint32_t n = l->states + (uint32_t)attr_int(l->n, CLV_A_K, 1);
+    clv_tensor *part = arena_zalloc(l->scratch, (n + 1u) * sizeof *part);
+    clv_status s = part ? CLV_OK : clv__nomem(l->e);
+    l->most = lengths ? get_i(lengths, b) : INT64_MAX;
+    if (l->most < 1)
+        return clv__fail(l->e, CLV_SHAPE, "a sequence of %lld slices",
+                         (long long)l->most);
+    for (uint32_t i = 0; i < n && s == CLV_OK; i++) {
+        s = slice_at(whole[i], 0, b, &part[i], l->e);
+        l->given[i] = &part[i];
+    }
+    if (s == CLV_OK)
+        s = run_scan(l);
+    for (uint32_t i = 0; part && i < n; i++)
+        clv__free(part[i].data);
+    return s;
+}
+
+/* Every input has its batch first, and what all entries give is stacked. The
+ * lengths of the sequences come after all that the body takes. */
+static clv_status run_batch(loop *l)
+{
+    uint32_t at = l->body->n_inputs, n = l->n->n_in;
+    const clv_tensor *lengths = at < n ? l->given[at] : NULL, *x = NULL;
+    const clv_tensor **whole =
+        arena_array(l->scratch, (size_t)n + 1, sizeof *whole);
+    stack *all = arena_zalloc(l->scratch, (l->n->n_out + 1u) * sizeof *all);
+    if (!whole || !all)
+        return clv__nomem(l->e);
+    memcpy(whole, l->given, n * sizeof *whole);
+    for (uint32_t i = 0; i < l->states + (uint32_t)attr_int(l->n, CLV_A_K, 1);
+         i++) {
+        if (!whole[i] || !whole[i]->data || !whole[i]->rank ||
+            (i && whole[i]->dims[0] != x->dims[0]))
+            return clv__fail(l->e, CLV_SHAPE, "the batch of input %u", i);
+        x = whole[0];
+    }
+    if (!x || (lengths && numel(lengths) < x->dims[0]))
+        return clv__fail(l->e, CLV_SHAPE, "too few lengths of sequences");
+    clv_status s = CLV_OK;
+    for (int64_t b = 0; b < x->dims[0] && s == CLV_OK; b++) {
+        arena_mark mark = arena_save(l->scratch);
+        s = scan_entry(l, whole, lengths, b);
+        for (uint32_t o = 0; o < l->n->n_out; o++) {
+            if (s == CLV_OK)
+                s = push(&all[o], &l->result[o], l->e);
+            clv__free(l->result[o].data);
+            l->result[o].data = NULL;
+        }
+        arena_rewind(l->scratch, mark);
+    }
+    for (uint32_t o = 0; o < l->n->n_out; o++) {
+        if (s == CLV_OK)
+            s = stacked(&all[o], 0, false, node_out(l->g, l->n, o),
+                        &l->result[o], l->e);
+        clv__free(all[o].data);
+    }
+    return s;
+}
+
+static clv_status run_repeated(loop *l)
+{
+    const clv_node *n = l->n;
+    bool scan = n->op == CLV_OP_SCAN;
+    l->body = body_of(n, CLV_A_BODY);
+    if (!l->body)
+        return clv__fail(l->e, CLV_FORMAT, "the body is missing");
+    l->states = (uint32_t)(scan ? attr_int(n, CLV_A_HIDDEN, 0)
+                                : attr_int(n, CLV_A_K, 2) - 2);
+    l->first = scan ? 0 : 2;
+    l->first_out = scan ? 0 : 1;
+    if (l->states > n->n_in || l->states > n->n_out)
+        return clv__fail(l->e, CLV_FORMAT, "%u states", l->states);
+    if (!scan)
+        return run_loop(l);
+    return attr_int(n, CLV_A_BATCH_DIMS, 0) ? run_batch(l) : run_scan(l);
 }
 
 clv_status clv__run_control(const clv_graph *g, uint32_t id, clv_tensor *tensor,
@@ -384,17 +488,19 @@ clv_status clv__run_control(const clv_graph *g, uint32_t id, clv_tensor *tensor,
     const clv_node *n = &g->nodes[id];
     if (n->op == CLV_OP_IF)
         return run_if(g, n, tensor, w, scratch, e);
-    loop l = {.g = g, .n = n, .tensor = tensor, .w = w, .scratch = scratch};
+    loop l = {.g = g, .n = n, .w = w, .scratch = scratch, .most = INT64_MAX};
     l.e = e;
-    l.body = body_of(n, CLV_A_BODY);
-    if (!l.body)
-        return clv__fail(e, CLV_FORMAT, "the body is missing");
-    bool scan = n->op == CLV_OP_SCAN;
-    l.states = (uint32_t)(scan ? attr_int(n, CLV_A_HIDDEN, 0)
-                               : attr_int(n, CLV_A_K, 2) - 2);
-    l.first = scan ? 0 : 2;
-    l.first_out = scan ? 0 : 1;
-    if (l.states > n->n_in || l.states > n->n_out)
-        return clv__fail(e, CLV_FORMAT, "%u states", l.states);
-    return scan ? run_scan(&l) : run_loop(&l);
+    l.given = arena_array(scratch, (size_t)n->n_in + 2, sizeof *l.given);
+    l.result = arena_zalloc(scratch, (n->n_out + 1u) * sizeof *l.result);
+    if (!l.given || !l.result)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < n->n_in + 2u; i++)
+        l.given[i] = i < n->n_in ? input(g, n, tensor, i) : NULL;
+    clv_status s = run_repeated(&l);
+    for (uint32_t o = 0; o < n->n_out; o++)
+        if (s == CLV_OK)
+            tensor[node_outs(g, n)[o]] = l.result[o];
+        else
+            clv__free(l.result[o].data);
+    return s;
 }

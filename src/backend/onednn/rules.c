@@ -441,6 +441,14 @@ static clv_status lower_mean(lowering *l, uint32_t node)
     return dnn_alias(l, slots[1], dnn_out(l, node), &plain, &view);
 }
 
+/* A third input says whether this is training. */
+static clv_status lower_dropout(lowering *l, uint32_t node)
+{
+    if (l->g->nodes[node].n_in > 2)
+        return dnn_no(l, "dropout that may be in training");
+    return dnn_lower_view(l, node);
+}
+
 /* -- the table ------------------------------------------------------------*/
 
 static dnn_rule *rule_of(clv_op kind)
@@ -502,13 +510,14 @@ static dnn_rule *rule_of(clv_op kind)
         return lower_mean;
     case CLV_OP_CAT:
         return dnn_lower_cat;
+    case CLV_OP_DROPOUT:
+        return lower_dropout;
     case CLV_OP_RESHAPE:
     case CLV_OP_FLATTEN:
     case CLV_OP_UNFLATTEN:
     case CLV_OP_SQUEEZE:
     case CLV_OP_UNSQUEEZE:
     case CLV_OP_IDENTITY:
-    case CLV_OP_DROPOUT:
     case CLV_OP_STOCHASTIC_DEPTH:
     case CLV_OP_CONTIGUOUS:
     case CLV_OP_EXPAND:

@@ -10,8 +10,11 @@
 static uint64_t seed_of(const kernel *k)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
-    if (other_attr(k->n, "seed"))
-        return (uint64_t)(int64_t)other_float(k->n, "seed", 0);
+    double seed = other_float(k->n, "seed", 0);
+    if (other_attr(k->n, "seed")) {
+        memcpy(&h, &seed, sizeof h);
+        return h;
+    }
     for (const char *s = k->n->name; *s; s++)
         h = (h ^ (uint8_t)*s) * UINT64_C(0x100000001b3);
     return h;
@@ -84,6 +87,26 @@ clv_status kernel_multinomial(kernel *k)
             if ((at -= weight_of(k, row + c)) < 0)
                 break;
         put_i(y, i, c);
+    }
+    return CLV_OK;
+}
+
+/* In evaluation a copy and a mask of ones; in training, input 2, a share `p` of
+ * the elements becomes 0 and the rest grows to make up for it. */
+clv_status kernel_dropout(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *train = input_of(k, 2);
+    clv_tensor *y = output_of(k, 0), *mask = output_of(k, 1);
+    double p = number_of(k, CLV_A_P, 1, 0.5);
+    uint64_t seed = seed_of(k);
+    if (!train || !numel(train) || !get_i(train, 0))
+        p = 0;
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        bool kept = p == 0 || uniform(seed, i) >= p;
+        if (y)
+            put_f(y, i, kept ? get_f(x, i) / (1 - p) : 0);
+        if (mask)
+            put_i(mask, i, kept);
     }
     return CLV_OK;
 }

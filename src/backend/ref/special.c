@@ -1,5 +1,5 @@
 /* special.c - operators without a family: determinants, reversed sequences,
- * pooling undone, n-grams, dropout in evaluation. */
+ * pooling undone, n-grams. */
 #include "backend/kernel.h"
 
 #include <math.h>
@@ -251,22 +251,5 @@ clv_status kernel_tfidf(kernel *k)
         if (strcmp(mode, "TF"))
             weigh_row(&g, !strcmp(mode, "TFIDF"), y, r * size);
     }
-    return CLV_OK;
-}
-
-/* -- dropout --------------------------------------------------------------*/
-
-/* In evaluation nothing is dropped: a copy, and a mask of ones. */
-clv_status kernel_dropout(kernel *k)
-{
-    const clv_tensor *x = k->in[0], *train = input_of(k, 2);
-    clv_tensor *mask = output_of(k, 1);
-    bool training = train && numel(train) > 0 && get_i(train, 0);
-    if (training && number_of(k, CLV_A_P, 1, 0.5) != 0)
-        return clv__fail(k->e, CLV_UNSUPPORTED, "dropout in training");
-    if (k->out[0].data && k->out[0].data != x->data)
-        memcpy(k->out[0].data, x->data, (size_t)clv_tensor_bytes(x));
-    for (int64_t i = 0; mask && i < numel(mask); i++)
-        put_i(mask, i, 1);
     return CLV_OK;
 }

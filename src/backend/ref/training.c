@@ -71,7 +71,7 @@ clv_status kernel_optimizer(kernel *k)
               .count = get_f(k->in[1], 0),
               .alpha = attr_float(k->n, CLV_A_ALPHA, 0.9),
               .beta = attr_float(k->n, CLV_A_BETA, 0.999),
-              .epsilon = attr_float(k->n, CLV_A_EPSILON, 0),
+              .epsilon = attr_float(k->n, CLV_A_EPSILON, 1e-6),
               .norm = other_float(k->n, "norm_coefficient", 0),
               .post = other_float(k->n, "norm_coefficient_post", 0),
               .nesterov = !strcmp(attr_str(k->n, CLV_A_MODE, ""), "nesterov")};
