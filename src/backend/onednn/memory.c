@@ -330,31 +330,53 @@ static void *slab_alloc(onednn_exec *x, size_t size)
     return p;
 }
 
+static clv_status add_constant(lowering *l, const dnnl_memory_desc_t *md,
+                               size_t size, uint32_t v, void **data,
+                               uint32_t *id)
+{
+    uint32_t b;
+    *data = l->dry ? NULL : slab_alloc(l->x, size);
+    if (!*data && !l->dry)
+        return clv__nomem(l->e);
+    const buffer fresh = {.bytes = (int64_t)size,
+                          .first = CLV_NONE,
+                          .value = CLV_NONE,
+                          .data = l->dry ? l : *data};
+    CLV_TRY(add_buffer(l, fresh, &b));
+    return add_slot(l, md, b, v, id);
+}
+
+void dnn_drop(const lowering *l, const void *data, size_t bytes)
+{
+    if (bytes >= SMALL)
+        clv__map_drop(l->g->file, l->g->file_size, data, bytes);
+}
+
+clv_status dnn_room(lowering *l, size_t bytes, void **data, uint32_t *id)
+{
+    dnnl_memory_desc_t md;
+    const int64_t n = (int64_t)bytes / 4;
+    dnn_plain(&md, &n, 1);
+    return add_constant(l, &md, bytes, CLV_NONE, data, id);
+}
+
 static clv_status const_reorder(lowering *l, void *from,
                                 const dnnl_memory_desc_t *md,
                                 const dnnl_memory_desc_t *want,
                                 const dnn_scales *scales, uint32_t v,
                                 uint32_t *id)
 {
-    uint32_t b;
+    void *to;
     size_t size = dnnl_memory_desc_get_size(want);
-    buffer fresh = {.bytes = (int64_t)size,
-                    .first = CLV_NONE,
-                    .value = CLV_NONE,
-                    .data = l};
-    if (!l->dry) {
-        if (!(fresh.data = slab_alloc(l->x, size)))
-            return clv__nomem(l->e);
-        if (!scales && dnnl_memory_desc_equal(md, want))
-            memcpy(fresh.data, from, size);
-        else
-            CLV_TRY(reorder_now(l, from, md, fresh.data, want, scales));
-        if (size >= SMALL)
-            clv__map_drop(l->g->file, l->g->file_size, from,
-                          dnnl_memory_desc_get_size(md));
-    }
-    CLV_TRY(add_buffer(l, fresh, &b));
-    return add_slot(l, want, b, v, id);
+    CLV_TRY(add_constant(l, want, size, v, &to, id));
+    if (!to)
+        return CLV_OK;
+    if (!scales && dnnl_memory_desc_equal(md, want))
+        memcpy(to, from, size);
+    else
+        CLV_TRY(reorder_now(l, from, md, to, want, scales));
+    dnn_drop(l, from, dnnl_memory_desc_get_size(md));
+    return CLV_OK;
 }
 
 clv_status dnn_constant(lowering *l, void *data, const dnnl_memory_desc_t *md,
@@ -445,20 +467,11 @@ static void touch(onednn_exec *x, uint32_t s)
     b->last = at;
 }
 
-clv_status dnn_op(lowering *l, dnnl_primitive_desc_t pd, const int *args,
-                  const uint32_t *slots, uint32_t n)
+static clv_status add_step(lowering *l, dnn_step o, const int *args,
+                           const uint32_t *slots, uint32_t n)
 {
     onednn_exec *x = l->x;
-    dnn_step o = {.n_args = n};
-    const dnnl_memory_desc_t *pad = dnn_query(pd, dnnl_query_scratchpad_md, 0);
-    int64_t size = pad ? (int64_t)dnnl_memory_desc_get_size(pad) : 0;
-    if (size > x->scratchpad)
-        x->scratchpad = size;
-    dnnl_status_t s =
-        l->dry ? dnnl_success : dnnl_primitive_create(&o.primitive, pd);
-    dnnl_primitive_desc_destroy(pd);
-    if (s != dnnl_success)
-        return dnn_fail(l, "primitive", s);
+    o.n_args = n;
     for (uint32_t i = 0; i < n; i++) {
         o.arg[i] = args[i];
         o.slot[i] = slots[i];
@@ -470,4 +483,31 @@ clv_status dnn_op(lowering *l, dnnl_primitive_desc_t pd, const int *args,
     }
     x->ops[x->n_ops++] = o;
     return CLV_OK;
+}
+
+static void need_scratchpad(onednn_exec *x, size_t size)
+{
+    if ((int64_t)size > x->scratchpad)
+        x->scratchpad = (int64_t)size;
+}
+
+clv_status dnn_op(lowering *l, dnnl_primitive_desc_t pd, const int *args,
+                  const uint32_t *slots, uint32_t n)
+{
+    dnn_step o = {.primitive = NULL};
+    const dnnl_memory_desc_t *pad = dnn_query(pd, dnnl_query_scratchpad_md, 0);
+    need_scratchpad(l->x, pad ? dnnl_memory_desc_get_size(pad) : 0);
+    dnnl_status_t s =
+        l->dry ? dnnl_success : dnnl_primitive_create(&o.primitive, pd);
+    dnnl_primitive_desc_destroy(pd);
+    if (s != dnnl_success)
+        return dnn_fail(l, "primitive", s);
+    return add_step(l, o, args, slots, n);
+}
+
+clv_status dnn_own(lowering *l, const winograd *own, const int *args,
+                   const uint32_t *slots, uint32_t n)
+{
+    need_scratchpad(l->x, winograd_scratch(own));
+    return add_step(l, (dnn_step){.own = *own}, args, slots, n);
 }

@@ -110,6 +110,44 @@ static void point(const onednn_exec *x, memories *m, const clv_tensor *tensor,
     m->workspace = workspace;
 }
 
+/* The memory of an argument, or NULL. */
+static void *argument(const memories *m, const dnn_step *o, int arg)
+{
+    void *data = NULL;
+    for (uint32_t i = 0; i < o->n_args; i++)
+        if (o->arg[i] == arg)
+            dnnl_memory_get_data_handle(m->of[o->slot[i]], &data);
+    return data;
+}
+
+static dnnl_status_t run_own(const memories *m, const dnn_step *o)
+{
+    void *scratch = NULL;
+    dnnl_memory_get_data_handle(m->scratchpad, &scratch);
+    const winograd_args a = {
+        .src = argument(m, o, DNNL_ARG_SRC),
+        .weights = argument(m, o, DNNL_ARG_WEIGHTS),
+        .bias = argument(m, o, DNNL_ARG_BIAS),
+        .residual = argument(m, o, DNNL_ARG_SRC_1),
+        .dst = argument(m, o, DNNL_ARG_DST),
+        .scratch = scratch,
+    };
+    winograd_run(&o->own, &a);
+    return dnnl_success;
+}
+
+static dnnl_status_t run_step(const memories *m, const dnn_step *o)
+{
+    dnnl_exec_arg_t args[OP_ARGS + 1];
+    if (!o->primitive)
+        return run_own(m, o);
+    for (uint32_t k = 0; k < o->n_args; k++)
+        args[k] = (dnnl_exec_arg_t){o->arg[k], m->of[o->slot[k]]};
+    args[o->n_args] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, m->scratchpad};
+    return dnnl_primitive_execute(o->primitive, m->stream, (int)o->n_args + 1,
+                                  args);
+}
+
 static clv_status run(clv_exec *base, const clv_tensor *tensor, void *workspace,
                       clv_err *e)
 {
@@ -121,15 +159,8 @@ static clv_status run(clv_exec *base, const clv_tensor *tensor, void *workspace,
         omp_set_num_threads((int)x->threads);
     point(x, m, tensor, workspace);
     dnnl_status_t s = dnnl_success;
-    for (size_t i = 0; i < x->n_ops && s == dnnl_success; i++) {
-        const dnn_step *o = &x->ops[i];
-        dnnl_exec_arg_t args[OP_ARGS + 1];
-        for (uint32_t k = 0; k < o->n_args; k++)
-            args[k] = (dnnl_exec_arg_t){o->arg[k], m->of[o->slot[k]]};
-        args[o->n_args] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, m->scratchpad};
-        s = dnnl_primitive_execute(o->primitive, m->stream, (int)o->n_args + 1,
-                                   args);
-    }
+    for (size_t i = 0; i < x->n_ops && s == dnnl_success; i++)
+        s = run_step(m, &x->ops[i]);
     if (s == dnnl_success)
         s = dnnl_stream_wait(m->stream);
     memories_give(x, m);

@@ -4,7 +4,8 @@
  *            the memory of a value at the subgraph's border; or a constant
  *   slot     a tensor: a memory descriptor (dims, layout) over a buffer, from
  *            a byte of it on
- *   op       a primitive and the slots it reads and writes
+ *   op       a primitive, or a convolution of our own, and the slots it reads
+ *            and writes
  *
  * Lowering walks the nodes in order. Each value has the slot it was made in,
  * a view of another value one over the same buffer; an op that wants another
@@ -14,6 +15,7 @@
 #define CLV_ONEDNN_H
 
 #include "backend/backend.h"
+#include "backend/onednn/winograd.h"
 
 #include <oneapi/dnnl/dnnl.h>
 #include <pthread.h>
@@ -36,7 +38,8 @@ typedef struct dnn_place {
 } dnn_place;
 
 typedef struct dnn_step {
-    dnnl_primitive_t primitive;
+    dnnl_primitive_t primitive; /* NULL: */
+    winograd own;               /* is run instead */
     int arg[OP_ARGS];
     uint32_t slot[OP_ARGS];
     uint32_t n_args;
@@ -193,9 +196,17 @@ CLV_MUST clv_status dnn_constant(lowering *l, void *data,
                                  const dnnl_memory_desc_t *md,
                                  const dnnl_memory_desc_t *want,
                                  const dnn_scales *scales, uint32_t *slot);
+/* A constant of `bytes` that the caller fills; *data is NULL in a dry run. */
+CLV_MUST clv_status dnn_room(lowering *l, size_t bytes, void **data,
+                             uint32_t *slot);
+/* Bytes of the file that were packed and are not read again. */
+void dnn_drop(const lowering *l, const void *data, size_t bytes);
 /* Takes pd; the arguments are pairs of DNNL_ARG and slot. */
 CLV_MUST clv_status dnn_op(lowering *l, dnnl_primitive_desc_t pd,
                            const int *args, const uint32_t *slots, uint32_t n);
+/* The same for a convolution of ours, whose residual is DNNL_ARG_SRC_1. */
+CLV_MUST clv_status dnn_own(lowering *l, const winograd *own, const int *args,
+                            const uint32_t *slots, uint32_t n);
 const dnnl_memory_desc_t *dnn_query(const_dnnl_primitive_desc_t pd,
                                     dnnl_query_t what, int i);
 
@@ -225,7 +236,61 @@ bool dnn_is_view(const lowering *l, uint32_t node);
 CLV_MUST clv_status dnn_find_homes(lowering *l);
 dnn_rule dnn_lower_view, dnn_lower_cat;
 
-/* -- chains (chain.c) and what is made of them (products.c) ---------------*/
+/* -- what a chain does behind its anchor (links.c) ------------------------*/
+
+/* y = (w x) scale + shift, one of each per output channel */
+typedef struct dnn_affine {
+    float *scale, *shift; /* NULL: ones, or none */
+    uint32_t bias;        /* a value that is the shift as it is; CLV_NONE */
+    int64_t n;
+} dnn_affine;
+
+/* The links that run behind the product. */
+typedef struct dnn_epilogue {
+    dnnl_primitive_attr_t attr;
+    const link *add; /* the residual sum, or NULL */
+    bool onto;       /* the result overwrites it; else a binary post-op */
+    int arg;
+} dnn_epilogue;
+
+/* The slots a primitive works on; CLV_NONE: there is none. */
+typedef struct dnn_operands {
+    uint32_t src, weight, bias, residual;
+} dnn_operands;
+
+/* The value behind the first n links. */
+uint32_t dnn_result(const lowering *l, const chain *c, uint32_t n);
+bool dnn_is_affine(const link *k);
+/* The first n links' constants per channel, with the anchor's own bias. */
+CLV_MUST clv_status dnn_affine_of(lowering *l, const chain *c, uint32_t n,
+                                  int64_t channels, uint32_t bias,
+                                  dnn_affine *a);
+bool dnn_has_bias(const dnn_affine *a);
+CLV_MUST clv_status dnn_bias(lowering *l, const dnn_affine *a, uint32_t *slot);
+/* The residual sum among the first n links, or NULL. */
+const link *dnn_find_add(const chain *c, uint32_t n);
+/* The residual, in slot s, may be overwritten: nobody reads it again. */
+bool dnn_may_overwrite(const lowering *l, const link *add, uint32_t s);
+/* `operand` is the layout of what is added, as the primitive sees it; `onto`
+ * says that it may be overwritten. */
+CLV_MUST clv_status dnn_epilogue_of(lowering *l, const chain *c, uint32_t n,
+                                    const dnnl_memory_desc_t *operand,
+                                    bool onto, dnn_epilogue *e);
+/* Weights and bias as pd wants them; md describes the weights as they are,
+ * with `lead` axes for the output channels. */
+CLV_MUST clv_status dnn_fetch(lowering *l, uint32_t w, const dnn_affine *a,
+                              const dnnl_memory_desc_t *md, int lead,
+                              const_dnnl_primitive_desc_t pd, dnn_operands *o);
+/* Where a result goes: over slot `onto` in the same layout, or (CLV_NONE)
+ * afresh. */
+CLV_MUST clv_status dnn_target(lowering *l, const dnnl_memory_desc_t *md,
+                               uint32_t onto, uint32_t v, uint32_t *slot);
+/* Runs pd, which it takes; the result becomes value v. */
+CLV_MUST clv_status dnn_finish(lowering *l, dnnl_primitive_desc_t pd,
+                               const dnn_operands *o, const dnn_epilogue *e,
+                               uint32_t v);
+
+/* -- chains (chain.c) and their anchors (conv.c, products.c) --------------*/
 
 /* Finds the chains of all anchors. */
 CLV_MUST clv_status dnn_find_chains(lowering *l);
@@ -233,7 +298,10 @@ CLV_MUST clv_status dnn_find_chains(lowering *l);
 CLV_MUST clv_status dnn_emit(lowering *l, const chain *c);
 /* The anchor with the first n links of its chain. */
 CLV_MUST clv_status dnn_anchor(lowering *l, const chain *c, uint32_t n);
+CLV_MUST clv_status dnn_conv(lowering *l, const chain *c, uint32_t n);
 bool dnn_is_conv(clv_op kind);
+/* Compiled for its shape, not one of the general ways. */
+bool dnn_is_jit(const_dnnl_primitive_desc_t pd);
 dnn_rule dnn_lower_anchor;
 /* A batch norm, and a relu behind it if v is not the norm's own output. */
 CLV_MUST clv_status dnn_norm(lowering *l, uint32_t node, bool relu, uint32_t v);

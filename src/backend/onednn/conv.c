@@ -1,0 +1,244 @@
+/* conv.c - convolutions as primitives, with their chains.
+ *
+ * Layouts are left to oneDNN, apart from channels that are last already. */
+#include "backend/onednn/onednn.h"
+
+#include <math.h>
+
+typedef struct conv {
+    dnnl_dims_t stride, dilation, before, after;
+    dnnl_memory_desc_t plain, any; /* of the weights, groups in front */
+} conv;
+
+static clv_status conv_of(lowering *l, uint32_t node, conv *c)
+{
+    const clv_node *n = &l->g->nodes[node];
+    const clv_value *x = dnn_value(l, dnn_in(l, node, 0));
+    const clv_value *w = dnn_value(l, dnn_in(l, node, 1));
+    const clv_value *y = dnn_value(l, dnn_out(l, node));
+    uint32_t nd = x->rank - 2u, at_dim = 0;
+    int64_t groups = attr_int(n, CLV_A_GROUPS, 1), dims[CLV_MAX_RANK];
+    if (x->rank < 3 || x->rank > 5)
+        return dnn_no(l, "a convolution of this rank");
+    for (uint32_t i = 0; i < nd; i++) {
+        window win;
+        CLV_TRY(
+            get_window(n, i, nd, x->dims[2 + i], w->dims[2 + i], &win, l->e));
+        c->stride[i] = win.stride;
+        c->dilation[i] = win.dilation - 1;
+        c->before[i] = win.before;
+        c->after[i] = (y->dims[2 + i] - 1) * win.stride +
+                      (win.kernel - 1) * win.dilation + 1 - x->dims[2 + i] -
+                      win.before;
+    }
+    if (groups > 1) {
+        dims[at_dim++] = groups;
+        dims[at_dim++] = w->dims[0] / groups;
+    } else {
+        dims[at_dim++] = w->dims[0];
+    }
+    for (uint32_t i = 1; i < w->rank; i++)
+        dims[at_dim++] = w->dims[i];
+    dnn_plain(&c->plain, dims, at_dim);
+    dnn_any(&c->any, dims, at_dim);
+    return CLV_OK;
+}
+
+bool dnn_is_jit(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = NULL;
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+    return name && (!strncmp(name, "jit", 3) || !strncmp(name, "brg", 3));
+}
+
+static void channels_last(dnnl_memory_desc_t *md, const clv_value *v)
+{
+    dnnl_dims_t dims, strides;
+    int64_t step = v->dims[1];
+    for (uint32_t i = v->rank; i-- > 2;) {
+        strides[i] = step;
+        step *= v->dims[i];
+    }
+    strides[0] = step;
+    strides[1] = 1;
+    memcpy(dims, v->dims, v->rank * sizeof *dims);
+    dnnl_memory_desc_init_by_strides(md, v->rank, dims, dnnl_f32, strides);
+}
+
+static dnnl_status_t conv_create(lowering *l, uint32_t node, const conv *c,
+                                 bool bias, bool last,
+                                 const_dnnl_primitive_attr_t attr,
+                                 dnnl_primitive_desc_t *pd)
+{
+    const clv_value *x = dnn_value(l, dnn_in(l, node, 0));
+    const clv_value *y = dnn_value(l, dnn_out(l, node));
+    dnnl_memory_desc_t src, dst, b;
+    dnnl_convolution_desc_t d;
+    dnn_any(&src, x->dims, x->rank);
+    dnn_any(&dst, y->dims, y->rank);
+    if (last) {
+        channels_last(&src, x);
+        channels_last(&dst, y);
+    }
+    dnn_plain(&b, &y->dims[1], 1);
+    dnnl_status_t s = dnnl_dilated_convolution_forward_desc_init(
+        &d, dnnl_forward_inference, dnnl_convolution_direct, &src, &c->any,
+        bias ? &b : NULL, &dst, c->stride, c->dilation, c->before, c->after);
+    return s == dnnl_success
+               ? dnnl_primitive_desc_create(pd, &d, attr, l->engine, NULL)
+               : s;
+}
+
+/* Channels stay last where they are and oneDNN is fast with it. */
+static clv_status conv_pd(lowering *l, uint32_t node, const conv *c, bool bias,
+                          const_dnnl_primitive_attr_t attr,
+                          dnnl_primitive_desc_t *pd)
+{
+    uint32_t s;
+    CLV_TRY(dnn_slot(l, dnn_in(l, node, 0), &s));
+    const dnnl_memory_desc_t *md = &l->x->slots[s].md;
+    if (dnn_channels_last(md) && md->dims[1] > 1 &&
+        conv_create(l, node, c, bias, true, attr, pd) == dnnl_success) {
+        if (dnn_is_jit(*pd))
+            return CLV_OK;
+        dnnl_primitive_desc_destroy(*pd);
+    }
+    DNN(l, conv_create(l, node, c, bias, false, attr, pd));
+    return CLV_OK;
+}
+
+/* -- of our own -----------------------------------------------------------*/
+
+/* What follows the constants: a sum, then bounds, then nothing. */
+static bool simple_end(const chain *c, uint32_t n, float *low, float *high)
+{
+    uint32_t i = 0;
+    *low = -INFINITY;
+    *high = INFINITY;
+    while (i < n && dnn_is_affine(&c->link[i]))
+        i++;
+    if (i < n && c->link[i].kind == LINK_ADD)
+        i++;
+    if (i < n && c->link[i].kind == LINK_ELTWISE) {
+        const link *k = &c->link[i++];
+        bool relu = k->alg == dnnl_eltwise_relu && fabsf(k->alpha) <= 0;
+        if (!relu && k->alg != dnnl_eltwise_clip)
+            return false;
+        *low = relu ? 0 : k->alpha;
+        *high = relu ? INFINITY : k->beta;
+    }
+    return i == n;
+}
+
+/* The 3x3 convolutions that Winograd's way is better for: where oneDNN has
+ * AVX2 and no wider vectors, and channels are not last. */
+static bool fits_own(const lowering *l, const chain *c, uint32_t n,
+                     const conv *v, winograd *k)
+{
+    const clv_value *x = dnn_value(l, dnn_in(l, c->anchor, 0));
+    const clv_value *w = dnn_value(l, dnn_in(l, c->anchor, 1));
+    const clv_value *y = dnn_value(l, dnn_out(l, c->anchor));
+    uint32_t s = l->slot_of[dnn_in(l, c->anchor, 0)];
+    if (x->rank != 4 || v->plain.ndims != 4 || w->dims[2] != 3 ||
+        w->dims[3] != 3 || !dnn_const(l, dnn_in(l, c->anchor, 1)))
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (v->stride[i] != 1 || v->dilation[i] != 0)
+            return false;
+    *k = (winograd){.batch = x->dims[0],
+                    .in = x->dims[1],
+                    .out = y->dims[1],
+                    .h = x->dims[2],
+                    .w = x->dims[3],
+                    .oh = y->dims[2],
+                    .ow = y->dims[3],
+                    .pad_y = v->before[0],
+                    .pad_x = v->before[1]};
+    return !l->dry && simple_end(c, n, &k->low, &k->high) &&
+           (s == CLV_NONE || !dnn_channels_last(&l->x->slots[s].md)) &&
+           dnnl_get_effective_cpu_isa() == dnnl_cpu_isa_avx2 &&
+           winograd_choose(k);
+}
+
+static clv_status own_weights(lowering *l, uint32_t w, const dnn_affine *a,
+                              const winograd *k, uint32_t *slot)
+{
+    void *packed;
+    const char *plain = l->s->tensor[w].data;
+    CLV_TRY(dnn_room(l, winograd_weights(k), &packed, slot));
+    winograd_pack(k, plain, a->scale, packed);
+    dnn_drop(l, plain, (size_t)clv__bytes(dnn_value(l, w)));
+    return CLV_OK;
+}
+
+static clv_status make_own(lowering *l, const chain *c, uint32_t n,
+                           const dnn_affine *a, const winograd *k)
+{
+    uint32_t node = c->anchor, v = dnn_result(l, c, n), n_args = 3, onto;
+    const dnnl_dims_t xd = {k->batch, k->in, k->h, k->w},
+                      yd = {k->batch, k->out, k->oh, k->ow};
+    const link *add = dnn_find_add(c, n);
+    int arg[5] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
+    uint32_t slot[5];
+    dnnl_memory_desc_t x, y;
+    dnnl_memory_desc_init_by_tag(&x, 4, xd, dnnl_f32, dnnl_nChw8c);
+    dnnl_memory_desc_init_by_tag(&y, 4, yd, dnnl_f32, dnnl_nChw8c);
+    CLV_TRY(dnn_want(l, dnn_in(l, node, 0), &x, &slot[0]));
+    CLV_TRY(own_weights(l, dnn_in(l, node, 1), a, k, &slot[1]));
+    if (dnn_has_bias(a)) {
+        arg[n_args] = DNNL_ARG_BIAS;
+        CLV_TRY(dnn_bias(l, a, &slot[n_args++]));
+    }
+    onto = CLV_NONE;
+    if (add) {
+        arg[n_args] = DNNL_ARG_SRC_1;
+        CLV_TRY(dnn_want(l, add->other, &y, &slot[n_args]));
+        if (dnn_may_overwrite(l, add, slot[n_args]))
+            onto = slot[n_args];
+        n_args++;
+    }
+    CLV_TRY(dnn_target(l, &y, onto, v, &slot[2]));
+    CLV_TRY(dnn_own(l, k, arg, slot, n_args));
+    return dnn_name(l, slot[2], v, &y);
+}
+
+/* -- anchors --------------------------------------------------------------*/
+
+clv_status dnn_conv(lowering *l, const chain *c, uint32_t n)
+{
+    uint32_t node = c->anchor;
+    const link *add = dnn_find_add(c, n);
+    const dnnl_memory_desc_t *operand = NULL;
+    dnn_operands o = {CLV_NONE, CLV_NONE, CLV_NONE, CLV_NONE};
+    dnn_epilogue e;
+    dnn_affine a;
+    conv v;
+    winograd own;
+    dnnl_primitive_desc_t pd;
+    CLV_TRY(conv_of(l, node, &v));
+    CLV_TRY(dnn_affine_of(l, c, n, dnn_value(l, dnn_out(l, node))->dims[1],
+                          dnn_in(l, node, 2), &a));
+    if (fits_own(l, c, n, &v, &own))
+        return make_own(l, c, n, &a, &own);
+    if (add) {
+        CLV_TRY(dnn_dense(l, add->other, &o.residual));
+        operand = &l->x->slots[o.residual].md;
+    }
+    bool onto = add && dnn_may_overwrite(l, add, o.residual);
+    clv_status s = dnn_epilogue_of(l, c, n, operand, onto, &e);
+    if (s == CLV_OK)
+        s = conv_pd(l, node, &v, dnn_has_bias(&a), e.attr, &pd);
+    dnnl_primitive_attr_destroy(e.attr);
+    CLV_TRY(s);
+    const dnnl_memory_desc_t x = *dnn_query(pd, dnnl_query_src_md, 0);
+    const dnnl_memory_desc_t y = *dnn_query(pd, dnnl_query_dst_md, 0);
+    s = dnn_want(l, dnn_in(l, node, 0), &x, &o.src);
+    if (s == CLV_OK)
+        s = dnn_fetch(l, dnn_in(l, node, 1), &a, &v.plain,
+                      v.plain.ndims - x.ndims + 1, pd, &o);
+    if (s == CLV_OK && add && e.onto)
+        s = dnn_want(l, add->other, &y, &o.residual);
+    if (s != CLV_OK)
+        return dnnl_primitive_desc_destroy(pd), s;
+    return dnn_finish(l, pd, &o, &e, dnn_result(l, c, n));
+}
