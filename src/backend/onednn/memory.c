@@ -277,6 +277,9 @@ static clv_status reorder_now(lowering *l, void *from,
     dnnl_primitive_t p = NULL;
     dnnl_memory_t a = NULL, b = NULL;
     dnnl_stream_t stream = NULL;
+    int threads = omp_get_max_threads();
+    if (dnnl_memory_desc_get_size(want) < SMALL)
+        omp_set_num_threads(1); /* the descriptor is made for as many */
     dnnl_status_t s = scaled_attr(scales, &attr);
     if (s == dnnl_success)
         s = dnnl_reorder_primitive_desc_create(&pd, md, l->engine, want,
@@ -290,9 +293,6 @@ static clv_status reorder_now(lowering *l, void *from,
     if (s == dnnl_success)
         s = dnnl_stream_create(&stream, l->engine, dnnl_stream_default_flags);
     const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, a}, {DNNL_ARG_TO, b}};
-    int threads = omp_get_max_threads();
-    if (dnnl_memory_desc_get_size(want) < SMALL)
-        omp_set_num_threads(1);
     if (s == dnnl_success)
         s = dnnl_primitive_execute(p, stream, 2, args);
     if (s == dnnl_success)
