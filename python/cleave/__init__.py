@@ -54,3 +54,11 @@ def capture(model, inputs=None, kwargs=None, **options):
 def profile(model, inputs=None, kwargs=None, *, count="full", **options):
     """Costs of every operator of a model, as a dict; see load for models."""
     return load(model, inputs, kwargs, **options).profile(count=count)
+
+
+def __getattr__(name):
+    """cleave.torch and the like are imported when they are first named."""
+    if name not in ("dynamo", "fvcore", "live", "neuron", "torch"):
+        raise AttributeError(f"module 'cleave' has no attribute '{name}'")
+    import importlib
+    return importlib.import_module(f"cleave.{name}")

@@ -29,6 +29,18 @@ from torch.utils import _pytree as pytree
 logger = logging.getLogger("Neuron")
 
 
+class _Console(logging.StreamHandler):
+    """Lines as torch_neuronx prints them, until the program sets up logging."""
+
+    def filter(self, record):
+        return not logging.root.handlers
+
+
+if not logger.handlers:
+    logger.addHandler(_Console())
+    logger.handlers[0].setFormatter(logging.Formatter("Neuron: %(message)s"))
+
+
 def _runtime():
     """oneDNN where its plugin is installed, else None: plain C kernels."""
     try:

@@ -1,26 +1,29 @@
 """live_models.py - captures every model that packages can make, and compares.
 
-    tests/gen/live_models.py -o FILE.csv [--onnx] [MODEL ...]
+    tests/gen/live_models.py -o FILE.csv [--onnx] [--limit SECONDS] [MODEL ...]
     tests/gen/live_models.py -o FILE.csv --table > docs/live-models.md
 
 One line per model (torchvision's whole list, then `python -m cleave --list`'s
 of transformers and ultralytics): what the capture counts beside what others do
 on the live module. Lines that FILE has already are kept, so a run may be broken
-off and taken up again; models given by name are done anew.
+off and taken up again; models given by name are done anew. What takes longer
+than the limit is broken off and said so.
 
     params_torch   sum of p.numel()
+    unused         parameters that evaluation never reads (heads for training)
     macs_torch     half of FlopCounterMode's count; attention as two products,
                    since the CPU kernel for it is one that counts nothing there
     fvcore_theirs  the real fvcore's total; empty where it fails
     *_zoo          the built-in model of that name, at the same input
     *_onnx         what cleave reads from torch.onnx.export's file; with --onnx,
-                   for the models named, whose lines must be there
+                   for the models whose lines are there and have none
 """
 import argparse
 import csv
 import gc
 import logging
 import os
+import signal
 import sys
 import tempfile
 import warnings
@@ -37,8 +40,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
 from torch.utils.flop_counter import FlopCounterMode
 
-FIELDS = ["model", "input", "method", "partitions", "params", "params_torch",
-          "params_zoo", "params_onnx", "macs", "macs_torch", "macs_zoo",
+FIELDS = ["model", "input", "method", "partitions", "params", "unused",
+          "params_torch", "params_zoo", "unused_zoo", "params_onnx", "macs", "macs_torch", "macs_zoo",
           "macs_onnx", "fvcore", "fvcore_theirs", "unknown", "note"]
 # Of the large ones two small layers: counting them needs their data.
 SMALL = {"hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 2,
@@ -46,6 +49,7 @@ SMALL = {"hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 2,
 LARGE = ("transformers:gpt_neox", "transformers:llama", "transformers:mistral",
          "transformers:qwen2")
 DETECTION = ("rcnn", "retinanet", "fcos", "ssd", "raft")
+LIMIT = 600
 
 
 def names():
@@ -102,7 +106,7 @@ def zoo_of(name, shape):
 
 def onnx_of(model, inputs):
     args, kwargs = _arguments(inputs, None)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
         path = os.path.join(folder, "m.onnx")
         torch.onnx.export(model, args, path, kwargs=kwargs, dynamo=True,
                           optimize=False, verbose=False)
@@ -115,12 +119,19 @@ def shapes(inputs):
                     if isinstance(t, torch.Tensor))
 
 
+def too_long(*_):
+    raise TimeoutError(f"not done in {LIMIT} s")
+
+
 def attempt(row, what, run):
+    signal.alarm(LIMIT)
     try:
         return run()
     except Exception as e:
         reason = (str(e).strip().splitlines() or [type(e).__name__])[0][:160]
         row["note"] = f"{row.get('note', '')}{what}: {reason}; "
+    finally:
+        signal.alarm(0)
 
 
 def measure(name):
@@ -135,7 +146,8 @@ def measure(name):
     if got:
         profile = got.graph.profile()
         row.update(method=got.method, partitions=len(got.modules),
-                   params=profile["total_params"], macs=profile["total_macs"],
+                   params=profile["total_params"],
+                   unused=profile["unused_params"], macs=profile["total_macs"],
                    fvcore=got.graph.profile(count="fvcore")["total_flops"],
                    unknown=" ".join(sorted(set(
                        profile["coverage"]["unknown_ops"]))))
@@ -145,12 +157,15 @@ def measure(name):
     leaf = pytree.tree_leaves(inputs)[0]
     zoo = attempt(row, "zoo", lambda: zoo_of(name, tuple(leaf.shape)))
     if zoo:
-        row.update(params_zoo=zoo["total_params"], macs_zoo=zoo["total_macs"])
+        row.update(params_zoo=zoo["total_params"],
+                   unused_zoo=zoo["unused_params"], macs_zoo=zoo["total_macs"])
     return row
 
 
 def add_onnx(name, row):
     """The ONNX columns of a row that is there already."""
+    row["note"] = "".join(n + "; " for n in row["note"].split("; ")
+                          if n and not n.startswith("onnx: "))
     model, inputs = make(name)
     file = attempt(row, "onnx", lambda: onnx_of(model, inputs))
     if file:
@@ -253,12 +268,16 @@ def print_table(table):
 
 
 def main():
+    global LIMIT
     parser = argparse.ArgumentParser()
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--onnx", action="store_true")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--limit", type=int, default=LIMIT)
     parser.add_argument("models", nargs="*")
     options = parser.parse_args()
+    LIMIT = options.limit
+    signal.signal(signal.SIGALRM, too_long)
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     torch.set_num_threads(1)
@@ -267,7 +286,10 @@ def main():
         done = {r["model"]: r for r in csv.DictReader(open(options.output))}
     if options.table:
         return print_table(list(done.values()))
-    for name in options.models or [n for n in names() if n not in done]:
+    todo = [n for n, r in done.items() if not r["macs_onnx"] and
+            "onnx: " not in r["note"]] if options.onnx else \
+        [n for n in names() if n not in done]
+    for name in options.models or todo:
         done[name] = row = add_onnx(name, done[name]) if options.onnx else \
             measure(name)
         print({k: v for k, v in row.items() if v not in (None, "")}, flush=True)

@@ -1,7 +1,9 @@
 """The partitioner's trace: its three examples, texts and logs, saving and
-loading, other processes, every way to call.
+loading, other processes, every way to call. test_1, test_2 and test_4 are the
+note's blocks of code, with what blocks 3 and 5 say is printed.
 timeout: 600"""
 import copy
+import inspect
 import io
 import logging
 import pickle
@@ -11,7 +13,7 @@ import sys
 from py_check import check, equal, main, raises
 
 import cleave
-import cleave.neuron as torch_neuronx
+import torch_neuronx
 from tv import torch
 from torch import nn
 
@@ -82,7 +84,7 @@ def same(net, model, *args):
           f"off by {(got - want).abs().max()}")
 
 
-def test_default_usage():
+def test_1_default_usage():
     n = MLP().eval()
     neuron_net = torch_neuronx.trace(
         n, inputs, partitioner_config=torch_neuronx.PartitionerConfig())
@@ -93,7 +95,7 @@ def test_default_usage():
     same(neuron_net, n, torch.rand(32, 784) - 1)
 
 
-def test_too_many_subgraphs():
+def test_2_too_many_subgraphs():
     with raises(ValueError, "The partitioner has found 3 subgraphs which "
                 "exceeds the specified max subgraph count of 2."):
         torch_neuronx.trace(
@@ -102,7 +104,7 @@ def test_too_many_subgraphs():
                 max_subgraph_count=2))
 
 
-def test_forced_operators():
+def test_4_forced_operators():
     log = Log()
     n = MLP().eval()
     config = torch_neuronx.PartitionerConfig(
@@ -126,6 +128,41 @@ def test_forced_operators():
                   "aten::sort:1"), "sort on the CPU")
     check(log.has("Creating Partition #2 for device: Device.CPU",
                   "aten::log_softmax:1"), "log_softmax on the CPU")
+
+
+def test_4_printed():
+    """A script that only sets the level of the logger prints the lines."""
+    with open("unsup.py", "w") as f:
+        f.write("import logging, torch, torch_neuronx\nimport torch.nn as nn\n"
+                'logger = logging.getLogger("Neuron")\n'
+                "logger.setLevel(logging.INFO)\n" + inspect.getsource(MLP) + """
+n = MLP()
+n.eval()
+inputs = torch.rand(32,784)
+partitioner_config = torch_neuronx.PartitionerConfig(min_operator_percentage_threshold=0.8,ops_to_partition=set(["aten::log_softmax"]))
+neuron_net = torch_neuronx.trace(n, inputs, partitioner_config=partitioner_config)
+""")
+    out = subprocess.run([sys.executable, "unsup.py"], capture_output=True,
+                         text=True)
+    rest = iter(out.stderr.splitlines())
+    for line in ("Neuron: The following operations are currently supported:",
+                 "Neuron: aten::linear", "Neuron: aten::relu",
+                 "Neuron: aten::log_softmax", "Neuron: The following operations "
+                 "are currently not supported:", "Neuron: aten::sort, unsup.py(",
+                 "Neuron: 85.71% of arithmetic operations (6 of 7) are "
+                 "supported", "Neuron: Num Partitions: 2", "",
+                 "Neuron: Creating Partition #1 for device: Device.NEURON",
+                 "Neuron: The following operators will be included in this "
+                 "partition:", "Neuron: prim::GetAttr:9", "Neuron: "
+                 "aten::linear:3", "Neuron: aten::relu:2", "Neuron: Creating "
+                 "Partition #2 for device: Device.CPU", "Neuron: The following "
+                 "operators will be included in this partition:",
+                 "Neuron: prim::Constant:4"):
+        check(any(got.startswith(line) for got in rest),
+              f"no {line!r} in {out.stderr}")
+    equal(sorted(rest), ["Neuron: aten::log_softmax:1", "Neuron: aten::sort:1"],
+          "on the CPU")
+    equal(out.stdout, "", "nothing else")
 
 
 def test_fewest_subgraphs():
@@ -318,6 +355,6 @@ if __name__ == "__main__":
     equal(out.stdout, "True cleave\nTrue cleave\n", out.stderr[-500:])
 
 
-logging.getLogger("Neuron").addHandler(logging.NullHandler())
+logging.getLogger("Neuron").handlers[:] = [logging.NullHandler()]
 logging.getLogger("Neuron").propagate = False
 main(globals())
