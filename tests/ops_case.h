@@ -5,7 +5,8 @@
  *     > float32[1,4,4,4]                        outputs; ? after one: a bound
  *     = macs 1728 flops 3456 bytes 1456         any of the three
  *
- * `int64[2]{7,8}` gives contents; `! text` expects a failure that says so. */
+ * `int64[2]{7,8}` gives contents; `3*float32[2]` is a sequence of three such,
+ * `?*float32[2]` one of any number; `! text` expects a failure that says so. */
 #ifndef CLEAVE_TESTS_OPS_CASE_H
 #define CLEAVE_TESTS_OPS_CASE_H
 
@@ -42,10 +43,23 @@ static int read_numbers(const char **at, char close, double *out)
     return -1;
 }
 
+/* "3*" or "?*"; false when it is a tensor. */
+static bool read_count(const char **at, uint32_t *count)
+{
+    size_t len = strspn(*at, "0123456789?");
+    if ((*at)[len] != '*')
+        return false;
+    *count = **at == '?' ? CLV_NONE : (uint32_t)strtoul(*at, NULL, 10);
+    *at += len + 1;
+    return true;
+}
+
 /* "float32[1,3]{..}" into a new value; "-" is CLV_NONE. */
 static uint32_t read_value(const char **at)
 {
     char type[32];
+    uint32_t count = 0;
+    bool sequence = read_count(at, &count);
     size_t len = strcspn(*at, "[ \n");
     if (**at == '-') {
         ++*at;
@@ -64,6 +78,10 @@ static uint32_t read_value(const char **at)
     arg.rank = (uint32_t)rank;
     arg.dims = dims;
     CHECK(rank >= 0 && clv_graph_add_value(graph, &arg, &v, NULL) == CLV_OK);
+    if (sequence && v != CLV_NONE) {
+        graph->values[v].flags |= CLV_V_SEQUENCE;
+        graph->values[v].count = count;
+    }
     if (**at != '{' || v == CLV_NONE)
         return v;
     int n = read_numbers(at, '}', list);

@@ -14,13 +14,20 @@ static bool seen[CLV_OP_COUNT];
 static void check_outputs(const char *expected)
 {
     const clv_node *n = &graph->nodes[0];
-    char got[LINE] = "", shape[256];
+    char got[LINE] = "", shape[256], count[16];
     for (uint32_t i = 0; i < n->n_out; i++) {
         const clv_value *v = node_out(graph, n, i);
         size_t len = strlen(got);
-        snprintf(got + len, sizeof got - len, "%s%s%s%s", i ? " " : "",
+        clv_value each = *v;
+        each.flags &= (uint8_t)~CLV_V_FORM;
+        *count = '\0';
+        if (v->flags & CLV_V_SEQUENCE && v->count == CLV_NONE)
+            snprintf(count, sizeof count, "?*");
+        else if (v->flags & CLV_V_SEQUENCE)
+            snprintf(count, sizeof count, "%u*", v->count);
+        snprintf(got + len, sizeof got - len, "%s%s%s%s%s", i ? " " : "", count,
                  clv_dtype_name((clv_dtype)v->dtype),
-                 clv__shape_text(v, shape, sizeof shape),
+                 clv__shape_text(&each, shape, sizeof shape),
                  v->flags & CLV_V_BOUND ? "?" : "");
     }
     char *to = got; /* no blanks inside the brackets */

@@ -145,6 +145,10 @@ typedef struct clv_value_info {
     uint32_t rank;       /* CLV_NONE: not even the rank is known */
     const int64_t *dims; /* borrowed from the graph */
     uint32_t producer;   /* node, or CLV_NONE */
+    bool optional;       /* there, or not there */
+    bool sequence;  /* several tensors: dtype and dims are each one's (or their
+                       upper bound) */
+    uint32_t count; /* of a sequence: how many; CLV_NONE: not known */
 } clv_value_info;
 
 typedef struct clv_node_info {

@@ -32,6 +32,8 @@ static uint32_t put_value(copy *c, uint32_t v, clv_value_kind kind)
     else if (!clv__value_set_shape(c->to, id, x->rank, x->dims))
         return CLV_NONE;
     c->to->values[id].data = x->data;
+    c->to->values[id].count = x->count;
+    c->to->values[id].flags |= x->flags & CLV_V_FORM;
     return c->of[v] = id;
 }
 

@@ -321,6 +321,15 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
     return failed ? clv__nomem(e) : CLV_OK;
 }
 
+/* The TypeProto becomes one of a message that has it as its element type. */
+static void wrap_type(clv_buf *type, int field)
+{
+    clv_buf of = {0}, whole = {0};
+    pb_message(&of, 1, type);
+    pb_message(&whole, field, &of);
+    *type = whole;
+}
+
 /* A ValueInfoProto of v. */
 static void put_value(writer *w, int field, uint32_t v)
 {
@@ -335,6 +344,10 @@ static void put_value(writer *w, int field, uint32_t v)
     pb_uint(&tensor, 1, (uint64_t)onnx_type((clv_dtype)val->dtype));
     pb_message(&tensor, 2, &shape);
     pb_message(&type, 1, &tensor);
+    if (val->flags & CLV_V_SEQUENCE)
+        wrap_type(&type, 4);
+    if (val->flags & CLV_V_OPTIONAL)
+        wrap_type(&type, 9);
     value_name(w, v, name, sizeof name);
     pb_text(&info, 1, name);
     pb_message(&info, 2, &type);

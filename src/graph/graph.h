@@ -65,9 +65,12 @@ typedef struct clv_payload {
 enum { CLV_NO_RANK = 255 };
 
 enum clv_value_flags {
-    CLV_V_OUTPUT = 1, /* a graph output */
-    CLV_V_BOUND = 2,  /* the shape is an upper bound: depends on data */
-    CLV_V_FIXED = 4,  /* computed from weights alone: once, at load */
+    CLV_V_OUTPUT = 1,    /* a graph output */
+    CLV_V_BOUND = 2,     /* the shape is an upper bound: depends on data */
+    CLV_V_FIXED = 4,     /* computed from weights alone: once, at load */
+    CLV_V_SEQUENCE = 8,  /* `count` tensors: dtype and shape are each one's */
+    CLV_V_OPTIONAL = 16, /* there, or not there */
+    CLV_V_FORM = CLV_V_SEQUENCE | CLV_V_OPTIONAL, /* what is no plain tensor */
 };
 
 typedef struct clv_value {
@@ -77,6 +80,7 @@ typedef struct clv_value {
     uint32_t producer;   /* CLV_NONE for inputs and weights */
     uint32_t view_of;    /* the value whose storage it shares, or CLV_NONE */
     uint8_t dtype, kind, rank, flags;
+    uint32_t count; /* tensors of a sequence; CLV_NONE: not known */
 } clv_value;
 
 enum clv_node_flags {
@@ -201,7 +205,19 @@ static inline bool value_is_fixed(const clv_value *v)
     return value_is_weight(v) || v->flags & CLV_V_FIXED;
 }
 
-/* Elements (CLV_SAT on overflow or unknown rank) and bytes of a value. */
+/* v gets the type of `as`: element type, shape, and what it is of them. */
+static inline void value_like(clv_value *v, const clv_value *as)
+{
+    v->dtype = as->dtype;
+    v->rank = as->rank;
+    v->dims = as->dims;
+    v->count = as->count;
+    v->flags = (uint8_t)((v->flags & ~CLV_V_FORM) | (as->flags & CLV_V_FORM));
+}
+
+/* Elements (CLV_SAT on overflow or unknown rank) and bytes of a value; of a
+ * sequence those of all its tensors, as if it were one where that is not
+ * known. */
 int64_t clv__numel(const clv_value *v);
 int64_t clv__bytes(const clv_value *v);
 /* "[1, 3, 224, 224]" into buf; returns buf. */

@@ -18,9 +18,10 @@ static const char *const attr_names[] = {
 
 int64_t clv__numel(const clv_value *v)
 {
+    int64_t n =
+        v->flags & CLV_V_SEQUENCE && v->count != CLV_NONE ? v->count : 1;
     if (v->rank == CLV_NO_RANK)
-        return CLV_SAT;
-    int64_t n = 1;
+        return n ? CLV_SAT : 0;
     for (int i = 0; i < v->rank; i++)
         n = sat_mul(n, v->dims[i]); /* CLV_SAT times 0 is 0 again */
     return n;
@@ -33,13 +34,28 @@ int64_t clv__bytes(const clv_value *v)
     return bytes < 0 ? CLV_SAT : bytes;
 }
 
+/* "3 of " before the shape of a sequence's tensors. */
+static size_t form_text(const clv_value *v, char *buf, size_t size)
+{
+    size_t n = 0;
+    *buf = '\0';
+    if (v->flags & CLV_V_OPTIONAL)
+        n += (size_t)snprintf(buf, size, "optional ");
+    if (v->flags & CLV_V_SEQUENCE && v->count == CLV_NONE)
+        n += (size_t)snprintf(buf + n, size - n, "any of ");
+    else if (v->flags & CLV_V_SEQUENCE)
+        n += (size_t)snprintf(buf + n, size - n, "%u of ", v->count);
+    return n;
+}
+
 const char *clv__shape_text(const clv_value *v, char *buf, size_t size)
 {
+    size_t n = form_text(v, buf, size);
     if (v->rank == CLV_NO_RANK) {
-        snprintf(buf, size, "[?]");
+        snprintf(buf + n, size - n, "[?]");
         return buf;
     }
-    size_t n = (size_t)snprintf(buf, size, "[");
+    n += (size_t)snprintf(buf + n, size - n, "[");
     for (int i = 0; i < v->rank && n < size; i++)
         n += (size_t)snprintf(buf + n, size - n, "%s%lld", i ? ", " : "",
                               (long long)v->dims[i]);
@@ -204,6 +220,9 @@ clv_value_info clv_graph_value(const clv_graph *g, uint32_t value)
         .rank = v->rank == CLV_NO_RANK ? CLV_NONE : v->rank,
         .dims = v->dims,
         .producer = v->producer,
+        .optional = v->flags & CLV_V_OPTIONAL,
+        .sequence = v->flags & CLV_V_SEQUENCE,
+        .count = v->count,
     };
 }
 

@@ -214,10 +214,13 @@ typedef struct onnx_type {
     uint8_t rank;               /* CLV_NO_RANK: unknown, or not a tensor */
     int64_t dims[CLV_MAX_RANK]; /* -1: not a number */
     text symbols[CLV_MAX_RANK];
+    uint8_t form; /* CLV_V_SEQUENCE, CLV_V_OPTIONAL: of such tensors */
     bool tensor;
 } onnx_type;
 CLV_MUST clv_status onnx_value_info(wire w, text *name, onnx_type *t,
                                     clv_err *e);
+/* A TypeProto. */
+CLV_MUST clv_status onnx_type_read(wire w, onnx_type *t, clv_err *e);
 /* The shape a graph input gets, from the file and the options. */
 CLV_MUST clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
                                     const onnx_type *t, clv_err *e);

@@ -72,8 +72,7 @@ static clv_status capture(frame *f, text name, uint32_t outer, uint32_t *value,
     if (v == CLV_NONE || !CLV_GROW(u->captured, u->n_captured, u->cap_captured))
         return clv__nomem(e);
     u->captured[u->n_captured++] = outer;
-    u->g->values[v].rank = from->rank;
-    u->g->values[v].dims = from->dims;
+    value_like(&u->g->values[v], from);
     u->g->values[v].data = from->data;
     *value = v;
     return strmap_put(&f->names, name.s, name.n, v) ? CLV_OK : clv__nomem(e);

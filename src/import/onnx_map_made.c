@@ -1,5 +1,5 @@
 /* onnx_map_made.c - mapping of operators that make tensors or change types, of
- * signals, training steps, and of loops and scans. */
+ * signals, training steps, text, sequences, and of loops and scans. */
 #include "import/onnx_map.h"
 
 #include <string.h>
@@ -168,6 +168,55 @@ clv_status map_scan(draft *d, clv_err *e)
     CLV_TRY(rename_list(d, "scan_input_axes", CLV_A_AXES, e));
     return rename_list(d, "scan_output_axes", CLV_A_PERM, e);
 }
+
+clv_status map_sequence_map(draft *d, clv_err *e)
+{
+    (void)e;
+    if (d->r->opts->loop > 0)
+        draft_set_int(d, CLV_A_TRIPS, d->r->opts->loop);
+    return CLV_OK;
+}
+
+/* -- sequences, optionals, text -------------------------------------------*/
+
+clv_status map_sequence(draft *d, clv_err *e)
+{
+    (void)e;
+    draft_set_int(d, CLV_A_KEEPDIM, draft_other_int(d, "new_axis", 0));
+    return CLV_OK;
+}
+
+/* One that holds nothing says what it could hold: attribute `type`, which
+ * field 14 of the AttributeProto has. */
+clv_status map_optional(draft *d, clv_err *e)
+{
+    for (uint32_t i = 0; i < d->p->n_attrs && !draft_in(d, 0); i++)
+        for (wire w = d->p->attrs[i]; wire_left(&w);) {
+            wire_field f;
+            onnx_type t;
+            CLV_TRY(wire_next(&w, &f, e));
+            if (f.number != 14 || f.type != WIRE_BYTES)
+                continue;
+            CLV_TRY(onnx_type_read(f.bytes, &t, e));
+            t.form |= CLV_V_OPTIONAL;
+            CLV_TRY(onnx_declare(d->r, d->f->unit, d->outs[0], &t, e));
+        }
+    return CLV_OK;
+}
+
+/* `k`: words that are taken out, or the most splits there are. */
+clv_status map_string(draft *d, clv_err *e)
+{
+    (void)e;
+    const clv_attr *words = draft_other(d, "stopwords");
+    if (d->op == CLV_OP_STRING_NORMALIZE)
+        draft_set_int(d, CLV_A_K, words ? words->n : 0);
+    else if (draft_other(d, "maxsplit"))
+        draft_set_int(d, CLV_A_K, draft_other_int(d, "maxsplit", -1));
+    return CLV_OK;
+}
+
+/* -- others ---------------------------------------------------------------*/
 
 /* Indices go across, one row per axis. */
 clv_status map_nonzero(draft *d, clv_err *e)

@@ -298,7 +298,7 @@ static clv_status resolve_edges(draft *d, clv_err *e)
 static void keep_places(draft *d)
 {
     uint32_t least = d->op == CLV_OP_LOOP ? 2 : d->op == CLV_OP_IF ? 1 : 0;
-    if (d->op != CLV_OP_LOOP && d->op != CLV_OP_SCAN && d->op != CLV_OP_IF)
+    if (clv__ops[d->op].category != CLV_CAT_CONTROL)
         return;
     uint32_t formal = d->p->n_in > least ? d->p->n_in : least;
     while (d->n_in < formal)

@@ -57,15 +57,36 @@ static clv_status read_tensor_type(wire w, onnx_type *t, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status read_type(wire w, onnx_type *t, clv_err *e)
+/* A tensor, or a sequence (field 4) or an optional (9) of such, whose message
+ * has the type of the elements as its field 1. */
+static clv_status read_type(wire w, onnx_type *t, int depth, clv_err *e)
 {
     while (wire_left(&w)) {
         wire_field f;
+        wire at = w;
         CLV_TRY(wire_next(&w, &f, e));
-        if ((f.number == 1 || f.number == 8) && f.type == WIRE_BYTES)
+        if (f.type != WIRE_BYTES)
+            continue;
+        if (f.number == 1 || f.number == 8)
             CLV_TRY(read_tensor_type(f.bytes, t, e));
+        if (f.number != 4 && f.number != 9)
+            continue;
+        if (depth == 0)
+            return wire_fail(&at, e, "a type nested too deep");
+        t->form |= f.number == 4 ? CLV_V_SEQUENCE : CLV_V_OPTIONAL;
+        for (wire in = f.bytes; wire_left(&in);) {
+            CLV_TRY(wire_next(&in, &f, e));
+            if (f.number == 1 && f.type == WIRE_BYTES)
+                CLV_TRY(read_type(f.bytes, t, depth - 1, e));
+        }
     }
     return CLV_OK;
+}
+
+clv_status onnx_type_read(wire w, onnx_type *t, clv_err *e)
+{
+    *t = (onnx_type){.rank = CLV_NO_RANK};
+    return read_type(w, t, 8, e);
 }
 
 clv_status onnx_value_info(wire w, text *name, onnx_type *t, clv_err *e)
@@ -78,7 +99,7 @@ clv_status onnx_value_info(wire w, text *name, onnx_type *t, clv_err *e)
         if (f.number == 1 && f.type == WIRE_BYTES)
             *name = text_of(f.bytes);
         else if (f.number == 2 && f.type == WIRE_BYTES)
-            CLV_TRY(read_type(f.bytes, t, e));
+            CLV_TRY(onnx_type_read(f.bytes, t, e));
     }
     return CLV_OK;
 }
@@ -254,10 +275,37 @@ static clv_status unbound(reader *r, clv_graph *g, uint32_t v, uint32_t axis,
     return ok ? CLV_OK : clv__nomem(e);
 }
 
+/* A sequence or an optional: its tensors have a shape where the file has a
+ * number for every axis. A name may stand for another size in each. */
+static clv_status declare_form(const reader *r, clv_graph *g, uint32_t v,
+                               const onnx_type *t, clv_err *e)
+{
+    int64_t dims[CLV_MAX_RANK];
+    clv_value *value = &g->values[v];
+    value->flags |= t->form;
+    value->count = CLV_NONE;
+    if (t->rank == CLV_NO_RANK)
+        return CLV_OK;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        dims[i] = t->dims[i] < 0 ? symbol_value(r, t->symbols[i]) : t->dims[i];
+        if (dims[i] < 0)
+            return CLV_OK;
+    }
+    if (!clv__value_set_shape(g, v, t->rank, dims))
+        return clv__nomem(e);
+    if (clv__bytes(&g->values[v]) == CLV_SAT)
+        return clv__fail(e, CLV_OVERFLOW,
+                         "value '%s': its size does not fit 64 bits",
+                         value->name ? value->name : "");
+    return CLV_OK;
+}
+
 clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
                            const onnx_type *t, clv_err *e)
 {
     const char *name = g->values[v].name;
+    if (t->form)
+        return declare_form(r, g, v, t, e);
     const clv_shape_arg *arg =
         shape_arg(r, (text){name, strlen(name)}, g->n_inputs == 1);
     if (arg && t->rank != CLV_NO_RANK && t->rank != arg->rank)
@@ -324,6 +372,8 @@ clv_status onnx_declare(reader *r, unit *u, uint32_t v, const onnx_type *t,
         return CLV_OK;
     clv_dtype dtype = onnx_counted(r, t->dtype);
     g->values[v].dtype = (uint8_t)dtype;
+    if (t->form)
+        return declare_form(r, g, v, t, e);
     if (t->rank == CLV_NO_RANK)
         return CLV_OK;
     CLV_TRY(assume(r, u, v, t, e));

@@ -1,4 +1,4 @@
-/* control.c - operators with bodies: if, loop, scan.
+/* control.c - operators with bodies: if, loop, scan, sequence map.
  *
  * A body is a graph of its own, held by an attribute. What it takes from
  * outside is an input of the node and of the body, so nothing is hidden:
@@ -30,9 +30,7 @@ static void bind(clv_graph *body, uint32_t i, const clv_value *v, bool contents)
     if (!v || i >= body->n_inputs)
         return;
     clv_value *in = &body->values[body->inputs[i]];
-    in->dtype = v->dtype;
-    in->rank = v->rank;
-    in->dims = v->dims;
+    value_like(in, v);
     in->flags |= v->flags & CLV_V_BOUND;
     if (contents && v->data)
         in->data = v->data;
@@ -70,6 +68,8 @@ static clv_status give(clv_graph *g, clv_node *n, uint32_t o,
     if (!v || o >= n->n_out)
         return CLV_OK;
     clv_value *out = node_out(g, n, o);
+    if (v->flags & CLV_V_FORM)
+        return out_like(g, n, o, v, e);
     if (v->rank == CLV_NO_RANK || v->rank + 1 > CLV_MAX_RANK) {
         out->dtype = v->dtype;
         return CLV_OK;
@@ -183,6 +183,11 @@ clv_status infer_if(clv_graph *g, clv_node *n, clv_err *e)
             CLV_TRY(give(g, n, o, cond ? a : b, NULL, false, e));
             continue;
         }
+        if ((a->flags | b->flags) & CLV_V_FORM) {
+            CLV_TRY(out_either(g, n, o, a, b,
+                               a->count == b->count ? a->count : CLV_NONE, e));
+            continue;
+        }
         bool larger =
             b->rank == CLV_NO_RANK ||
             (a->rank != CLV_NO_RANK && clv__numel(a) >= clv__numel(b));
@@ -226,6 +231,15 @@ void cost_if(const clv_graph *g, const clv_node *n, clv_cost *c)
 /* A count beyond this is "until the condition fails". */
 static const int64_t endless = INT64_C(1) << 31;
 
+/* Once for each tensor of the first input. */
+static bool map_trips(const clv_graph *g, const clv_node *n, int64_t *trips)
+{
+    const clv_value *v = node_in(g, n, 0);
+    bool given = v->flags & CLV_V_SEQUENCE && v->count != CLV_NONE;
+    *trips = given ? v->count : attr_int(n, CLV_A_TRIPS, 1);
+    return given;
+}
+
 /* How often the body runs; false when that is a guess. */
 static bool loop_trips(const clv_graph *g, const clv_node *n, int64_t *trips)
 {
@@ -234,6 +248,8 @@ static bool loop_trips(const clv_graph *g, const clv_node *n, int64_t *trips)
         *trips = attr_int(n, CLV_A_SIZE, 1);
         return true;
     }
+    if (n->op == CLV_OP_SEQUENCE_MAP)
+        return map_trips(g, n, trips);
     bool given = fold_in(g, n, 0, &k) && k.ints && k.n == 1 && k.ints[0] >= 0 &&
                  k.ints[0] < endless;
     *trips = given ? k.ints[0] : attr_int(n, CLV_A_TRIPS, 1);
@@ -252,6 +268,21 @@ static bool runs_through(const clv_graph *body)
         return v->data->ints[0] != 0;
     /* else it may be the condition itself, handed through */
     return body->n_inputs > 1 && v == &body->values[body->inputs[1]];
+}
+
+/* How long a carried sequence is in the end: every trip adds as many tensors as
+ * the first one did. */
+static uint32_t grown(const clv_value *in, const clv_value *out, int64_t trips,
+                      bool exact)
+{
+    bool told = in->flags & out->flags & CLV_V_SEQUENCE &&
+                in->count != CLV_NONE && out->count != CLV_NONE;
+    if (!told || (in->count != out->count && !exact))
+        return CLV_NONE;
+    int64_t each = (int64_t)out->count - in->count;
+    int64_t count = sat_add(in->count, each < 0 ? -sat_mul(-each, trips)
+                                                : sat_mul(each, trips));
+    return count < 0 || count >= CLV_NONE ? CLV_NONE : (uint32_t)count;
 }
 
 clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
@@ -280,6 +311,10 @@ clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
         bool scan = o >= states;
         const clv_value *v = body_out(body, o + 1);
         const clv_value *in = scan ? NULL : node_in(g, n, o + 2);
+        if (v && in && v->flags & CLV_V_FORM) {
+            CLV_TRY(out_either(g, n, o, in, v, grown(in, v, trips, exact), e));
+            continue;
+        }
         bool grows = v && in && !same_shape(v, in);
         CLV_TRY(give(g, n, o, v, scan ? &trips : NULL,
                      (scan && !exact) || grows, e));
@@ -387,6 +422,38 @@ clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
     return CLV_OK;
 }
 
+/* -- sequence map ---------------------------------------------------------*/
+
+/* The body takes one tensor of each sequence, and all of each other input; its
+ * results are sequences again. */
+clv_status infer_sequence_map(clv_graph *g, clv_node *n, clv_err *e)
+{
+    clv_graph *body = body_of(n, CLV_A_BODY);
+    if (!body)
+        return clv__fail(e, CLV_FORMAT, "the body is missing");
+    for (uint32_t i = 0; i < body->n_inputs; i++) {
+        const clv_value *v = node_in(g, n, i);
+        bind(body, i, v, true);
+        if (v && v->flags & CLV_V_SEQUENCE)
+            body->values[body->inputs[i]].flags &= (uint8_t)~CLV_V_FORM;
+    }
+    CLV_TRY(infer_body(g, n, body, e));
+    int64_t trips;
+    uint32_t count = loop_trips(g, n, &trips) ? (uint32_t)trips : CLV_NONE;
+    for (uint32_t o = 0; o < n->n_out; o++) {
+        const clv_value *v = body_out(body, o);
+        if (!v)
+            continue;
+        clv_value each = *v;
+        each.flags |= CLV_V_SEQUENCE;
+        each.count = count;
+        CLV_TRY(out_either(g, n, o, &each, &each, count, e));
+    }
+    return CLV_OK;
+}
+
+/* -- cost of loops --------------------------------------------------------*/
+
 /* Slices of the first scanned input, times the batch where there is one. */
 static int64_t scan_trips(const clv_graph *g, const clv_node *n)
 {
@@ -408,7 +475,7 @@ void cost_loop(const clv_graph *g, const clv_node *n, clv_cost *c)
     bool exact = loop_trips(g, n, &trips);
     if (n->op == CLV_OP_SCAN)
         trips = scan_trips(g, n);
-    else
+    else if (n->op == CLV_OP_LOOP)
         exact = exact && body && runs_through(body);
     take_cost(c, body_cost(body), trips);
     if (!exact && c->trust == CLV_EXACT)

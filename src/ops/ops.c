@@ -40,10 +40,30 @@ static bool rank_missing(const clv_graph *g, const clv_node *n)
 {
     for (uint32_t i = 0; i < n->n_in; i++) {
         const clv_value *v = node_in(g, n, i);
-        if (v && v->rank == CLV_NO_RANK)
+        if (v && v->rank == CLV_NO_RANK && !(v->flags & CLV_V_FORM))
             return true;
     }
     return false;
+}
+
+/* Operators that hand sequences on, or are made for them; all other rules may
+ * rely on tensors. */
+static bool takes_sequences(clv_op op)
+{
+    clv_category c = clv__ops[op].category;
+    return c == CLV_CAT_SEQUENCE || c == CLV_CAT_CONTROL ||
+           op == CLV_OP_IDENTITY || op == CLV_OP_UNKNOWN;
+}
+
+static clv_status check_forms(const clv_graph *g, const clv_node *n, clv_err *e)
+{
+    for (uint32_t i = 0; i < n->n_in && !takes_sequences((clv_op)n->op); i++) {
+        const clv_value *v = node_in(g, n, i);
+        if (v && v->flags & CLV_V_FORM)
+            return clv__fail(e, CLV_UNSUPPORTED,
+                             "input %u is a sequence or an optional", i);
+    }
+    return CLV_OK;
 }
 
 /* Nodes whose result differs from run to run, or that we know nothing of. */
@@ -51,7 +71,8 @@ static bool repeatable(const clv_node *n)
 {
     return n->op != CLV_OP_UNKNOWN && n->op != CLV_OP_RANDOM_LIKE &&
            n->op != CLV_OP_BERNOULLI && n->op != CLV_OP_MULTINOMIAL &&
-           clv__ops[n->op].category != CLV_CAT_CONTROL;
+           clv__ops[n->op].category != CLV_CAT_CONTROL &&
+           clv__ops[n->op].category != CLV_CAT_SEQUENCE;
 }
 
 /* Outputs that depend on a bounded shape are bounds themselves; those that
@@ -113,12 +134,13 @@ static clv_status infer_node(clv_graph *g, clv_node *n, clv_err *e)
     if (op->cls == CLV_CLASS_DRAW)
         n->flags |= CLV_N_STATEFUL;
     if (rank_missing(g, n) && op->category != CLV_CAT_CONTROL &&
-        n->op != CLV_OP_UNKNOWN)
+        op->category != CLV_CAT_SEQUENCE && n->op != CLV_OP_UNKNOWN)
         return CLV_OK;
     for (uint32_t i = 0; i < n->n_out && n->op != CLV_OP_UNKNOWN; i++)
         if (node_outs(g, n)[i] != CLV_NONE) /* a declared shape's mark */
             node_out(g, n, i)->flags &= (uint8_t)~CLV_V_BOUND;
-    clv_status s = op->infer(g, n, e);
+    clv_status s = check_forms(g, n, e);
+    s = s == CLV_OK ? op->infer(g, n, e) : s;
     if (s == CLV_UNSUPPORTED || (s == CLV_SHAPE && bounded(g, n)))
         return not_known(g, n, e);
     CLV_TRY(s);
@@ -275,6 +297,12 @@ static bool known_result(const clv_graph *g, const clv_node *n)
     return n->n_out > 0 && from_known;
 }
 
+/* A sequence of which nobody knows how long it is. */
+static bool any_number(const clv_value *v)
+{
+    return v->flags & CLV_V_SEQUENCE && v->count == CLV_NONE;
+}
+
 static clv_trust trust_of(const clv_graph *g, const clv_node *n)
 {
     if (clv__ops[n->op].cls == CLV_CLASS_VIEW)
@@ -288,9 +316,9 @@ static clv_trust trust_of(const clv_graph *g, const clv_node *n)
         uint32_t v = node_ins(g, n)[i];
         if (v == CLV_NONE)
             continue;
-        if (g->values[v].rank == CLV_NO_RANK)
+        if (g->values[v].rank == CLV_NO_RANK && clv__numel(&g->values[v]))
             return CLV_UNKNOWN;
-        if (g->values[v].flags & CLV_V_BOUND)
+        if (g->values[v].flags & CLV_V_BOUND || any_number(&g->values[v]))
             t = CLV_ESTIMATED;
     }
     return t;

@@ -26,6 +26,7 @@ typedef enum clv_category {
     CLV_CAT_SORT,
     CLV_CAT_QUANT,
     CLV_CAT_CONTROL,
+    CLV_CAT_SEQUENCE,
     CLV_CAT_OTHER
 } clv_category;
 
@@ -78,7 +79,7 @@ clv_fold_fn fold_eltwise, fold_where, fold_clamp, fold_shape, fold_size,
     fold_full, fold_range, fold_reduce, fold_same, fold_permute, fold_expand,
     fold_slice, fold_select, fold_split, fold_cat, fold_index_select,
     fold_gather_nd, fold_scatter_nd, fold_repeat, fold_nonzero, fold_compress,
-    fold_if;
+    fold_if, fold_sequence_length;
 
 /* -- drivers --------------------------------------------------------------*/
 
@@ -153,6 +154,11 @@ CLV_MUST clv_status get_int(const clv_graph *g, const clv_node *n,
 CLV_MUST clv_status get_floats(const clv_graph *g, const clv_node *n,
                                clv_attr_key key, uint32_t i, double *out,
                                uint32_t max, uint32_t *count, clv_err *e);
+/* Output i is a value that may be like a or like b: a sequence of `count`
+ * tensors if b is one, their shape the least that holds all. */
+CLV_MUST clv_status out_either(clv_graph *g, clv_node *n, uint32_t i,
+                               const clv_value *a, const clv_value *b,
+                               uint32_t count, clv_err *e);
 /* Marks the i-th output as an upper bound: its size depends on data. */
 void out_bound(clv_graph *g, const clv_node *n, uint32_t i);
 /* The rule reads at most `bytes` of input i, not all of it. */

@@ -6,7 +6,7 @@
 
 static clv_status check_size(const clv_value *v, clv_err *e)
 {
-    if (clv__numel(v) == CLV_SAT)
+    if (v->rank != CLV_NO_RANK && clv__numel(v) == CLV_SAT)
         return clv__fail(e, CLV_OVERFLOW,
                          "the output's size does not fit 64 bits");
     return CLV_OK;
@@ -26,6 +26,7 @@ clv_status out_shape(clv_graph *g, clv_node *n, uint32_t i, clv_dtype dtype,
                              k, (long long)dims[k]);
     uint32_t v = node_outs(g, n)[i];
     g->values[v].dtype = (uint8_t)dtype;
+    g->values[v].flags &= (uint8_t)~CLV_V_FORM;
     if (!clv__value_set_shape(g, v, rank, dims))
         return clv__nomem(e);
     return check_size(&g->values[v], e);
@@ -37,10 +38,7 @@ clv_status out_like(clv_graph *g, clv_node *n, uint32_t i, const clv_value *v,
 {
     if (i >= n->n_out || node_outs(g, n)[i] == CLV_NONE)
         return CLV_OK;
-    clv_value *out = node_out(g, n, i);
-    out->dtype = v->dtype;
-    out->rank = v->rank;
-    out->dims = v->dims;
+    value_like(node_out(g, n, i), v);
     return check_size(v, e);
 }
 

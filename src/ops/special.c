@@ -36,6 +36,16 @@ clv_status infer_optimizer(clv_graph *g, clv_node *n, clv_err *e)
     return CLV_OK;
 }
 
+/* The derivative by each input has its shape. What it costs is not in the
+ * file: it is that of the way back through the nodes before. */
+clv_status infer_gradient(clv_graph *g, clv_node *n, clv_err *e)
+{
+    for (uint32_t o = 0; o < n->n_out && o < n->n_in; o++)
+        if (node_in(g, n, o))
+            CLV_TRY(out_like(g, n, o, node_in(g, n, o), e));
+    return CLV_OK;
+}
+
 /* `unit` per element written. */
 void cost_optimizer(const clv_graph *g, const clv_node *n, clv_cost *c)
 {

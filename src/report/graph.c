@@ -23,6 +23,12 @@ static void put_value(jsonw *w, const clv_graph *g, uint32_t id)
         jsonw_int(w, "view_of", v->view_of);
     if (v->flags & CLV_V_BOUND)
         jsonw_bool(w, "bound", true);
+    if (v->flags & CLV_V_OPTIONAL)
+        jsonw_bool(w, "optional", true);
+    if (v->flags & CLV_V_SEQUENCE && v->count == CLV_NONE)
+        jsonw_null(w, "sequence");
+    else if (v->flags & CLV_V_SEQUENCE)
+        jsonw_int(w, "sequence", v->count);
     jsonw_end(w);
 }
 

@@ -27,6 +27,12 @@ static void json_values(jsonw *w, const char *key, const clv_graph *g,
         jsonw_str(w, "name", v.name);
         json_shape(w, "shape", &v);
         jsonw_str(w, "dtype", clv_dtype_name(v.dtype));
+        if (v.optional)
+            jsonw_bool(w, "optional", true);
+        if (v.sequence && v.count == CLV_NONE)
+            jsonw_null(w, "sequence");
+        else if (v.sequence)
+            jsonw_int(w, "sequence", v.count);
         jsonw_end(w);
     }
     jsonw_end(w);

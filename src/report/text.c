@@ -110,11 +110,15 @@ const char *text_percent(int64_t part, int64_t whole, char *buf)
 
 const char *text_shape(const clv_value_info *v, char *buf)
 {
+    size_t at = 0;
+    if (v->sequence)
+        at = (size_t)(v->count == CLV_NONE
+                          ? snprintf(buf, TEXT_MAX, "any of ")
+                          : snprintf(buf, TEXT_MAX, "%u of ", v->count));
     if (v->rank == CLV_NONE) {
-        snprintf(buf, TEXT_MAX, "[?]");
+        snprintf(buf + at, TEXT_MAX - at, "[?]");
         return buf;
     }
-    size_t at = 0;
     buf[at++] = '[';
     for (uint32_t i = 0; i < v->rank; i++) {
         char dim[24];

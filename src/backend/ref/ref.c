@@ -47,6 +47,11 @@ bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why)
     }
     for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
         uint32_t v = node_ins(g, n)[i];
+        if (v != CLV_NONE && g->values[v].flags & CLV_V_FORM) {
+            snprintf(why->text, sizeof why->text,
+                     "no kernel for sequences and optionals");
+            return false;
+        }
         if (v == CLV_NONE || runs((clv_dtype)g->values[v].dtype))
             continue;
         if (g->values[v].dtype == CLV_NODTYPE &&
