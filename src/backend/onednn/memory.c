@@ -478,7 +478,7 @@ static clv_status add_step(lowering *l, dnn_step o, const int *args,
         touch(x, slots[i]);
     }
     if (!CLV_GROW(x->ops, x->n_ops, x->cap_ops)) {
-        dnnl_primitive_destroy(o.primitive);
+        dnnl_primitive_desc_destroy(o.pd);
         return clv__nomem(l->e);
     }
     x->ops[x->n_ops++] = o;
@@ -494,15 +494,29 @@ static void need_scratchpad(onednn_exec *x, size_t size)
 clv_status dnn_op(lowering *l, dnnl_primitive_desc_t pd, const int *args,
                   const uint32_t *slots, uint32_t n)
 {
-    dnn_step o = {.primitive = NULL};
     const dnnl_memory_desc_t *pad = dnn_query(pd, dnnl_query_scratchpad_md, 0);
     need_scratchpad(l->x, pad ? dnnl_memory_desc_get_size(pad) : 0);
-    dnnl_status_t s =
-        l->dry ? dnnl_success : dnnl_primitive_create(&o.primitive, pd);
-    dnnl_primitive_desc_destroy(pd);
-    if (s != dnnl_success)
-        return dnn_fail(l, "primitive", s);
-    return add_step(l, o, args, slots, n);
+    return add_step(l, (dnn_step){.pd = pd}, args, slots, n);
+}
+
+static dnnl_status_t make_primitive(dnn_step *o)
+{
+    if (!o->pd)
+        return dnnl_success;
+    dnnl_status_t s = dnnl_primitive_create(&o->primitive, o->pd);
+    dnnl_primitive_desc_destroy(o->pd);
+    o->pd = NULL;
+    return s;
+}
+
+clv_status dnn_create(lowering *l)
+{
+    onednn_exec *x = l->x;
+    int failed = 0;
+#pragma omp parallel for schedule(dynamic) reduction(+ : failed)
+    for (size_t i = 0; i < x->n_ops; i++)
+        failed += make_primitive(&x->ops[i]) != dnnl_success;
+    return failed ? dnn_fail(l, "primitive", dnnl_unimplemented) : CLV_OK;
 }
 
 clv_status dnn_own(lowering *l, const winograd *own, const int *args,

@@ -33,9 +33,10 @@ static void release(clv_exec *base)
         x->idle = m->next;
         memories_free(m, x->n_slots);
     }
-    for (size_t i = 0; i < x->n_ops; i++)
-        if (x->ops[i].primitive)
-            dnnl_primitive_destroy(x->ops[i].primitive);
+    for (size_t i = 0; i < x->n_ops; i++) {
+        dnnl_primitive_desc_destroy(x->ops[i].pd);
+        dnnl_primitive_destroy(x->ops[i].primitive);
+    }
     for (size_t i = 0; i < x->n_slabs; i++)
         clv__free(x->slabs[i]);
     clv__free(x->slabs);
@@ -285,6 +286,8 @@ static clv_status lower(lowering *l)
     for (uint32_t i = 0; i < l->s->n_outputs; i++)
         if (l->dry || !l->s->tensor[l->s->outputs[i]].data)
             CLV_TRY(deliver(l, l->s->outputs[i]));
+    if (!l->dry)
+        CLV_TRY(dnn_create(l));
     return plan(l);
 }
 

@@ -38,6 +38,7 @@ typedef struct dnn_place {
 } dnn_place;
 
 typedef struct dnn_step {
+    dnnl_primitive_desc_t pd;   /* until the primitive is made of it */
     dnnl_primitive_t primitive; /* NULL: */
     winograd own;               /* is run instead */
     int arg[OP_ARGS];
@@ -201,10 +202,14 @@ CLV_MUST clv_status dnn_room(lowering *l, size_t bytes, void **data,
                              uint32_t *slot);
 /* Bytes of the file that were packed and are not read again. */
 void dnn_drop(const lowering *l, const void *data, size_t bytes);
-/* Takes pd; the arguments are pairs of DNNL_ARG and slot. */
+/* Takes pd, of which the primitive is made later; the arguments are pairs of
+ * DNNL_ARG and slot. */
 CLV_MUST clv_status dnn_op(lowering *l, dnnl_primitive_desc_t pd,
                            const int *args, const uint32_t *slots, uint32_t n);
-/* The same for a convolution of ours, whose residual is DNNL_ARG_SRC_1. */
+/* Makes all primitives, on all threads. */
+CLV_MUST clv_status dnn_create(lowering *l);
+/* The same as dnn_op for a convolution of ours, whose residual is
+ * DNNL_ARG_SRC_1. */
 CLV_MUST clv_status dnn_own(lowering *l, const winograd *own, const int *args,
                             const uint32_t *slots, uint32_t n);
 const dnnl_memory_desc_t *dnn_query(const_dnnl_primitive_desc_t pd,
