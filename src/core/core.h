@@ -50,9 +50,31 @@ typedef struct arena_mark {
     char *cur;
 } arena_mark;
 
-void *arena_alloc(arena *a, size_t size); /* 16-byte aligned; NULL on failure */
+/* Bytes at a multiple of align, a power of two; NULL on failure. */
+void *arena_take_more(arena *a, size_t size, size_t align);
+static inline void *arena_take(arena *a, size_t size, size_t align)
+{
+    uintptr_t end = (uintptr_t)a->end;
+    uintptr_t at = ((uintptr_t)a->cur + align - 1) & ~(uintptr_t)(align - 1);
+    if (at >= end || size >= end - at)
+        return arena_take_more(a, size, align);
+    a->cur = (char *)(at + size);
+    return (char *)at;
+}
+
+/* Memory for any type: 16-byte aligned, 8 if it is smaller than that. */
+static inline void *arena_alloc(arena *a, size_t size)
+{
+    return arena_take(a, size, size < 16 ? 8 : 16);
+}
+
 void *arena_zalloc(arena *a, size_t size);
-void *arena_array(arena *a, size_t n, size_t size); /* checked n * size */
+/* Memory for n items; the product is checked. */
+static inline void *arena_array(arena *a, size_t n, size_t size)
+{
+    return size && n > SIZE_MAX / size ? NULL : arena_alloc(a, n * size);
+}
+
 char *arena_strndup(arena *a, const char *s, size_t len);
 char *arena_printf(arena *a, const char *fmt, ...) CLV_PRINTF(2, 3);
 arena_mark arena_save(const arena *a);

@@ -82,7 +82,7 @@ bool clv__grow(void **items, size_t n, size_t *cap, size_t size)
 
 /* -- arena ----------------------------------------------------------------*/
 
-enum { ARENA_ALIGN = 16, ARENA_FIRST = 8 << 10, ARENA_MAX = 1 << 20 };
+enum { ARENA_FIRST = 8 << 10, ARENA_MAX = 1 << 20 };
 
 struct arena_chunk {
     arena_chunk *prev;
@@ -111,17 +111,15 @@ static bool arena_more(arena *a, size_t size)
     return true;
 }
 
-void *arena_alloc(arena *a, size_t size)
+/* The slow way: an empty request is no failure, so it is one byte. */
+void *arena_take_more(arena *a, size_t size, size_t align)
 {
-    if (size > SIZE_MAX - ARENA_ALIGN)
+    size = size ? size : 1;
+    if (size > SIZE_MAX - align || !arena_more(a, size + align))
         return NULL;
-    size = size ? size : 1; /* an empty array is not a failure */
-    size = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
-    if ((size_t)(a->end - a->cur) < size && !arena_more(a, size))
-        return NULL;
-    void *p = a->cur;
-    a->cur += size;
-    return p;
+    uintptr_t at = ((uintptr_t)a->cur + align - 1) & ~(uintptr_t)(align - 1);
+    a->cur = (char *)(at + size);
+    return (char *)at;
 }
 
 void *arena_zalloc(arena *a, size_t size)
@@ -132,16 +130,9 @@ void *arena_zalloc(arena *a, size_t size)
     return p;
 }
 
-void *arena_array(arena *a, size_t n, size_t size)
-{
-    if (size && n > SIZE_MAX / size)
-        return NULL;
-    return arena_alloc(a, n * size);
-}
-
 char *arena_strndup(arena *a, const char *s, size_t len)
 {
-    char *p = arena_alloc(a, len + 1);
+    char *p = arena_take(a, len + 1, 1);
     if (!p)
         return NULL;
     if (len)
@@ -160,7 +151,7 @@ char *arena_printf(arena *a, const char *fmt, ...)
     char *p = NULL;
     if (n >= 0 && (size_t)n < sizeof tmp)
         p = arena_strndup(a, tmp, (size_t)n);
-    else if (n >= 0 && (p = arena_alloc(a, (size_t)n + 1)))
+    else if (n >= 0 && (p = arena_take(a, (size_t)n + 1, 1)))
         vsnprintf(p, (size_t)n + 1, fmt, again);
     va_end(again);
     va_end(ap);

@@ -157,6 +157,8 @@ static bool is_numbered(const clv_graph *g, const char *name, size_t len)
 {
     size_t digits = 0;
     uint64_t k = 0, unit = 1;
+    if (!g->renamed)
+        return false;
     for (; digits < len && digits < 10; digits++, unit *= 10) {
         unsigned c = (unsigned char)name[len - 1 - digits] - (unsigned)'0';
         if (c > 9)
@@ -198,6 +200,7 @@ static const char *unique_name(clv_graph *g, const char *name)
         char *own = arena_strndup(&g->mem, name, len);
         return own && strmap_put(&g->node_names, own, len, 1) ? own : NULL;
     }
+    g->renamed = true;
     if (k == CLV_NONE)
         k = 1;
     char *next = numbered(g, name, len, k);

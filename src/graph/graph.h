@@ -130,6 +130,7 @@ struct clv_graph {
     const void *file; /* the mapped file that weights lie in, or NULL */
     size_t file_size;
     bool inferred;
+    bool renamed;        /* some node did not get the name it asked for */
     atomic_uint holders; /* besides the first: frees to come before the last */
     size_t cap_nodes, cap_values, cap_scopes, cap_edges, cap_inputs,
         cap_outputs, cap_warnings, cap_bodies;

@@ -17,6 +17,8 @@
 #include "import/wire.h"
 #include "ops/ops.h"
 
+#include <string.h>
+
 typedef struct text {
     const char *s;
     size_t n;
@@ -27,7 +29,11 @@ static inline text text_of(wire w)
     return (text){(const char *)w.cur, wire_left(&w)};
 }
 
-bool text_is(text t, const char *word);
+static inline bool text_is(text t, const char *word)
+{
+    return t.n == strlen(word) && !memcmp(t.s, word, t.n);
+}
+
 /* A copy fit to be shown: control characters become '?'. */
 char *onnx_name(arena *mem, text t);
 /* For "%.*s": texts come from the file and may be long. */
@@ -80,13 +86,16 @@ typedef struct onnx_function {
     bool active;   /* being inlined: a second time is recursion */
 } onnx_function;
 
+enum { ONNX_FEW = 4 };
 typedef struct proto {
     text name, op, domain, overload, module, namespace;
-    text *ins, *outs;
+    text *ins, *outs; /* the few below, or more of them in r->mem */
     wire *attrs;
     uint32_t n_in, n_out, n_attrs;
     size_t offset; /* of the NodeProto in the file */
     wire all;
+    text few_ins[ONNX_FEW], few_outs[ONNX_FEW];
+    wire few_attrs[ONNX_FEW];
 } proto;
 
 typedef struct declared {
@@ -224,8 +233,8 @@ CLV_MUST clv_status onnx_type_read(wire w, onnx_type *t, clv_err *e);
 /* The shape a graph input gets, from the file and the options. */
 CLV_MUST clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
                                     const onnx_type *t, clv_err *e);
-/* Learns the symbols that --dim and --input-shape give. */
-CLV_MUST clv_status onnx_learn_symbols(reader *r, wire graph, clv_err *e);
+/* Learns the symbols that --dim and --input-shape give; w holds the inputs. */
+CLV_MUST clv_status onnx_learn_symbols(reader *r, wire w, clv_err *e);
 /* Fails for a --dim whose name no shape of the file has. */
 CLV_MUST clv_status onnx_check_dims(const reader *r, const clv_graph *g,
                                     clv_err *e);

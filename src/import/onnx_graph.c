@@ -9,8 +9,9 @@
  *   4. nodes; names that a body does not define are captured from outside
  *   5. outputs
  *
- * The message is walked anew for each pass: a field that does not matter costs
- * a few nanoseconds, and nothing has to be kept. */
+ * The message is walked anew for each pass, from the first field that matters
+ * to the last, so that nothing has to be kept of it but which nodes are done.
+ */
 #include "import/onnx.h"
 
 #include <string.h>
@@ -92,18 +93,37 @@ clv_status onnx_lookup(frame *f, text name, uint32_t *value, clv_err *e)
     return capture(f, name, outer, value, e);
 }
 
-/* Room for the names of a graph, so that its tables need not grow; for more
- * than ONNX_RESERVED they do, since a file may lie. */
-static clv_status reserve(frame *f, wire w, clv_err *e)
+/* -- fields ---------------------------------------------------------------*/
+
+/* Where the fields of each number lie in a message. */
+enum { FIELDS = 16 };
+typedef struct fields {
+    wire of[FIELDS]; /* from the first to the end of the last */
+    size_t n[FIELDS];
+} fields;
+
+static clv_status find_fields(wire w, fields *all, clv_err *e)
 {
-    size_t nodes = 0, tensors = 0;
+    *all = (fields){0};
     while (wire_left(&w)) {
+        wire start = w;
         wire_field field;
         CLV_TRY(wire_next(&w, &field, e));
-        nodes += field.number == 1;
-        tensors += field.number == 5;
+        if (field.number >= FIELDS)
+            continue;
+        wire *of = &all->of[field.number];
+        if (all->n[field.number]++ == 0)
+            *of = start;
+        of->end = w.cur;
     }
-    size_t names = nodes + tensors;
+    return CLV_OK;
+}
+
+/* Room for the names of a graph, so that its tables need not grow; for more
+ * than ONNX_RESERVED they do, since a file may lie. */
+static clv_status reserve(frame *f, const fields *all, clv_err *e)
+{
+    size_t nodes = all->n[1], names = nodes + all->n[5];
     nodes = nodes < ONNX_RESERVED ? nodes : ONNX_RESERVED;
     names = names < ONNX_RESERVED ? names : ONNX_RESERVED;
     bool ok = strmap_reserve(&f->names, names) &&
@@ -152,16 +172,17 @@ static clv_status input(reader *r, frame *f, wire w, clv_err *e)
     return onnx_bind_input(r, g, v, &t, e);
 }
 
-static clv_status stored(reader *r, frame *f, wire w, clv_err *e)
+static clv_status stored(reader *r, frame *f, const fields *all, clv_err *e)
 {
-    for (wire at = w; wire_left(&at);) {
-        wire_field field;
-        CLV_TRY(wire_next(&at, &field, e));
-        if ((field.number == 5 || field.number == 15) &&
-            field.type == WIRE_BYTES)
-            CLV_TRY(initializer(r, f, &field, e));
-    }
-    while (wire_left(&w)) {
+    static const uint32_t tensors[] = {5, 15};
+    for (size_t i = 0; i < 2; i++)
+        for (wire w = all->of[tensors[i]]; wire_left(&w);) {
+            wire_field field;
+            CLV_TRY(wire_next(&w, &field, e));
+            if (field.number == tensors[i] && field.type == WIRE_BYTES)
+                CLV_TRY(initializer(r, f, &field, e));
+        }
+    for (wire w = all->of[11]; wire_left(&w);) {
         wire_field field;
         CLV_TRY(wire_next(&w, &field, e));
         if (field.number == 11 && field.type == WIRE_BYTES)
@@ -220,7 +241,6 @@ static clv_status constant(reader *r, frame *f, const proto *p, clv_err *e)
 /* Another name for a stored tensor; *done tells. */
 static clv_status alias(frame *f, const proto *p, bool *done, clv_err *e)
 {
-    *done = false;
     if (p->n_in != 1 || p->n_out != 1 || !is_op(p, "Identity"))
         return CLV_OK;
     uint32_t v = strmap_get(&f->names, p->ins[0].s, p->ins[0].n);
@@ -230,14 +250,14 @@ static clv_status alias(frame *f, const proto *p, bool *done, clv_err *e)
     return define(f, p->outs[0], v, e);
 }
 
-static clv_status declare_node(reader *r, frame *f, const proto *p, clv_err *e)
+static clv_status declare_node(reader *r, frame *f, const proto *p, bool *done,
+                               clv_err *e)
 {
     clv_graph *g = f->unit->g;
-    bool done;
-    CLV_TRY(alias(f, p, &done, e));
-    if (done)
+    CLV_TRY(alias(f, p, done, e));
+    if (*done)
         return CLV_OK;
-    if (is_op(p, "Constant"))
+    if ((*done = is_op(p, "Constant")))
         return constant(r, f, p, e);
     for (uint32_t i = 0; i < p->n_out; i++) {
         text name = p->outs[i];
@@ -256,21 +276,41 @@ static clv_status declare_node(reader *r, frame *f, const proto *p, clv_err *e)
     return CLV_OK;
 }
 
-/* Runs `fn` on every node of a message whose nodes are field `number`. */
-typedef clv_status node_fn(reader *r, frame *f, const proto *p, clv_err *e);
+/* The nodes of a graph or a function, and which of them are done. */
+typedef struct nodes {
+    wire w;
+    uint32_t number; /* of the field they are */
+    bool *done;
+} nodes;
 
-static clv_status each_node(reader *r, frame *f, wire w, uint32_t number,
-                            node_fn *fn, clv_err *e)
+static clv_status find_nodes(reader *r, const fields *all, uint32_t number,
+                             nodes *out, clv_err *e)
 {
-    while (wire_left(&w)) {
+    *out =
+        (nodes){all->of[number], number, arena_zalloc(&r->mem, all->n[number])};
+    return out->done ? CLV_OK : clv__nomem(e);
+}
+
+/* Runs `fn` on every node that is not done. */
+typedef clv_status node_fn(reader *r, frame *f, const proto *p, bool *done,
+                           clv_err *e);
+
+static clv_status each_node(reader *r, frame *f, const nodes *all, node_fn *fn,
+                            clv_err *e)
+{
+    bool *next = all->done;
+    for (wire w = all->w; wire_left(&w);) {
         wire_field field;
         CLV_TRY(wire_next(&w, &field, e));
-        if (field.number != number || field.type != WIRE_BYTES)
+        if (field.number != all->number || field.type != WIRE_BYTES)
+            continue;
+        bool *done = next++;
+        if (*done)
             continue;
         arena_mark mark = arena_save(&r->mem);
         proto p;
         CLV_TRY(onnx_node_read(r, field.bytes, &p, e));
-        clv_status s = fn(r, f, &p, e);
+        clv_status s = fn(r, f, &p, done, e);
         arena_rewind(&r->mem, mark);
         if (s == CLV_FORMAT && e && strncmp(e->msg, "byte ", 5))
             clv__err_prefix(e, "byte %zu: node '%.*s'", p.offset,
@@ -282,15 +322,10 @@ static clv_status each_node(reader *r, frame *f, wire w, uint32_t number,
 
 /* -- 4. nodes -------------------------------------------------------------*/
 
-static clv_status add_node(reader *r, frame *f, const proto *p, clv_err *e)
+static clv_status add_node(reader *r, frame *f, const proto *p, bool *done,
+                           clv_err *e)
 {
-    if (is_op(p, "Constant"))
-        return CLV_OK;
-    if (is_op(p, "Identity") && p->n_in == 1 && p->n_out == 1 &&
-        strmap_get(&f->names, p->ins[0].s, p->ins[0].n) ==
-            strmap_get(&f->names, p->outs[0].s, p->outs[0].n) &&
-        p->ins[0].n)
-        return CLV_OK;
+    *done = true;
     if (r->budget-- == 0)
         return clv__fail(e, CLV_FORMAT,
                          "the functions of this model expand without measure");
@@ -304,19 +339,23 @@ static clv_status add_node(reader *r, frame *f, const proto *p, clv_err *e)
 
 clv_status onnx_nodes(reader *r, frame *f, wire w, uint32_t number, clv_err *e)
 {
-    CLV_TRY(each_node(r, f, w, number, declare_node, e));
-    return each_node(r, f, w, number, add_node, e);
+    fields all;
+    nodes own;
+    CLV_TRY(find_fields(w, &all, e));
+    CLV_TRY(find_nodes(r, &all, number, &own, e));
+    CLV_TRY(each_node(r, f, &own, declare_node, e));
+    return each_node(r, f, &own, add_node, e);
 }
 
 /* -- 3. and 5. ------------------------------------------------------------*/
 
-static clv_status declared_shapes(reader *r, frame *f, wire w, clv_err *e)
+static clv_status declared_shapes(reader *r, frame *f, const fields *all,
+                                  uint32_t number, clv_err *e)
 {
-    while (wire_left(&w)) {
+    for (wire w = all->of[number]; wire_left(&w);) {
         wire_field field;
         CLV_TRY(wire_next(&w, &field, e));
-        if ((field.number != 12 && field.number != 13) ||
-            field.type != WIRE_BYTES)
+        if (field.number != number || field.type != WIRE_BYTES)
             continue;
         text name;
         onnx_type t;
@@ -352,12 +391,19 @@ static clv_status outputs(frame *f, wire w, clv_err *e)
 
 clv_status onnx_graph(reader *r, frame *f, wire w, clv_err *e)
 {
-    CLV_TRY(reserve(f, w, e));
-    CLV_TRY(stored(r, f, w, e));
-    CLV_TRY(each_node(r, f, w, 1, declare_node, e));
-    CLV_TRY(declared_shapes(r, f, w, e));
-    CLV_TRY(each_node(r, f, w, 1, add_node, e));
-    return outputs(f, w, e);
+    fields all;
+    nodes own;
+    CLV_TRY(find_fields(w, &all, e));
+    CLV_TRY(reserve(f, &all, e));
+    if (!f->outer)
+        CLV_TRY(onnx_learn_symbols(r, all.of[11], e));
+    CLV_TRY(stored(r, f, &all, e));
+    CLV_TRY(find_nodes(r, &all, 1, &own, e));
+    CLV_TRY(each_node(r, f, &own, declare_node, e));
+    CLV_TRY(declared_shapes(r, f, &all, 12, e));
+    CLV_TRY(declared_shapes(r, f, &all, 13, e));
+    CLV_TRY(each_node(r, f, &own, add_node, e));
+    return outputs(f, all.of[12], e);
 }
 
 /* -- bodies ---------------------------------------------------------------*/

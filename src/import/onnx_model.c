@@ -10,11 +10,6 @@
 
 #include <string.h>
 
-bool text_is(text t, const char *word)
-{
-    return t.n == strlen(word) && !memcmp(t.s, word, t.n);
-}
-
 /* Names end up in tables and messages: no control characters in them. Eight
  * bytes are looked at together: one of them below ' ' or at 0x7f, or above
  * such a one, sets its top bit. */
@@ -338,7 +333,6 @@ static clv_status read_model(reader *r, clv_graph *g, clv_err *e)
         return clv__fail(e, CLV_FORMAT, "no graph in the file");
     CLV_TRY(join_graph(whole, g, &graph, e));
     CLV_TRY(read_functions(r, whole, e));
-    CLV_TRY(onnx_learn_symbols(r, graph, e));
     CLV_TRY(check_versions(r, g, e));
 
     unit u = {.g = g};

@@ -9,16 +9,15 @@
 
 /* -- decoding -------------------------------------------------------------*/
 
-/* Room for one more of n items: 4, then twice as many as before. */
+/* Room for one more of n items: ONNX_FEW, then twice as many as before. */
 static bool more(arena *mem, void **items, uint32_t n, size_t size)
 {
-    if (n != 0 && (n < 4 || (n & (n - 1)) != 0))
+    if (n < ONNX_FEW || (n & (n - 1)) != 0)
         return true;
-    void *room = arena_array(mem, n ? 2 * (size_t)n : 4, size);
+    void *room = arena_array(mem, 2 * (size_t)n, size);
     if (!room)
         return false;
-    if (n)
-        memcpy(room, *items, n * size);
+    memcpy(room, *items, n * size);
     *items = room;
     return true;
 }
@@ -80,7 +79,11 @@ static clv_status node_field(reader *r, const wire_field *f, proto *p,
 
 clv_status onnx_node_read(reader *r, wire w, proto *p, clv_err *e)
 {
-    *p = (proto){.all = w, .offset = (size_t)(w.cur - w.file)};
+    *p = (proto){.all = w,
+                 .offset = (size_t)(w.cur - w.file),
+                 .ins = p->few_ins,
+                 .outs = p->few_outs,
+                 .attrs = p->few_attrs};
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));

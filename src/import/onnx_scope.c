@@ -114,11 +114,12 @@ uint32_t onnx_scope(frame *f, const proto *p)
 {
     clv_graph *g = f->unit->g;
     text path = path_of(p);
-    if (!path.n || !plain(path))
+    if (!path.n)
         return f->scope;
-    if (f->last_path.s && f->last_path.n == path.n &&
-        !memcmp(f->last_path.s, path.s, path.n))
+    if (f->last_path.n == path.n && !memcmp(f->last_path.s, path.s, path.n))
         return f->last_scope;
+    if (!plain(path))
+        return f->scope;
     uint32_t scope = p->module.n || p->namespace.n
                          ? add_path(g, f->scope, path)
                          : from_node_name(g, f->scope, path);

@@ -157,16 +157,16 @@ static clv_status learn_input(reader *r, text name, const onnx_type *t,
     return CLV_OK;
 }
 
-clv_status onnx_learn_symbols(reader *r, wire graph, clv_err *e)
+clv_status onnx_learn_symbols(reader *r, wire w, clv_err *e)
 {
     for (size_t i = 0; i < r->opts->n_dims; i++) {
         const clv_dim_arg *d = &r->opts->dims[i];
         CLV_TRY(bind_symbol(r, (text){d->name, strlen(d->name)}, d->value, e));
     }
     bool first = true;
-    while (wire_left(&graph)) {
+    while (wire_left(&w)) {
         wire_field f;
-        CLV_TRY(wire_next(&graph, &f, e));
+        CLV_TRY(wire_next(&w, &f, e));
         if (f.number != 11 || f.type != WIRE_BYTES)
             continue;
         text name;

@@ -244,6 +244,8 @@ static void add_roots(const clv_graph *g, uint32_t id, uint32_t v, int depth,
  * unpacked first counts its small elements. */
 static int64_t stored_bytes(const clv_graph *g, const clv_value *v)
 {
+    if (!(v->flags & CLV_V_FIXED))
+        return clv__bytes(v);
     const clv_value *at = v;
     for (int steps = 0; steps < 16 && at->flags & CLV_V_FIXED; steps++) {
         const clv_node *n = &g->nodes[at->producer];

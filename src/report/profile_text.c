@@ -238,6 +238,23 @@ static int layer_by_flops(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
+/* All layers, those of most FLOPs first; NULL when memory ran out. Most have
+ * none and stay in order behind the others. */
+static const clv_layer **sorted_layers(const clv_layer *layers, uint32_t n)
+{
+    const clv_layer **all = clv__alloc(((size_t)n + 1) * sizeof *all);
+    uint32_t some = 0;
+    for (uint32_t i = 0; all && i < n; i++)
+        if (layers[i].cost.flops)
+            all[some++] = &layers[i];
+    for (uint32_t i = 0, at = some; all && i < n; i++)
+        if (!layers[i].cost.flops)
+            all[at++] = &layers[i];
+    if (all)
+        qsort(all, some, sizeof *all, layer_by_flops);
+    return all;
+}
+
 static void put_layer(table *t, const clv_graph *g, const clv_layer *l,
                       const clv_report_opts *o)
 {
@@ -263,7 +280,7 @@ static void put_layers(const clv_profile *p, const clv_report_opts *o,
 {
     uint32_t n, top = o->top ? o->top : 10;
     const clv_layer *layers = clv_profile_layers(p, &n);
-    const clv_layer **sorted = clv__alloc(((size_t)n + 1) * sizeof *sorted);
+    const clv_layer **sorted = o->verbose ? NULL : sorted_layers(layers, n);
     table t;
     if (o->verbose)
         text_heading(out, o, "Layer Details");
@@ -279,13 +296,9 @@ static void put_layers(const clv_profile *p, const clv_report_opts *o,
     table_add_col(&t, "Memory", TABLE_RIGHT | TABLE_DROP);
     table_add_col(&t, "AI", TABLE_RIGHT | TABLE_DROP);
     table_add_col(&t, "Bottleneck", TABLE_LEFT);
-    for (uint32_t i = 0; sorted && i < n; i++)
-        sorted[i] = &layers[i];
-    if (sorted && !o->verbose)
-        qsort(sorted, n, sizeof *sorted, layer_by_flops);
-    for (uint32_t i = 0; sorted && i < n && (o->verbose || i < top); i++)
-        put_layer(&t, clv_profile_graph(p), sorted[i], o);
-    t.failed = t.failed || !sorted;
+    for (uint32_t i = 0; i < n && (o->verbose || (sorted && i < top)); i++)
+        put_layer(&t, clv_profile_graph(p), sorted ? sorted[i] : &layers[i], o);
+    t.failed = t.failed || (!o->verbose && !sorted);
     table_print(&t, o, out);
     clv__free(sorted);
 }

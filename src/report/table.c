@@ -38,6 +38,13 @@ void table_color(table *t, text_paint paint)
 
 /* -- cells ----------------------------------------------------------------*/
 
+static void put_spaces(clv_buf *out, uint32_t n)
+{
+    static const char spaces[] = "                                ";
+    for (uint32_t most = sizeof spaces - 1; n; n -= n < most ? n : most)
+        clv_buf_add(out, spaces, n < most ? n : most);
+}
+
 static void begin_cell(table *t)
 {
     if (!CLV_GROW(t->items, t->n_items, t->cap_items)) {
@@ -45,7 +52,7 @@ static void begin_cell(table *t)
         return;
     }
     t->items[t->n_items] = (table_item){t->text.len, 0, 0, t->paint};
-    clv_buf_printf(&t->text, "%*s", (int)t->indent, "");
+    put_spaces(&t->text, t->indent);
 }
 
 static void end_cell(table *t)
@@ -212,13 +219,6 @@ static uint32_t put_cut(clv_buf *out, const char *text, size_t len,
     clv_buf_add(out, "...", 3);
     clv_buf_add(out, text + tail, len - tail);
     return text_width(text, head) + 3 + text_width(text + tail, len - tail);
-}
-
-static void put_spaces(clv_buf *out, uint32_t n)
-{
-    static const char spaces[] = "                                ";
-    for (uint32_t most = sizeof spaces - 1; n; n -= n < most ? n : most)
-        clv_buf_add(out, spaces, n < most ? n : most);
 }
 
 static void put_words(clv_buf *out, const char *text)

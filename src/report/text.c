@@ -158,10 +158,20 @@ static uint32_t code_width(uint32_t c)
     return 1;
 }
 
+/* How many characters of plain ASCII text begins with, at most len. */
+static size_t ascii_run(const char *text, size_t len)
+{
+    size_t n = 0;
+    while (n < len && (unsigned char)(text[n] - ' ') < 0x7f - ' ')
+        n++;
+    return n;
+}
+
 uint32_t text_width(const char *text, size_t len)
 {
-    uint32_t width = 0, code;
-    for (size_t i = 0; i < len;) {
+    size_t plain = ascii_run(text, len);
+    uint32_t width = (uint32_t)plain, code;
+    for (size_t i = plain; i < len;) {
         size_t n = clv__utf8(text + i, &code);
         if (n)
             width += code_width(code);
@@ -174,7 +184,9 @@ uint32_t text_width(const char *text, size_t len)
 
 void text_clean(clv_buf *out, const char *text)
 {
-    for (const char *s = text; *s;) {
+    size_t run = ascii_run(text, SIZE_MAX);
+    clv_buf_add(out, text, run);
+    for (const char *s = text + run; *s;) {
         uint32_t code;
         size_t n = clv__utf8(s, &code);
         bool plain = n && code >= 0x20 && (code < 0x7f || code > 0x9f);

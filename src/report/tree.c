@@ -37,6 +37,8 @@ static void find_mixed(const clv_profile *p, bool *mixed, uint32_t *seen)
         mixed[modules[m].parent] = true;
     for (uint32_t i = 0; i < n_layers; i++) {
         uint32_t m = layers[i].module;
+        if (mixed[m])
+            continue;
         if (seen[m] == CLV_NONE)
             seen[m] = i;
         else if (strcmp(clv_graph_node(g, i).op, clv_graph_node(g, seen[m]).op))
