@@ -50,10 +50,24 @@ typedef cli_dims cli_DIMS;
 
 typedef struct command command;
 
+/* What one run of a command holds besides its options: all of its state, so
+ * that several may run at once. Zero is the command line's; the Python package
+ * opens models of its own and keeps what would be printed. */
+typedef struct cli_session {
+    clv_status (*open)(void *user, const char *model, const clv_open_opts *opts,
+                       clv_graph **out,
+                       clv_err *err); /* NULL: clv_graph_open */
+    void *user;
+    clv_buf *out;         /* NULL: standard output */
+    clv_device **devices; /* of the user, as far as they were read */
+    uint32_t n_devices;
+} cli_session;
+
 /* What the user asked for. Text is borrowed from argv. */
 typedef struct options {
     const command *cmd;
-    cli_texts args; /* positional, --model and --models among them */
+    cli_session *session; /* set by whoever parsed them */
+    cli_texts args;       /* positional, --model and --models among them */
 #define FLAG(field, name, letter, kind, arg, help) cli_##kind field;
 #include "flags.def"
 #undef FLAG
@@ -112,6 +126,10 @@ extern const command cli_commands[];     /* up to a row without a verb */
 /* NULL and a suggestion in err when there is no such command. */
 const command *command_find(const char *verb, clv_err *err);
 
+/* Finds the verb, parses its flags, runs it; returns the exit code, after one
+ * line on standard error when it is not 0. */
+int cli_main(int argc, char **argv, cli_session *session);
+
 /* Parses what follows the verb. Frees nothing on failure: call options_free in
  * any case. */
 CLV_MUST clv_status options_parse(const command *cmd, int argc, char **argv,
@@ -134,12 +152,6 @@ clv_status fail(clv_err *err, clv_status code, const char *fmt, ...)
  * control characters are shown as '?'. */
 void say(const char *kind, const char *text);
 
-/* How models are opened: clv_graph_open, unless the process knows more kinds
- * of them (the Python package: live modules). */
-typedef clv_status model_opener(const char *model, const clv_open_opts *opts,
-                                clv_graph **out, clv_err *err);
-extern model_opener *cli_opener;
-
 /* Opens a model as the options say; warnings go to standard error. Returns a
  * graph (caller frees with clv_graph_free). */
 CLV_MUST clv_status open_model(const options *o, const char *model,
@@ -158,10 +170,8 @@ typedef void report_fn(const void *result, const clv_report_opts *o,
                        clv_buf *out);
 CLV_MUST clv_status emit(const options *o, report_fn *report,
                          const void *result, clv_err *err);
-/* Writes finished text to standard output, or appends it to cli_capture where
- * that is set (the Python package). */
-extern clv_buf *cli_capture;
-CLV_MUST clv_status emit_text(clv_buf *text, clv_err *err);
+/* Writes finished text to standard output, or to where the session says. */
+CLV_MUST clv_status emit_text(const options *o, clv_buf *text, clv_err *err);
 /* The options of text on standard output: width, colours, --top and so on. */
 clv_report_opts report_options(const options *o);
 /* Writes a file whole or not at all. */
@@ -176,14 +186,14 @@ bool parse_seconds(const char *text, double *out);
 /* -- devices (known.c) ----------------------------------------------------*/
 
 /* A device of the library, of the user's folder, or of a file. It is good until
- * forget_devices, which options_free calls. */
-CLV_MUST clv_status find_device(const char *name, const clv_device **out,
-                                clv_err *err);
+ * the session ends. */
+CLV_MUST clv_status find_device(const options *o, const char *name,
+                                const clv_device **out, clv_err *err);
 /* Reads the user's own devices; one that cannot be read is a warning. */
 CLV_MUST clv_status own_devices(const options *o, clv_err *err);
 /* The i-th device that was read; NULL past the last. */
-const clv_device *own_device_at(uint32_t i);
-void forget_devices(void);
+const clv_device *own_device_at(const options *o, uint32_t i);
+void session_end(cli_session *s);
 /* Where the device `name` is kept: makes the folder, and fails when it cannot
  * be written to. */
 CLV_MUST clv_status device_place(const char *name, char *path, size_t size,

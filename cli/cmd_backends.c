@@ -26,7 +26,7 @@ clv_status cmd_backends(const options *o, clv_err *err)
         clv_backend_free(b);
     }
     if (s == CLV_OK)
-        s = emit_text(&out, err);
+        s = emit_text(o, &out, err);
     clv_buf_free(&out);
     return s;
 }

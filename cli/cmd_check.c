@@ -86,7 +86,7 @@ static clv_status read_opts(const options *o, options *memory,
                     "check needs --hardware NAME, --budget KEY=N, or figures "
                     "such as --memory 256MB");
     if (o->hardware.n)
-        s = find_device(o->hardware.items[0], &opts->device, err);
+        s = find_device(o, o->hardware.items[0], &opts->device, err);
     for (size_t i = 0; s == CLV_OK && i < n; i++) {
         s = parse_budget(o->budget.items[i], &b[i], err);
         for (size_t j = 0; s == CLV_OK && j < i; j++)

@@ -61,7 +61,7 @@ static clv_status analyse_all(const options *o, result *r, clv_err *err)
         return fail(err, CLV_USAGE, "%s takes one --hardware, not %zu",
                     o->cmd->verb, o->hardware.n);
     if (o->hardware.n)
-        s = find_device(o->hardware.items[0], &device, err);
+        s = find_device(o, o->hardware.items[0], &device, err);
     for (uint32_t i = 0; s == CLV_OK && i < r->n; i++) {
         analysed *m = &r->models[i];
         s = analyse(o, o->args.items[i], device, m, err);

@@ -74,7 +74,7 @@ static clv_status draw_cut(const options *o, const clv_cut *cut, clv_buf *out,
     clv_concurrency *a = NULL;
     clv_status s = CLV_OK;
     if (o->hardware.n)
-        s = find_device(o->hardware.items[0], &opts.device, err);
+        s = find_device(o, o->hardware.items[0], &opts.device, err);
     if (s == CLV_OK)
         s = clv_concurrency_new(cut, &opts, &a, err);
     if (s == CLV_OK)

@@ -69,9 +69,10 @@ static bool selected(const options *o, const clv_device *d)
 }
 
 /* The i-th of the library's devices, then of the user's. */
-static const clv_device *device_at(uint32_t i, uint32_t built_in)
+static const clv_device *device_at(const options *o, uint32_t i,
+                                   uint32_t built_in)
 {
-    return i < built_in ? clv_device_at(i) : own_device_at(i - built_in);
+    return i < built_in ? clv_device_at(i) : own_device_at(o, i - built_in);
 }
 
 clv_status cmd_hardware(const options *o, clv_err *err)
@@ -82,16 +83,16 @@ clv_status cmd_hardware(const options *o, clv_err *err)
     clv_status s = own_devices(o, err);
     while (clv_device_at(built_in))
         built_in++;
-    for (n = built_in; device_at(n, built_in);)
+    for (n = built_in; device_at(o, n, built_in);)
         n++;
     listing l = {malloc((n + 1) * sizeof *l.items), 0};
     if (s == CLV_OK && !l.items)
         s = fail(err, CLV_NOMEM, "out of memory");
     for (uint32_t i = 0; i < n && s == CLV_OK; i++)
-        if (selected(o, device_at(i, built_in)))
-            l.items[l.n++] = device_at(i, built_in);
+        if (selected(o, device_at(o, i, built_in)))
+            l.items[l.n++] = device_at(o, i, built_in);
     if (s == CLV_OK && !l.n) /* a file, or a name with a suggestion */
-        s = find_device(o->args.items[0], &l.items[l.n++], err);
+        s = find_device(o, o->args.items[0], &l.items[l.n++], err);
     if (s == CLV_OK)
         s = emit(o, report, &l, err);
     free(l.items);

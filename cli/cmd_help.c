@@ -15,7 +15,7 @@ clv_status cmd_help(const options *o, clv_err *err)
         help_man(&text);
     else
         help_overview(&text);
-    clv_status s = emit_text(&text, err);
+    clv_status s = emit_text(o, &text, err);
     clv_buf_free(&text);
     return s;
 }

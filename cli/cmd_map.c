@@ -36,7 +36,7 @@ static clv_status map_devices(const options *o, const at_batch *b, maps *m,
 {
     for (size_t k = 0; k < o->hardware.n; k++) {
         const clv_device *d;
-        clv_status s = find_device(o->hardware.items[k], &d, err);
+        clv_status s = find_device(o, o->hardware.items[k], &d, err);
         if (s == CLV_OK)
             s = clv_map_new(b->c, d, &m->items[m->n], err);
         if (s != CLV_OK)

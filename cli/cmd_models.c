@@ -56,12 +56,12 @@ static clv_status none_match(const char *word, uint32_t n, clv_err *err)
                 "no model matches '%s'; 'cleave models' lists them all", word);
 }
 
-static clv_status print_names(const listing *l, clv_err *err)
+static clv_status print_names(const options *o, const listing *l, clv_err *err)
 {
     clv_buf text = {0};
     for (uint32_t i = 0; i < l->n; i++)
         clv_buf_printf(&text, "%s\n", l->items[i].info->name);
-    clv_status s = emit_text(&text, err);
+    clv_status s = emit_text(o, &text, err);
     clv_buf_free(&text);
     return s;
 }
@@ -83,7 +83,7 @@ clv_status cmd_models(const options *o, clv_err *err)
     for (uint32_t i = 0; s == CLV_OK && !o->names && i < l.n; i++)
         s = cost_model(&l.items[i], err);
     if (s == CLV_OK)
-        s = o->names ? print_names(&l, err) : emit(o, report, &l, err);
+        s = o->names ? print_names(o, &l, err) : emit(o, report, &l, err);
     free(l.items);
     return s;
 }

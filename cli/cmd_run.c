@@ -288,7 +288,7 @@ static clv_status estimate(job *j, clv_err *err)
     uint32_t n = clv_model_run_info(j->model)->n_parts;
     if (o->hardware.n > 1)
         return fail(err, CLV_USAGE, "--measure compares with one --hardware");
-    if (find_device(name, &d, &why) != CLV_OK) {
+    if (find_device(o, name, &d, &why) != CLV_OK) {
         if (o->hardware.n || why.code != CLV_NOT_FOUND)
             return fail(err, why.code, "%s", why.msg);
         if (!o->quiet)

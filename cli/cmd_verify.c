@@ -12,7 +12,7 @@ clv_status cmd_verify(const options *o, clv_err *err)
                    "%s: %u partitions, %u operators: each once, in order, "
                    "interfaces exact\n",
                    o->args.items[0], t.partitions, t.nodes);
-    s = emit_text(&out, err);
+    s = emit_text(o, &out, err);
     clv_buf_free(&out);
     return s;
 }

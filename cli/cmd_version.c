@@ -4,9 +4,8 @@
 clv_status cmd_version(const options *o, clv_err *err)
 {
     clv_buf text = {0};
-    (void)o;
     clv_buf_printf(&text, "cleave %s\n", clv_version());
-    clv_status s = emit_text(&text, err);
+    clv_status s = emit_text(o, &text, err);
     clv_buf_free(&text);
     return s;
 }

@@ -78,9 +78,9 @@ static clv_status find_devices(const options *o, clv_placement_opts *opts,
         return fail(err, CLV_USAGE,
                     "--strategy placement needs one --hardware NAME (and "
                     "--host NAME), or --costs FILE");
-    st = find_device(o->hardware.items[0], &opts->accelerator, err);
+    st = find_device(o, o->hardware.items[0], &opts->accelerator, err);
     if (st == CLV_OK)
-        st = find_device(o->host ? o->host : "i7-12700k", &opts->host, err);
+        st = find_device(o, o->host ? o->host : "i7-12700k", &opts->host, err);
     return st;
 }
 
@@ -121,6 +121,6 @@ clv_status cut_pipeline(const options *o, const clv_profile *p, clv_cut **out,
                     "--stage-memory takes a size such as 100MB, not '%s'",
                     o->stage_memory);
     if (o->hardware.n)
-        st = find_device(o->hardware.items[0], &opts.device, err);
+        st = find_device(o, o->hardware.items[0], &opts.device, err);
     return st == CLV_OK ? clv_cut_pipeline(p, &opts, out, err) : st;
 }

@@ -2,8 +2,8 @@
  *
  * A user's device is a JSON file in $XDG_DATA_HOME/cleave/hardware (or
  * ~/.local/share/...), named for the device; `cleave hardware --measure` writes
- * host.json there. A path works in place of a name. What was read stays until
- * forget_devices, because commands only borrow devices. */
+ * host.json there. A path works in place of a name. What was read stays with
+ * the session, because commands only borrow devices. */
 #include "cli.h"
 
 #include <dirent.h>
@@ -13,30 +13,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct {
-    clv_device **items;
-    uint32_t n;
-} own;
-
-void forget_devices(void)
+void session_end(cli_session *s)
 {
-    for (uint32_t i = 0; i < own.n; i++)
-        clv_device_free(own.items[i]);
-    free(own.items);
-    own.items = NULL;
-    own.n = 0;
+    for (uint32_t i = 0; i < s->n_devices; i++)
+        clv_device_free(s->devices[i]);
+    free(s->devices);
+    s->devices = NULL;
+    s->n_devices = 0;
 }
 
-static clv_status load(const char *path, const clv_device **out, clv_err *err)
+static clv_status load(cli_session *own, const char *path,
+                       const clv_device **out, clv_err *err)
 {
-    clv_device **more =
-        realloc(own.items, ((size_t)own.n + 1) * sizeof *own.items);
+    clv_device **more = realloc(own->devices, ((size_t)own->n_devices + 1) *
+                                                  sizeof *own->devices);
     if (!more)
         return fail(err, CLV_NOMEM, "out of memory");
-    own.items = more;
-    clv_status s = clv_device_load(path, &own.items[own.n], err);
+    own->devices = more;
+    clv_status s = clv_device_load(path, &own->devices[own->n_devices], err);
     if (s == CLV_OK)
-        *out = own.items[own.n++];
+        *out = own->devices[own->n_devices++];
     return s;
 }
 
@@ -83,7 +79,7 @@ clv_status own_devices(const options *o, clv_err *err)
         const clv_device *d;
         clv_err why = {0};
         snprintf(path, sizeof path, "%s/%s", in, list[i]->d_name);
-        if (s == CLV_OK && load(path, &d, &why) != CLV_OK) {
+        if (s == CLV_OK && load(o->session, path, &d, &why) != CLV_OK) {
             if (why.code == CLV_NOMEM)
                 s = fail(err, CLV_NOMEM, "out of memory");
             else if (!o->quiet)
@@ -95,23 +91,24 @@ clv_status own_devices(const options *o, clv_err *err)
     return s;
 }
 
-const clv_device *own_device_at(uint32_t i)
+const clv_device *own_device_at(const options *o, uint32_t i)
 {
-    return i < own.n ? own.items[i] : NULL;
+    return i < o->session->n_devices ? o->session->devices[i] : NULL;
 }
 
 /* -- by name --------------------------------------------------------------*/
 
-clv_status find_device(const char *name, const clv_device **out, clv_err *err)
+clv_status find_device(const options *o, const char *name,
+                       const clv_device **out, clv_err *err)
 {
     char path[PATH];
     *out = NULL;
     if (strchr(name, '/') || ends_json(name))
-        return load(name, out, err);
+        return load(o->session, name, out, err);
     if (clv_device_find(name, out, NULL) == CLV_OK)
         return CLV_OK;
     if (file_of(name, path) && access(path, F_OK) == 0)
-        return load(path, out, err);
+        return load(o->session, path, out, err);
     if (!strcmp(name, "host"))
         return fail(err, CLV_NOT_FOUND,
                     "this machine has not been measured; 'cleave hardware "

@@ -26,12 +26,12 @@ static clv_status run(const options *o, clv_err *err)
         return o->cmd->run(o, err);
     clv_buf text = {0};
     help_command(o->cmd, &text);
-    clv_status s = emit_text(&text, err);
+    clv_status s = emit_text(o, &text, err);
     clv_buf_free(&text);
     return s;
 }
 
-int main(int argc, char **argv)
+int cli_main(int argc, char **argv, cli_session *session)
 {
     clv_err err = {0};
     options o;
@@ -45,8 +45,16 @@ int main(int argc, char **argv)
     if (!cmd)
         return finish(err.code, &err);
     clv_status s = options_parse(cmd, argc - 2, argv + 2, &o, &err);
+    o.session = session;
     if (s == CLV_OK)
         s = run(&o, &err);
     options_free(&o);
+    session_end(session);
     return finish(s, &err);
+}
+
+int main(int argc, char **argv)
+{
+    cli_session session = {0};
+    return cli_main(argc, argv, &session);
 }

@@ -26,8 +26,6 @@ void say(const char *kind, const char *text)
     fputs(line, stderr);
 }
 
-model_opener *cli_opener = clv_graph_open;
-
 clv_status open_model(const options *o, const char *model, clv_graph **out,
                       clv_err *err)
 {
@@ -49,7 +47,9 @@ clv_status open_model(const options *o, const char *model, clv_graph **out,
         .loop = o->loop,
         .ops_file = o->ops,
     };
-    clv_status s = cli_opener(model, &opts, out, err);
+    const cli_session *own = o->session;
+    clv_status s = own->open ? own->open(own->user, model, &opts, out, err)
+                             : clv_graph_open(model, &opts, out, err);
     for (uint32_t i = 0; s == CLV_OK && !o->quiet; i++) {
         const char *warning = clv_graph_warning(*out, i);
         if (!warning)

@@ -41,7 +41,6 @@ void options_free(options *o)
         free(b);
     }
     o->memory = NULL;
-    forget_devices();
 }
 
 /* A copy of a list with room for `more` elements behind the n it has. */

@@ -28,14 +28,12 @@ static bool write_all(int fd, const char *text, size_t len)
     return true;
 }
 
-clv_buf *cli_capture;
-
-clv_status emit_text(clv_buf *text, clv_err *err)
+clv_status emit_text(const options *o, clv_buf *text, clv_err *err)
 {
     if (text->failed)
         return fail(err, CLV_NOMEM, "out of memory");
-    if (cli_capture) {
-        clv_buf_add(cli_capture, text->text, text->len);
+    if (o->session->out) {
+        clv_buf_add(o->session->out, text->text, text->len);
         return CLV_OK;
     }
     if (!write_all(STDOUT_FILENO, text->text, text->len) && errno != EPIPE)
@@ -182,7 +180,7 @@ clv_status emit(const options *o, report_fn *report, const void *result,
     }
     r.format = o->json ? CLV_JSON : CLV_TEXT;
     report(result, &r, &text);
-    clv_status s = emit_text(&text, err);
+    clv_status s = emit_text(o, &text, err);
     clv_buf_free(&text);
     return s;
 }

@@ -427,6 +427,11 @@ PyDoc_STRVAR(verify_doc, "verify(folder)\n--\n\n"
                          "Checks a folder that partition(output=folder) "
                          "wrote; raises when it is wrong.");
 
+PyDoc_STRVAR(hardware_doc,
+             "hardware(*names, text=False, measure=False, **flags)\n--\n\n"
+             "The devices known, all or those named (patterns). measure=True "
+             "measures this\nmachine and keeps it as the device 'host'.");
+
 static PyMethodDef functions[] = {
     {"open", (PyCFunction)(void (*)(void))py_open, METH_VARARGS | METH_KEYWORDS,
      open_doc},
@@ -436,6 +441,8 @@ static PyMethodDef functions[] = {
      METH_VARARGS | METH_KEYWORDS, main_doc},
     {"verify", (PyCFunction)(void (*)(void))verb_verify,
      METH_VARARGS | METH_KEYWORDS, verify_doc},
+    {"hardware", (PyCFunction)(void (*)(void))verb_hardware,
+     METH_VARARGS | METH_KEYWORDS, hardware_doc},
     {"models", py_models, METH_NOARGS, models_doc},
     {"backends", py_backends, METH_NOARGS, backends_doc},
     {NULL, NULL, 0, NULL},

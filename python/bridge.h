@@ -40,6 +40,7 @@ void texts_free(texts *t);
 enum { N_VERBS = 11 };
 extern const PyMethodDef verb_methods[N_VERBS]; /* of a Graph */
 PyObject *verb_verify(PyObject *self, PyObject *args, PyObject *kw);
+PyObject *verb_hardware(PyObject *self, PyObject *args, PyObject *kw);
 
 /* -- tensor.c -------------------------------------------------------------*/
 

@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cleave_main(int argc, char **argv); /* main of cli/main.c */
-
-static PyObject *ask; /* capture(name, shapes, batch) -> Graph or None */
-
 static PyObject *shapes_of(const clv_open_opts *o)
 {
     PyObject *all = PyList_New(0);
@@ -52,8 +48,10 @@ static clv_status python_failed(clv_err *err)
     return code;
 }
 
-static clv_status open_live(const char *model, const clv_open_opts *opts,
-                            clv_graph **out, clv_err *err)
+/* Asks capture(name, shapes, batch) for a Graph, or None. */
+static clv_status open_live(void *ask, const char *model,
+                            const clv_open_opts *opts, clv_graph **out,
+                            clv_err *err)
 {
     *out = NULL;
     PyObject *shapes = shapes_of(opts);
@@ -82,11 +80,11 @@ PyObject *command_main(PyObject *self, PyObject *args, PyObject *kw)
         return NULL;
     PyObject *result = NULL;
     if (texts_read(words, &argv)) {
-        ask = capture && capture != Py_None ? capture : NULL;
-        cli_opener = ask ? open_live : clv_graph_open;
-        int code = cleave_main((int)argv.n, (char **)argv.items);
+        cli_session s = {.user = capture};
+        if (capture && capture != Py_None)
+            s.open = open_live;
+        int code = cli_main((int)argv.n, (char **)argv.items, &s);
         fflush(stdout);
-        ask = NULL;
         result = PyLong_FromLong(code);
     }
     texts_free(&argv);

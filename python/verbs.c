@@ -3,8 +3,8 @@
  * A method makes the command line that its arguments say (max_subgraph_count=3
  * is --max-subgraph-count=3), runs the command on the graph in this process and
  * returns what it printed: the JSON as a dict, or with text=True the text. So
- * whatever the command offers is here, with the same checks and messages. One
- * runs at a time, with the interpreter lock released. */
+ * whatever the command offers is here, with the same checks and messages. The
+ * interpreter lock is released meanwhile: threads run as many as they like. */
 #include "bridge.h"
 
 #include "cli.h"
@@ -28,8 +28,6 @@ typedef struct request {
     uint32_t n_graphs;
     bool text;
 } request;
-
-static request *current; /* whose words the command reads; under the lock */
 
 /* -- words ----------------------------------------------------------------*/
 
@@ -180,17 +178,19 @@ static bool add_keywords(request *r, PyObject *kw)
 
 /* -- running --------------------------------------------------------------*/
 
-static uint32_t graph_at(const char *word)
+static uint32_t graph_at(const request *r, const char *word)
 {
     unsigned i = MAX_GRAPHS;
-    return sscanf(word, "#%u", &i) == 1 && i < current->n_graphs ? i : CLV_NONE;
+    return sscanf(word, "#%u", &i) == 1 && i < r->n_graphs ? i : CLV_NONE;
 }
 
 /* The command frees what it opens: a graph is lent with one holder more. */
-static clv_status open_lent(const char *model, const clv_open_opts *o,
-                            clv_graph **out, clv_err *err)
+static clv_status open_lent(void *user, const char *model,
+                            const clv_open_opts *o, clv_graph **out,
+                            clv_err *err)
 {
-    uint32_t i = graph_at(model);
+    const request *r = user;
+    uint32_t i = graph_at(r, model);
     *out = NULL;
     if (i == CLV_NONE)
         return clv_graph_open(model, o, out, err);
@@ -199,46 +199,43 @@ static clv_status open_lent(const char *model, const clv_open_opts *o,
         return fail(err, CLV_USAGE,
                     "shapes, batch, dims and types are given when a graph is "
                     "opened");
-    *out = clv__graph_hold(current->graphs[i]);
+    *out = clv__graph_hold(r->graphs[i]);
     return CLV_OK;
 }
 
 /* A sweep opens the model again for each point, by its name. */
-static clv_status name_models(options *o, clv_err *err)
+static clv_status name_models(const request *r, options *o, clv_err *err)
 {
     for (size_t i = 0; !strcmp(o->cmd->verb, "sweep") && i < o->args.n; i++) {
-        uint32_t at = graph_at(o->args.items[i]);
+        uint32_t at = graph_at(r, o->args.items[i]);
         if (at == CLV_NONE)
             continue;
-        if (!current->names[at])
+        if (!r->names[at])
             return fail(err, CLV_USAGE,
                         "sweep opens the model again: it takes a built-in "
                         "model or a file, not a captured module");
-        o->args.items[i] = current->names[at];
+        o->args.items[i] = r->names[at];
     }
     return CLV_OK;
 }
 
-static clv_status run_words(const char *name, const texts *words, clv_buf *out,
-                            clv_err *err)
+static clv_status run_words(const char *name, request *r, const texts *words,
+                            clv_buf *out, clv_err *err)
 {
     const command *cmd = command_find(name, err);
-    model_opener *opener = cli_opener;
-    clv_buf *capture = cli_capture;
+    cli_session session = {.open = open_lent, .user = r, .out = out};
     options o = {0};
     if (!cmd)
         return err->code;
     clv_status s =
         options_parse(cmd, (int)words->n, (char **)words->items, &o, err);
-    cli_opener = open_lent;
-    cli_capture = out;
+    o.session = &session;
     if (s == CLV_OK)
-        s = name_models(&o, err);
+        s = name_models(r, &o, err);
     if (s == CLV_OK)
         s = cmd->run(&o, err);
-    cli_opener = opener;
-    cli_capture = capture;
     options_free(&o);
+    session_end(&session);
     return s;
 }
 
@@ -264,20 +261,13 @@ static PyObject *answer(const verb *v, const request *r, clv_status s,
 
 static PyObject *run_request(const verb *v, request *r)
 {
-    static PyThread_type_lock lock;
     texts words = {0};
     clv_buf out = {0};
     clv_err err = {CLV_OK, ""};
     clv_status s;
-    if (!lock && !(lock = PyThread_allocate_lock()))
-        return PyErr_NoMemory();
     if (!texts_read(r->words, &words))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS PyThread_acquire_lock(lock, WAIT_LOCK);
-    current = r;
-    s = run_words(v->name, &words, &out, &err);
-    current = NULL;
-    PyThread_release_lock(lock);
+    Py_BEGIN_ALLOW_THREADS s = run_words(v->name, r, &words, &out, &err);
     Py_END_ALLOW_THREADS texts_free(&words);
     return answer(v, r, s, &out, &err);
 }
@@ -368,9 +358,15 @@ const PyMethodDef verb_methods[N_VERBS] = {
                 "call."),
 };
 
-PyObject *verb_verify(PyObject *self, PyObject *args, PyObject *kw)
-{
-    static const verb v = {"verify", {"models", "text"}};
-    (void)self;
-    return call_verb(&v, NULL, args, kw);
-}
+/* -- those without a graph ------------------------------------------------*/
+
+#define FUNCTION(name) \
+    PyObject *verb_##name(PyObject *self, PyObject *args, PyObject *kw) \
+    { \
+        static const verb v = {#name, {"models"}}; \
+        (void)self; \
+        return call_verb(&v, NULL, args, kw); \
+    }
+
+FUNCTION(verify)
+FUNCTION(hardware)

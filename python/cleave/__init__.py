@@ -12,12 +12,12 @@ from pkgutil import extend_path
 
 __path__ = extend_path(__path__, __name__)    # the extension may lie elsewhere
 
-from cleave._cleave import (Error, Graph, Model, Tensor, __version__, models,
-                            verify)
+from cleave._cleave import (Error, Graph, Model, Tensor, __version__,
+                            hardware, models, verify)
 from cleave._cleave import open as _open
 
-__all__ = ["Error", "Graph", "Model", "Tensor", "capture", "load", "models",
-           "open", "profile", "verify", "__version__"]
+__all__ = ["Error", "Graph", "Model", "Tensor", "capture", "hardware", "load",
+           "models", "open", "profile", "verify", "__version__"]
 
 
 def load(model, inputs=None, kwargs=None, **options):

@@ -2,8 +2,8 @@ from os import PathLike
 from typing import Any, Sequence
 
 from cleave._cleave import (Error as Error, Graph as Graph, Model as Model,
-                            Tensor as Tensor, models as models,
-                            verify as verify)
+                            Tensor as Tensor, hardware as hardware,
+                            models as models, verify as verify)
 from cleave.torch import Capture
 
 __version__: str

@@ -1,12 +1,14 @@
 """Methods of a Graph are the command's verbs: same JSON, same flags, same
 errors; names in the stubs are those at run time."""
 import ast
+import concurrent.futures
 import inspect
 import json
 import os
 import subprocess
 import sys
 import threading
+import time
 
 from py_check import check, equal, main, raises, skip
 
@@ -128,6 +130,59 @@ def test_lock_is_released():
     equal(len(results), 4, "all of them")
 
 
+def test_threads_do_not_wait():
+    """A verb whose backend is slow to answer keeps nobody waiting."""
+    with open("slow.sh", "w") as f:
+        f.write("#!/bin/sh\ntouch asked\nwhile [ ! -e go ]; do sleep 0.05; "
+                "done\n")
+    os.chmod("slow.sh", 0o755)
+    done = []
+    slow = threading.Thread(target=lambda: done.append(
+        g.partition("capability", backend="cmd:./slow.sh", timeout=60)))
+    slow.start()
+    while slow.is_alive() and not os.path.exists("asked"):
+        time.sleep(0.01)
+    check(g.memory()["peak_bytes"] > 0, "another verb")
+    check(slow.is_alive() and not done, "was done before the first")
+    open("go", "w").close()
+    slow.join()
+    equal(len(done), 1, "the first is done too")
+
+
+def test_threads_at_once():
+    """Every verb from eight threads: the same as from one."""
+    calls = [c for words, c in VERBS for _ in range(2)]
+    want = [c() for c in calls]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        got = [f.result() for f in [pool.submit(c) for c in calls]]
+    for one, other, (words, _) in zip(got, want, (v for v in VERBS
+                                                  for _ in range(2))):
+        equal(one, other, " ".join(words))
+
+
+def test_own_devices():
+    """Devices of the user's folder; `host` is what --measure keeps there."""
+    os.environ["XDG_DATA_HOME"] = os.path.abspath("data")
+    with raises(LookupError, "'cleave hardware --measure' does"):
+        g.map("host")
+    if os.environ.get("CLEAVE_SLOW"):
+        found = cleave.hardware(measure=True)
+        equal(found["devices"][0]["name"], "host", "measured")
+    else:
+        found = cleave.hardware("h100")
+        found["devices"][0].update(name="host", alias=None)
+        os.makedirs("data/cleave/hardware")
+        with open("data/cleave/hardware/host.json", "w") as f:
+            json.dump(found, f)
+    time_on = lambda name: g.map(name)["devices"][0]
+    equal(time_on("host")["device"], "host", "map")
+    check("host" in [d["name"] for d in cleave.hardware()["devices"]], "list")
+    check(g.check("host")["checks"], "check")
+    check("host" in cleave.hardware("host", text=True), "text")
+    with raises(LookupError, "h1000"):
+        cleave.hardware("h1000")
+
+
 def names_in(stub):
     with open(os.path.join(ROOT, "python", "cleave", stub)) as f:
         tree = ast.parse(f.read())
@@ -155,8 +210,9 @@ def test_stubs():
             check(getattr(getattr(_cleave, cls), name).__doc__, f"{cls}.{name}")
     public = {n for n in cleave.__all__ if not n.startswith("_")}
     stub = names_in("__init__.pyi")
-    check(public <= set(stub) | {"Error", "Graph", "Model", "Tensor", "open",
-                                 "models", "verify"}, public - set(stub))
+    check(public <= set(stub) | {"Error", "Graph", "Model", "Tensor", "hardware",
+                                 "open", "models", "verify"},
+          public - set(stub))
 
 
 SAMPLE = """
