@@ -1,6 +1,7 @@
 /* conv.c - convolutions as primitives, with their chains.
  *
- * Layouts are left to oneDNN, apart from channels that are last already. */
+ * Layouts are left to oneDNN, apart from channels that are last already. On
+ * AVX2 the 3x3 windows are ours (winograd.h), in oneDNN's layout. */
 #include "backend/onednn/onednn.h"
 
 #include <math.h>
