@@ -90,6 +90,17 @@ double other_float(const clv_node *n, const char *name, double otherwise);
 const char *other_str(const clv_node *n, const char *name,
                       const char *otherwise);
 
+/* How the first `turned` numbers of a head are turned by an angle per pair:
+ * rows of `half` cosines and sines; neighbours are a pair, or halves are. */
+typedef struct rotation {
+    const clv_tensor *cos, *sin;
+    int64_t half, turned;
+    bool pairs;
+} rotation;
+/* Number c of the head that begins at x[at], turned by row `row`. */
+double rotated(const rotation *r, const clv_tensor *x, int64_t at, int64_t c,
+               int64_t row);
+
 /* Copies elements: out[j] = in[base + idx . strides] over out's shape. */
 void copy_strided(clv_tensor *out, const clv_tensor *in, int64_t base,
                   const int64_t *strides);

@@ -387,12 +387,6 @@ clv_status map_rnn(draft *d, clv_err *e)
     return batch && d->n_in ? batch_first(d, e) : CLV_OK;
 }
 
-clv_status map_rotary(draft *d, clv_err *e)
-{
-    (void)e, (void)d;
-    return CLV_OK;
-}
-
 /* -- reductions -----------------------------------------------------------*/
 
 /* Without axes: all, unless noop_with_empty_axes. */

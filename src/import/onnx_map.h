@@ -13,16 +13,17 @@ onnx_map_fn map_activation, map_argmax, map_arithmetic, map_axis0,
     map_global_pool, map_layer_norm, map_loop, map_mod, map_multinomial,
     map_nonzero, map_one_hot, map_optimizer, map_optional, map_pow, map_tfidf,
     map_pool, map_quantize, map_random, map_reduce, map_resize, map_rnn,
-    map_roi_align, map_roi_pool, map_rotary, map_scan, map_sequence,
-    map_sequence_map, map_shift, map_softmax, map_split, map_string, map_sum,
-    map_trilu, map_unpool, map_window, map_window_attrs;
+    map_roi_align, map_roi_pool, map_scan, map_sequence, map_sequence_map,
+    map_shift, map_softmax, map_split, map_string, map_sum, map_trilu,
+    map_unpool, map_window, map_window_attrs;
 
 onnx_map_fn map_ms_attention, map_ms_bias_add, map_ms_bias_gelu,
-    map_ms_bias_split_gelu, map_ms_embed, map_ms_fused_conv, map_ms_fused_gemm,
-    map_ms_fused_matmul, map_ms_gqa, map_ms_group_norm, map_ms_mha,
-    map_ms_nbits, map_ms_nchwc_upsample, map_ms_nhwc_conv, map_ms_qconcat,
-    map_ms_qgemm, map_ms_qlinear1, map_ms_qlinear2, map_ms_qpool,
-    map_ms_quant_matmul, map_ms_qwhere, map_ms_rotary, map_ms_skip_norm;
+    map_ms_bias_split_gelu, map_ms_dynamic_matmul, map_ms_embed,
+    map_ms_fused_conv, map_ms_fused_gemm, map_ms_fused_matmul, map_ms_gqa,
+    map_ms_group_norm, map_ms_integer_to_float, map_ms_mha, map_ms_nbits,
+    map_ms_nchwc_upsample, map_ms_nhwc_conv, map_ms_qconcat, map_ms_qgemm,
+    map_ms_qlinear1, map_ms_qlinear2, map_ms_qpool, map_ms_qsoftmax,
+    map_ms_quick_gelu, map_ms_qwhere, map_ms_rotary, map_ms_skip_norm;
 
 /* Input i of the draft, NULL when it is absent. */
 static inline const clv_value *draft_in(const draft *d, uint32_t i)

@@ -155,7 +155,9 @@ void cost_mha(const clv_graph *g, const clv_node *n, clv_cost *c)
 /* -- with a cache ---------------------------------------------------------*/
 
 /* q, k, v as (B,H,S,D) or, with attributes heads and kv_heads, (B,S,H*D);
- * mask; past keys and values (B,H,P,D), which come before the new ones. */
+ * mask; past keys and values (B,H,P,D), which come before the new ones; which
+ * keys count; cos and sin, by which queries and new keys are turned. With an
+ * attribute `size` the cache has that much room, or as much as the past. */
 typedef struct cached {
     int64_t batch, heads, kv_heads, queries, keys, d, dv;
 } cached;
@@ -194,6 +196,9 @@ static clv_status get_cached(const clv_graph *g, const clv_node *n, cached *a,
         return clv__fail(e, CLV_SHAPE, "the past keys do not fit");
     if (past)
         a->keys = sat_add(a->keys, past->dims[2]);
+    int64_t room = attr_int(n, CLV_A_SIZE, 0);
+    if (room > 0)
+        a->keys = past && past->dims[2] > room ? past->dims[2] : room;
     return CLV_OK;
 }
 

@@ -119,12 +119,14 @@ void cost_det(const clv_graph *g, const clv_node *n, clv_cost *c)
     c->flops = sat_mul(2, sat_mul(clv__numel(node_out(g, n, 0)), cube));
 }
 
-/* x (..,K), packed weight (N,K) of few bits, scales, zero points, order,
- * bias -> (..,N) */
+/* x (..,K), packed weight (N,K) of few bits, its rows padded to whole blocks,
+ * scales, zero points, order, bias -> (..,N) */
 clv_status infer_linear_nbits(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0), *w = node_in(g, n, 1);
-    if (x->rank < 1 || w->rank != 2 || x->dims[x->rank - 1] != w->dims[1])
+    int64_t depth = x->rank ? x->dims[x->rank - 1] : 0;
+    if (x->rank < 1 || w->rank != 2 || depth > w->dims[1] ||
+        w->dims[1] - depth >= attr_int(n, CLV_A_BLOCK, 1))
         return clv__fail(e, CLV_SHAPE, "input and packed weight do not fit");
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);

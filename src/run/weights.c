@@ -112,6 +112,8 @@ static clv_status find_weight(weight_store *w, const clv_graph *g,
     bool weight = value_is_weight(&g->values[v]);
     if (p && p->bytes && (int64_t)p->size == clv_tensor_bytes(t))
         return t->data = (void *)(uintptr_t)p->bytes, CLV_OK;
+    if (p && p->bytes)
+        return clv__fail(e, CLV_FORMAT, "its data is not as long as its shape");
     if (p && p->file) {
         const void *data;
         CLV_TRY(clv__external_at(&w->files, folder, p, clv_tensor_bytes(t),

@@ -79,7 +79,7 @@ bool dnn_eltwise(const lowering *l, uint32_t node, dnnl_alg_kind_t *alg,
     case CLV_OP_TANH:
         return *alg = dnnl_eltwise_tanh, true;
     case CLV_OP_SILU:
-        *alpha = 1;
+        *alpha = (float)attr_float(n, CLV_A_ALPHA, 1);
         return *alg = dnnl_eltwise_swish, true;
     case CLV_OP_HARDSWISH:
         return *alg = dnnl_eltwise_hardswish, true;

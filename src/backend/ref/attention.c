@@ -12,7 +12,32 @@ typedef struct heads {
     int64_t q_heads, kv_heads; /* of one batch entry; groups share a kv head */
     double scale, cap;         /* of scores; 0: none */
     bool causal;
+    const int64_t *before;  /* per batch entry: keys before the first query */
+    const clv_tensor *keep; /* which keys count; see keeps() */
+    bool last;              /* it holds the last key's index of each entry */
+    double dropped;         /* added to the score of a key that does not */
+    int64_t window;         /* keys that a causal query sees; 0: all */
+    bool smooth;            /* one more key of score 0, without a value */
 } heads;
+
+/* Whether key j of `batch` counts for query i, by integers: lengths (B), or
+ * lengths, then begins (2B); or not 0 at (B,T), (B,S,T), (B,1,P,P). */
+static bool keeps(const heads *h, int64_t batch, int64_t i, int64_t j)
+{
+    const clv_tensor *m = h->keep;
+    int64_t n = h->q->dims[0], before = h->before ? h->before[batch] : 0;
+    if (h->last)
+        return j <= get_i(m, batch);
+    if (m->rank == 1)
+        return j < get_i(m, batch) &&
+               (numel(m) != 2 * n || j >= get_i(m, n + batch));
+    if (m->rank == 2)
+        return get_i(m, batch * m->dims[1] + j) != 0;
+    int64_t row = m->rank == 3 ? i : before + i;
+    return get_i(m,
+                 (batch * m->dims[m->rank - 2] + row) * m->dims[m->rank - 1] +
+                     j) != 0;
+}
 
 /* Added to a score: 0 or -infinity for a bool mask, its number otherwise. The
  * mask's last axes are those of (batch, head, query, key), each as long or 1.
@@ -20,17 +45,20 @@ typedef struct heads {
 static double mask_at(const heads *h, int64_t lead, int64_t i, int64_t j)
 {
     const int64_t idx[4] = {lead / h->q_heads, lead % h->q_heads, i, j};
-    int64_t strides[CLV_MAX_RANK];
-    if (h->causal && j > i)
+    int64_t strides[CLV_MAX_RANK], last = i;
+    if (h->before)
+        last += h->before[idx[0]];
+    if (h->causal && (j > last || (h->window && j <= last - h->window)))
         return -INFINITY;
+    double dropped = h->keep && !keeps(h, idx[0], i, j) ? h->dropped : 0;
     if (!h->mask)
-        return 0;
+        return dropped;
     uint32_t rank = h->mask->rank;
     broadcast_strides(h->mask, rank, strides);
     int64_t at = offset_of(idx + (4 - rank), strides, rank);
     if (h->mask->dtype == CLV_BOOL)
-        return get_i(h->mask, at) ? 0 : -INFINITY;
-    return get_f(h->mask, at);
+        return get_i(h->mask, at) ? dropped : -INFINITY;
+    return dropped + get_f(h->mask, at);
 }
 
 static clv_status check_mask(const kernel *k, const heads *h)
@@ -48,7 +76,7 @@ static double attend(const heads *h, int64_t lead, int64_t i, double *row,
 {
     int64_t batch = lead / h->q_heads, head = lead % h->q_heads;
     int64_t kv = batch * h->kv_heads + head * h->kv_heads / h->q_heads;
-    double most = -INFINITY, sum = 0;
+    double most = h->smooth ? 0 : -INFINITY, sum = 0;
     for (int64_t j = 0; j < h->keys; j++) {
         double s = 0;
         for (int64_t c = 0; c < h->d; c++)
@@ -64,6 +92,8 @@ static double attend(const heads *h, int64_t lead, int64_t i, double *row,
         row[j] = isinf(most) ? 0 : exp(row[j] - most);
         sum += row[j];
     }
+    if (h->smooth)
+        sum += exp(-most);
     for (int64_t c = 0; c < h->dv; c++) {
         double out = 0;
         for (int64_t j = 0; j < h->keys; j++)
@@ -109,28 +139,56 @@ clv_status kernel_sdpa(kernel *k)
 
 /* -- with a past ----------------------------------------------------------*/
 
-/* x as (B,H,S,D), of (B,S,H*D) or as it is, behind `past` (B,H,P,D). */
-static clv_status with_past(kernel *k, const clv_tensor *past,
-                            const clv_tensor *x, int64_t n_heads,
-                            clv_tensor *out)
+/* Where new keys go: behind `before` of each batch entry's past. */
+typedef struct cache {
+    int64_t *before;
+    int64_t room;
+    rotation turn; /* cos is NULL: none */
+} cache;
+
+/* x as (B,H,S,D), of (B,S,H*D) or as it is; turned. */
+static clv_status by_heads(kernel *k, const clv_tensor *x, int64_t n_heads,
+                           const cache *c, bool turn, clv_tensor *out)
 {
     bool flat = x->rank == 3;
     int64_t batch = x->dims[0], h = flat ? n_heads : x->dims[1];
-    int64_t d = flat ? x->dims[2] / h : x->dims[3];
-    int64_t before = past ? past->dims[2] : 0, s = x->dims[flat ? 1 : 2];
-    int64_t total = before + s;
-    *out = (clv_tensor){
-        .dtype = x->dtype, .rank = 4, .dims = {batch, h, total, d}};
+    int64_t d = flat ? x->dims[2] / h : x->dims[3], s = x->dims[flat ? 1 : 2];
+    const rotation *r = &c->turn;
+    int64_t rows = r->half ? numel(r->cos) / r->half : 0, row;
+    *out = (clv_tensor){.dtype = x->dtype, .rank = 4, .dims = {batch, h, s, d}};
     out->data = arena_alloc(k->scratch, (size_t)clv_tensor_bytes(out) + 1);
     if (!out->data)
         return clv__nomem(k->e);
-    for (int64_t i = 0; i < batch * h; i++) {
+    for (int64_t i = 0; i < batch * h * s; i++) {
+        int64_t b = i / (h * s), head = i / s % h, j = i % s;
+        int64_t from = (flat ? (b * s + j) * h + head : i) * d;
+        copy_run(out, i * d, x, from, d);
+        if (!turn || !r->cos)
+            continue;
+        CLV_TRY(checked(k, c->before[b] + j, rows, &row));
+        for (int64_t e = 0; e < r->turned && e < d; e++)
+            put_f(out, i * d + e, rotated(r, x, from, e, row));
+    }
+    return CLV_OK;
+}
+
+/* What counts of past (B,H,P,D), and x (B,H,S,D) behind it; then zeros. */
+static clv_status with_past(kernel *k, const clv_tensor *past,
+                            const clv_tensor *x, const cache *c,
+                            clv_tensor *out)
+{
+    int64_t h = x->dims[1], s = x->dims[2], d = x->dims[3];
+    *out = *x;
+    out->dims[2] = c->room;
+    out->data = arena_zalloc(k->scratch, (size_t)clv_tensor_bytes(out) + 1);
+    if (!out->data)
+        return clv__nomem(k->e);
+    for (int64_t i = 0; i < x->dims[0] * h; i++) {
+        int64_t before = c->before[i / h];
         if (past)
-            copy_run(out, i * total * d, past, i * before * d, before * d);
-        for (int64_t j = 0; j < s; j++)
-            copy_run(out, (i * total + before + j) * d, x,
-                     flat ? ((i / h * s + j) * h + i % h) * d : (i * s + j) * d,
-                     d);
+            copy_run(out, i * c->room * d, past, i * past->dims[2] * d,
+                     before * d);
+        copy_run(out, (i * c->room + before) * d, x, i * s * d, s * d);
     }
     return CLV_OK;
 }
@@ -139,24 +197,82 @@ static clv_status with_past(kernel *k, const clv_tensor *past,
 static void merge_heads(const clv_tensor *y, clv_tensor *out)
 {
     int64_t h = y->dims[1], s = y->dims[2], e = y->dims[3];
-    for (int64_t i = 0, n = numel(y) / e; i < n; i++) {
+    for (int64_t i = 0, n = e ? numel(y) / e : 0; i < n; i++) {
         int64_t b = i / (h * s), head = i / s % h, j = i % s;
         int64_t to = out->rank == 3 ? (b * s + j) * h + head : i;
         copy_run(out, to * e, y, i * e, e);
     }
 }
 
-/* q, k, v, mask, past key, past value -> y, key and value with the past */
+static bool is_cache(const kernel *k)
+{
+    return !strcmp(attr_str(k->n, CLV_A_MODE, ""), "cache");
+}
+
+/* How many keys come before the first query of each batch entry: the whole
+ * past, or, where the last key's index is given, all but the new ones. */
+static clv_status find_cache(kernel *k, cache *c)
+{
+    const clv_tensor *key = k->in[1], *past = input_of(k, 4);
+    const clv_tensor *last = is_cache(k) ? input_of(k, 6) : NULL;
+    int64_t batch = key->dims[0], s = key->dims[key->rank == 3 ? 1 : 2];
+    int64_t room = attr_int(k->n, CLV_A_SIZE, 0);
+    int64_t length = past ? past->dims[2] : 0;
+    c->room = room <= 0 ? length + s : room > length ? room : length;
+    c->before = arena_array(k->scratch, (size_t)batch + 1, sizeof *c->before);
+    if (!c->before)
+        return clv__nomem(k->e);
+    if (last && numel(last) < batch)
+        return clv__fail(k->e, CLV_SHAPE, "too few lengths of sequences");
+    for (int64_t b = 0; b < batch; b++) {
+        int64_t before = last && length ? get_i(last, b) + 1 - s : length;
+        c->before[b] = before < 0 ? 0 : before;
+        if (c->before[b] > c->room - s || c->before[b] > length)
+            return clv__fail(k->e, CLV_SHAPE, "%lld keys in a cache of %lld",
+                             (long long)(c->before[b] + s), (long long)c->room);
+    }
+    if (input_of(k, 7) && input_of(k, 8)) {
+        c->turn = (rotation){.cos = k->in[7], .sin = k->in[8]};
+        c->turn.half = c->turn.cos->rank == 2 ? c->turn.cos->dims[1] : 0;
+        c->turn.turned = 2 * c->turn.half;
+        c->turn.pairs = other_int(k->n, "rotary_interleaved", 0) != 0;
+        if (numel(c->turn.cos) != numel(c->turn.sin))
+            return clv__fail(k->e, CLV_SHAPE, "cos and sin differ in size");
+    }
+    return CLV_OK;
+}
+
+/* Integers that say which keys count, of a shape that covers all of them. */
+static clv_status check_keep(const kernel *k, const heads *h)
+{
+    const clv_tensor *m = h->keep;
+    int64_t n = h->q->dims[0];
+    if (!m || h->last || (m->rank == 1 && numel(m) >= n))
+        return CLV_OK;
+    bool fits = m->rank > 1 && m->rank < 5 && m->dims[0] == n &&
+                m->dims[m->rank - 1] >= h->keys;
+    if (m->rank == 3)
+        fits = fits && m->dims[1] >= h->queries;
+    if (m->rank == 4)
+        fits = fits && m->dims[1] == 1 && m->dims[2] >= h->keys;
+    return fits ? CLV_OK
+                : clv__fail(k->e, CLV_SHAPE, "a mask of rank %u", m->rank);
+}
+
+/* q, k, v, mask, past key, past value, which keys count, cos, sin -> y, key and
+ * value with the past */
 clv_status kernel_attention(kernel *k)
 {
     int64_t n_heads = attr_int(k->n, CLV_A_HEADS, 0);
     int64_t kv_heads = attr_int(k->n, CLV_A_KV_HEADS, n_heads);
-    clv_tensor q, key, v, y;
-    if (output_of(k, 3))
-        return clv__fail(k->e, CLV_UNSUPPORTED, "attention that shows scores");
-    CLV_TRY(with_past(k, NULL, k->in[0], n_heads, &q));
-    CLV_TRY(with_past(k, input_of(k, 4), k->in[1], kv_heads, &key));
-    CLV_TRY(with_past(k, input_of(k, 5), k->in[2], kv_heads, &v));
+    cache c = {0};
+    clv_tensor q, new_key, new_v, key, v, y;
+    CLV_TRY(find_cache(k, &c));
+    CLV_TRY(by_heads(k, k->in[0], n_heads, &c, true, &q));
+    CLV_TRY(by_heads(k, k->in[1], kv_heads, &c, true, &new_key));
+    CLV_TRY(by_heads(k, k->in[2], kv_heads, &c, false, &new_v));
+    CLV_TRY(with_past(k, input_of(k, 4), &new_key, &c, &key));
+    CLV_TRY(with_past(k, input_of(k, 5), &new_v, &c, &v));
     heads h = {.q = &q,
                .k = &key,
                .v = &v,
@@ -168,9 +284,18 @@ clv_status kernel_attention(kernel *k)
                .q_heads = q.dims[1],
                .kv_heads = key.dims[1],
                .cap = other_float(k->n, "softcap", 0),
-               .causal = attr_int(k->n, CLV_A_CAUSAL, 0) != 0};
-    h.scale = attr_float(k->n, CLV_A_SCALE, 1 / sqrt((double)h.d));
+               .causal = attr_int(k->n, CLV_A_CAUSAL, 0) != 0,
+               .before = c.before,
+               .keep = input_of(k, 6),
+               .dropped = other_float(k->n, "mask_filter_value", -10000),
+               .last = is_cache(k),
+               .smooth = other_int(k->n, "smooth_softmax", 0) == 1};
+    h.scale = attr_float(k->n, CLV_A_SCALE, 0);
+    h.scale = h.scale != 0 ? h.scale : 1 / sqrt((double)h.d);
+    h.window = other_int(k->n, "local_window_size", 0);
+    h.window = h.window > 0 ? h.window : 0;
     CLV_TRY(check_mask(k, &h));
+    CLV_TRY(check_keep(k, &h));
     y = q;
     y.dims[3] = h.dv;
     y.data = arena_alloc(k->scratch, (size_t)clv_tensor_bytes(&y) + 1);

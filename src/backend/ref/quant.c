@@ -14,16 +14,44 @@ static double saturate(clv_dtype t, double v)
     return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* The scale's index for element i: one for all, or one per slice of axis. */
-static int64_t slice_of(const kernel *k, const clv_tensor *x, int64_t i)
+/* Which scale an element has: one for all, one per slice of an axis, or one per
+ * block of `size` along it. */
+typedef struct scaling {
+    const clv_tensor *scale, *zero;
+    int64_t length, run, size; /* of the axis; elements after it; of a block */
+} scaling;
+
+static clv_status find_scaling(const kernel *k, scaling *s)
 {
+    const clv_tensor *x = k->in[0];
     uint32_t axis;
-    if (numel(k->in[1]) == 1 || axis_of(k, 1, &axis) != CLV_OK)
+    *s = (scaling){.scale = k->in[1], .zero = input_of(k, 2), .run = 1};
+    int64_t many = numel(s->scale), want = 1;
+    if (many != 1) {
+        CLV_TRY(axis_of(k, 1, &axis));
+        s->length = want = x->dims[axis];
+        s->size = attr_int(k->n, CLV_A_BLOCK, 0);
+        for (uint32_t a = axis + 1; a < x->rank; a++)
+            s->run *= x->dims[a];
+    }
+    if (s->size > 0 && s->length > 0)
+        want = numel(x) / s->length * ((s->length + s->size - 1) / s->size);
+    if (many != want || (s->zero && numel(s->zero) != many))
+        return clv__fail(k->e, CLV_SHAPE, "%lld scales, not %lld",
+                         (long long)many, (long long)want);
+    return CLV_OK;
+}
+
+static int64_t scale_index(const scaling *s, int64_t i)
+{
+    if (!s->length)
         return 0;
-    int64_t run = 1;
-    for (uint32_t a = axis + 1; a < x->rank; a++)
-        run *= x->dims[a];
-    return i / run % x->dims[axis];
+    int64_t at = i / s->run % s->length;
+    if (s->size <= 0)
+        return at;
+    int64_t outer = i / (s->run * s->length);
+    int64_t blocks = (s->length + s->size - 1) / s->size;
+    return (outer * blocks + at / s->size) * s->run + i % s->run;
 }
 
 /* x over scale in float32, as every runtime divides; halves to even. */
@@ -34,11 +62,13 @@ static float steps(double x, double scale)
 
 clv_status kernel_quantize(kernel *k)
 {
-    const clv_tensor *x = k->in[0], *zero = input_of(k, 2);
+    const clv_tensor *x = k->in[0];
+    scaling s;
+    CLV_TRY(find_scaling(k, &s));
     for (int64_t i = 0, n = numel(x); i < n; i++) {
-        int64_t s = slice_of(k, x, i);
-        double z = zero ? get_f(zero, s) : 0;
-        double v = (double)steps(get_f(x, i), get_f(k->in[1], s)) + z;
+        int64_t at = scale_index(&s, i);
+        double z = s.zero ? get_f(s.zero, at) : 0;
+        double v = (double)steps(get_f(x, i), get_f(s.scale, at)) + z;
         put_f(&k->out[0], i, saturate(k->out[0].dtype, v));
     }
     return CLV_OK;
@@ -46,11 +76,13 @@ clv_status kernel_quantize(kernel *k)
 
 clv_status kernel_dequantize(kernel *k)
 {
-    const clv_tensor *x = k->in[0], *zero = input_of(k, 2);
+    const clv_tensor *x = k->in[0];
+    scaling s;
+    CLV_TRY(find_scaling(k, &s));
     for (int64_t i = 0, n = numel(x); i < n; i++) {
-        int64_t s = slice_of(k, x, i);
-        double z = zero ? get_f(zero, s) : 0;
-        put_f(&k->out[0], i, (get_f(x, i) - z) * get_f(k->in[1], s));
+        int64_t at = scale_index(&s, i);
+        double z = s.zero ? get_f(s.zero, at) : 0;
+        put_f(&k->out[0], i, (get_f(x, i) - z) * get_f(s.scale, at));
     }
     return CLV_OK;
 }

@@ -6,7 +6,6 @@
 #include "backend/kernel.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static bool runs(clv_dtype t)
 {
@@ -20,26 +19,20 @@ static bool runs(clv_dtype t)
     }
 }
 
-/* Why a node with a kernel is not what the kernel computes; NULL when it is.
- * Vendors' forms share the cost of an operator, not its masks and tables. */
-static const char *not_that(const clv_node *n)
+/* Why a node with a kernel is not what the kernel computes; NULL when it is. */
+static const char *not_that(const clv_graph *g, const clv_node *n)
 {
-    const char *origin = n->origin ? n->origin : "";
-    const char *counted = clv__counted_only(n);
-    if (counted)
-        return counted;
-    if (n->op == CLV_OP_ATTENTION && !strncmp(origin, "com.microsoft", 13))
-        return "no kernel for its masks";
-    if (n->op == CLV_OP_MATMUL_NBITS && strstr(origin, "Bnb4"))
-        return "no kernel for its table of values";
-    return NULL;
+    if (n->op == CLV_OP_ATTENTION && n->n_out > 3 &&
+        clv__is_read(g, node_outs(g, n)[3]))
+        return "no kernel that shows scores";
+    return clv__counted_only(n);
 }
 
 bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why)
 {
     const clv_node *n = &g->nodes[id];
     bool control = clv__ops[n->op].category == CLV_CAT_CONTROL;
-    const char *other = not_that(n);
+    const char *other = not_that(g, n);
     if (other || (!control && !clv__kernel_of((clv_op)n->op))) {
         snprintf(why->text, sizeof why->text, "%s",
                  other ? other : "no kernel");
