@@ -260,3 +260,14 @@ case("attention heads=2 kv_heads=2", [flat(q), flat(k), flat(v), m, past_k, past
 q4 = rnd(2, 4, 3, 4)
 case("attention heads=4 kv_heads=2", [flat(q4), flat(k), flat(v)],
      [flat(F.scaled_dot_product_attention(q4, k, v, enable_gqa=True))])
+
+x = rnd(3, 4)
+case("rrelu min=0.1 max=0.4", [x], F.rrelu(x, 0.1, 0.4))
+case("rrelu", [x], F.rrelu(x))
+case("fake_quantize scale=0.1 value=3 min=0 max=15", [x],
+     torch.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 15))
+scales, zeros = rnd(4).abs() + 0.1, ints(7, 4).to(torch.int32)
+case("fake_quantize axis=1 min=-8 max=7", [x, scales, zeros],
+     torch.fake_quantize_per_channel_affine(x, scales, zeros, 1, -8, 7))
+case("fake_quantize axis=0 min=-128 max=127", [x, scales[:3], zeros[:3]],
+     torch.fake_quantize_per_channel_affine(x, scales[:3], zeros[:3], 0, -128, 127))

@@ -60,6 +60,7 @@ static double round_even(double x)
 FN(fn_relu, x > 0 || isnan(x) ? x : 0)
 FN(fn_relu6, clip(x, 0, 6))
 FN(fn_leaky, x >= 0 ? x : p.a * x)
+FN(fn_rrelu, x >= 0 ? x : (p.a + p.b) / 2 * x) /* as in evaluation */
 FN(fn_elu, x > 0 ? x : p.a * expm1(x))
 FN(fn_selu, p.b *(x > 0 ? x : p.a * expm1(x)))
 FN(fn_celu, x > 0 ? x : p.a * expm1(x / p.a))
@@ -127,6 +128,7 @@ static const unary_row unary[] = {
     PLAIN(RELU, fn_relu),
     PLAIN(RELU6, fn_relu6),
     WITH(LEAKY_RELU, fn_leaky, ALPHA, 0.01, OTHER, 0),
+    WITH(RRELU, fn_rrelu, MIN, 1.0 / 8, MAX, 1.0 / 3),
     WITH(ELU, fn_elu, ALPHA, 1, OTHER, 0),
     WITH(SELU, fn_selu, ALPHA, 1.67326324235437728481, BETA,
          1.05070098735548049342),

@@ -87,6 +87,29 @@ clv_status kernel_dequantize(kernel *k)
     return CLV_OK;
 }
 
+/* There and back, within `min` and `max`; scale and zero point are inputs, or
+ * attributes `scale` and `value`. */
+clv_status kernel_fake_quantize(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    double lo = attr_float(k->n, CLV_A_MIN, 0);
+    double hi = attr_float(k->n, CLV_A_MAX, 255);
+    scaling s = {.scale = NULL};
+    if (input_of(k, 1))
+        CLV_TRY(find_scaling(k, &s));
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        int64_t at = scale_index(&s, i);
+        double scale =
+            s.scale ? get_f(s.scale, at) : attr_float(k->n, CLV_A_SCALE, 1);
+        double z =
+            s.zero ? get_f(s.zero, at) : attr_float(k->n, CLV_A_VALUE, 0);
+        double v = (double)steps(get_f(x, i), scale) + z;
+        v = v < lo ? lo : v > hi ? hi : v;
+        put_f(&k->out[0], i, (v - z) * scale);
+    }
+    return CLV_OK;
+}
+
 /* The range of x, with 0 in it, over 255 steps. */
 clv_status kernel_dynamic_quantize(kernel *k)
 {
