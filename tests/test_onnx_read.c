@@ -204,6 +204,63 @@ static void quantised(void)
     }
 }
 
+/* The next layer from i on that multiplies, or n. */
+static uint32_t next_product(const clv_layer *l, uint32_t i, uint32_t n)
+{
+    while (i < n && l[i].cost.macs == 0)
+        i++;
+    return i;
+}
+
+/* The same model by the same quantiser, as operators between quantise and
+ * dequantise and as operators on integers: products equal one by one. */
+static void compare_formats(const opened *a, const opened *b, double near)
+{
+    uint32_t na, nb, i = 0, k = 0;
+    const clv_layer *x = clv_profile_layers(a->p, &na);
+    const clv_layer *y = clv_profile_layers(b->p, &nb);
+    while ((i = next_product(x, i, na)) < na &&
+           (k = next_product(y, k, nb)) < nb) {
+        CHECK_EQ_INT(x[i].cost.macs, y[k].cost.macs);
+        CHECK_EQ_INT(x[i].cost.params, y[k].cost.params);
+        CHECK_EQ_INT(x[i].cost.bytes_in, y[k].cost.bytes_in);
+        CHECK_EQ_INT(x[i].cost.bytes_out, y[k].cost.bytes_out);
+        CHECK_STR(clv_dtype_name(x[i].dtype), clv_dtype_name(y[k].dtype));
+        CHECK_STR(clv_dtype_name(x[i].dtype), "int8");
+        i++, k++;
+    }
+    CHECK(next_product(x, i, na) == na && next_product(y, k, nb) == nb);
+    CHECK_EQ_INT(a->t->params, b->t->params);
+    CHECK_EQ_INT(a->t->integer_macs, a->t->macs);
+    CHECK_EQ_INT(b->t->integer_macs, a->t->macs);
+    double ratio = (double)a->t->memory / (double)b->t->memory;
+    CHECK(ratio > 1 - near && ratio < 1 + near);
+}
+
+/* Operators on integers also read scales and zero points. Of bert, the sums
+ * after products are on integers in one file and not in the other. */
+static void formats(void)
+{
+    static const struct {
+        const char *qdq, *qoperator;
+        double near;
+    } rows[] = {
+        {DATA "mobilenet_v2-qdq.onnx", DATA "mobilenet_v2-qoperator.onnx", .01},
+        {DATA "squeezenet1_1-qdq.onnx", DATA "squeezenet1_1-qoperator.onnx",
+         .01},
+        {DATA "bert_tiny-qdq.onnx", DATA "bert_tiny-qoperator.onnx", .05}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        opened a, b;
+        check_row(rows[i].qdq);
+        bool both = open_file(rows[i].qdq, NULL, &a);
+        both = open_file(rows[i].qoperator, NULL, &b) && both;
+        if (CHECK(both))
+            compare_formats(&a, &b, rows[i].near);
+        close_it(&a);
+        close_it(&b);
+    }
+}
+
 /* -- old opsets -----------------------------------------------------------*/
 
 static bytes old_model(bytes g, uint64_t version)
@@ -369,6 +426,7 @@ static const check_case cases[] = {
     {"modules", modules},
     {"kinds", kinds},
     {"quantised", quantised},
+    {"formats", formats},
     {"old_broadcast", old_broadcast},
     {"old_attributes", old_attributes},
     {"declared_shapes", declared_shapes},

@@ -69,6 +69,7 @@ typedef struct clv_layer {
     uint32_t module; /* index in clv_profile_modules */
     clv_cost cost;
     clv_parallel parallel;
+    clv_dtype dtype;  /* what it computes in */
     int64_t memory;   /* bytes moved: in, weights and out */
     double intensity; /* FLOPs per byte moved; 0 when none are */
     clv_bottleneck bottleneck;
@@ -79,6 +80,7 @@ typedef struct clv_totals {
     uint32_t graph_nodes; /* as torch.fx counts: inputs and output included */
     int64_t params, unused_params; /* unused ones are part of params */
     int64_t macs, flops;
+    int64_t integer_macs; /* those of macs that are done on integers */
     int64_t bytes_in, bytes_weights, bytes_out;
     int64_t memory;       /* bytes moved: the three above */
     int64_t weight_bytes; /* stored; tied weights once */

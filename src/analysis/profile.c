@@ -87,6 +87,7 @@ static clv_status cost_layer(clv_profile *p, uint32_t id, clv_err *e)
     clv_layer *l = &p->layers[id];
     const clv_node *n = &p->g->nodes[id];
     l->node = id;
+    l->dtype = clv__compute_type(p->g, n);
     CLV_TRY(clv__cost_node(p->g, id, &l->cost, e));
     if (p->convention != CLV_COUNT_FULL && !recount(p, n, &l->cost))
         return clv__nomem(e);
@@ -114,6 +115,8 @@ static void add_layer(clv_totals *t, const clv_layer *l, double threshold)
     const clv_cost *c = &l->cost;
     t->params = sat_add(t->params, c->params);
     t->macs = sat_add(t->macs, c->macs);
+    if (dtype_is_integral(l->dtype))
+        t->integer_macs = sat_add(t->integer_macs, c->macs);
     t->flops = sat_add(t->flops, c->flops);
     t->bytes_in = sat_add(t->bytes_in, c->bytes_in);
     t->bytes_weights = sat_add(t->bytes_weights, c->bytes_weights);

@@ -248,7 +248,8 @@ static uint32_t kept(const liveness *l, uint32_t v, uint32_t k)
 static int64_t bytes_of(const liveness *l, uint32_t v)
 {
     const clv_value *x = &l->c->p->g->values[v];
-    return x->rank == CLV_NO_RANK || value_is_weight(x) ? 0 : clv__bytes(x);
+    return x->rank == CLV_NO_RANK || value_is_weight(x) ? 0
+                                                        : clv__held_bytes(x);
 }
 
 /* Calls for each value of a node: inputs, then outputs. */

@@ -239,7 +239,7 @@ static int64_t whole_reads(const clv_graph *g, const clv_node *n, bool weights,
         if (v && value_is_fixed(v) != weights)
             continue;
         bool known = v && v->rank != CLV_NO_RANK && !read_before(g, n, i);
-        bytes[i] = known ? clv__bytes(v) : 0;
+        bytes[i] = known ? clv__held_bytes(v) : 0;
         all = sat_add(all, bytes[i]);
     }
     return all;
@@ -359,7 +359,7 @@ static void add_writes(const clv_cut *c, uint32_t id, const uint8_t *how,
     for (uint32_t i = 0; i < n->n_out; i++) {
         uint32_t v = node_outs(g, n)[i];
         if (how[v] == READ_INSIDE && g->values[v].rank != CLV_NO_RANK)
-            written -= clv__bytes(&g->values[v]);
+            written -= clv__held_bytes(&g->values[v]);
     }
     if (written > 0)
         sum->bytes_out = sat_add(sum->bytes_out, written);

@@ -174,7 +174,7 @@ static int64_t saving(const fusion *f, uint32_t k, uint32_t id)
             continue;
         saved = sat_add(saved, f->reads[i]);
         if (f->pending[root] == 1)
-            saved = sat_add(saved, clv__bytes(&g->values[root]));
+            saved = sat_add(saved, clv__held_bytes(&g->values[root]));
     }
     return saved;
 }

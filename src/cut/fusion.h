@@ -20,9 +20,10 @@ typedef struct chain {
  * CHAIN_MAX nodes. */
 bool clv__chain_match(const clv_profile *p, uint32_t id, chain *out);
 
+/* A quantize or dequantize around a node on integers is one too. */
 static inline bool node_is_view(const clv_node *n)
 {
-    return clv__ops[n->op].cls == CLV_CLASS_VIEW;
+    return clv__ops[n->op].cls == CLV_CLASS_VIEW || clv__in_quantised(n);
 }
 
 /* -- the pass (fusion.c) --------------------------------------------------*/

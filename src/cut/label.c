@@ -138,7 +138,7 @@ uint32_t clv__label_witness(arena *a, const dag *d, const uint8_t *side,
 
 static int64_t value_bytes(const clv_value *v)
 {
-    return v->rank == CLV_NO_RANK ? 0 : clv__bytes(v);
+    return v->rank == CLV_NO_RANK ? 0 : clv__held_bytes(v);
 }
 
 int64_t clv__crossing_bytes(const clv_graph *g, const uint32_t *of, uint32_t n)

@@ -96,7 +96,8 @@ static const struct order {
 
 static int64_t bytes_of(const clv_graph *g, uint32_t v)
 {
-    return g->values[v].rank == CLV_NO_RANK ? 0 : clv__bytes(&g->values[v]);
+    return g->values[v].rank == CLV_NO_RANK ? 0
+                                            : clv__held_bytes(&g->values[v]);
 }
 
 /* A tensor passes every place after its maker up to its last reader. */
@@ -270,14 +271,12 @@ static void fill_costs(job *j)
     double total = 0, heaviest = 0;
     for (uint32_t i = 0; i < j->d.n; i++) {
         const clv_layer *l = &j->p->layers[i];
-        const clv_node *n = &j->g->nodes[i];
-        clv_dtype t =
-            n->n_out ? (clv_dtype)node_out(j->g, n, 0)->dtype : CLV_FLOAT32;
         double x = (double)l->cost.flops;
         if (j->o.device && l->cost.trust == CLV_FREE)
             x = 0;
         else if (j->o.device)
-            x = clv_roofline_of(j->o.device, t, &l->cost, &l->parallel).seconds;
+            x = clv_roofline_of(j->o.device, l->dtype, &l->cost, &l->parallel)
+                    .seconds;
         j->cost[i] = x > 0 ? x : 0;
         total += j->cost[i];
         heaviest = j->cost[i] > heaviest ? j->cost[i] : heaviest;

@@ -46,7 +46,7 @@ bool clv__place_flops(arena *a, const clv_profile *p, const uint8_t *side,
     for (uint32_t v = 0; v < g->n_values; v++)
         if (g->values[v].producer != CLV_NONE &&
             g->values[v].rank != CLV_NO_RANK)
-            c->move[v] = (double)clv__bytes(&g->values[v]);
+            c->move[v] = (double)clv__held_bytes(&g->values[v]);
     return true;
 }
 
@@ -156,7 +156,7 @@ placement_sum clv__place_sum(const clv_graph *g, const placement_costs *c,
             continue;
         sum.transfer += c->move[v];
         if (g->values[v].rank != CLV_NO_RANK)
-            sum.bytes = sat_add(sum.bytes, clv__bytes(&g->values[v]));
+            sum.bytes = sat_add(sum.bytes, clv__held_bytes(&g->values[v]));
     }
     return sum;
 }

@@ -30,19 +30,12 @@ typedef struct job {
 
 /* -- costs ----------------------------------------------------------------*/
 
-static clv_dtype type_of(const clv_graph *g, const clv_node *n)
-{
-    const clv_value *v = n->n_out ? node_out(g, n, 0) : node_in(g, n, 0);
-    return v && v->dtype ? (clv_dtype)v->dtype : CLV_FLOAT32;
-}
-
 static double seconds_on(const job *j, const clv_device *d, uint32_t i)
 {
     const clv_layer *l = &j->p->layers[i];
     if (!d || l->cost.trust == CLV_FREE)
         return 0;
-    clv_roofline r = clv_roofline_of(d, type_of(j->g, &j->g->nodes[i]),
-                                     &l->cost, &l->parallel);
+    clv_roofline r = clv_roofline_of(d, l->dtype, &l->cost, &l->parallel);
     if (r.seconds < 0)
         r = clv_roofline_of(d, CLV_FLOAT32, &l->cost, &l->parallel);
     return r.seconds < 0 ? INFINITY : r.seconds;
@@ -55,7 +48,7 @@ static double move_seconds(const job *j, uint32_t v)
     double latency = j->o.latency > 0 ? j->o.latency : 10e-6;
     if (x->rank == CLV_NO_RANK || value_is_weight(x))
         return 0;
-    return latency + (double)clv__bytes(x) / link;
+    return latency + (double)clv__held_bytes(x) / link;
 }
 
 /* Inputs are moved for their first reader, outputs by their maker. */

@@ -262,7 +262,7 @@ static int64_t written(const clv_cut *c, uint32_t id, const readers *r)
     for (uint32_t i = 0; i < n->n_out; i++) {
         uint32_t v = node_outs(g, n)[i];
         if (r->inside[v] && !r->outside[v] && g->values[v].rank != CLV_NO_RANK)
-            bytes -= clv__bytes(&g->values[v]);
+            bytes -= clv__held_bytes(&g->values[v]);
     }
     return bytes > 0 ? bytes : 0;
 }

@@ -60,6 +60,7 @@ typedef struct clv_payload {
     const double *floats; /* or of a floating type: one of the two */
     uint32_t n;           /* how many */
     const char *const *dim_names; /* per axis, NULL where it has none */
+    uint8_t held; /* the type it lies in memory as, where that is another */
 } clv_payload;
 
 enum { CLV_NO_RANK = 255 };
@@ -87,6 +88,7 @@ enum clv_node_flags {
     CLV_N_STATEFUL = 1, /* random, in-place or stateful: keeps its order */
     CLV_N_UNSHAPED = 2, /* its shape rule could not tell: cost is unknown */
     CLV_N_FUNCTION = 4, /* called as a function, not as a module (zoo) */
+    CLV_N_INTEGER = 8,  /* works on what is quantised around it (quant.c) */
 };
 
 typedef struct clv_node {
@@ -221,6 +223,14 @@ static inline void value_like(clv_value *v, const clv_value *as)
  * known. */
 int64_t clv__numel(const clv_value *v);
 int64_t clv__bytes(const clv_value *v);
+/* Bytes it takes, and is moved with, in the type that it is held in. */
+int64_t clv__held_bytes(const clv_value *v);
+
+static inline clv_dtype value_held(const clv_value *v)
+{
+    return (clv_dtype)(v->data && v->data->held ? v->data->held : v->dtype);
+}
+
 /* "[1, 3, 224, 224]" into buf; returns buf. */
 const char *clv__shape_text(const clv_value *v, char *buf, size_t size);
 /* The name of a value; unnamed ones are called after their producer. */

@@ -34,6 +34,16 @@ int64_t clv__bytes(const clv_value *v)
     return bytes < 0 ? CLV_SAT : bytes;
 }
 
+int64_t clv__held_bytes(const clv_value *v)
+{
+    clv_value as = {.dims = v->dims,
+                    .rank = v->rank,
+                    .flags = v->flags,
+                    .count = v->count,
+                    .dtype = (uint8_t)value_held(v)};
+    return clv__bytes(&as);
+}
+
 /* "3 of " before the shape of a sequence's tensors. */
 static size_t form_text(const clv_value *v, char *buf, size_t size)
 {

@@ -44,8 +44,7 @@ clv_status onnx_finish(unit *u, clv_err *e)
     if (u->unordered)
         return clv_graph_infer(u->g, e);
     CLV_TRY(clv__graph_finish(u->g, e));
-    u->g->inferred = true;
-    return CLV_OK;
+    return clv__graph_inferred(u->g, e);
 }
 
 /* -- names ----------------------------------------------------------------*/

@@ -136,14 +136,17 @@ static void absorb(clv_graph *g, clv_value *v)
     v->data = NULL;
 }
 
-/* What a value is another view of: a weight may be reshaped before its use. */
-static uint32_t view_source(const clv_graph *g, const clv_value *v)
+/* What a value is another view of: a weight may be reshaped before its use. Of
+ * a quantised table, rows are picked before they are dequantised. */
+static uint32_t view_source(const clv_graph *g, const clv_value *v, char role)
 {
     if (v->producer == CLV_NONE)
         return CLV_NONE;
     const clv_node *n = &g->nodes[v->producer];
-    bool view = clv__ops[n->op].cls == CLV_CLASS_VIEW && n->n_in > 0;
-    return view ? node_ins(g, n)[0] : CLV_NONE;
+    bool view = clv__ops[n->op].cls == CLV_CLASS_VIEW;
+    bool rows = role == 'q' && n->op == CLV_OP_INDEX_SELECT;
+    return n->n_in > 0 && (rows || (view && role != 'q')) ? node_ins(g, n)[0]
+                                                          : CLV_NONE;
 }
 
 /* A reader's word on what value v is. One that calls it a parameter outweighs
@@ -159,11 +162,12 @@ static clv_status mark_role(frame *f, uint32_t v, char role, clv_err *e)
                                  e);
         return CLV_OK;
     }
-    if (value->kind == CLV_ACTIVATION && (role == 'p' || role == 'b')) {
-        uint32_t source = view_source(u->g, value);
+    if (value->kind == CLV_ACTIVATION && role != 'c') {
+        uint32_t source = view_source(u->g, value, role);
         if (source != CLV_NONE)
             return mark_role(f, source, role, e);
-        absorb(u->g, value);
+        if (role != 'q')
+            absorb(u->g, value);
     }
     if (!value_is_weight(value))
         return CLV_OK;

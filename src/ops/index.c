@@ -104,7 +104,7 @@ clv_status infer_gather_nd(clv_graph *g, clv_node *n, clv_err *e)
 /* Reads as many elements of x as it writes, and the indices. */
 void cost_gather(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
-    reads_only(g, n, 0, clv__bytes(node_out(g, n, 0)), c);
+    reads_only(g, n, 0, clv__held_bytes(node_out(g, n, 0)), c);
 }
 
 /* -- x[i, :, mask] --------------------------------------------------------*/

@@ -170,8 +170,24 @@ clv_status clv_graph_infer(clv_graph *g, clv_err *err)
     CLV_TRY(clv__graph_finish(g, err));
     for (uint32_t id = 0; id < g->n_nodes; id++)
         CLV_TRY(clv__infer_node(g, id, err));
+    return clv__graph_inferred(g, err);
+}
+
+clv_status clv__graph_inferred(clv_graph *g, clv_err *e)
+{
     g->inferred = true;
-    return CLV_OK;
+    return clv__join_quantised(g, e);
+}
+
+clv_dtype clv__compute_type(const clv_graph *g, const clv_node *n)
+{
+    const clv_value *x = node_in(g, n, 0);
+    const clv_value *y = n->n_out ? node_out(g, n, 0) : x;
+    bool integers =
+        n->flags & CLV_N_INTEGER || clv__ops[n->op].category == CLV_CAT_QUANT;
+    if (x && (integers || dtype_class_of((clv_dtype)x->dtype) == CLASS_FLOAT))
+        return value_held(x);
+    return y && y->dtype != CLV_NODTYPE ? (clv_dtype)y->dtype : CLV_FLOAT32;
 }
 
 /* -- cost -----------------------------------------------------------------*/
@@ -242,7 +258,7 @@ static void add_roots(const clv_graph *g, uint32_t id, uint32_t v, int depth,
 
 /* Weights are read in the form they are stored in: a quantised one that is
  * unpacked first counts its small elements. */
-static int64_t stored_bytes(const clv_graph *g, const clv_value *v)
+int64_t clv__stored_bytes(const clv_graph *g, const clv_value *v)
 {
     if (!(v->flags & CLV_V_FIXED))
         return clv__bytes(v);
@@ -257,8 +273,9 @@ static int64_t stored_bytes(const clv_graph *g, const clv_value *v)
         at = node_in(g, n, 0);
     }
     clv_value as = *v;
-    as.dtype = at->dtype;
-    return clv__bytes(&as);
+    as.dtype = (uint8_t)value_held(at);
+    as.data = NULL;
+    return clv__held_bytes(&as);
 }
 
 /* Each distinct input is read once, each output written once. Parameters are
@@ -272,14 +289,15 @@ static void traffic(const clv_graph *g, const clv_node *n, uint32_t id,
         if (!v || v->rank == CLV_NO_RANK || repeated(g, n, i))
             continue;
         int64_t *bytes = value_is_fixed(v) ? &c->bytes_weights : &c->bytes_in;
-        *bytes = sat_add(*bytes, stored_bytes(g, v));
+        *bytes = sat_add(*bytes, clv__stored_bytes(g, v));
         if (value_is_fixed(v))
             add_roots(g, id, node_ins(g, n)[i], 16, &r);
     }
     c->params = r.params;
     for (uint32_t i = 0; i < n->n_out; i++)
         if (node_out(g, n, i)->rank != CLV_NO_RANK)
-            c->bytes_out = sat_add(c->bytes_out, clv__bytes(node_out(g, n, i)));
+            c->bytes_out =
+                sat_add(c->bytes_out, clv__held_bytes(node_out(g, n, i)));
 }
 
 /* All outputs have been computed from known contents: shape arithmetic. */
@@ -311,6 +329,8 @@ static clv_trust trust_of(const clv_graph *g, const clv_node *n)
         return CLV_FREE;
     if (makes_fixed(g, n) || known_result(g, n))
         return CLV_FREE; /* done once, when the model is loaded */
+    if (clv__in_quantised(n))
+        return CLV_FREE; /* done by the node that it wraps */
     if (n->flags & CLV_N_UNSHAPED)
         return CLV_UNKNOWN; /* cost rules rely on what shape rules checked */
     clv_trust t = CLV_EXACT;
@@ -332,10 +352,14 @@ clv_status clv__cost_node(const clv_graph *g, uint32_t id, clv_cost *c,
     const clv_node *n = &g->nodes[id];
     *c = (clv_cost){.trust = trust_of(g, n)};
     traffic(g, n, id, c);
-    if (c->trust != CLV_UNKNOWN)
+    if (c->trust != CLV_UNKNOWN) {
         clv__ops[n->op].cost(g, n, c);
+        clv__cost_rounding(g, n, c);
+    }
     if (c->trust == CLV_FREE)
         c->bytes_in = c->bytes_weights = c->bytes_out = 0;
+    if (clv__in_quantised(n))
+        c->flops = 0;
     int64_t all = sat_add(sat_add(c->bytes_in, c->bytes_weights), c->bytes_out);
     if (c->macs == CLV_SAT || c->flops == CLV_SAT || all == CLV_SAT)
         return clv__fail(e, CLV_OVERFLOW,

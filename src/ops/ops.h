@@ -85,6 +85,10 @@ clv_fold_fn fold_eltwise, fold_where, fold_clamp, fold_shape, fold_size,
 
 /* Runs the shape rule of node id. */
 CLV_MUST clv_status clv__infer_node(clv_graph *g, uint32_t id, clv_err *e);
+/* To be called once every node has been inferred. */
+CLV_MUST clv_status clv__graph_inferred(clv_graph *g, clv_err *e);
+/* The type that a node computes in: that of its first input as it is held. */
+clv_dtype clv__compute_type(const clv_graph *g, const clv_node *n);
 /* Cost of one node under our own convention. Fails with CLV_OVERFLOW. */
 CLV_MUST clv_status clv__cost_node(const clv_graph *g, uint32_t id, clv_cost *c,
                                    clv_err *e);
@@ -161,9 +165,20 @@ CLV_MUST clv_status out_either(clv_graph *g, clv_node *n, uint32_t i,
                                uint32_t count, clv_err *e);
 /* Marks the i-th output as an upper bound: its size depends on data. */
 void out_bound(clv_graph *g, const clv_node *n, uint32_t i);
+/* Bytes that reading all of v moves: a weight in the form it is stored in. */
+int64_t clv__stored_bytes(const clv_graph *g, const clv_value *v);
 /* The rule reads at most `bytes` of input i, not all of it. */
 void reads_only(const clv_graph *g, const clv_node *n, uint32_t i,
                 int64_t bytes, clv_cost *c);
+
+/* -- quantised models (quant.c) --------------------------------------------*/
+
+/* Finds the nodes that run on integers between quantise and dequantise. */
+CLV_MUST clv_status clv__join_quantised(clv_graph *g, clv_err *e);
+/* A quantise or dequantise that is part of such a node's work. */
+bool clv__in_quantised(const clv_node *n);
+/* What rounding the results of a product back to integers adds. */
+void clv__cost_rounding(const clv_graph *g, const clv_node *n, clv_cost *c);
 
 /* -- types (types.c) ------------------------------------------------------*/
 

@@ -156,7 +156,7 @@ clv_status infer_sequence_at(clv_graph *g, clv_node *n, clv_err *e)
 
 void cost_sequence_at(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
-    reads_only(g, n, 0, clv__bytes(node_out(g, n, 0)), c);
+    reads_only(g, n, 0, clv__held_bytes(node_out(g, n, 0)), c);
 }
 
 clv_status infer_sequence_length(clv_graph *g, clv_node *n, clv_err *e)

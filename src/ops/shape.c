@@ -181,7 +181,9 @@ void reads_only(const clv_graph *g, const clv_node *n, uint32_t i,
     const clv_value *v = node_in(g, n, i);
     if (!v)
         return;
-    int64_t all = clv__bytes(v);
+    int64_t all = clv__stored_bytes(g, v), own = clv__bytes(v);
+    if (all < own && all > 0)
+        bytes /= own / all;
     int64_t *sum = value_is_fixed(v) ? &c->bytes_weights : &c->bytes_in;
     if (bytes < all && all <= *sum && *sum != CLV_SAT)
         *sum -= all - bytes;

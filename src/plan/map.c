@@ -13,17 +13,15 @@ struct clv_map {
     uint32_t *ranking;
 };
 
-/* The type a subgraph computes in: that of its heaviest node's first input. */
+/* The type a subgraph computes in: that of its heaviest node. */
 static clv_dtype compute_type(const clv_cut *c, const clv_subgraph *s)
 {
-    const clv_graph *g = c->p->g;
     uint32_t heaviest = s->nodes[0];
     for (uint32_t i = 1; i < s->n_nodes; i++)
         if (c->p->layers[s->nodes[i]].cost.flops >
             c->p->layers[heaviest].cost.flops)
             heaviest = s->nodes[i];
-    const clv_value *x = node_in(g, &g->nodes[heaviest], 0);
-    return x ? (clv_dtype)x->dtype : CLV_FLOAT32;
+    return c->p->layers[heaviest].dtype;
 }
 
 static void add_time(clv_map_totals *t, const clv_roofline *r)

@@ -76,7 +76,7 @@ static uint32_t overwritten(const clv_memory *m, const clv_subgraph *s,
         if (b != CLV_NONE && g->values[v].kind == CLV_ACTIVATION &&
             !is_output[v] && m->buffers[b].last == step &&
             clv__numel(&g->values[v]) == numel &&
-            m->buffers[b].bytes == clv__bytes(&g->values[r]) &&
+            m->buffers[b].bytes == clv__held_bytes(&g->values[r]) &&
             readers_of(m, s, b) == 1)
             return b;
     }
@@ -85,7 +85,7 @@ static uint32_t overwritten(const clv_memory *m, const clv_subgraph *s,
 
 static void add_buffer(clv_memory *m, uint32_t r, uint32_t first, uint32_t last)
 {
-    int64_t bytes = clv__bytes(&m->c->p->g->values[r]);
+    int64_t bytes = clv__held_bytes(&m->c->p->g->values[r]);
     if (bytes == 0 || bytes == CLV_SAT)
         return; /* empty, or a shape nobody knows */
     m->buffer_of[r] = m->n_buffers;
@@ -177,7 +177,7 @@ static clv_status check_sums(const clv_cut *c, clv_err *e)
     const clv_graph *g = c->p->g;
     int64_t sum = c->p->totals.weight_bytes;
     for (uint32_t v = 0; v < g->n_values; v++) {
-        int64_t bytes = clv__bytes(&g->values[v]);
+        int64_t bytes = clv__held_bytes(&g->values[v]);
         if (g->values[v].view_of == CLV_NONE && bytes != CLV_SAT &&
             !value_is_weight(&g->values[v]))
             sum = sat_add(sum, sat_add(bytes, MAX_ALIGN));

@@ -104,10 +104,10 @@ static int64_t growth(search *s, uint32_t k)
     int64_t made = 0, freed = 0;
     for (uint32_t i = 0; i < sub->n_outputs; i++)
         if (g->values[sub->outputs[i]].view_of == CLV_NONE)
-            made = sat_add(made, clv__bytes(&g->values[sub->outputs[i]]));
+            made = sat_add(made, clv__held_bytes(&g->values[sub->outputs[i]]));
     for (uint32_t i = 0, r; (r = next_read(s, k, &i)) != CLV_NONE;)
         if (s->stores[r].readers == 1 && !s->stores[r].keep)
-            freed = sat_add(freed, clv__bytes(&g->values[r]));
+            freed = sat_add(freed, clv__held_bytes(&g->values[r]));
     return made - freed;
 }
 

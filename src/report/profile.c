@@ -89,6 +89,7 @@ static void json_totals(jsonw *w, const clv_totals *t)
     jsonw_int(w, "total_params", t->params);
     jsonw_int(w, "unused_params", t->unused_params);
     jsonw_int(w, "total_macs", t->macs);
+    jsonw_int(w, "integer_macs", t->integer_macs);
     jsonw_int(w, "total_flops", t->flops);
     jsonw_int(w, "total_memory", t->memory);
     jsonw_int(w, "bytes_in", t->bytes_in);
@@ -145,6 +146,7 @@ static void json_layer(jsonw *w, const clv_graph *g, const clv_layer *l)
     jsonw_str(w, "bottleneck", clv_bottleneck_name(l->bottleneck));
     json_shape(w, "output_shape", &out);
     jsonw_str(w, "trust", clv_trust_name(l->cost.trust));
+    jsonw_str(w, "compute_dtype", clv_dtype_name(l->dtype));
     clv__json_parallel(w, &l->parallel);
     jsonw_end(w);
 }

@@ -120,6 +120,8 @@ static void put_summary(const clv_profile *p, const clv_report_opts *o,
     if (t->unused_params)
         text_field_count(out, "  never read:", t->unused_params);
     text_field_count(out, "MACs:", t->macs);
+    if (t->integer_macs)
+        text_field_count(out, "  on integers:", t->integer_macs);
     text_field_count(out, "FLOPs:", t->flops);
     if (clv_profile_convention(p) != CLV_COUNT_FULL)
         text_field(out, "  counted as:", "%s does, in %ss",

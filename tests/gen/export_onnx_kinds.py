@@ -75,33 +75,32 @@ def in_file(proto, step):
 
 # 1. Quantised -------------------------------------------------------------
 
-class OneImage:
+class OneSample:
     """What onnxruntime asks for to calibrate: inputs, then None."""
 
-    def __init__(self, name, x):
-        self.feeds = [{name: x.numpy()}]
+    def __init__(self, proto, args):
+        self.feeds = [{i.name: x.numpy()
+                       for i, x in zip(proto.graph.input, args)}]
 
     def get_next(self):
         return self.feeds.pop() if self.feeds else None
 
 
-def quantised(style):
-    """mobilenet_v2 by onnxruntime; batch norm is folded, as its users do."""
+def quantised(style, model, args):
+    """By onnxruntime; batch norm is folded, as its users do."""
     from onnxruntime import quantization as q
-    model, args = build("mobilenet_v2")
     proto = legacy(model, args, training=torch.onnx.TrainingMode.EVAL)
-    name = proto.graph.input[0].name
 
     def static(source, target):
-        q.quantize_static(source, target, OneImage(name, args[0]),
+        q.quantize_static(source, target, OneSample(proto, args),
                           quant_format=getattr(q.QuantFormat, style),
                           per_channel=True)
 
     def dynamic(source, target):
         q.quantize_dynamic(source, target)
 
-    proto = in_file(proto, dynamic if style == "dynamic" else static)
-    return proto, live(model, args, f"int8, {style}; batch norm folded")
+    made = in_file(proto, dynamic if style == "dynamic" else static)
+    return made, live(model, args, f"int8, {style}; batch norm folded")
 
 
 def matmul_nbits():
@@ -370,9 +369,17 @@ def functions():
 BATCH = torch.export.Dim("batch", min=1, max=64)
 
 KINDS = {
-    "mobilenet_v2-qdq": lambda: quantised("QDQ"),
-    "mobilenet_v2-qoperator": lambda: quantised("QOperator"),
-    "mobilenet_v2-dynamic": lambda: quantised("dynamic"),
+    "mobilenet_v2-qdq": lambda: quantised("QDQ", *build("mobilenet_v2")),
+    "mobilenet_v2-qoperator": lambda: quantised(
+        "QOperator", *build("mobilenet_v2")),
+    "mobilenet_v2-dynamic": lambda: quantised(
+        "dynamic", *build("mobilenet_v2")),
+    "squeezenet1_1-qdq": lambda: quantised("QDQ", *build("squeezenet1_1")),
+    "squeezenet1_1-qoperator": lambda: quantised(
+        "QOperator", *build("squeezenet1_1")),
+    "bert_tiny-qdq": lambda: quantised("QDQ", *bert()),
+    "bert_tiny-qoperator": lambda: quantised("QOperator", *bert()),
+    "dcgan-qdq": lambda: quantised("QDQ", *generator()),
     "llama_tiny-4bit": matmul_nbits,
     "resnet18-ort_basic": lambda: runtime_optimised("ORT_ENABLE_BASIC"),
     "resnet18-ort_extended": lambda: runtime_optimised("ORT_ENABLE_EXTENDED"),
