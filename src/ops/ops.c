@@ -261,7 +261,7 @@ static void add_roots(const clv_graph *g, uint32_t id, uint32_t v, int depth,
 int64_t clv__stored_bytes(const clv_graph *g, const clv_value *v)
 {
     if (!(v->flags & CLV_V_FIXED))
-        return clv__bytes(v);
+        return clv__held_bytes(v);
     const clv_value *at = v;
     for (int steps = 0; steps < 16 && at->flags & CLV_V_FIXED; steps++) {
         const clv_node *n = &g->nodes[at->producer];
@@ -273,9 +273,8 @@ int64_t clv__stored_bytes(const clv_graph *g, const clv_value *v)
         at = node_in(g, n, 0);
     }
     clv_value as = *v;
-    as.dtype = (uint8_t)value_held(at);
-    as.data = NULL;
-    return clv__held_bytes(&as);
+    as.dtype = at->dtype;
+    return clv__bytes(&as);
 }
 
 /* Each distinct input is read once, each output written once. Parameters are
