@@ -180,6 +180,17 @@ static clv_status open_backend(job *j, clv_err *err)
     return s == CLV_OK ? force_sides(o, j->support, err) : s;
 }
 
+/* The places that the error has no room for. */
+static void refused(void *ctx, const char *op, const char *node,
+                    const char *reason)
+{
+    char text[400];
+    (void)ctx;
+    snprintf(text, sizeof text, "%.100s '%.200s'%s%.80s", op, node,
+             *reason ? ": " : "", reason);
+    say("cannot run ", text);
+}
+
 static clv_status compile(job *j, clv_err *err)
 {
     const options *o = j->o;
@@ -194,7 +205,8 @@ static clv_status compile(job *j, clv_err *err)
                            .cut = &limits,
                            .parts = j->cut,
                            .seed = j->seed,
-                           .threads = (uint32_t)o->threads};
+                           .threads = (uint32_t)o->threads,
+                           .refuse = refused};
     double before = seconds_now();
     if (s == CLV_OK)
         s = clv_model_new(j->g, &opts, &j->model, err);
@@ -348,17 +360,37 @@ static clv_status agree(const job *j, clv_err *err)
 
 /* -- outputs --------------------------------------------------------------*/
 
-/* Names become file names: what is not plain becomes '_'. */
-static void file_name(const char *folder, const char *name, char *path,
-                      size_t size)
+static char plain(char c)
 {
-    size_t n = (size_t)snprintf(path, size, "%s/", folder);
-    for (; *name && n + 5 < size; name++) {
-        bool plain = strchr("abcdefghijklmnopqrstuvwxyz"
-                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-",
-                            *name) != NULL;
-        path[n++] = plain ? *name : '_';
-    }
+    return strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                  "0123456789_-",
+                  c)
+               ? c
+               : '_';
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    while (*a && *b && plain(*a) == plain(*b))
+        a++, b++;
+    return *a == *b;
+}
+
+/* Names become file names: what is not plain becomes '_', and the number of the
+ * output follows where an earlier one has that name already. */
+static void file_name(const job *j, uint32_t i, char *path, size_t size)
+{
+    const uint32_t *ids;
+    clv_graph_outputs(j->g, &ids);
+    const char *name = clv_graph_value(j->g, ids[i]).name;
+    bool taken = false;
+    for (uint32_t k = 0; k < i && !taken; k++)
+        taken = same_file(clv_graph_value(j->g, ids[k]).name, name);
+    size_t n = (size_t)snprintf(path, size, "%s/", j->o->output_dir);
+    for (const char *s = name; *s && n + 20 < size; s++)
+        path[n++] = plain(*s);
+    if (taken)
+        n += (size_t)snprintf(path + n, size - n, ".%u", i);
     snprintf(path + n, size - n, ".npy");
 }
 
@@ -372,9 +404,14 @@ static clv_status make_folder(const char *folder, clv_err *err)
                     strerror(errno));
     if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode))
         return fail(err, CLV_IO, "'%s' is not a folder", folder);
-    if (access(folder, W_OK) != 0)
+    char path[1200];
+    snprintf(path, sizeof path, "%s/.cleave-XXXXXX", folder);
+    int fd = mkstemp(path); /* root may write anywhere, but not to /proc */
+    if (fd < 0)
         return fail(err, CLV_IO, "cannot write to '%s': %s", folder,
                     strerror(errno));
+    close(fd);
+    unlink(path);
     return CLV_OK;
 }
 
@@ -382,13 +419,11 @@ static clv_status save(const job *j, clv_err *err)
 {
     const uint32_t *ids;
     uint32_t n = clv_graph_outputs(j->g, &ids);
-    const char *folder = j->o->output_dir;
     clv_status s = CLV_OK;
     for (uint32_t i = 0; i < n && s == CLV_OK; i++) {
         char path[1200];
         clv_buf text = {0};
-        file_name(folder, clv_graph_value(j->g, ids[i]).name, path,
-                  sizeof path);
+        file_name(j, i, path, sizeof path);
         s = clv_tensor_npy(clv_context_output(j->context, i), &text, err);
         if (s == CLV_OK)
             s = write_file(path, &text, err);

@@ -19,6 +19,11 @@
 typedef struct clv_model clv_model;
 typedef struct clv_context clv_context;
 
+/* Told of an operator that nobody can run, beyond those that the error names:
+ * its name at the source, that of the node, and why ("": no more to say). */
+typedef void clv_refuse_fn(void *ctx, const char *op, const char *node,
+                           const char *reason);
+
 /* All zero means: plain C kernels alone, seed 0, as many threads as cores. */
 typedef struct clv_model_opts {
     clv_backend *backend;           /* what runs the nodes it supports */
@@ -29,6 +34,8 @@ typedef struct clv_model_opts {
     uint32_t threads;               /* 0: one per core */
     int64_t memory;                 /* bytes a run may take; 0: what is free */
     const clv_model *like;          /* shares the weights of this one */
+    clv_refuse_fn *refuse;          /* called for each, before it fails */
+    void *refuser;                  /* its ctx */
 } clv_model_opts;
 
 /* One partition of a model: a subgraph compiled by a backend, or a row of
@@ -49,10 +56,10 @@ typedef struct clv_run_info {
 } clv_run_info;
 
 /* Compiles g, which must be inferred and outlive the model, as do the backend,
- * `parts` and `like`. Fails with CLV_UNSUPPORTED, naming every place, when a
- * node has neither kernel nor backend; with CLV_IO or CLV_FORMAT when weights
- * are absent or too short; with CLV_LIMIT when the plan needs more memory than
- * there is. Returns a model (caller frees with clv_model_free). */
+ * `parts` and `like`. Fails with CLV_UNSUPPORTED when nodes have neither kernel
+ * nor backend, or the plan needs more memory than there is; with CLV_IO or
+ * CLV_FORMAT when weights are absent or too short. Returns a model (caller
+ * frees with clv_model_free). */
 CLV_API CLV_MUST clv_status clv_model_new(const clv_graph *g,
                                           const clv_model_opts *opts,
                                           clv_model **out, clv_err *err);

@@ -20,25 +20,28 @@ static clv_status note(clv_model *m, const char *text, clv_err *e)
 
 /* -- who runs what --------------------------------------------------------*/
 
-/* What nobody can run, collected for one message. */
+/* What nobody can run: the first of them for one message, the others to whoever
+ * asked to be told. */
 typedef struct refusals {
+    const clv_model *m;
     char text[400];
     size_t len;
-    uint32_t n, shown;
+    uint32_t n;
 } refusals;
 
 static void refuse(refusals *r, const clv_node *n)
 {
-    r->n++;
-    if (r->len >= sizeof r->text - 180)
+    const char *op = n->origin ? n->origin : clv__ops[n->op].name;
+    const char *why = clv__counted_only(n);
+    if (r->n++ >= 3) {
+        if (r->m->refuse)
+            r->m->refuse(r->m->refuser, op, n->name, why ? why : "");
         return;
-    r->shown++;
-    const char *counted = clv__counted_only(n);
+    }
     r->len += (size_t)snprintf(r->text + r->len, sizeof r->text - r->len,
-                               "%s%.40s '%.50s'%s%.60s%s", r->len ? ", " : "",
-                               n->origin ? n->origin : clv__ops[n->op].name,
-                               n->name, counted ? " (" : "",
-                               counted ? counted : "", counted ? ")" : "");
+                               "%s%.40s '%.40s'%s%.40s%s", r->len ? ", " : "",
+                               op, n->name, why ? " (" : "", why ? why : "",
+                               why ? ")" : "");
 }
 
 /* Bodies run in plain C, all of them. */
@@ -59,7 +62,7 @@ static void check_bodies(const clv_graph *g, refusals *r)
 static clv_status check_runnable(const clv_model *m,
                                  const clv_support_info *support, clv_err *e)
 {
-    refusals r = {.n = 0};
+    refusals r = {.m = m};
     clv_why why;
     for (uint32_t id = 0; id < m->g->n_nodes; id++) {
         if (clv__run_needless(m, id) ||
@@ -71,8 +74,11 @@ static clv_status check_runnable(const clv_model *m,
     check_bodies(m->g, &r);
     if (!r.n)
         return CLV_OK;
+    char more[40] = "";
+    if (r.n > 3)
+        snprintf(more, sizeof more, " and %u more", r.n - 3);
     return clv__fail(e, CLV_UNSUPPORTED, "%u operator%s cannot run: %s%s", r.n,
-                     r.n == 1 ? "" : "s", r.text, r.shown < r.n ? ", ..." : "");
+                     r.n == 1 ? "" : "s", r.text, more);
 }
 
 /* Views run on either side only where the backend knows them. */
@@ -328,6 +334,8 @@ clv_status clv_model_new(const clv_graph *g, const clv_model_opts *opts,
         m->backend = o->backend; /* without one, plain C runs all */
     m->seed = o->seed;
     m->threads = o->threads;
+    m->refuse = o->refuse;
+    m->refuser = o->refuser;
     clv_status s = build(m, o, err);
     if (s != CLV_OK) {
         clv_model_free(m);

@@ -91,6 +91,8 @@ struct clv_model {
     const char **notes;
     size_t cap_notes;
     clv_run_info info;
+    clv_refuse_fn *refuse; /* as in clv_model_opts */
+    void *refuser;
 };
 
 struct clv_context {

@@ -43,3 +43,23 @@ run cleave run squeezenet1_1 --batch 1000000 --random 2>&1 | sed -E 's/[0-9.]+ M
 touch file
 run cleave run sort_end.onnx --random --output file
 run cleave run sort_end.onnx --random --output no/such/folder
+run cleave run sort_end.onnx --random --output file/below
+run cleave run sort_end.onnx --random --output /proc
+run cleave run sort_end.onnx --random --output /proc/below
+# Every place of what nobody can run, and nothing is written.
+run cleave run $CLEAVE_ROOT/tests/data/custom/fancies.onnx --random --output out2 2>&1 | sed "s|$CLEAVE_ROOT|ROOT|"
+ls out2 2>&1
+# Tensors of ONNX that end too early, or are of something else.
+pb=$CLEAVE_ROOT/tests/data/custom
+cleave run sort_end.onnx --input onnx::Gemm_0=$pb/x.pb --json | jq -c ".outputs[0].shape"
+for n in 0 1 3 40 3000; do head -c $n $pb/x.pb >short.pb; run cleave run sort_end.onnx --input short.pb; done
+cp sort_end.onnx model.pb
+run cleave run sort_end.onnx --input model.pb
+# Two outputs whose names become one file name keep a file each.
+cleave run $CLEAVE_ROOT/tests/data/custom/twins.onnx --random --output twins -q >/dev/null
+ls twins
+# On a terminal a run of more than a second shows how far it is, and clears that.
+bar() { script -qec "cleave run squeezenet1_1 --input-shape 1,3,64,64 --random $*" /dev/null | tr '\r' '\n' | tr -d '\033'; }
+bar --repeat 150 | grep -c '% *running' | awk '{ print ($1 > 0) ? "a bar" : "no bar" }'
+bar --repeat 60 --quiet | grep -c '% *running' || true
+cleave run squeezenet1_1 --input-shape 1,3,64,64 --random --repeat 60 2>&1 | grep -c running || true
