@@ -78,9 +78,9 @@ clv_status ms_add(draft *d, const char *suffix, uint32_t a, uint32_t b,
     return ms_emit(d, CLV_OP_ADD, suffix, IN(a, b), NULL, 0, out, e);
 }
 
-static clv_status permute(draft *d, const char *suffix, uint32_t x,
-                          const int64_t *perm, uint32_t n, uint32_t *out,
-                          clv_err *e)
+clv_status ms_permute(draft *d, const char *suffix, uint32_t x,
+                      const int64_t *perm, uint32_t n, uint32_t *out,
+                      clv_err *e)
 {
     int64_t *own = arena_array(&d->g->mem, n, sizeof *own);
     if (!own)
@@ -190,8 +190,8 @@ clv_status map_ms_nhwc_conv(draft *d, clv_err *e)
     uint32_t x, w = ms_input(d, 1), y, z = ms_input(d, 3);
     const fused_act *act = activation(d);
     if (text_is(d->p->op, "NhwcConv"))
-        CLV_TRY(permute(d, "weight", w, to_nchw, 4, &w, e));
-    CLV_TRY(permute(d, "nchw", ms_input(d, 0), to_nchw, 4, &x, e));
+        CLV_TRY(ms_permute(d, "weight", w, to_nchw, 4, &w, e));
+    CLV_TRY(ms_permute(d, "nchw", ms_input(d, 0), to_nchw, 4, &x, e));
     if (w != CLV_NONE && d->n_in > 1)
         d->ins[1] = w; /* the kernel's shape is read from it */
     CLV_TRY(map_conv(d, e));
@@ -199,7 +199,7 @@ clv_status map_ms_nhwc_conv(draft *d, clv_err *e)
                        ms_input(d, 2) == CLV_NONE ? 2 : 3, d->attrs, d->n_attrs,
                        NULL, 1, &y, e));
     if (z != CLV_NONE) {
-        CLV_TRY(permute(d, "other", z, to_nchw, 4, &z, e));
+        CLV_TRY(ms_permute(d, "other", z, to_nchw, 4, &z, e));
         CLV_TRY(ms_add(d, "sum", y, z, &y, e));
     }
     if (act) {
@@ -246,7 +246,7 @@ static clv_status batch_to_front(draft *d, const char *suffix, uint32_t *x,
     for (uint32_t i = 0; i + 1 < v->rank; i++)
         perm[i] = i + 2u == v->rank ? 0 : i + 1;
     perm[v->rank - 1] = v->rank - 1;
-    return permute(d, suffix, *x, perm, v->rank, x, e);
+    return ms_permute(d, suffix, *x, perm, v->rank, x, e);
 }
 
 clv_status map_ms_fused_matmul(draft *d, clv_err *e)
@@ -349,7 +349,7 @@ clv_status map_ms_group_norm(draft *d, clv_err *e)
                            (uint32_t[]){x, ms_input(d, 3)}, 2, NULL, 0,
                            ms_wanted(d, 1) ? &d->outs[1] : NULL, 1, &x, e));
     if (last)
-        CLV_TRY(permute(d, "nchw", x, to_nchw, 4, &x, e));
+        CLV_TRY(ms_permute(d, "nchw", x, to_nchw, 4, &x, e));
     if (!last && !silu)
         return ms_finish(d, d->op, IN(x, ms_input(d, 1), ms_input(d, 2)), e);
     CLV_TRY(draft_emit(d, d->op, "norm",

@@ -28,6 +28,10 @@ CLV_MUST clv_status ms_finish(draft *d, clv_op op, const uint32_t *ins,
 /* a + b; a itself where b is left out. */
 CLV_MUST clv_status ms_add(draft *d, const char *suffix, uint32_t a, uint32_t b,
                            uint32_t *out, clv_err *e);
+/* x with its axes in the order `perm`, n of them. */
+CLV_MUST clv_status ms_permute(draft *d, const char *suffix, uint32_t x,
+                               const int64_t *perm, uint32_t n, uint32_t *out,
+                               clv_err *e);
 /* A node of n outputs, which are new values. */
 CLV_MUST clv_status ms_emit_many(draft *d, clv_op op, const char *suffix,
                                  uint32_t x, clv_attr *attrs, uint32_t n_attrs,

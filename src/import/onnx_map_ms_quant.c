@@ -102,16 +102,38 @@ clv_status map_ms_qconcat(draft *d, clv_err *e)
     return requantized(d, ins, n, 0, e);
 }
 
-/* Channels first; the other layout is counted as if it were. */
-clv_status map_ms_qpool(draft *d, clv_err *e)
+static clv_status qpool(draft *d, clv_err *e)
 {
     uint32_t x;
-    if (draft_other_int(d, "channels_last", 0))
-        ms_count_only(d, "channels last");
     CLV_TRY(dequantized(d, "x", 0, &x, e));
     CLV_TRY(d->op == CLV_OP_AVG_POOL2D ? map_pool(d, e)
                                        : map_global_pool(d, e));
     return requantized(d, IN(x), 3, e);
+}
+
+/* Channels that come last are moved to the front and back, as integers. */
+clv_status map_ms_qpool(draft *d, clv_err *e)
+{
+    const clv_value *v = draft_in(d, 0);
+    int64_t first[CLV_MAX_RANK] = {0}, last[CLV_MAX_RANK] = {0};
+    if (!draft_other_int(d, "channels_last", 0) || !v ||
+        v->rank == CLV_NO_RANK || v->rank < 3 || d->n_out == 0)
+        return qpool(d, e);
+    uint32_t rank = v->rank, y = d->outs[0];
+    for (uint32_t i = 1; i < rank; i++) {
+        first[i] = i == 1 ? rank - 1 : i - 1;
+        last[i] = i + 1 == rank ? 1 : i + 1;
+    }
+    CLV_TRY(ms_permute(d, "first", d->ins[0], first, rank, &d->ins[0], e));
+    d->outs[0] = clv__value_add(d->g, NULL, CLV_ACTIVATION, CLV_NODTYPE);
+    if (d->outs[0] == CLV_NONE)
+        return clv__nomem(e);
+    CLV_TRY(qpool(d, e));
+    uint32_t pooled = d->outs[0];
+    d->outs[0] = y;
+    d->n_attrs = 0;
+    CLV_TRY(draft_set_ints(d, CLV_A_PERM, last, rank, e));
+    return ms_finish(d, CLV_OP_PERMUTE, IN(pooled), e);
 }
 
 /* -- products -------------------------------------------------------------*/

@@ -327,4 +327,11 @@ for name, ins, n_out, more in (
         ("attention23_heads", [rnd(1, 3, 8), rnd(1, 5, 4), rnd(1, 5, 4)], 1, dict(q_num_heads=2, kv_num_heads=1))):
     ai(name, "Attention", ins, n_out, 23, **more)
 
+# -- quantised pools with channels last -------------------------------------------
+
+img = u8(2, 5, 4, 3)
+ms("qlinear_pool_last", "QLinearAveragePool", [img, sa, za, sy, zy], kernel_shape=[3, 2], strides=[2, 1],
+   channels_last=1)
+ms("qlinear_global_pool_last", "QLinearGlobalAveragePool", [img, sa, za, sy, zy], channels_last=1)
+
 np.savez_compressed(os.path.join(HERE, "cases.npz"), **arrays)
