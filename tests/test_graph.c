@@ -5,6 +5,7 @@
 #include "graph/graph.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 /* -- core -----------------------------------------------------------------*/
 
@@ -51,6 +52,35 @@ static void string_map(void)
     CHECK_EQ_U64(strmap_get(&m, "", 0), 9);
     CHECK_EQ_INT(m.n, 5001);
     strmap_free(&m);
+}
+
+/* Processor time of filling a map with n names that begin with the key they
+ * guess: it cancels out, and the rest of a name does not count any more. */
+static double fill_crafted(strmap *m, uint32_t n)
+{
+    static char keys[4000][17];
+    clock_t start = clock();
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(keys[i], sizeof keys[i], "guessed!%08u", i);
+        if (!CHECK(strmap_put(m, keys[i], 16, i)))
+            break;
+    }
+    double took = (double)(clock() - start) / CLOCKS_PER_SEC;
+    CHECK_EQ_U64(strmap_get(m, "guessed!00000007", 16), 7);
+    strmap_free(m);
+    return took;
+}
+
+/* Names for one key all collide under it, and under no other. */
+static void crafted_names(void)
+{
+    strmap m = {0};
+    CHECK_OR_RETURN(strmap_reserve(&m, 4000));
+    CHECK(m.seed & 1);
+    memcpy(&m.seed, "guessed!", 8);
+    double known = fill_crafted(&m, 4000);
+    double drawn = fill_crafted(&m, 4000);
+    CHECK(known > 5 * drawn);
 }
 
 static const char *word(const void *ctx, uint32_t i)
@@ -616,6 +646,7 @@ static void copies(void)
 static const check_case cases[] = {
     {"arenas", arenas},
     {"string_map", string_map},
+    {"crafted_names", crafted_names},
     {"closest", closest},
     {"glob", glob},
     {"checked_integers", checked_integers},
