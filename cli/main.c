@@ -2,8 +2,12 @@
  * turn its status into one line on standard error and an exit code. */
 #include "cli.h"
 
+#include <malloc.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static int finish(clv_status s, const clv_err *err)
 {
@@ -53,8 +57,27 @@ int cli_main(int argc, char **argv, cli_session *session)
     return finish(s, &err);
 }
 
+/* A fault on a small page takes as long as reading a node of a model, so the
+ * heap lies on large ones, but for its beginning: most models need no more. */
+static void use_large_pages(void)
+{
+#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
+    enum { LARGE = 2 << 20, SMALL = 256 << 10, HEAP = SMALL + LARGE };
+    uintptr_t now = (uintptr_t)sbrk(0);
+    uintptr_t large = (now + SMALL + LARGE - 1) / LARGE * LARGE;
+    if (sbrk((intptr_t)(large - SMALL - now)) == (void *)-1)
+        return;
+    mallopt(M_TOP_PAD, HEAP);
+    mallopt(M_MMAP_THRESHOLD, HEAP);
+    void *volatile first = malloc(1); /* takes the heap from the system */
+    free(first);
+    madvise((void *)large, LARGE, MADV_HUGEPAGE);
+#endif
+}
+
 int main(int argc, char **argv)
 {
     cli_session session = {0};
+    use_large_pages();
     return cli_main(argc, argv, &session);
 }

@@ -248,7 +248,7 @@ static bool sum_modules(clv_profile *p)
 
 static clv_status fill(clv_profile *p, clv_err *e)
 {
-    p->layers = arena_array(&p->mem, p->g->n_nodes, sizeof *p->layers);
+    p->layers = clv__alloc((size_t)p->g->n_nodes * sizeof *p->layers);
     p->kinds = arena_zalloc(&p->mem, CLV_OP_COUNT * sizeof *p->kinds);
     if (!p->layers || !p->kinds)
         return clv__nomem(e);
@@ -287,6 +287,7 @@ void clv_profile_free(clv_profile *p)
         return;
     arena_free(&p->mem);
     strmap_free(&p->unsupported_names);
+    clv__free(p->layers);
     clv__free(p->unsupported);
     clv__free(p);
 }

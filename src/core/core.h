@@ -84,9 +84,13 @@ void arena_free(arena *a);
 /* Makes room for one more element of a doubling array: grows *items when
  * n == *cap. False on failure, with the array untouched. */
 bool clv__grow(void **items, size_t n, size_t *cap, size_t size);
+/* Makes room for n elements in all, likewise. */
+bool clv__reserve(void **items, size_t n, size_t *cap, size_t size);
 /* items is the array itself: CLV_GROW(g->nodes, g->n_nodes, g->cap_nodes) */
 #define CLV_GROW(items, n, cap) \
     clv__grow((void **)&(items), (n), &(cap), sizeof *(items))
+#define CLV_RESERVE(items, n, cap) \
+    clv__reserve((void **)&(items), (n), &(cap), sizeof *(items))
 
 /* -- checked integers -----------------------------------------------------*/
 

@@ -1,9 +1,9 @@
 /* mem.c - the one way to memory, and the arena.
  *
  * An arena is a list of chunks, newest first; each is at least twice the one
- * before, up to 1 MB, so that a small graph costs one malloc and a large one a
- * few hundred. Rewinding to a mark frees the chunks that came after it, but for
- * the first one: work that starts from nothing again and again needs it. */
+ * before, up to 256 KB, so that a small graph costs one malloc and a large one
+ * a few thousand. Rewinding to a mark frees the chunks that came after it, but
+ * for the first one: work that starts from nothing again and again needs it. */
 #include "core/core.h"
 
 #include <stdio.h>
@@ -65,24 +65,26 @@ void *clv__huge_alloc(size_t size, void **block)
     return (void *)begin;
 }
 
-bool clv__grow(void **items, size_t n, size_t *cap, size_t size)
+bool clv__reserve(void **items, size_t n, size_t *cap, size_t size)
 {
-    if (n < *cap)
+    if (n <= *cap)
         return true;
-    size_t want = *cap ? *cap * 2 : 16;
-    if (want > SIZE_MAX / size)
-        return false;
-    void *p = clv__realloc(*items, want * size);
+    void *p = n > SIZE_MAX / size ? NULL : clv__realloc(*items, n * size);
     if (!p)
         return false;
     *items = p;
-    *cap = want;
+    *cap = n;
     return true;
+}
+
+bool clv__grow(void **items, size_t n, size_t *cap, size_t size)
+{
+    return n < *cap || clv__reserve(items, *cap ? *cap * 2 : 16, cap, size);
 }
 
 /* -- arena ----------------------------------------------------------------*/
 
-enum { ARENA_FIRST = 8 << 10, ARENA_MAX = 1 << 20 };
+enum { ARENA_FIRST = 8 << 10, ARENA_MAX = 256 << 10 };
 
 struct arena_chunk {
     arena_chunk *prev;

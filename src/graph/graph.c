@@ -25,6 +25,13 @@ clv_status clv_graph_new(const char *name, clv_graph **out, clv_err *err)
     return CLV_OK;
 }
 
+bool clv__graph_reserve(clv_graph *g, size_t nodes, size_t values)
+{
+    return strmap_reserve(&g->node_names, nodes) &&
+           CLV_RESERVE(g->nodes, nodes, g->cap_nodes) &&
+           CLV_RESERVE(g->values, values, g->cap_values);
+}
+
 clv_graph *clv__graph_hold(clv_graph *g)
 {
     atomic_fetch_add(&g->holders, 1);
@@ -195,12 +202,18 @@ static char *numbered(clv_graph *g, const char *name, size_t len, uint32_t k)
 static const char *unique_name(clv_graph *g, const char *name)
 {
     size_t len = strlen(name);
-    uint32_t k = strmap_get(&g->node_names, name, len);
-    if (k == CLV_NONE && !is_numbered(g, name, len)) {
+    if (!is_numbered(g, name, len)) {
+        arena_mark mark = arena_save(&g->mem);
         char *own = arena_strndup(&g->mem, name, len);
-        return own && strmap_put(&g->node_names, own, len, 1) ? own : NULL;
+        bool added = false;
+        if (!own || !strmap_add(&g->node_names, own, len, 1, &added))
+            return NULL;
+        if (added)
+            return own;
+        arena_rewind(&g->mem, mark);
     }
     g->renamed = true;
+    uint32_t k = strmap_get(&g->node_names, name, len);
     if (k == CLV_NONE)
         k = 1;
     char *next = numbered(g, name, len, k);

@@ -140,6 +140,8 @@ struct clv_graph {
 
 /* -- building; all return CLV_NONE, NULL or false when memory ran out ------*/
 
+/* Room for that many nodes and values in all, so that nothing has to move. */
+bool clv__graph_reserve(clv_graph *g, size_t nodes, size_t values);
 /* name is borrowed: static or in g->mem. */
 uint32_t clv__value_add(clv_graph *g, const char *name, clv_value_kind kind,
                         clv_dtype dtype);

@@ -153,6 +153,13 @@ static clv_status attr_field(const wire *w, const wire_field *f, onnx_attr *a,
         a->graph = f->bytes;
         a->has_graph = true;
         return wire_expect(w, f, WIRE_BYTES, e);
+    case 7:
+        return wire_floats(f, NULL, 0, &a->n_floats, e);
+    case 8:
+        return wire_ints(f, NULL, 0, &a->n_ints, e);
+    case 9:
+        a->n_strings++;
+        return wire_expect(w, f, WIRE_BYTES, e);
     case 20:
         a->type = (uint32_t)f->value;
         return wire_expect(w, f, WIRE_VARINT, e);
@@ -177,6 +184,8 @@ clv_status onnx_attr_read(wire w, onnx_attr *a, clv_err *e)
     }
     if (a->type == 0)
         a->type = guess;
+    if (a->n_floats > UINT32_MAX || a->n_ints > UINT32_MAX)
+        return wire_fail(&a->all, e, "a list too long");
     return CLV_OK;
 }
 
@@ -197,35 +206,14 @@ static const onnx_attr *resolve(const frame *f, const onnx_attr *a)
 
 /* -- lists ----------------------------------------------------------------*/
 
-/* Elements of the repeated field `number`, numbers or strings. */
-static clv_status count_list(wire w, uint32_t number, size_t *n, clv_err *e)
+static clv_status read_ints(clv_graph *g, const onnx_attr *a, clv_attr *out,
+                            clv_err *e)
 {
-    *n = 0;
-    while (wire_left(&w)) {
-        wire_field f;
-        CLV_TRY(wire_next(&w, &f, e));
-        if (f.number != number)
-            continue;
-        if (number == 8)
-            CLV_TRY(wire_ints(&f, NULL, 0, n, e));
-        else if (number == 7)
-            CLV_TRY(wire_floats(&f, NULL, 0, n, e));
-        else
-            ++*n;
-    }
-    if (*n > UINT32_MAX)
-        return wire_fail(&w, e, "a list too long");
-    return CLV_OK;
-}
-
-static clv_status read_ints(clv_graph *g, wire w, clv_attr *out, clv_err *e)
-{
-    size_t n, at = 0;
-    CLV_TRY(count_list(w, 8, &n, e));
+    size_t n = a->n_ints, at = 0;
     int64_t *v = arena_array(&g->mem, n, sizeof *v);
     if (!v)
         return clv__nomem(e);
-    while (wire_left(&w)) {
+    for (wire w = a->all; wire_left(&w);) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
         if (f.number == 8)
@@ -236,14 +224,14 @@ static clv_status read_ints(clv_graph *g, wire w, clv_attr *out, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status read_floats(clv_graph *g, wire w, clv_attr *out, clv_err *e)
+static clv_status read_floats(clv_graph *g, const onnx_attr *a, clv_attr *out,
+                              clv_err *e)
 {
-    size_t n, at = 0;
-    CLV_TRY(count_list(w, 7, &n, e));
+    size_t n = a->n_floats, at = 0;
     double *v = arena_array(&g->mem, n, sizeof *v);
     if (!v)
         return clv__nomem(e);
-    while (wire_left(&w)) {
+    for (wire w = a->all; wire_left(&w);) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
         if (f.number == 7)
@@ -254,19 +242,18 @@ static clv_status read_floats(clv_graph *g, wire w, clv_attr *out, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status read_strings(clv_graph *g, wire w, clv_attr *out, clv_err *e)
+static clv_status read_strings(clv_graph *g, const onnx_attr *a, clv_attr *out,
+                               clv_err *e)
 {
-    size_t n, at = 0;
-    CLV_TRY(count_list(w, 9, &n, e));
+    size_t n = a->n_strings, at = 0;
     const char **v = arena_array(&g->mem, n, sizeof *v);
     if (!v)
         return clv__nomem(e);
-    while (wire_left(&w)) {
+    for (wire w = a->all; wire_left(&w);) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
         if (f.number != 9)
             continue;
-        CLV_TRY(wire_expect(&w, &f, WIRE_BYTES, e));
         text t = text_of(f.bytes);
         v[at] = arena_strndup(&g->mem, t.s, t.n);
         if (!v[at++])
@@ -323,13 +310,13 @@ static clv_status read_value(draft *d, const onnx_attr *a, clv_attr *out,
         return onnx_body(d, a->graph, &out->u.body, e);
     case TYPE_FLOATS:
         out->type = CLV_FLOATS_ATTR;
-        return read_floats(g, a->all, out, e);
+        return read_floats(g, a, out, e);
     case TYPE_INTS:
         out->type = CLV_INTS_ATTR;
-        return read_ints(g, a->all, out, e);
+        return read_ints(g, a, out, e);
     default:
         out->type = CLV_STRINGS_ATTR;
-        return read_strings(g, a->all, out, e);
+        return read_strings(g, a, out, e);
     }
 }
 

@@ -118,16 +118,11 @@ static clv_status find_fields(wire w, fields *all, clv_err *e)
     return CLV_OK;
 }
 
-/* Room for the names of a graph, so that its tables need not grow; for more
- * than ONNX_RESERVED they do, since a file may lie. */
-static clv_status reserve(frame *f, const fields *all, clv_err *e)
+/* As many as a table is made for at once; one of more grows, since a file may
+ * lie. */
+static size_t bounded(size_t n)
 {
-    size_t nodes = all->n[1], names = nodes + all->n[5];
-    nodes = nodes < ONNX_RESERVED ? nodes : ONNX_RESERVED;
-    names = names < ONNX_RESERVED ? names : ONNX_RESERVED;
-    bool ok = strmap_reserve(&f->names, names) &&
-              strmap_reserve(&f->unit->g->node_names, nodes);
-    return ok ? CLV_OK : clv__nomem(e);
+    return n < ONNX_RESERVED ? n : ONNX_RESERVED;
 }
 
 /* -- 1. stored tensors and inputs -----------------------------------------*/
@@ -280,14 +275,23 @@ typedef struct nodes {
     wire w;
     uint32_t number; /* of the field they are */
     bool *done;
+    size_t n;
 } nodes;
 
 static clv_status find_nodes(reader *r, const fields *all, uint32_t number,
                              nodes *out, clv_err *e)
 {
-    *out =
-        (nodes){all->of[number], number, arena_zalloc(&r->mem, all->n[number])};
+    size_t n = all->n[number];
+    *out = (nodes){all->of[number], number, arena_zalloc(&r->mem, n), n};
     return out->done ? CLV_OK : clv__nomem(e);
+}
+
+static size_t nodes_left(const nodes *all)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < all->n; i++)
+        left += !all->done[i];
+    return left;
 }
 
 /* Runs `fn` on every node that is not done. */
@@ -393,7 +397,10 @@ clv_status onnx_graph(reader *r, frame *f, wire w, clv_err *e)
     fields all;
     nodes own;
     CLV_TRY(find_fields(w, &all, e));
-    CLV_TRY(reserve(f, &all, e));
+    size_t names = bounded(all.n[1] + all.n[5] + all.n[11]);
+    if (!strmap_reserve(&f->names, names) ||
+        !clv__graph_reserve(f->unit->g, 0, names))
+        return clv__nomem(e);
     if (!f->outer)
         CLV_TRY(onnx_learn_symbols(r, all.of[11], e));
     CLV_TRY(stored(r, f, &all, e));
@@ -401,6 +408,8 @@ clv_status onnx_graph(reader *r, frame *f, wire w, clv_err *e)
     CLV_TRY(each_node(r, f, &own, declare_node, e));
     CLV_TRY(declared_shapes(r, f, &all, 12, e));
     CLV_TRY(declared_shapes(r, f, &all, 13, e));
+    if (!clv__graph_reserve(f->unit->g, bounded(nodes_left(&own)), names))
+        return clv__nomem(e);
     CLV_TRY(each_node(r, f, &own, add_node, e));
     return outputs(f, all.of[12], e);
 }

@@ -10,18 +10,25 @@
 
 #include <string.h>
 
-/* Names end up in tables and messages: no control characters in them. Eight
- * bytes are looked at together: one of them below ' ' or at 0x7f, or above
- * such a one, sets its top bit. */
-static void scrub(char *s, size_t n)
+/* True when one of eight bytes is below ' ' or at 0x7f, or above such a one:
+ * then the top bit of its difference is set. */
+static bool suspect(const char *s)
 {
     const uint64_t ones = 0x0101010101010101u;
+    uint64_t w;
+    memcpy(&w, s, 8);
+    return ((w - ' ' * ones) | ((w ^ 0x7f * ones) - ones)) & 0x80 * ones;
+}
+
+/* Names end up in tables and messages: no control characters in them. Eight
+ * bytes are looked at together, the last ones twice. */
+static void scrub(char *s, size_t n)
+{
     size_t i = 0;
-    for (uint64_t w; i + 8 <= n; i += 8) {
-        memcpy(&w, s + i, 8);
-        if (((w - ' ' * ones) | ((w ^ 0x7f * ones) - ones)) & 0x80 * ones)
-            break;
-    }
+    while (i + 8 <= n && !suspect(s + i))
+        i += 8;
+    if (n >= 8 && i + 8 > n && !suspect(s + n - 8))
+        return;
     for (; i < n; i++)
         if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
             s[i] = '?';
@@ -31,7 +38,7 @@ char *onnx_name(arena *mem, text t)
 {
     char *own = arena_strndup(mem, t.s, t.n);
     if (own)
-        scrub(own, strlen(own));
+        scrub(own, t.n);
     return own;
 }
 

@@ -60,6 +60,14 @@ static clv_status wire_bytes(wire *w, wire *bytes, clv_err *e)
 
 clv_status wire_next_any(wire *w, wire_field *f, clv_err *e)
 {
+    const uint8_t *p = w->cur;
+    if (wire_left(w) > 1 && p[0] >= 8 && (p[0] & 0x87) == WIRE_VARINT &&
+        p[1] < 0x80) { /* most numbers */
+        w->cur = p + 2;
+        *f =
+            (wire_field){p[0] >> 3, WIRE_VARINT, p[1], {p + 1, p + 1, w->file}};
+        return CLV_OK;
+    }
     wire start = *w;
     uint64_t key;
     CLV_TRY(wire_varint(w, &key, e));

@@ -288,12 +288,13 @@ static void traffic(const clv_graph *g, const clv_node *n, uint32_t id,
         if (!v || v->rank == CLV_NO_RANK || repeated(g, n, i))
             continue;
         int64_t *bytes = value_is_fixed(v) ? &c->bytes_weights : &c->bytes_in;
-        *bytes = sat_add(*bytes, clv__stored_bytes(g, v));
+        if (c->trust != CLV_FREE)
+            *bytes = sat_add(*bytes, clv__stored_bytes(g, v));
         if (value_is_fixed(v))
             add_roots(g, id, node_ins(g, n)[i], 16, &r);
     }
     c->params = r.params;
-    for (uint32_t i = 0; i < n->n_out; i++)
+    for (uint32_t i = 0; i < n->n_out && c->trust != CLV_FREE; i++)
         if (node_out(g, n, i)->rank != CLV_NO_RANK)
             c->bytes_out =
                 sat_add(c->bytes_out, clv__held_bytes(node_out(g, n, i)));
