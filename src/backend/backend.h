@@ -31,7 +31,8 @@ typedef struct clv_subject {
     const uint32_t *nodes, *outputs;
     uint32_t n_nodes, n_outputs;
     const clv_tensor *tensor;
-    uint32_t threads; /* 0: one per core */
+    uint32_t threads;                   /* 0: one per core */
+    const struct external_files *files; /* that hold weights; NULL: none do */
 } clv_subject;
 
 /* A compiled subgraph; a backend's own struct begins with it. Read-only once

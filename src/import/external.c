@@ -1,6 +1,8 @@
 /* external.c - weights that lie beside the model; see external.h. */
 #include "import/external.h"
 
+#include "core/map.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -124,6 +126,12 @@ clv_status clv__external_at(external_files *x, const char *folder,
                          (unsigned long long)p->offset);
     *out = bytes ? (const char *)f->data + p->offset : f->data;
     return CLV_OK;
+}
+
+void clv__external_drop(const external_files *x, const void *bytes, size_t n)
+{
+    for (const external_file *f = x->first; f; f = f->next)
+        clv__map_drop(f->data, f->size, bytes, n);
 }
 
 void clv__external_close(external_files *x)

@@ -150,9 +150,9 @@ static clv_status compile(clv_model *m, uint32_t k, clv_support *support,
 {
     uint32_t n;
     const clv_subgraph *sub = &clv_cut_subgraphs(m->cut, &n)[k];
-    clv_subject subject = {m->g,         sub->nodes,     sub->outputs,
-                           sub->n_nodes, sub->n_outputs, m->tensor,
-                           m->threads};
+    clv_subject subject = {m->g,         sub->nodes,        sub->outputs,
+                           sub->n_nodes, sub->n_outputs,    m->tensor,
+                           m->threads,   &m->weights->files};
     clv_err why = {CLV_OK, ""};
     char text[700];
     if (!strcmp(m->parts[k].device, "cpu") || idle(m, &m->parts[k]))

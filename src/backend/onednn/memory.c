@@ -1,6 +1,7 @@
 /* memory.c - buffers, slots, reorders, operations. */
 #include "backend/onednn/onednn.h"
 #include "core/map.h"
+#include "import/external.h"
 
 #include <omp.h>
 
@@ -348,8 +349,11 @@ static clv_status add_constant(lowering *l, const dnnl_memory_desc_t *md,
 
 void dnn_drop(const lowering *l, const void *data, size_t bytes)
 {
-    if (bytes >= SMALL)
-        clv__map_drop(l->g->file, l->g->file_size, data, bytes);
+    if (bytes < SMALL)
+        return;
+    clv__map_drop(l->g->file, l->g->file_size, data, bytes);
+    if (l->s->files)
+        clv__external_drop(l->s->files, data, bytes);
 }
 
 clv_status dnn_room(lowering *l, size_t bytes, void **data, uint32_t *id)

@@ -335,8 +335,8 @@ static clv_answer supports(clv_backend *b, const clv_graph *g, uint32_t node,
 {
     clv_err e = {CLV_OK, ""};
     onednn_exec *x;
-    const clv_subject s = {g,    &node, node_outs(g, &g->nodes[node]), 1, 1,
-                           NULL, 1};
+    const clv_subject s = {g, &node, node_outs(g, &g->nodes[node]), 1, 1, NULL,
+                           1, NULL};
     if (lower_all(b, &s, true, &x, &e) == CLV_OK) {
         release(&x->base);
         return CLV_YES;
