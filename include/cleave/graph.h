@@ -142,10 +142,11 @@ typedef struct clv_value_info {
     const char *name; /* may be "" for values that have none */
     clv_value_kind kind;
     clv_dtype dtype;
-    uint32_t rank;       /* CLV_NONE: not even the rank is known */
-    const int64_t *dims; /* borrowed from the graph */
-    uint32_t producer;   /* node, or CLV_NONE */
-    bool optional;       /* there, or not there */
+    uint32_t rank;                /* CLV_NONE: not even the rank is known */
+    const int64_t *dims;          /* borrowed from the graph */
+    const char *const *dim_names; /* of each axis, NULL: none; or NULL */
+    uint32_t producer;            /* node, or CLV_NONE */
+    bool optional;                /* there, or not there */
     bool sequence;  /* several tensors: dtype and dims are each one's (or their
                        upper bound) */
     uint32_t count; /* of a sequence: how many; CLV_NONE: not known */

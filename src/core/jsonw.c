@@ -275,3 +275,12 @@ void jsonw_ints(jsonw *w, const char *key, const int64_t *values, uint32_t n)
         jsonw_int(w, NULL, values[i]);
     jsonw_end(w);
 }
+
+void jsonw_strs(jsonw *w, const char *key, const char *const *values,
+                uint32_t n)
+{
+    jsonw_array_flat(w, key);
+    for (uint32_t i = 0; i < n; i++)
+        jsonw_str(w, NULL, values[i]);
+    jsonw_end(w);
+}

@@ -57,5 +57,7 @@ void jsonw_null(jsonw *w, const char *key);
 /* NULL writes null. */
 void jsonw_str(jsonw *w, const char *key, const char *value);
 void jsonw_ints(jsonw *w, const char *key, const int64_t *values, uint32_t n);
+void jsonw_strs(jsonw *w, const char *key, const char *const *values,
+                uint32_t n);
 
 #endif

@@ -230,6 +230,7 @@ clv_value_info clv_graph_value(const clv_graph *g, uint32_t value)
         .rank = v->rank == CLV_NO_RANK ? CLV_NONE : v->rank,
         .dims = v->dims,
         .producer = v->producer,
+        .dim_names = v->data ? v->data->dim_names : NULL,
         .optional = v->flags & CLV_V_OPTIONAL,
         .sequence = v->flags & CLV_V_SEQUENCE,
         .count = v->count,

@@ -19,6 +19,8 @@ static void put_value(jsonw *w, const clv_graph *g, uint32_t id)
         jsonw_null(w, "shape");
     else
         jsonw_ints(w, "shape", v->dims, v->rank);
+    if (v->data && v->data->dim_names && v->rank != CLV_NO_RANK)
+        jsonw_strs(w, "dims", v->data->dim_names, v->rank);
     if (v->view_of != CLV_NONE)
         jsonw_int(w, "view_of", v->view_of);
     if (v->flags & CLV_V_BOUND)

@@ -26,6 +26,8 @@ static void json_values(jsonw *w, const char *key, const clv_graph *g,
         jsonw_object_flat(w, NULL);
         jsonw_str(w, "name", v.name);
         json_shape(w, "shape", &v);
+        if (v.dim_names && v.rank != CLV_NONE)
+            jsonw_strs(w, "dims", v.dim_names, v.rank);
         jsonw_str(w, "dtype", clv_dtype_name(v.dtype));
         if (v.optional)
             jsonw_bool(w, "optional", true);

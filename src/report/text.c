@@ -121,9 +121,11 @@ const char *text_shape(const clv_value_info *v, char *buf)
     }
     buf[at++] = '[';
     for (uint32_t i = 0; i < v->rank; i++) {
-        char dim[24];
-        int n =
-            snprintf(dim, sizeof dim, "%s%" PRId64, i ? ", " : "", v->dims[i]);
+        char dim[64];
+        const char *name = v->dim_names ? v->dim_names[i] : NULL;
+        bool named = name && strlen(name) < sizeof dim - 24;
+        int n = snprintf(dim, sizeof dim, "%s%s%s%" PRId64, i ? ", " : "",
+                         named ? name : "", named ? "=" : "", v->dims[i]);
         if (at + (size_t)n + 6 > TEXT_MAX) {
             memcpy(buf + at, ", ...", 5);
             at += 5;

@@ -32,7 +32,7 @@ const char *text_digits(int64_t n, char *buf); /* "4,089,184,256" */
 const char *text_time(double s, char *buf);    /* "1.23 ms"; "cannot" below 0 */
 /* part / whole as "97.31 %"; "0.00 %" of nothing. */
 const char *text_percent(int64_t part, int64_t whole, char *buf);
-/* "[1, 64, 112, 112]", cut with "..." when too long. */
+/* "[1, 64, 112, 112]" or "[batch=1, 8]", cut with "..." when too long. */
 const char *text_shape(const clv_value_info *v, char *buf);
 
 /* Columns a text takes on a terminal: wide characters are two, combining and

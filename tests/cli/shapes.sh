@@ -18,3 +18,9 @@ macs() { cleave profile "$@" --json | jq .total_macs; }
 echo "half the bytes in half precision:"
 bytes() { cleave profile "$@" --json | jq .total_memory; }
 [ "$(bytes alexnet)" -eq $((2 * $(bytes alexnet --dtype fp16))) ] && echo yes
+
+# Dimensions with names, as the file has them.
+cleave profile "$CLEAVE_ROOT/tests/data/onnx/bert_tiny-free.onnx" --dim sequence=16 --json 2>/dev/null |
+    jq -c '.inputs'
+cleave profile "$CLEAVE_ROOT/tests/data/onnx/bert_tiny-free.onnx" --dim sequence=16 2>/dev/null |
+    grep '^  Input:'

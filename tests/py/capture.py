@@ -214,6 +214,9 @@ def test_named_dimensions():
         equal([i["shape"] for i in p["inputs"]], [[size, 8], [size, 4]],
               "shapes")
         equal(p["total_macs"], 32 * size, "MACs")
+        equal([i["dims"] for i in p["inputs"]], [["batch", None]] * 2, "names")
+        check(f"[batch={size}, 8] float32" in got.graph.profile(text=True),
+              "names in the text")
     with raises(CaptureError, "no dimension 'seq'; there are batch"):
         capture(Nested(), inputs, dynamic_shapes=spec, dims={"seq": 2})
     with raises(CaptureError, "dynamic_shapes"):
