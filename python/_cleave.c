@@ -280,6 +280,90 @@ static PyObject *graph_profile(PyObject *self, PyObject *args, PyObject *kw)
     Py_END_ALLOW_THREADS return give(s, &err, &out, text);
 }
 
+/* dict[name] = n; false with an exception. */
+static bool add_count(PyObject *dict, const char *name, int64_t n)
+{
+    PyObject *key =
+        PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace");
+    PyObject *value = PyLong_FromLongLong(n);
+    bool ok = key && value && PyDict_SetItem(dict, key, value) == 0;
+    Py_XDECREF(key);
+    Py_XDECREF(value);
+    return ok;
+}
+
+/* By the convention's own names where it has some. */
+static PyObject *counts_by_operator(const clv_profile *p)
+{
+    uint32_t n;
+    PyObject *dict = PyDict_New();
+    const clv_kind_total *kinds = clv_profile_kinds(p, &n);
+    if (clv_profile_convention(p) != CLV_COUNT_FULL) {
+        for (uint32_t i = 0; dict && i < n; i++)
+            if (!add_count(dict, kinds[i].kind, kinds[i].total))
+                Py_CLEAR(dict);
+        return dict;
+    }
+    const clv_type_total *types = clv_profile_types(p, &n);
+    for (uint32_t i = 0; dict && i < n; i++)
+        if (!add_count(dict, types[i].type, types[i].flops))
+            Py_CLEAR(dict);
+    return dict;
+}
+
+static PyObject *counts_by_module(const clv_profile *p)
+{
+    uint32_t n;
+    PyObject *dict = PyDict_New();
+    const clv_module_total *m = clv_profile_modules(p, &n);
+    for (uint32_t i = 0; dict && i < n; i++)
+        if (!add_count(dict, m[i].path, m[i].flops))
+            Py_CLEAR(dict);
+    return dict;
+}
+
+static PyObject *counts_by_node(const clv_profile *p)
+{
+    uint32_t n;
+    PyObject *dict = PyDict_New();
+    const clv_layer *l = clv_profile_layers(p, &n);
+    const clv_graph *g = clv_profile_graph(p);
+    for (uint32_t i = 0; dict && i < n; i++)
+        if (!add_count(dict, clv_graph_node(g, i).name, l[i].cost.flops))
+            Py_CLEAR(dict);
+    return dict;
+}
+
+PyDoc_STRVAR(counts_doc,
+             "counts(count='full')\n--\n\n"
+             "FLOPs as numbers alone: 'total', and dicts 'by_operator', "
+             "'by_module' and\n'by_node'. Under another tool's convention, "
+             "what that tool counts and its names\nof operators.");
+
+static PyObject *graph_counts(PyObject *self, PyObject *args, PyObject *kw)
+{
+    static char *names[] = {"count", NULL};
+    const char *count = "full";
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|s", names, &count) ||
+        !known_count(count))
+        return NULL;
+    const clv_graph *g = graph_peek(self);
+    if (!g)
+        return NULL;
+    clv_profile_opts how = {.convention = clv_convention_find(count)};
+    clv_profile *p = NULL;
+    clv_err err = {CLV_OK, ""};
+    clv_status s;
+    Py_BEGIN_ALLOW_THREADS s = clv_profile_new(g, &how, &p, &err);
+    Py_END_ALLOW_THREADS if (s != CLV_OK) return py_raise(&err);
+    PyObject *result = Py_BuildValue(
+        "{sLsNsNsN}", "total", (long long)clv_profile_totals(p)->flops,
+        "by_operator", counts_by_operator(p), "by_module", counts_by_module(p),
+        "by_node", counts_by_node(p));
+    clv_profile_free(p);
+    return result;
+}
+
 PyDoc_STRVAR(nodes_doc,
              "nodes()\n--\n\n"
              "Every operator: name, op, origin, source, module, and the name "
@@ -360,8 +444,10 @@ static PyObject *graph_repr(PyObject *self)
     }
 
 /* The verbs of verbs.c are put behind these. */
-static PyMethodDef graph_methods[N_VERBS + 5] = {
+enum { N_OWN = 5 };
+static PyMethodDef graph_methods[N_OWN + N_VERBS + 1] = {
     METHOD(profile),
+    METHOD(counts),
     METHOD(compile),
     {"nodes", graph_nodes, METH_NOARGS, nodes_doc},
     {"warnings", graph_warnings, METH_NOARGS, warnings_doc},
@@ -457,7 +543,7 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__cleave(void)
 {
     PyObject *m = PyModule_Create(&definition);
-    memcpy(&graph_methods[4], verb_methods, sizeof verb_methods);
+    memcpy(&graph_methods[N_OWN], verb_methods, sizeof verb_methods);
     graph_type = PyType_FromSpec(&graph_spec);
     model_type = PyType_FromSpec(&model_spec);
     tensor_type = PyType_FromSpec(&tensor_spec);

@@ -40,6 +40,22 @@ def test_options():
     check("resnet18" in cleave.models(), "models")
 
 
+def test_counts():
+    g = cleave.load("resnet18")
+    for count in ("full", "fvcore"):
+        got, want = g.counts(count), g.profile(count=count)
+        equal(got["total"], want["total_flops"], f"{count}: total")
+        equal(sum(got["by_operator"].values()), got["total"],
+              f"{count}: by operator")
+        equal(got["by_module"][""], got["total"], f"{count}: the root module")
+        equal(got["by_node"], {layer["name"]: layer["flops"]
+                               for layer in want["layers"]}, f"{count}: nodes")
+    check("conv" in g.counts("fvcore")["by_operator"], "fvcore's name")
+    check("conv2d" in g.counts()["by_operator"], "our name")
+    with raises(ValueError, "convention"):
+        g.counts("guess")
+
+
 def test_capability():
     g = cleave.load("resnet18")
     cut = g.partition("capability", backend="all-but:max_pool2d")
