@@ -165,6 +165,31 @@ static void modules(void)
                  9280);
 }
 
+/* A file whose nodes name no modules has them from the names of its weights:
+ * parameters and MACs of each are those of the zoo's. */
+static void modules_by_weights(void)
+{
+    opened zoo, file;
+    uint32_t n, of_file, at = 0;
+    bool both = open_file("resnet18", NULL, &zoo);
+    both = open_file(DATA "resnet18.dynamo.onnx", NULL, &file) && both;
+    const clv_module_total *want = clv_profile_modules(zoo.p, &n);
+    const clv_module_total *got = clv_profile_modules(file.p, &of_file);
+    for (uint32_t i = 1; i < n && CHECK(both); i++) {
+        if (want[i].params == 0)
+            continue;
+        for (at = 0; at < of_file && strcmp(got[at].path, want[i].path);)
+            at++;
+        check_row(want[i].path);
+        if (!CHECK(at < of_file))
+            continue;
+        CHECK_EQ_INT(got[at].params, want[i].params);
+        CHECK_EQ_INT(got[at].macs, want[i].macs);
+    }
+    close_it(&zoo);
+    close_it(&file);
+}
+
 /* -- weights --------------------------------------------------------------*/
 
 /* Running statistics are stored, but are no parameters. */
@@ -424,6 +449,7 @@ static const check_case cases[] = {
     {"bad_shape", bad_shape},
     {"counted_type", counted_type},
     {"modules", modules},
+    {"modules_by_weights", modules_by_weights},
     {"kinds", kinds},
     {"quantised", quantised},
     {"formats", formats},

@@ -246,6 +246,8 @@ CLV_MUST clv_status onnx_compare(unit *u, clv_err *e);
 
 /* -- onnx_scope.c, onnx_node.c ---------------------------------------------*/
 
+/* Modules from the names of weights, where no node names its own. */
+CLV_MUST clv_status onnx_modules(clv_graph *g, clv_err *e);
 /* The module of a node, CLV_NONE when memory ran out. */
 uint32_t onnx_scope(frame *f, const proto *p);
 CLV_MUST clv_status onnx_node_read(reader *r, wire w, proto *p, clv_err *e);

@@ -351,6 +351,8 @@ static clv_status read_model(reader *r, clv_graph *g, clv_err *e)
     if (s == CLV_OK)
         s = onnx_finish(&u, e);
     if (s == CLV_OK)
+        s = onnx_modules(g, e);
+    if (s == CLV_OK)
         s = onnx_compare(&u, e);
     onnx_unit_free(&u);
     return s;

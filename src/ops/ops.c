@@ -208,15 +208,25 @@ static bool makes_fixed(const clv_graph *g, const clv_node *n)
            node_out(g, n, 0)->flags & CLV_V_FIXED;
 }
 
+/* A reader that does not look at the elements. */
+static bool asks_size(const clv_node *n)
+{
+    return n->op == CLV_OP_SHAPE || n->op == CLV_OP_SIZE;
+}
+
 /* The node that a weight's elements count for: its first reader, or the first
  * that reads what is made of it beforehand. */
 static uint32_t counted_by(const clv_graph *g, uint32_t v)
 {
     uint32_t id = CLV_NONE;
     for (int steps = 0; steps < 64; steps++) {
-        if (g->user_first[v] == g->user_first[v + 1])
-            return id; /* made of weights, read by nobody */
-        id = g->users[g->user_first[v]];
+        uint32_t u = g->user_first[v], end = g->user_first[v + 1];
+        if (u == end)
+            return id;                     /* made of weights, read by nobody */
+        end = end - u > 16 ? u + 16 : end; /* this is asked for each of them */
+        while (u + 1 < end && asks_size(&g->nodes[g->users[u]]))
+            u++;
+        id = g->users[u];
         if (!makes_fixed(g, &g->nodes[id]))
             return id;
         v = node_outs(g, &g->nodes[id])[0];
@@ -251,7 +261,7 @@ static void add_roots(const clv_graph *g, uint32_t id, uint32_t v, int depth,
     if (!(value->flags & CLV_V_FIXED) || depth == 0)
         return;
     const clv_node *n = &g->nodes[value->producer];
-    for (uint32_t i = 0; i < n->n_in && i < 32; i++)
+    for (uint32_t i = 0; i < n->n_in && i < 32 && !asks_size(n); i++)
         if (node_in(g, n, i))
             add_roots(g, id, node_ins(g, n)[i], depth - 1, r);
 }
