@@ -30,7 +30,8 @@ static const int64_t INLINE_LIMIT = INT64_C(1) << 30;
 
 enum { NODE_INPUT = 1, NODE_OUTPUT, NODE_NAME, NODE_OP, NODE_ATTR };
 enum { NODE_DOMAIN = 7, NODE_META = 9 };
-enum { A_NAME = 1, A_F, A_I, A_S, A_FLOATS = 7, A_INTS = 8, A_TYPE = 20 };
+enum { A_NAME = 1, A_F, A_I, A_S, A_FLOATS = 7, A_INTS, A_STRINGS };
+enum { A_TYPE = 20 };
 
 void out_start(onnx_out *o, const char *op, const char *domain,
                const char *name)
@@ -99,6 +100,43 @@ void out_floats(onnx_out *o, const char *name, const double *v, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         pb_float(&a, A_FLOATS, (float)v[i]);
     put_attr(o, &a, 6);
+}
+
+void out_strings(onnx_out *o, const char *name, const char *const *v,
+                 uint32_t n)
+{
+    clv_buf a = {0};
+    pb_text(&a, A_NAME, name);
+    for (uint32_t i = 0; i < n; i++)
+        pb_text(&a, A_STRINGS, v[i]);
+    put_attr(o, &a, 8);
+}
+
+void out_attr(onnx_out *o, const clv_attr *a)
+{
+    switch ((clv_attr_type)a->type) {
+    case CLV_INT_ATTR:
+        out_int(o, a->name, a->u.i);
+        break;
+    case CLV_FLOAT_ATTR:
+        out_float(o, a->name, a->u.f);
+        break;
+    case CLV_STRING_ATTR:
+        out_string(o, a->name, a->u.s);
+        break;
+    case CLV_INTS_ATTR:
+        out_ints(o, a->name, a->u.ints, a->n);
+        break;
+    case CLV_FLOATS_ATTR:
+        out_floats(o, a->name, a->u.floats, a->n);
+        break;
+    case CLV_STRINGS_ATTR:
+        out_strings(o, a->name, a->u.strings, a->n);
+        break;
+    case CLV_TENSOR_ATTR:
+    case CLV_GRAPH_ATTR:
+        break;
+    }
 }
 
 void out_finish(body *b, onnx_out *o)
@@ -179,19 +217,9 @@ static void put_edges(const writer *w, onnx_out *o, const clv_node *n)
 /* Our own attributes, under our names: what a call hands to its function. */
 static void put_attrs(onnx_out *o, const clv_node *n)
 {
-    for (uint32_t i = 0; i < n->n_attrs; i++) {
-        const clv_attr *a = &n->attrs[i];
-        if (a->type == CLV_INT_ATTR)
-            out_int(o, a->name, a->u.i);
-        else if (a->type == CLV_FLOAT_ATTR)
-            out_float(o, a->name, a->u.f);
-        else if (a->type == CLV_STRING_ATTR)
-            out_string(o, a->name, a->u.s);
-        else if (a->type == CLV_INTS_ATTR)
-            out_ints(o, a->name, a->u.ints, a->n);
-        else if (a->type == CLV_FLOATS_ATTR)
-            out_floats(o, a->name, a->u.floats, a->n);
-    }
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        if (n->attrs[i].type != CLV_STRINGS_ATTR)
+            out_attr(o, &n->attrs[i]);
 }
 
 enum { F_NAME = 1, F_INPUT = 4, F_OUTPUT = 5, F_ATTR = 6, F_NODE = 7 };
@@ -242,6 +270,21 @@ static uint32_t function_of(writer *w, const clv_node *n, body *b)
     return id;
 }
 
+/* What is said of operators that newer opsets have, or copies keep. */
+static const char *why_not(const clv_node *n)
+{
+    switch (clv__ops[n->op].category) {
+    case CLV_CAT_CONTROL:
+        return ": bodies are copied, not rewritten; leave --opset out";
+    case CLV_CAT_SEQUENCE:
+        return ": sequences are copied, not rewritten; leave --opset out";
+    case CLV_CAT_ATTENTION:
+        return ": attention is an operator since opset 23";
+    default:
+        return "";
+    }
+}
+
 static clv_status cannot(const writer *w, const clv_node *n, clv_err *e)
 {
     const char *counted = clv__counted_only(n);
@@ -249,9 +292,9 @@ static clv_status cannot(const writer *w, const clv_node *n, clv_err *e)
         return clv__fail(e, CLV_UNSUPPORTED, "node '%s' (%s): %s", n->name,
                          clv__ops[n->op].name, counted);
     return clv__fail(e, CLV_UNSUPPORTED,
-                     "node '%s' (%s) has no form in ONNX opset %lld", n->name,
+                     "node '%s' (%s) has no form in ONNX opset %lld%s", n->name,
                      n->origin ? n->origin : clv__ops[n->op].name,
-                     (long long)w->opset);
+                     (long long)w->opset, why_not(n));
 }
 
 /* A value of an imported graph that folding has found: a constant here. */

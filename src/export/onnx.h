@@ -37,6 +37,10 @@ void out_float(onnx_out *o, const char *name, double v);
 void out_string(onnx_out *o, const char *name, const char *s);
 void out_ints(onnx_out *o, const char *name, const int64_t *v, uint32_t n);
 void out_floats(onnx_out *o, const char *name, const double *v, uint32_t n);
+void out_strings(onnx_out *o, const char *name, const char *const *v,
+                 uint32_t n);
+/* An attribute as it is, but for tensors and graphs. */
+void out_attr(onnx_out *o, const clv_attr *a);
 void out_finish(body *b, onnx_out *o);
 
 /* ONNX's number for a data type; 0 when it has none. */
@@ -70,7 +74,7 @@ direct_fn conv_attrs, pool_attrs, avg_pool_attrs, epsilon_attr,
     layer_norm_attrs, hardsigmoid_attrs, alpha_attr, axis_attr, flatten_attrs,
     perm_attr, no_attrs, axis0_attr, axis1_attr, batch_dims_attr, arg_attrs,
     topk_attrs, gemm_attrs, reduction_attr, cast_attrs, pad_attrs, block_attrs,
-    equation_attr;
+    equation_attr, rnn_attrs;
 
 /* How node n is written at this opset; both NULL if it cannot be. */
 onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset);

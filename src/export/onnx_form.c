@@ -604,6 +604,10 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     DIRECT(ARGMIN, "ArgMin", arg_attrs),
     DIRECT(TOPK, "TopK", topk_attrs),
 
+    DIRECT(LSTM, "LSTM", rnn_attrs),
+    DIRECT(GRU, "GRU", rnn_attrs),
+    DIRECT(RNN, "RNN", rnn_attrs),
+
     DIRECT(CAT, "Concat", axis_attr),
     BODY(CHUNK, body_split),
     BODY(SPLIT, body_split),

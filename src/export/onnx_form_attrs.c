@@ -173,3 +173,14 @@ void equation_attr(body *b, onnx_out *o)
 {
     out_string(o, "equation", attr_str(b->n, CLV_A_EQUATION, ""));
 }
+
+/* What ONNX alone knows, such as activations and clip, was kept as it came. */
+void rnn_attrs(body *b, onnx_out *o)
+{
+    b->unable = strcmp(attr_str(b->n, CLV_A_LAYOUT, ""), "onnx") != 0;
+    out_int(o, "hidden_size", attr_int(b->n, CLV_A_HIDDEN, 1));
+    out_string(o, "direction", attr_str(b->n, CLV_A_DIRECTION, "forward"));
+    for (uint32_t i = 0; i < b->n->n_attrs; i++)
+        if (b->n->attrs[i].key == CLV_A_OTHER)
+            out_attr(o, &b->n->attrs[i]);
+}

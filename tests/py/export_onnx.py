@@ -2,8 +2,10 @@
 
 Every file must pass onnx.checker; ten models are run in ONNX Runtime with random
 weights, and the shapes that come out must be those that cleave states. Exports
-of torch, read and written again at other opsets, must compute the same.
+of torch, and recurrent cases of the ONNX suite, read and written again
+at other opsets, must compute the same.
 """
+import glob
 import json
 import os
 import shutil
@@ -88,9 +90,31 @@ def test_rewrites(model, folder):
     shutil.rmtree(away)
 
 
+SUITE = "/usr/share/libonnx-testdata/data/node/test_"
+CASES = [c for kind in ("lstm", "gru", "simple_rnn", "rnn") for c in sorted(glob.glob(SUITE + kind + "*"))
+         if "batchwise" not in c]  # which ONNX Runtime does not run
+
+
+def test_suite(case, folder):
+    source, again = os.path.join(case, "model.onnx"), os.path.join(folder, "again.onnx")
+    feed = {}
+    for i, value in enumerate(onnx.load(source).graph.input):
+        with open(os.path.join(case, f"test_data_set_0/input_{i}.pb"), "rb") as f:
+            feed[value.name] = onnx.numpy_helper.to_array(onnx.TensorProto.FromString(f.read()))
+    want = onnxruntime.InferenceSession(source, providers=["CPUExecutionProvider"]).run(None, feed)
+    for opset in (14, 17, 22):
+        export(source, again, "--opset", str(opset))
+        onnx.checker.check_model(again, full_check=True)
+        session = onnxruntime.InferenceSession(again, providers=["CPUExecutionProvider"])
+        got = session.run(None, {i.name: feed[i.name] for i in session.get_inputs()})
+        for x, y in zip(want, got):
+            np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+
+
 passed = failed = 0
 with tempfile.TemporaryDirectory() as folder:
-    for test, models in ((test_runs, RUN), (test_checks, CHECK), (test_rewrites, REWRITE)):
+    for test, models in ((test_runs, RUN), (test_checks, CHECK), (test_rewrites, REWRITE),
+                         (test_suite, CASES)):
         for model in models:
             try:
                 test(model, folder)
