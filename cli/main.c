@@ -62,7 +62,7 @@ int cli_main(int argc, char **argv, cli_session *session)
 static void use_large_pages(void)
 {
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
-    enum { LARGE = 2 << 20, SMALL = 256 << 10, HEAP = SMALL + LARGE };
+    enum { LARGE = 2 << 20, SMALL = 256 << 10, HEAP = SMALL + 2 * LARGE };
     uintptr_t now = (uintptr_t)sbrk(0);
     uintptr_t large = (now + SMALL + LARGE - 1) / LARGE * LARGE;
     if (sbrk((intptr_t)(large - SMALL - now)) == (void *)-1)
@@ -71,7 +71,7 @@ static void use_large_pages(void)
     mallopt(M_MMAP_THRESHOLD, HEAP);
     void *volatile first = malloc(1); /* takes the heap from the system */
     free(first);
-    madvise((void *)large, LARGE, MADV_HUGEPAGE);
+    madvise((void *)large, HEAP - SMALL, MADV_HUGEPAGE);
 #endif
 }
 

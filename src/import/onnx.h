@@ -76,7 +76,6 @@ typedef struct onnx_attr {
     text s;
     wire tensor, graph, all;
     size_t n_floats, n_ints, n_strings;
-    bool has_i, has_f, has_s, has_tensor, has_graph;
 } onnx_attr;
 
 typedef struct onnx_function {

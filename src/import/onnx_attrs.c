@@ -134,24 +134,19 @@ static clv_status attr_field(const wire *w, const wire_field *f, onnx_attr *a,
         return wire_expect(w, f, WIRE_BYTES, e);
     case 2: {
         size_t n = 0;
-        a->has_f = true;
         return wire_floats(f, &a->f, 1, &n, e);
     }
     case 3:
         a->i = (int64_t)f->value;
-        a->has_i = true;
         return wire_expect(w, f, WIRE_VARINT, e);
     case 4:
         a->s = text_of(f->bytes);
-        a->has_s = true;
         return wire_expect(w, f, WIRE_BYTES, e);
     case 5:
         a->tensor = f->bytes;
-        a->has_tensor = true;
         return wire_expect(w, f, WIRE_BYTES, e);
     case 6:
         a->graph = f->bytes;
-        a->has_graph = true;
         return wire_expect(w, f, WIRE_BYTES, e);
     case 7:
         return wire_floats(f, NULL, 0, &a->n_floats, e);

@@ -79,11 +79,14 @@ static clv_status node_field(reader *r, const wire_field *f, proto *p,
 
 clv_status onnx_node_read(reader *r, wire w, proto *p, clv_err *e)
 {
-    *p = (proto){.all = w,
-                 .offset = (size_t)(w.cur - w.file),
-                 .ins = p->few_ins,
-                 .outs = p->few_outs,
-                 .attrs = p->few_attrs};
+    p->name = p->op = p->domain = p->overload = (text){NULL, 0};
+    p->module = p->namespace = (text){NULL, 0};
+    p->ins = p->few_ins;
+    p->outs = p->few_outs;
+    p->attrs = p->few_attrs;
+    p->n_in = p->n_out = p->n_attrs = 0;
+    p->offset = (size_t)(w.cur - w.file);
+    p->all = w;
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));

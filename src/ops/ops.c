@@ -292,7 +292,9 @@ int64_t clv__stored_bytes(const clv_graph *g, const clv_value *v)
 static void traffic(const clv_graph *g, const clv_node *n, uint32_t id,
                     clv_cost *c)
 {
-    roots r = {.n = 0};
+    roots r;
+    r.n = r.visits = 0;
+    r.params = 0;
     for (uint32_t i = 0; i < n->n_in; i++) {
         const clv_value *v = node_in(g, n, i);
         if (!v || v->rank == CLV_NO_RANK || repeated(g, n, i))
