@@ -14,7 +14,8 @@ def main(argv):
     try:
         import fvcore.nn
     except ImportError as e:
-        print(f"cleave: this needs {e.name}: pip install {e.name}",
+        package = (e.name or "fvcore").partition(".")[0]
+        print(f"cleave: this needs {package}: pip install {package}",
               file=sys.stderr)
         return 3
     print("=" * 80 + "\nFLOP COMPARISON: Our Estimator vs fvcore\n" + "=" * 80)

@@ -232,6 +232,8 @@ def trace(func, example_inputs, *_, partitioner_config=None, backend=None,
     flat = _Flat(func, args, named)
     logger.info("Analyzing Operator Support...")
     report, cut = _analysis(flat, backend)
+    if not cut["subgraphs"]:
+        raise ValueError("the model has no operators to partition")
     _log_support(report, cut["support"])
     if config is None:
         if cut["support"]["unsupported"]:

@@ -166,8 +166,9 @@ def _arguments(inputs, kwargs):
 
 
 def _name_of(model):
-    name = getattr(model, "__name__", None) or type(model).__name__
-    return getattr(model, "_get_name", lambda: name)()
+    if isinstance(model, torch.nn.Module):
+        return model._get_name()
+    return getattr(model, "__name__", None) or type(model).__name__
 
 
 def _has_shapes(module):
@@ -191,6 +192,8 @@ def _workable(model):
     """The module in eval mode, with parameters of the original but attributes
     and buffers of its own."""
     if not isinstance(model, torch.nn.Module):
+        if isinstance(model, type):
+            raise CaptureError(f"{model.__name__} is a class: make one of it")
         if not callable(model):
             raise CaptureError(f"a {type(model).__name__} is no torch module")
         return _Function(model)
@@ -221,8 +224,9 @@ def _warm_up(model, work, call):
         with torch.no_grad():
             work(*call.args, **call.kwargs)
     except Exception as e:
-        raise CaptureError(f"{_name_of(model)} fails on these inputs: "
-                           f"{type(e).__name__}: {_reason(e)}") from None
+        kind, why = type(e).__name__, _reason(e)
+        raise CaptureError(f"{_name_of(model)} fails on these inputs: " + (
+            why if why.startswith(kind) else f"{kind}: {why}")) from None
 
 
 class _Untouched:

@@ -198,14 +198,26 @@ def same(row, ours, theirs):
     """= or by how much they differ; empty where one is missing."""
     if not row[ours] or not row[theirs]:
         return ""
-    a, b = int(row[ours]), int(row[theirs])
+    return difference(int(row[ours]), int(row[theirs]))
+
+
+def difference(a, b):
     return "=" if a == b else f"{100 * (a - b) / b:+.3f} %"
+
+
+def read(row, source=""):
+    """The parameters that evaluation reads: heads for training are part of a
+    live model, not of its ONNX file, and of some models in the zoo."""
+    return int(row["params" + source]) - int(row.get("unused" + source) or 0)
 
 
 def both(row, other):
     """MACs and parameters against another source."""
     macs = same(row, "macs", f"macs_{other}")
-    params = same(row, "params", f"params_{other}")
+    if other == "torch":
+        params = same(row, "params", "params_torch")
+    else:
+        params = macs and difference(read(row), read(row, "_" + other))
     return macs if macs == params else f"{macs}, params {params}"
 
 
@@ -234,10 +246,13 @@ def close(row):
 
 
 def notes(table):
-    yield ("- `googlenet`, `inception_v3` and their quantisable forms have heads "
-           "that only training\n  reads: captures count their parameters, as "
-           "`unused_params`; the ONNX file is without\n  them, and so is the "
-           "zoo's googlenet.")
+    heads = ", ".join(f"{r['model'].partition(':')[2]} {int(r['unused']):,}"
+                      for r in table if int(r["unused"] or 0))
+    yield ("- parameters are those of the live model, `sum(p.numel())`. Zoo and "
+           "ONNX are compared\n  in those that evaluation reads: heads for "
+           "training, `unused_params`, are not in\n  ONNX files, nor in the "
+           "zoo's googlenet, which is the published one (6,624,904).\n  "
+           f"They are: {heads}.")
     yield ("- an ONNX file does not tell parameters from buffers: Swin V2's "
            "tables of coordinates\n  (450 numbers a block) count there.")
     yield ("- `llama`, `mistral`, `qwen2`, `gpt_neox` have two layers of width "

@@ -10,6 +10,7 @@ import warnings
 from py_check import check, equal, main, raises
 
 import cleave
+from cleave import neuron
 from cleave.torch import CaptureError, abbreviate, capture
 from tv import torch, torchvision
 from torch import nn
@@ -279,11 +280,6 @@ def test_calls():
         equal(p["coverage"]["unknown_ops"], [], f"unknown, {method}")
 
 
-class Raises(nn.Module):
-    def forward(self, x):
-        raise RuntimeError("no such luck")
-
-
 class Exits(nn.Module):
     """Data decide the way and the shape."""
 
@@ -337,15 +333,111 @@ def test_odd_models():
               len(str(e)) < 600, f"reasons of each method: {e}")
 
 
+class Does(nn.Module):
+    """A forward pass given as a function."""
+
+    def __init__(self, forward):
+        super().__init__()
+        self.does = forward
+
+    def forward(self, *args):
+        return self.does(*args)
+
+
+def raising(error):
+    def forward(x):
+        raise error
+    return Does(forward)
+
+
+def branch(x):
+    return x + 1 if x.sum() > 0 else x * 2
+
+
+def generator(x):
+    yield x
+
+
+def foreign(x):
+    return torch.ops.cleave_bad.twice(x) + 1
+
+
+SQUARE = torch.rand(4, 4)
+# A model, its inputs, what capture says (None: it captures), what trace says.
+BAD = [
+    (raising(RuntimeError("no such luck\nand more")), SQUARE,
+     "Does fails on these inputs: RuntimeError: no such luck", ...),
+    (raising(ValueError()), SQUARE, "inputs: ValueError", ...),
+    (Does(lambda x: {}["absent"]), SQUARE, "inputs: KeyError: 'absent'", ...),
+    (Does(lambda x: torch.ops.nobody.knows(x)), SQUARE,
+     "has no attribute 'knows'", ...),
+    (nn.Module(), SQUARE, 'missing the required "forward"', ...),
+    (nn.Linear(5, 4), SQUARE, "shapes cannot be multiplied (4x4 and 5x4)", ...),
+    (nn.Linear(4, 4), SQUARE.long(), "got Long and Float", ...),
+    (nn.Linear(4, 4), None, "missing 1 required positional argument", ...),
+    (nn.Linear(4, 4), (SQUARE, SQUARE), "takes 2 positional arguments", ...),
+    (nn.Linear(4, 4), {"y": SQUARE}, "unexpected keyword argument 'y'", ...),
+    (nn.Linear(4, 4), "text", "must be Tensor, not str", ...),
+    (nn.Linear, SQUARE, "Linear is a class: make one of it", ...),
+    (3, SQUARE, "a int is no torch module", ...),
+    (Does(generator), SQUARE, "cannot capture Does: fx: ",
+     "cannot export the model: export: Found <class 'generator'>"),
+    (Does(branch), SQUARE, None, "export: Could not guard on data-dependent"),
+    (Does(foreign), SQUARE, None, "strict: Operator does not support running "
+     "with fake tensors"),
+    (Does(lambda x: None), SQUARE, None, "no operators to partition"),
+    (Does(lambda x: torch.fft.fft(x).abs()), SQUARE, None,
+     "Model support percentage is very close to 0%"),
+    (nn.Linear(4, 4, device="meta"), SQUARE, "is not on the expected device",
+     "on the CPU, not on 'meta'"),
+    (nn.Linear(4, 4), SQUARE.to("meta"), "is not on the expected device",
+     "on the CPU, not on 'meta'"),
+]
+
+
+def says(call, kinds, text):
+    """Raises one of the kinds, with text: one line, and not a long one."""
+    try:
+        call()
+    except kinds as e:
+        check(text in str(e) and "\n" not in str(e) and len(str(e)) < 900,
+              f"{text!r} in {e}")
+    else:
+        check(False, f"nothing raised: {text}")
+
+
 def test_bad_models():
-    with raises(CaptureError, "no such luck"):
-        capture(Raises(), torch.rand(1))
-    with raises(CaptureError, "shapes"):
-        capture(nn.Linear(4, 4), torch.rand(1, 5))
-    with raises(CaptureError, "fails on these inputs"):
-        capture(nn.Linear(4, 4), None)
-    with raises(CaptureError, "no torch module"):
-        capture(3, torch.rand(1))
+    lib = torch.library.Library("cleave_bad", "DEF")
+    lib.define("twice(Tensor x) -> Tensor")
+    lib.impl("twice", lambda x: x * 2, "CPU")
+    config = neuron.PartitionerConfig(model_support_percentage_threshold=0)
+    for model, inputs, captured, traced in BAD:
+        if captured is None:
+            check(capture(model, inputs).graph, "captured")
+        else:
+            says(lambda: capture(model, inputs), CaptureError, captured)
+        says(lambda: neuron.trace(model, inputs, partitioner_config=config),
+             (cleave.Error, ValueError),
+             captured if traced is ... else traced)
+
+
+def test_bad_types():
+    """Quantised tensors go in and out where torch can say what they are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = torch.quantize_per_tensor(SQUARE, 0.1, 0, torch.quint8)
+        packed = torch.ao.quantization.quantize_dynamic(
+            nn.Sequential(nn.Linear(4, 4)), {nn.Linear})
+        says(lambda: capture(nn.Linear(4, 4), whole), CaptureError,
+             "must have the same dtype, but got QUInt8 and Float")
+        says(lambda: neuron.trace(nn.Linear(4, 4), whole), ValueError,
+             "quantized tensors cannot be traced")
+        equal(capture(packed, SQUARE).unknown, ["Linear"], "packed weights")
+        says(lambda: neuron.trace(packed, SQUARE), CaptureError,
+             "cannot export the model: export: ")
+        nested = torch.nested.nested_tensor([SQUARE, SQUARE])
+    says(lambda: capture(nn.Linear(4, 4), nested), CaptureError,
+         "cannot capture Linear: fx: ")
 
 
 def test_names():
