@@ -8,7 +8,7 @@
  * ONNX is copied as it is, unless another opset is asked for: then it is
  * written like any other, with the bytes of its own weights, and what its shape
  * arithmetic comes to as constants. */
-#include "export/onnx.h"
+#include "export/onnx_write.h"
 
 #include "core/map.h"
 #include "import/external.h"
@@ -160,31 +160,20 @@ int onnx_type(clv_dtype t)
 
 /* -- the file -------------------------------------------------------------*/
 
-typedef struct writer {
-    const clv_graph *g;
-    const clv_onnx_opts *opts;
-    int64_t opset;
-    clv_buf nodes;     /* GraphProto fields: the nodes */
-    clv_buf functions; /* ModelProto fields */
-    clv_buf tail;      /* GraphProto fields: inputs, outputs */
-    clv_buf heads;     /* of weights, one after the other */
-    size_t *head_end;  /* per weight, in heads */
-    uint32_t *weights; /* values */
-    uint32_t n_weights;
-    strmap bodies; /* text of a function to its number */
-    bool *read;    /* per value: a written node reads it, or it is an output */
-    external_files files;
-    arena mem;
-    bool external;
-    FILE *file, *data;
-} writer;
-
-static void value_name(const writer *w, uint32_t v, char *buf, size_t size)
+void writer_name(const writer *w, uint32_t v, char *buf, size_t size)
 {
+    char own[512] = "";
     buf[0] = '\0';
-    const char *name =
-        v == CLV_NONE ? buf : clv__value_name(w->g, v, buf, size);
-    if (name != buf)
+    if (v == CLV_NONE)
+        return;
+    if (w->outer && w->captured[v] != CLV_NONE) {
+        writer_name(w->outer, w->captured[v], buf, size);
+        return;
+    }
+    const char *name = clv__value_name(w->g, v, own, sizeof own);
+    if (w->prefix && !w->g->values[v].name)
+        snprintf(buf, size, "%s/%s", w->prefix, name);
+    else
         snprintf(buf, size, "%s", name);
 }
 
@@ -204,12 +193,12 @@ static void put_scope(const writer *w, onnx_out *o, const clv_node *n)
 static void put_edges(const writer *w, onnx_out *o, const clv_node *n)
 {
     char name[512];
-    for (uint32_t i = 0; i < n->n_in; i++) {
-        value_name(w, node_ins(w->g, n)[i], name, sizeof name);
+    for (uint32_t i = 0; i < writer_formal(n); i++) {
+        writer_name(w, node_ins(w->g, n)[i], name, sizeof name);
         out_input(o, name);
     }
     for (uint32_t i = 0; i < n->n_out; i++) {
-        value_name(w, node_outs(w->g, n)[i], name, sizeof name);
+        writer_name(w, node_outs(w->g, n)[i], name, sizeof name);
         out_output(o, name);
     }
 }
@@ -237,6 +226,7 @@ static void put_opset(clv_buf *b, int field, const char *domain, int64_t v)
  * kind. CLV_NONE: out of memory, or not possible (b->unable). */
 static uint32_t function_of(writer *w, const clv_node *n, body *b)
 {
+    writer *root = w->root;
     clv_buf f = {0};
     char name[32];
     for (uint32_t i = 0; i < n->n_in; i++) {
@@ -251,11 +241,12 @@ static uint32_t function_of(writer *w, const clv_node *n, body *b)
         pb_text(&f, F_ATTR, n->attrs[i].name);
     clv_buf_add(&f, b->nodes.text, b->nodes.len);
     pb_text(&f, F_DOMAIN, clv__ops[n->op].name); /* part of the key */
-    uint32_t id = f.failed ? CLV_NONE : strmap_get(&w->bodies, f.text, f.len);
+    uint32_t id =
+        f.failed ? CLV_NONE : strmap_get(&root->bodies, f.text, f.len);
     if (id == CLV_NONE && !f.failed) {
-        char *key = arena_strndup(&w->mem, f.text, f.len);
-        id = w->bodies.n;
-        if (!key || !strmap_put(&w->bodies, key, f.len, id))
+        char *key = arena_strndup(&root->mem, f.text, f.len);
+        id = root->bodies.n;
+        if (!key || !strmap_put(&root->bodies, key, f.len, id))
             id = CLV_NONE;
         clv_buf m = {0};
         char fn[96];
@@ -264,7 +255,7 @@ static uint32_t function_of(writer *w, const clv_node *n, body *b)
         clv_buf_add(&m, f.text, f.len);
         put_opset(&m, F_OPSET, "", w->opset);
         pb_text(&m, F_DOMAIN, "cleave"); /* the last one counts */
-        pb_message(&w->functions, 25, &m);
+        pb_message(&root->functions, 25, &m);
     }
     clv_buf_free(&f);
     return id;
@@ -275,7 +266,8 @@ static const char *why_not(const clv_node *n)
 {
     switch (clv__ops[n->op].category) {
     case CLV_CAT_CONTROL:
-        return ": bodies are copied, not rewritten; leave --opset out";
+        return ": what its body takes changes from trip to trip, or is no "
+               "tensor";
     case CLV_CAT_SEQUENCE:
         return ": sequences are copied, not rewritten; leave --opset out";
     case CLV_CAT_ATTENTION:
@@ -285,7 +277,7 @@ static const char *why_not(const clv_node *n)
     }
 }
 
-static clv_status cannot(const writer *w, const clv_node *n, clv_err *e)
+clv_status writer_cannot(const writer *w, const clv_node *n, clv_err *e)
 {
     const char *counted = clv__counted_only(n);
     if (counted)
@@ -327,28 +319,37 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
     onnx_form f = onnx_form_of(w->g, n, w->opset);
     body b = {.g = w->g, .n = n, .opset = w->opset, .field = F_NODE};
     onnx_out o;
+    const char *holds = writer_body_op(n);
     if (clv__counted_only(n) || says_more(w->g, n, &f))
-        return cannot(w, n, e);
+        return writer_cannot(w, n, e);
     for (uint32_t i = 0; i < n->n_in; i++)
         if (node_in(w->g, n, i))
             w->read[node_ins(w->g, n)[i]] = true;
-    if (f.name) {
+    if (holds) {
+        out_start(&o, holds, "", n->name);
+        put_edges(w, &o, n);
+        clv_status s = writer_bodies(w, n, &o, e);
+        if (s != CLV_OK) {
+            clv_buf_free(&o.b);
+            return s;
+        }
+    } else if (f.name) {
         out_start(&o, f.name, "", n->name);
         put_edges(w, &o, n);
         if (f.attrs)
             f.attrs(&b, &o);
         if (b.unable) {
             clv_buf_free(&o.b);
-            return cannot(w, n, e);
+            return writer_cannot(w, n, e);
         }
     } else {
         if (!f.body)
-            return cannot(w, n, e);
+            return writer_cannot(w, n, e);
         f.body(&b);
         uint32_t id = b.unable ? CLV_NONE : function_of(w, n, &b);
         clv_buf_free(&b.nodes);
         if (id == CLV_NONE)
-            return b.unable ? cannot(w, n, e) : clv__nomem(e);
+            return b.unable ? writer_cannot(w, n, e) : clv__nomem(e);
         char call[96];
         snprintf(call, sizeof call, "%s_%u", clv__ops[n->op].name, id);
         out_start(&o, call, "cleave", n->name);
@@ -373,26 +374,28 @@ static void wrap_type(clv_buf *type, int field)
     *type = whole;
 }
 
-/* A ValueInfoProto of v. */
-static void put_value(writer *w, int field, uint32_t v)
+/* A ValueInfoProto of v, under another name if there is one. */
+static void put_value(writer *w, int field, uint32_t v, const char *as)
 {
     const clv_value *val = &w->g->values[v];
     clv_buf shape = {0}, tensor = {0}, type = {0}, info = {0};
     char name[512];
     for (uint32_t i = 0; i < val->rank && val->rank != CLV_NO_RANK; i++) {
         clv_buf dim = {0};
-        pb_uint(&dim, 1, (uint64_t)val->dims[i]);
+        if (!(val->flags & CLV_V_BOUND)) /* else any size */
+            pb_uint(&dim, 1, (uint64_t)val->dims[i]);
         pb_message(&shape, 1, &dim);
     }
     pb_uint(&tensor, 1, (uint64_t)onnx_type((clv_dtype)val->dtype));
-    pb_message(&tensor, 2, &shape);
+    if (val->rank != CLV_NO_RANK)
+        pb_message(&tensor, 2, &shape);
     pb_message(&type, 1, &tensor);
     if (val->flags & CLV_V_SEQUENCE)
         wrap_type(&type, 4);
     if (val->flags & CLV_V_OPTIONAL)
         wrap_type(&type, 9);
-    value_name(w, v, name, sizeof name);
-    pb_text(&info, 1, name);
+    writer_name(w, v, name, sizeof name);
+    pb_text(&info, 1, as ? as : name);
     pb_message(&info, 2, &type);
     pb_message(&w->tail, field, &info);
 }
@@ -433,7 +436,7 @@ static void put_weight_head(writer *w, uint32_t v, const char *data_name,
     for (uint32_t i = 0; i < val->rank; i++)
         pb_uint(&t, T_DIMS, (uint64_t)val->dims[i]);
     pb_uint(&t, T_TYPE, (uint64_t)onnx_type((clv_dtype)val->dtype));
-    value_name(w, v, name, sizeof name);
+    writer_name(w, v, name, sizeof name);
     pb_text(&t, T_NAME, name);
     if (val->kind != CLV_PARAM)
         pb_text(&t, T_DOC, "cleave: not learned");
@@ -528,7 +531,8 @@ static clv_status stream(writer *w, uint32_t v, FILE *to, clv_err *e)
     if (d && d->bytes && (int64_t)d->size == bytes)
         return put_data(d->bytes, bytes, to, e);
     if (d && d->file) {
-        CLV_TRY(clv__external_at(&w->files, w->g->folder, d, bytes, &data, e));
+        CLV_TRY(clv__external_at(&w->files, w->root->g->folder, d, bytes, &data,
+                                 e));
         return put_data(data, bytes, to, e);
     }
     if (d && d->ints && val->dtype == CLV_INT64 && d->n == clv__numel(val))
@@ -572,6 +576,24 @@ static clv_status write_weights(writer *w, clv_err *e)
     return CLV_OK;
 }
 
+static clv_status write_graph(writer *w, clv_err *e)
+{
+    CLV_TRY(put(w, &w->nodes, e));
+    CLV_TRY(w->heads.failed ? clv__nomem(e) : write_weights(w, e));
+    return put(w, &w->tail, e);
+}
+
+static void writer_free(writer *w)
+{
+    clv_buf_free(&w->nodes);
+    clv_buf_free(&w->functions);
+    clv_buf_free(&w->tail);
+    clv_buf_free(&w->heads);
+    strmap_free(&w->bodies);
+    clv__external_close(&w->files);
+    arena_free(&w->mem);
+}
+
 static clv_status write_model(writer *w, clv_err *e)
 {
     clv_buf head = {0};
@@ -583,15 +605,35 @@ static clv_status write_model(writer *w, clv_err *e)
     pb_head(&head, 7, graph_size(w));
     clv_status s = put(w, &head, e);
     if (s == CLV_OK)
-        s = put(w, &w->nodes, e);
-    if (s == CLV_OK)
-        s = w->heads.failed ? clv__nomem(e) : write_weights(w, e);
-    if (s == CLV_OK)
-        s = put(w, &w->tail, e);
+        s = write_graph(w, e);
     if (s == CLV_OK)
         s = put(w, &w->functions, e);
     clv_buf_free(&head);
     return s;
+}
+
+/* A body may not hand on what it was given, or a constant: a copy of it. */
+static void put_output(writer *w, uint32_t i)
+{
+    const clv_graph *g = w->g;
+    uint32_t v = g->outputs[i];
+    bool again = false;
+    for (uint32_t k = 0; k < i && k < 256; k++)
+        again |= g->outputs[k] == v;
+    if (!w->outer ||
+        (g->values[v].producer != CLV_NONE && !is_folded(g, v) && !again)) {
+        put_value(w, 12, v, NULL);
+        return;
+    }
+    char name[512], as[560];
+    writer_name(w, v, name, sizeof name);
+    snprintf(as, sizeof as, "%s/%s/out%u", w->prefix, name, i);
+    onnx_out o;
+    out_start(&o, "Identity", "", "");
+    out_input(&o, name);
+    out_output(&o, as);
+    pb_message(&w->nodes, 1, &o.b);
+    put_value(w, 12, v, as);
 }
 
 static clv_status prepare(writer *w, const char *data_name, clv_err *e)
@@ -607,11 +649,32 @@ static clv_status prepare(writer *w, const char *data_name, clv_err *e)
             CLV_TRY(put_node(w, &g->nodes[i], e));
     CLV_TRY(list_weights(w, data_name, e));
     pb_text(&w->tail, 2, g->name);
-    for (uint32_t i = 0; i < g->n_inputs; i++)
-        put_value(w, 11, g->inputs[i]);
+    for (uint32_t i = 0; i < w->n_formal; i++)
+        put_value(w, 11, g->inputs[i], NULL);
     for (uint32_t i = 0; i < g->n_outputs; i++)
-        put_value(w, 12, g->outputs[i]);
+        put_output(w, i);
     return CLV_OK;
+}
+
+clv_status writer_graph(writer *w, clv_buf *out, clv_err *e)
+{
+    char *text = NULL;
+    size_t size = 0;
+    clv_status s = prepare(w, "", e);
+    if (s == CLV_OK && w->external)
+        s = clv__fail(e, CLV_UNSUPPORTED, "a body with more than 1 GB");
+    w->file = s == CLV_OK ? open_memstream(&text, &size) : NULL;
+    if (s == CLV_OK && !w->file)
+        s = clv__nomem(e);
+    if (s == CLV_OK)
+        s = write_graph(w, e);
+    if (w->file && fclose(w->file) != 0 && s == CLV_OK)
+        s = clv__nomem(e);
+    if (s == CLV_OK)
+        clv_buf_add(out, text, size);
+    free(text);
+    writer_free(w);
+    return s;
 }
 
 static FILE *open_temporary(char *path, clv_err *e)
@@ -748,7 +811,10 @@ clv_status clv_export_onnx(const clv_graph *g, const char *path,
 {
     static const clv_onnx_opts defaults = {0};
     clv__err_clear(err);
-    writer w = {.g = g, .opts = opts ? opts : &defaults};
+    writer w = {.g = g,
+                .opts = opts ? opts : &defaults,
+                .root = &w,
+                .n_formal = g->n_inputs};
     bool imported = !strcmp(g->format, "onnx") && g->owner;
     if (imported && !w.opts->opset)
         return copy_model(g, path, err);
@@ -762,12 +828,6 @@ clv_status clv_export_onnx(const clv_graph *g, const char *path,
         data ? prepare(&w, base ? base + 1 : data, err) : clv__nomem(err);
     if (s == CLV_OK)
         s = write_files(&w, path, data, err);
-    clv_buf_free(&w.nodes);
-    clv_buf_free(&w.functions);
-    clv_buf_free(&w.tail);
-    clv_buf_free(&w.heads);
-    strmap_free(&w.bodies);
-    clv__external_close(&w.files);
-    arena_free(&w.mem);
+    writer_free(&w);
     return s;
 }
