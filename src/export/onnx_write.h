@@ -48,4 +48,13 @@ const char *writer_body_op(const clv_node *n);
  * capture. */
 uint32_t writer_formal(const clv_node *n);
 
+/* A new file beside its place, `path` ending in XXXXXX; NULL: it failed. */
+FILE *writer_open(char *path, clv_err *e);
+/* Closes and puts in its place, or removes; f may be NULL. */
+CLV_MUST clv_status writer_settle(FILE *f, const char *temporary,
+                                  const char *path, clv_status s, clv_err *e);
+/* The file as it is mapped; its external data, unless it lies there already. */
+CLV_MUST clv_status writer_copy(const clv_graph *g, const char *path,
+                                clv_err *e);
+
 #endif
