@@ -113,6 +113,7 @@ typedef struct unit {
     uint32_t *captured; /* values of the enclosing frame, in order of input */
     size_t n_captured, cap_captured;
     bool unordered;    /* some node comes before its inputs */
+    bool each;         /* done for each tensor of a sequence: sizes differ */
     uint32_t n_formal; /* inputs the body declares; captured ones follow */
 } unit;
 

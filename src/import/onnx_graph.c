@@ -446,7 +446,9 @@ clv_status onnx_body(draft *d, wire w, clv_graph **body, clv_err *e)
     }
     (*body)->format = "onnx";
     (*body)->custom = d->g->custom;
-    unit u = {.g = *body, .unordered = true}; /* its node infers it */
+    unit u = {.g = *body,
+              .unordered = true, /* its node infers it */
+              .each = d->op == CLV_OP_SEQUENCE_MAP};
     frame f = {.unit = &u,
                .outer = d->f,
                .bound = d->f->bound,

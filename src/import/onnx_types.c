@@ -340,7 +340,8 @@ clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
 
 /* -- what the file says of other values -----------------------------------*/
 
-/* Declared shapes stand until a rule infers them. */
+/* Declared shapes stand until a rule infers them. A size that is not known is
+ * taken as 1, but not where it is another one for each tensor. */
 static clv_status assume(const reader *r, unit *u, uint32_t v,
                          const onnx_type *t, clv_err *e)
 {
@@ -353,6 +354,8 @@ static clv_status assume(const reader *r, unit *u, uint32_t v,
         if (dims[i] < 0)
             dims[i] = 1;
     }
+    if (guess && u->each)
+        return CLV_OK;
     if (!clv__value_set_shape(g, v, t->rank, dims))
         return clv__nomem(e);
     if (clv__bytes(&g->values[v]) == CLV_SAT)
