@@ -144,7 +144,7 @@ typedef struct reader {
     clv_map map;
     const clv_open_opts *opts;
     arena mem; /* freed when the load ends */
-    strmap ops[ONNX_DOMAINS], attr_keys;
+    strmap attr_keys;
     strmap symbols; /* dimension names to indices of bound */
     struct onnx_symbol *bound;
     size_t n_symbols, cap_symbols;
@@ -295,9 +295,9 @@ typedef struct onnx_op {
     onnx_map_fn *map; /* NULL: the attributes' names are all that changes */
 } onnx_op;
 
-CLV_MUST clv_status onnx_op_table(reader *r, clv_err *e);
 onnx_domain onnx_domain_of(text name);
-const onnx_op *onnx_op_find(const reader *r, text domain, text name);
+/* NULL when there is none. */
+const onnx_op *onnx_op_find(text domain, text name);
 /* The letter of input i. */
 char onnx_role(const onnx_op *row, uint32_t i);
 

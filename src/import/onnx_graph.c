@@ -333,7 +333,7 @@ static clv_status add_node(reader *r, frame *f, const proto *p, bool *done,
         return clv__fail(e, CLV_FORMAT,
                          "the functions of this model expand without measure");
     bool own = onnx_domain_of(p->domain) == ONNX_CLEAVE &&
-               onnx_op_find(r, p->domain, p->op);
+               onnx_op_find(p->domain, p->op);
     onnx_function *fn = own ? NULL : onnx_function_find(r, p);
     if (fn)
         return onnx_inline(r, f, p, fn, e);

@@ -360,8 +360,6 @@ static clv_status read_model(reader *r, clv_graph *g, clv_err *e)
 
 static void reader_free(reader *r)
 {
-    for (int i = 0; i < ONNX_DOMAINS; i++)
-        strmap_free(&r->ops[i]);
     strmap_free(&r->attr_keys);
     strmap_free(&r->symbols);
     strmap_free(&r->function_names);
@@ -432,8 +430,6 @@ clv_status clv__onnx_load(clv_map map, const char *path,
     s = own_map(g, map, e);
     if (s == CLV_OK)
         s = clv__custom_load(g, opts, e);
-    if (s == CLV_OK)
-        s = onnx_op_table(&r, e);
     if (s == CLV_OK)
         s = onnx_attr_table(&r, e);
     if (s == CLV_OK)

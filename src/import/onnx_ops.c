@@ -278,15 +278,19 @@ static const onnx_op nchwc[] = {
 
 /* -- lookup ---------------------------------------------------------------*/
 
+#define TABLE(rows) \
+    { \
+        rows, sizeof rows / sizeof *rows \
+    }
+
 static const struct {
-    onnx_domain domain;
-    const onnx_op *rows;
+    const onnx_op *rows; /* in order of their names */
     size_t n;
-} tables[] = {
-    {ONNX_AI, ai_onnx, sizeof ai_onnx / sizeof *ai_onnx},
-    {ONNX_MICROSOFT, microsoft, sizeof microsoft / sizeof *microsoft},
-    {ONNX_PREVIEW, preview, sizeof preview / sizeof *preview},
-    {ONNX_NCHWC, nchwc, sizeof nchwc / sizeof *nchwc},
+} tables[ONNX_DOMAINS] = {
+    [ONNX_AI] = TABLE(ai_onnx),
+    [ONNX_MICROSOFT] = TABLE(microsoft),
+    [ONNX_PREVIEW] = TABLE(preview),
+    [ONNX_NCHWC] = TABLE(nchwc),
 };
 
 onnx_domain onnx_domain_of(text name)
@@ -304,18 +308,6 @@ onnx_domain onnx_domain_of(text name)
     if (name.n >= 15 && !memcmp(name.s, "ai.onnx.preview", 15))
         return ONNX_PREVIEW;
     return ONNX_OTHER;
-}
-
-clv_status onnx_op_table(reader *r, clv_err *e)
-{
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        for (size_t i = 0; i < tables[t].n; i++) {
-            const char *name = tables[t].rows[i].name;
-            if (!strmap_put(&r->ops[tables[t].domain], name, strlen(name),
-                            (uint32_t)i))
-                return clv__nomem(e);
-        }
-    return CLV_OK;
 }
 
 /* Functions that our writer made are the operators they are named after:
@@ -340,17 +332,30 @@ static const onnx_op *own_op(text name)
     return op == CLV_OP_UNKNOWN ? NULL : &own[op];
 }
 
-const onnx_op *onnx_op_find(const reader *r, text domain, text name)
+/* Below, at or above 0: how the name compares with that of a row. */
+static int compare(text name, const char *row)
+{
+    size_t n = strlen(row);
+    int order = memcmp(name.s, row, name.n < n ? name.n : n);
+    return order ? order : (name.n > n) - (name.n < n);
+}
+
+const onnx_op *onnx_op_find(text domain, text name)
 {
     onnx_domain d = onnx_domain_of(domain);
     if (d == ONNX_CLEAVE)
         return own_op(name);
-    uint32_t i = strmap_get(&r->ops[d], name.s, name.n);
-    if (i == CLV_NONE)
-        return NULL;
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        if (tables[t].domain == d)
-            return &tables[t].rows[i];
+    size_t from = 0, to = tables[d].n;
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        int order = compare(name, tables[d].rows[mid].name);
+        if (order == 0)
+            return &tables[d].rows[mid];
+        if (order < 0)
+            to = mid;
+        else
+            from = mid + 1;
+    }
     return NULL;
 }
 
