@@ -5,6 +5,7 @@
 #   make check        what CI runs: format, gcc, clang, sanitizers, all tests
 #   make bench        speed against peers, as ratios
 #   make asan         ASan + UBSan build and tests, in build-asan/
+#   make threads      what runs on several threads, under ASan and under TSan
 #   make clang        a clang build with warnings as errors, in build-clang/
 #   make fuzz         libFuzzer on every importer, SECONDS=60 each
 #   make format       rewrite the sources; make format-check only looks
@@ -38,6 +39,15 @@ asan:
 	@-tools/deps test
 	@OMP_THREAD_LIMIT=1 tests/run --build build-asan
 
+# The search for leaks left out, ASan takes threads of OpenMP; TSan does not know
+# what they wait for, so there contexts run on threads of their own.
+threads:
+	@tools/build build-asan -Db_sanitize=address,undefined
+	@ASAN_OPTIONS=detect_leaks=0 tests/run --build build-asan test_run test_ort cli/run
+	@tools/build --command build-tsan -Db_sanitize=thread
+	@ninja -C build-tsan tests/test_run
+	@OMP_THREAD_LIMIT=1 build-tsan/tests/test_run
+
 clang:
 	@tools/deps dev
 	@CC=clang tools/build build-clang -Dwerror=true
@@ -64,4 +74,4 @@ clean:
 	rm -rf build-*
 	find build -mindepth 1 -maxdepth 1 ! -name 'venv*' -exec rm -rf {} +
 
-.PHONY: all test check bench asan clang fuzz format format-check install clean
+.PHONY: all test check bench asan threads clang fuzz format format-check install clean

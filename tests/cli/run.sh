@@ -1,4 +1,5 @@
 # cleave run: outputs, parts, measured times, and every kind of bad input.
+# timeout: 600
 data=$CLEAVE_ROOT/tests/data models=$CLEAVE_ROOT/tests/data/onnx_capability
 times() { sed -E 's/[0-9]+\.[0-9]+ ms/N ms/g; s/ +[0-9]+\.[0-9]{3}( |$)/ N\1/g; s/[-+][0-9.]+ %/E %/g; s/-{9,}/---/; s/([^ ]) +/\1 /g'; }
 show() { echo "\$ cleave run $*"; cleave run "$@" 2>&1 | times; }
@@ -60,6 +61,6 @@ cleave run $CLEAVE_ROOT/tests/data/custom/twins.onnx --random --output twins -q 
 ls twins
 # On a terminal a run of more than a second shows how far it is, and clears that.
 bar() { script -qec "cleave run squeezenet1_1 --input-shape 1,3,64,64 --random $*" /dev/null | tr '\r' '\n' | tr -d '\033'; }
-bar --repeat 150 | grep -c '% *running' | awk '{ print ($1 > 0) ? "a bar" : "no bar" }'
-bar --repeat 60 --quiet | grep -c '% *running' || true
-cleave run squeezenet1_1 --input-shape 1,3,64,64 --random --repeat 60 2>&1 | grep -c running || true
+bar --repeat 100 | grep -c '% *running' | awk '{ print ($1 > 0) ? "a bar" : "no bar" }'
+bar --repeat 40 --quiet | grep -c '% *running' || true
+cleave run squeezenet1_1 --input-shape 1,3,64,64 --random --repeat 40 2>&1 | grep -c running || true

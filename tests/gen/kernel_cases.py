@@ -271,3 +271,12 @@ case("fake_quantize axis=1 min=-8 max=7", [x, scales, zeros],
      torch.fake_quantize_per_channel_affine(x, scales, zeros, 1, -8, 7))
 case("fake_quantize axis=0 min=-128 max=127", [x, scales[:3], zeros[:3]],
      torch.fake_quantize_per_channel_affine(x, scales[:3], zeros[:3], 0, -128, 127))
+
+mha = torch.nn.MultiheadAttention(4, 2, batch_first=True).eval()
+with torch.no_grad():
+    for w in mha.parameters():
+        w.copy_(rnd(*w.shape) * 0.5)
+    s, mask = rnd(2, 3, 4), rnd(4, 3, 3)  # one mask per batch entry and head
+    case('multi_head_attention heads=2 layout="batch"',
+         [s, s, s, mha.in_proj_weight, mha.in_proj_bias, mha.out_proj.weight, mha.out_proj.bias, mask],
+         mha(s, s, s, attn_mask=mask))

@@ -61,12 +61,17 @@ static double mask_at(const heads *h, int64_t lead, int64_t i, int64_t j)
     return dropped + get_f(h->mask, at);
 }
 
-static clv_status check_mask(const kernel *k, const heads *h)
+/* Every axis of the mask is as long as that of the scores, or 1. */
+static clv_status check_mask(const kernel *k, const heads *h, int64_t batch)
 {
-    if (h->mask && h->mask->rank > 4)
-        return clv__fail(k->e, CLV_UNSUPPORTED, "a mask of rank %u",
-                         h->mask->rank);
-    return CLV_OK;
+    const int64_t dims[4] = {batch, h->q_heads, h->queries, h->keys};
+    const clv_tensor *m = h->mask;
+    bool fits = !m || m->rank <= 4;
+    for (uint32_t i = 0; m && fits && i < m->rank; i++)
+        fits = m->dims[i] == 1 || m->dims[i] == dims[4 - m->rank + i];
+    return fits ? CLV_OK
+                : clv__fail(k->e, CLV_SHAPE, "a mask of rank %u does not fit",
+                            m->rank);
 }
 
 /* One query of head `lead`; row has room for a score per key, and holds them
@@ -120,7 +125,6 @@ clv_status kernel_sdpa(kernel *k)
                .kv_heads = r > 2 ? key->dims[r - 3] : 1,
                .causal = attr_int(k->n, CLV_A_CAUSAL, 0) != 0};
     h.scale = attr_float(k->n, CLV_A_SCALE, 1 / sqrt((double)h.d));
-    CLV_TRY(check_mask(k, &h));
     double *row = arena_array(k->scratch, (size_t)h.keys + 1, sizeof *row);
     if (!row)
         return clv__nomem(k->e);
@@ -131,6 +135,7 @@ clv_status kernel_sdpa(kernel *k)
             return clv__fail(k->e, CLV_UNSUPPORTED,
                              "attention that broadcasts batches");
     }
+    CLV_TRY(check_mask(k, &h, h.q_heads ? leads / h.q_heads : 0));
     for (int64_t lead = 0; lead < leads; lead++)
         for (int64_t i = 0; i < h.queries; i++)
             attend(&h, lead, i, row, &k->out[0]);
@@ -294,7 +299,7 @@ clv_status kernel_attention(kernel *k)
     h.scale = h.scale != 0 ? h.scale : 1 / sqrt((double)h.d);
     h.window = other_int(k->n, "local_window_size", 0);
     h.window = h.window > 0 ? h.window : 0;
-    CLV_TRY(check_mask(k, &h));
+    CLV_TRY(check_mask(k, &h, q.dims[0]));
     CLV_TRY(check_keep(k, &h));
     y = q;
     y.dims[3] = h.dv;
@@ -426,8 +431,15 @@ clv_status kernel_mha(kernel *k)
     h.scale = 1 / sqrt((double)h.d);
     if (input_of(k, 7)) {
         CLV_TRY(additive(k, k->in[7], &mask));
+        if (mask.rank == 3 && mask.dims[0] == q.batch * count) {
+            const int64_t by_head[4] = {q.batch, count, mask.dims[1],
+                                        mask.dims[2]};
+            memcpy(mask.dims, by_head, sizeof by_head);
+            mask.rank = 4;
+        }
         h.mask = &mask;
     }
+    CLV_TRY(check_mask(k, &h, q.batch));
     double *row = arena_array(k->scratch, (size_t)h.keys + 1, sizeof *row);
     mixed = pq;
     mixed.data =
