@@ -58,12 +58,12 @@ int cli_main(int argc, char **argv, cli_session *session)
 }
 
 /* A fault on a small page takes as long as reading a node of a model, so the
- * heap goes on on a large one after its beginning, which is all that most
- * models need. One: of a second, more would be wasted than it saves. */
-static void use_large_page(void)
+ * heap goes on on large ones after its beginning, which is all that most
+ * models need. */
+static void use_large_pages(void)
 {
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
-    enum { LARGE = 2 << 20, SMALL = 256 << 10, HEAP = SMALL + LARGE };
+    enum { LARGE = 2 << 20, SMALL = 256 << 10, HEAP = SMALL + 2 * LARGE };
     uintptr_t now = (uintptr_t)sbrk(0);
     uintptr_t large = (now + SMALL + LARGE - 1) / LARGE * LARGE;
     if (sbrk((intptr_t)(large - SMALL - now)) == (void *)-1)
@@ -72,13 +72,13 @@ static void use_large_page(void)
     mallopt(M_MMAP_THRESHOLD, HEAP);
     void *volatile first = malloc(1); /* takes the heap from the system */
     free(first);
-    madvise((void *)large, LARGE, MADV_HUGEPAGE);
+    madvise((void *)large, HEAP - SMALL, MADV_HUGEPAGE);
 #endif
 }
 
 int main(int argc, char **argv)
 {
     cli_session session = {0};
-    use_large_page();
+    use_large_pages();
     return cli_main(argc, argv, &session);
 }
