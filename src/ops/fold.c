@@ -1,6 +1,8 @@
 /* fold.c - folding of arithmetic, comparisons, questions about shapes. */
 #include "ops/fold.h"
 
+#include "ops/arith.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -94,98 +96,10 @@ static int64_t wrap(uint64_t x)
     return (int64_t)x;
 }
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    if (b == 0 || (a == INT64_MIN && b == -1))
-        return 0;
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-static int64_t int_div(int64_t a, int64_t b)
-{
-    return b == 0 || (a == INT64_MIN && b == -1) ? 0 : a / b;
-}
-
-static int64_t int_mod(int64_t a, int64_t b)
-{
-    return b == 0 || b == -1 ? 0 : a % b;
-}
-
-static int64_t python_mod(int64_t a, int64_t b)
-{
-    int64_t m = int_mod(a, b);
-    return m != 0 && (m < 0) != (b < 0) ? m + b : m;
-}
-
-static int64_t int_pow(int64_t a, int64_t b)
-{
-    uint64_t r = 1, x = (uint64_t)a;
-    for (; b > 0; b >>= 1, x *= x)
-        if (b & 1)
-            r *= x;
-    return b < 0 ? 0 : wrap(r);
-}
-
-static bool int_op(clv_op op, int64_t a, int64_t b, int64_t *y)
+/* Functions of one number that shape arithmetic uses. */
+static bool int_op(clv_op op, int64_t a, int64_t *y)
 {
     switch (op) {
-    case CLV_OP_ADD:
-        *y = wrap((uint64_t)a + (uint64_t)b);
-        return true;
-    case CLV_OP_SUB:
-        *y = wrap((uint64_t)a - (uint64_t)b);
-        return true;
-    case CLV_OP_MUL:
-        *y = wrap((uint64_t)a * (uint64_t)b);
-        return true;
-    case CLV_OP_DIV:
-        *y = int_div(a, b);
-        return true;
-    case CLV_OP_FLOOR_DIVIDE:
-        *y = floor_div(a, b);
-        return true;
-    case CLV_OP_REMAINDER:
-        *y = python_mod(a, b);
-        return true;
-    case CLV_OP_FMOD:
-        *y = int_mod(a, b);
-        return true;
-    case CLV_OP_POW:
-        *y = int_pow(a, b);
-        return true;
-    case CLV_OP_MAXIMUM:
-        *y = a > b ? a : b;
-        return true;
-    case CLV_OP_MINIMUM:
-        *y = a < b ? a : b;
-        return true;
-    case CLV_OP_EQ:
-        *y = a == b;
-        return true;
-    case CLV_OP_NE:
-        *y = a != b;
-        return true;
-    case CLV_OP_LT:
-        *y = a < b;
-        return true;
-    case CLV_OP_LE:
-        *y = a <= b;
-        return true;
-    case CLV_OP_GT:
-        *y = a > b;
-        return true;
-    case CLV_OP_GE:
-        *y = a >= b;
-        return true;
-    case CLV_OP_LOGICAL_AND:
-        *y = a && b;
-        return true;
-    case CLV_OP_LOGICAL_OR:
-        *y = a || b;
-        return true;
-    case CLV_OP_LOGICAL_XOR:
-        *y = !a != !b;
-        return true;
     case CLV_OP_NEG:
         *y = wrap(0 - (uint64_t)a);
         return true;
@@ -209,54 +123,9 @@ static bool int_op(clv_op op, int64_t a, int64_t b, int64_t *y)
     }
 }
 
-static bool float_op(clv_op op, double a, double b, double *y)
+static bool float_op(clv_op op, double a, double *y)
 {
     switch (op) {
-    case CLV_OP_ADD:
-        *y = a + b;
-        return true;
-    case CLV_OP_SUB:
-        *y = a - b;
-        return true;
-    case CLV_OP_MUL:
-        *y = a * b;
-        return true;
-    case CLV_OP_DIV:
-        *y = b == 0 ? (double)NAN : a / b;
-        return true;
-    case CLV_OP_FLOOR_DIVIDE:
-        *y = b == 0 ? (double)NAN : floor(a / b);
-        return true;
-    case CLV_OP_FMOD:
-        *y = fmod(a, b);
-        return true;
-    case CLV_OP_POW:
-        *y = pow(a, b);
-        return true;
-    case CLV_OP_MAXIMUM:
-        *y = fmax(a, b);
-        return true;
-    case CLV_OP_MINIMUM:
-        *y = fmin(a, b);
-        return true;
-    case CLV_OP_EQ:
-        *y = a == b;
-        return true;
-    case CLV_OP_NE:
-        *y = a != b;
-        return true;
-    case CLV_OP_LT:
-        *y = a < b;
-        return true;
-    case CLV_OP_LE:
-        *y = a <= b;
-        return true;
-    case CLV_OP_GT:
-        *y = a > b;
-        return true;
-    case CLV_OP_GE:
-        *y = a >= b;
-        return true;
     case CLV_OP_NEG:
         *y = -a;
         return true;
@@ -282,7 +151,7 @@ static bool float_op(clv_op op, double a, double b, double *y)
         *y = log(a);
         return true;
     case CLV_OP_RECIPROCAL:
-        *y = a == 0 ? (double)NAN : 1 / a;
+        *y = 1 / a;
         return true;
     case CLV_OP_RELU:
         *y = a > 0 ? a : 0;
@@ -295,10 +164,13 @@ static bool float_op(clv_op op, double a, double b, double *y)
 static bool fold_pair(clv_op op, const known *a, uint32_t i, const known *b,
                       uint32_t j, const room *r, uint32_t k)
 {
+    const clv_arith *two = clv__arith(op);
     if (a->ints && b->ints) {
-        int64_t y;
-        if (!int_op(op, a->ints[i], b->ints[j], &y))
+        int64_t y = 0;
+        if (two ? !two->i : !int_op(op, a->ints[i], &y))
             return false;
+        if (two)
+            y = two->i(a->ints[i], b->ints[j]);
         if (r->ints)
             r->ints[k] = y;
         else /* a quotient of integers may be floating */
@@ -307,9 +179,11 @@ static bool fold_pair(clv_op op, const known *a, uint32_t i, const known *b,
                                : (double)y;
         return true;
     }
-    double y;
-    if (!float_op(op, known_float(a, i), known_float(b, j), &y))
+    double y = 0, x = known_float(a, i);
+    if (two ? !two->f : !float_op(op, x, &y))
         return false;
+    if (two)
+        y = two->f(x, known_float(b, j));
     if (r->ints)
         r->ints[k] = to_int(y);
     else
@@ -533,7 +407,7 @@ clv_status fold_reduce(clv_graph *g, clv_node *n, clv_err *e)
         if (r.floats)
             r.floats[i] /= each;
         else
-            r.ints[i] = int_div(r.ints[i], (int64_t)each);
+            r.ints[i] = clv__arith(CLV_OP_DIV)->i(r.ints[i], (int64_t)each);
     }
     return CLV_OK;
 }

@@ -1,9 +1,10 @@
 /* eltwise.c - one output element per input element.
  *
- * A function of one number is a row of `unary`; of two, a row of `binary` with
- * a version for floating types and one for integers. Attributes of activations
- * (slopes, limits) reach the function as two parameters. */
+ * A function of one number is a row of `unary`; of two, one of ops/arith.c.
+ * Attributes of activations (slopes, limits) reach the function as two
+ * parameters. */
 #include "backend/kernel.h"
+#include "ops/arith.h"
 
 #include <math.h>
 #include <string.h>
@@ -235,135 +236,8 @@ clv_status kernel_bitwise_not(kernel *k)
 
 /* -- two inputs -----------------------------------------------------------*/
 
-typedef struct binary_row {
-    clv_op op;
-    double (*f)(double a, double b);
-    int64_t (*i)(int64_t a, int64_t b);
-} binary_row;
-
-#define F2(name, expr) \
-    static double name(double a, double b) \
-    { \
-        return expr; \
-    }
-#define I2(name, expr) \
-    static int64_t name(int64_t a, int64_t b) \
-    { \
-        return expr; \
-    }
-
-/* Integer arithmetic wraps; division by zero gives zero. */
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    if (b == 0 || (a == INT64_MIN && b == -1))
-        return 0;
-    int64_t q = a / b;
-    return q - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-static int64_t trunc_div(int64_t a, int64_t b)
-{
-    return b == 0 || (a == INT64_MIN && b == -1) ? 0 : a / b;
-}
-
-static int64_t trunc_mod(int64_t a, int64_t b)
-{
-    return b == 0 || b == -1 ? 0 : a % b;
-}
-
-static int64_t int_pow(int64_t a, int64_t b)
-{
-    uint64_t r = 1, x = (uint64_t)a;
-    if (b < 0)
-        return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
-    for (; b; b >>= 1, x *= x)
-        if (b & 1)
-            r *= x;
-    return (int64_t)r;
-}
-
-static double floor_mod(double a, double b)
-{
-    double r = fmod(a, b);
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
-static double larger(double a, double b)
-{
-    return isnan(a) || a > b ? a : b;
-}
-
-static double smaller(double a, double b)
-{
-    return isnan(a) || a < b ? a : b;
-}
-
-F2(f_add, a + b)
-F2(f_sub, a - b)
-F2(f_mul, a *b)
-F2(f_div, a / b)
-F2(f_floor_div, floor(a / b))
-F2(f_pow, pow(a, b))
-F2(f_eq, a == b)
-F2(f_ne, a != b)
-F2(f_lt, a < b)
-F2(f_le, a <= b)
-F2(f_gt, a > b)
-F2(f_ge, a >= b)
-F2(f_and, a != 0 && b != 0)
-F2(f_or, a != 0 || b != 0)
-F2(f_xor, (a != 0) != (b != 0))
-I2(i_add, (int64_t)((uint64_t)a + (uint64_t)b))
-I2(i_sub, (int64_t)((uint64_t)a - (uint64_t)b))
-I2(i_mul, (int64_t)((uint64_t)a *(uint64_t)b))
-I2(i_mod, (int64_t)((uint64_t)a - (uint64_t)floor_div(a, b) * (uint64_t)b))
-I2(i_max, a > b ? a : b)
-I2(i_min, a < b ? a : b)
-I2(i_eq, a == b)
-I2(i_ne, a != b)
-I2(i_lt, a < b)
-I2(i_le, a <= b)
-I2(i_gt, a > b)
-I2(i_ge, a >= b)
-I2(i_and, a &b)
-I2(i_or, a | b)
-I2(i_xor, a ^ b)
-I2(i_land, a &&b)
-I2(i_lor, a || b)
-I2(i_lxor, !a != !b)
-I2(i_shl, b<0 || b> 63 ? 0 : (int64_t)((uint64_t)a << b))
-I2(i_shr, b<0 || b> 63 ? 0 : (int64_t)((uint64_t)a >> b))
-
-static const binary_row binary[] = {
-    {CLV_OP_ADD, f_add, i_add},
-    {CLV_OP_SUB, f_sub, i_sub},
-    {CLV_OP_MUL, f_mul, i_mul},
-    {CLV_OP_DIV, f_div, trunc_div},
-    {CLV_OP_FLOOR_DIVIDE, f_floor_div, floor_div},
-    {CLV_OP_REMAINDER, floor_mod, i_mod},
-    {CLV_OP_FMOD, fmod, trunc_mod},
-    {CLV_OP_POW, f_pow, int_pow},
-    {CLV_OP_ATAN2, atan2, NULL},
-    {CLV_OP_MAXIMUM, larger, i_max},
-    {CLV_OP_MINIMUM, smaller, i_min},
-    {CLV_OP_EQ, f_eq, i_eq},
-    {CLV_OP_NE, f_ne, i_ne},
-    {CLV_OP_LT, f_lt, i_lt},
-    {CLV_OP_LE, f_le, i_le},
-    {CLV_OP_GT, f_gt, i_gt},
-    {CLV_OP_GE, f_ge, i_ge},
-    {CLV_OP_LOGICAL_AND, f_and, i_land},
-    {CLV_OP_LOGICAL_OR, f_or, i_lor},
-    {CLV_OP_LOGICAL_XOR, f_xor, i_lxor},
-    {CLV_OP_BITWISE_AND, NULL, i_and},
-    {CLV_OP_BITWISE_OR, NULL, i_or},
-    {CLV_OP_BITWISE_XOR, NULL, i_xor},
-    {CLV_OP_SHIFT_LEFT, NULL, i_shl},
-    {CLV_OP_SHIFT_RIGHT, NULL, i_shr},
-};
-
 /* y = f(a, b) over y's shape, both broadcast to it. */
-static clv_status apply(kernel *k, const binary_row *row, const clv_tensor *a,
+static clv_status apply(kernel *k, const clv_arith *row, const clv_tensor *a,
                         const clv_tensor *b, clv_tensor *y)
 {
     int64_t sa[CLV_MAX_RANK], sb[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
@@ -388,9 +262,7 @@ static clv_status apply(kernel *k, const binary_row *row, const clv_tensor *a,
 
 clv_status kernel_binary(kernel *k)
 {
-    const binary_row *row = binary;
-    while (row->op != k->n->op)
-        row++;
+    const clv_arith *row = clv__arith((clv_op)k->n->op);
     const clv_tensor *b = input_of(k, 1);
     const clv_attr *value = attr_get(k->n, CLV_A_VALUE);
     bool extreme = k->n->op == CLV_OP_MAXIMUM || k->n->op == CLV_OP_MINIMUM;
@@ -403,7 +275,7 @@ clv_status kernel_binary(kernel *k)
         b = &scalar;
     if (!b && extreme)
         b = k->in[0]; /* the largest of one */
-    if (!b)
+    if (!b || !row)
         return clv__fail(k->e, CLV_SHAPE, "no second operand");
     CLV_TRY(apply(k, row, k->in[0], b, &k->out[0]));
     for (uint32_t i = 2; i < k->n->n_in; i++)
