@@ -248,7 +248,7 @@ static bool known_count(const char *name)
 }
 
 PyDoc_STRVAR(profile_doc,
-             "profile(count='full', text=False, verbose=False,\n"
+             "profile($self, count='full', text=False, verbose=False,\n"
              "        shapes=False)\n--\n\n"
              "Costs of every operator, as a dict (the command's JSON) or, "
              "with text, as the\ncommand prints them.");
@@ -335,7 +335,7 @@ static PyObject *counts_by_node(const clv_profile *p)
 }
 
 PyDoc_STRVAR(counts_doc,
-             "counts(count='full')\n--\n\n"
+             "counts($self, count='full')\n--\n\n"
              "FLOPs as numbers alone: 'total', and dicts 'by_operator', "
              "'by_module' and\n'by_node'. Under another tool's convention, "
              "what that tool counts and its names\nof operators.");
@@ -365,7 +365,7 @@ static PyObject *graph_counts(PyObject *self, PyObject *args, PyObject *kw)
 }
 
 PyDoc_STRVAR(nodes_doc,
-             "nodes()\n--\n\n"
+             "nodes($self)\n--\n\n"
              "Every operator: name, op, origin, source, module, and the name "
              "torch gave it\n(\"\" if the graph was not captured).");
 
@@ -393,7 +393,7 @@ static PyObject *graph_nodes(PyObject *self, PyObject *unused)
 }
 
 PyDoc_STRVAR(compile_doc,
-             "compile(backend=None, threads=0)\n--\n\n"
+             "compile($self, backend=None, threads=0)\n--\n\n"
              "A Model that runs this graph: what the backend supports there, "
              "the rest (or all)\nby plain C kernels.");
 
@@ -409,7 +409,7 @@ static PyObject *graph_compile(PyObject *self, PyObject *args, PyObject *kw)
     return g ? model_new(self, g, backend, threads) : NULL;
 }
 
-PyDoc_STRVAR(warnings_doc, "warnings()\n--\n\n"
+PyDoc_STRVAR(warnings_doc, "warnings($self)\n--\n\n"
                            "Things worth saying about the model as read.");
 
 static PyObject *graph_warnings(PyObject *self, PyObject *unused)

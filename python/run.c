@@ -167,7 +167,7 @@ static PyObject *run(model_object *m, turn *t, PyObject *inputs)
     return out;
 }
 
-PyDoc_STRVAR(run_doc, "run(inputs)\n--\n\n"
+PyDoc_STRVAR(run_doc, "run($self, inputs)\n--\n\n"
                       "Run on a list of arrays or tensors (buffer protocol or "
                       "__dlpack__), read where\nthey are; returns a list of "
                       "cleave.Tensor.");
@@ -205,8 +205,9 @@ static PyObject *model_call(PyObject *self, PyObject *args, PyObject *kw)
     return model_run(self, args);
 }
 
-PyDoc_STRVAR(parts_doc, "parts()\n--\n\nDevice and number of operators of each "
-                        "part, in the order they run.");
+PyDoc_STRVAR(parts_doc,
+             "parts($self)\n--\n\nDevice and number of operators of each "
+             "part, in the order they run.");
 
 static PyObject *model_parts(PyObject *self, PyObject *unused)
 {

@@ -266,7 +266,7 @@ static void capsule_free(PyObject *capsule)
         m->release(m);
 }
 
-PyDoc_STRVAR(dlpack_doc, "__dlpack__(**kwargs)\n--\n\n"
+PyDoc_STRVAR(dlpack_doc, "__dlpack__($self, **kwargs)\n--\n\n"
                          "The memory as a DLPack capsule, shared.");
 
 static PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kw)
@@ -333,7 +333,7 @@ static PyMethodDef methods[] = {
     {"__dlpack__", (PyCFunction)(void (*)(void))tensor_dlpack,
      METH_VARARGS | METH_KEYWORDS, dlpack_doc},
     {"__dlpack_device__", tensor_device, METH_NOARGS,
-     "__dlpack_device__()\n--\n\nThe CPU, as DLPack numbers it."},
+     "__dlpack_device__($self)\n--\n\nThe CPU, as DLPack numbers it."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -321,38 +321,43 @@ VERB(run, "backend", "text")
 
 const PyMethodDef verb_methods[N_VERBS] = {
     METHOD(partition,
-           "partition(strategy='op', text=False, **flags)\n--\n\n"
+           "partition($self, strategy='op', text=False, **flags)\n--\n\n"
            "Subgraphs: op, fusion, capability, placement or pipeline. Flags "
            "are those of\n`cleave partition`: backend, min_support, "
            "max_subgraph_count, cpu_ops, hardware,\ncurve, stages, output ..."),
-    METHOD(concurrency, "concurrency(strategy='op', text=False, **flags)\n--\n"
-                        "\nStages, critical path, slack; flags of `cleave "
-                        "concurrency`."),
-    METHOD(memory, "memory(strategy='op', reorder=False, text=False, **flags)"
-                   "\n--\n\nLive tensors over time, peak, arena plan; flags "
-                   "of `cleave memory`."),
-    METHOD(map, "map(hardware, strategy='fusion', text=False, **flags)\n--\n\n"
-                "Roofline times on one device or several; flags of `cleave "
-                "map`."),
-    METHOD(validate, "validate(text=False, **flags)\n--\n\n"
+    METHOD(concurrency,
+           "concurrency($self, strategy='op', text=False, **flags)\n--\n"
+           "\nStages, critical path, slack; flags of `cleave "
+           "concurrency`."),
+    METHOD(memory,
+           "memory($self, strategy='op', reorder=False, text=False, **flags)"
+           "\n--\n\nLive tensors over time, peak, arena plan; flags "
+           "of `cleave memory`."),
+    METHOD(
+        map,
+        "map($self, hardware, strategy='fusion', text=False, **flags)\n--\n\n"
+        "Roofline times on one device or several; flags of `cleave "
+        "map`."),
+    METHOD(validate, "validate($self, text=False, **flags)\n--\n\n"
                      "Our count beside fvcore's, torch's, torchvision's and "
                      "thop's."),
-    METHOD(diagnose, "diagnose(expected_flops=0, text=False, **flags)\n--\n\n"
-                     "What counts nothing, and what would explain the expected "
-                     "figure."),
-    METHOD(check, "check(hardware=None, text=False, **flags)\n--\n\n"
+    METHOD(diagnose,
+           "diagnose($self, expected_flops=0, text=False, **flags)\n--\n\n"
+           "What counts nothing, and what would explain the expected "
+           "figure."),
+    METHOD(check, "check($self, hardware=None, text=False, **flags)\n--\n\n"
                   "Budgets and suitability: budget={'macs': '4.2G'}, "
                   "memory='256MB',\ncompute_units=4. The dict says which "
                   "failed."),
-    METHOD(compare, "compare(*models, text=False, **flags)\n--\n\n"
+    METHOD(compare, "compare($self, *models, text=False, **flags)\n--\n\n"
                     "Side by side with other graphs, names or files."),
-    METHOD(sweep, "sweep(batch=None, text=False, **flags)\n--\n\n"
+    METHOD(sweep, "sweep($self, batch=None, text=False, **flags)\n--\n\n"
                   "How cost grows with batch=[1, 2, 4], dim={'seq': [64, "
                   "128]}; formula=True.\nOf a built-in model or a file, which "
                   "is opened again."),
-    METHOD(export, "export(path, **flags)\n--\n\n"
+    METHOD(export, "export($self, path, **flags)\n--\n\n"
                    "Writes .onnx, .dot or .svg; flags of `cleave export`."),
-    METHOD(run, "run(backend=None, text=False, **flags)\n--\n\n"
+    METHOD(run, "run($self, backend=None, text=False, **flags)\n--\n\n"
                 "Runs it as `cleave run` does (random inputs unless given): "
                 "times, a check with\nverify=True. compile() makes a Model to "
                 "call."),

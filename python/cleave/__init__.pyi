@@ -8,7 +8,8 @@ from cleave.torch import Capture
 
 __version__: str
 
-Report = dict[str, Any]
+__all__ = ["Error", "Graph", "Model", "Tensor", "capture", "hardware", "load",
+           "models", "open", "profile", "verify", "__version__"]
 
 def load(model: object, inputs: object = ..., kwargs: dict[str, Any] | None = ...,
          *, input_shape: Sequence[int] | dict[str, Sequence[int]] | None = ...,
@@ -19,4 +20,4 @@ def capture(model: object, inputs: object = ..., kwargs: dict[str, Any] | None =
             *, name: str | None = ..., methods: Sequence[str] = ...,
             warmup: bool = ...) -> Capture: ...
 def profile(model: object, inputs: object = ..., kwargs: dict[str, Any] | None = ...,
-            *, count: str = ..., **options: Any) -> Report: ...
+            *, count: str = ..., **options: Any) -> dict[str, Any]: ...

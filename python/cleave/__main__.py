@@ -6,21 +6,22 @@
     python -m cleave fvcore --models resnet18,resnet50
 """
 import sys
+from collections.abc import Sequence
 
 from cleave._cleave import main as command
 
 
-def main(argv=None):
-    argv = list(sys.argv[1:] if argv is None else argv)
-    if argv[:1] == ["fvcore"]:
+def main(argv: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["fvcore"]:
         from cleave.fvcore import main as fvcore
-        return fvcore(argv[1:])
+        return fvcore(words[1:])
     from cleave import live
-    argv = live.arguments(argv)
-    if argv is None:
+    rest = live.arguments(words)
+    if rest is None:
         return 0
     sys.stdout.flush()
-    return command(["cleave", *argv], capture=live.open_model)
+    return command(["cleave", *rest], capture=live.open_model)
 
 
 if __name__ == "__main__":

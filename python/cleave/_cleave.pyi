@@ -1,26 +1,26 @@
 from os import PathLike
-from typing import Any, Callable, Iterable, Literal, Sequence
+from typing import Any, Callable, Iterable, Literal, Sequence, final
 
 __version__: str
 
 class Error(Exception): ...
 
-Strategy = Literal["op", "fusion", "capability", "placement", "pipeline"]
-Report = dict[str, Any]
+_Strategy = Literal["op", "fusion", "capability", "placement", "pipeline"]
 
+@final
 class Graph:
     """A model's graph. Analyses return the command's JSON as dicts, or with
     text=True what the command prints; **flags are the command's."""
     def profile(self, count: str = ..., text: bool = ..., verbose: bool = ...,
                 shapes: bool = ...) -> Any: ...
     def counts(self, count: str = ...) -> dict[str, Any]: ...
-    def partition(self, strategy: Strategy = ..., text: bool = ...,
+    def partition(self, strategy: _Strategy = ..., text: bool = ...,
                   **flags: Any) -> Any: ...
-    def concurrency(self, strategy: Strategy = ..., text: bool = ...,
+    def concurrency(self, strategy: _Strategy = ..., text: bool = ...,
                     **flags: Any) -> Any: ...
-    def memory(self, strategy: Strategy = ..., reorder: bool = ...,
+    def memory(self, strategy: _Strategy = ..., reorder: bool = ...,
                text: bool = ..., **flags: Any) -> Any: ...
-    def map(self, hardware: str | Iterable[str], strategy: Strategy = ...,
+    def map(self, hardware: str | Iterable[str], strategy: _Strategy = ...,
             text: bool = ..., **flags: Any) -> Any: ...
     def validate(self, text: bool = ..., **flags: Any) -> Any: ...
     def diagnose(self, expected_flops: float = ..., text: bool = ...,
@@ -38,6 +38,7 @@ class Graph:
     def nodes(self) -> list[dict[str, str | None]]: ...
     def warnings(self) -> list[str]: ...
 
+@final
 class Model:
     """A graph compiled to run. Inputs are arrays or tensors (buffer protocol
     or __dlpack__), read where they are."""
@@ -45,6 +46,7 @@ class Model:
     def run(self, inputs: Sequence[Any]) -> list[Tensor]: ...
     def parts(self) -> list[tuple[str, int]]: ...
 
+@final
 class Tensor:
     """What a Model computed; numpy.asarray and torch.from_dlpack share it."""
     shape: tuple[int, ...]

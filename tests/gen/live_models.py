@@ -185,7 +185,8 @@ two products), FLOPs under `--count fvcore` beside the real fvcore's.
 {totals}
 
 `=` says that the number is the same, to the last digit; empty is not measured:
-the zoo has no such model, or the export was not tried. What differs or failed:
+the zoo has no such model, or the export failed or was not tried (detectors,
+transformers, YOLO). What differs or failed:
 
 {notes}
 

@@ -13,47 +13,49 @@ from cleave.torch import CaptureError, capture
 
 
 class SimpleCNN(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(3, 16, 3, padding=1)
         self.conv2 = nn.Conv2d(16, 32, 3, padding=1)
         self.fc = nn.Linear(32, 10)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = torch.relu(self.conv1(x))
         x = torch.relu(self.conv2(x))
-        return self.fc(x.mean((2, 3)))
+        x = self.fc(x.mean((2, 3)))
+        return x
 
 
 class Control(nn.Module):
     """Which way it goes depends on the data: symbolic tracing fails."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.high, self.low = nn.Linear(16, 16), nn.Linear(16, 16)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         if x.mean() > 0:
             return torch.relu(self.high(x))
         return torch.tanh(self.low(x))
 
 
 class Loops(nn.Module):
-    def __init__(self, steps=4):
+    def __init__(self, steps: int = 4) -> None:
         super().__init__()
         self.layers = nn.ModuleList(nn.Linear(16, 16) for _ in range(steps))
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         for layer in self.layers:
             x = torch.relu(layer(x)) + x
         return x
 
 
-EXAMPLES = {"simple": (SimpleCNN, (1, 3, 32, 32)), "control": (Control, (4, 16)),
-            "loops": (Loops, (4, 16))}
+EXAMPLES: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
+    "simple": (SimpleCNN, (1, 3, 32, 32)), "control": (Control, (4, 16)),
+    "loops": (Loops, (4, 16))}
 
 
-def show(name):
+def show(name: str) -> None:
     make, shape = EXAMPLES[name]
     print(f"\n--- {name}: {make.__name__} ---")
     extractor = trace_model_with_dynamo(make(), torch.ones(shape), verbose=True)
@@ -64,7 +66,7 @@ def show(name):
     extractor.print_summary()
 
 
-def compare():
+def compare() -> None:
     print("\n--- compare: FX and Dynamo ---")
     for name, (make, shape) in EXAMPLES.items():
         for method in ("fx", "dynamo"):
@@ -76,7 +78,7 @@ def compare():
             print(f"{name:<8} {method:<7} {text}")
 
 
-def main(argv):
+def main(argv: list[str]) -> int:
     if argv[:1] == ["huggingface"]:
         from cleave.examples import huggingface
         return huggingface.main(argv[1:])
@@ -89,6 +91,7 @@ def main(argv):
         return 2
     for word in wanted:
         compare() if word == "compare" else show(word)
+    return 0
 
 
 if __name__ == "__main__":

@@ -15,9 +15,11 @@ from cleave.dynamo import save_graph_to_file, trace_model_with_dynamo
 MODELS = ("detr", "bert", "vit")
 
 
-def show(name, save):
+def show(name: str, save: str | None) -> None:
     print(f"\n--- {name} ---")
-    model, inputs = live.make(f"transformers:{name}", weights=True)
+    made = live.make(f"transformers:{name}", weights=True)
+    assert made, "a name with a package is always looked for"
+    model, inputs = made
     extractor = trace_model_with_dynamo(model, inputs, verbose=True)
     for kind, targets in extractor.operation_statistics().items():
         if kind.startswith("call"):
@@ -29,7 +31,7 @@ def show(name, save):
         print(f"Graph saved to {save}")
 
 
-def main(argv):
+def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="cleave.examples.huggingface")
     parser.add_argument("--model", default="all", help="|".join(
         (*MODELS, "all")) + ", or another type that transformers knows")

@@ -1,0 +1,6 @@
+from typing import Any, Sequence
+
+from torch.nn import Module
+
+def main(argv: Sequence[str]) -> int: ...
+def count(model: Module, inputs: Any) -> int: ...
