@@ -32,7 +32,7 @@ clv_status clv__nomem(clv_err *e);
 void *clv__alloc(size_t size);  /* NULL when there is none */
 void *clv__zalloc(size_t size); /* likewise, zeroed */
 /* Memory for tensors, 64-byte aligned, on huge pages if it is large and the
- * system has them: the caller frees *block with clv__free. */
+ * system has them ready: the caller frees *block with clv__free. */
 void *clv__huge_alloc(size_t size, void **block);
 void *clv__realloc(void *p, size_t size);
 void clv__free(void *p);
