@@ -21,3 +21,5 @@ done
 # A model of operators that oneDNN has not, too.
 cp $CLEAVE_ROOT/tests/data/onnx_capability/branches.* .
 check branches.onnx --strategy placement --hardware h100
+# Fewer threads than there are cores, by OpenMP's own means.
+OMP_THREAD_LIMIT=1 check mobilenet_v3_small --input-shape 2,3,64,64 --strategy op

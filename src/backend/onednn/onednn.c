@@ -6,6 +6,7 @@
 #include "backend/plugin.h"
 #include "plan/memory.h"
 
+#include <limits.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,6 +112,16 @@ static void point(const onednn_exec *x, memories *m, const clv_tensor *tensor,
     m->workspace = workspace;
 }
 
+/* Primitives are made for a number of threads and are wrong with fewer, so it
+ * is one that the caller's thread will get. 0: as many as there may be. */
+static void use_threads(uint32_t n)
+{
+    int limit = omp_get_thread_limit();
+    int want = n && n < INT_MAX ? (int)n : omp_get_max_threads();
+    omp_set_dynamic(0);
+    omp_set_num_threads(want < limit ? want : limit);
+}
+
 /* The memory of an argument, or NULL. */
 static void *argument(const memories *m, const dnn_step *o, int arg)
 {
@@ -153,11 +164,15 @@ static clv_status run(clv_exec *base, const clv_tensor *tensor, void *workspace,
                       clv_err *e)
 {
     onednn_exec *x = (onednn_exec *)base;
+    if (x->threads > 1 && omp_in_parallel())
+        return clv__fail(e, CLV_UNSUPPORTED,
+                         "oneDNN: made for %u threads, but called from a "
+                         "parallel region of OpenMP; make it for one",
+                         x->threads);
     memories *m = memories_take(x);
     if (!m)
         return clv__nomem(e);
-    if (x->threads)
-        omp_set_num_threads((int)x->threads);
+    use_threads(x->threads);
     point(x, m, tensor, workspace);
     dnnl_status_t s = dnnl_success;
     for (size_t i = 0; i < x->n_ops && s == dnnl_success; i++)
@@ -300,7 +315,7 @@ static clv_status lower_all(clv_backend *b, const clv_subject *s, bool dry,
         return clv__nomem(e);
     pthread_mutex_init(&x->lock, NULL);
     x->engine = b->state;
-    x->threads = s->threads;
+    x->threads = (uint32_t)omp_get_max_threads();
     lowering l = {.s = s, .g = s->g, .x = x, .engine = b->state, .dry = dry};
     l.e = e;
     clv_status st = CLV_UNSUPPORTED;
@@ -321,8 +336,7 @@ static clv_status compile(clv_backend *b, const clv_subject *s, clv_exec **out,
                           clv_err *e)
 {
     onednn_exec *x;
-    if (s->threads)
-        omp_set_num_threads((int)s->threads);
+    use_threads(s->threads);
     clv_status st = lower_all(b, s, false, &x, e);
     *out = st == CLV_OK ? &x->base : NULL;
     return st;
