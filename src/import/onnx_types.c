@@ -275,15 +275,28 @@ static clv_status unbound(reader *r, clv_graph *g, uint32_t v, uint32_t axis,
     return ok ? CLV_OK : clv__nomem(e);
 }
 
+/* `what` is what a message calls the value. */
+static clv_status set_shape(clv_graph *g, uint32_t v, const char *what,
+                            uint32_t rank, const int64_t *dims, clv_err *e)
+{
+    const char *name = g->values[v].name;
+    if (!clv__value_set_shape(g, v, rank, dims))
+        return clv__nomem(e);
+    if (clv__bytes(&g->values[v]) == CLV_SAT)
+        return clv__fail(e, CLV_OVERFLOW,
+                         "%s '%s': its size does not fit 64 bits", what,
+                         name ? name : "");
+    return CLV_OK;
+}
+
 /* A sequence or an optional: its tensors have a shape where the file has a
  * number for every axis. A name may stand for another size in each. */
 static clv_status declare_form(const reader *r, clv_graph *g, uint32_t v,
                                const onnx_type *t, clv_err *e)
 {
     int64_t dims[CLV_MAX_RANK];
-    clv_value *value = &g->values[v];
-    value->flags |= t->form;
-    value->count = CLV_NONE;
+    g->values[v].flags |= t->form;
+    g->values[v].count = CLV_NONE;
     if (t->rank == CLV_NO_RANK)
         return CLV_OK;
     for (uint32_t i = 0; i < t->rank; i++) {
@@ -291,13 +304,7 @@ static clv_status declare_form(const reader *r, clv_graph *g, uint32_t v,
         if (dims[i] < 0)
             return CLV_OK;
     }
-    if (!clv__value_set_shape(g, v, t->rank, dims))
-        return clv__nomem(e);
-    if (clv__bytes(&g->values[v]) == CLV_SAT)
-        return clv__fail(e, CLV_OVERFLOW,
-                         "value '%s': its size does not fit 64 bits",
-                         value->name ? value->name : "");
-    return CLV_OK;
+    return set_shape(g, v, "value", t->rank, dims, e);
 }
 
 clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
@@ -330,11 +337,7 @@ clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
             dims[i] = 1;
         }
     }
-    if (!clv__value_set_shape(g, v, rank, dims))
-        return clv__nomem(e);
-    if (clv__bytes(&g->values[v]) == CLV_SAT)
-        return clv__fail(e, CLV_OVERFLOW,
-                         "input '%s': its size does not fit 64 bits", name);
+    CLV_TRY(set_shape(g, v, "input", rank, dims, e));
     return t->rank == CLV_NO_RANK ? CLV_OK : keep_symbols(g, v, t, e);
 }
 
@@ -356,12 +359,7 @@ static clv_status assume(const reader *r, unit *u, uint32_t v,
     }
     if (guess && u->each)
         return CLV_OK;
-    if (!clv__value_set_shape(g, v, t->rank, dims))
-        return clv__nomem(e);
-    if (clv__bytes(&g->values[v]) == CLV_SAT)
-        return clv__fail(e, CLV_OVERFLOW,
-                         "value '%s': its size does not fit 64 bits",
-                         g->values[v].name ? g->values[v].name : "");
+    CLV_TRY(set_shape(g, v, "value", t->rank, dims, e));
     if (guess)
         g->values[v].flags |= CLV_V_BOUND;
     return CLV_OK;

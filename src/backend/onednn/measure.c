@@ -4,7 +4,6 @@
  * as in a compiled model. A tiny n measures what starting a primitive costs. */
 #include "backend/onednn/onednn.h"
 
-#include <omp.h>
 #include <string.h>
 
 typedef struct product {
@@ -120,8 +119,7 @@ clv_status dnn_product(clv_backend *b, clv_dtype t, int64_t n, uint32_t threads,
     if (!of)
         return clv__fail(e, CLV_UNSUPPORTED, "oneDNN: no products in %s",
                          clv_dtype_name(t));
-    if (threads)
-        omp_set_num_threads((int)threads);
+    dnn_use_threads(threads);
     clv_status s = product_make(b->state, of, n, &p, e);
     if (s == CLV_OK) {
         *seconds = best_time(&p, n < 64 ? 2000 : 1);

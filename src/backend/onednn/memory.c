@@ -3,6 +3,7 @@
 #include "core/map.h"
 #include "import/external.h"
 
+#include <limits.h>
 #include <omp.h>
 
 clv_status dnn_fail(lowering *l, const char *what, dnnl_status_t s)
@@ -49,6 +50,14 @@ bool dnn_scalar(const lowering *l, uint32_t v, float *x)
     if (whole)
         *x = (float)i;
     return true;
+}
+
+void dnn_use_threads(uint32_t n)
+{
+    int limit = omp_get_thread_limit();
+    int want = n && n < INT_MAX ? (int)n : omp_get_max_threads();
+    omp_set_dynamic(0);
+    omp_set_num_threads(want < limit ? want : limit);
 }
 
 /* -- layouts --------------------------------------------------------------*/

@@ -6,7 +6,6 @@
 #include "backend/plugin.h"
 #include "plan/memory.h"
 
-#include <limits.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,16 +111,6 @@ static void point(const onednn_exec *x, memories *m, const clv_tensor *tensor,
     m->workspace = workspace;
 }
 
-/* Primitives are made for a number of threads and are wrong with fewer, so it
- * is one that the caller's thread will get. 0: as many as there may be. */
-static void use_threads(uint32_t n)
-{
-    int limit = omp_get_thread_limit();
-    int want = n && n < INT_MAX ? (int)n : omp_get_max_threads();
-    omp_set_dynamic(0);
-    omp_set_num_threads(want < limit ? want : limit);
-}
-
 /* The memory of an argument, or NULL. */
 static void *argument(const memories *m, const dnn_step *o, int arg)
 {
@@ -172,7 +161,7 @@ static clv_status run(clv_exec *base, const clv_tensor *tensor, void *workspace,
     memories *m = memories_take(x);
     if (!m)
         return clv__nomem(e);
-    use_threads(x->threads);
+    dnn_use_threads(x->threads);
     point(x, m, tensor, workspace);
     dnnl_status_t s = dnnl_success;
     for (size_t i = 0; i < x->n_ops && s == dnnl_success; i++)
@@ -336,7 +325,7 @@ static clv_status compile(clv_backend *b, const clv_subject *s, clv_exec **out,
                           clv_err *e)
 {
     onednn_exec *x;
-    use_threads(s->threads);
+    dnn_use_threads(s->threads);
     clv_status st = lower_all(b, s, false, &x, e);
     *out = st == CLV_OK ? &x->base : NULL;
     return st;

@@ -152,6 +152,9 @@ clv_status dnn_fail(lowering *l, const char *what, dnnl_status_t s);
     } while (0)
 
 clv_status dnn_no(lowering *l, const char *why);
+/* Primitives are made for a number of threads and are wrong with fewer, so it
+ * is one that the caller's thread will get. 0: as many as there may be. */
+void dnn_use_threads(uint32_t n);
 bool dnn_const(const lowering *l, uint32_t v);
 /* Dense, row-major. */
 void dnn_plain(dnnl_memory_desc_t *md, const int64_t *dims, uint32_t rank);

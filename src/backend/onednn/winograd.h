@@ -17,7 +17,7 @@ typedef struct winograd {
     int64_t batch, in, out; /* channels: multiples of 8 and of 16 */
     int64_t h, w, oh, ow;   /* pixels of input and output */
     int64_t pad_y, pad_x;   /* rows above, columns before */
-    int64_t tile;           /* outputs are tile x tile; 0: nothing to do */
+    int64_t tile;           /* outputs are tile x tile: 2 or 4 */
     int64_t chunk;          /* tiles at a time */
     float low, high;        /* results are kept between these */
 } winograd;
