@@ -3,9 +3,27 @@
 #include "check.h"
 #include "cleave.h"
 #include "import/import.h"
+#include "import/wire.h"
 #include "onnx_bytes.h"
 
+#include <fcntl.h>
 #include <time.h>
+#include <unistd.h>
+
+static clv_status profiled(clv_map map, clv_totals *totals, clv_err *e)
+{
+    clv_graph *g = NULL;
+    *e = (clv_err){CLV_OK, ""};
+    clv_status s = clv__onnx_load(map, "bad.onnx", NULL, &g, e);
+    clv_profile *p = NULL;
+    if (s == CLV_OK)
+        s = clv_profile_new(g, NULL, &p, e);
+    if (s == CLV_OK)
+        *totals = *clv_profile_totals(p);
+    clv_profile_free(p);
+    clv_graph_free(g);
+    return s;
+}
 
 static clv_status load(const uint8_t *data, size_t size, clv_err *e)
 {
@@ -14,14 +32,8 @@ static clv_status load(const uint8_t *data, size_t size, clv_err *e)
     if (size)
         memcpy(copy, data, size);
     clv_map map = {.data = copy, .size = size, .borrowed = true};
-    clv_graph *g = NULL;
-    *e = (clv_err){CLV_OK, ""};
-    clv_status s = clv__onnx_load(map, "bad.onnx", NULL, &g, e);
-    clv_profile *p = NULL;
-    if (s == CLV_OK)
-        s = clv_profile_new(g, NULL, &p, e);
-    clv_profile_free(p);
-    clv_graph_free(g);
+    clv_totals totals;
+    clv_status s = profiled(map, &totals, e);
     free(copy);
     return s;
 }
@@ -92,6 +104,80 @@ static void flipped(void)
         }
         free(b.data);
     }
+}
+
+/* -- heads between weights ------------------------------------------------*/
+
+/* A model with all its weights: b, also in a file, open for writing. */
+typedef struct on_disk {
+    char path[64];
+    int fd;
+    bytes b;
+} on_disk;
+
+static bool write_model(const char *model, on_disk *d)
+{
+    const clv_onnx_opts zeros = {.weights = CLV_WEIGHTS_ZEROS};
+    clv_err e = {CLV_OK, ""};
+    clv_graph *g = NULL;
+    *d = (on_disk){.path = "/tmp/cleave-bad-XXXXXX"};
+    close(mkstemp(d->path));
+    bool ok = clv_graph_open(model, NULL, &g, &e) == CLV_OK &&
+              clv_export_onnx(g, d->path, &zeros, &e) == CLV_OK;
+    CHECK_STR(e.msg, "");
+    clv_graph_free(g);
+    d->fd = open(d->path, O_RDWR);
+    d->b = bytes_of_file(d->path);
+    return ok && d->fd >= 0;
+}
+
+/* Files and memory give the same: model, or complaint. */
+static void same_either_way(const on_disk *d)
+{
+    clv_map file, memory = {d->b.data, d->b.size, .borrowed = true};
+    clv_totals a = {0}, b = {0};
+    clv_err in_file, in_memory;
+    CHECK_OR_RETURN(clv__map_open(d->path, &file, &in_file) == CLV_OK);
+    CHECK_EQ_INT(profiled(file, &a, &in_file),
+                 profiled(memory, &b, &in_memory));
+    CHECK_STR(in_file.msg, in_memory.msg);
+    CHECK_EQ_INT(a.params, b.params);
+    CHECK_EQ_INT(a.macs, b.macs);
+}
+
+static void flip(on_disk *d, size_t at, uint8_t mask)
+{
+    d->b.data[at] ^= mask;
+    CHECK(pwrite(d->fd, &d->b.data[at], 1, (off_t)at) == 1);
+}
+
+/* The heads of weights are read from copies of a few bytes: each byte of some
+ * of them is damaged. */
+static void heads(void)
+{
+    static const uint8_t masks[] = {0xff, 0x01, 0x80, 0x08};
+    on_disk d;
+    CHECK_OR_RETURN(write_model("squeezenet1_1", &d));
+    same_either_way(&d);
+    wire w = wire_over(d.b.data, d.b.size);
+    wire_field f = {0};
+    while (f.number != 7)
+        CHECK_OR_RETURN(wire_next(&w, &f, NULL) == CLV_OK);
+    w = f.bytes;
+    for (int tensors = 0; wire_left(&w);) {
+        size_t head = (size_t)(w.cur - w.file);
+        CHECK_OR_RETURN(wire_next(&w, &f, NULL) == CLV_OK);
+        if (f.number != 5 || tensors++ % 8)
+            continue;
+        for (size_t i = 0; i < 4 * 48; i++) {
+            flip(&d, head + i / 4, masks[i % 4]);
+            same_either_way(&d);
+            flip(&d, head + i / 4, masks[i % 4]);
+        }
+    }
+    close(d.fd);
+    unlink(d.path);
+    free(d.b.data);
 }
 
 /* -- names ----------------------------------------------------------------*/
@@ -307,9 +393,14 @@ static void external_data(void)
 }
 
 static const check_case cases[] = {
-    {"truncated", truncated}, {"flipped", flipped},
-    {"names", names},         {"crafted", crafted},
-    {"functions", functions}, {"bodies", bodies},
-    {"sizes", sizes},         {"external_data", external_data},
+    {"truncated", truncated},
+    {"flipped", flipped},
+    {"heads", heads},
+    {"names", names},
+    {"crafted", crafted},
+    {"functions", functions},
+    {"bodies", bodies},
+    {"sizes", sizes},
+    {"external_data", external_data},
 };
 CHECK_MAIN(cases)

@@ -45,12 +45,29 @@ clv_status clv__map_open(const char *path, clv_map *map, clv_err *e)
     if (fd < 0)
         return refused(path, e);
     clv_status s = map_file(fd, path, map, e);
-    close(fd);
+    if (s == CLV_OK && fd > 0)
+        map->file = fd;
+    else
+        close(fd);
     return s;
+}
+
+size_t clv__map_peek(const clv_map *map, size_t at, void *bytes, size_t n)
+{
+    ssize_t got = map->file > 0 ? pread(map->file, bytes, n, (off_t)at) : 0;
+    return got > 0 ? (size_t)got : 0;
+}
+
+void clv__map_unpeek(clv_map *map)
+{
+    if (map->file > 0)
+        close(map->file);
+    map->file = 0;
 }
 
 void clv__map_close(clv_map *map)
 {
+    clv__map_unpeek(map);
     if (map->data && !map->borrowed)
         munmap((void *)(uintptr_t)map->data, map->size);
     *map = (clv_map){0};

@@ -140,8 +140,16 @@ typedef struct onnx_symbol {
     bool used; /* some shape of the file has the name */
 } onnx_symbol;
 
+/* A copy of a few bytes of the file, for heads of fields between weights. */
+typedef struct peek {
+    size_t at, n; /* where they lie in the file */
+    uint8_t bytes[4096];
+} peek;
+
 typedef struct reader {
     clv_map map;
+    peek peek;
+    size_t near; /* where the last head lies that was read in place */
     const clv_open_opts *opts;
     arena mem; /* freed when the load ends */
     strmap attr_keys;
@@ -192,6 +200,16 @@ void draft_set_str(draft *d, clv_attr_key key, const char *s);
 /* Copies the list. */
 CLV_MUST clv_status draft_set_ints(draft *d, clv_attr_key key, const int64_t *v,
                                    uint32_t n, clv_err *e);
+
+/* -- onnx_peek.c ----------------------------------------------------------*/
+
+/* The next bytes of w are read in place, and those that follow closely. */
+void onnx_near(reader *r, const wire *w);
+/* A copy of w's first bytes, valid until the next peek: all of them, or some
+ * hundreds. Of none when they are to be read in place. */
+wire onnx_peek(reader *r, wire w);
+/* wire_next, without touching the page of a field that lies far behind. */
+CLV_MUST clv_status onnx_next(reader *r, wire *w, wire_field *f, clv_err *e);
 
 /* -- onnx_const.c ---------------------------------------------------------*/
 

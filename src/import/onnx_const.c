@@ -124,6 +124,21 @@ static clv_status tensor_field(const wire *w, const wire_field *f, tensor *t,
     }
 }
 
+static clv_status check_tensor(const wire *start, const tensor *t, clv_err *e)
+{
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (t->dims[i] < 0)
+            return clv__fail(e, CLV_FORMAT,
+                             "byte %zu: tensor '%.*s' has dimension %lld",
+                             (size_t)(start->cur - start->file), TEXT(t->name),
+                             (long long)t->dims[i]);
+    if (t->dtype == CLV_NODTYPE)
+        return clv__fail(e, CLV_FORMAT,
+                         "byte %zu: tensor '%.*s' has no known type",
+                         (size_t)(start->cur - start->file), TEXT(t->name));
+    return CLV_OK;
+}
+
 static clv_status read_tensor(wire w, tensor *t, clv_err *e)
 {
     wire start = w;
@@ -133,17 +148,43 @@ static clv_status read_tensor(wire w, tensor *t, clv_err *e)
         CLV_TRY(wire_next(&w, &f, e));
         CLV_TRY(tensor_field(&w, &f, t, e));
     }
-    for (uint32_t i = 0; i < t->rank; i++)
-        if (t->dims[i] < 0)
-            return clv__fail(e, CLV_FORMAT,
-                             "byte %zu: tensor '%.*s' has dimension %lld",
-                             (size_t)(start.cur - start.file), TEXT(t->name),
-                             (long long)t->dims[i]);
-    if (t->dtype == CLV_NODTYPE)
-        return clv__fail(e, CLV_FORMAT,
-                         "byte %zu: tensor '%.*s' has no known type",
-                         (size_t)(start.cur - start.file), TEXT(t->name));
-    return CLV_OK;
+    return check_tensor(&start, t, e);
+}
+
+/* The fields before the raw bytes, from a copy of the tensor's head; false
+ * where anything follows those, or the copy shows less. */
+static bool peek_fields(reader *r, wire w, tensor *t)
+{
+    enum { RAW_DATA = 9 << 3 | WIRE_BYTES };
+    wire head = onnx_peek(r, w);
+    const uint8_t *begin = head.cur;
+    while (wire_left(&head)) {
+        wire at = head;
+        wire_field f;
+        uint64_t key, size;
+        if (wire_varint(&at, &key, NULL) != CLV_OK ||
+            wire_varint(&at, &size, NULL) != CLV_OK)
+            return false;
+        if (key == RAW_DATA &&
+            size == wire_left(&w) - (size_t)(at.cur - begin)) {
+            t->raw = (wire){w.end - size, w.end, w.file};
+            return t->has_raw = true;
+        }
+        if (wire_next(&head, &f, NULL) != CLV_OK ||
+            tensor_field(&head, &f, t, NULL) != CLV_OK)
+            return false;
+    }
+    return false;
+}
+
+/* A stored tensor: what it holds lies between its head and the next one's. */
+static clv_status read_stored(reader *r, wire w, tensor *t, clv_err *e)
+{
+    *t = (tensor){.all = w};
+    if (!peek_fields(r, w, t))
+        return read_tensor(w, t, e);
+    t->name.s = arena_strndup(&r->mem, t->name.s, t->name.n);
+    return t->name.s ? check_tensor(&w, t, e) : clv__nomem(e);
 }
 
 /* -- contents -------------------------------------------------------------*/
@@ -405,7 +446,7 @@ clv_status onnx_tensor(reader *r, unit *u, wire w, text *name, bool initializer,
                        uint32_t *value, clv_err *e)
 {
     tensor t;
-    CLV_TRY(read_tensor(w, &t, e));
+    CLV_TRY(initializer ? read_stored(r, w, &t, e) : read_tensor(w, &t, e));
     if (initializer)
         *name = t.name;
     return add_value(r, u, &t, *name, initializer, value, e);

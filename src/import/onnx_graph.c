@@ -1,13 +1,14 @@
 /* onnx_graph.c - GraphProto, and the nodes of functions, in passes:
  *
- *   1. stored tensors, then inputs that are not stored tensors too (files
- *      before IR 4 list every initializer among the inputs)
- *   2. every node's outputs get their values, so that nodes may come in any
+ *   1. all fields: where those of each kind lie; stored tensors
+ *   2. inputs that are not stored tensors too (files before IR 4 list every
+ *      initializer among the inputs)
+ *   3. every node's outputs get their values, so that nodes may come in any
  *      order; a Constant is its value, an Identity of a stored tensor is
  *      another name for it
- *   3. declared shapes
- *   4. nodes; names that a body does not define are captured from outside
- *   5. outputs
+ *   4. declared shapes
+ *   5. nodes; names that a body does not define are captured from outside
+ *   6. outputs
  *
  * The message is walked anew for each pass, from the first field that matters
  * to the last, so that nothing has to be kept of it but which nodes are done.
@@ -92,32 +93,6 @@ clv_status onnx_lookup(frame *f, text name, uint32_t *value, clv_err *e)
     return capture(f, name, outer, value, e);
 }
 
-/* -- fields ---------------------------------------------------------------*/
-
-/* Where the fields of each number lie in a message. */
-enum { FIELDS = 16 };
-typedef struct fields {
-    wire of[FIELDS]; /* from the first to the end of the last */
-    size_t n[FIELDS];
-} fields;
-
-static clv_status find_fields(wire w, fields *all, clv_err *e)
-{
-    *all = (fields){0};
-    while (wire_left(&w)) {
-        wire start = w;
-        wire_field field;
-        CLV_TRY(wire_next(&w, &field, e));
-        if (field.number >= FIELDS)
-            continue;
-        wire *of = &all->of[field.number];
-        if (all->n[field.number]++ == 0)
-            *of = start;
-        of->end = w.cur;
-    }
-    return CLV_OK;
-}
-
 /* As many as a table is made for at once; one of more grows, since a file may
  * lie. */
 static size_t bounded(size_t n)
@@ -125,7 +100,16 @@ static size_t bounded(size_t n)
     return n < ONNX_RESERVED ? n : ONNX_RESERVED;
 }
 
-/* -- 1. stored tensors and inputs -----------------------------------------*/
+static clv_status reserve(frame *f, size_t names, clv_err *e)
+{
+    names = bounded(names);
+    return strmap_reserve(&f->names, names) &&
+                   clv__graph_reserve(f->unit->g, 0, names)
+               ? CLV_OK
+               : clv__nomem(e);
+}
+
+/* -- 1. fields and stored tensors -----------------------------------------*/
 
 static clv_status initializer(reader *r, frame *f, const wire_field *field,
                               clv_err *e)
@@ -141,6 +125,42 @@ static clv_status initializer(reader *r, frame *f, const wire_field *field,
         clv__err_prefix(e, "byte %zu", at);
     return s;
 }
+
+/* Where the fields of each number lie in a message. */
+enum { FIELDS = 16 };
+typedef struct fields {
+    wire of[FIELDS]; /* from the first to the end of the last */
+    size_t n[FIELDS];
+} fields;
+
+/* Finds the fields of a graph or function, and reads a graph's stored tensors
+ * on the way: their heads lie far apart, so that this is the only time. */
+static clv_status find_fields(reader *r, frame *graph, wire w, fields *all,
+                              clv_err *e)
+{
+    *all = (fields){0};
+    onnx_near(r, &w);
+    while (wire_left(&w)) {
+        wire start = w;
+        wire_field field;
+        CLV_TRY(onnx_next(r, &w, &field, e));
+        if (field.number >= FIELDS)
+            continue;
+        wire *of = &all->of[field.number];
+        if (all->n[field.number]++ == 0)
+            *of = start;
+        of->end = w.cur;
+        if (!graph || (field.number != 5 && field.number != 15) ||
+            field.type != WIRE_BYTES)
+            continue;
+        if (all->n[5] + all->n[15] == 1) /* there are about as many as nodes */
+            CLV_TRY(reserve(graph, 2 * all->n[1], e));
+        CLV_TRY(initializer(r, graph, &field, e));
+    }
+    return CLV_OK;
+}
+
+/* -- 2. inputs ------------------------------------------------------------*/
 
 static clv_status input(reader *r, frame *f, wire w, clv_err *e)
 {
@@ -166,17 +186,9 @@ static clv_status input(reader *r, frame *f, wire w, clv_err *e)
     return onnx_bind_input(r, g, v, &t, e);
 }
 
-static clv_status stored(reader *r, frame *f, const fields *all, clv_err *e)
+static clv_status inputs(reader *r, frame *f, wire w, clv_err *e)
 {
-    static const uint32_t tensors[] = {5, 15};
-    for (size_t i = 0; i < 2; i++)
-        for (wire w = all->of[tensors[i]]; wire_left(&w);) {
-            wire_field field;
-            CLV_TRY(wire_next(&w, &field, e));
-            if (field.number == tensors[i] && field.type == WIRE_BYTES)
-                CLV_TRY(initializer(r, f, &field, e));
-        }
-    for (wire w = all->of[11]; wire_left(&w);) {
+    while (wire_left(&w)) {
         wire_field field;
         CLV_TRY(wire_next(&w, &field, e));
         if (field.number == 11 && field.type == WIRE_BYTES)
@@ -186,7 +198,7 @@ static clv_status stored(reader *r, frame *f, const fields *all, clv_err *e)
     return CLV_OK;
 }
 
-/* -- 2. outputs of nodes --------------------------------------------------*/
+/* -- 3. outputs of nodes --------------------------------------------------*/
 
 static bool is_op(const proto *p, const char *op)
 {
@@ -323,7 +335,7 @@ static clv_status each_node(reader *r, frame *f, const nodes *all, node_fn *fn,
     return CLV_OK;
 }
 
-/* -- 4. nodes -------------------------------------------------------------*/
+/* -- 5. nodes -------------------------------------------------------------*/
 
 static clv_status add_node(reader *r, frame *f, const proto *p, bool *done,
                            clv_err *e)
@@ -344,13 +356,13 @@ clv_status onnx_nodes(reader *r, frame *f, wire w, uint32_t number, clv_err *e)
 {
     fields all;
     nodes own;
-    CLV_TRY(find_fields(w, &all, e));
+    CLV_TRY(find_fields(r, NULL, w, &all, e));
     CLV_TRY(find_nodes(r, &all, number, &own, e));
     CLV_TRY(each_node(r, f, &own, declare_node, e));
     return each_node(r, f, &own, add_node, e);
 }
 
-/* -- 3. and 5. ------------------------------------------------------------*/
+/* -- 4. and 6. ------------------------------------------------------------*/
 
 static clv_status declared_shapes(reader *r, frame *f, const fields *all,
                                   uint32_t number, clv_err *e)
@@ -396,19 +408,18 @@ clv_status onnx_graph(reader *r, frame *f, wire w, clv_err *e)
 {
     fields all;
     nodes own;
-    CLV_TRY(find_fields(w, &all, e));
-    size_t names = bounded(all.n[1] + all.n[5] + all.n[11]);
-    if (!strmap_reserve(&f->names, names) ||
-        !clv__graph_reserve(f->unit->g, 0, names))
-        return clv__nomem(e);
+    CLV_TRY(find_fields(r, f, w, &all, e));
+    size_t names = all.n[1] + all.n[5] + all.n[11];
+    CLV_TRY(reserve(f, names, e));
     if (!f->outer)
         CLV_TRY(onnx_learn_symbols(r, all.of[11], e));
-    CLV_TRY(stored(r, f, &all, e));
+    CLV_TRY(inputs(r, f, all.of[11], e));
     CLV_TRY(find_nodes(r, &all, 1, &own, e));
     CLV_TRY(each_node(r, f, &own, declare_node, e));
     CLV_TRY(declared_shapes(r, f, &all, 12, e));
     CLV_TRY(declared_shapes(r, f, &all, 13, e));
-    if (!clv__graph_reserve(f->unit->g, bounded(nodes_left(&own)), names))
+    if (!clv__graph_reserve(f->unit->g, bounded(nodes_left(&own)),
+                            bounded(names)))
         return clv__nomem(e);
     CLV_TRY(each_node(r, f, &own, add_node, e));
     return outputs(f, all.of[12], e);

@@ -442,6 +442,7 @@ clv_status clv__onnx_load(clv_map map, const char *path,
         return s;
     }
     /* What was read is in the graph; weights come back when they are needed. */
+    clv__map_unpeek(g->owner);
     clv__map_drop(g->file, g->file_size, g->file, g->file_size);
     *out = g;
     return CLV_OK;
