@@ -58,8 +58,10 @@ typedef struct cli_session {
                        clv_graph **out,
                        clv_err *err); /* NULL: clv_graph_open */
     void *user;
-    clv_buf *out;         /* NULL: standard output */
-    clv_device **devices; /* of the user, as far as they were read */
+    void (*restart)(char **argv); /* as a program that loads plugins; NULL: this
+                                     one does */
+    clv_buf *out;                 /* NULL: standard output */
+    clv_device **devices;         /* of the user, as far as they were read */
     uint32_t n_devices;
 } cli_session;
 

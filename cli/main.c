@@ -1,61 +1,12 @@
-/* main.c - the cleave command: find the verb, parse its flags, run it, and
- * turn its status into one line on standard error and an exit code. */
+/* main.c - the program: a heap on large pages, and a start over for plugins,
+ * which a static program cannot load. */
 #include "cli.h"
 
 #include <malloc.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-static int finish(clv_status s, const clv_err *err)
-{
-    if (s != CLV_OK)
-        say("", err->msg);
-    return clv_status_exit(s);
-}
-
-/* `cleave --help` and `cleave --version` are what people try first. */
-static const char *verb_of(const char *word)
-{
-    if (!strcmp(word, "--help") || !strcmp(word, "-h"))
-        return "help";
-    return !strcmp(word, "--version") ? "version" : word;
-}
-
-static clv_status run(const options *o, clv_err *err)
-{
-    if (!o->help)
-        return o->cmd->run(o, err);
-    clv_buf text = {0};
-    help_command(o->cmd, &text);
-    clv_status s = emit_text(o, &text, err);
-    clv_buf_free(&text);
-    return s;
-}
-
-int cli_main(int argc, char **argv, cli_session *session)
-{
-    clv_err err = {0};
-    options o;
-    signal(SIGPIPE, SIG_IGN); /* writes then fail, and we say or clean up */
-    signal(SIGXFSZ, SIG_IGN);
-    if (argc < 2)
-        return finish(
-            fail(&err, CLV_USAGE, "no command; 'cleave help' lists them"),
-            &err);
-    const command *cmd = command_find(verb_of(argv[1]), &err);
-    if (!cmd)
-        return finish(err.code, &err);
-    clv_status s = options_parse(cmd, argc - 2, argv + 2, &o, &err);
-    o.session = session;
-    if (s == CLV_OK)
-        s = run(&o, &err);
-    options_free(&o);
-    session_end(session);
-    return finish(s, &err);
-}
 
 /* A fault on a small page takes as long as reading a node of a model, so the
  * heap goes on on large ones after its beginning, which is all that most
@@ -76,9 +27,27 @@ static void use_large_pages(void)
 #endif
 }
 
+/* Runs the command once more in cleave-plugins, the same program linked with
+ * shared libraries. Returns when there is none. */
+static void restart(char **argv)
+{
+    static const char *const places[] = {"", "../libexec/"};
+    char self[1024], path[1100];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (!slash)
+        return;
+    slash[1] = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(path, sizeof path, "%s%scleave-plugins", self, places[i]);
+        execv(path, argv);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    cli_session session = {0};
+    cli_session session = {.restart = clv_backend_loads() ? NULL : restart};
     use_large_pages();
     return cli_main(argc, argv, &session);
 }

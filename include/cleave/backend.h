@@ -38,6 +38,10 @@ CLV_API const char *clv_backend_about(const clv_backend *b);
 /* The name of the i-th backend or profile there is, NULL past the last. */
 CLV_API const char *clv_backend_at(uint32_t i);
 
+/* Can this program load backends that are shared objects, such as onednn? Not
+ * if it is linked statically. */
+CLV_API bool clv_backend_loads(void);
+
 /* Where a node may run. */
 typedef enum clv_side {
     CLV_SIDE_CPU = 1,

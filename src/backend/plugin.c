@@ -68,6 +68,11 @@ static clv_status open_plugin(clv_backend *b, const char *argument, clv_err *e)
     return type->open ? type->open(b, argument, e) : CLV_OK;
 }
 
+bool clv_backend_loads(void)
+{
+    return true;
+}
+
 const clv_backend_type clv__onednn_type = {
     .name = "onednn",
     .about = "oneDNN, where it is installed: runs what it supports",

@@ -4,11 +4,12 @@
 # timeout: 600
 command -v valgrind >/dev/null || skip "valgrind is not installed"
 models=$CLEAVE_ROOT/tests/data/onnx_capability
+program=$(command -v cleave-plugins || command -v cleave) # memcheck needs shared ones
 check() {
     echo "\$ cleave run ${*//$CLEAVE_ROOT/ROOT}"
     valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
         --suppressions="$CLEAVE_ROOT/tests/data/onednn.supp" \
-        cleave run "$@" >out.txt 2>err.txt </dev/null
+        "$program" run "$@" >out.txt 2>err.txt </dev/null
     echo "exit $?"
     cat err.txt
 }

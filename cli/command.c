@@ -1,0 +1,62 @@
+/* command.c - the cleave command: find the verb, parse its flags, run it, and
+ * turn its status into one line on standard error and an exit code. */
+#include "cli.h"
+
+#include <signal.h>
+#include <string.h>
+
+static int finish(clv_status s, const clv_err *err)
+{
+    if (s != CLV_OK)
+        say("", err->msg);
+    return clv_status_exit(s);
+}
+
+/* `cleave --help` and `cleave --version` are what people try first. */
+static const char *verb_of(const char *word)
+{
+    if (!strcmp(word, "--help") || !strcmp(word, "-h"))
+        return "help";
+    return !strcmp(word, "--version") ? "version" : word;
+}
+
+static clv_status run(const options *o, clv_err *err)
+{
+    if (!o->help)
+        return o->cmd->run(o, err);
+    clv_buf text = {0};
+    help_command(o->cmd, &text);
+    clv_status s = emit_text(o, &text, err);
+    clv_buf_free(&text);
+    return s;
+}
+
+/* Only with these may a backend be a shared object. */
+static bool may_load(const options *o)
+{
+    return o->backend || o->measure || o->cmd->run == cmd_backends;
+}
+
+int cli_main(int argc, char **argv, cli_session *session)
+{
+    clv_err err = {0};
+    options o;
+    signal(SIGPIPE, SIG_IGN); /* writes then fail, and we say or clean up */
+    signal(SIGXFSZ, SIG_IGN);
+    if (argc < 2)
+        return finish(
+            fail(&err, CLV_USAGE, "no command; 'cleave help' lists them"),
+            &err);
+    const command *cmd = command_find(verb_of(argv[1]), &err);
+    if (!cmd)
+        return finish(err.code, &err);
+    clv_status s = options_parse(cmd, argc - 2, argv + 2, &o, &err);
+    o.session = session;
+    if (s == CLV_OK && session->restart && may_load(&o))
+        session->restart(argv);
+    if (s == CLV_OK)
+        s = run(&o, &err);
+    options_free(&o);
+    session_end(session);
+    return finish(s, &err);
+}

@@ -1,0 +1,25 @@
+/* noplugin.c - stands in for plugin.c in a static program. It defines all that
+ * plugin.c does, so that the linker leaves that one, and dlopen, in the
+ * archive.
+ */
+#include "backend/plugin.h"
+
+static clv_status open_plugin(clv_backend *b, const char *argument, clv_err *e)
+{
+    (void)argument;
+    return clv__fail(e, CLV_NOT_FOUND,
+                     "backend '%s' is not installed: a static program needs "
+                     "cleave-plugins beside it",
+                     b->type->name);
+}
+
+bool clv_backend_loads(void)
+{
+    return false;
+}
+
+const clv_backend_type clv__onednn_type = {
+    .name = "onednn",
+    .about = "oneDNN, where it is installed: runs what it supports",
+    .open = open_plugin,
+};
