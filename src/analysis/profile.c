@@ -100,9 +100,16 @@ static clv_status cost_layer(clv_profile *p, uint32_t id, clv_err *e)
 
 /* -- totals ---------------------------------------------------------------*/
 
+/* Bodies store weights of their own; one that is never run was not ordered. */
 static int64_t stored_weights(const clv_graph *g)
 {
     int64_t bytes = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (uint32_t k = 0; k < g->nodes[i].n_attrs; k++) {
+            const clv_attr *a = &g->nodes[i].attrs[k];
+            if (a->type == CLV_GRAPH_ATTR && a->u.body->inferred)
+                bytes = sat_add(bytes, stored_weights(a->u.body));
+        }
     for (uint32_t v = 0; v < g->n_values; v++)
         if (value_is_weight(&g->values[v]) &&
             g->user_first[v] != g->user_first[v + 1])

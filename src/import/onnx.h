@@ -162,7 +162,7 @@ typedef struct reader {
     int32_t opset[ONNX_DOMAINS];
     int64_t ir_version;
     uint64_t budget;  /* nodes that may still be made by inlining */
-    uint32_t unbound; /* dimensions taken as 1 */
+    const char *open; /* an input with a size that is taken as 1, or NULL */
 } reader;
 
 typedef struct draft {

@@ -334,13 +334,15 @@ clv_status map_activation(draft *d, clv_err *e)
     return CLV_OK;
 }
 
-/* Input 2 says whether this is training. */
+/* Input 2 says whether this is training. The mask was of x's type once. */
 clv_status map_dropout(draft *d, clv_err *e)
 {
     const int64_t *train;
     uint32_t n;
     (void)e;
     draft_drop(d, CLV_A_AXIS);
+    if (d->opset < 10 && d->n_out > 1 && draft_in(d, 0))
+        draft_set_int(d, CLV_A_DTYPE, draft_in(d, 0)->dtype);
     if (draft_ints(d, 2, &train, &n) && n == 1 && !*train)
         d->n_in = 2;
     return CLV_OK;

@@ -8,6 +8,7 @@
 #include "import/onnx.h"
 #include "ops/custom.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* True when one of eight bytes is below ' ' or at 0x7f, or above such a one:
@@ -411,6 +412,18 @@ static clv_status new_graph(const char *path, clv_graph **g, clv_err *e)
     return clv__nomem(e);
 }
 
+/* Shapes that do not fit may come of a size that the file leaves open. */
+static void say_open(const reader *r, clv_err *e)
+{
+    if (!r->open || !e || e->code != CLV_SHAPE)
+        return;
+    size_t n = strlen(e->msg);
+    snprintf(e->msg + n, sizeof e->msg - n,
+             "; sizes of input '%s' that are open were taken as 1, "
+             "--input-shape sets them",
+             r->open);
+}
+
 clv_status clv__onnx_load(clv_map map, const char *path,
                           const clv_open_opts *opts, clv_graph **out,
                           clv_err *e)
@@ -434,6 +447,7 @@ clv_status clv__onnx_load(clv_map map, const char *path,
         s = onnx_attr_table(&r, e);
     if (s == CLV_OK)
         s = read_model(&r, g, e);
+    say_open(&r, e);
     reader_free(&r);
     if (s != CLV_OK && e)
         scrub(e->msg, strlen(e->msg));

@@ -139,41 +139,28 @@ static void absorb(clv_graph *g, clv_value *v)
     v->data = NULL;
 }
 
-/* What a value is another view of: a weight may be reshaped before its use. Of
- * a quantised table, rows are picked before they are dequantised. */
-static uint32_t view_source(const clv_graph *g, const clv_value *v, char role)
+/* What value v is a view of: a weight may be reshaped before its use. Of a
+ * quantised table, rows are picked before they are dequantised. */
+static uint32_t behind_views(const clv_graph *g, uint32_t v, char role)
 {
-    if (v->producer == CLV_NONE)
-        return CLV_NONE;
-    const clv_node *n = &g->nodes[v->producer];
-    bool view = clv__ops[n->op].cls == CLV_CLASS_VIEW;
-    bool rows = role == 'q' && n->op == CLV_OP_INDEX_SELECT;
-    return n->n_in > 0 && (rows || (view && role != 'q')) ? node_ins(g, n)[0]
-                                                          : CLV_NONE;
+    for (int steps = 0; steps < 64 && role != 'c'; steps++) {
+        const clv_value *value = &g->values[v];
+        if (value->kind != CLV_ACTIVATION || value->producer == CLV_NONE)
+            break;
+        const clv_node *n = &g->nodes[value->producer];
+        bool view = clv__ops[n->op].cls == CLV_CLASS_VIEW;
+        bool rows = role == 'q' && n->op == CLV_OP_INDEX_SELECT;
+        if (n->n_in == 0 || node_ins(g, n)[0] == CLV_NONE ||
+            !(rows || (view && role != 'q')))
+            break;
+        v = node_ins(g, n)[0];
+    }
+    return v;
 }
 
-/* A reader's word on what value v is. One that calls it a parameter outweighs
- * the others; a captured value is the enclosing graph's to judge. */
-static clv_status mark_role(frame *f, uint32_t v, char role, clv_err *e)
+static clv_status mark_weight(unit *u, uint32_t v, char role, clv_err *e)
 {
-    unit *u = f->unit;
     clv_value *value = &u->g->values[v];
-    if (value->kind == CLV_INPUT) {
-        for (uint32_t i = u->n_formal; i < u->g->n_inputs; i++)
-            if (u->g->inputs[i] == v && f->outer)
-                return mark_role(f->outer, u->captured[i - u->n_formal], role,
-                                 e);
-        return CLV_OK;
-    }
-    if (value->kind == CLV_ACTIVATION && role != 'c') {
-        uint32_t source = view_source(u->g, value, role);
-        if (source != CLV_NONE)
-            return mark_role(f, source, role, e);
-        if (role != 'q')
-            absorb(u->g, value);
-    }
-    if (!value_is_weight(value))
-        return CLV_OK;
     if (!role_room(u, v))
         return clv__nomem(e);
     if (role == 'c' && !(value->kind == CLV_PARAM && u->roles[v] == 'p'))
@@ -189,6 +176,69 @@ static clv_status mark_role(frame *f, uint32_t v, char role, clv_err *e)
     else if (role == 'c')
         value->kind = CLV_CONST;
     return CLV_OK;
+}
+
+/* The value of the enclosing graph that input v of a body stands for; CLV_NONE
+ * when it is one of the body's own. */
+static uint32_t captured_by(const frame *f, uint32_t v)
+{
+    const unit *u = f->unit;
+    for (uint32_t i = u->n_formal; i < u->g->n_inputs && f->outer; i++)
+        if (u->g->inputs[i] == v)
+            return u->captured[i - u->n_formal];
+    return CLV_NONE;
+}
+
+static clv_status mark_part(frame *f, uint32_t v, int depth, clv_err *e);
+
+/* A parameter that is joined of parts, as the gates of a recurrent layer in
+ * another order are: each stored part is one. `v` is what the join makes. */
+static clv_status mark_parts(frame *f, uint32_t v, int depth, clv_err *e)
+{
+    unit *u = f->unit;
+    const clv_node *n = &u->g->nodes[u->g->values[v].producer];
+    if (!role_room(u, v))
+        return clv__nomem(e);
+    if (n->op != CLV_OP_CAT || u->roles[v] == 'p' || depth == 0)
+        return CLV_OK;
+    u->roles[v] = 'p';
+    for (uint32_t i = 0; i < n->n_in; i++)
+        CLV_TRY(mark_part(f, node_ins(u->g, n)[i], depth - 1, e));
+    return CLV_OK;
+}
+
+static clv_status mark_part(frame *f, uint32_t v, int depth, clv_err *e)
+{
+    for (; v != CLV_NONE; f = f->outer) {
+        v = behind_views(f->unit->g, v, 'p');
+        const clv_value *value = &f->unit->g->values[v];
+        if (value_is_weight(value))
+            return mark_weight(f->unit, v, 'p', e);
+        if (value->producer != CLV_NONE)
+            return mark_parts(f, v, depth, e);
+        v = captured_by(f, v);
+    }
+    return CLV_OK;
+}
+
+/* A reader's word on what value v is. One that calls it a parameter outweighs
+ * the others; a captured value is the enclosing graph's to judge. */
+static clv_status mark_role(frame *f, uint32_t v, char role, clv_err *e)
+{
+    unit *u = f->unit;
+    v = behind_views(u->g, v, role);
+    clv_value *value = &u->g->values[v];
+    if (value->kind == CLV_INPUT) {
+        uint32_t outer = captured_by(f, v);
+        return outer == CLV_NONE ? CLV_OK : mark_role(f->outer, outer, role, e);
+    }
+    if (value->kind == CLV_ACTIVATION && value->producer != CLV_NONE) {
+        if (role == 'p')
+            CLV_TRY(mark_parts(f, v, 4, e));
+        if (role != 'c' && role != 'q')
+            absorb(u->g, value);
+    }
+    return value_is_weight(value) ? mark_weight(u, v, role, e) : CLV_OK;
 }
 
 static clv_status mark_roles(draft *d, clv_err *e)

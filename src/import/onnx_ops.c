@@ -92,7 +92,7 @@ static const onnx_op ai_onnx[] = {
     ROW("HardSwish", HARDSWISH, "", 0),
     ROW("Hardmax", HARDMAX, "", map_softmax),
     ROW("Identity", IDENTITY, "", 0),
-    ROW("If", IF, "c", 0),
+    ROW("If", IF, "cx", 0),
     ROW("InstanceNormalization", INSTANCE_NORM, "xpp", 0),
     ROW("IsInf", ISINF, "", 0),
     ROW("IsNaN", ISNAN, "", 0),

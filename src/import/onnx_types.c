@@ -270,6 +270,8 @@ static clv_status unbound(reader *r, clv_graph *g, uint32_t v, uint32_t axis,
                               "input '%s': axis %u has no size and is taken "
                               "as 1; --input-shape sets it",
                               name, axis);
+    if (!r->open || axis > 0) /* a batch of 1 fits as a rule */
+        r->open = name;
     if (symbol.n && ok)
         CLV_TRY(bind_symbol(r, symbol, 1, e));
     return ok ? CLV_OK : clv__nomem(e);

@@ -11,7 +11,7 @@
  * is inferred with the shapes of the first iteration. The cost is that of the
  * body times the trips: a constant count, attribute `trips`, or 1 and a
  * warning. Of an if, the branch that a constant condition takes, else the
- * dearer one. */
+ * dearer one, and the parameters of both. */
 #include "ops/fold.h"
 
 #include <string.h>
@@ -136,15 +136,18 @@ static int condition(const clv_graph *g, const clv_node *n)
     return known_float(&c, 0) != 0;
 }
 
+/* A branch that does not fit the shapes of its inputs cannot be the one taken:
+ * that is an error only where no other branch is left (`spare`). */
 static clv_status infer_branch(clv_graph *g, clv_node *n, clv_graph *body,
-                               uint32_t *first, bool taken, clv_err *e)
+                               uint32_t *first, bool spare, clv_err *e)
 {
-    if (!body)
-        return clv__fail(e, CLV_FORMAT, "a branch is missing");
+    clv_err why = {0};
     for (uint32_t i = 0; i < body->n_inputs; i++)
         bind(body, i, node_in(g, n, *first + i), true);
-    *first += body->n_inputs;
-    return taken ? infer_body(g, n, body, e) : CLV_OK;
+    clv_status s = infer_body(g, n, body, &why);
+    if (s == CLV_OK || (s == CLV_SHAPE && spare))
+        return CLV_OK;
+    return clv__fail(e, s, "%s", why.msg);
 }
 
 /* The branches come in the order of the attributes. */
@@ -152,12 +155,16 @@ static clv_status infer_branches(clv_graph *g, clv_node *n, int cond,
                                  clv_err *e)
 {
     uint32_t first = 1;
+    bool spare = cond < 0; /* until one has failed */
     for (uint32_t i = 0; i < n->n_attrs; i++) {
         clv_attr_key key = (clv_attr_key)n->attrs[i].key;
-        if (key == CLV_A_THEN || key == CLV_A_ELSE)
-            CLV_TRY(infer_branch(g, n, body_of(n, key), &first,
-                                 cond < 0 || (cond > 0) == (key == CLV_A_THEN),
-                                 e));
+        if (key != CLV_A_THEN && key != CLV_A_ELSE)
+            continue;
+        clv_graph *body = body_of(n, key);
+        if (cond < 0 || (cond > 0) == (key == CLV_A_THEN))
+            CLV_TRY(infer_branch(g, n, body, &first, spare, e));
+        spare = spare && body->inferred;
+        first += body->n_inputs;
     }
     return CLV_OK;
 }
@@ -170,17 +177,17 @@ static bool same_shape(const clv_value *a, const clv_value *b)
 
 clv_status infer_if(clv_graph *g, clv_node *n, clv_err *e)
 {
-    int cond = condition(g, n);
     const clv_graph *yes = body_of(n, CLV_A_THEN), *no = body_of(n, CLV_A_ELSE);
     if (!yes || !no)
         return clv__fail(e, CLV_FORMAT, "a branch is missing");
-    CLV_TRY(infer_branches(g, n, cond, e));
+    CLV_TRY(infer_branches(g, n, condition(g, n), e));
+    int only = yes->inferred == no->inferred ? -1 : yes->inferred;
     for (uint32_t o = 0; o < n->n_out; o++) {
         const clv_value *a = body_out(yes, o), *b = body_out(no, o);
         if (!a || !b)
             return clv__fail(e, CLV_FORMAT, "a branch without output %u", o);
-        if (cond >= 0) {
-            CLV_TRY(give(g, n, o, cond ? a : b, NULL, false, e));
+        if (only >= 0) {
+            CLV_TRY(give(g, n, o, only ? a : b, NULL, false, e));
             continue;
         }
         if ((a->flags | b->flags) & CLV_V_FORM) {
@@ -222,7 +229,10 @@ void cost_if(const clv_graph *g, const clv_node *n, clv_cost *c)
     clv_cost no = body_cost(body_of(n, CLV_A_ELSE));
     bool then = cond >= 0 ? cond == 1 : yes.flops >= no.flops;
     take_cost(c, then ? yes : no, 1);
-    if (cond < 0 && c->trust == CLV_EXACT)
+    if (cond >= 0)
+        return;
+    c->params = sat_add(c->params, then ? no.params : yes.params);
+    if (c->trust == CLV_EXACT)
         c->trust = CLV_ESTIMATED;
 }
 

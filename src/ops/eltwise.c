@@ -35,7 +35,7 @@ clv_status infer_same(clv_graph *g, clv_node *n, clv_err *e)
 clv_status infer_dropout(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
-    CLV_TRY(out_shape(g, n, 1, CLV_BOOL, x->rank, x->dims, e));
+    CLV_TRY(out_shape(g, n, 1, attr_dtype(n, CLV_BOOL), x->rank, x->dims, e));
     return out_like(g, n, 0, x, e);
 }
 

@@ -31,7 +31,7 @@ static clv_status run_body(frame *f, const clv_graph *body,
     const clv_tensor *table = clv__weights_of(w, body);
     *f = (frame){.g = body};
     if (!table)
-        return clv__fail(e, CLV_INTERNAL, "a body that was never inferred");
+        return clv__fail(e, CLV_SHAPE, "the branch taken does not fit");
     f->t = clv__alloc(((size_t)body->n_values + 1) * sizeof *f->t);
     f->owned = clv__zalloc((size_t)body->n_values + 1);
     if (!f->t || !f->owned)
