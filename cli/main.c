@@ -21,7 +21,8 @@ static void use_large_pages(void)
         return;
     mallopt(M_TOP_PAD, HEAP);
     mallopt(M_MMAP_THRESHOLD, HEAP);
-    void *volatile first = malloc(1); /* takes the heap from the system */
+    mallopt(M_TRIM_THRESHOLD, 2 * HEAP);
+    void *volatile first = malloc(SMALL / 4 * 3); /* more than there is yet */
     free(first);
     madvise((void *)large, HEAP - SMALL, MADV_HUGEPAGE);
 #endif
