@@ -43,6 +43,7 @@ static const struct {
     {"unidirectional", CLV_A_CAUSAL},
     {"k", CLV_A_K},
     {"keepdims", CLV_A_KEEPDIM},
+    {"keep_aspect_ratio_policy", CLV_A_ASPECT},
     {"kernel_shape", CLV_A_KERNEL},
     {"kv_num_heads", CLV_A_KV_HEADS},
     {"largest", CLV_A_LARGEST},
@@ -74,6 +75,7 @@ static const struct {
     {"to", CLV_A_DTYPE},
     {"transA", CLV_A_TRANS_A},
     {"transB", CLV_A_TRANS_B},
+    {"update_rule", CLV_A_MODE},
     {"upper", CLV_A_UPPER},
     {"value", CLV_A_VALUE},
 };

@@ -286,15 +286,6 @@ clv_status map_trilu(draft *d, clv_err *e)
 
 /* -- norms, activations ---------------------------------------------------*/
 
-/* Outputs beyond the first are those of training, or of old versions. */
-clv_status map_batch_norm(draft *d, clv_err *e)
-{
-    (void)e;
-    if (!draft_other_int(d, "training_mode", 0))
-        d->n_out = d->n_out ? 1 : 0;
-    return CLV_OK;
-}
-
 clv_status map_layer_norm(draft *d, clv_err *e)
 {
     (void)e;
@@ -412,10 +403,7 @@ clv_status map_reduce(draft *d, clv_err *e)
         draft_set_int(d, CLV_A_P, text_is(d->p->op, "ReduceL1") ? 1 : 2);
     if (!draft_attr(d, CLV_A_KEEPDIM))
         draft_set_int(d, CLV_A_KEEPDIM, 1);
-    const clv_value *x = draft_in(d, 0);
-    if (x && x->dtype != CLV_NODTYPE)
-        draft_set_int(d, CLV_A_DTYPE, x->dtype);
-    return CLV_OK;
+    return map_own_type(d, e);
 }
 
 clv_status map_argmax(draft *d, clv_err *e)
@@ -434,11 +422,12 @@ clv_status map_axis0(draft *d, clv_err *e)
     return CLV_OK;
 }
 
-clv_status map_cumsum(draft *d, clv_err *e)
+/* ONNX keeps the type where others widen integers. */
+clv_status map_own_type(draft *d, clv_err *e)
 {
     (void)e;
     const clv_value *x = draft_in(d, 0);
-    if (x && x->dtype != CLV_NODTYPE)
+    if (x && dtype_is_integral((clv_dtype)x->dtype))
         draft_set_int(d, CLV_A_DTYPE, x->dtype);
     return CLV_OK;
 }

@@ -7,15 +7,15 @@
 #include "import/onnx.h"
 
 onnx_map_fn map_activation, map_argmax, map_arithmetic, map_axis0,
-    map_batch_norm, map_clip, map_col2im, map_concat, map_constant_of_shape,
-    map_conv, map_conv_transpose, map_cumsum, map_dft, map_div, map_dropout,
-    map_dtype, map_eye_like, map_flatten, map_gemm, map_global_norm,
-    map_global_pool, map_layer_norm, map_loop, map_mod, map_multinomial,
-    map_nonzero, map_one_hot, map_optimizer, map_optional, map_pow, map_tfidf,
-    map_pool, map_quantize, map_random, map_reduce, map_resize, map_rnn,
-    map_roi_align, map_roi_pool, map_scan, map_sequence, map_sequence_map,
-    map_shift, map_softmax, map_split, map_string, map_sum, map_trilu,
-    map_unpool, map_window, map_window_attrs;
+    map_causal_conv, map_swiglu, map_clip, map_col2im, map_concat,
+    map_constant_of_shape, map_conv, map_conv_transpose, map_dequantize,
+    map_own_type, map_dft, map_div, map_dropout, map_dtype, map_eye_like,
+    map_flatten, map_gemm, map_global_norm, map_global_pool, map_layer_norm,
+    map_loop, map_mod, map_multinomial, map_nonzero, map_one_hot, map_optimizer,
+    map_optional, map_pow, map_tfidf, map_pool, map_quantize, map_random,
+    map_reduce, map_resize, map_rnn, map_roi_align, map_roi_pool, map_scan,
+    map_sequence, map_sequence_map, map_shift, map_softmax, map_split,
+    map_string, map_sum, map_trilu, map_unpool, map_window, map_window_attrs;
 
 onnx_map_fn map_ms_attention, map_ms_bias_add, map_ms_bias_gelu,
     map_ms_bias_split_gelu, map_ms_dynamic_matmul, map_ms_embed,

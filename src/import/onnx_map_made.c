@@ -49,6 +49,15 @@ clv_status map_quantize(draft *d, clv_err *e)
     return CLV_OK;
 }
 
+/* The type of the scale, unless attribute output_dtype says otherwise. */
+clv_status map_dequantize(draft *d, clv_err *e)
+{
+    int64_t t = draft_other_int(d, "output_dtype", 0);
+    if (t > 0)
+        draft_set_int(d, CLV_A_DTYPE, t);
+    return map_dtype(d, e);
+}
+
 /* float32 unless the attribute says otherwise. */
 clv_status map_random(draft *d, clv_err *e)
 {
@@ -114,6 +123,7 @@ clv_status map_dft(draft *d, clv_err *e)
     (void)e;
     bool frames = text_is(d->p->op, "STFT");
     draft_set_int(d, CLV_A_START, draft_other_int(d, "onesided", frames));
+    draft_set_int(d, CLV_A_REVERSE, draft_other_int(d, "inverse", 0));
     return CLV_OK;
 }
 

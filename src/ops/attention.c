@@ -179,8 +179,9 @@ static clv_status split_heads(const clv_value *v, int64_t heads, int64_t *dims,
     return CLV_OK;
 }
 
-static clv_status get_cached(const clv_graph *g, const clv_node *n, cached *a,
-                             clv_err *e)
+/* The sizes of q, k and v, which have to fit. */
+static clv_status get_heads(const clv_graph *g, const clv_node *n, cached *a,
+                            clv_err *e)
 {
     int64_t q[4], k[4], v[4], heads = attr_int(n, CLV_A_HEADS, 0);
     int64_t kv_heads = attr_int(n, CLV_A_KV_HEADS, heads);
@@ -191,6 +192,13 @@ static clv_status get_cached(const clv_graph *g, const clv_node *n, cached *a,
     if (k[0] != q[0] || v[0] != q[0] || k[1] != v[1] || k[2] != v[2] ||
         q[3] != k[3] || k[1] < 1 || q[1] % k[1])
         return clv__fail(e, CLV_SHAPE, "query, key and value do not fit");
+    return CLV_OK;
+}
+
+static clv_status get_cached(const clv_graph *g, const clv_node *n, cached *a,
+                             clv_err *e)
+{
+    CLV_TRY(get_heads(g, n, a, e));
     const clv_value *past = node_in(g, n, 4);
     if (past && (past->rank != 4 || past->dims[3] != a->d))
         return clv__fail(e, CLV_SHAPE, "the past keys do not fit");
@@ -227,4 +235,43 @@ void cost_attention(const clv_graph *g, const clv_node *n, clv_cost *c)
         return;
     int64_t rows = sat_mul(a.batch, sat_mul(a.heads, a.queries));
     attend(c, sat_mul(rows, a.keys), a.d, a.dv, node_in(g, n, 3));
+}
+
+/* -- with a state ---------------------------------------------------------*/
+
+/* q (B,T,Hq*D), k (B,T,H*D), v (B,T,H*E), state (B,H,D,E), decay, beta ->
+ * y (B,T,Hq*E), state. Step by step, after `mode`:
+ *   linear  S += k (x) v;  y = q S       gated: S is scaled first
+ *   delta   v is first lessened by k S, times beta */
+clv_status infer_linear_attention(clv_graph *g, clv_node *n, clv_err *e)
+{
+    cached a;
+    const clv_value *q = node_in(g, n, 0);
+    CLV_TRY(get_heads(g, n, &a, e));
+    if (q->rank != 3 || a.queries != a.keys)
+        return clv__fail(e, CLV_SHAPE, "a query of rank %u, %lld steps of %lld",
+                         q->rank, (long long)a.queries, (long long)a.keys);
+    int64_t y[3] = {a.batch, a.queries, sat_mul(a.heads, a.dv)};
+    int64_t state[4] = {a.batch, a.kv_heads, a.d, a.dv};
+    const clv_value *past = node_in(g, n, 3);
+    clv_dtype held = (clv_dtype)(past ? past->dtype : q->dtype);
+    CLV_TRY(out_shape(g, n, 0, (clv_dtype)q->dtype, 3, y, e));
+    return out_shape(g, n, 1, held, 4, state, e);
+}
+
+/* Per step and head D*E products to update the state, as many per query head
+ * to read it, and for delta as many to see what it holds for the key. A scale
+ * of the state is one FLOP per element. */
+void cost_linear_attention(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    cached a;
+    if (get_heads(g, n, &a, NULL) != CLV_OK)
+        return;
+    const char *rule = attr_str(n, CLV_A_MODE, "gated_delta");
+    int64_t steps = sat_mul(sat_mul(a.batch, a.queries), sat_mul(a.d, a.dv));
+    int64_t passes = a.heads + a.kv_heads * (strstr(rule, "delta") ? 2 : 1);
+    c->macs = sat_mul(steps, passes);
+    c->flops = sat_mul(2, c->macs);
+    if (strstr(rule, "gated"))
+        c->flops = sat_add(c->flops, sat_mul(steps, a.kv_heads));
 }

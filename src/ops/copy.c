@@ -96,17 +96,18 @@ clv_status infer_pad(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- windows as columns ---------------------------------------------------*/
 
-/* Positions of the window over an image, and the taps of one. */
+/* Positions of the window over an image of nd axes, and the taps of one. */
 static clv_status count_windows(const clv_node *n, const int64_t *image,
-                                int64_t *places, int64_t *taps, clv_err *e)
+                                uint32_t nd, int64_t *places, int64_t *taps,
+                                clv_err *e)
 {
     uint32_t nk;
     const int64_t *kernel = attr_ints(n, CLV_A_KERNEL, &nk);
     *places = *taps = 1;
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < nd; i++) {
         window w;
         int64_t k = list_at(kernel, nk, i, 0), out;
-        CLV_TRY(get_window(n, i, 2, image[i], k, &w, e));
+        CLV_TRY(get_window(n, i, nd, image[i], k, &w, e));
         CLV_TRY(window_out(&w, image[i], false, &out, e));
         *places = sat_mul(*places, out);
         *taps = sat_mul(*taps, k);
@@ -122,32 +123,36 @@ clv_status infer_unfold(clv_graph *g, clv_node *n, clv_err *e)
         return clv__fail(e, CLV_SHAPE, "input of rank %u", x->rank);
     uint32_t r = x->rank;
     int64_t dims[3] = {x->dims[0]}, taps;
-    CLV_TRY(count_windows(n, x->dims + r - 2, &dims[2], &taps, e));
+    CLV_TRY(count_windows(n, x->dims + r - 2, 2, &dims[2], &taps, e));
     dims[1] = sat_mul(x->dims[r - 3], taps);
     return out_shape(g, n, 0, (clv_dtype)x->dtype, r - 1u, dims + (4 - r), e);
 }
 
-/* x (N, C*kh*kw, places) -> (N,C,H,W) of `output_size`; overlaps are added */
+/* x (N, C*kh*kw, places) -> (N,C,H,W) of `output_size`, or of more or fewer
+ * axes; overlaps are added */
 clv_status infer_fold(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
-    uint32_t count, r = x->rank;
-    const int64_t *size = attr_ints(n, CLV_A_OUTPUT_SIZE, &count);
-    if (r < 2 || r > 3 || count == 0)
+    uint32_t nd, r = x->rank;
+    const int64_t *size = attr_ints(n, CLV_A_OUTPUT_SIZE, &nd);
+    if (r < 2 || r > 3 || nd == 0 || nd + 2 > CLV_MAX_RANK)
         return clv__fail(e, CLV_SHAPE, "input of rank %u, %u output sizes", r,
-                         count);
-    int64_t dims[4] = {x->dims[0], 0, size[0], list_at(size, count, 1, 0)};
-    int64_t places, taps;
-    if (dims[2] < 0 || dims[3] < 0)
-        return clv__fail(e, CLV_SHAPE, "fold to a negative size");
-    CLV_TRY(count_windows(n, dims + 2, &places, &taps, e));
-    if (x->dims[r - 1] != places || x->dims[r - 2] % taps)
+                         nd);
+    int64_t dims[CLV_MAX_RANK] = {x->dims[0]}, places, taps;
+    for (uint32_t i = 0; i < nd; i++) {
+        dims[2 + i] = size[i];
+        if (size[i] < 0)
+            return clv__fail(e, CLV_SHAPE, "fold to a negative size");
+    }
+    CLV_TRY(count_windows(n, dims + 2, nd, &places, &taps, e));
+    if (x->dims[r - 1] != places || taps == 0 || x->dims[r - 2] % taps)
         return clv__fail(e, CLV_SHAPE,
                          "%lld columns of %lld for %lld windows of %lld",
                          (long long)x->dims[r - 1], (long long)x->dims[r - 2],
                          (long long)places, (long long)taps);
     dims[1] = x->dims[r - 2] / taps;
-    return out_shape(g, n, 0, (clv_dtype)x->dtype, r + 1u, dims + (3 - r), e);
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, r - 1u + nd, dims + (3 - r),
+                     e);
 }
 
 /* -- shuffles -------------------------------------------------------------*/

@@ -39,10 +39,10 @@ clv_status infer_dropout(clv_graph *g, clv_node *n, clv_err *e)
     return out_like(g, n, 0, x, e);
 }
 
-/* exp, sqrt, ...: of integers they are floating. */
+/* exp, sqrt, ...: of integers they are floating, unless `dtype` says more. */
 clv_status infer_float(clv_graph *g, clv_node *n, clv_err *e)
 {
-    return out_typed(g, n, to_float(node_in(g, n, 0)->dtype), e);
+    return out_typed(g, n, attr_dtype(n, to_float(node_in(g, n, 0)->dtype)), e);
 }
 
 /* A question to each element. */

@@ -360,3 +360,18 @@ void cost_bucketize(const clv_graph *g, const clv_node *n, clv_cost *c)
     int64_t steps = log2_ceil(sat_add(bounds->dims[bounds->rank - 1], 1));
     c->flops = sat_mul(steps, clv__numel(x));
 }
+
+/* cache (B,..,S,..), update (B,..,L,..) written into it from where input 2
+ * says for each of the batch -> the cache */
+clv_status infer_tensor_scatter(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0), *u = node_in(g, n, 1);
+    uint32_t axis;
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, -2), x->rank, &axis, e));
+    bool fit = u->rank == x->rank && axis > 0;
+    for (uint32_t i = 0; fit && i < x->rank; i++)
+        fit = i == axis ? u->dims[i] <= x->dims[i] : u->dims[i] == x->dims[i];
+    if (!fit)
+        return clv__fail(e, CLV_SHAPE, "the update does not fit the cache");
+    return out_like(g, n, 0, x, e);
+}

@@ -163,6 +163,10 @@ CLV_MUST clv_status get_floats(const clv_graph *g, const clv_node *n,
 CLV_MUST clv_status out_either(clv_graph *g, clv_node *n, uint32_t i,
                                const clv_value *a, const clv_value *b,
                                uint32_t count, clv_err *e);
+/* The one scale by which a resize to `size` keeps the ratio of the axes; 0 when
+ * its attribute `aspect` does not ask for that. */
+double clv__aspect_scale(const clv_node *n, const clv_value *x,
+                         const int64_t *size, uint32_t count);
 /* Marks the i-th output as an upper bound: its size depends on data. */
 void out_bound(clv_graph *g, const clv_node *n, uint32_t i);
 /* Bytes that reading all of v moves: a weight in the form it is stored in. */

@@ -46,7 +46,27 @@ static clv_status sized_axis(const clv_node *n, const clv_value *x, uint32_t i,
     return CLV_OK;
 }
 
-/* x (N,C,..); `size` (or input 1) or `scales` (or input 2) */
+double clv__aspect_scale(const clv_node *n, const clv_value *x,
+                         const int64_t *size, uint32_t count)
+{
+    const char *mode = attr_str(n, CLV_A_ASPECT, "stretch");
+    bool least = !strcmp(mode, "not_larger");
+    double best = 0;
+    if (!least && strcmp(mode, "not_smaller"))
+        return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t axis;
+        if (sized_axis(n, x, i, count, &axis, NULL) != CLV_OK)
+            return 0;
+        double s = (double)size[i] / (double)x->dims[axis];
+        if (i == 0 || (least ? s < best : s > best))
+            best = s;
+    }
+    return best;
+}
+
+/* x (N,C,..); `size` (or input 1) or `scales` (or input 2). With `aspect` one
+ * scale is taken for all sizes, the results rounded. */
 clv_status infer_interpolate(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
@@ -64,10 +84,14 @@ clv_status infer_interpolate(clv_graph *g, clv_node *n, clv_err *e)
     uint32_t given = size.n ? size.n : n_scale, count = given;
     if (given == 1 && !attr_get(n, CLV_A_AXES))
         count = x->rank - 2u; /* one for every spatial axis */
+    double aspect = clv__aspect_scale(n, x, size.v, size.n);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t axis, k = given == 1 ? 0 : i;
         CLV_TRY(sized_axis(n, x, i, count, &axis, e));
-        if (size.n)
+        if (aspect > 0)
+            CLV_TRY(scaled(1, (double)x->dims[axis] * aspect + 0.5, &dims[axis],
+                           e));
+        else if (size.n)
             dims[axis] = size.v[k];
         else
             CLV_TRY(scaled(x->dims[axis], scale[k], &dims[axis], e));

@@ -308,6 +308,8 @@ clv_status infer_string_split(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *x = node_in(g, n, 0);
     int64_t dims[CLV_MAX_RANK], splits = attr_int(n, CLV_A_K, -1);
     CLV_TRY(out_shape(g, n, 1, CLV_INT64, x->rank, x->dims, e));
+    if (n->n_out && node_outs(g, n)[0] != CLV_NONE)
+        node_out(g, n, 0)->dtype = CLV_STRING;
     if (splits < 0 || splits == INT64_MAX || x->rank == CLV_MAX_RANK)
         return clv__fail(e, CLV_UNSUPPORTED,
                          "how many parts there are depends on the text");

@@ -24,7 +24,8 @@ clv_status infer_mel(clv_graph *g, clv_node *n, clv_err *e)
 }
 
 /* x (..,1 or 2) over `axis`; input 1 is the length, input 2 the axis. Real
- * and imaginary parts are the last axis of the result. */
+ * and imaginary parts are the last axis of the result. One side is half of a
+ * real signal's spectrum; back from it the result is real. */
 clv_status infer_dft(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
@@ -37,11 +38,15 @@ clv_status infer_dft(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(norm_axis(given.n ? given.v[0] : 1, x->rank, &axis, e));
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);
+    bool one_side = attr_int(n, CLV_A_START, 0) != 0;
+    bool to_real = one_side && attr_int(n, CLV_A_REVERSE, 0);
     if (length.n)
         dims[axis] = length.v[0];
-    if (attr_int(n, CLV_A_START, 0)) /* one side of the spectrum */
+    else if (to_real)
+        dims[axis] = sat_mul(2, dims[axis] > 0 ? dims[axis] - 1 : 0);
+    if (one_side && !to_real)
         dims[axis] = dims[axis] / 2 + 1;
-    dims[x->rank - 1] = 2;
+    dims[x->rank - 1] = to_real ? 1 : 2;
     return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank, dims, e);
 }
 

@@ -77,6 +77,18 @@ clv_status infer_cast_like(clv_graph *g, clv_node *n, clv_err *e)
                      x->dims, e);
 }
 
+/* The same bytes as another type, of as many bits. */
+clv_status infer_bitcast(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    clv_dtype t = attr_dtype(n, CLV_NODTYPE);
+    if (clv_dtype_bytes(t, 8) != clv_dtype_bytes((clv_dtype)x->dtype, 8))
+        return clv__fail(e, CLV_SHAPE, "%s taken as %s",
+                         clv_dtype_name((clv_dtype)x->dtype),
+                         clv_dtype_name(t));
+    return out_shape(g, n, 0, t, x->rank, x->dims, e);
+}
+
 /* The axes listed get the sizes of input 1; without a list, all do. */
 clv_status infer_center_crop_pad(clv_graph *g, clv_node *n, clv_err *e)
 {

@@ -2,6 +2,8 @@
  * by one: indices along an axis, masks, slices. */
 #include "backend/kernel.h"
 
+#include <string.h>
+
 static void start_from(kernel *k)
 {
     copy_run(&k->out[0], 0, k->in[0], 0, numel(k->in[0]));
@@ -91,6 +93,27 @@ clv_status kernel_slice_scatter(kernel *k)
         for (int64_t i = 0; i < n; i++)
             copy_run(&k->out[0], (r * l.n + from + i * step) * l.step, u,
                      (r * n + i) * l.step, l.step);
+    return CLV_OK;
+}
+
+/* cache, update, where it begins for each of the batch; mode "circular" goes on
+ * at the front when the end is reached. */
+clv_status kernel_tensor_scatter(kernel *k)
+{
+    const clv_tensor *u = k->in[1], *at = input_of(k, 2);
+    uint32_t axis;
+    CLV_TRY(axis_of(k, -2, &axis));
+    lane l = lanes(k->in[0], axis);
+    int64_t n = u->dims[axis], batch = k->in[0]->dims[0];
+    bool circular = !strcmp(attr_str(k->n, CLV_A_MODE, ""), "circular");
+    start_from(k);
+    for (int64_t i = 0; i < l.rows * n; i++) {
+        int64_t b = i / n / (l.rows / batch), to;
+        to = (at ? get_i(at, b) : 0) + i % n;
+        CLV_TRY(checked(k, circular && to > 0 ? to % l.n : to, l.n, &to));
+        copy_run(&k->out[0], (i / n * l.n + to) * l.step, u, i * l.step,
+                 l.step);
+    }
     return CLV_OK;
 }
 

@@ -209,6 +209,22 @@ static double blend(const sampler *s, uint32_t axis, int64_t base)
     return sum;
 }
 
+/* One scale for all axes that have a size, where the node asks for that. */
+static clv_status keep_aspect(const kernel *k, double *scale)
+{
+    const clv_tensor *x = k->in[0];
+    clv_value shape = {.dims = (int64_t *)x->dims, .rank = (uint8_t)x->rank};
+    int_list size;
+    if (!attr_get(k->n, CLV_A_ASPECT))
+        return CLV_OK;
+    CLV_TRY(get_ints(k->g, k->n, CLV_A_SIZE, 1, &size, k->e));
+    double s = clv__aspect_scale(k->n, &shape, size.v, size.n);
+    for (uint32_t i = 0; s > 0 && i < x->rank; i++)
+        if (k->out[0].dims[i] != x->dims[i])
+            scale[i] = s;
+    return CLV_OK;
+}
+
 /* The scale of each axis: given, or what the sizes say. */
 static clv_status read_scales(const kernel *k, double *scale)
 {
@@ -220,7 +236,7 @@ static clv_status read_scales(const kernel *k, double *scale)
     for (uint32_t i = 0; i < x->rank; i++)
         scale[i] = (double)y->dims[i] / (double)x->dims[i];
     if (attr_get(k->n, CLV_A_SIZE) || (size && numel(size) > 0))
-        return CLV_OK;
+        return keep_aspect(k, scale);
     if (attr_get(k->n, CLV_A_SCALES))
         CLV_TRY(get_floats(k->g, k->n, CLV_A_SCALES, UINT32_MAX, given,
                            CLV_MAX_RANK, &n, k->e));

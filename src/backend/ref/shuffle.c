@@ -98,26 +98,27 @@ clv_status kernel_meshgrid(kernel *k)
 
 /* An image (N,C,H,W) beside its windows, (N, C*kh*kw, places). */
 typedef struct windows {
-    int64_t rows, cols; /* of the image */
-    int64_t across;     /* windows in a row of them */
+    uint32_t nd;
+    int64_t image[CLV_MAX_RANK], across[CLV_MAX_RANK]; /* pixels, windows */
     int64_t places, taps;
-    window v, h;
+    window w[CLV_MAX_RANK];
 } windows;
 
 static clv_status windows_of(const kernel *k, const clv_tensor *image,
                              const clv_tensor *columns, windows *w)
 {
-    uint32_t r = image->rank, nk;
+    uint32_t nk, first = columns->rank - 1;
     const int64_t *size = attr_ints(k->n, CLV_A_KERNEL, &nk);
-    w->rows = image->dims[r - 2];
-    w->cols = image->dims[r - 1];
-    CLV_TRY(
-        get_window(k->n, 0, 2, w->rows, list_at(size, nk, 0, 1), &w->v, k->e));
-    CLV_TRY(
-        get_window(k->n, 1, 2, w->cols, list_at(size, nk, 1, 1), &w->h, k->e));
-    CLV_TRY(window_out(&w->h, w->cols, false, &w->across, k->e));
-    w->places = columns->dims[columns->rank - 1];
-    w->taps = w->v.kernel * w->h.kernel;
+    w->nd = image->rank - first;
+    w->places = columns->dims[first];
+    w->taps = 1;
+    for (uint32_t i = 0; i < w->nd; i++) {
+        w->image[i] = image->dims[first + i];
+        CLV_TRY(get_window(k->n, i, w->nd, w->image[i], list_at(size, nk, i, 1),
+                           &w->w[i], k->e));
+        CLV_TRY(window_out(&w->w[i], w->image[i], false, &w->across[i], k->e));
+        w->taps *= w->w[i].kernel;
+    }
     return CLV_OK;
 }
 
@@ -125,13 +126,19 @@ static clv_status windows_of(const kernel *k, const clv_tensor *image,
 static int64_t pixel_of(const windows *w, int64_t i)
 {
     int64_t place = i % w->places, tap = i / w->places % w->taps;
-    int64_t a = place / w->across * w->v.stride - w->v.before +
-                tap / w->h.kernel * w->v.dilation;
-    int64_t b = place % w->across * w->h.stride - w->h.before +
-                tap % w->h.kernel * w->h.dilation;
-    if (a < 0 || a >= w->rows || b < 0 || b >= w->cols)
-        return -1;
-    return (i / w->places / w->taps * w->rows + a) * w->cols + b;
+    int64_t at = 0, step = 1;
+    for (uint32_t a = w->nd; a-- > 0;) {
+        const window *v = &w->w[a];
+        int64_t p = place % w->across[a] * v->stride - v->before +
+                    tap % v->kernel * v->dilation;
+        if (p < 0 || p >= w->image[a])
+            return -1;
+        at += p * step;
+        step *= w->image[a];
+        place /= w->across[a];
+        tap /= v->kernel;
+    }
+    return i / w->places / w->taps * step + at;
 }
 
 /* Outside the image is 0. */

@@ -14,10 +14,12 @@ typedef struct line {
     int64_t first, step, n; /* samples there are; the rest count as zero */
     bool complex;
     const clv_tensor *taper; /* a weight per sample, or NULL */
+    bool half;
 } line;
 
 /* The sum over n samples of x e^(sign 2 pi i k t / length), times scale, to
- * y[to] and y[to + 1]. */
+ * y[to] and y[to + 1]. `half`: the samples are one side of a spectrum whose
+ * other side is their conjugates; the sum is real then. */
 static void transform(const line *l, int64_t length, int64_t bin, bool inverse,
                       clv_tensor *y, int64_t to)
 {
@@ -27,13 +29,16 @@ static void transform(const line *l, int64_t length, int64_t bin, bool inverse,
         double angle = (inverse ? 2 : -2) * pi * turn;
         int64_t at = l->first + t * l->step;
         double w = l->taper ? get_f(l->taper, t) : 1;
+        if (l->half && t > 0 && 2 * t != length)
+            w *= 2;
         double a = w * get_f(l->x, at);
         double b = l->complex ? w * get_f(l->x, at + 1) : 0;
         re += a * cos(angle) - b * sin(angle);
         im += a * sin(angle) + b * cos(angle);
     }
     put_f(y, to, re * scale);
-    put_f(y, to + 1, im * scale);
+    if (!l->half)
+        put_f(y, to + 1, im * scale);
 }
 
 /* x (..,1 or 2) along an axis; attribute start: one side only. */
@@ -48,10 +53,13 @@ clv_status kernel_dft(kernel *k)
     int64_t length = x->dims[axis], bins = y->dims[axis];
     if (attr_get(k->n, CLV_A_SIZE) || (given && numel(given)))
         length = (int64_t)number_of(k, CLV_A_SIZE, 1, 0);
+    bool half = y->dims[y->rank - 1] == 1;
+    if (half && !attr_get(k->n, CLV_A_SIZE) && !(given && numel(given)))
+        length = bins;
     if (length < 1 || axis + 1 == x->rank)
         return clv__fail(k->e, CLV_SHAPE, "a transform of length %lld",
                          (long long)length);
-    bool inverse = other_int(k->n, "inverse", 0) != 0;
+    bool inverse = attr_int(k->n, CLV_A_REVERSE, 0) != 0;
     for (uint32_t i = axis + 1; i + 1 < x->rank; i++)
         inner *= x->dims[i];
     for (uint32_t i = 0; i < axis; i++)
@@ -61,10 +69,12 @@ clv_status kernel_dft(kernel *k)
         line l = {
             x,          r / inner * x->dims[axis] * step + r % inner * parts,
             step,       x->dims[axis],
-            parts == 2, NULL};
+            parts == 2, NULL,
+            half};
         for (int64_t b = 0; b < bins; b++)
             transform(&l, length, b, inverse, y,
-                      ((r / inner * bins + b) * inner + r % inner) * 2);
+                      ((r / inner * bins + b) * inner + r % inner) *
+                          (half ? 1 : 2));
     }
     return CLV_OK;
 }
@@ -88,7 +98,8 @@ clv_status kernel_stft(kernel *k)
         int64_t batch = i / y->dims[2] / frames;
         line l = {x,          (batch * x->dims[1] + frame * step) * parts,
                   parts,      length,
-                  parts == 2, taper};
+                  parts == 2, taper,
+                  false};
         transform(&l, length, bin, false, y, i * 2);
     }
     return CLV_OK;

@@ -1,0 +1,81 @@
+/* onnx_map_fused.c - newer operators of ai.onnx that are several of ours, so
+ * that their cost and their kernels follow from rules that are there. */
+#include "import/onnx_map_ms.h"
+
+#include <string.h>
+
+/* gate, x -> gate * sigmoid(alpha * gate) * x */
+clv_status map_swiglu(draft *d, clv_err *e)
+{
+    uint32_t gate = ms_input(d, 0), x = ms_input(d, 1);
+    CLV_TRY(ms_emit(d, CLV_OP_SILU, "gate", &gate, 1, d->attrs, d->n_attrs,
+                    &gate, e));
+    d->n_attrs = 0;
+    return ms_finish(d, CLV_OP_MUL, IN(gate, x), e);
+}
+
+static clv_status ints_attr(draft *d, clv_attr_key key, const int64_t *v,
+                            uint32_t n, clv_attr *a, clv_err *e)
+{
+    int64_t *own = arena_array(&d->g->mem, n, sizeof *own);
+    if (!own)
+        return clv__nomem(e);
+    memcpy(own, v, n * sizeof *own);
+    *a = (clv_attr){.key = key, .type = CLV_INTS_ATTR, .n = n, .u.ints = own};
+    return CLV_OK;
+}
+
+/* x (N,C,L) behind the k-1 columns of the state, or of zeros. */
+static clv_status with_past(draft *d, int64_t past, uint32_t *all, clv_err *e)
+{
+    clv_attr axis = INT(AXIS, 2), pads;
+    int64_t before[6] = {0, 0, past, 0, 0, 0};
+    uint32_t x = ms_input(d, 0), state = ms_input(d, 3);
+    if (state != CLV_NONE)
+        return ms_emit(d, CLV_OP_CAT, "state", IN(state, x), &axis, 1, all, e);
+    CLV_TRY(ints_attr(d, CLV_A_PADDING, before, 6, &pads, e));
+    return ms_emit(d, CLV_OP_PAD, "state", &x, 1, &pads, 1, all, e);
+}
+
+/* The last `past` columns, which are the next state: output 1. */
+static clv_status next_state(draft *d, int64_t past, uint32_t all, clv_err *e)
+{
+    clv_attr at[3];
+    int64_t length = d->g->values[all].dims[2], axis = 2;
+    int64_t start = length - past;
+    CLV_TRY(ints_attr(d, CLV_A_START, &start, 1, &at[0], e));
+    CLV_TRY(ints_attr(d, CLV_A_END, &length, 1, &at[1], e));
+    CLV_TRY(ints_attr(d, CLV_A_AXES, &axis, 1, &at[2], e));
+    for (uint32_t i = 0; i < 3; i++)
+        at[i].name = clv__attr_name((clv_attr_key)at[i].key);
+    return draft_emit(d, CLV_OP_SLICE, "present", &all, 1, at, 3, &d->outs[1],
+                      1, NULL, e);
+}
+
+/* A convolution of each channel (weight (C,1,k)) over what came before it. */
+clv_status map_causal_conv(draft *d, clv_err *e)
+{
+    const clv_value *x = draft_in(d, 0), *w = draft_in(d, 1);
+    const clv_attr *act = draft_other(d, "activation");
+    bool silu = act && act->type == CLV_STRING_ATTR && strcmp(act->u.s, "none");
+    uint32_t all;
+    if (!x || !w || x->rank != 3 || w->rank != 3) {
+        d->op = CLV_OP_UNKNOWN;
+        return CLV_OK;
+    }
+    clv_attr groups = INT(GROUPS, x->dims[1]);
+    int64_t past = w->dims[2] - 1;
+    CLV_TRY(with_past(d, past, &all, e));
+    if (ms_wanted(d, 1))
+        CLV_TRY(next_state(d, past, all, e));
+    d->n_attrs = 0;
+    if (!silu) {
+        draft_set_int(d, CLV_A_GROUPS, groups.u.i);
+        return ms_finish(d, CLV_OP_CONV1D,
+                         IN(all, ms_input(d, 1), ms_input(d, 2)), e);
+    }
+    CLV_TRY(ms_emit(d, CLV_OP_CONV1D, "conv",
+                    IN(all, ms_input(d, 1), ms_input(d, 2)), &groups, 1, &all,
+                    e));
+    return ms_finish(d, CLV_OP_SILU, IN(all), e);
+}
