@@ -163,6 +163,7 @@ typedef struct reader {
     int64_t ir_version;
     uint64_t budget;  /* nodes that may still be made by inlining */
     const char *open; /* an input with a size that is taken as 1, or NULL */
+    const struct onnx_op *recent[64]; /* rows of ai.onnx that nodes had */
 } reader;
 
 typedef struct draft {
@@ -316,6 +317,8 @@ typedef struct onnx_op {
 onnx_domain onnx_domain_of(text name);
 /* NULL when there is none. */
 const onnx_op *onnx_op_find(text domain, text name);
+/* The same of a node: models have few operators and many nodes of each. */
+const onnx_op *onnx_op_of(reader *r, const proto *p);
 /* The letter of input i. */
 char onnx_role(const onnx_op *row, uint32_t i);
 

@@ -383,7 +383,7 @@ static clv_status build(draft *d, clv_err *e)
 
 clv_status onnx_node_add(reader *r, frame *f, const proto *p, clv_err *e)
 {
-    const onnx_op *row = onnx_op_find(p->domain, p->op);
+    const onnx_op *row = onnx_op_of(r, p);
     clv_attr attrs[ONNX_MAX_ATTRS];
     draft d = {.r = r,
                .f = f,

@@ -363,6 +363,18 @@ const onnx_op *onnx_op_find(text domain, text name)
     return NULL;
 }
 
+const onnx_op *onnx_op_of(reader *r, const proto *p)
+{
+    const unsigned char *s = (const unsigned char *)p->op.s;
+    if (onnx_domain_of(p->domain) != ONNX_AI)
+        return onnx_op_find(p->domain, p->op);
+    const onnx_op **slot =
+        &r->recent[(p->op.n + 5u * s[0] + 3u * s[p->op.n / 2]) % 64];
+    if (!*slot || !text_is(p->op, (*slot)->name))
+        *slot = onnx_op_find(p->domain, p->op);
+    return *slot;
+}
+
 char onnx_role(const onnx_op *row, uint32_t i)
 {
     size_t n = strlen(row->roles);

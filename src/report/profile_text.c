@@ -240,21 +240,28 @@ static int layer_by_flops(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* All layers, those of most FLOPs first; NULL when memory ran out. Most have
- * none and stay in order behind the others. */
-static const clv_layer **sorted_layers(const clv_layer *layers, uint32_t n)
+/* The layers of most FLOPs, `top` of them (at most n), in order; NULL when
+ * memory ran out. Twice as many are collected before they are sorted and half
+ * of them go. */
+static const clv_layer **top_layers(const clv_layer *layers, uint32_t n,
+                                    uint32_t top)
 {
-    const clv_layer **all = clv__alloc(((size_t)n + 1) * sizeof *all);
-    uint32_t some = 0;
-    for (uint32_t i = 0; all && i < n; i++)
-        if (layers[i].cost.flops)
-            all[some++] = &layers[i];
-    for (uint32_t i = 0, at = some; all && i < n; i++)
-        if (!layers[i].cost.flops)
-            all[at++] = &layers[i];
-    if (all)
-        qsort(all, some, sizeof *all, layer_by_flops);
-    return all;
+    const clv_layer **best = clv__alloc((2 * (size_t)top + 1) * sizeof *best);
+    size_t m = 0;
+    bool full = false;
+    for (uint32_t i = 0; best && i < n; i++) {
+        if (full && layers[i].cost.flops <= best[top - 1]->cost.flops)
+            continue;
+        best[m++] = &layers[i];
+        if (m < 2 * (size_t)top)
+            continue;
+        qsort(best, m, sizeof *best, layer_by_flops);
+        m = top;
+        full = true;
+    }
+    if (best)
+        qsort(best, m, sizeof *best, layer_by_flops);
+    return best;
 }
 
 static void put_layer(table *t, const clv_graph *g, const clv_layer *l,
@@ -282,7 +289,8 @@ static void put_layers(const clv_profile *p, const clv_report_opts *o,
 {
     uint32_t n, top = o->top ? o->top : 10;
     const clv_layer *layers = clv_profile_layers(p, &n);
-    const clv_layer **sorted = o->verbose ? NULL : sorted_layers(layers, n);
+    uint32_t shown = o->verbose || n < top ? n : top;
+    const clv_layer **sorted = o->verbose ? NULL : top_layers(layers, n, shown);
     table t;
     if (o->verbose)
         text_heading(out, o, "Layer Details");
@@ -298,7 +306,7 @@ static void put_layers(const clv_profile *p, const clv_report_opts *o,
     table_add_col(&t, "Memory", TABLE_RIGHT | TABLE_DROP);
     table_add_col(&t, "AI", TABLE_RIGHT | TABLE_DROP);
     table_add_col(&t, "Bottleneck", TABLE_LEFT);
-    for (uint32_t i = 0; i < n && (o->verbose || (sorted && i < top)); i++)
+    for (uint32_t i = 0; i < shown && (o->verbose || sorted); i++)
         put_layer(&t, clv_profile_graph(p), sorted ? sorted[i] : &layers[i], o);
     t.failed = t.failed || (!o->verbose && !sorted);
     table_print(&t, o, out);
