@@ -262,6 +262,26 @@ static const onnx_op microsoft[] = {
     ROW("SkipSimplifiedLayerNormalization", RMS_NORM, "xxpp", map_ms_skip_norm),
 };
 
+static const onnx_op classical[] = {
+    ROW("ArrayFeatureExtractor", INDEX_SELECT, "xc", map_ml_pick),
+    ROW("Binarizer", ENCODE, "", map_ml_encode),
+    ROW("CategoryMapper", ENCODE, "", map_ml_encode),
+    ROW("FeatureVectorizer", CAT, "", map_ml_vectorize),
+    ROW("Imputer", ENCODE, "", map_ml_encode),
+    ROW("LabelEncoder", ENCODE, "", map_ml_encode),
+    ROW("LinearClassifier", LINEAR_SCORES, "", map_ml_linear),
+    ROW("LinearRegressor", LINEAR_SCORES, "", map_ml_linear),
+    ROW("Normalizer", LP_NORM, "", map_ml_normalizer),
+    ROW("OneHotEncoder", ONE_HOT, "", map_ml_one_hot),
+    ROW("SVMClassifier", VECTOR_SCORES, "", map_ml_svm),
+    ROW("SVMRegressor", VECTOR_SCORES, "", map_ml_svm),
+    ROW("Scaler", MUL, "", map_ml_scaler),
+    ROW("TreeEnsemble", TREE_SCORES, "", map_ml_trees),
+    ROW("TreeEnsembleClassifier", TREE_SCORES, "", map_ml_trees),
+    ROW("TreeEnsembleRegressor", TREE_SCORES, "", map_ml_trees),
+    ROW("ZipMap", ZIP_MAP, "", 0),
+};
+
 static const onnx_op preview[] = {
     ROW("Adagrad", OPTIMIZER_STEP, "cc", map_optimizer),
     ROW("Adam", OPTIMIZER_STEP, "cc", map_optimizer),
@@ -291,9 +311,8 @@ static const struct {
     const onnx_op *rows; /* in order of their names */
     size_t n;
 } tables[ONNX_DOMAINS] = {
-    [ONNX_AI] = TABLE(ai_onnx),
-    [ONNX_MICROSOFT] = TABLE(microsoft),
-    [ONNX_PREVIEW] = TABLE(preview),
+    [ONNX_AI] = TABLE(ai_onnx),          [ONNX_ML] = TABLE(classical),
+    [ONNX_MICROSOFT] = TABLE(microsoft), [ONNX_PREVIEW] = TABLE(preview),
     [ONNX_NCHWC] = TABLE(nchwc),
 };
 

@@ -1,0 +1,93 @@
+/* ml.c - the operators of ai.onnx.ml: linear models, support vectors, trees,
+ * and what prepares their features.
+ *
+ * What such a model has learned lies in lists of the node; the importer makes
+ * them inputs, so that they count as parameters. All take x (N,C), or (C) as
+ * one row. A classifier (attribute `dtype`: the type of its labels) gives a
+ * label per row and then the scores (N,k); a regressor the scores alone. */
+#include "ops/ops.h"
+
+/* Rows of x, and the features of each. */
+static int64_t rows_of(const clv_value *x)
+{
+    return x->rank > 1 ? x->dims[0] : 1;
+}
+
+static int64_t features_of(const clv_value *x)
+{
+    return x->rank ? x->dims[x->rank - 1] : 1;
+}
+
+clv_status infer_scores(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    int64_t dims[2] = {rows_of(x), attr_int(n, CLV_A_K, 1)};
+    uint32_t scores = attr_get(n, CLV_A_DTYPE) ? 1 : 0;
+    clv_dtype t = attr_int(n, CLV_A_BITS, 32) == 64 ? CLV_FLOAT64 : CLV_FLOAT32;
+    if (x->rank > 2 || dims[1] < 1)
+        return clv__fail(e, CLV_SHAPE, "input of rank %u, %lld scores", x->rank,
+                         (long long)dims[1]);
+    if (attr_int(n, CLV_A_DEPTH, 0) < 0 || attr_int(n, CLV_A_LAYERS, 0) < 0)
+        return clv__fail(e, CLV_SHAPE, "trees of a negative depth or number");
+    if (scores)
+        CLV_TRY(out_shape(g, n, 0, attr_dtype(n, CLV_INT64), 1, dims, e));
+    return out_shape(g, n, scores, t, 2, dims, e);
+}
+
+/* x (N,C), coefficients (k*C), intercepts (k) */
+void cost_linear_scores(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    const clv_value *x = node_in(g, n, 0), *w = node_in(g, n, 1);
+    c->macs = sat_mul(rows_of(x), w ? clv__numel(w) : 0);
+    c->flops = sat_mul(2, c->macs);
+    if (node_in(g, n, 2))
+        c->flops = sat_add(c->flops,
+                           sat_mul(rows_of(x), clv__numel(node_in(g, n, 2))));
+}
+
+/* x (N,C), support vectors (V*C), coefficients, offsets. A kernel of x and
+ * each vector, then a sum of the kernels by each row of coefficients; without
+ * vectors it is a linear model. */
+void cost_vector_scores(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    const clv_value *x = node_in(g, n, 0), *w = node_in(g, n, 2);
+    const clv_value *vectors = node_in(g, n, 1);
+    int64_t kernels = vectors ? clv__numel(vectors) : 0;
+    c->macs = sat_mul(rows_of(x), sat_add(kernels, w ? clv__numel(w) : 0));
+    c->flops = sat_mul(2, c->macs);
+}
+
+/* x (N,C), thresholds, weights of leaves: one comparison per level and one sum
+ * per tree, down to the deepest leaf of each (attribute `depth`, in all). */
+void cost_tree_scores(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    int64_t steps =
+        sat_add(attr_int(n, CLV_A_DEPTH, 0), attr_int(n, CLV_A_LAYERS, 0));
+    c->flops = sat_mul(rows_of(node_in(g, n, 0)), steps);
+    c->trust = CLV_ESTIMATED;
+}
+
+/* Each element becomes another one, of type `dtype`. */
+clv_status infer_encode(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    return out_shape(g, n, 0, attr_dtype(n, (clv_dtype)x->dtype), x->rank,
+                     x->dims, e);
+}
+
+/* x (N,C) -> N maps of C numbers, as a sequence */
+clv_status infer_zip_map(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    if (x->rank == CLV_NO_RANK)
+        return CLV_OK;
+    int64_t dims = features_of(x), rows = rows_of(x);
+    if (x->rank > 2 || rows >= CLV_NONE)
+        return clv__fail(e, CLV_SHAPE, "input of rank %u", x->rank);
+    clv_value each = *x;
+    each.rank = 1;
+    each.dims = &dims;
+    each.flags |= CLV_V_SEQUENCE;
+    each.count = (uint32_t)rows;
+    return out_either(g, n, 0, &each, &each, each.count, e);
+}
