@@ -84,10 +84,10 @@ clv_status infer_zip_map(clv_graph *g, clv_node *n, clv_err *e)
     int64_t dims = features_of(x), rows = rows_of(x);
     if (x->rank > 2 || rows >= CLV_NONE)
         return clv__fail(e, CLV_SHAPE, "input of rank %u", x->rank);
-    clv_value each = *x;
-    each.rank = 1;
-    each.dims = &dims;
-    each.flags |= CLV_V_SEQUENCE;
-    each.count = (uint32_t)rows;
-    return out_either(g, n, 0, &each, &each, each.count, e);
+    CLV_TRY(out_shape(g, n, 0, (clv_dtype)x->dtype, 1, &dims, e));
+    if (n->n_out && node_outs(g, n)[0] != CLV_NONE) {
+        node_out(g, n, 0)->flags |= CLV_V_SEQUENCE;
+        node_out(g, n, 0)->count = (uint32_t)rows;
+    }
+    return CLV_OK;
 }
