@@ -34,6 +34,7 @@ static clv_status map_file(int fd, const char *path, clv_map *map, clv_err *e)
     if (p == MAP_FAILED)
         return refused(path, e);
     madvise(p, (size_t)st.st_size, MADV_RANDOM);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
     *map = (clv_map){.data = p, .size = (size_t)st.st_size};
     return CLV_OK;
 }

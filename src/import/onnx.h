@@ -45,6 +45,7 @@ enum {
     ONNX_MAX_LISTS = 4096, /* elements read of a small constant */
     ONNX_MAX_EDGES = 1 << 16,
     ONNX_RESERVED = 1 << 15, /* names that tables are made for at once */
+    ONNX_PEEK = 2 * 4096,    /* bytes copied at once, at most */
     ONNX_NEWEST_IR = 14,
     ONNX_NEWEST_OPSET = 28,
 };
@@ -143,7 +144,7 @@ typedef struct onnx_symbol {
 /* A copy of a few bytes of the file, for heads of fields between weights. */
 typedef struct peek {
     size_t at, n; /* where they lie in the file */
-    uint8_t bytes[4096];
+    uint8_t bytes[ONNX_PEEK];
 } peek;
 
 typedef struct reader {

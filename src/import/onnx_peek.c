@@ -13,6 +13,7 @@ enum {
 #else
     NEAR = 4096, /* the page of the last head is there, or the next */
 #endif
+    PAGE = ONNX_PEEK / 2,
     HEAD = 256, /* bytes of a copy that hold a tensor's head, mostly */
 };
 
@@ -29,8 +30,10 @@ wire onnx_peek(reader *r, wire w)
         return (wire){0};
     size_t need = left < HEAD ? left : HEAD;
     if (at < p->at || at - p->at > p->n || p->n - (at - p->at) < need) {
+        size_t rest = PAGE - at % PAGE; /* another one would come from disk */
         p->at = at;
-        p->n = clv__map_peek(&r->map, at, p->bytes, sizeof p->bytes);
+        p->n = clv__map_peek(&r->map, at, p->bytes,
+                             rest < HEAD ? rest + PAGE : rest);
     }
     if (p->n - (at - p->at) < need)
         return (wire){0};
