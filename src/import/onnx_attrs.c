@@ -17,6 +17,7 @@ static const struct {
     {"allowzero", CLV_A_ALLOWZERO},
     {"alpha", CLV_A_ALPHA},
     {"approximate", CLV_A_APPROXIMATE},
+    {"activation_type", CLV_A_MODE},
     {"auto_pad", CLV_A_AUTO_PAD},
     {"axes", CLV_A_AXES},
     {"axis", CLV_A_AXIS},

@@ -307,10 +307,13 @@ other("nhwc_fused_conv", "NhwcFusedConv", [x, nchw(w).contiguous().numpy(), b], 
 # -- ONNX ------------------------------------------------------------------------
 
 def ai(name, op, inputs, n_out=1, opset=21, **attrs):
+    """Of what feeds shapes, integers after the first input, the model has copies."""
     names = ["" if v is None else "i%d" % i for i, v in enumerate(inputs)]
     outs = ["y%d" % i for i in range(n_out)]
-    save(name, [helper.make_node(op, names, outs, name, **attrs)],
-         {"i%d" % i: v for i, v in enumerate(inputs) if v is not None}, outs, opset=opset)
+    given = {"i%d" % i: v for i, v in enumerate(inputs) if v is not None}
+    known = {k: given.pop(k) for k, v in list(given.items())
+             if op in ("Col2Im", "DFT", "Resize") and v.dtype == np.int64}
+    save(name, [helper.make_node(op, names, outs, name, **attrs)], given, outs, known, opset=opset)
 
 
 ai("center_crop_pad", "CenterCropPad", [rnd(5, 4, 3), np.array([3, 7], dtype=np.int64)], axes=[0, 1])
@@ -333,5 +336,57 @@ img = u8(2, 5, 4, 3)
 ms("qlinear_pool_last", "QLinearAveragePool", [img, sa, za, sy, zy], kernel_shape=[3, 2], strides=[2, 1],
    channels_last=1)
 ms("qlinear_global_pool_last", "QLinearGlobalAveragePool", [img, sa, za, sy, zy], channels_last=1)
+
+# -- experts ----------------------------------------------------------------------
+
+x, router = rnd(2, 3, 16), rnd(6, 4)
+fc1, b1, fc2, b2 = rnd(4, 8, 16), rnd(4, 8), rnd(4, 16, 8), rnd(4, 16)
+for act in ("relu", "gelu", "silu", "identity"):
+    ms("moe_" + act, "MoE", [x, router, fc1, b1, fc2, b2], weights=(2, 3, 4, 5), k=2, activation_type=act)
+ms("moe_normalized", "MoE", [x, router, fc1, None, fc2], weights=(2, 4), k=3, normalize_routing_weights=1)
+ms("moe_swiglu", "MoE", [x, router, rnd(4, 16, 16), rnd(4, 16), fc2, b2], weights=(2, 3, 4, 5), k=2,
+   activation_type="swiglu", swiglu_fusion=1, normalize_routing_weights=1, activation_alpha=1.702,
+   activation_beta=1.0, swiglu_limit=0.5)
+
+
+def qmoe(name, bits, block, zero=False, **more):
+    """Hidden and inner size 32, so that blocks of 16 divide both."""
+    part, scale = 8 // bits, lambda *s: np.abs(rnd(*s)) * np.float32(0.1)
+    size = lambda *s: s + (32 // block,) if block else s
+    points = [u8(*size(4, n)[:-1], 32 // block // part) for n in (64, 32)] if zero else [None, None]
+    ms(name, "QMoE", [rnd(5, 32), rnd(5, 4), u8(4, 64, 32 // part), scale(*size(4, 64)), rnd(4, 64),
+                      u8(4, 32, 32 // part), scale(*size(4, 32)), rnd(4, 32), None, None, None] + points,
+       weights=tuple(range(2, 14)), k=2, activation_type="swiglu", swiglu_fusion=1, expert_weight_bits=bits,
+       normalize_routing_weights=1, **(dict(block_size=block) if block else {}), **more)
+
+
+qmoe("qmoe_4", 4, 0)
+qmoe("qmoe_8", 8, 0)
+qmoe("qmoe_4_blocks", 4, 16)
+qmoe("qmoe_4_zero", 4, 16, zero=True)
+
+# -- more of com.microsoft ------------------------------------------------------------
+
+ms("gather_blocks", "GatherBlockQuantized", [u8(6, 16), np.array([[1, 5], [0, 3]]), np.abs(rnd(6, 2))],
+   weights=(0, 2), block_size=16, bits=4, gather_axis=0, quantize_axis=1)
+ms("causal_conv", "CausalConvWithState", [rnd(2, 4, 7), rnd(4, 1, 3), rnd(4), rnd(2, 4, 2)], outs=2,
+   weights=(1, 2), activation="silu")
+ms("causal_conv_first", "CausalConvWithState", [rnd(2, 4, 7), rnd(4, 1, 3)], outs=2, weights=(1,))
+ms("expand_dims", "ExpandDims", [rnd(2, 3), np.array(-1, dtype=np.int32)], weights=(1,))
+ms("transpose_matmul", "TransposeMatMul", [rnd(3, 2), rnd(3, 4)], transA=1, alpha=0.5)
+ms("trilu_lower", "Trilu", [rnd(3, 4)], upper=0)
+ms("unfold_tensor", "UnfoldTensor", [rnd(2, 7)], dim=-1, size=3, step=2)
+ms("pad_ms", "Pad", [rnd(2, 3), np.array([0, 1, 1, 0])], weights=(1,))
+ms("gather_nd_ms", "GatherND", [rnd(2, 3, 4), np.array([[1, 2], [0, 0]])])
+ai("tensor_scatter", "TensorScatter", [rnd(2, 3, 8, 4), rnd(2, 3, 2, 4), np.array([1, 6])], opset=24)
+ai("tensor_scatter_circular", "TensorScatter", [rnd(2, 8, 4), rnd(2, 3, 4), np.array([7, 0])], opset=24, axis=1,
+   mode="circular")
+ai("bit_cast", "BitCast", [rnd(2, 3)], opset=26, to=TensorProto.INT32)
+ai("col2im_5d", "Col2Im", [rnd(1, 10, 12), np.array([3, 4, 5]), np.array([1, 1, 5])], opset=18)
+ai("irfft", "DFT", [rnd(1, 6, 2), None, np.array(1)], opset=20, inverse=1, onesided=1)
+ai("resize_not_larger", "Resize", [rnd(1, 1, 5, 6), None, None, np.array([8, 7])], opset=18, axes=[2, 3],
+   keep_aspect_ratio_policy="not_larger", mode="linear")
+ai("resize_not_smaller", "Resize", [rnd(1, 1, 5, 6), None, None, np.array([8, 7])], opset=18, axes=[2, 3],
+   keep_aspect_ratio_policy="not_smaller")
 
 np.savez_compressed(os.path.join(HERE, "cases.npz"), **arrays)

@@ -79,9 +79,10 @@ clv_status kernel_dequantize(kernel *k)
     const clv_tensor *x = k->in[0];
     scaling s;
     CLV_TRY(find_scaling(k, &s));
+    double offset = attr_float(k->n, CLV_A_OFFSET, 0);
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t at = scale_index(&s, i);
-        double z = s.zero ? get_f(s.zero, at) : 0;
+        double z = s.zero ? get_f(s.zero, at) : offset;
         put_f(&k->out[0], i, (get_f(x, i) - z) * get_f(s.scale, at));
     }
     return CLV_OK;
