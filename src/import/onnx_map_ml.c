@@ -275,15 +275,23 @@ clv_status map_ml_trees(draft *d, clv_err *e)
 
 /* -- features -------------------------------------------------------------*/
 
+/* Input 0, which may be of any number type, as float32. */
+static clv_status as_float(draft *d, uint32_t *x, clv_err *e)
+{
+    clv_attr to[1] = {INT(DTYPE, CLV_FLOAT32)};
+    *x = d->ins[0];
+    if (!draft_in(d, 0) || draft_in(d, 0)->dtype == CLV_FLOAT32)
+        return CLV_OK;
+    return ms_emit(d, CLV_OP_CAST, "cast", x, 1, to, 1, x, e);
+}
+
 /* (x - offset) * scale, in float32 */
 clv_status map_ml_scaler(draft *d, clv_err *e)
 {
-    uint32_t offset, scale, x = d->ins[0];
-    clv_attr to[1] = {INT(DTYPE, CLV_FLOAT32)};
+    uint32_t offset, scale, x;
     CLV_TRY(stored(d, "offset", CLV_BUFFER, &offset, e));
     CLV_TRY(stored(d, "scale", CLV_BUFFER, &scale, e));
-    if (draft_in(d, 0) && draft_in(d, 0)->dtype != CLV_FLOAT32)
-        CLV_TRY(ms_emit(d, CLV_OP_CAST, "cast", &x, 1, to, 1, &x, e));
+    CLV_TRY(as_float(d, &x, e));
     d->n_attrs = 0;
     if (scale == CLV_NONE)
         return ms_finish(d, offset == CLV_NONE ? CLV_OP_IDENTITY : CLV_OP_SUB,
@@ -297,7 +305,6 @@ clv_status map_ml_scaler(draft *d, clv_err *e)
 /* Rows divided by their norm; the largest element is the norm of no p. */
 clv_status map_ml_normalizer(draft *d, clv_err *e)
 {
-    (void)e;
     const clv_attr *norm = find(d, "norm");
     bool l1 = norm && norm->type == CLV_STRING_ATTR && !strcmp(norm->u.s, "L1");
     bool l2 = norm && norm->type == CLV_STRING_ATTR && !strcmp(norm->u.s, "L2");
@@ -306,7 +313,7 @@ clv_status map_ml_normalizer(draft *d, clv_err *e)
     draft_set_float(d, CLV_A_P, l1 ? 1 : 2);
     if (!l1 && !l2)
         ms_count_only(d, "Normalizer by the largest element");
-    return CLV_OK;
+    return as_float(d, &d->ins[0], e);
 }
 
 /* x (..,C), any number of indices: those columns; a vector is one row. */

@@ -1,6 +1,6 @@
 """Writes tests/data/onnx_schema/: nodes of every version of every operator.
 
-One file per opset. Its graph has one node per case, of the operator's version
+One file per opset, and per version of ai.onnx.ml. Its graph has one node per case, of the operator's version
 that begins with that opset; what its outputs are stands in outputs.csv, not in
 the file. The truth is what ONNX Runtime made of random inputs, else what
 onnx.shape_inference says, else what onnx.reference makes. What feeds a shape, an axis or a count is an
@@ -12,8 +12,7 @@ left out, and counted.
 With --cleave, each case is also read by that program alone and every
 disagreement printed; nothing is written then. NAME: only those operators.
 
-Operators whose results depend on data alone (ImageDecoder) have no case; those
-of ai.onnx.ml, which are not of neural networks, are compared and not written.
+Operators whose results depend on data alone (ImageDecoder) have no case.
 onnx_schema_cases.py has the cases.
 """
 import argparse
@@ -246,7 +245,7 @@ def write(found):
     os.makedirs(HERE, exist_ok=True)
     models, rows = {}, []
     for opset, case, model, types, source in found:
-        name = "opset%02d.onnx" % opset
+        name = "%s%02d" % ("ml" if case.domain else "opset", opset)
         if name not in models:
             models[name] = onnx.ModelProto()
             models[name].CopyFrom(model)
@@ -257,15 +256,15 @@ def write(found):
             kind, dims = text(t).rsplit(" ", 1) if text(t).endswith("None") else \
                 text(t).split(" [")
             dims = "?" if dims == "None" else dims.rstrip("]").replace(", ", "x")
-            rows.append((opset, o.name, kind, dims))
+            rows.append((name, o.name, kind, dims))
     for name, m in models.items():
         data = m.SerializeToString()
         assert len(data) < BOUND, (name, len(data))
-        with open(os.path.join(HERE, name), "wb") as f:
+        with open(os.path.join(HERE, name + ".onnx"), "wb") as f:
             f.write(data)
     with open(os.path.join(HERE, "outputs.csv"), "w", newline="") as f:
         out = csv.writer(f, lineterminator="\n")
-        out.writerow(("opset", "output", "type", "shape"))
+        out.writerow(("file", "output", "type", "shape"))
         out.writerows(sorted(rows))
 
 
@@ -300,7 +299,7 @@ def main():
     if args.cleave:
         compare(args, found)
     else:
-        write([f for f in found if not f[1].domain])
+        write(found)
     print("truth from", dict(sources))
     print("of %d versions, without a case: %s" % (len(schemas), " ".join(without)))
 
