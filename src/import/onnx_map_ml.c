@@ -42,7 +42,7 @@ static clv_status stored(draft *d, const char *name, clv_value_kind kind,
         d->g->values[*value].kind = (uint8_t)kind;
     } else if (list) {
         int64_t n = a->n;
-        const char *own = arena_printf(&d->r->mem, "%s.%s", d->name, name);
+        const char *own = arena_printf(&d->g->mem, "%s.%s", d->name, name);
         *value = own ? clv__value_add(d->g, own, kind, CLV_FLOAT32) : CLV_NONE;
         clv_payload *data =
             *value == CLV_NONE ? NULL : clv__value_data(d->g, *value);
