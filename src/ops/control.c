@@ -9,10 +9,12 @@
  *
  * Of a loop and a scan, input i of the node is input i of the body. The body
  * is inferred with the shapes of the first iteration. The cost is that of the
- * body times the trips: a constant count, attribute `trips`, or 1 and a
+ * body times the trips: a constant count, or what the condition comes to where
+ * it compares numbers that are counted up; attribute `trips`, or 1 and a
  * warning. Of an if, the branch that a constant condition takes, else the
  * dearer one, and the parameters of both. */
 #include "ops/fold.h"
+#include "ops/trips.h"
 
 #include <string.h>
 
@@ -238,48 +240,6 @@ void cost_if(const clv_graph *g, const clv_node *n, clv_cost *c)
 
 /* -- loop -----------------------------------------------------------------*/
 
-/* A count beyond this is "until the condition fails". */
-static const int64_t endless = INT64_C(1) << 31;
-
-/* Once for each tensor of the first input. */
-static bool map_trips(const clv_graph *g, const clv_node *n, int64_t *trips)
-{
-    const clv_value *v = node_in(g, n, 0);
-    bool given = v->flags & CLV_V_SEQUENCE && v->count != CLV_NONE;
-    *trips = given ? v->count : attr_int(n, CLV_A_TRIPS, 1);
-    return given;
-}
-
-/* How often the body runs; false when that is a guess. */
-static bool loop_trips(const clv_graph *g, const clv_node *n, int64_t *trips)
-{
-    known k;
-    if (n->op == CLV_OP_SCAN) {
-        *trips = attr_int(n, CLV_A_SIZE, 1);
-        return true;
-    }
-    if (n->op == CLV_OP_SEQUENCE_MAP)
-        return map_trips(g, n, trips);
-    bool given = fold_in(g, n, 0, &k) && k.ints && k.n == 1 && k.ints[0] >= 0 &&
-                 k.ints[0] < endless;
-    *trips = given ? k.ints[0] : attr_int(n, CLV_A_TRIPS, 1);
-    if (*trips < 0)
-        *trips = 0;
-    return given && !(k.v->flags & CLV_V_BOUND);
-}
-
-/* The condition a body computes is the constant true, or there is none. */
-static bool runs_through(const clv_graph *body)
-{
-    const clv_value *v = body_out(body, 0);
-    if (!v)
-        return true;
-    if (v->data && v->data->ints && v->data->n == 1)
-        return v->data->ints[0] != 0;
-    /* else it may be the condition itself, handed through */
-    return body->n_inputs > 1 && v == &body->values[body->inputs[1]];
-}
-
 /* How long a carried sequence is in the end: every trip adds as many tensors as
  * the first one did. */
 static uint32_t grown(const clv_value *in, const clv_value *out, int64_t trips,
@@ -308,26 +268,24 @@ clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
         bind(body, i, node_in(g, n, i), (int64_t)i >= attr_int(n, CLV_A_K, 2));
     uint32_t states = (uint32_t)attr_int(n, CLV_A_K, 2) - 2;
     CLV_TRY(infer_body(g, n, body, e));
-    int64_t trips;
-    bool exact = loop_trips(g, n, &trips);
-    if (!exact && !attr_get(n, CLV_A_TRIPS) &&
+    loop_trips t = clv__loop_trips(g, n);
+    if (!t.told && !attr_get(n, CLV_A_TRIPS) &&
         !clv__graph_warn(g,
                          "loop '%s': its trips are not known and taken as "
                          "%lld; --loop N sets them",
-                         n->name, (long long)trips))
+                         n->name, (long long)t.n))
         return clv__nomem(e);
-    exact = exact && runs_through(body);
     for (uint32_t o = 0; o < carried; o++) {
         bool scan = o >= states;
         const clv_value *v = body_out(body, o + 1);
         const clv_value *in = scan ? NULL : node_in(g, n, o + 2);
         if (v && in && v->flags & CLV_V_FORM) {
-            CLV_TRY(out_either(g, n, o, in, v, grown(in, v, trips, exact), e));
+            CLV_TRY(out_either(g, n, o, in, v, grown(in, v, t.n, t.exact), e));
             continue;
         }
         bool grows = v && in && !same_shape(v, in);
-        CLV_TRY(give(g, n, o, v, scan ? &trips : NULL,
-                     (scan && !exact) || grows, e));
+        CLV_TRY(give(g, n, o, v, scan ? &t.n : NULL,
+                     (scan && !t.exact) || grows, e));
     }
     return CLV_OK;
 }
@@ -448,8 +406,8 @@ clv_status infer_sequence_map(clv_graph *g, clv_node *n, clv_err *e)
             body->values[body->inputs[i]].flags &= (uint8_t)~CLV_V_FORM;
     }
     CLV_TRY(infer_body(g, n, body, e));
-    int64_t trips;
-    uint32_t count = loop_trips(g, n, &trips) ? (uint32_t)trips : CLV_NONE;
+    loop_trips t = clv__loop_trips(g, n);
+    uint32_t count = t.exact ? (uint32_t)t.n : CLV_NONE;
     for (uint32_t o = 0; o < n->n_out; o++) {
         const clv_value *v = body_out(body, o);
         if (!v)
@@ -480,14 +438,10 @@ static int64_t scan_trips(const clv_graph *g, const clv_node *n)
 
 void cost_loop(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
-    const clv_graph *body = body_of(n, CLV_A_BODY);
-    int64_t trips;
-    bool exact = loop_trips(g, n, &trips);
+    loop_trips t = clv__loop_trips(g, n);
     if (n->op == CLV_OP_SCAN)
-        trips = scan_trips(g, n);
-    else if (n->op == CLV_OP_LOOP)
-        exact = exact && body && runs_through(body);
-    take_cost(c, body_cost(body), trips);
-    if (!exact && c->trust == CLV_EXACT)
+        t.n = scan_trips(g, n);
+    take_cost(c, body_cost(body_of(n, CLV_A_BODY)), t.n);
+    if (!t.exact && c->trust == CLV_EXACT)
         c->trust = CLV_ESTIMATED;
 }
