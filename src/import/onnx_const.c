@@ -312,11 +312,18 @@ static clv_status decode_typed(clv_graph *g, clv_value *v, const tensor *t,
 clv_status onnx_contents(clv_graph *g, uint32_t id, clv_err *e)
 {
     clv_value *v = &g->values[id];
-    int64_t n = v->data ? clv__numel(v) : 0;
-    if (!v->data || !v->data->bytes || v->data->ints || v->data->floats ||
-        n > ONNX_MAX_LISTS || !whole_bytes((clv_dtype)v->dtype))
+    const clv_payload *data = v->data;
+    int64_t n = data ? clv__numel(v) : 0;
+    tensor t;
+    if (!data || data->ints || data->floats || n > ONNX_MAX_LISTS ||
+        !whole_bytes((clv_dtype)v->dtype))
         return CLV_OK;
-    return decode_raw(g, v, v->data->bytes, (uint32_t)n, e);
+    if (data->bytes)
+        return decode_raw(g, v, data->bytes, (uint32_t)n, e);
+    if (!data->proto)
+        return CLV_OK;
+    CLV_TRY(read_tensor(wire_over(data->proto, data->proto_size), &t, e));
+    return t.typed ? decode_typed(g, v, &t, (uint32_t)n, e) : CLV_OK;
 }
 
 /* -- external data --------------------------------------------------------*/

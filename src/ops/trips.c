@@ -12,6 +12,8 @@
 
 #include "ops/fold.h"
 
+#include <math.h>
+
 /* A count beyond this is "until the condition fails". */
 static const int64_t endless = INT64_C(1) << 31;
 
@@ -31,10 +33,14 @@ typedef struct counter {
 
 static bool known_int(const clv_value *v, int64_t *x)
 {
-    bool is = v && v->data && v->data->ints && v->data->n == 1 &&
-              !(v->flags & CLV_V_BOUND);
-    *x = is ? v->data->ints[0] : 0;
-    return is && *x > -endless && *x < endless;
+    const clv_payload *d = v ? v->data : NULL;
+    if (!d || d->n != 1 || v->flags & CLV_V_BOUND || !(d->ints || d->floats))
+        return false;
+    if (d->floats && !(fabs(d->floats[0]) < (double)endless))
+        return false;
+    *x = d->ints ? d->ints[0] : (int64_t)d->floats[0];
+    return *x > -endless && *x < endless &&
+           (d->ints || (double)*x == d->floats[0]);
 }
 
 static bool counter_of(const clv_graph *g, const clv_node *n,
