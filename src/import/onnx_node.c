@@ -317,13 +317,15 @@ clv_status draft_emit(draft *d, clv_op op, const char *suffix,
 static clv_status resolve_edges(draft *d, clv_err *e)
 {
     const proto *p = d->p;
-    /* 8 more: mapping functions may put absent inputs between */
-    d->ins = arena_array(&d->r->mem, p->n_in + 8, sizeof *d->ins);
+    /* 8 more: mapping functions may ask for, or put, absent inputs there */
+    enum { MORE_INS = 8 };
+    d->ins = arena_array(&d->r->mem, p->n_in + MORE_INS, sizeof *d->ins);
     d->outs = arena_array(&d->r->mem, p->n_out + 1, sizeof *d->outs);
     if (!d->ins || !d->outs)
         return clv__nomem(e);
-    for (uint32_t i = 0; i < p->n_in; i++) {
+    for (uint32_t i = 0; i < p->n_in + MORE_INS; i++)
         d->ins[i] = CLV_NONE;
+    for (uint32_t i = 0; i < p->n_in; i++) {
         if (!p->ins[i].n)
             continue;
         CLV_TRY(onnx_lookup(d->f, p->ins[i], &d->ins[i], e));
