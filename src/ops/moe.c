@@ -22,6 +22,12 @@ static bool is_expert(const clv_value *w, int64_t n, int64_t rows, int64_t cols)
            w->dims[2] == cols;
 }
 
+/* A bias or the mix, where there is one. */
+static bool is_table(const clv_value *v, int64_t rows, int64_t cols)
+{
+    return !v || (v->rank == 2 && v->dims[0] == rows && v->dims[1] == cols);
+}
+
 static clv_status get_experts(const clv_graph *g, const clv_node *n, experts *m,
                               clv_err *e)
 {
@@ -41,7 +47,11 @@ static clv_status get_experts(const clv_graph *g, const clv_node *n, experts *m,
     bool fit = is_expert(w1, m->n, m->rows, m->hidden) &&
                is_expert(w2, m->n, m->hidden, m->inner) &&
                (m->rows == m->inner || m->rows == sat_mul(2, m->inner)) &&
-               (!w3 || is_expert(w3, m->n, m->inner, m->hidden));
+               (!w3 || is_expert(w3, m->n, m->inner, m->hidden)) &&
+               is_table(node_in(g, n, 3), m->n, m->rows) &&
+               is_table(node_in(g, n, 5), m->n, m->hidden) &&
+               is_table(node_in(g, n, 7), m->n, m->inner) &&
+               is_table(node_in(g, n, 8), m->tokens, m->n);
     if (!fit || router->dims[0] != m->tokens || m->k < 1 || m->k > m->n)
         return clv__fail(
             e, CLV_SHAPE, "%lld of %lld experts for %lld tokens do not fit",

@@ -108,9 +108,10 @@ clv_status kernel_tensor_scatter(kernel *k)
     bool circular = !strcmp(attr_str(k->n, CLV_A_MODE, ""), "circular");
     start_from(k);
     for (int64_t i = 0; i < l.rows * n; i++) {
-        int64_t b = i / n / (l.rows / batch), to;
-        to = (at ? get_i(at, b) : 0) + i % n;
+        int64_t to = at ? get_i(at, i / n / (l.rows / batch)) : 0;
         CLV_TRY(checked(k, circular && to > 0 ? to % l.n : to, l.n, &to));
+        to += i % n;
+        CLV_TRY(checked(k, circular ? to % l.n : to, l.n, &to));
         copy_run(&k->out[0], (i / n * l.n + to) * l.step, u, i * l.step,
                  l.step);
     }
