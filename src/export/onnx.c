@@ -310,6 +310,18 @@ static bool says_more(const clv_graph *g, const clv_node *n, const onnx_form *f)
     return f->name && !f->attrs && n->n_attrs && !strcmp(g->format, "onnx");
 }
 
+/* Forms are said with shapes; of a sequence, there may be none. */
+static bool shapeless(const clv_graph *g, const clv_node *n)
+{
+    for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
+        uint32_t v = node_ins(g, n)[i];
+        if (v != CLV_NONE && g->values[v].rank == CLV_NO_RANK &&
+            !(g->values[v].flags & CLV_V_FORM))
+            return true;
+    }
+    return false;
+}
+
 static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
 {
     onnx_form f = onnx_form_of(w->g, n, w->opset);
@@ -318,6 +330,10 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
     const char *holds = writer_body_op(n);
     if (clv__counted_only(n) || says_more(w->g, n, &f))
         return writer_cannot(w, n, e);
+    if (shapeless(w->g, n))
+        return clv__fail(e, CLV_UNSUPPORTED,
+                         "node '%s' (%s): a shape of it is not known", n->name,
+                         n->origin ? n->origin : clv__ops[n->op].name);
     for (uint32_t i = 0; i < n->n_in; i++)
         if (node_in(w->g, n, i))
             w->read[node_ins(w->g, n)[i]] = true;

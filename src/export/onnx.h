@@ -74,7 +74,9 @@ direct_fn conv_attrs, pool_attrs, avg_pool_attrs, epsilon_attr,
     layer_norm_attrs, hardsigmoid_attrs, alpha_attr, axis_attr, flatten_attrs,
     perm_attr, no_attrs, axis0_attr, axis1_attr, batch_dims_attr, arg_attrs,
     topk_attrs, gemm_attrs, reduction_attr, cast_attrs, pad_attrs, block_attrs,
-    equation_attr, rnn_attrs;
+    equation_attr, rnn_attrs, cumsum_attrs, dft_attrs, div_attrs, dropout_attrs,
+    scatter_attrs, lrn_attrs, mod_attrs, nonzero_attrs, one_hot_attrs,
+    other_attrs, range_attrs, stft_attrs, trilu_attrs;
 
 /* How node n is written at this opset; both NULL if it cannot be. */
 onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset);

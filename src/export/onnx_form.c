@@ -548,7 +548,9 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     DIRECT(ADD, "Add", NULL),
     DIRECT(SUB, "Sub", NULL),
     DIRECT(MUL, "Mul", NULL),
-    DIRECT(DIV, "Div", NULL),
+    DIRECT(DIV, "Div", div_attrs),
+    DIRECT(REMAINDER, "Mod", mod_attrs),
+    DIRECT(FMOD, "Mod", mod_attrs),
     DIRECT(EXP, "Exp", NULL),
     DIRECT(LOG, "Log", NULL),
     DIRECT(SQRT, "Sqrt", NULL),
@@ -567,6 +569,15 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     DIRECT(SIGN, "Sign", NULL),
     DIRECT(SIN, "Sin", NULL),
     DIRECT(COS, "Cos", NULL),
+    DIRECT(TAN, "Tan", NULL),
+    DIRECT(ASIN, "Asin", NULL),
+    DIRECT(ACOS, "Acos", NULL),
+    DIRECT(ATAN, "Atan", NULL),
+    DIRECT(SINH, "Sinh", NULL),
+    DIRECT(COSH, "Cosh", NULL),
+    DIRECT(ASINH, "Asinh", NULL),
+    DIRECT(ACOSH, "Acosh", NULL),
+    DIRECT(ATANH, "Atanh", NULL),
     DIRECT(WHERE, "Where", NULL),
     DIRECT(EQ, "Equal", NULL),
     DIRECT(LT, "Less", NULL),
@@ -581,6 +592,10 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     DIRECT(SOFTPLUS, "Softplus", NULL),
     DIRECT(SOFTSIGN, "Softsign", NULL),
     DIRECT(PRELU, "PRelu", NULL),
+    DIRECT(CUMSUM, "CumSum", cumsum_attrs),
+    SINCE(TRIU, "Trilu", trilu_attrs, 14),
+    SINCE(TRIL, "Trilu", trilu_attrs, 14),
+    DIRECT(LOCAL_RESPONSE_NORM, "LRN", lrn_attrs),
     DIRECT(CAST, "Cast", cast_attrs),
 
     DIRECT(MAX_POOL1D, "MaxPool", pool_attrs),
@@ -618,8 +633,21 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     DIRECT(GATHER_ELEMENTS, "GatherElements", axis0_attr),
     DIRECT(GATHER_ND, "GatherND", batch_dims_attr),
     DIRECT(SCATTER_ND, "ScatterND", reduction_attr),
+    DIRECT(SCATTER_ELEMENTS, "ScatterElements", scatter_attrs),
+    DIRECT(NONZERO, "NonZero", nonzero_attrs),
+    DIRECT(ONE_HOT, "OneHot", one_hot_attrs),
+    DIRECT(RANGE, "Range", range_attrs),
+    DIRECT(REVERSE_SEQUENCE, "ReverseSequence", other_attrs),
+    DIRECT(NMS, "NonMaxSuppression", other_attrs),
+    SINCE(DFT, "DFT", dft_attrs, 17),
+    SINCE(STFT, "STFT", stft_attrs, 17),
     DIRECT(DEPTH_TO_SPACE, "DepthToSpace", block_attrs),
     DIRECT(SPACE_TO_DEPTH, "SpaceToDepth", block_attrs),
+    DIRECT(CONV_INTEGER, "ConvInteger", conv_attrs),
+    DIRECT(QLINEAR_CONV, "QLinearConv", conv_attrs),
+    DIRECT(MATMUL_INTEGER, "MatMulInteger", NULL),
+    DIRECT(QLINEAR_MATMUL, "QLinearMatMul", NULL),
+    DIRECT(DYNAMIC_QUANTIZE_LINEAR, "DynamicQuantizeLinear", NULL),
     DIRECT(QUANTIZE_LINEAR, "QuantizeLinear", axis1_attr),
     DIRECT(DEQUANTIZE_LINEAR, "DequantizeLinear", axis1_attr),
     BODY(RESHAPE, body_reshape),
@@ -635,7 +663,7 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     BODY(PAD, body_pad),
     BODY(INTERPOLATE, body_interpolate),
     DIRECT(IDENTITY, "Identity", NULL),
-    DIRECT(DROPOUT, "Dropout", NULL),
+    DIRECT(DROPOUT, "Dropout", dropout_attrs),
     BODY(STOCHASTIC_DEPTH, body_identity),
     BODY(CONTIGUOUS, body_identity),
 };
@@ -648,6 +676,7 @@ onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset)
     const clv_value *x = node_in(g, n, 0),
                     *y = n->n_out ? node_out(g, n, 0) : 0;
     static const onnx_form global = {"GlobalAveragePool", no_attrs, NULL, 0};
+    static const onnx_form highest = {"GlobalMaxPool", no_attrs, NULL, 0};
     static const onnx_form flat = {"Flatten", flatten_attrs, NULL, 0};
     static const onnx_form erf_gelu = {"Gelu", NULL, NULL, 0};
     static const onnx_form clip = {"Clip", NULL, NULL, 0};
@@ -657,8 +686,12 @@ onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset)
     bool adaptive = n->op == CLV_OP_ADAPTIVE_AVG_POOL1D ||
                     n->op == CLV_OP_ADAPTIVE_AVG_POOL2D ||
                     n->op == CLV_OP_ADAPTIVE_AVG_POOL3D;
-    if (adaptive && y && dims_product(y->dims, 2, y->rank) == 1)
-        return global;
+    bool maximum = n->op == CLV_OP_ADAPTIVE_MAX_POOL1D ||
+                   n->op == CLV_OP_ADAPTIVE_MAX_POOL2D ||
+                   n->op == CLV_OP_ADAPTIVE_MAX_POOL3D;
+    if ((adaptive || maximum) && y && y->rank != CLV_NO_RANK && n->n_out == 1 &&
+        dims_product(y->dims, 2, y->rank) == 1)
+        return maximum ? highest : global;
     if (n->op == CLV_OP_FLATTEN && x && x->rank > 1 && y && y->rank == 2 &&
         attr_int(n, CLV_A_START, 0) == 1)
         return flat;
