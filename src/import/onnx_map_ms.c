@@ -212,6 +212,49 @@ clv_status map_ms_nhwc_conv(draft *d, clv_err *e)
     return ms_finish(d, CLV_OP_PERMUTE, IN(y), e);
 }
 
+/* Channels come in blocks of 8 or 16, the last one filled up; the weight says
+ * how many there are then. It is stored in an order that depends on the blocks,
+ * which the file does not tell. */
+clv_status map_ms_nchwc_conv(draft *d, clv_err *e)
+{
+    const clv_value *x = draft_in(d, 0), *w = draft_in(d, 1);
+    int64_t *pads = arena_zalloc(&d->g->mem, 8 * sizeof *pads);
+    if (!pads)
+        return clv__nomem(e);
+    if (x && w && x->rank == 4 && w->rank == 4)
+        pads[5] =
+            sat_mul(w->dims[1], draft_int(d, CLV_A_GROUPS, 1)) - x->dims[1];
+    clv_attr fill[1] = {{.name = "padding",
+                         .key = CLV_A_PADDING,
+                         .type = CLV_INTS_ATTR,
+                         .n = 8,
+                         .u.ints = pads}};
+    if (pads[5] > 0 && pads[5] < 16)
+        CLV_TRY(
+            ms_emit(d, CLV_OP_PAD, "blocks", d->ins, 1, fill, 1, d->ins, e));
+    ms_count_only(d, "the order of its weight depends on the machine");
+    return map_ms_fused_conv(d, e);
+}
+
+/* From blocks of channels, whose last one may be padded, to `channels` of them,
+ * last if it is asked for; and back, where the padding is left out. */
+clv_status map_ms_reorder(draft *d, clv_err *e)
+{
+    uint32_t x = ms_input(d, 0);
+    bool last = draft_other_int(d, "channels_last", 0) != 0;
+    int64_t channels = draft_other_int(d, "channels", 0);
+    clv_attr cut[3] = {INT(START, 0), INT(END, channels), INT(AXES, 1)};
+    bool out = text_is(d->p->op, "ReorderOutput");
+    if (x == CLV_NONE)
+        return CLV_OK;
+    if (out && channels > 0)
+        CLV_TRY(ms_emit(d, CLV_OP_SLICE, "channels", &x, 1, cut, 3, &x, e));
+    if (last)
+        CLV_TRY(ms_permute(d, "layout", x, out ? to_nhwc : to_nchw, 4, &x, e));
+    d->n_attrs = 0;
+    return ms_finish(d, CLV_OP_CONTIGUOUS, IN(x), e);
+}
+
 /* Whole scales, as a list of ints over all four axes. */
 clv_status map_ms_nchwc_upsample(draft *d, clv_err *e)
 {

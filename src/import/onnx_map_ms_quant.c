@@ -125,7 +125,9 @@ clv_status map_ms_qpool(draft *d, clv_err *e)
         last[i] = i + 1 == rank ? 1 : i + 1;
     }
     CLV_TRY(ms_permute(d, "first", d->ins[0], first, rank, &d->ins[0], e));
-    d->outs[0] = clv__value_add(d->g, NULL, CLV_ACTIVATION, CLV_NODTYPE);
+    const char *own = arena_printf(&d->g->mem, "%s/pooled", d->name);
+    d->outs[0] =
+        own ? clv__value_add(d->g, own, CLV_ACTIVATION, CLV_NODTYPE) : CLV_NONE;
     if (d->outs[0] == CLV_NONE)
         return clv__nomem(e);
     CLV_TRY(qpool(d, e));
@@ -203,4 +205,54 @@ clv_status map_ms_qgemm(draft *d, clv_err *e)
     if (ms_input(d, 7) == CLV_NONE)
         return ms_finish(d, CLV_OP_GEMM, ins, n, e);
     return requantized(d, ins, n, 7, e);
+}
+
+/* -- recurrent layers and convolutions ------------------------------------*/
+
+/* A stored matrix (D,I,N) of integers as the (D,N,I) that it stands for. */
+static clv_status unpacked(draft *d, const char *suffix, uint32_t i,
+                           uint32_t scale, uint32_t *out, clv_err *e)
+{
+    static const int64_t turned[3] = {0, 2, 1};
+    clv_attr axis[1] = {INT(AXIS, 0)};
+    uint32_t v;
+    CLV_TRY(
+        ms_emit(d, CLV_OP_DEQUANTIZE_LINEAR, suffix,
+                IN(ms_input(d, i), ms_input(d, scale), ms_input(d, scale + 1)),
+                axis, 1, &v, e));
+    return ms_permute(d, suffix, v, turned, 3, out, e);
+}
+
+/* x, W, R, bias, lengths, states, peepholes, then scales and zero points. */
+clv_status map_ms_dynamic_lstm(draft *d, clv_err *e)
+{
+    uint32_t w, r;
+    if (d->n_in < 12)
+        return clv__fail(e, CLV_FORMAT, "%u inputs, 12 are needed", d->n_in);
+    CLV_TRY(unpacked(d, "W", 1, 8, &w, e));
+    CLV_TRY(unpacked(d, "R", 2, 10, &r, e));
+    d->ins[1] = w;
+    d->ins[2] = r;
+    d->n_in = 8;
+    while (d->ins[d->n_in - 1] == CLV_NONE)
+        d->n_in--;
+    ms_count_only(d, "DynamicQuantizeLSTM rounds its inputs");
+    return map_rnn(d, e);
+}
+
+/* As ONNX has it, or with channels last on both sides. */
+clv_status map_ms_qconv(draft *d, clv_err *e)
+{
+    static const int64_t to_nchw[4] = {0, 3, 1, 2}, to_nhwc[4] = {0, 2, 3, 1};
+    uint32_t y;
+    bool last = draft_other_int(d, "channels_last", 0) != 0;
+    CLV_TRY(map_window_attrs(d, e));
+    if (!last || d->n_in == 0)
+        return CLV_OK;
+    CLV_TRY(ms_permute(d, "nchw", d->ins[0], to_nchw, 4, &d->ins[0], e));
+    CLV_TRY(draft_emit(d, d->op, "product", d->ins, d->n_in, d->attrs,
+                       d->n_attrs, NULL, 1, &y, e));
+    d->n_attrs = 0;
+    CLV_TRY(draft_set_ints(d, CLV_A_PERM, to_nhwc, 4, e));
+    return ms_finish(d, CLV_OP_PERMUTE, IN(y), e);
 }

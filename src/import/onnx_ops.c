@@ -230,6 +230,7 @@ static const onnx_op microsoft[] = {
     ROW("CausalConvWithState", CONV1D, "xppx", map_causal_conv),
     ROW("ConvTransposeWithDynamicPads", CONVT2D, "xpcp", map_ms_convt),
     ROW("DequantizeLinear", DEQUANTIZE_LINEAR, "qb", 0),
+    ROW("DynamicQuantizeLSTM", LSTM, "xqqpcxxpbbbb", map_ms_dynamic_lstm),
     ROW("DynamicQuantizeMatMul", MATMUL, "xpbbp", map_ms_dynamic_matmul),
     ROW("EmbedLayerNormalization", LAYER_NORM, "xxpppppxx", map_ms_embed),
     ROW("ExpandDims", UNSQUEEZE, "xc", map_ms_expand_dims),
@@ -262,6 +263,7 @@ static const onnx_op microsoft[] = {
     ROW("QLinearAdd", ADD, "qbbqbb", map_ms_qlinear2),
     ROW("QLinearAveragePool", AVG_POOL2D, "xb", map_ms_qpool),
     ROW("QLinearConcat", CAT, "", map_ms_qconcat),
+    ROW("QLinearConv", QLINEAR_CONV, "xbbpbbbbp", map_ms_qconv),
     ROW("QLinearGlobalAveragePool", ADAPTIVE_AVG_POOL2D, "xb", map_ms_qpool),
     ROW("QLinearLeakyRelu", LEAKY_RELU, "xb", map_ms_qlinear1),
     ROW("QLinearMul", MUL, "qbbqbb", map_ms_qlinear2),
@@ -312,12 +314,12 @@ static const onnx_op preview[] = {
 
 static const onnx_op nchwc[] = {
     ROW("AveragePool", AVG_POOL2D, "", map_pool),
-    ROW("Conv", CONV2D, "xppx", map_ms_fused_conv),
+    ROW("Conv", CONV2D, "xppx", map_ms_nchwc_conv),
     ROW("GlobalAveragePool", ADAPTIVE_AVG_POOL2D, "", map_global_pool),
     ROW("GlobalMaxPool", ADAPTIVE_MAX_POOL2D, "", map_global_pool),
     ROW("MaxPool", MAX_POOL2D, "", map_pool),
-    ROW("ReorderInput", CONTIGUOUS, "", 0),
-    ROW("ReorderOutput", CONTIGUOUS, "", 0),
+    ROW("ReorderInput", CONTIGUOUS, "", map_ms_reorder),
+    ROW("ReorderOutput", CONTIGUOUS, "", map_ms_reorder),
     ROW("Upsample", INTERPOLATE, "", map_ms_nchwc_upsample),
 };
 
