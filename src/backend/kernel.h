@@ -32,6 +32,7 @@ clv_kernel_fn *clv__kernel_of(clv_op op);
 
 /* -- elements -------------------------------------------------------------*/
 
+/* Beyond the last element there are zeros, and nothing is written. */
 double get_f(const clv_tensor *t, int64_t i);
 void put_f(clv_tensor *t, int64_t i, double x);
 int64_t get_i(const clv_tensor *t, int64_t i);
@@ -65,6 +66,11 @@ int64_t lane_first(const lane *l, int64_t row);
 /* An index of `size`, negative ones from the end; out of range is an error. */
 CLV_MUST clv_status checked(const kernel *k, int64_t i, int64_t size,
                             int64_t *out);
+/* Fails unless input i, where there is one, has these dimensions: what a shape
+ * rule does not look at, a kernel that reads by it must. */
+CLV_MUST clv_status sized(const kernel *k, uint32_t i, uint32_t rank,
+                          const int64_t *dims);
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 /* n elements of x from `from` to y at `to`, whatever their type. */
 void copy_run(clv_tensor *y, int64_t to, const clv_tensor *x, int64_t from,
               int64_t n);

@@ -369,8 +369,8 @@ clv_status infer_tensor_scatter(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *at = node_in(g, n, 2);
     uint32_t axis;
     CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, -2), x->rank, &axis, e));
-    bool fit = u->rank == x->rank && axis > 0 &&
-               (!at || clv__numel(at) == x->dims[0]);
+    bool fit =
+        u->rank == x->rank && axis > 0 && (!at || clv__numel(at) == x->dims[0]);
     for (uint32_t i = 0; fit && i < x->rank; i++)
         fit = i == axis ? u->dims[i] <= x->dims[i] : u->dims[i] == x->dims[i];
     if (!fit)

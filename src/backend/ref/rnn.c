@@ -114,6 +114,21 @@ static void run_sequence(kernel *k, const cell *c, int64_t ways, int64_t n,
     }
 }
 
+/* Weights and states as the sizes of x, W and R demand. */
+static clv_status check_sizes(const kernel *k, const cell *c, int64_t ways)
+{
+    int64_t hidden = c->hidden, rows = c->gates * hidden;
+    CLV_TRY(sized(k, 1, 3, DIMS(ways, rows, c->input)));
+    CLV_TRY(sized(k, 2, 3, DIMS(ways, rows, hidden)));
+    CLV_TRY(sized(k, 3, 2, DIMS(ways, 2 * rows)));
+    CLV_TRY(sized(k, 4, 1, DIMS(c->batch)));
+    CLV_TRY(sized(k, 5, 3, DIMS(ways, c->batch, hidden)));
+    if (k->n->op != CLV_OP_LSTM)
+        return CLV_OK;
+    CLV_TRY(sized(k, 6, 3, DIMS(ways, c->batch, hidden)));
+    return sized(k, 7, 2, DIMS(ways, 3 * hidden));
+}
+
 clv_status kernel_rnn(kernel *k)
 {
     const clv_tensor *h0 = input_of(k, 5), *c0 = input_of(k, 6);
@@ -142,8 +157,9 @@ clv_status kernel_rnn(kernel *k)
     c.length = c.x->dims[0];
     c.batch = c.x->dims[1];
     c.input = c.x->dims[2];
-    c.hidden = c.r->dims[2];
-    int64_t ways = c.w->dims[0];
+    c.hidden = attr_int(k->n, CLV_A_HIDDEN, 0);
+    int64_t ways = !strcmp(direction, "bidirectional") ? 2 : 1;
+    CLV_TRY(check_sizes(k, &c, ways));
     double *h = arena_array(k->scratch, 3 * (size_t)c.hidden + 1, sizeof *h);
     if (!h)
         return clv__nomem(k->e);
