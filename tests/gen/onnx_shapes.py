@@ -6,7 +6,7 @@ number of nodes in the main graph and of the elements in all their outputs: a
 sum that is only right if every shape is. Files whose shapes depend on the
 data (detection models) are left out.
 
-    onnx_shapes.py [FOLDER]
+    onnx_shapes.py [FOLDER [FILE ...]]      (all files by default)
 """
 import collections
 import csv
@@ -17,7 +17,7 @@ import tempfile
 import numpy
 import onnx
 import onnxruntime
-from export_onnx import default_folder
+from onnx_folder import default_folder
 from onnx_strip import ABSENT
 
 TYPES = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.FLOAT16: "float16",
@@ -69,12 +69,19 @@ def table(path, text):
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else default_folder()
+    only, kept = set(sys.argv[2:]), []
     with open(os.path.join(folder, "manifest.csv"), newline="") as f:
         rows = [r for r in csv.DictReader(f) if r["macs"]]
+    if only:
+        with open(os.path.join(folder, "shapes.csv"), newline="") as f:
+            kept = [tuple(r) for r in csv.reader(f)][1:]
     with open(os.path.join(folder, "shapes.csv"), "w", newline="") as f:
         out = csv.writer(f, lineterminator="\n")
         out.writerow(("file", "operator", "nodes", "elements"))
         for r in rows:
+            if only and r["file"] not in only:
+                out.writerows(k for k in kept if k[0] == r["file"])
+                continue
             try:
                 lines = table(os.path.join(folder, r["file"]), r["input"])
             except Exception as e:
