@@ -10,149 +10,12 @@
  * arithmetic comes to as constants. */
 #include "export/onnx_write.h"
 
-#include "import/tensor_pb.h"
-#include "zoo/weights.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { IR_VERSION = 8, BLOCK = 1 << 20 };
-
-static const int64_t INLINE_LIMIT = INT64_C(1) << 30;
-
-/* -- nodes ----------------------------------------------------------------*/
-
-enum { NODE_INPUT = 1, NODE_OUTPUT, NODE_NAME, NODE_OP, NODE_ATTR };
-enum { NODE_DOMAIN = 7, NODE_META = 9 };
-enum { A_NAME = 1, A_F, A_I, A_S, A_FLOATS = 7, A_INTS, A_STRINGS };
-enum { A_TYPE = 20 };
-
-void out_start(onnx_out *o, const char *op, const char *domain,
-               const char *name)
-{
-    o->b = (clv_buf){0};
-    if (*name)
-        pb_text(&o->b, NODE_NAME, name);
-    pb_text(&o->b, NODE_OP, op);
-    if (*domain)
-        pb_text(&o->b, NODE_DOMAIN, domain);
-}
-
-void out_input(onnx_out *o, const char *name)
-{
-    pb_text(&o->b, NODE_INPUT, name);
-}
-
-void out_output(onnx_out *o, const char *name)
-{
-    pb_text(&o->b, NODE_OUTPUT, name);
-}
-
-static void put_attr(onnx_out *o, clv_buf *a, int type)
-{
-    pb_uint(a, A_TYPE, (uint64_t)type);
-    pb_message(&o->b, NODE_ATTR, a);
-}
-
-void out_int(onnx_out *o, const char *name, int64_t v)
-{
-    clv_buf a = {0};
-    pb_text(&a, A_NAME, name);
-    pb_uint(&a, A_I, (uint64_t)v);
-    put_attr(o, &a, 2);
-}
-
-void out_float(onnx_out *o, const char *name, double v)
-{
-    clv_buf a = {0};
-    pb_text(&a, A_NAME, name);
-    pb_float(&a, A_F, (float)v);
-    put_attr(o, &a, 1);
-}
-
-void out_string(onnx_out *o, const char *name, const char *s)
-{
-    clv_buf a = {0};
-    pb_text(&a, A_NAME, name);
-    pb_text(&a, A_S, s);
-    put_attr(o, &a, 3);
-}
-
-void out_ints(onnx_out *o, const char *name, const int64_t *v, uint32_t n)
-{
-    clv_buf a = {0};
-    pb_text(&a, A_NAME, name);
-    for (uint32_t i = 0; i < n; i++)
-        pb_uint(&a, A_INTS, (uint64_t)v[i]);
-    put_attr(o, &a, 7);
-}
-
-void out_floats(onnx_out *o, const char *name, const double *v, uint32_t n)
-{
-    clv_buf a = {0};
-    pb_text(&a, A_NAME, name);
-    for (uint32_t i = 0; i < n; i++)
-        pb_float(&a, A_FLOATS, (float)v[i]);
-    put_attr(o, &a, 6);
-}
-
-void out_strings(onnx_out *o, const char *name, const char *const *v,
-                 uint32_t n)
-{
-    clv_buf a = {0};
-    pb_text(&a, A_NAME, name);
-    for (uint32_t i = 0; i < n; i++)
-        pb_text(&a, A_STRINGS, v[i]);
-    put_attr(o, &a, 8);
-}
-
-void out_attr(onnx_out *o, const clv_attr *a)
-{
-    switch ((clv_attr_type)a->type) {
-    case CLV_INT_ATTR:
-        out_int(o, a->name, a->u.i);
-        break;
-    case CLV_FLOAT_ATTR:
-        out_float(o, a->name, a->u.f);
-        break;
-    case CLV_STRING_ATTR:
-        out_string(o, a->name, a->u.s);
-        break;
-    case CLV_INTS_ATTR:
-        out_ints(o, a->name, a->u.ints, a->n);
-        break;
-    case CLV_FLOATS_ATTR:
-        out_floats(o, a->name, a->u.floats, a->n);
-        break;
-    case CLV_STRINGS_ATTR:
-        out_strings(o, a->name, a->u.strings, a->n);
-        break;
-    case CLV_TENSOR_ATTR:
-    case CLV_GRAPH_ATTR:
-        break;
-    }
-}
-
-void out_finish(body *b, onnx_out *o)
-{
-    pb_message(&b->nodes, b->field, &o->b);
-}
-
-int onnx_type(clv_dtype t)
-{
-    static const uint8_t numbers[CLV_DTYPE_COUNT] = {
-        [CLV_FLOAT32] = 1,     [CLV_UINT8] = 2,       [CLV_INT8] = 3,
-        [CLV_UINT16] = 4,      [CLV_INT16] = 5,       [CLV_INT32] = 6,
-        [CLV_INT64] = 7,       [CLV_BOOL] = 9,        [CLV_FLOAT16] = 10,
-        [CLV_FLOAT64] = 11,    [CLV_UINT32] = 12,     [CLV_UINT64] = 13,
-        [CLV_COMPLEX64] = 14,  [CLV_COMPLEX128] = 15, [CLV_BFLOAT16] = 16,
-        [CLV_FLOAT8E4M3] = 17, [CLV_FLOAT8E5M2] = 19, [CLV_UINT4] = 21,
-        [CLV_INT4] = 22,
-    };
-    return numbers[t];
-}
+enum { IR_VERSION = 8, NODE_META = 9 };
 
 /* -- the file -------------------------------------------------------------*/
 
@@ -265,9 +128,10 @@ static const char *why_not(const clv_node *n)
         return ": what its body takes changes from trip to trip, or is no "
                "tensor";
     case CLV_CAT_SEQUENCE:
-        return ": sequences are copied, not rewritten; leave --opset out";
+        return ": sequences are copied then; leave --opset out";
     case CLV_CAT_ATTENTION:
-        return ": attention is an operator since opset 23";
+        return ": attention whose scores are a result, or whose keys do not "
+               "all count, is not said in older operators";
     default:
         return "";
     }
@@ -286,7 +150,7 @@ clv_status writer_cannot(const writer *w, const clv_node *n, clv_err *e)
 }
 
 /* A value of an imported graph that folding has found: a constant here. */
-static bool is_folded(const clv_graph *g, uint32_t v)
+bool writer_folded(const clv_graph *g, uint32_t v)
 {
     const clv_value *val = &g->values[v];
     const clv_payload *d = val->data;
@@ -299,7 +163,7 @@ static bool is_folded(const clv_graph *g, uint32_t v)
 static bool is_done(const clv_graph *g, const clv_node *n)
 {
     for (uint32_t i = 0; i < n->n_out; i++)
-        if (!is_folded(g, node_outs(g, n)[i]))
+        if (!writer_folded(g, node_outs(g, n)[i]))
             return false;
     return n->n_out > 0;
 }
@@ -322,13 +186,45 @@ static bool shapeless(const clv_graph *g, const clv_node *n)
     return false;
 }
 
+/* A type that the opset's operators do not take. */
+static bool is_later_type(const clv_value *v, int64_t opset)
+{
+    if (!v || v->dtype == CLV_NODTYPE)
+        return false;
+    bool eight = v->dtype == CLV_FLOAT8E4M3 || v->dtype == CLV_FLOAT8E5M2;
+    bool few =
+        clv_dtype_bytes((clv_dtype)v->dtype, 8) < 8 && v->dtype != CLV_STRING;
+    return (eight && opset < 19) || (few && opset < 21) ||
+           onnx_type((clv_dtype)v->dtype) == 0;
+}
+
+static bool has_later_type(const writer *w, const clv_node *n)
+{
+    bool later = false;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        later = later || is_later_type(node_in(w->g, n, i), w->opset);
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (node_outs(w->g, n)[i] != CLV_NONE)
+            later = later || is_later_type(node_out(w->g, n, i), w->opset);
+    return later;
+}
+
+/* Operands of two types, which ONNX does not take. */
+static bool mixes_types(const clv_graph *g, const clv_node *n)
+{
+    bool arithmetic = n->op >= CLV_OP_ADD && n->op <= CLV_OP_FMOD;
+    const clv_value *a = node_in(g, n, 0), *b = node_in(g, n, 1);
+    return arithmetic && a && b && a->dtype != b->dtype;
+}
+
 static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
 {
     onnx_form f = onnx_form_of(w->g, n, w->opset);
     body b = {.g = w->g, .n = n, .opset = w->opset, .field = F_NODE};
     onnx_out o;
     const char *holds = writer_body_op(n);
-    if (clv__counted_only(n) || says_more(w->g, n, &f))
+    if (clv__counted_only(n) || says_more(w->g, n, &f) ||
+        has_later_type(w, n) || mixes_types(w->g, n))
         return writer_cannot(w, n, e);
     if (shapeless(w->g, n))
         return clv__fail(e, CLV_UNSUPPORTED,
@@ -412,148 +308,6 @@ static void put_value(writer *w, int field, uint32_t v, const char *as)
     pb_message(&w->tail, field, &info);
 }
 
-/* -- weights --------------------------------------------------------------*/
-
-enum { T_DIMS = 1, T_TYPE = 2, T_NAME = 8, T_RAW = 9, T_DOC = 12 };
-enum { T_WHERE = 13, T_LOCATION = 14, G_WEIGHT = 5 };
-
-static void put_pair(clv_buf *b, const char *key, const char *value)
-{
-    clv_buf m = {0};
-    pb_text(&m, 1, key);
-    pb_text(&m, 2, value);
-    pb_message(b, T_WHERE, &m);
-}
-
-/* Small numbers that shapes follow from always stand in the file itself; of
- * the rest, weights may be left out, or lie beside it. */
-static bool is_inside(const writer *w, uint32_t v)
-{
-    const clv_payload *d = w->g->values[v].data;
-    bool small =
-        d && (d->ints || d->floats) && d->n == clv__numel(&w->g->values[v]);
-    return small || (!w->external && w->opts->weights != CLV_WEIGHTS_NONE);
-}
-
-/* The TensorProto of a weight up to its data, with the tag and length before
- * it: everything but the bytes that are streamed. */
-static void put_weight_head(writer *w, uint32_t v, const char *data_name,
-                            int64_t offset)
-{
-    const clv_value *val = &w->g->values[v];
-    clv_buf t = {0};
-    char name[512], number[32];
-    uint64_t bytes = (uint64_t)clv__bytes(val);
-    bool inside = is_inside(w, v);
-    for (uint32_t i = 0; i < val->rank; i++)
-        pb_uint(&t, T_DIMS, (uint64_t)val->dims[i]);
-    pb_uint(&t, T_TYPE, (uint64_t)onnx_type((clv_dtype)val->dtype));
-    writer_name(w, v, name, sizeof name);
-    pb_text(&t, T_NAME, name);
-    if (val->kind != CLV_PARAM)
-        pb_text(&t, T_DOC, "cleave: not learned");
-    if (inside) {
-        pb_head(&t, T_RAW, bytes);
-    } else {
-        put_pair(&t, "location", data_name);
-        snprintf(number, sizeof number, "%lld", (long long)offset);
-        put_pair(&t, "offset", number);
-        snprintf(number, sizeof number, "%llu", (unsigned long long)bytes);
-        put_pair(&t, "length", number);
-        pb_uint(&t, T_LOCATION, 1);
-    }
-    pb_head(&w->heads, G_WEIGHT, t.len + (inside ? bytes : 0));
-    clv_buf_add(&w->heads, t.text, t.len);
-    w->heads.failed = w->heads.failed || t.failed;
-    clv_buf_free(&t);
-}
-
-static clv_status list_weights(writer *w, const char *data_name, clv_err *e)
-{
-    const clv_graph *g = w->g;
-    int64_t total = 0, offset = 0;
-    w->weights =
-        arena_array(&w->mem, (size_t)g->n_values + 1, sizeof *w->weights);
-    w->head_end =
-        arena_array(&w->mem, (size_t)g->n_values + 1, sizeof *w->head_end);
-    if (!w->weights || !w->head_end)
-        return clv__nomem(e);
-    for (uint32_t v = 0; v < g->n_values; v++)
-        if (w->read[v] && (value_is_weight(&g->values[v]) || is_folded(g, v))) {
-            w->weights[w->n_weights++] = v;
-            total = sat_add(total, clv__bytes(&g->values[v]));
-        }
-    w->external = total > INLINE_LIMIT;
-    for (uint32_t i = 0; i < w->n_weights; i++) {
-        put_weight_head(w, w->weights[i], data_name, offset);
-        w->head_end[i] = w->heads.len;
-        if (!is_inside(w, w->weights[i]))
-            offset = sat_add(offset, clv__bytes(&g->values[w->weights[i]]));
-    }
-    return CLV_OK;
-}
-
-static clv_status put_data(const void *data, int64_t bytes, FILE *to,
-                           clv_err *e)
-{
-    if (bytes && fwrite(data, 1, (size_t)bytes, to) != (size_t)bytes)
-        return clv__fail(e, CLV_IO, "cannot write weights: %s",
-                         strerror(errno));
-    return CLV_OK;
-}
-
-/* Numbers that are known from folding, drawn from the seed, or zeros. */
-static clv_status stream_made(const writer *w, uint32_t v, FILE *to, clv_err *e)
-{
-    const clv_value *val = &w->g->values[v];
-    int64_t n = clv__numel(val), step = BLOCK / 16;
-    char *block = clv__zalloc(BLOCK);
-    bool known = val->data && (val->data->ints || val->data->floats);
-    clv_status s = block ? CLV_OK : clv__nomem(e);
-    for (int64_t i = 0; s == CLV_OK && i < n; i += step) {
-        int64_t count = n - i < step ? n - i : step;
-        if (known || w->opts->weights == CLV_WEIGHTS_RANDOM)
-            clv__weight_fill(w->g, v, w->opts->seed, i, count, block);
-        s = put_data(block, clv_dtype_bytes((clv_dtype)val->dtype, count), to,
-                     e);
-    }
-    clv__free(block);
-    return s;
-}
-
-/* A tensor that the file lists number by number. */
-static clv_status stream_listed(const clv_payload *d, int64_t bytes, FILE *to,
-                                clv_err *e)
-{
-    clv_tensor t;
-    CLV_TRY(clv__tensor_pb(d->proto, (size_t)d->proto_size, &t, e));
-    clv_status s = clv_tensor_bytes(&t) == bytes
-                       ? put_data(t.data, bytes, to, e)
-                       : clv__fail(e, CLV_FORMAT, "its shape differs");
-    clv__free(t.data);
-    return s;
-}
-
-static clv_status stream(writer *w, uint32_t v, FILE *to, clv_err *e)
-{
-    const clv_value *val = &w->g->values[v];
-    const clv_payload *d = val->data;
-    int64_t bytes = clv__bytes(val);
-    const void *data;
-    if (d && d->bytes && (int64_t)d->size == bytes)
-        return put_data(d->bytes, bytes, to, e);
-    if (d && d->file) {
-        CLV_TRY(clv__external_at(&w->files, w->root->g->folder, d, bytes, &data,
-                                 e));
-        return put_data(data, bytes, to, e);
-    }
-    if (d && d->ints && val->dtype == CLV_INT64 && d->n == clv__numel(val))
-        return put_data(d->ints, bytes, to, e);
-    if (d && d->proto)
-        return stream_listed(d, bytes, to, e);
-    return stream_made(w, v, to, e);
-}
-
 /* -- writing --------------------------------------------------------------*/
 
 static clv_status put(writer *w, const clv_buf *b, clv_err *e)
@@ -565,33 +319,10 @@ static clv_status put(writer *w, const clv_buf *b, clv_err *e)
     return CLV_OK;
 }
 
-static uint64_t graph_size(const writer *w)
-{
-    uint64_t n = w->nodes.len + w->heads.len + w->tail.len;
-    for (uint32_t i = 0; i < w->n_weights; i++)
-        if (is_inside(w, w->weights[i]))
-            n += (uint64_t)clv__bytes(&w->g->values[w->weights[i]]);
-    return n;
-}
-
-static clv_status write_weights(writer *w, clv_err *e)
-{
-    for (uint32_t i = 0; i < w->n_weights; i++) {
-        size_t from = i ? w->head_end[i - 1] : 0;
-        size_t len = w->head_end[i] - from;
-        if (fwrite(w->heads.text + from, 1, len, w->file) != len)
-            return clv__fail(e, CLV_IO, "cannot write: %s", strerror(errno));
-        bool inside = is_inside(w, w->weights[i]);
-        if (inside || w->data)
-            CLV_TRY(stream(w, w->weights[i], inside ? w->file : w->data, e));
-    }
-    return CLV_OK;
-}
-
 static clv_status write_graph(writer *w, clv_err *e)
 {
     CLV_TRY(put(w, &w->nodes, e));
-    CLV_TRY(w->heads.failed ? clv__nomem(e) : write_weights(w, e));
+    CLV_TRY(writer_stream(w, e));
     return put(w, &w->tail, e);
 }
 
@@ -614,7 +345,7 @@ static clv_status write_model(writer *w, clv_err *e)
     pb_text(&head, 3, clv_version());
     put_opset(&head, 8, "", w->opset);
     put_opset(&head, 8, "cleave", 1);
-    pb_head(&head, 7, graph_size(w));
+    pb_head(&head, 7, w->nodes.len + w->tail.len + writer_weight_size(w));
     clv_status s = put(w, &head, e);
     if (s == CLV_OK)
         s = write_graph(w, e);
@@ -633,7 +364,7 @@ static void put_output(writer *w, uint32_t i)
     for (uint32_t k = 0; k < i && k < 256; k++)
         again |= g->outputs[k] == v;
     if (!w->outer ||
-        (g->values[v].producer != CLV_NONE && !is_folded(g, v) && !again)) {
+        (g->values[v].producer != CLV_NONE && !writer_folded(g, v) && !again)) {
         put_value(w, 12, v, NULL);
         return;
     }
@@ -659,7 +390,7 @@ static clv_status prepare(writer *w, const char *data_name, clv_err *e)
     for (uint32_t i = 0; i < g->n_nodes; i++)
         if (!is_done(g, &g->nodes[i]))
             CLV_TRY(put_node(w, &g->nodes[i], e));
-    CLV_TRY(list_weights(w, data_name, e));
+    CLV_TRY(writer_weights(w, data_name, e));
     pb_text(&w->tail, 2, g->name);
     for (uint32_t i = 0; i < w->n_formal; i++)
         put_value(w, 11, g->inputs[i], NULL);

@@ -55,7 +55,7 @@ typedef struct onnx_form {
     const char *name; /* NULL: by body */
     direct_fn *attrs; /* NULL: none */
     body_fn *body;
-    int since; /* the first opset that has it */
+    int since; /* the first opset that has it under its name */
 } onnx_form;
 
 /* The i-th input and the result of the node being written. */
@@ -72,11 +72,19 @@ static inline const clv_value *form_out(const body *b)
 /* Attributes of operators that ONNX has (onnx_form_attrs.c). */
 direct_fn conv_attrs, pool_attrs, avg_pool_attrs, epsilon_attr,
     layer_norm_attrs, hardsigmoid_attrs, alpha_attr, axis_attr, flatten_attrs,
-    perm_attr, no_attrs, axis0_attr, axis1_attr, batch_dims_attr, arg_attrs,
-    topk_attrs, gemm_attrs, reduction_attr, cast_attrs, pad_attrs, block_attrs,
+    perm_attr, no_attrs, axis0_attr, batch_dims_attr, arg_attrs, topk_attrs,
+    gemm_attrs, reduction_attr, cast_attrs, pad_attrs, block_attrs,
     equation_attr, rnn_attrs, cumsum_attrs, dft_attrs, div_attrs, dropout_attrs,
     scatter_attrs, lrn_attrs, mod_attrs, nonzero_attrs, one_hot_attrs,
-    other_attrs, range_attrs, stft_attrs, trilu_attrs;
+    other_attrs, range_attrs, stft_attrs, trilu_attrs, batch_norm_attrs,
+    lp_pool_attrs, quant_attrs, deform_attrs, grid_attrs, group_norm_attrs;
+/* Bodies for opsets that lack a newer operator (onnx_form_new.c). */
+body_fn body_layer_norm, body_rms_norm, body_group_norm, body_attention,
+    body_rotary, body_hardswish, body_mish;
+
+/* A node that was read from ONNX and is the same at this opset: its name, and
+ * how its attributes are written back (onnx_same.c). */
+onnx_form onnx_same_of(const clv_graph *g, const clv_node *n, int64_t opset);
 
 /* How node n is written at this opset; both NULL if it cannot be. */
 onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset);

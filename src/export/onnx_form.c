@@ -1,97 +1,9 @@
 /* onnx_form.c - the form of each operator in ONNX: the name of those ONNX has,
  * bodies of those it has not. */
-#include "export/onnx.h"
+#include "export/onnx_words.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-
-/* -- a small vocabulary for bodies ----------------------------------------*/
-
-enum { NAME = 24 };
-
-typedef struct name {
-    char s[NAME];
-} name;
-
-static name named(char kind, int i)
-{
-    name n;
-    snprintf(n.s, sizeof n.s, "%c%d", kind, i);
-    return n;
-}
-
-/* The i-th input and output of the function, and a new name inside it. */
-static name in(int i)
-{
-    return named('i', i);
-}
-
-static name out(int i)
-{
-    return named('o', i);
-}
-
-static name fresh(body *b)
-{
-    return named('t', b->made++);
-}
-
-/* to = op(x, y); y and z may be "" for none. */
-static void node3(body *b, const char *op, name x, name y, name z, name to)
-{
-    onnx_out o;
-    out_start(&o, op, "", "");
-    out_input(&o, x.s);
-    if (*y.s || *z.s)
-        out_input(&o, y.s);
-    if (*z.s)
-        out_input(&o, z.s);
-    out_output(&o, to.s);
-    out_finish(b, &o);
-}
-
-static const name none = {""};
-
-static void node1(body *b, const char *op, name x, name to)
-{
-    node3(b, op, x, none, none, to);
-}
-
-static void node2(body *b, const char *op, name x, name y, name to)
-{
-    node3(b, op, x, y, none, to);
-}
-
-static name ints(body *b, const int64_t *v, uint32_t n)
-{
-    name to = fresh(b);
-    onnx_out o;
-    out_start(&o, "Constant", "", "");
-    out_output(&o, to.s);
-    out_ints(&o, "value_ints", v, n);
-    out_finish(b, &o);
-    return to;
-}
-
-static name number(body *b, double v)
-{
-    name to = fresh(b);
-    onnx_out o;
-    out_start(&o, "Constant", "", "");
-    out_output(&o, to.s);
-    out_float(&o, "value_float", v);
-    out_finish(b, &o);
-    return to;
-}
-
-static uint32_t axis(const body *b, int64_t otherwise)
-{
-    uint32_t a = 0, r = form_in(b, 0)->rank;
-    clv_status s =
-        norm_axis(attr_int(b->n, CLV_A_AXIS, otherwise), r ? r : 1, &a, NULL);
-    return s == CLV_OK ? a : 0;
-}
 
 /* -- bodies of operators that it has not ----------------------------------*/
 
@@ -121,10 +33,16 @@ static void body_matmul(body *b)
     node2(b, "MatMul", in(0), in(1), out(0));
 }
 
+/* x * sigmoid(alpha * x) */
 static void body_silu(body *b)
 {
-    name s = fresh(b);
-    node1(b, "Sigmoid", in(0), s);
+    double alpha = attr_float(b->n, CLV_A_ALPHA, 1);
+    name s = fresh(b), x = in(0);
+    if (alpha != 1) {
+        x = fresh(b);
+        node2(b, "Mul", in(0), number_like(b, alpha), x);
+    }
+    node1(b, "Sigmoid", x, s);
     node2(b, "Mul", in(0), s, out(0));
 }
 
@@ -133,14 +51,14 @@ static void tanh_gelu(body *b)
 {
     name c = fresh(b), k = fresh(b), s = fresh(b), m = fresh(b), t = fresh(b);
     name u = fresh(b), v = fresh(b);
-    node2(b, "Pow", in(0), number(b, 3), c);
-    node2(b, "Mul", c, number(b, 0.044715), k);
+    node2(b, "Pow", in(0), number_like(b, 3), c);
+    node2(b, "Mul", c, number_like(b, 0.044715), k);
     node2(b, "Add", in(0), k, s);
-    node2(b, "Mul", s, number(b, 0.7978845608028654), m);
+    node2(b, "Mul", s, number_like(b, 0.7978845608028654), m);
     node1(b, "Tanh", m, t);
-    node2(b, "Add", t, number(b, 1), u);
+    node2(b, "Add", t, number_like(b, 1), u);
     node2(b, "Mul", in(0), u, v);
-    node2(b, "Mul", v, number(b, 0.5), out(0));
+    node2(b, "Mul", v, number_like(b, 0.5), out(0));
 }
 
 /* x * (1 + erf(x / sqrt 2)) / 2 */
@@ -151,25 +69,25 @@ static void body_gelu(body *b)
         return;
     }
     name d = fresh(b), e = fresh(b), s = fresh(b), m = fresh(b);
-    node2(b, "Div", in(0), number(b, 1.4142135623730951), d);
+    node2(b, "Div", in(0), number_like(b, 1.4142135623730951), d);
     node1(b, "Erf", d, e);
-    node2(b, "Add", e, number(b, 1), s);
+    node2(b, "Add", e, number_like(b, 1), s);
     node2(b, "Mul", in(0), s, m);
-    node2(b, "Mul", m, number(b, 0.5), out(0));
+    node2(b, "Mul", m, number_like(b, 0.5), out(0));
 }
 
 static void body_relu6(body *b)
 {
-    node3(b, "Clip", in(0), number(b, 0), number(b, 6), out(0));
+    node3(b, "Clip", in(0), number_like(b, 0), number_like(b, 6), out(0));
 }
 
 static void body_clamp(body *b)
 {
     name lo = none, hi = none;
     if (attr_get(b->n, CLV_A_MIN))
-        lo = number(b, attr_float(b->n, CLV_A_MIN, 0));
+        lo = number_like(b, attr_float(b->n, CLV_A_MIN, 0));
     if (attr_get(b->n, CLV_A_MAX))
-        hi = number(b, attr_float(b->n, CLV_A_MAX, 0));
+        hi = number_like(b, attr_float(b->n, CLV_A_MAX, 0));
     node3(b, "Clip", in(0), lo, hi, out(0));
 }
 
@@ -177,7 +95,17 @@ static void body_clamp(body *b)
 static void body_reshape(body *b)
 {
     const clv_value *y = form_out(b);
-    node2(b, "Reshape", in(0), ints(b, y->dims, y->rank), out(0));
+    bool empty = dims_product(y->dims, 0, y->rank) == 0;
+    name dims = ints(b, y->dims, y->rank);
+    onnx_out o;
+    b->unable = empty && b->opset < 14;
+    out_start(&o, "Reshape", "", "");
+    out_input(&o, in(0).s);
+    out_input(&o, dims.s);
+    out_output(&o, out(0).s);
+    if (empty) /* else a 0 stands for the size that was */
+        out_int(&o, "allowzero", 1);
+    out_finish(b, &o);
 }
 
 static void body_expand(body *b)
@@ -255,10 +183,8 @@ static void body_split(body *b)
     out_finish(b, &o);
 }
 
-/* A reduction: axes are an attribute before opset 18, an input from it on
- * (ReduceSum from 13 on). */
-static void reduce(body *b, const char *op, name x, const int64_t *axes,
-                   uint32_t n, bool keep, name to)
+void reduce(body *b, const char *op, name x, const int64_t *axes, uint32_t n,
+            bool keep, name to)
 {
     bool by_input = b->opset >= 18 || !strcmp(op, "ReduceSum");
     name list = by_input && n ? ints(b, axes, n) : none;
@@ -290,6 +216,8 @@ static const char *reduction(const clv_node *n)
         return "ReduceSumSquare";
     case CLV_OP_LOGSUMEXP:
         return "ReduceLogSumExp";
+    case CLV_OP_LOG_SUM:
+        return "ReduceLogSum";
     case CLV_OP_NORM:
         return attr_float(n, CLV_A_P, 2) == 1 ? "ReduceL1" : "ReduceL2";
     default:
@@ -380,21 +308,6 @@ static void body_slice(body *b)
     out_finish(b, &o);
 }
 
-static name part(body *b, name x, int64_t from, int64_t to, int64_t on)
-{
-    name s = ints(b, &from, 1), e = ints(b, &to, 1), a = ints(b, &on, 1);
-    name y = fresh(b);
-    onnx_out o;
-    out_start(&o, "Slice", "", "");
-    out_input(&o, x.s);
-    out_input(&o, s.s);
-    out_input(&o, e.s);
-    out_input(&o, a.s);
-    out_output(&o, y.s);
-    out_finish(b, &o);
-    return y;
-}
-
 /* Per axis: the tail, then the head. */
 static void body_roll(body *b)
 {
@@ -412,13 +325,7 @@ static void body_roll(body *b)
         name tail = part(b, from, n - s, n, a),
              head = part(b, from, 0, n - s, a);
         name to = i + 1 == ns ? out(0) : fresh(b);
-        onnx_out o;
-        out_start(&o, "Concat", "", "");
-        out_input(&o, tail.s);
-        out_input(&o, head.s);
-        out_output(&o, to.s);
-        out_int(&o, "axis", a);
-        out_finish(b, &o);
+        joined(b, tail, head, a, to);
         from = to;
     }
 }
@@ -433,7 +340,7 @@ static void body_pad(body *b)
     if (b->unable)
         return;
     name list = ints(b, pads, n);
-    name value = number(b, attr_float(b->n, CLV_A_VALUE, 0));
+    name value = number_like(b, attr_float(b->n, CLV_A_VALUE, 0));
     onnx_out o;
     out_start(&o, "Pad", "", "");
     out_input(&o, in(0).s);
@@ -462,36 +369,80 @@ static const char *other_str(const clv_node *n, const char *key,
     return otherwise;
 }
 
-/* To the sizes of the result; half pixels unless corners are aligned. */
-static void body_interpolate(body *b)
+/* The scales that a resize was given, one per axis; "" where it was sizes. */
+static name given_scales(body *b)
 {
-    const clv_value *y = form_out(b);
-    const char *mode = attr_str(b->n, CLV_A_MODE, "nearest");
+    const clv_value *x = form_in(b, 0);
+    const clv_attr *a = attr_get(b->n, CLV_A_SCALES);
+    uint32_t named;
+    const int64_t *axes = attr_ints(b->n, CLV_A_AXES, &named);
+    double all[CLV_MAX_RANK];
+    if (!imported(b) || !a || a->type != CLV_FLOATS_ATTR)
+        return none;
+    for (uint32_t i = 0; i < x->rank; i++)
+        all[i] = a->n == x->rank ? a->u.floats[i] : 1;
+    for (uint32_t i = 0; a->n != x->rank && i < a->n; i++) {
+        uint32_t on = i + 2;
+        b->unable = b->unable || (named ? norm_axis(axes[i], x->rank, &on, NULL)
+                                        : on >= x->rank);
+        if (!b->unable)
+            all[on] = a->u.floats[i];
+    }
+    name to = fresh(b);
+    onnx_out o;
+    out_start(&o, "Constant", "", "");
+    out_output(&o, to.s);
+    out_floats(&o, "value_floats", all, x->rank);
+    out_finish(b, &o);
+    return to;
+}
+
+/* How a resize samples, in ONNX's words; half pixels unless corners are
+ * aligned. Smoothing came with opset 18. */
+static void resize_attrs(body *b, onnx_out *o, const char *mode)
+{
     bool nearest = !strcmp(mode, "nearest");
     bool cubic = !strcmp(mode, "bicubic") || !strcmp(mode, "cubic");
-    b->unable = b->n->n_in > 3; /* a region of interest */
     bool corners = attr_int(b->n, CLV_A_ALIGN_CORNERS, 0) != 0;
-    name sizes = ints(b, y->dims, y->rank);
-    onnx_out o;
-    out_start(&o, "Resize", "", "");
-    out_input(&o, in(0).s);
-    out_input(&o, "");
-    out_input(&o, "");
-    out_input(&o, sizes.s);
-    out_output(&o, out(0).s);
-    out_string(&o, "mode", nearest ? "nearest" : cubic ? "cubic" : "linear");
-    out_string(&o, "coordinate_transformation_mode",
+    out_string(o, "mode", nearest ? "nearest" : cubic ? "cubic" : "linear");
+    out_string(o, "coordinate_transformation_mode",
                other_str(b->n, "coordinate_transformation_mode",
                          imported(b) ? "half_pixel"
                          : corners   ? "align_corners"
                          : nearest   ? "asymmetric"
                                      : "half_pixel"));
     if (nearest)
-        out_string(&o, "nearest_mode",
+        out_string(o, "nearest_mode",
                    other_str(b->n, "nearest_mode",
                              imported(b) ? "round_prefer_floor" : "floor"));
     if (cubic)
-        out_float(&o, "cubic_coeff_a", attr_float(b->n, CLV_A_CUBIC, -0.75));
+        out_float(o, "cubic_coeff_a", attr_float(b->n, CLV_A_CUBIC, -0.75));
+    for (uint32_t i = 0; i < b->n->n_attrs; i++) {
+        const clv_attr *a = &b->n->attrs[i];
+        if (a->key != CLV_A_OTHER || strstr(a->name, "mode"))
+            continue;
+        b->unable |= !strcmp(a->name, "antialias") && b->opset < 18;
+        out_attr(o, a);
+    }
+}
+
+/* By the scales it was given, or to the sizes of the result. */
+static void body_interpolate(body *b)
+{
+    const clv_value *y = form_out(b);
+    const char *aspect = attr_str(b->n, CLV_A_ASPECT, "stretch");
+    b->unable = b->n->n_in > 3 || strcmp(aspect, "stretch"); /* or a region */
+    name scales = given_scales(b);
+    name sizes = *scales.s ? none : ints(b, y->dims, y->rank);
+    onnx_out o;
+    out_start(&o, "Resize", "", "");
+    out_input(&o, in(0).s);
+    out_input(&o, "");
+    out_input(&o, scales.s);
+    if (*sizes.s)
+        out_input(&o, sizes.s);
+    out_output(&o, out(0).s);
+    resize_attrs(b, &o, attr_str(b->n, CLV_A_MODE, "nearest"));
     out_finish(b, &o);
 }
 
@@ -503,7 +454,7 @@ static void body_lp_norm(body *b)
     double eps = attr_float(b->n, CLV_A_EPSILON, 1e-12);
     b->unable = attr_float(b->n, CLV_A_P, 2) != 2;
     reduce(b, "ReduceL2", in(0), &on, 1, true, n);
-    node2(b, "Max", n, number(b, eps), m);
+    node2(b, "Max", n, number_like(b, eps), m);
     node2(b, "Div", in(0), m, out(0));
 }
 
@@ -512,6 +463,8 @@ static void body_lp_norm(body *b)
 #define DIRECT(op, onnx, attrs)       [CLV_OP_##op] = {onnx, attrs, NULL, 0}
 #define SINCE(op, onnx, attrs, opset) [CLV_OP_##op] = {onnx, attrs, NULL, opset}
 #define BODY(op, fn)                  [CLV_OP_##op] = {NULL, NULL, fn, 0}
+#define ELSE(op, onnx, attrs, opset, fn) \
+    [CLV_OP_##op] = {onnx, attrs, fn, opset}
 
 static const onnx_form forms[CLV_OP_COUNT] = {
     DIRECT(CONV1D, "Conv", conv_attrs),
@@ -526,8 +479,14 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     DIRECT(GEMM, "Gemm", gemm_attrs),
     DIRECT(EINSUM, "Einsum", equation_attr),
 
-    DIRECT(BATCH_NORM, "BatchNormalization", epsilon_attr),
-    SINCE(LAYER_NORM, "LayerNormalization", layer_norm_attrs, 17),
+    DIRECT(BATCH_NORM, "BatchNormalization", batch_norm_attrs),
+    ELSE(LAYER_NORM, "LayerNormalization", layer_norm_attrs, 17,
+         body_layer_norm),
+    BODY(RMS_NORM, body_rms_norm),
+    ELSE(GROUP_NORM, "GroupNormalization", group_norm_attrs, 21,
+         body_group_norm),
+    BODY(ATTENTION, body_attention),
+    BODY(ROTARY_EMBEDDING, body_rotary),
     DIRECT(INSTANCE_NORM, "InstanceNormalization", epsilon_attr),
     BODY(LP_NORM, body_lp_norm),
 
@@ -539,7 +498,8 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     BODY(SILU, body_silu),
     DIRECT(SIGMOID, "Sigmoid", NULL),
     DIRECT(TANH, "Tanh", NULL),
-    SINCE(HARDSWISH, "HardSwish", NULL, 14),
+    ELSE(HARDSWISH, "HardSwish", NULL, 14, body_hardswish),
+    ELSE(MISH, "Mish", NULL, 18, body_mish),
     DIRECT(HARDSIGMOID, "HardSigmoid", hardsigmoid_attrs),
     DIRECT(SOFTMAX, "Softmax", axis_attr),
     DIRECT(LOG_SOFTMAX, "LogSoftmax", axis_attr),
@@ -604,6 +564,9 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     DIRECT(AVG_POOL1D, "AveragePool", avg_pool_attrs),
     DIRECT(AVG_POOL2D, "AveragePool", avg_pool_attrs),
     DIRECT(AVG_POOL3D, "AveragePool", avg_pool_attrs),
+    DIRECT(LP_POOL1D, "LpPool", lp_pool_attrs),
+    DIRECT(LP_POOL2D, "LpPool", lp_pool_attrs),
+    DIRECT(LP_POOL3D, "LpPool", lp_pool_attrs),
     BODY(ADAPTIVE_AVG_POOL1D, body_adaptive),
     BODY(ADAPTIVE_AVG_POOL2D, body_adaptive),
     BODY(ADAPTIVE_AVG_POOL3D, body_adaptive),
@@ -615,6 +578,7 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     BODY(NORM, body_reduce),
     BODY(SUM_SQUARE, body_reduce),
     BODY(LOGSUMEXP, body_reduce),
+    BODY(LOG_SUM, body_reduce),
     DIRECT(ARGMAX, "ArgMax", arg_attrs),
     DIRECT(ARGMIN, "ArgMin", arg_attrs),
     DIRECT(TOPK, "TopK", topk_attrs),
@@ -622,6 +586,9 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     DIRECT(LSTM, "LSTM", rnn_attrs),
     DIRECT(GRU, "GRU", rnn_attrs),
     DIRECT(RNN, "RNN", rnn_attrs),
+
+    SINCE(DEFORM_CONV2D, "DeformConv", deform_attrs, 19),
+    SINCE(GRID_SAMPLE, "GridSample", grid_attrs, 16),
 
     DIRECT(CAT, "Concat", axis_attr),
     BODY(CHUNK, body_split),
@@ -648,8 +615,8 @@ static const onnx_form forms[CLV_OP_COUNT] = {
     DIRECT(MATMUL_INTEGER, "MatMulInteger", NULL),
     DIRECT(QLINEAR_MATMUL, "QLinearMatMul", NULL),
     DIRECT(DYNAMIC_QUANTIZE_LINEAR, "DynamicQuantizeLinear", NULL),
-    DIRECT(QUANTIZE_LINEAR, "QuantizeLinear", axis1_attr),
-    DIRECT(DEQUANTIZE_LINEAR, "DequantizeLinear", axis1_attr),
+    DIRECT(QUANTIZE_LINEAR, "QuantizeLinear", quant_attrs),
+    DIRECT(DEQUANTIZE_LINEAR, "DequantizeLinear", quant_attrs),
     BODY(RESHAPE, body_reshape),
     BODY(FLATTEN, body_reshape),
     BODY(UNFLATTEN, body_reshape),
@@ -705,5 +672,7 @@ onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset)
         return pad;
     if (n->n_in > 1 && n->op == CLV_OP_REPEAT)
         return tile;
-    return f.since <= opset ? f : (onnx_form){0};
+    if (f.since > opset) /* by its body, if there is one */
+        f.name = NULL;
+    return f.name || f.body ? f : onnx_same_of(g, n, opset);
 }

@@ -4,21 +4,46 @@
 
 #include <string.h>
 
-/* Kernel sizes are an attribute, or those of the weight. */
-static void windows(const body *b, onnx_out *o, uint32_t nd, bool kernel)
+/* Of a transposed convolution whose result has a size of its own: what is cut
+ * off, or added behind (`more`). The larger half comes first unless padding is
+ * "same". */
+static void sized_pads(const body *b, uint32_t i, uint32_t nd, window *w,
+                       int64_t *more)
 {
-    const clv_value *weight =
-        form_in(b, b->n->op == CLV_OP_QLINEAR_CONV ? 3 : 1);
-    int64_t strides[3], dilations[3], pads[6], sizes[3];
+    const clv_value *x = form_in(b, 0), *y = form_out(b);
+    const char *mode = attr_str(b->n, CLV_A_AUTO_PAD, "");
+    if (!*mode && !attr_get(b->n, CLV_A_OUTPUT_SIZE))
+        return;
+    int64_t whole = (x->dims[x->rank - nd + i] - 1) * w->stride +
+                    (w->kernel - 1) * w->dilation + 1;
+    int64_t cut = whole - y->dims[y->rank - nd + i];
+    *more = cut < 0 ? -cut : 0;
+    cut = cut < 0 ? 0 : cut;
+    w->before = !strcmp(mode, "same") ? cut / 2 : cut - cut / 2;
+    w->after = cut - w->before;
+}
+
+/* `weight` is the input that the kernel's size is that of; 0: an attribute. */
+static void windows(const body *b, onnx_out *o, uint32_t nd, uint32_t weight)
+{
+    bool kernel = weight == 0;
+    int64_t strides[3], dilations[3], pads[6], sizes[3], more[3] = {0};
+    bool back = b->n->op >= CLV_OP_CONVT1D && b->n->op <= CLV_OP_CONVT3D;
+    uint32_t n_more;
+    const int64_t *extra = attr_ints(b->n, CLV_A_OUTPUT_PADDING, &n_more);
     uint32_t nk;
     const clv_value *x = form_in(b, 0);
     const int64_t *k = attr_ints(b->n, CLV_A_KERNEL, &nk);
     for (uint32_t i = 0; i < nd; i++) {
         window w = {0};
-        sizes[i] = kernel ? list_at(k, nk, i, 1) : weight->dims[2 + i];
+        sizes[i] =
+            kernel ? list_at(k, nk, i, 1) : form_in(b, weight)->dims[2 + i];
         if (get_window(b->n, i, nd, x->dims[x->rank - nd + i], sizes[i], &w,
                        NULL) != CLV_OK)
             continue;
+        more[i] = list_at(extra, n_more, i, 0);
+        if (back)
+            sized_pads(b, i, nd, &w, &more[i]);
         strides[i] =
             kernel && !attr_get(b->n, CLV_A_STRIDE) ? sizes[i] : w.stride;
         dilations[i] = w.dilation;
@@ -29,10 +54,12 @@ static void windows(const body *b, onnx_out *o, uint32_t nd, bool kernel)
         out_ints(o, "kernel_shape", sizes, nd);
     out_ints(o, "strides", strides, nd);
     out_ints(o, "pads", pads, 2 * nd);
-    bool average = b->n->op == CLV_OP_AVG_POOL1D ||
-                   b->n->op == CLV_OP_AVG_POOL2D ||
-                   b->n->op == CLV_OP_AVG_POOL3D;
-    if (!average)
+    if (more[0] || more[1] || more[2])
+        out_ints(o, "output_padding", more, nd);
+    bool average =
+        b->n->op >= CLV_OP_AVG_POOL1D && b->n->op <= CLV_OP_AVG_POOL3D;
+    bool norm = b->n->op >= CLV_OP_LP_POOL1D && b->n->op <= CLV_OP_LP_POOL3D;
+    if (b->opset >= (average ? 19 : norm ? 18 : 0))
         out_ints(o, "dilations", dilations, nd);
 }
 
@@ -46,20 +73,63 @@ void other_attrs(body *b, onnx_out *o)
 
 void conv_attrs(body *b, onnx_out *o)
 {
-    windows(b, o, form_in(b, 0)->rank - 2u, false);
+    bool scaled = b->n->op == CLV_OP_QLINEAR_CONV;
+    windows(b, o, form_in(b, 0)->rank - 2u, scaled ? 3 : 1);
     out_int(o, "group", attr_int(b->n, CLV_A_GROUPS, 1));
+}
+
+void deform_attrs(body *b, onnx_out *o)
+{
+    conv_attrs(b, o);
+    other_attrs(b, o);
+}
+
+/* Opset 20 renamed the modes. */
+void grid_attrs(body *b, onnx_out *o)
+{
+    const char *mode = attr_str(b->n, CLV_A_MODE, "linear");
+    bool old = b->opset < 20, cubic = strstr(mode, "cubic") != NULL;
+    if (strcmp(mode, "nearest") != 0)
+        mode = cubic ? (old ? "bicubic" : "cubic")
+               : old ? "bilinear"
+                     : "linear";
+    b->unable = old && form_in(b, 0)->rank != 4;
+    out_string(o, "mode", mode);
+    out_int(o, "align_corners", attr_int(b->n, CLV_A_ALIGN_CORNERS, 0));
+    other_attrs(b, o);
+}
+
+void group_norm_attrs(body *b, onnx_out *o)
+{
+    epsilon_attr(b, o);
+    out_int(o, "num_groups", attr_int(b->n, CLV_A_GROUPS, 1));
 }
 
 void pool_attrs(body *b, onnx_out *o)
 {
-    windows(b, o, form_in(b, 0)->rank - 2u, true);
+    windows(b, o, form_in(b, 0)->rank - 2u, 0);
     out_int(o, "ceil_mode", attr_int(b->n, CLV_A_CEIL, 0));
+    for (uint32_t i = 0; i < b->n->n_attrs; i++)
+        if (!strcmp(b->n->attrs[i].name, "storage_order"))
+            out_attr(o, &b->n->attrs[i]);
 }
 
+/* Dilated since opset 19. */
 void avg_pool_attrs(body *b, onnx_out *o)
 {
+    uint32_t n;
+    const int64_t *by = attr_ints(b->n, CLV_A_DILATION, &n);
+    for (uint32_t i = 0; i < n && b->opset < 19; i++)
+        b->unable = b->unable || by[i] != 1;
     pool_attrs(b, o);
     out_int(o, "count_include_pad", attr_int(b->n, CLV_A_COUNT_INCLUDE_PAD, 0));
+}
+
+/* In training, batch norm is another thing. */
+void batch_norm_attrs(body *b, onnx_out *o)
+{
+    b->unable = b->n->n_out > 1;
+    epsilon_attr(b, o);
 }
 
 void epsilon_attr(body *b, onnx_out *o)
@@ -71,6 +141,21 @@ void layer_norm_attrs(body *b, onnx_out *o)
 {
     epsilon_attr(b, o);
     out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, -1));
+}
+
+/* The norm's power; ceil and dilations came at opset 18. */
+void lp_pool_attrs(body *b, onnx_out *o)
+{
+    uint32_t n;
+    const int64_t *by = attr_ints(b->n, CLV_A_DILATION, &n);
+    bool plain = !attr_int(b->n, CLV_A_CEIL, 0);
+    for (uint32_t i = 0; i < n; i++)
+        plain = plain && by[i] == 1;
+    b->unable = b->opset < 18 && !plain;
+    windows(b, o, form_in(b, 0)->rank - 2u, 0);
+    if (b->opset >= 18)
+        out_int(o, "ceil_mode", attr_int(b->n, CLV_A_CEIL, 0));
+    out_int(o, "p", (int64_t)attr_float(b->n, CLV_A_P, 2));
 }
 
 void hardsigmoid_attrs(body *b, onnx_out *o)
@@ -119,9 +204,35 @@ void axis0_attr(body *b, onnx_out *o)
     out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, 0));
 }
 
-void axis1_attr(body *b, onnx_out *o)
+static void axis1_attr(body *b, onnx_out *o)
 {
     out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, 1));
+}
+
+static bool is_narrow(const clv_value *v)
+{
+    return v->dtype != CLV_INT16 && v->dtype != CLV_UINT16;
+}
+
+/* Quantise and dequantise: blocks, and integers of 16 bits, since opset 21;
+ * scales of other types than float32 since 19. */
+void quant_attrs(body *b, onnx_out *o)
+{
+    const clv_value *x = form_in(b, 0), *scale = form_in(b, 1);
+    const clv_value *y = form_out(b), *zero = form_in(b, 2);
+    bool back = b->n->op == CLV_OP_DEQUANTIZE_LINEAR;
+    int64_t block = attr_int(b->n, CLV_A_BLOCK, 0);
+    bool plain = !block && is_narrow(back ? x : y) &&
+                 (back || zero || y->dtype == CLV_UINT8);
+    b->unable = (b->opset < 21 && !plain) ||
+                (b->opset < 19 && scale->dtype != CLV_FLOAT32) ||
+                (back && y->dtype != scale->dtype) ||
+                attr_get(b->n, CLV_A_OFFSET);
+    axis1_attr(b, o);
+    if (block)
+        out_int(o, "block_size", block);
+    if (!back && !zero && y->dtype != CLV_UINT8)
+        out_int(o, "output_dtype", onnx_type((clv_dtype)y->dtype));
 }
 
 void batch_dims_attr(body *b, onnx_out *o)
@@ -132,6 +243,9 @@ void batch_dims_attr(body *b, onnx_out *o)
 void arg_attrs(body *b, onnx_out *o)
 {
     axis0_attr(b, o);
+    if (attr_get(b->n, CLV_A_SELECT_LAST))
+        out_int(o, "select_last_index", attr_int(b->n, CLV_A_SELECT_LAST, 0));
+    other_attrs(b, o);
     out_int(o, "keepdims", attr_int(b->n, CLV_A_KEEPDIM, 0));
     other_attrs(b, o); /* select_last_index */
 }

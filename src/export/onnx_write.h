@@ -1,5 +1,5 @@
-/* onnx_write.h - the writer of ONNX files: onnx.c writes graphs, onnx_body.c
- * the nodes that hold some. */
+/* onnx_write.h - the writer of ONNX files: onnx.c writes graphs, onnx_weights.c
+ * what they store, onnx_body.c the nodes that hold some. */
 #ifndef CLV_ONNX_WRITE_H
 #define CLV_ONNX_WRITE_H
 
@@ -37,6 +37,15 @@ typedef struct writer {
 void writer_name(const writer *w, uint32_t v, char *buf, size_t size);
 /* Why node n ends the writing. */
 clv_status writer_cannot(const writer *w, const clv_node *n, clv_err *e);
+/* A value of an imported graph that folding has found: a constant here. */
+bool writer_folded(const clv_graph *g, uint32_t v);
+/* Lists the weights that written nodes read, and writes their heads. */
+CLV_MUST clv_status writer_weights(writer *w, const char *data_name,
+                                   clv_err *e);
+/* Bytes that the weights take in the graph. */
+uint64_t writer_weight_size(const writer *w);
+/* Writes the weights to the file, or to the one beside it. */
+CLV_MUST clv_status writer_stream(writer *w, clv_err *e);
 /* Appends the GraphProto of w, a body, to out. */
 CLV_MUST clv_status writer_graph(writer *w, clv_buf *out, clv_err *e);
 /* A node with bodies, up to its edges: attributes of o. */

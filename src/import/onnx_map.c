@@ -165,8 +165,15 @@ static clv_status output_size(draft *d, int64_t h, int64_t w, clv_err *e)
     return draft_set_ints(d, CLV_A_OUTPUT_SIZE, size, 2, e);
 }
 
+/* Before opset 16 pixels were taken by their corners. */
 clv_status map_roi_align(draft *d, clv_err *e)
 {
+    if (d->opset < 16 && d->n_attrs < ONNX_MAX_ATTRS)
+        d->attrs[d->n_attrs++] =
+            (clv_attr){.name = "coordinate_transformation_mode",
+                       .key = CLV_A_OTHER,
+                       .type = CLV_STRING_ATTR,
+                       .u.s = "output_half_pixel"};
     return output_size(d, draft_other_int(d, "output_height", 1),
                        draft_other_int(d, "output_width", 1), e);
 }
@@ -294,12 +301,40 @@ clv_status map_layer_norm(draft *d, clv_err *e)
     return CLV_OK;
 }
 
+/* Before opset 13 all axes from `axis` on are one. */
+static clv_status flat_softmax(draft *d, const clv_value *x, uint32_t axis,
+                               clv_err *e)
+{
+    int64_t flat[2] = {dims_product(x->dims, 0, axis),
+                       dims_product(x->dims, axis, x->rank)};
+    uint32_t y, rank = x->rank;
+    int64_t dims[CLV_MAX_RANK];
+    memcpy(dims, x->dims, rank * sizeof *dims);
+    d->n_attrs = 0;
+    CLV_TRY(draft_set_ints(d, CLV_A_SHAPE, flat, 2, e));
+    CLV_TRY(draft_emit(d, CLV_OP_RESHAPE, "flat", d->ins, 1, d->attrs, 1, NULL,
+                       1, &y, e));
+    d->n_attrs = 0;
+    draft_set_int(d, CLV_A_AXIS, -1);
+    CLV_TRY(draft_emit(d, d->op, "", &y, 1, d->attrs, 1, NULL, 1, &y, e));
+    d->n_attrs = 0;
+    CLV_TRY(draft_set_ints(d, CLV_A_SHAPE, dims, rank, e));
+    d->done = true;
+    return draft_emit(d, CLV_OP_RESHAPE, "back", &y, 1, d->attrs, 1, d->outs, 1,
+                      NULL, e);
+}
+
 clv_status map_softmax(draft *d, clv_err *e)
 {
-    (void)e;
+    const clv_value *x = draft_in(d, 0);
+    uint32_t axis;
     if (!draft_attr(d, CLV_A_AXIS))
         draft_set_int(d, CLV_A_AXIS, d->opset < 13 ? 1 : -1);
-    return CLV_OK;
+    if (d->opset >= 13 || !x || x->rank == CLV_NO_RANK || d->n_out == 0 ||
+        norm_axis(draft_int(d, CLV_A_AXIS, 1), x->rank, &axis, NULL) != CLV_OK)
+        return CLV_OK;
+    bool one = dims_product(x->dims, axis + 1, x->rank) == 1;
+    return one || clv__numel(x) == 0 ? CLV_OK : flat_softmax(d, x, axis, e);
 }
 
 /* Parameters by our names, with the defaults of ONNX where ours differ. */
@@ -382,6 +417,21 @@ clv_status map_rnn(draft *d, clv_err *e)
 
 /* -- reductions -----------------------------------------------------------*/
 
+/* What a reduction over nothing makes of each element. */
+static clv_op of_one(clv_op reduction)
+{
+    switch (reduction) {
+    case CLV_OP_NORM:
+        return CLV_OP_ABS;
+    case CLV_OP_SUM_SQUARE:
+        return CLV_OP_SQUARE;
+    case CLV_OP_LOG_SUM:
+        return CLV_OP_LOG;
+    default:
+        return CLV_OP_IDENTITY;
+    }
+}
+
 /* Without axes: all, unless noop_with_empty_axes. */
 clv_status map_reduce(draft *d, clv_err *e)
 {
@@ -394,7 +444,7 @@ clv_status map_reduce(draft *d, clv_err *e)
     if (given && given->rank == 1 && given->dims[0] == 0)
         empty = true;
     if (empty && draft_other_int(d, "noop_with_empty_axes", 0)) {
-        d->op = CLV_OP_IDENTITY;
+        d->op = of_one(d->op);
         d->n_in = 1;
         d->n_attrs = 0;
         return CLV_OK;
@@ -481,6 +531,21 @@ clv_status map_split(draft *d, clv_err *e)
     return CLV_OK;
 }
 
+/* The only way before opset 11: by the corner, and rounded down. */
+static void old_sampling(draft *d)
+{
+    static const clv_attr words[2] = {{.name = "coordinate_transformation_mode",
+                                       .key = CLV_A_OTHER,
+                                       .type = CLV_STRING_ATTR,
+                                       .u.s = "asymmetric"},
+                                      {.name = "nearest_mode",
+                                       .key = CLV_A_OTHER,
+                                       .type = CLV_STRING_ATTR,
+                                       .u.s = "floor"}};
+    for (int i = 0; i < 2 && d->n_attrs < ONNX_MAX_ATTRS; i++)
+        d->attrs[d->n_attrs++] = words[i];
+}
+
 /* Resize has roi, scales, sizes; version 10 and Upsample only scales. Ours
  * takes sizes, then scales, then roi where the mode reads it. */
 clv_status map_resize(draft *d, clv_err *e)
@@ -494,6 +559,8 @@ clv_status map_resize(draft *d, clv_err *e)
     if (!short_form && scales && scales->rank == 1 && scales->dims[0] == 0)
         d->ins[2] = CLV_NONE; /* an empty list stands for none */
     draft_keep(d, short_form ? old : now, crop && !short_form ? 4 : 3);
+    if (short_form)
+        old_sampling(d);
     const clv_attr *a = draft_attr(d, CLV_A_SCALES);
     if (a && a->type == CLV_FLOATS_ATTR)
         return CLV_OK;
