@@ -240,19 +240,29 @@ clv_status map_ms_dynamic_lstm(draft *d, clv_err *e)
     return map_rnn(d, e);
 }
 
-/* As ONNX has it, or with channels last on both sides. */
-clv_status map_ms_qconv(draft *d, clv_err *e)
+/* The operator between channels that come last, on both sides. */
+static clv_status channels_inside(draft *d, clv_err *e)
 {
     static const int64_t to_nchw[4] = {0, 3, 1, 2}, to_nhwc[4] = {0, 2, 3, 1};
     uint32_t y;
-    bool last = draft_other_int(d, "channels_last", 0) != 0;
-    CLV_TRY(map_window_attrs(d, e));
-    if (!last || d->n_in == 0)
-        return CLV_OK;
     CLV_TRY(ms_permute(d, "nchw", d->ins[0], to_nchw, 4, &d->ins[0], e));
-    CLV_TRY(draft_emit(d, d->op, "product", d->ins, d->n_in, d->attrs,
-                       d->n_attrs, NULL, 1, &y, e));
+    CLV_TRY(draft_emit(d, d->op, "nhwc", d->ins, d->n_in, d->attrs, d->n_attrs,
+                       NULL, 1, &y, e));
     d->n_attrs = 0;
     CLV_TRY(draft_set_ints(d, CLV_A_PERM, to_nhwc, 4, e));
     return ms_finish(d, CLV_OP_PERMUTE, IN(y), e);
+}
+
+/* As ONNX has it, or with channels last. */
+clv_status map_ms_qconv(draft *d, clv_err *e)
+{
+    bool last = draft_other_int(d, "channels_last", 0) != 0;
+    CLV_TRY(map_window_attrs(d, e));
+    return last && draft_in(d, 0) ? channels_inside(d, e) : CLV_OK;
+}
+
+clv_status map_ms_nhwc_pool(draft *d, clv_err *e)
+{
+    CLV_TRY(map_pool(d, e));
+    return draft_in(d, 0) ? channels_inside(d, e) : CLV_OK;
 }

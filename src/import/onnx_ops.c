@@ -257,6 +257,7 @@ static const onnx_op microsoft[] = {
     ROW("MultiHeadAttention", ATTENTION, "xxxpxx", map_ms_mha),
     ROW("NhwcConv", CONV2D, "xpp", map_ms_nhwc_conv),
     ROW("NhwcFusedConv", CONV2D, "xppx", map_ms_nhwc_conv),
+    ROW("NhwcMaxPool", MAX_POOL2D, "", map_ms_nhwc_pool),
     ROW("Pad", PAD, "xcc", 0),
     ROW("QAttention", ATTENTION, "xppbbxbbx", map_ms_attention),
     ROW("QGemm", GEMM, "xbbpbbpbb", map_ms_qgemm),

@@ -114,10 +114,8 @@ def matmul_nbits():
 
 # 2. Fused by onnxruntime ---------------------------------------------------
 
-def runtime_optimised(level):
-    """resnet18 as onnxruntime saves it after its own graph optimisation."""
-    model, args = build("resnet18")
-    proto = legacy(model, args)
+def optimised(proto, level):
+    """A model as onnxruntime saves it after its own graph optimisation."""
 
     def step(source, target):
         options = onnxruntime.SessionOptions()
@@ -128,8 +126,26 @@ def runtime_optimised(level):
         onnxruntime.InferenceSession(source, options,
                                      ["CPUExecutionProvider"])
 
-    return in_file(proto, step), live(model, args,
-                                      f"onnxruntime {level}; batch norm folded")
+    return in_file(proto, step)
+
+
+def runtime_optimised(level):
+    model, args = build("resnet18")
+    return optimised(legacy(model, args), level), live(
+        model, args, f"onnxruntime {level}; batch norm folded")
+
+
+def channels_last():
+    """A quantised model, as onnxruntime arranges its convolutions."""
+    proto, row = quantised("QDQ", *build("squeezenet1_1"))
+    return optimised(proto, "ORT_ENABLE_ALL"), row
+
+
+def filled_blocks():
+    """Channels that are no multiple of 8 are filled up, and so is the work."""
+    model, args = build("efficientnet_b0")
+    return optimised(legacy(model, args), "ORT_ENABLE_ALL"), live(
+        model, args, "blocks filled up; batch norm folded", macs="")
 
 
 def fused_transformer(make, kind):
@@ -281,12 +297,16 @@ def folded(name):
     return proto, live(model, args, "batch norm folded")
 
 
-def recurrent(cell):
+def recurrent_net(cell):
     """Two layers, both directions, 10 steps of 32 features into 64."""
     torch.manual_seed(0)
     model = getattr(torch.nn, cell)(32, 64, num_layers=2, bidirectional=True)
-    args = (torch.rand(10, 1, 32),)
-    return legacy(shaken(model), args), live(model, args)
+    return shaken(model), (torch.rand(10, 1, 32),)
+
+
+def recurrent(cell):
+    model, args = recurrent_net(cell)
+    return legacy(model, args), live(model, args)
 
 
 class Generator(torch.nn.Sequential):
@@ -329,6 +349,30 @@ def control():
     model, args = Repeat().eval(), (torch.rand(4, 16),)
     row = live(model, args, "Loop of 5, then If on the data")
     return legacy(torch.jit.script(model), args), row
+
+
+def branches():
+    """An If on the data whose else branch does not fit its input."""
+    def branch(name, rows):
+        weight = onnx.helper.make_tensor(
+            "w", onnx.TensorProto.FLOAT, (rows, 4), numpy.arange(rows * 4.0))
+        result = onnx.helper.make_tensor_value_info(
+            name, onnx.TensorProto.FLOAT, None)
+        node = onnx.helper.make_node("MatMul", ["x", "w"], [name])
+        return onnx.helper.make_graph([node], name, [], [result], [weight])
+
+    made = onnx.helper.make_node("If", ["c"], ["y"], name="If",
+                                 then_branch=branch("a", 8),
+                                 else_branch=branch("b", 5))
+    info = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [made], "branches",
+        [info("x", onnx.TensorProto.FLOAT, (2, 8)),
+         info("c", onnx.TensorProto.BOOL, ())],
+        [info("y", onnx.TensorProto.FLOAT, None)])
+    row = {"params": 32, "macs": 64, "input": "2x8", "note": "one branch fits"}
+    return onnx.helper.make_model(
+        graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), row
 
 
 FUNCTIONS = """
@@ -384,6 +428,9 @@ KINDS = {
     "resnet18-ort_basic": lambda: runtime_optimised("ORT_ENABLE_BASIC"),
     "resnet18-ort_extended": lambda: runtime_optimised("ORT_ENABLE_EXTENDED"),
     "resnet18-ort_all": lambda: runtime_optimised("ORT_ENABLE_ALL"),
+    "efficientnet_b0-ort_all": filled_blocks,
+    "squeezenet1_1-ort_all": channels_last,
+    "lstm-dynamic": lambda: quantised("dynamic", *recurrent_net("LSTM")),
     "bert_tiny-fused": lambda: fused_transformer(bert, "bert"),
     "gpt2_tiny-fused": lambda: fused_transformer(gpt2, "gpt2"),
     "bert_tiny.legacy": lambda: plain(bert, legacy),
@@ -415,6 +462,7 @@ KINDS = {
     "rnn": lambda: recurrent("RNN"),
     "dcgan": lambda: plain(generator, legacy),
     "control_flow": control,
+    "branches": branches,
     "functions": functions,
 }
 
@@ -433,7 +481,7 @@ def main():
             print(f"{kind}: FAILED {type(e).__name__}: {e!s:.300}")
             continue
         exporter = "dynamo" if kind.endswith(".dynamo") else "legacy"
-        if kind == "functions":
+        if kind in ("functions", "branches"):
             exporter = "onnx"
         name = kind.split(".")[0].split("-")[0]
         folder.add(proto, {**row, "file": kind + ".onnx", "model": name,
