@@ -174,7 +174,8 @@ static bool says_more(const clv_graph *g, const clv_node *n, const onnx_form *f)
     return f->name && !f->attrs && n->n_attrs && !strcmp(g->format, "onnx");
 }
 
-/* Forms are said with shapes; of a sequence, there may be none. */
+/* Attributes and bodies are said with shapes; of a sequence, there may be
+ * none. */
 static bool shapeless(const clv_graph *g, const clv_node *n)
 {
     for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
@@ -226,7 +227,8 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
     if (clv__counted_only(n) || says_more(w->g, n, &f) ||
         has_later_type(w, n) || mixes_types(w->g, n))
         return writer_cannot(w, n, e);
-    if (shapeless(w->g, n))
+    bool bare = f.name && !f.attrs;
+    if (!bare && shapeless(w->g, n))
         return clv__fail(e, CLV_UNSUPPORTED,
                          "node '%s' (%s): a shape of it is not known", n->name,
                          n->origin ? n->origin : clv__ops[n->op].name);
