@@ -215,7 +215,8 @@ static bool mixes_types(const clv_graph *g, const clv_node *n)
 {
     bool arithmetic = n->op >= CLV_OP_ADD && n->op <= CLV_OP_FMOD;
     const clv_value *a = node_in(g, n, 0), *b = node_in(g, n, 1);
-    return arithmetic && a && b && a->dtype != b->dtype;
+    bool told = a && b && a->dtype != CLV_NODTYPE && b->dtype != CLV_NODTYPE;
+    return arithmetic && told && a->dtype != b->dtype;
 }
 
 static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
