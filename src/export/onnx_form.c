@@ -98,7 +98,7 @@ static void body_reshape(body *b)
     bool empty = dims_product(y->dims, 0, y->rank) == 0;
     name dims = ints(b, y->dims, y->rank);
     onnx_out o;
-    b->unable = empty && b->opset < 14;
+    b->unable = (empty && b->opset < 14) || (y->flags & CLV_V_BOUND);
     out_start(&o, "Reshape", "", "");
     out_input(&o, in(0).s);
     out_input(&o, dims.s);
@@ -111,6 +111,7 @@ static void body_reshape(body *b)
 static void body_expand(body *b)
 {
     const clv_value *y = form_out(b);
+    b->unable = y->flags & CLV_V_BOUND; /* data decides on its size */
     node2(b, "Expand", in(0), ints(b, y->dims, y->rank), out(0));
 }
 
@@ -639,6 +640,13 @@ static const onnx_form forms[CLV_OP_COUNT] = {
  * what a direct form cannot say goes by its body. */
 onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset)
 {
+    /* views whose size data decides on: what computes it stays */
+    static const char *const by_input[CLV_OP_COUNT] = {
+        [CLV_OP_RESHAPE] = "Reshape",
+        [CLV_OP_EXPAND] = "Expand",
+        [CLV_OP_SQUEEZE] = "Squeeze",
+        [CLV_OP_UNSQUEEZE] = "Unsqueeze",
+    };
     onnx_form f = forms[n->op];
     const clv_value *x = node_in(g, n, 0),
                     *y = n->n_out ? node_out(g, n, 0) : 0;
@@ -672,6 +680,9 @@ onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset)
         return pad;
     if (n->n_in > 1 && n->op == CLV_OP_REPEAT)
         return tile;
+    if (n->n_in > 1 && y && y->flags & CLV_V_BOUND && by_input[n->op] &&
+        !attr_int(n, CLV_A_ALLOWZERO, 0))
+        return (onnx_form){by_input[n->op], no_attrs, NULL, 0};
     if (f.since > opset) /* by its body, if there is one */
         f.name = NULL;
     return f.name || f.body ? f : onnx_same_of(g, n, opset);

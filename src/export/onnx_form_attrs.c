@@ -247,7 +247,6 @@ void arg_attrs(body *b, onnx_out *o)
         out_int(o, "select_last_index", attr_int(b->n, CLV_A_SELECT_LAST, 0));
     other_attrs(b, o);
     out_int(o, "keepdims", attr_int(b->n, CLV_A_KEEPDIM, 0));
-    other_attrs(b, o); /* select_last_index */
 }
 
 void topk_attrs(body *b, onnx_out *o)
