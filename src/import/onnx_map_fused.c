@@ -21,7 +21,8 @@ static clv_status ints_attr(draft *d, clv_attr_key key, const int64_t *v,
     if (!own)
         return clv__nomem(e);
     memcpy(own, v, n * sizeof *own);
-    *a = (clv_attr){.key = key, .type = CLV_INTS_ATTR, .n = n, .u.ints = own};
+    *a = (clv_attr){
+        .key = (uint8_t)key, .type = CLV_INTS_ATTR, .n = n, .u.ints = own};
     return CLV_OK;
 }
 
