@@ -99,7 +99,6 @@ static clv_status as_product(draft *d, uint32_t w, uint32_t b, clv_err *e)
 
 clv_status map_ml_linear(draft *d, clv_err *e)
 {
-    const clv_value *x = draft_in(d, 0);
     uint32_t w, b, n = length(d, "intercepts", "intercepts");
     CLV_TRY(stored(d, "coefficients", CLV_PARAM, &w, e));
     CLV_TRY(stored(d, "intercepts", CLV_PARAM, &b, e));
@@ -111,6 +110,7 @@ clv_status map_ml_linear(draft *d, clv_err *e)
                    "classlabels_strings", "classlabels_ints");
     else
         draft_set_int(d, CLV_A_K, draft_other_int(d, "targets", 1));
+    const clv_value *x = draft_in(d, 0);
     if (!classifies(d) && !transforms(d) && x && x->rank == 2 &&
         x->dtype == CLV_FLOAT32)
         return as_product(d, w, b, e);
@@ -326,10 +326,11 @@ clv_status map_ml_pick(draft *d, clv_err *e)
     }
     clv_attr all[1] = {INT(SHAPE, -1)}, front[1] = {INT(AXES, 0)};
     uint32_t row = d->ins[0], which = d->ins[1];
+    bool flat = y->rank == 1; /* adding nodes may move the values */
     if (x->rank < 2)
         CLV_TRY(
             ms_emit(d, CLV_OP_UNSQUEEZE, "row", &row, 1, front, 1, &row, e));
-    if (y->rank != 1)
+    if (!flat)
         CLV_TRY(ms_emit(d, CLV_OP_RESHAPE, "columns", &which, 1, all, 1, &which,
                         e));
     draft_set_int(d, CLV_A_AXIS, -1);
