@@ -142,10 +142,13 @@ clv_status kernel_rotary(kernel *k)
     clv_tensor *y = &k->out[0];
     bool flat = x->rank == 3;
     rotation r = {.cos = k->in[1], .sin = k->in[2]};
-    r.half = r.cos->dims[r.cos->rank - 1];
+    r.half = r.cos->rank ? r.cos->dims[r.cos->rank - 1] : 1;
     r.turned = other_int(k->n, "rotary_embedding_dim", 0);
     r.turned = r.turned ? r.turned : 2 * r.half;
     r.pairs = other_int(k->n, "interleaved", 0) != 0;
+    if (r.turned < 2 || x->rank < 3 || x->rank > 4)
+        return clv__fail(k->e, CLV_SHAPE, "tables of %lld for rank %u",
+                         (long long)r.half, x->rank);
     int64_t given = attr_int(k->n, CLV_A_HEADS, 0);
     int64_t heads = !flat ? x->dims[1] : given ? given : x->dims[2] / r.turned;
     int64_t length = x->dims[flat ? 1 : 2];

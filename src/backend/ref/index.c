@@ -14,11 +14,14 @@ void copy_run(clv_tensor *y, int64_t to, const clv_tensor *x, int64_t from,
     size_t size = element_size(y);
     if (n < 0 || to < 0 || to > numel(y) - n || from < 0 || from > numel(x) - n)
         return;
-    for (int64_t i = 0; size == 0 && i < n; i++) /* packed */
-        put_i(y, to + i, get_i(x, from + i));
-    if (size)
-        memcpy((char *)y->data + (size_t)to * size,
-               (const char *)x->data + (size_t)from * size, (size_t)n * size);
+    if (size == 0 || x->dtype != y->dtype) { /* packed, or another type */
+        for (int64_t i = 0; i < n; i++)
+            is_float(y->dtype) ? put_f(y, to + i, get_f(x, from + i))
+                               : put_i(y, to + i, get_i(x, from + i));
+        return;
+    }
+    memcpy((char *)y->data + (size_t)to * size,
+           (const char *)x->data + (size_t)from * size, (size_t)n * size);
 }
 
 clv_status checked(const kernel *k, int64_t i, int64_t size, int64_t *out)
@@ -291,6 +294,8 @@ clv_status kernel_triangle(kernel *k)
     clv_tensor *y = &k->out[0];
     bool upper = k->n->op == CLV_OP_TRIU;
     int64_t diagonal = (int64_t)number_of(k, CLV_A_K, 1, 0);
+    if (x->rank < 2)
+        return clv__fail(k->e, CLV_SHAPE, "a triangle of rank %u", x->rank);
     int64_t cols = x->dims[x->rank - 1], rows = x->dims[x->rank - 2];
     memset(y->data, 0, (size_t)clv_tensor_bytes(y));
     for (int64_t i = 0, n = numel(y); i < n; i++) {

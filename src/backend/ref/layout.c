@@ -95,19 +95,13 @@ clv_status kernel_select(kernel *k)
 
 /* -- joining and splitting ------------------------------------------------*/
 
-/* A tensor seen around one axis: `rows` of `run` bytes. */
-typedef struct rows {
-    int64_t n;
-    size_t run;
-} rows;
-
-static rows rows_at(const clv_tensor *t, uint32_t axis)
+/* What lies before an axis: how many rows. */
+static int64_t rows_before(const clv_tensor *t, uint32_t axis)
 {
-    rows r = {1, 0};
+    int64_t n = 1;
     for (uint32_t i = 0; i < axis; i++)
-        r.n *= t->dims[i];
-    r.run = r.n ? (size_t)(clv_tensor_bytes(t) / r.n) : 0;
-    return r;
+        n *= t->dims[i];
+    return n;
 }
 
 clv_status kernel_cat(kernel *k)
@@ -116,16 +110,12 @@ clv_status kernel_cat(kernel *k)
     uint32_t axis;
     CLV_TRY(norm_axis(attr_int(k->n, CLV_A_AXIS, 0), y->rank ? y->rank : 1,
                       &axis, k->e));
-    rows to = rows_at(y, axis);
-    size_t at = 0;
-    for (uint32_t i = 0; i < k->n->n_in; i++) {
+    int64_t rows = rows_before(y, axis), at = 0;
+    for (uint32_t i = 0; i < k->n->n_in && numel(y) > 0; i++) {
         const clv_tensor *x = k->in[i];
-        if (!x || numel(x) == 0)
-            continue;
-        size_t run = (size_t)(clv_tensor_bytes(x) / to.n);
-        for (int64_t r = 0; r < to.n; r++)
-            memcpy((char *)y->data + (size_t)r * to.run + at,
-                   (const char *)x->data + (size_t)r * run, run);
+        int64_t run = x ? numel(x) / rows : 0;
+        for (int64_t r = 0; r < rows && run > 0; r++)
+            copy_run(y, r * (numel(y) / rows) + at, x, r * run, run);
         at += run;
     }
     return CLV_OK;
@@ -138,31 +128,18 @@ clv_status kernel_split(kernel *k)
     const clv_tensor *x = k->in[0];
     uint32_t axis;
     CLV_TRY(axis_of(k, 0, &axis));
-    rows from = rows_at(x, axis);
-    size_t at = 0;
-    for (uint32_t i = 0; i < k->n->n_out; i++) {
+    int64_t rows = rows_before(x, axis), at = 0;
+    for (uint32_t i = 0; i < k->n->n_out && numel(x) > 0; i++) {
         clv_tensor *y = &k->out[i];
-        size_t run = from.n ? (size_t)(clv_tensor_bytes(y) / from.n) : 0;
-        for (int64_t r = 0; y->data && r < from.n; r++)
-            memcpy((char *)y->data + (size_t)r * run,
-                   (const char *)x->data + (size_t)r * from.run + at, run);
+        int64_t run = numel(y) / rows;
+        for (int64_t r = 0; y->data && r < rows; r++)
+            copy_run(y, r * run, x, r * (numel(x) / rows) + at, run);
         at += run;
     }
     return CLV_OK;
 }
 
 /* -- elements by a computed index -----------------------------------------*/
-
-static void copy_element(clv_tensor *y, int64_t i, const clv_tensor *x,
-                         int64_t from)
-{
-    int64_t size = clv_dtype_bytes(y->dtype, 8) / 8;
-    if (size == 0)
-        put_i(y, i, get_i(x, from));
-    else
-        memcpy((char *)y->data + i * size, (const char *)x->data + from * size,
-               (size_t)size);
-}
 
 /* Index modulo the axis: repeat, tile. */
 clv_status kernel_repeat(kernel *k)
@@ -176,7 +153,7 @@ clv_status kernel_repeat(kernel *k)
         int64_t at = 0;
         for (uint32_t a = 0; a < x->rank; a++)
             at += idx[lead + a] % x->dims[a] * own[a];
-        copy_element(y, i, x, at);
+        copy_run(y, i, x, at, 1);
         next_index(idx, y->dims, y->rank);
     }
     return CLV_OK;
@@ -222,7 +199,7 @@ clv_status kernel_roll(kernel *k)
                   own[a];
         if (axes.n == 0 && shifts.n)
             at = ((i - shifts.v[0] % n) % n + n) % n;
-        copy_element(y, i, x, at);
+        copy_run(y, i, x, at, 1);
         next_index(idx, y->dims, y->rank);
     }
     return CLV_OK;
@@ -272,7 +249,7 @@ clv_status kernel_pad(kernel *k)
             at += p * own[a];
         }
         if (inside)
-            copy_element(y, i, x, at);
+            copy_run(y, i, x, at, 1);
         else
             put_f(y, i, value);
         next_index(idx, y->dims, y->rank);

@@ -143,7 +143,7 @@ clv_status kernel_eye(kernel *k)
 {
     clv_tensor *y = &k->out[0];
     int64_t diagonal = attr_int(k->n, CLV_A_K, 0), cols = y->dims[1];
-    for (int64_t i = 0, n = numel(y); i < n; i++)
+    for (int64_t i = 0, n = y->rank == 2 ? numel(y) : 0; i < n; i++)
         put_f(y, i, i % cols - i / cols == diagonal);
     return CLV_OK;
 }

@@ -53,6 +53,15 @@ static void matmul_f32(const float *a, const float *b, const float *bias,
     }
 }
 
+/* Loops over floats need all of them to be. */
+static bool all_f32(const kernel *k)
+{
+    bool all = k->out[0].dtype == CLV_FLOAT32;
+    for (uint32_t i = 0; i < k->n->n_in && all; i++)
+        all = !k->in[i] || k->in[i]->dtype == CLV_FLOAT32;
+    return all;
+}
+
 /* x (..,K), w (M,K) or (K), bias (M) -> (..,M) */
 clv_status kernel_linear(kernel *k)
 {
@@ -62,7 +71,7 @@ clv_status kernel_linear(kernel *k)
     int64_t depth = x->dims[x->rank - 1];
     int64_t cols = w->rank == 2 ? w->dims[0] : 1;
     int64_t rows = depth ? numel(x) / depth : 0;
-    if (y->dtype == CLV_FLOAT32 && w->dtype == CLV_FLOAT32) {
+    if (all_f32(k)) {
         matmul_f32(x->data, w->data, bias ? bias->data : NULL, y->data, rows,
                    depth, cols, true);
         return CLV_OK;
@@ -94,8 +103,7 @@ clv_status kernel_matmul(kernel *k)
     int64_t batches = 1;
     for (uint32_t i = 0; i < lead; i++)
         batches *= y->dims[i];
-    bool fast = y->dtype == CLV_FLOAT32 && b->dtype == CLV_FLOAT32 &&
-                a->dtype == CLV_FLOAT32;
+    bool fast = all_f32(k);
     for (int64_t t = 0; t < batches; t++) {
         int64_t ia = offset_of(idx, sa, lead) * m * depth;
         int64_t ib = offset_of(idx, sb, lead) * depth * n;
@@ -220,7 +228,7 @@ clv_status kernel_conv(kernel *k)
     int64_t in_plane = c.in[0] * c.in[1] * c.in[2];
     int64_t out_plane = c.out[0] * c.out[1] * c.out[2];
     int64_t taps = c.cin * c.kernel[0] * c.kernel[1] * c.kernel[2];
-    bool fast = y->dtype == CLV_FLOAT32 && w->dtype == CLV_FLOAT32;
+    bool fast = all_f32(k);
     for (int64_t n = 0; n < c.batch; n++)
         for (int64_t m = 0; m < c.groups * c.cout; m++) {
             int64_t x0 = (n * c.groups + m / c.cout) * c.cin * in_plane;
@@ -308,6 +316,8 @@ clv_status kernel_convt(kernel *k)
 
 clv_status kernel_copy(kernel *k)
 {
+    if (clv_tensor_bytes(k->in[0]) < clv_tensor_bytes(&k->out[0]))
+        return clv__fail(k->e, CLV_SHAPE, "a copy longer than its source");
     memcpy(k->out[0].data, k->in[0]->data,
            (size_t)clv_tensor_bytes(&k->out[0]));
     return CLV_OK;

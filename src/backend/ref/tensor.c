@@ -286,14 +286,14 @@ int64_t offset_of(const int64_t *idx, const int64_t *strides, uint32_t rank)
 void copy_strided(clv_tensor *out, const clv_tensor *in, int64_t base,
                   const int64_t *strides)
 {
-    int64_t idx[CLV_MAX_RANK] = {0}, n = numel(out);
+    int64_t idx[CLV_MAX_RANK] = {0}, n = numel(out), inside = numel(in);
     int64_t size = clv_dtype_bytes(out->dtype, 8) / 8;
-    bool packed = size == 0;
+    bool plain = size > 0 && in->dtype == out->dtype;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = base + offset_of(idx, strides, out->rank);
-        if (packed)
-            put_i(out, i, get_i(in, at));
-        else
+        if (!plain)
+            copy_run(out, i, in, at, 1);
+        else if (at >= 0 && at < inside)
             memcpy((char *)out->data + i * size,
                    (const char *)in->data + at * size, (size_t)size);
         next_index(idx, out->dims, out->rank);
