@@ -62,6 +62,7 @@ typedef struct clv_backend_type {
     clv_status (*product)(clv_backend *b, clv_dtype t, int64_t n,
                           uint32_t threads, double *seconds, clv_err *e);
     void (*close)(clv_backend *b);
+    uint32_t n_ops; /* of a plugin: the operators it was built with */
 } clv_backend_type;
 
 struct clv_backend {

@@ -63,6 +63,10 @@ static clv_status open_plugin(clv_backend *b, const char *argument, clv_err *e)
     if (!type)
         return clv__fail(e, CLV_FORMAT, "libcleave-%s.so has no backend",
                          b->type->name);
+    if (type->n_ops != CLV_OP_COUNT)
+        return clv__fail(e, CLV_FORMAT,
+                         "libcleave-%s.so is of another build of cleave",
+                         b->type->name);
     b->type = type; /* the object stays loaded: its threads may live on */
     b->about = type->about;
     return type->open ? type->open(b, argument, e) : CLV_OK;

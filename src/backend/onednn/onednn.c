@@ -368,6 +368,7 @@ static void close_engine(clv_backend *b)
 CLV_API const clv_backend_type clv_plugin;
 const clv_backend_type clv_plugin = {
     .name = "onednn",
+    .n_ops = CLV_OP_COUNT,
     .about = "oneDNN: a JIT compiler for this machine's vector units",
     .open = open_engine,
     .supports = supports,
