@@ -113,7 +113,8 @@ static clv_status stream_made(const writer *w, uint32_t v, FILE *to, clv_err *e)
     const clv_value *val = &w->g->values[v];
     int64_t n = clv__numel(val), step = BLOCK / 16;
     char *block = clv__zalloc(BLOCK);
-    bool known = val->data && (val->data->ints || val->data->floats);
+    const clv_payload *d = val->data;
+    bool known = d && (d->ints || d->floats || d->fill);
     clv_status s = block ? CLV_OK : clv__nomem(e);
     for (int64_t i = 0; s == CLV_OK && i < n; i += step) {
         int64_t count = n - i < step ? n - i : step;

@@ -59,6 +59,7 @@ typedef struct clv_payload {
     const int64_t *ints;  /* small contents of an integer or bool type, */
     const double *floats; /* or of a floating type: one of the two */
     uint32_t n;           /* how many */
+    const double *fill;   /* or the number that every element is */
     const char *const *dim_names; /* per axis, NULL where it has none */
     uint8_t held; /* the type it lies in memory as, where that is another */
 } clv_payload;

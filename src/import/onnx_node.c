@@ -124,19 +124,27 @@ static bool role_room(unit *u, uint32_t v)
 
 /* A weight that a node fills with one number, as models whose weights were
  * taken out have it, is a stored one: the node that makes it goes. */
-static void absorb(clv_graph *g, clv_value *v)
+static clv_status absorb(clv_graph *g, uint32_t id, clv_err *e)
 {
+    clv_value *v = &g->values[id];
     if (v->producer == CLV_NONE || v->rank == CLV_NO_RANK)
-        return;
+        return CLV_OK;
     clv_node *n = &g->nodes[v->producer];
     const clv_value *shape = node_in(g, n, 0);
     if (n->op != CLV_OP_CONSTANT_OF_SHAPE || !shape || !value_is_weight(shape))
-        return;
+        return CLV_OK;
+    double *fill = arena_alloc(&g->mem, sizeof *fill);
+    v->data = NULL;
+    clv_payload *data = clv__value_data(g, id);
+    if (!fill || !data)
+        return clv__nomem(e);
+    *fill = attr_float(n, CLV_A_VALUE, 0);
+    data->fill = fill;
     n->flags |= ONNX_DEAD;
     v->kind = CLV_CONST;
     v->flags &= (uint8_t)~CLV_V_FIXED;
     v->producer = CLV_NONE;
-    v->data = NULL;
+    return CLV_OK;
 }
 
 /* What value v is a view of: a weight may be reshaped before its use. Of a
@@ -236,7 +244,7 @@ static clv_status mark_role(frame *f, uint32_t v, char role, clv_err *e)
         if (role == 'p')
             CLV_TRY(mark_parts(f, v, 4, e));
         if (role != 'c' && role != 'q')
-            absorb(u->g, value);
+            CLV_TRY(absorb(u->g, v, e));
     }
     return value_is_weight(value) ? mark_weight(u, v, role, e) : CLV_OK;
 }

@@ -161,6 +161,10 @@ void clv__weight_fill(const clv_graph *g, uint32_t v, uint64_t seed,
                             : known->floats[first + i]);
         return;
     }
+    for (int64_t i = 0; known && known->fill && i < n; i++)
+        put(dtype, out, i, *known->fill);
+    if (known && known->fill)
+        return;
     if (dtype != CLV_FLOAT32 && dtype != CLV_FLOAT64 && dtype != CLV_FLOAT16 &&
         dtype != CLV_BFLOAT16)
         return;

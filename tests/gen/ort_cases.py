@@ -388,5 +388,8 @@ ai("resize_not_larger", "Resize", [rnd(1, 1, 5, 6), None, None, np.array([8, 7])
    keep_aspect_ratio_policy="not_larger", mode="linear")
 ai("resize_not_smaller", "Resize", [rnd(1, 1, 5, 6), None, None, np.array([8, 7])], opset=18, axes=[2, 3],
    keep_aspect_ratio_policy="not_smaller")
+save("filled_weight", [
+    helper.make_node("ConstantOfShape", ["shape"], ["w"], value=helper.make_tensor("v", TensorProto.FLOAT, [1], [0.25])),
+    helper.make_node("Conv", ["x", "w"], ["y"])], {"x": rnd(1, 8, 6, 6)}, ["y"], {"shape": np.array([8, 8, 3, 3])})
 
 np.savez_compressed(os.path.join(HERE, "cases.npz"), **arrays)
