@@ -89,13 +89,6 @@ double number_of(const kernel *k, clv_attr_key key, uint32_t i,
 const clv_tensor *input_of(const kernel *k, uint32_t i);
 /* Output i; NULL when there is none, or nobody reads it. */
 clv_tensor *output_of(const kernel *k, uint32_t i);
-/* Attributes of a foreign format, by its own name. */
-const clv_attr *other_attr(const clv_node *n, const char *name);
-int64_t other_int(const clv_node *n, const char *name, int64_t otherwise);
-double other_float(const clv_node *n, const char *name, double otherwise);
-const char *other_str(const clv_node *n, const char *name,
-                      const char *otherwise);
-
 /* How the first `turned` numbers of a head are turned by an angle per pair:
  * rows of `half` cosines and sines; neighbours are a pair, or halves are. */
 typedef struct rotation {

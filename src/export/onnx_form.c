@@ -358,18 +358,6 @@ static bool imported(const body *b)
     return !strcmp(b->g->format, "onnx");
 }
 
-/* A text that ONNX has and we keep under its name only. */
-static const char *other_str(const clv_node *n, const char *key,
-                             const char *otherwise)
-{
-    for (uint32_t i = 0; i < n->n_attrs; i++)
-        if (n->attrs[i].key == CLV_A_OTHER &&
-            n->attrs[i].type == CLV_STRING_ATTR &&
-            !strcmp(n->attrs[i].name, key))
-            return n->attrs[i].u.s;
-    return otherwise;
-}
-
 /* The scales that a resize was given, one per axis; "" where it was sizes. */
 static name given_scales(body *b)
 {

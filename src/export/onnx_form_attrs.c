@@ -109,9 +109,9 @@ void pool_attrs(body *b, onnx_out *o)
 {
     windows(b, o, form_in(b, 0)->rank - 2u, 0);
     out_int(o, "ceil_mode", attr_int(b->n, CLV_A_CEIL, 0));
-    for (uint32_t i = 0; i < b->n->n_attrs; i++)
-        if (!strcmp(b->n->attrs[i].name, "storage_order"))
-            out_attr(o, &b->n->attrs[i]);
+    const clv_attr *order = other_attr(b->n, "storage_order");
+    if (order)
+        out_attr(o, order);
 }
 
 /* Dilated since opset 19. */
@@ -316,9 +316,9 @@ void dft_attrs(body *b, onnx_out *o)
 void stft_attrs(body *b, onnx_out *o)
 {
     out_int(o, "onesided", attr_int(b->n, CLV_A_START, 0));
-    for (uint32_t i = 0; i < b->n->n_attrs; i++)
-        if (!strcmp(b->n->attrs[i].name, "inverse"))
-            out_attr(o, &b->n->attrs[i]);
+    const clv_attr *inverse = other_attr(b->n, "inverse");
+    if (inverse)
+        out_attr(o, inverse);
 }
 
 /* ONNX rounds integers towards zero, and nothing else. */

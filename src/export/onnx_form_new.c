@@ -120,15 +120,6 @@ void body_group_norm(body *b)
 
 /* -- rotary positions -----------------------------------------------------*/
 
-static int64_t other(const body *b, const char *key, int64_t otherwise)
-{
-    for (uint32_t i = 0; i < b->n->n_attrs; i++)
-        if (b->n->attrs[i].type == CLV_INT_ATTR &&
-            !strcmp(b->n->attrs[i].name, key))
-            return b->n->attrs[i].u.i;
-    return otherwise;
-}
-
 /* Rows of a table by position, or as they are: (B,1,S,half) of (B,S,half). */
 static name table_rows(body *b, int i, int64_t half)
 {
@@ -163,7 +154,7 @@ static void turn(body *b, name x1, name x2, name cosine, name sine, name *y)
  * neighbours. */
 static name turned(body *b, name x, const int64_t *dims, int64_t dim)
 {
-    bool pairs = other(b, "interleaved", 0) != 0;
+    bool pairs = other_int(b->n, "interleaved", 0) != 0;
     int64_t half = dim / 2, five[5] = {dims[0], dims[1], dims[2], half, 2};
     int64_t four[4] = {dims[0], dims[1], dims[2], half};
     name cosine = table_rows(b, 1, half), sine = table_rows(b, 2, half);
@@ -216,7 +207,7 @@ void body_rotary(body *b)
 {
     const clv_value *x = form_in(b, 0), *table = form_in(b, 1);
     int64_t dims[4] = {0}, half = table->dims[table->rank - 1];
-    int64_t dim = other(b, "rotary_embedding_dim", 0);
+    int64_t dim = other_int(b->n, "rotary_embedding_dim", 0);
     int64_t heads = attr_int(b->n, CLV_A_HEADS, 0);
     const char *from = b->n->origin ? b->n->origin : "";
     dim = dim ? dim : 2 * half;
@@ -318,15 +309,6 @@ static name capped(body *b, name x, double cap)
     return y;
 }
 
-static double other_float(const body *b, const char *key, double otherwise)
-{
-    for (uint32_t i = 0; i < b->n->n_attrs; i++)
-        if (b->n->attrs[i].type == CLV_FLOAT_ATTR &&
-            !strcmp(b->n->attrs[i].name, key))
-            return b->n->attrs[i].u.f;
-    return otherwise;
-}
-
 /* softmax(q k' scale, capped, masked) v, with the numbers as heads. */
 static name mixed(body *b, const scores *s, name q, name k, name v)
 {
@@ -335,7 +317,7 @@ static name mixed(body *b, const scores *s, name q, name k, name v)
     name dot = fresh(b), x = fresh(b), soft = fresh(b), y = fresh(b);
     node2(b, "MatMul", q, permuted(b, k, last_two, 4), dot);
     node2(b, "Mul", dot, number_like(b, scale), x);
-    x = capped(b, x, other_float(b, "softcap", 0));
+    x = capped(b, x, other_float(b->n, "softcap", 0));
     if (attr_int(b->n, CLV_A_CAUSAL, 0))
         x = causal(b, s, x);
     x = masked(b, x);
@@ -353,8 +335,9 @@ static bool is_plain(const body *b)
 {
     return b->n->n_out <= 3 && !form_in(b, 6) && !form_in(b, 7) &&
            !attr_get(b->n, CLV_A_SIZE) &&
-           other(b, "local_window_size", -1) <= 0 &&
-           !other(b, "smooth_softmax", 0) && !other(b, "do_rotary", 0);
+           other_int(b->n, "local_window_size", -1) <= 0 &&
+           !other_int(b->n, "smooth_softmax", 0) &&
+           !other_int(b->n, "do_rotary", 0);
 }
 
 void body_attention(body *b)

@@ -249,6 +249,12 @@ int64_t attr_int(const clv_node *n, clv_attr_key key, int64_t otherwise);
 double attr_float(const clv_node *n, clv_attr_key key, double otherwise);
 const char *attr_str(const clv_node *n, clv_attr_key key,
                      const char *otherwise);
+/* Attributes of a foreign format, by its own name. */
+const clv_attr *other_attr(const clv_node *n, const char *name);
+int64_t other_int(const clv_node *n, const char *name, int64_t otherwise);
+double other_float(const clv_node *n, const char *name, double otherwise);
+const char *other_str(const clv_node *n, const char *name,
+                      const char *otherwise);
 /* Why a node is counted but must not be run or exported: it came with arguments
  * that our attributes do not say. NULL for all others. */
 #define CLV_COUNTED_ONLY \

@@ -156,13 +156,38 @@ const char *attr_str(const clv_node *n, clv_attr_key key, const char *otherwise)
     return a && a->type == CLV_STRING_ATTR ? a->u.s : otherwise;
 }
 
+const clv_attr *other_attr(const clv_node *n, const char *name)
+{
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        if (n->attrs[i].name && !strcmp(n->attrs[i].name, name))
+            return &n->attrs[i];
+    return NULL;
+}
+
+int64_t other_int(const clv_node *n, const char *name, int64_t otherwise)
+{
+    const clv_attr *a = other_attr(n, name);
+    return a && a->type == CLV_INT_ATTR ? a->u.i : otherwise;
+}
+
+double other_float(const clv_node *n, const char *name, double otherwise)
+{
+    const clv_attr *a = other_attr(n, name);
+    if (a && a->type == CLV_INT_ATTR)
+        return (double)a->u.i;
+    return a && a->type == CLV_FLOAT_ATTR ? a->u.f : otherwise;
+}
+
+const char *other_str(const clv_node *n, const char *name,
+                      const char *otherwise)
+{
+    const clv_attr *a = other_attr(n, name);
+    return a && a->type == CLV_STRING_ATTR ? a->u.s : otherwise;
+}
+
 const char *clv__counted_only(const clv_node *n)
 {
-    for (int i = 0; i < n->n_attrs; i++)
-        if (n->attrs[i].key == CLV_A_OTHER &&
-            !strcmp(n->attrs[i].name, CLV_COUNTED_ONLY))
-            return n->attrs[i].u.s;
-    return NULL;
+    return other_str(n, CLV_COUNTED_ONLY, NULL);
 }
 
 const int64_t *attr_ints(const clv_node *n, clv_attr_key key, uint32_t *count)

@@ -360,32 +360,3 @@ clv_tensor *output_of(const kernel *k, uint32_t i)
 {
     return i < k->n->n_out && k->out[i].data ? &k->out[i] : NULL;
 }
-
-const clv_attr *other_attr(const clv_node *n, const char *name)
-{
-    for (uint32_t i = 0; i < n->n_attrs; i++)
-        if (n->attrs[i].name && !strcmp(n->attrs[i].name, name))
-            return &n->attrs[i];
-    return NULL;
-}
-
-int64_t other_int(const clv_node *n, const char *name, int64_t otherwise)
-{
-    const clv_attr *a = other_attr(n, name);
-    return a && a->type == CLV_INT_ATTR ? a->u.i : otherwise;
-}
-
-double other_float(const clv_node *n, const char *name, double otherwise)
-{
-    const clv_attr *a = other_attr(n, name);
-    if (a && a->type == CLV_INT_ATTR)
-        return (double)a->u.i;
-    return a && a->type == CLV_FLOAT_ATTR ? a->u.f : otherwise;
-}
-
-const char *other_str(const clv_node *n, const char *name,
-                      const char *otherwise)
-{
-    const clv_attr *a = other_attr(n, name);
-    return a && a->type == CLV_STRING_ATTR ? a->u.s : otherwise;
-}
