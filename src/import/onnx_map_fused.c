@@ -42,10 +42,9 @@ static clv_status with_past(draft *d, int64_t past, uint32_t *all, clv_err *e)
 static clv_status next_state(draft *d, int64_t past, uint32_t all, clv_err *e)
 {
     clv_attr at[3];
-    int64_t length = d->g->values[all].dims[2], axis = 2;
-    int64_t start = length - past;
+    int64_t axis = 2, end = INT64_MAX, start = past > 0 ? -past : end;
     CLV_TRY(ints_attr(d, CLV_A_START, &start, 1, &at[0], e));
-    CLV_TRY(ints_attr(d, CLV_A_END, &length, 1, &at[1], e));
+    CLV_TRY(ints_attr(d, CLV_A_END, &end, 1, &at[1], e));
     CLV_TRY(ints_attr(d, CLV_A_AXES, &axis, 1, &at[2], e));
     for (uint32_t i = 0; i < 3; i++)
         at[i].name = clv__attr_name((clv_attr_key)at[i].key);

@@ -280,3 +280,9 @@ with torch.no_grad():
     case('multi_head_attention heads=2 layout="batch"',
          [s, s, s, mha.in_proj_weight, mha.in_proj_bias, mha.out_proj.weight, mha.out_proj.bias, mask],
          mha(s, s, s, attn_mask=mask))
+
+x, w, b = rnd(2, 5, 4), rnd(4, 1, 3, 3), rnd(4)  # without a batch
+case("conv2d groups=2 padding=1 stride=2", [x, w, b],
+     F.conv2d(x, w, b, stride=2, padding=1, groups=2))
+w = rnd(2, 3, 2, 2)
+case("conv_transpose2d stride=2", [x[:, :2], w], F.conv_transpose2d(x[:, :2], w, stride=2))

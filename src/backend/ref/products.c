@@ -133,10 +133,14 @@ typedef struct conv {
 static clv_status conv_of(const kernel *k, const clv_tensor *x,
                           const clv_tensor *w, const clv_tensor *y, conv *c)
 {
-    uint32_t nd = x->rank - 2;
-    *c = (conv){.batch = x->dims[0], .groups = attr_int(k->n, CLV_A_GROUPS, 1)};
-    c->cin = x->dims[1] / c->groups;
-    c->cout = y->dims[1] / c->groups;
+    const int64_t *x_dims = x->dims, *y_dims = y->dims;
+    uint32_t nd = w->rank - 2, channel = x->rank == w->rank; /* or no batch */
+    *c = (conv){.batch = channel ? x->dims[0] : 1,
+                .groups = attr_int(k->n, CLV_A_GROUPS, 1)};
+    c->cin = x->dims[channel] / c->groups;
+    c->cout = y->dims[channel] / c->groups;
+    x_dims += channel + 1;
+    y_dims += channel + 1;
     if (nd < 1 || nd > SPATIAL)
         return clv__fail(k->e, CLV_UNSUPPORTED, "convolution over %u axes", nd);
     for (uint32_t i = 0; i < SPATIAL; i++) {
@@ -145,10 +149,9 @@ static clv_status conv_of(const kernel *k, const clv_tensor *x,
             continue;
         uint32_t a = i - (SPATIAL - nd);
         window win;
-        CLV_TRY(get_window(k->n, a, nd, x->dims[2 + a], w->dims[2 + a], &win,
-                           k->e));
-        c->in[i] = x->dims[2 + a];
-        c->out[i] = y->dims[2 + a];
+        CLV_TRY(get_window(k->n, a, nd, x_dims[a], w->dims[2 + a], &win, k->e));
+        c->in[i] = x_dims[a];
+        c->out[i] = y_dims[a];
         c->kernel[i] = w->dims[2 + a];
         c->stride[i] = win.stride;
         c->dilation[i] = win.dilation;
