@@ -219,6 +219,8 @@ clv_status kernel_lrn(kernel *k)
     double beta = attr_float(k->n, CLV_A_BETA, 0.75);
     double bias = other_float(k->n, "bias", attr_float(k->n, CLV_A_K, 1));
     int64_t plane = c && x->dims[0] ? numel(x) / (c * x->dims[0]) : 0;
+    if (x->rank < 2)
+        return clv__fail(k->e, CLV_SHAPE, "no channels in rank %u", x->rank);
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t ch = i / plane % c, base = i - ch * plane;
         int64_t from = ch - (size - 1) / 2, to = from + size;
