@@ -135,8 +135,8 @@ clv_status kernel_rnn(kernel *k)
     bool lstm = k->n->op == CLV_OP_LSTM, gru = k->n->op == CLV_OP_GRU;
     const char *direction = attr_str(k->n, CLV_A_DIRECTION, "forward");
     cell c = {.x = k->in[0],
-              .w = k->in[1],
-              .r = k->in[2],
+              .w = input_of(k, 1),
+              .r = input_of(k, 2),
               .b = input_of(k, 3),
               .lengths = input_of(k, 4),
               .peep = lstm ? input_of(k, 7) : NULL,
@@ -159,6 +159,8 @@ clv_status kernel_rnn(kernel *k)
     c.input = c.x->dims[2];
     c.hidden = attr_int(k->n, CLV_A_HIDDEN, 0);
     int64_t ways = !strcmp(direction, "bidirectional") ? 2 : 1;
+    if (!c.w || !c.r)
+        return clv__fail(k->e, CLV_SHAPE, "a recurrent layer without weights");
     CLV_TRY(check_sizes(k, &c, ways));
     double *h = arena_array(k->scratch, 3 * (size_t)c.hidden + 1, sizeof *h);
     if (!h)
