@@ -14,18 +14,6 @@ clv_status map_swiglu(draft *d, clv_err *e)
     return ms_finish(d, CLV_OP_MUL, IN(gate, x), e);
 }
 
-static clv_status ints_attr(draft *d, clv_attr_key key, const int64_t *v,
-                            uint32_t n, clv_attr *a, clv_err *e)
-{
-    int64_t *own = arena_array(&d->g->mem, n, sizeof *own);
-    if (!own)
-        return clv__nomem(e);
-    memcpy(own, v, n * sizeof *own);
-    *a = (clv_attr){
-        .key = (uint8_t)key, .type = CLV_INTS_ATTR, .n = n, .u.ints = own};
-    return CLV_OK;
-}
-
 /* x (N,C,L) behind the k-1 columns of the state, or of zeros. */
 static clv_status with_past(draft *d, int64_t past, uint32_t *all, clv_err *e)
 {
@@ -34,18 +22,15 @@ static clv_status with_past(draft *d, int64_t past, uint32_t *all, clv_err *e)
     uint32_t x = ms_input(d, 0), state = ms_input(d, 3);
     if (state != CLV_NONE)
         return ms_emit(d, CLV_OP_CAT, "state", IN(state, x), &axis, 1, all, e);
-    CLV_TRY(ints_attr(d, CLV_A_PADDING, before, 6, &pads, e));
+    CLV_TRY(ms_ints(d, CLV_A_PADDING, before, 6, &pads, e));
     return ms_emit(d, CLV_OP_PAD, "state", &x, 1, &pads, 1, all, e);
 }
 
 /* The last `past` columns, which are the next state: output 1. */
 static clv_status next_state(draft *d, int64_t past, uint32_t all, clv_err *e)
 {
-    clv_attr at[3];
-    int64_t axis = 2, end = INT64_MAX, start = past > 0 ? -past : end;
-    CLV_TRY(ints_attr(d, CLV_A_START, &start, 1, &at[0], e));
-    CLV_TRY(ints_attr(d, CLV_A_END, &end, 1, &at[1], e));
-    CLV_TRY(ints_attr(d, CLV_A_AXES, &axis, 1, &at[2], e));
+    clv_attr at[3] = {INT(START, past > 0 ? -past : INT64_MAX),
+                      INT(END, INT64_MAX), INT(AXES, 2)};
     for (uint32_t i = 0; i < 3; i++)
         at[i].name = clv__attr_name((clv_attr_key)at[i].key);
     return draft_emit(d, CLV_OP_SLICE, "present", &all, 1, at, 3, &d->outs[1],

@@ -78,20 +78,31 @@ clv_status ms_add(draft *d, const char *suffix, uint32_t a, uint32_t b,
     return ms_emit(d, CLV_OP_ADD, suffix, IN(a, b), NULL, 0, out, e);
 }
 
-clv_status ms_permute(draft *d, const char *suffix, uint32_t x,
-                      const int64_t *perm, uint32_t n, uint32_t *out,
-                      clv_err *e)
+clv_status ms_ints(draft *d, clv_attr_key key, const int64_t *v, uint32_t n,
+                   clv_attr *a, clv_err *e)
 {
     int64_t *own = arena_array(&d->g->mem, n, sizeof *own);
     if (!own)
         return clv__nomem(e);
-    memcpy(own, perm, n * sizeof *own);
-    clv_attr a = {
-        .key = CLV_A_PERM, .type = CLV_INTS_ATTR, .n = n, .u.ints = own};
+    memcpy(own, v, n * sizeof *own);
+    *a = (clv_attr){.name = clv__attr_name(key),
+                    .key = (uint8_t)key,
+                    .type = CLV_INTS_ATTR,
+                    .n = n,
+                    .u.ints = own};
+    return CLV_OK;
+}
+
+clv_status ms_permute(draft *d, const char *suffix, uint32_t x,
+                      const int64_t *perm, uint32_t n, uint32_t *out,
+                      clv_err *e)
+{
+    clv_attr a;
+    CLV_TRY(ms_ints(d, CLV_A_PERM, perm, n, &a, e));
     return ms_emit(d, CLV_OP_PERMUTE, suffix, &x, 1, &a, 1, out, e);
 }
 
-static const int64_t to_nchw[4] = {0, 3, 1, 2}, to_nhwc[4] = {0, 2, 3, 1};
+const int64_t ms_to_nchw[4] = {0, 3, 1, 2}, ms_to_nhwc[4] = {0, 2, 3, 1};
 
 /* -- an operator and what was fused into it -------------------------------*/
 
@@ -190,8 +201,8 @@ clv_status map_ms_nhwc_conv(draft *d, clv_err *e)
     uint32_t x, w = ms_input(d, 1), y, z = ms_input(d, 3);
     const fused_act *act = activation(d);
     if (text_is(d->p->op, "NhwcConv"))
-        CLV_TRY(ms_permute(d, "weight", w, to_nchw, 4, &w, e));
-    CLV_TRY(ms_permute(d, "nchw", ms_input(d, 0), to_nchw, 4, &x, e));
+        CLV_TRY(ms_permute(d, "weight", w, ms_to_nchw, 4, &w, e));
+    CLV_TRY(ms_permute(d, "nchw", ms_input(d, 0), ms_to_nchw, 4, &x, e));
     if (w != CLV_NONE && d->n_in > 1)
         d->ins[1] = w; /* the kernel's shape is read from it */
     CLV_TRY(map_conv(d, e));
@@ -199,7 +210,7 @@ clv_status map_ms_nhwc_conv(draft *d, clv_err *e)
                        ms_input(d, 2) == CLV_NONE ? 2 : 3, d->attrs, d->n_attrs,
                        NULL, 1, &y, e));
     if (z != CLV_NONE) {
-        CLV_TRY(ms_permute(d, "other", z, to_nchw, 4, &z, e));
+        CLV_TRY(ms_permute(d, "other", z, ms_to_nchw, 4, &z, e));
         CLV_TRY(ms_add(d, "sum", y, z, &y, e));
     }
     if (act) {
@@ -208,7 +219,7 @@ clv_status map_ms_nhwc_conv(draft *d, clv_err *e)
                         &y, e));
     }
     d->n_attrs = 0;
-    CLV_TRY(draft_set_ints(d, CLV_A_PERM, to_nhwc, 4, e));
+    CLV_TRY(draft_set_ints(d, CLV_A_PERM, ms_to_nhwc, 4, e));
     return ms_finish(d, CLV_OP_PERMUTE, IN(y), e);
 }
 
@@ -218,20 +229,15 @@ clv_status map_ms_nhwc_conv(draft *d, clv_err *e)
 clv_status map_ms_nchwc_conv(draft *d, clv_err *e)
 {
     const clv_value *x = draft_in(d, 0), *w = draft_in(d, 1);
-    int64_t *pads = arena_zalloc(&d->g->mem, 8 * sizeof *pads);
-    if (!pads)
-        return clv__nomem(e);
+    int64_t pads[8] = {0};
+    clv_attr fill;
     if (x && w && x->rank == 4 && w->rank == 4)
         pads[5] =
             sat_mul(w->dims[1], draft_int(d, CLV_A_GROUPS, 1)) - x->dims[1];
-    clv_attr fill[1] = {{.name = "padding",
-                         .key = CLV_A_PADDING,
-                         .type = CLV_INTS_ATTR,
-                         .n = 8,
-                         .u.ints = pads}};
+    CLV_TRY(ms_ints(d, CLV_A_PADDING, pads, 8, &fill, e));
     if (pads[5] > 0 && pads[5] < 16)
         CLV_TRY(
-            ms_emit(d, CLV_OP_PAD, "blocks", d->ins, 1, fill, 1, d->ins, e));
+            ms_emit(d, CLV_OP_PAD, "blocks", d->ins, 1, &fill, 1, d->ins, e));
     ms_count_only(d, "the order of its weight depends on the machine");
     return map_ms_fused_conv(d, e);
 }
@@ -250,7 +256,8 @@ clv_status map_ms_reorder(draft *d, clv_err *e)
     if (out && channels > 0)
         CLV_TRY(ms_emit(d, CLV_OP_SLICE, "channels", &x, 1, cut, 3, &x, e));
     if (last)
-        CLV_TRY(ms_permute(d, "layout", x, out ? to_nhwc : to_nchw, 4, &x, e));
+        CLV_TRY(ms_permute(d, "layout", x, out ? ms_to_nhwc : ms_to_nchw, 4, &x,
+                           e));
     d->n_attrs = 0;
     return ms_finish(d, CLV_OP_CONTIGUOUS, IN(x), e);
 }
@@ -392,7 +399,7 @@ clv_status map_ms_group_norm(draft *d, clv_err *e)
                            (uint32_t[]){x, ms_input(d, 3)}, 2, NULL, 0,
                            ms_wanted(d, 1) ? &d->outs[1] : NULL, 1, &x, e));
     if (last)
-        CLV_TRY(ms_permute(d, "nchw", x, to_nchw, 4, &x, e));
+        CLV_TRY(ms_permute(d, "nchw", x, ms_to_nchw, 4, &x, e));
     if (!last && !silu)
         return ms_finish(d, d->op, IN(x, ms_input(d, 1), ms_input(d, 2)), e);
     CLV_TRY(draft_emit(d, d->op, "norm",
@@ -403,7 +410,7 @@ clv_status map_ms_group_norm(draft *d, clv_err *e)
         return ms_finish(d, CLV_OP_SILU, IN(y), e);
     if (silu)
         CLV_TRY(ms_emit(d, CLV_OP_SILU, "activation", IN(y), NULL, 0, &y, e));
-    CLV_TRY(draft_set_ints(d, CLV_A_PERM, to_nhwc, 4, e));
+    CLV_TRY(draft_set_ints(d, CLV_A_PERM, ms_to_nhwc, 4, e));
     return ms_finish(d, CLV_OP_PERMUTE, IN(y), e);
 }
 

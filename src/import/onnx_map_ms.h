@@ -1,5 +1,6 @@
-/* onnx_map_ms.h - what the mapping functions of com.microsoft are written in
- * (onnx_map_ms.c, onnx_map_ms_attention.c, onnx_map_ms_quant.c). */
+/* onnx_map_ms.h - what mapping functions that make several nodes are written
+ * in: those of com.microsoft (onnx_map_ms*.c), of ai.onnx.ml (onnx_map_ml.c)
+ * and the newer ones of ai.onnx (onnx_map_fused.c). */
 #ifndef CLV_ONNX_MAP_MS_H
 #define CLV_ONNX_MAP_MS_H
 
@@ -28,6 +29,11 @@ CLV_MUST clv_status ms_finish(draft *d, clv_op op, const uint32_t *ins,
 /* a + b; a itself where b is left out. */
 CLV_MUST clv_status ms_add(draft *d, const char *suffix, uint32_t a, uint32_t b,
                            uint32_t *out, clv_err *e);
+/* An attribute that is a list, of which the graph keeps a copy. */
+CLV_MUST clv_status ms_ints(draft *d, clv_attr_key key, const int64_t *v,
+                            uint32_t n, clv_attr *a, clv_err *e);
+/* Channels from the last axis of four to the second, and back. */
+extern const int64_t ms_to_nchw[4], ms_to_nhwc[4];
 /* x with its axes in the order `perm`, n of them. */
 CLV_MUST clv_status ms_permute(draft *d, const char *suffix, uint32_t x,
                                const int64_t *perm, uint32_t n, uint32_t *out,

@@ -30,10 +30,8 @@ static clv_status unpack(draft *d, uint32_t i, int64_t bits, clv_err *e)
 /* Scales and zero points (E,N) as (E,N,1): one block is a whole row. */
 static clv_status by_rows(draft *d, uint32_t i, clv_err *e)
 {
-    static const int64_t last[1] = {-1};
     const clv_value *v = draft_in(d, i);
-    clv_attr axes = {
-        .key = CLV_A_AXES, .type = CLV_INTS_ATTR, .n = 1, .u.ints = last};
+    clv_attr axes = INT(AXES, -1);
     if (!v || v->rank != 2)
         return CLV_OK;
     return ms_emit(d, CLV_OP_UNSQUEEZE, "rows", IN(d->ins[i]), &axes, 1,

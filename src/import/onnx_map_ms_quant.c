@@ -243,13 +243,12 @@ clv_status map_ms_dynamic_lstm(draft *d, clv_err *e)
 /* The operator between channels that come last, on both sides. */
 static clv_status channels_inside(draft *d, clv_err *e)
 {
-    static const int64_t to_nchw[4] = {0, 3, 1, 2}, to_nhwc[4] = {0, 2, 3, 1};
     uint32_t y;
-    CLV_TRY(ms_permute(d, "nchw", d->ins[0], to_nchw, 4, &d->ins[0], e));
+    CLV_TRY(ms_permute(d, "nchw", d->ins[0], ms_to_nchw, 4, &d->ins[0], e));
     CLV_TRY(draft_emit(d, d->op, "nhwc", d->ins, d->n_in, d->attrs, d->n_attrs,
                        NULL, 1, &y, e));
     d->n_attrs = 0;
-    CLV_TRY(draft_set_ints(d, CLV_A_PERM, to_nhwc, 4, e));
+    CLV_TRY(draft_set_ints(d, CLV_A_PERM, ms_to_nhwc, 4, e));
     return ms_finish(d, CLV_OP_PERMUTE, IN(y), e);
 }
 

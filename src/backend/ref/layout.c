@@ -111,11 +111,12 @@ clv_status kernel_cat(kernel *k)
     CLV_TRY(norm_axis(attr_int(k->n, CLV_A_AXIS, 0), y->rank ? y->rank : 1,
                       &axis, k->e));
     int64_t rows = rows_before(y, axis), at = 0;
-    for (uint32_t i = 0; i < k->n->n_in && numel(y) > 0; i++) {
+    int64_t row = rows ? numel(y) / rows : 0;
+    for (uint32_t i = 0; i < k->n->n_in && row > 0; i++) {
         const clv_tensor *x = k->in[i];
         int64_t run = x ? numel(x) / rows : 0;
         for (int64_t r = 0; r < rows && run > 0; r++)
-            copy_run(y, r * (numel(y) / rows) + at, x, r * run, run);
+            copy_run(y, r * row + at, x, r * run, run);
         at += run;
     }
     return CLV_OK;
@@ -129,11 +130,12 @@ clv_status kernel_split(kernel *k)
     uint32_t axis;
     CLV_TRY(axis_of(k, 0, &axis));
     int64_t rows = rows_before(x, axis), at = 0;
-    for (uint32_t i = 0; i < k->n->n_out && numel(x) > 0; i++) {
+    int64_t row = rows ? numel(x) / rows : 0;
+    for (uint32_t i = 0; i < k->n->n_out && row > 0; i++) {
         clv_tensor *y = &k->out[i];
         int64_t run = numel(y) / rows;
         for (int64_t r = 0; y->data && r < rows; r++)
-            copy_run(y, r * run, x, r * (numel(x) / rows) + at, run);
+            copy_run(y, r * run, x, r * row + at, run);
         at += run;
     }
     return CLV_OK;
