@@ -4,7 +4,7 @@
  * give the same. */
 #define _GNU_SOURCE
 #include "cleave.h"
-#include "import/import.h"
+#include "formats/formats.h"
 
 #include <stdlib.h>
 #include <string.h>

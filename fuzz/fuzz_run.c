@@ -1,7 +1,7 @@
 /* fuzz_run.c - any bytes as an ONNX model that is run by the plain C kernels,
  * on seeded inputs. What is large, or may loop without end, is left out. */
 #include "cleave.h"
-#include "import/import.h"
+#include "formats/formats.h"
 
 #include <string.h>
 

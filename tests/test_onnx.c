@@ -4,7 +4,7 @@
  * the parameters and MACs measured on the live PyTorch module it came from. */
 #include "check.h"
 #include "cleave.h"
-#include "import/onnx.h"
+#include "formats/onnx/read.h"
 
 #include <stdlib.h>
 

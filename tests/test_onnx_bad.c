@@ -2,8 +2,8 @@
  * and memory. */
 #include "check.h"
 #include "cleave.h"
-#include "import/import.h"
-#include "import/wire.h"
+#include "formats/formats.h"
+#include "formats/onnx/wire.h"
 #include "onnx_bytes.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * scopes, kinds of weights, old opsets, loops, declared shapes. */
 #include "check.h"
 #include "cleave.h"
-#include "import/import.h"
+#include "formats/formats.h"
 #include "onnx_bytes.h"
 
 #define DATA "tests/data/onnx/"

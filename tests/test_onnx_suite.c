@@ -14,7 +14,7 @@
  * CLEAVE_UPDATE is set and else compares. */
 #include "check.h"
 #include "cleave.h"
-#include "import/onnx.h"
+#include "formats/onnx/read.h"
 #include "onnx_bytes.h"
 
 #include <dirent.h>

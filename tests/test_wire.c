@@ -1,6 +1,6 @@
 /* test_wire.c - the reader of protobuf's wire format, on good and bad bytes. */
 #include "check.h"
-#include "import/wire.h"
+#include "formats/onnx/wire.h"
 
 #define BYTES(...) \
     (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})

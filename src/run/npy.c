@@ -6,7 +6,7 @@
  * no more than the file can hold. */
 #include "core/inflate.h"
 #include "core/map.h"
-#include "import/tensor_pb.h"
+#include "formats/onnx/tensor_pb.h"
 #include "run/run.h"
 
 #include <errno.h>

@@ -14,7 +14,7 @@
 #include "backend/backend.h"
 #include "backend/kernel.h"
 #include "cleave/run.h"
-#include "import/external.h"
+#include "formats/external.h"
 
 #include <stdatomic.h>
 

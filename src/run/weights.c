@@ -3,9 +3,9 @@
  * Most stay in the mapped model file. What is listed number by number, known
  * from folding, drawn from a seed, or not aligned for its type gets memory of
  * its own. */
-#include "zoo/weights.h"
 #include "core/map.h"
-#include "import/tensor_pb.h"
+#include "formats/onnx/tensor_pb.h"
+#include "ops/seeded.h"
 #include "run/run.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* memory.c - buffers, slots, reorders, operations. */
 #include "backend/onednn/onednn.h"
 #include "core/map.h"
-#include "import/external.h"
+#include "formats/external.h"
 
 #include <limits.h>
 #include <omp.h>

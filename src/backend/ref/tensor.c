@@ -1,6 +1,6 @@
 /* tensor.c - elements of any type, strides, and the strided copy. */
 #include "backend/kernel.h"
-#include "zoo/weights.h"
+#include "ops/seeded.h"
 
 #include <math.h>
 #include <string.h>

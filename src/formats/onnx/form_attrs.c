@@ -1,0 +1,394 @@
+/* form_attrs.c - the attributes of operators that ONNX has too: one
+ * function per set of them, named in the table of form.c. */
+#include "formats/onnx/writer.h"
+
+#include <string.h>
+
+/* Of a transposed convolution whose result has a size of its own: what is cut
+ * off, or added behind (`more`). The larger half comes first unless padding is
+ * "same". */
+static void sized_pads(const body *b, uint32_t i, uint32_t nd, window *w,
+                       int64_t *more)
+{
+    const clv_value *x = form_in(b, 0), *y = form_out(b);
+    const char *mode = attr_str(b->n, CLV_A_AUTO_PAD, "");
+    if (!*mode && !attr_get(b->n, CLV_A_OUTPUT_SIZE))
+        return;
+    int64_t whole = (x->dims[x->rank - nd + i] - 1) * w->stride +
+                    (w->kernel - 1) * w->dilation + 1;
+    int64_t cut = whole - y->dims[y->rank - nd + i];
+    *more = cut < 0 ? -cut : 0;
+    cut = cut < 0 ? 0 : cut;
+    w->before = !strcmp(mode, "same") ? cut / 2 : cut - cut / 2;
+    w->after = cut - w->before;
+}
+
+/* `weight` is the input that the kernel's size is that of; 0: an attribute. */
+static void windows(const body *b, onnx_out *o, uint32_t nd, uint32_t weight)
+{
+    bool kernel = weight == 0;
+    int64_t strides[3], dilations[3], pads[6], sizes[3], more[3] = {0};
+    bool back = b->n->op >= CLV_OP_CONVT1D && b->n->op <= CLV_OP_CONVT3D;
+    uint32_t n_more;
+    const int64_t *extra = attr_ints(b->n, CLV_A_OUTPUT_PADDING, &n_more);
+    uint32_t nk;
+    const clv_value *x = form_in(b, 0);
+    const int64_t *k = attr_ints(b->n, CLV_A_KERNEL, &nk);
+    for (uint32_t i = 0; i < nd; i++) {
+        window w = {0};
+        sizes[i] =
+            kernel ? list_at(k, nk, i, 1) : form_in(b, weight)->dims[2 + i];
+        if (get_window(b->n, i, nd, x->dims[x->rank - nd + i], sizes[i], &w,
+                       NULL) != CLV_OK)
+            continue;
+        more[i] = list_at(extra, n_more, i, 0);
+        if (back)
+            sized_pads(b, i, nd, &w, &more[i]);
+        strides[i] =
+            kernel && !attr_get(b->n, CLV_A_STRIDE) ? sizes[i] : w.stride;
+        dilations[i] = w.dilation;
+        pads[i] = w.before;
+        pads[nd + i] = w.after;
+    }
+    if (kernel)
+        out_ints(o, "kernel_shape", sizes, nd);
+    out_ints(o, "strides", strides, nd);
+    out_ints(o, "pads", pads, 2 * nd);
+    if (more[0] || more[1] || more[2])
+        out_ints(o, "output_padding", more, nd);
+    bool average =
+        b->n->op >= CLV_OP_AVG_POOL1D && b->n->op <= CLV_OP_AVG_POOL3D;
+    bool norm = b->n->op >= CLV_OP_LP_POOL1D && b->n->op <= CLV_OP_LP_POOL3D;
+    if (b->opset >= (average ? 19 : norm ? 18 : 0))
+        out_ints(o, "dilations", dilations, nd);
+}
+
+/* What ONNX alone knows was kept as it came. */
+void other_attrs(body *b, onnx_out *o)
+{
+    for (uint32_t i = 0; i < b->n->n_attrs; i++)
+        if (b->n->attrs[i].key == CLV_A_OTHER)
+            out_attr(o, &b->n->attrs[i]);
+}
+
+void conv_attrs(body *b, onnx_out *o)
+{
+    bool scaled = b->n->op == CLV_OP_QLINEAR_CONV;
+    windows(b, o, form_in(b, 0)->rank - 2u, scaled ? 3 : 1);
+    out_int(o, "group", attr_int(b->n, CLV_A_GROUPS, 1));
+}
+
+void deform_attrs(body *b, onnx_out *o)
+{
+    conv_attrs(b, o);
+    other_attrs(b, o);
+}
+
+/* Opset 20 renamed the modes. */
+void grid_attrs(body *b, onnx_out *o)
+{
+    const char *mode = attr_str(b->n, CLV_A_MODE, "linear");
+    bool old = b->opset < 20, cubic = strstr(mode, "cubic") != NULL;
+    if (strcmp(mode, "nearest") != 0)
+        mode = cubic ? (old ? "bicubic" : "cubic")
+               : old ? "bilinear"
+                     : "linear";
+    b->unable = old && form_in(b, 0)->rank != 4;
+    out_string(o, "mode", mode);
+    out_int(o, "align_corners", attr_int(b->n, CLV_A_ALIGN_CORNERS, 0));
+    other_attrs(b, o);
+}
+
+void group_norm_attrs(body *b, onnx_out *o)
+{
+    epsilon_attr(b, o);
+    out_int(o, "num_groups", attr_int(b->n, CLV_A_GROUPS, 1));
+}
+
+void pool_attrs(body *b, onnx_out *o)
+{
+    windows(b, o, form_in(b, 0)->rank - 2u, 0);
+    out_int(o, "ceil_mode", attr_int(b->n, CLV_A_CEIL, 0));
+    const clv_attr *order = other_attr(b->n, "storage_order");
+    if (order)
+        out_attr(o, order);
+}
+
+/* Dilated since opset 19. */
+void avg_pool_attrs(body *b, onnx_out *o)
+{
+    uint32_t n;
+    const int64_t *by = attr_ints(b->n, CLV_A_DILATION, &n);
+    for (uint32_t i = 0; i < n && b->opset < 19; i++)
+        b->unable = b->unable || by[i] != 1;
+    pool_attrs(b, o);
+    out_int(o, "count_include_pad", attr_int(b->n, CLV_A_COUNT_INCLUDE_PAD, 0));
+}
+
+/* In training, batch norm is another thing. */
+void batch_norm_attrs(body *b, onnx_out *o)
+{
+    b->unable = b->n->n_out > 1;
+    epsilon_attr(b, o);
+}
+
+void epsilon_attr(body *b, onnx_out *o)
+{
+    out_float(o, "epsilon", attr_float(b->n, CLV_A_EPSILON, 1e-5));
+}
+
+void layer_norm_attrs(body *b, onnx_out *o)
+{
+    epsilon_attr(b, o);
+    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, -1));
+}
+
+/* The norm's power; ceil and dilations came at opset 18. */
+void lp_pool_attrs(body *b, onnx_out *o)
+{
+    uint32_t n;
+    const int64_t *by = attr_ints(b->n, CLV_A_DILATION, &n);
+    bool plain = !attr_int(b->n, CLV_A_CEIL, 0);
+    for (uint32_t i = 0; i < n; i++)
+        plain = plain && by[i] == 1;
+    b->unable = b->opset < 18 && !plain;
+    windows(b, o, form_in(b, 0)->rank - 2u, 0);
+    if (b->opset >= 18)
+        out_int(o, "ceil_mode", attr_int(b->n, CLV_A_CEIL, 0));
+    out_int(o, "p", (int64_t)attr_float(b->n, CLV_A_P, 2));
+}
+
+void hardsigmoid_attrs(body *b, onnx_out *o)
+{
+    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, 1.0 / 6));
+    out_float(o, "beta", attr_float(b->n, CLV_A_BETA, 0.5));
+}
+
+void alpha_attr(body *b, onnx_out *o)
+{
+    double otherwise = b->n->op == CLV_OP_LEAKY_RELU ? 0.01 : 1;
+    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, otherwise));
+}
+
+void axis_attr(body *b, onnx_out *o)
+{
+    int64_t otherwise = b->n->op == CLV_OP_CAT ? 0 : -1;
+    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, otherwise));
+}
+
+void flatten_attrs(body *b, onnx_out *o)
+{
+    out_int(o, "axis", attr_int(b->n, CLV_A_START, 1));
+}
+
+void perm_attr(body *b, onnx_out *o)
+{
+    uint32_t n;
+    const int64_t *perm = attr_ints(b->n, CLV_A_PERM, &n);
+    int64_t v[CLV_MAX_RANK];
+    for (uint32_t i = 0; i < n && i < CLV_MAX_RANK; i++)
+        v[i] = perm[i] < 0 ? perm[i] + n : perm[i];
+    if (n)
+        out_ints(o, "perm", v, n);
+}
+
+/* Its attributes only say what its shape says. */
+void no_attrs(body *b, onnx_out *o)
+{
+    (void)b;
+    (void)o;
+}
+
+void axis0_attr(body *b, onnx_out *o)
+{
+    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, 0));
+}
+
+static void axis1_attr(body *b, onnx_out *o)
+{
+    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, 1));
+}
+
+static bool is_narrow(const clv_value *v)
+{
+    return v->dtype != CLV_INT16 && v->dtype != CLV_UINT16;
+}
+
+/* Quantise and dequantise: blocks, and integers of 16 bits, since opset 21;
+ * scales of other types than float32 since 19. */
+void quant_attrs(body *b, onnx_out *o)
+{
+    const clv_value *x = form_in(b, 0), *scale = form_in(b, 1);
+    const clv_value *y = form_out(b), *zero = form_in(b, 2);
+    bool back = b->n->op == CLV_OP_DEQUANTIZE_LINEAR;
+    int64_t block = attr_int(b->n, CLV_A_BLOCK, 0);
+    bool plain = !block && is_narrow(back ? x : y) &&
+                 (back || zero || y->dtype == CLV_UINT8);
+    b->unable = (b->opset < 21 && !plain) ||
+                (b->opset < 19 && scale->dtype != CLV_FLOAT32) ||
+                (back && y->dtype != scale->dtype) ||
+                attr_get(b->n, CLV_A_OFFSET);
+    axis1_attr(b, o);
+    if (block)
+        out_int(o, "block_size", block);
+    if (!back && !zero && y->dtype != CLV_UINT8)
+        out_int(o, "output_dtype", onnx_type((clv_dtype)y->dtype));
+}
+
+void batch_dims_attr(body *b, onnx_out *o)
+{
+    out_int(o, "batch_dims", attr_int(b->n, CLV_A_BATCH_DIMS, 0));
+}
+
+void arg_attrs(body *b, onnx_out *o)
+{
+    axis0_attr(b, o);
+    if (attr_get(b->n, CLV_A_SELECT_LAST))
+        out_int(o, "select_last_index", attr_int(b->n, CLV_A_SELECT_LAST, 0));
+    other_attrs(b, o);
+    out_int(o, "keepdims", attr_int(b->n, CLV_A_KEEPDIM, 0));
+}
+
+void topk_attrs(body *b, onnx_out *o)
+{
+    b->unable = b->n->n_in != 2;
+    axis_attr(b, o);
+    out_int(o, "largest", attr_int(b->n, CLV_A_LARGEST, 1));
+    out_int(o, "sorted", attr_int(b->n, CLV_A_SORTED, 1));
+}
+
+void gemm_attrs(body *b, onnx_out *o)
+{
+    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, 1));
+    out_float(o, "beta", attr_float(b->n, CLV_A_BETA, 1));
+    out_int(o, "transA", attr_int(b->n, CLV_A_TRANS_A, 0));
+    out_int(o, "transB", attr_int(b->n, CLV_A_TRANS_B, 0));
+}
+
+void reduction_attr(body *b, onnx_out *o)
+{
+    const char *how = attr_str(b->n, CLV_A_REDUCTION, "none");
+    b->unable = strcmp(how, "none") && b->opset < 18;
+    if (b->opset >= 16)
+        out_string(o, "reduction", how);
+}
+
+void cast_attrs(body *b, onnx_out *o)
+{
+    int to = onnx_type((clv_dtype)form_out(b)->dtype);
+    b->unable = to == 0;
+    out_int(o, "to", to);
+}
+
+void pad_attrs(body *b, onnx_out *o)
+{
+    b->unable = b->n->n_in > 3 && b->opset < 18;
+    out_string(o, "mode", attr_str(b->n, CLV_A_MODE, "constant"));
+}
+
+void block_attrs(body *b, onnx_out *o)
+{
+    out_int(o, "blocksize", attr_int(b->n, CLV_A_BLOCK, 1));
+    if (b->n->op == CLV_OP_DEPTH_TO_SPACE)
+        out_string(o, "mode", attr_str(b->n, CLV_A_MODE, "DCR"));
+}
+
+void equation_attr(body *b, onnx_out *o)
+{
+    out_string(o, "equation", attr_str(b->n, CLV_A_EQUATION, ""));
+}
+
+void cumsum_attrs(body *b, onnx_out *o)
+{
+    b->unable = b->n->n_in != 2;
+    out_int(o, "exclusive", attr_int(b->n, CLV_A_EXCLUSIVE, 0));
+    out_int(o, "reverse", attr_int(b->n, CLV_A_REVERSE, 0));
+}
+
+/* Since opset 20 the axis is an input. */
+void dft_attrs(body *b, onnx_out *o)
+{
+    b->unable = b->opset >= 20 || b->n->n_in > 2;
+    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, 1));
+    stft_attrs(b, o);
+}
+
+void stft_attrs(body *b, onnx_out *o)
+{
+    out_int(o, "onesided", attr_int(b->n, CLV_A_START, 0));
+    const clv_attr *inverse = other_attr(b->n, "inverse");
+    if (inverse)
+        out_attr(o, inverse);
+}
+
+/* ONNX rounds integers towards zero, and nothing else. */
+void div_attrs(body *b, onnx_out *o)
+{
+    const char *mode = attr_str(b->n, CLV_A_MODE, "");
+    bool whole = dtype_is_integral((clv_dtype)form_out(b)->dtype);
+    (void)o;
+    b->unable = b->n->n_in != 2 || (*mode && (!whole || strcmp(mode, "trunc")));
+}
+
+/* Nothing is dropped when a model runs; the mask had another type once. */
+void dropout_attrs(body *b, onnx_out *o)
+{
+    (void)o;
+    b->unable = b->n->n_in > 2;
+}
+
+void scatter_attrs(body *b, onnx_out *o)
+{
+    axis0_attr(b, o);
+    reduction_attr(b, o);
+}
+
+void lrn_attrs(body *b, onnx_out *o)
+{
+    out_int(o, "size", attr_int(b->n, CLV_A_SIZE, 1));
+    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, 1e-4));
+    out_float(o, "beta", attr_float(b->n, CLV_A_BETA, 0.75));
+    if (attr_get(b->n, CLV_A_K))
+        out_float(o, "bias", attr_float(b->n, CLV_A_K, 1));
+    other_attrs(b, o);
+}
+
+void mod_attrs(body *b, onnx_out *o)
+{
+    b->unable = b->n->n_in != 2;
+    out_int(o, "fmod", b->n->op == CLV_OP_FMOD);
+}
+
+/* ONNX has one row of indices per axis. */
+void nonzero_attrs(body *b, onnx_out *o)
+{
+    (void)o;
+    b->unable = attr_int(b->n, CLV_A_AXIS, 0) != 1;
+}
+
+void one_hot_attrs(body *b, onnx_out *o)
+{
+    b->unable = b->n->n_in != 3;
+    axis_attr(b, o);
+}
+
+void range_attrs(body *b, onnx_out *o)
+{
+    (void)o;
+    b->unable = b->n->n_in != 3;
+}
+
+void trilu_attrs(body *b, onnx_out *o)
+{
+    b->unable = attr_get(b->n, CLV_A_K) != NULL;
+    out_int(o, "upper", b->n->op == CLV_OP_TRIU);
+}
+
+/* Activations and clip, among others, are ONNX's own. */
+void rnn_attrs(body *b, onnx_out *o)
+{
+    b->unable = strcmp(attr_str(b->n, CLV_A_LAYOUT, ""), "onnx") != 0;
+    out_int(o, "hidden_size", attr_int(b->n, CLV_A_HIDDEN, 1));
+    out_string(o, "direction", attr_str(b->n, CLV_A_DIRECTION, "forward"));
+    other_attrs(b, o);
+}

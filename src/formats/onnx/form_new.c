@@ -1,0 +1,362 @@
+/* form_new.c - operators that newer opsets have, said in older ones.
+ *
+ * Shapes are known when a file is written, so a body may use them as
+ * constants. */
+#include "formats/onnx/form_words.h"
+
+#include <math.h>
+#include <string.h>
+
+/* -- activations ----------------------------------------------------------*/
+
+/* x * hardsigmoid(x) */
+void body_hardswish(body *b)
+{
+    name h = fresh(b);
+    onnx_out o;
+    begin(&o, "HardSigmoid", in(0), h);
+    out_float(&o, "alpha", 1.0 / 6);
+    out_float(&o, "beta", 0.5);
+    out_finish(b, &o);
+    node2(b, "Mul", in(0), h, out(0));
+}
+
+/* x * tanh(softplus(x)) */
+void body_mish(body *b)
+{
+    name s = fresh(b), t = fresh(b);
+    node1(b, "Softplus", in(0), s);
+    node1(b, "Tanh", s, t);
+    node2(b, "Mul", in(0), t, out(0));
+}
+
+/* -- norms ----------------------------------------------------------------*/
+
+/* x / sqrt(mean(x^2) + epsilon) over the axes. */
+static name scaled_down(body *b, name x, const int64_t *axes, uint32_t n)
+{
+    name square = fresh(b), mean = fresh(b), sum = fresh(b), root = fresh(b);
+    name y = fresh(b);
+    double eps = attr_float(b->n, CLV_A_EPSILON, 1e-5);
+    node2(b, "Mul", x, x, square);
+    reduce(b, "ReduceMean", square, axes, n, true, mean);
+    node2(b, "Add", mean, number_like(b, eps), sum);
+    node1(b, "Sqrt", sum, root);
+    node2(b, "Div", x, root, y);
+    return y;
+}
+
+static name centred(body *b, name x, const int64_t *axes, uint32_t n)
+{
+    name mean = fresh(b), y = fresh(b);
+    reduce(b, "ReduceMean", x, axes, n, true, mean);
+    node2(b, "Sub", x, mean, y);
+    return y;
+}
+
+/* y * weight + bias, where the node has them. */
+static void affine(body *b, name y, name weight, name bias)
+{
+    if (*weight.s) {
+        name to = *bias.s ? fresh(b) : out(0);
+        node2(b, "Mul", y, weight, to);
+        y = to;
+    }
+    if (*bias.s)
+        node2(b, "Add", y, bias, out(0));
+    else if (!*weight.s)
+        node1(b, "Identity", y, out(0));
+}
+
+static name input_or_none(body *b, uint32_t i)
+{
+    return form_in(b, i) ? in((int)i) : none;
+}
+
+/* The axes that the norm is over: from `axis` on. */
+static uint32_t last_axes(body *b, int64_t *axes)
+{
+    uint32_t first = axis(b, -1), n = 0;
+    for (uint32_t a = first; a < form_in(b, 0)->rank; a++)
+        axes[n++] = a;
+    return n;
+}
+
+void body_layer_norm(body *b)
+{
+    int64_t axes[CLV_MAX_RANK];
+    uint32_t n = last_axes(b, axes);
+    b->unable = b->n->n_out > 1 || attr_get(b->n, CLV_A_SHAPE);
+    name y = scaled_down(b, centred(b, in(0), axes, n), axes, n);
+    affine(b, y, input_or_none(b, 1), input_or_none(b, 2));
+}
+
+void body_rms_norm(body *b)
+{
+    int64_t axes[CLV_MAX_RANK];
+    uint32_t n = last_axes(b, axes);
+    b->unable = b->n->n_out > 1 || attr_get(b->n, CLV_A_SHAPE);
+    affine(b, scaled_down(b, in(0), axes, n), input_or_none(b, 1), none);
+}
+
+/* x (N,C,..) as (N,G,C/G*..), normed there; weight and bias per channel. */
+void body_group_norm(body *b)
+{
+    const clv_value *x = form_in(b, 0);
+    int64_t groups[3] = {x->dims[0], attr_int(b->n, CLV_A_GROUPS, 1), -1};
+    int64_t column[CLV_MAX_RANK], last = 2;
+    for (uint32_t i = 0; i + 1 < x->rank; i++)
+        column[i] = i ? 1 : x->dims[1];
+    name rows = shaped(b, in(0), groups, 3);
+    name y = scaled_down(b, centred(b, rows, &last, 1), &last, 1);
+    y = shaped(b, y, x->dims, x->rank);
+    name w = input_or_none(b, 1), c = input_or_none(b, 2);
+    if (*w.s)
+        w = shaped(b, w, column, x->rank - 1u);
+    if (*c.s)
+        c = shaped(b, c, column, x->rank - 1u);
+    affine(b, y, w, c);
+}
+
+/* -- rotary positions -----------------------------------------------------*/
+
+/* Rows of a table by position, or as they are: (B,1,S,half) of (B,S,half). */
+static name table_rows(body *b, int i, int64_t half)
+{
+    const clv_value *t = form_in(b, (uint32_t)i);
+    name rows = in(i), cut = none;
+    int64_t axes = 1;
+    if (form_in(b, 3)) {
+        rows = fresh(b);
+        node2(b, "Gather", in(i), in(3), rows);
+    }
+    cut = t->dims[t->rank - 1] == half ? rows : part(b, rows, 0, half, -1);
+    name to = fresh(b);
+    node2(b, "Unsqueeze", cut, ints(b, &axes, 1), to);
+    return to;
+}
+
+/* Pairs (x1,x2) turned: x1 cos - x2 sin, x1 sin + x2 cos. */
+static void turn(body *b, name x1, name x2, name cosine, name sine, name *y)
+{
+    name p[4] = {fresh(b), fresh(b), fresh(b), fresh(b)};
+    node2(b, "Mul", x1, cosine, p[0]);
+    node2(b, "Mul", x2, sine, p[1]);
+    node2(b, "Mul", x1, sine, p[2]);
+    node2(b, "Mul", x2, cosine, p[3]);
+    y[0] = fresh(b);
+    y[1] = fresh(b);
+    node2(b, "Sub", p[0], p[1], y[0]);
+    node2(b, "Add", p[2], p[3], y[1]);
+}
+
+/* Heads (B,H,S,D): the first `dim` of D are turned, by halves or by
+ * neighbours. */
+static name turned(body *b, name x, const int64_t *dims, int64_t dim)
+{
+    bool pairs = other_int(b->n, "interleaved", 0) != 0;
+    int64_t half = dim / 2, five[5] = {dims[0], dims[1], dims[2], half, 2};
+    int64_t four[4] = {dims[0], dims[1], dims[2], half};
+    name cosine = table_rows(b, 1, half), sine = table_rows(b, 2, half);
+    name first = dim == dims[3] ? x : part(b, x, 0, dim, 3), y[2];
+    name split = pairs ? shaped(b, first, five, 5) : first;
+    name x1 = part(b, split, 0, pairs ? 1 : half, pairs ? 4 : 3);
+    name x2 = part(b, split, pairs ? 1 : half, pairs ? 2 : dim, pairs ? 4 : 3);
+    if (pairs) {
+        x1 = shaped(b, x1, four, 4);
+        x2 = shaped(b, x2, four, 4);
+    }
+    turn(b, x1, x2, cosine, sine, y);
+    name both = fresh(b);
+    if (pairs) {
+        int64_t one[5] = {dims[0], dims[1], dims[2], half, 1};
+        joined(b, shaped(b, y[0], one, 5), shaped(b, y[1], one, 5), 4, both);
+        four[3] = dim;
+        both = shaped(b, both, four, 4);
+    } else {
+        joined(b, y[0], y[1], 3, both);
+    }
+    if (dim == dims[3])
+        return both;
+    name whole = fresh(b);
+    joined(b, both, part(b, x, dim, dims[3], 3), 3, whole);
+    return whole;
+}
+
+static const int64_t swap[4] = {0, 2, 1, 3}, last_two[4] = {0, 1, 3, 2};
+
+/* (B,S,H*D) as heads (B,H,S,D), whose sizes go to dims; those already so as
+ * they are. */
+static name as_heads(body *b, name x, const clv_value *v, int64_t heads,
+                     int64_t *dims)
+{
+    if (v->rank == 4) {
+        memcpy(dims, v->dims, 4 * sizeof *dims);
+        return x;
+    }
+    b->unable = b->unable || v->rank != 3 || heads < 1 || v->dims[2] % heads;
+    if (b->unable)
+        return x;
+    int64_t split[4] = {v->dims[0], v->dims[1], heads, v->dims[2] / heads};
+    for (int i = 0; i < 4; i++)
+        dims[i] = split[swap[i]];
+    return permuted(b, shaped(b, x, split, 4), swap, 4);
+}
+
+void body_rotary(body *b)
+{
+    const clv_value *x = form_in(b, 0), *table = form_in(b, 1);
+    int64_t dims[4] = {0}, half = table->dims[table->rank - 1];
+    int64_t dim = other_int(b->n, "rotary_embedding_dim", 0);
+    int64_t heads = attr_int(b->n, CLV_A_HEADS, 0);
+    const char *from = b->n->origin ? b->n->origin : "";
+    dim = dim ? dim : 2 * half;
+    b->unable = strcmp(from, "RotaryEmbedding") || dim > 2 * half || dim % 2;
+    name h = as_heads(b, in(0), x, heads, dims);
+    if (b->unable || dim > dims[3]) {
+        b->unable = true;
+        return;
+    }
+    name y = turned(b, h, dims, dim);
+    if (x->rank == 3)
+        y = shaped(b, permuted(b, y, swap, 4), x->dims, 3);
+    node1(b, "Identity", y, out(0));
+}
+
+/* -- attention ------------------------------------------------------------*/
+
+typedef struct scores {
+    int64_t q[4], k[4], v[4]; /* (B,H,S,D) each; k and v with the past */
+    int64_t before;           /* keys of the past */
+} scores;
+
+/* Keys or values behind those of the past, which are an output as well. */
+static name with_past(body *b, name x, int past, int o, int64_t *dims)
+{
+    const clv_value *p = form_in(b, (uint32_t)past);
+    bool wanted =
+        (uint32_t)o < b->n->n_out && node_outs(b->g, b->n)[o] != CLV_NONE;
+    name all = x;
+    if (p) {
+        all = fresh(b);
+        joined(b, in(past), x, 2, all);
+        dims[2] += p->dims[2];
+    }
+    if (wanted)
+        node1(b, "Identity", all, out(o));
+    return all;
+}
+
+/* (B,Hkv,T,D) with each head `times` times: groups of queries share one. */
+static name repeated(body *b, name x, const int64_t *dims, int64_t times)
+{
+    int64_t one[5] = {dims[0], dims[1], 1, dims[2], dims[3]};
+    int64_t many[5] = {dims[0], dims[1], times, dims[2], dims[3]};
+    int64_t flat[4] = {dims[0], dims[1] * times, dims[2], dims[3]};
+    if (times == 1)
+        return x;
+    name wide = fresh(b);
+    node2(b, "Expand", shaped(b, x, one, 5), ints(b, many, 5), wide);
+    return shaped(b, wide, flat, 4);
+}
+
+/* Query i sees keys up to before + i: a number to add, -infinity beyond. */
+static name causal(body *b, const scores *s, name x)
+{
+    int64_t rows = s->q[2], keys = s->k[2], column[2] = {rows, 1};
+    int64_t line[2] = {1, keys}, ends[2] = {rows, keys}, zero = 0, one = 1;
+    name scalar[3], list[2], seen = fresh(b), bias = fresh(b), y = fresh(b);
+    for (int i = 0; i < 2; i++) {
+        list[i] = fresh(b);
+        scalar[0] = shaped(b, ints(b, &zero, 1), NULL, 0);
+        scalar[1] = shaped(b, ints(b, &ends[i], 1), NULL, 0);
+        scalar[2] = shaped(b, ints(b, &one, 1), NULL, 0);
+        node3(b, "Range", scalar[0], scalar[1], scalar[2], list[i]);
+    }
+    name last = fresh(b);
+    node2(b, "Add", shaped(b, list[0], column, 2), ints(b, &s->before, 1),
+          last);
+    node2(b, "LessOrEqual", shaped(b, list[1], line, 2), last, seen);
+    node3(b, "Where", seen, number_like(b, 0), number_like(b, -INFINITY), bias);
+    node2(b, "Add", x, bias, y);
+    return y;
+}
+
+/* A mask of numbers is added; one of bools keeps or drops. */
+static name masked(body *b, name x)
+{
+    const clv_value *m = form_in(b, 3);
+    name bias = in(3), y = fresh(b);
+    if (!m)
+        return x;
+    if (m->dtype == CLV_BOOL) {
+        bias = fresh(b);
+        node3(b, "Where", in(3), number_like(b, 0), number_like(b, -INFINITY),
+              bias);
+    }
+    node2(b, "Add", x, bias, y);
+    return y;
+}
+
+static name capped(body *b, name x, double cap)
+{
+    if (!(cap > 0))
+        return x;
+    name d = fresh(b), t = fresh(b), y = fresh(b);
+    node2(b, "Div", x, number_like(b, cap), d);
+    node1(b, "Tanh", d, t);
+    node2(b, "Mul", t, number_like(b, cap), y);
+    return y;
+}
+
+/* softmax(q k' scale, capped, masked) v, with the numbers as heads. */
+static name mixed(body *b, const scores *s, name q, name k, name v)
+{
+    double scale = attr_float(b->n, CLV_A_SCALE, 0);
+    scale = scale != 0 ? scale : 1 / sqrt((double)s->q[3]);
+    name dot = fresh(b), x = fresh(b), soft = fresh(b), y = fresh(b);
+    node2(b, "MatMul", q, permuted(b, k, last_two, 4), dot);
+    node2(b, "Mul", dot, number_like(b, scale), x);
+    x = capped(b, x, other_float(b->n, "softcap", 0));
+    if (attr_int(b->n, CLV_A_CAUSAL, 0))
+        x = causal(b, s, x);
+    x = masked(b, x);
+    onnx_out o;
+    begin(&o, "Softmax", x, soft);
+    out_int(&o, "axis", -1);
+    out_finish(b, &o);
+    node2(b, "MatMul", soft, v, y);
+    return y;
+}
+
+/* No scores as a result, keys that do not count, turned heads, room for more
+ * keys, windows, or a key without a value. */
+static bool is_plain(const body *b)
+{
+    return b->n->n_out <= 3 && !form_in(b, 6) && !form_in(b, 7) &&
+           !attr_get(b->n, CLV_A_SIZE) &&
+           other_int(b->n, "local_window_size", -1) <= 0 &&
+           !other_int(b->n, "smooth_softmax", 0) &&
+           !other_int(b->n, "do_rotary", 0);
+}
+
+void body_attention(body *b)
+{
+    scores s = {.before = 0};
+    const clv_value *q = form_in(b, 0), *past = form_in(b, 4);
+    int64_t heads = attr_int(b->n, CLV_A_HEADS, 0);
+    int64_t kv = attr_int(b->n, CLV_A_KV_HEADS, heads);
+    b->unable = !is_plain(b);
+    name qh = as_heads(b, in(0), q, heads, s.q);
+    name kh = as_heads(b, in(1), form_in(b, 1), kv, s.k);
+    name vh = as_heads(b, in(2), form_in(b, 2), kv, s.v);
+    if (b->unable)
+        return;
+    s.before = past ? past->dims[2] : 0;
+    kh = repeated(b, with_past(b, kh, 4, 1, s.k), s.k, s.q[1] / s.k[1]);
+    vh = repeated(b, with_past(b, vh, 5, 2, s.v), s.v, s.q[1] / s.v[1]);
+    name y = mixed(b, &s, qh, kh, vh);
+    if (q->rank == 3)
+        y = shaped(b, permuted(b, y, swap, 4), form_out(b)->dims, 3);
+    node1(b, "Identity", y, out(0));
+}

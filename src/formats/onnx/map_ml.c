@@ -1,0 +1,391 @@
+/* map_ml.c - mapping of ai.onnx.ml, which scikit-learn, LightGBM and
+ * XGBoost are converted to.
+ *
+ * What was learned lies in attributes: lists of coefficients, vectors,
+ * thresholds. They become stored inputs, so that they are parameters like any
+ * other. Features are picked, scaled and joined by the operators that do so
+ * elsewhere. */
+#include "formats/onnx/map_ms.h"
+
+#include <string.h>
+
+static clv_attr *find(const draft *d, const char *name)
+{
+    for (uint32_t i = 0; i < d->n_attrs; i++)
+        if (!strcmp(d->attrs[i].name, name))
+            return &d->attrs[i];
+    return NULL;
+}
+
+/* How many entries list `name` has, or its like of another type. */
+static uint32_t length(const draft *d, const char *name, const char *like)
+{
+    const clv_attr *a = find(d, name), *b = find(d, like);
+    return a && a->n ? a->n : b ? b->n : 0;
+}
+
+static bool is_double(const draft *d, uint32_t v)
+{
+    return v != CLV_NONE && d->g->values[v].dtype == CLV_FLOAT64;
+}
+
+/* Attribute `name`, a list of floats or a tensor, as a stored value; CLV_NONE
+ * when the node has none. */
+static clv_status stored(draft *d, const char *name, clv_value_kind kind,
+                         uint32_t *value, clv_err *e)
+{
+    clv_attr *a = find(d, name);
+    bool list = a && a->type == CLV_FLOATS_ATTR && a->n;
+    *value = CLV_NONE;
+    if (a && a->type == CLV_TENSOR_ATTR) {
+        *value = a->u.value;
+        d->g->values[*value].kind = (uint8_t)kind;
+    } else if (list) {
+        int64_t n = a->n;
+        const char *own = arena_printf(&d->g->mem, "%s.%s", d->name, name);
+        *value = own ? clv__value_add(d->g, own, kind, CLV_FLOAT32) : CLV_NONE;
+        clv_payload *data =
+            *value == CLV_NONE ? NULL : clv__value_data(d->g, *value);
+        if (!data || !clv__value_set_shape(d->g, *value, 1, &n))
+            return clv__nomem(e);
+        data->floats = a->u.floats;
+        data->n = a->n;
+    }
+    if (*value != CLV_NONE)
+        *a = d->attrs[--d->n_attrs];
+    return CLV_OK;
+}
+
+/* -- models ---------------------------------------------------------------*/
+
+/* A classifier of `classes` labels: their type, and a score for each. One score
+ * that tells two classes apart is given as two. */
+static void set_scores(draft *d, int64_t scores, const char *strings,
+                       const char *ints)
+{
+    uint32_t labels = length(d, strings, ints);
+    const clv_attr *names = find(d, strings);
+    draft_set_int(d, CLV_A_DTYPE, names && names->n ? CLV_STRING : CLV_INT64);
+    draft_set_int(d, CLV_A_K, scores > 1 || labels > 2 ? scores : 2);
+}
+
+static bool classifies(const draft *d)
+{
+    return d->p->op.n > 10 &&
+           !memcmp(d->p->op.s + d->p->op.n - 10, "Classifier", 10);
+}
+
+static bool transforms(const draft *d)
+{
+    const clv_attr *post = find(d, "post_transform");
+    return post && post->type == CLV_STRING_ATTR && strcmp(post->u.s, "NONE");
+}
+
+/* A regressor that leaves its sums as they are is a product: x (N,C), w (k,C)
+ */
+static clv_status as_product(draft *d, uint32_t w, uint32_t b, clv_err *e)
+{
+    int64_t all = clv__numel(&d->g->values[w]), k = draft_int(d, CLV_A_K, 1);
+    int64_t dims[2] = {k, k > 0 ? all / k : 0};
+    if (k <= 0 || all % k)
+        return clv__fail(e, CLV_FORMAT, "%lld coefficients for %lld targets",
+                         (long long)all, (long long)k);
+    if (!clv__value_set_shape(d->g, w, 2, dims))
+        return clv__nomem(e);
+    d->n_attrs = 0;
+    draft_set_int(d, CLV_A_TRANS_B, 1);
+    return ms_finish(d, CLV_OP_GEMM, IN(d->ins[0], w, b), e);
+}
+
+clv_status map_ml_linear(draft *d, clv_err *e)
+{
+    uint32_t w, b, n = length(d, "intercepts", "intercepts");
+    CLV_TRY(stored(d, "coefficients", CLV_PARAM, &w, e));
+    CLV_TRY(stored(d, "intercepts", CLV_PARAM, &b, e));
+    if (w == CLV_NONE)
+        return clv__fail(e, CLV_FORMAT, "no coefficients");
+    if (classifies(d))
+        set_scores(d,
+                   n ? n : length(d, "classlabels_strings", "classlabels_ints"),
+                   "classlabels_strings", "classlabels_ints");
+    else
+        draft_set_int(d, CLV_A_K, draft_other_int(d, "targets", 1));
+    const clv_value *x = draft_in(d, 0);
+    if (!classifies(d) && !transforms(d) && x && x->rank == 2 &&
+        x->dtype == CLV_FLOAT32)
+        return as_product(d, w, b, e);
+    d->done = true;
+    return draft_emit(d, d->op, "", (uint32_t[]){d->ins[0], w, b},
+                      b == CLV_NONE ? 2 : 3, d->attrs, d->n_attrs, d->outs,
+                      d->n_out, NULL, e);
+}
+
+/* Of classes without probabilities, each pair has a score. */
+static void svm_scores(draft *d, bool pairs)
+{
+    int64_t n = length(d, "classlabels_strings", "classlabels_ints");
+    if (pairs && n > 2)
+        n = n * (n - 1) / 2;
+    set_scores(d, n, "classlabels_strings", "classlabels_ints");
+}
+
+clv_status map_ml_svm(draft *d, clv_err *e)
+{
+    uint32_t vectors, w, rho;
+    bool pairs = length(d, "vectors_per_class", "") && !length(d, "prob_a", "");
+    CLV_TRY(stored(d, "support_vectors", CLV_PARAM, &vectors, e));
+    CLV_TRY(stored(d, "coefficients", CLV_PARAM, &w, e));
+    CLV_TRY(stored(d, "rho", CLV_PARAM, &rho, e));
+    if (classifies(d))
+        svm_scores(d, pairs);
+    else
+        draft_set_int(d, CLV_A_K, 1);
+    d->done = true;
+    return draft_emit(d, d->op, "", (uint32_t[]){d->ins[0], vectors, w, rho}, 4,
+                      d->attrs, d->n_attrs, d->outs, d->n_out, NULL, e);
+}
+
+/* -- trees ----------------------------------------------------------------*/
+
+/* The nodes of all trees. Version 5 has branches alone and marks what points
+ * to a leaf; before, leaves are nodes of their own, and numbers count from the
+ * tree's first node. */
+typedef struct forest {
+    const int64_t *left, *right, *left_leaf, *right_leaf, *tree, *id;
+    const char *const *modes;
+    uint32_t n, branches, trees;
+    int64_t depth; /* of all trees together */
+} forest;
+
+static const int64_t *ints_of(const draft *d, const char *name, uint32_t n)
+{
+    const clv_attr *a = find(d, name);
+    return a && a->type == CLV_INTS_ATTR && a->n >= n ? a->u.ints : NULL;
+}
+
+static clv_status forest_read(const draft *d, forest *f, clv_err *e)
+{
+    const clv_attr *modes = find(d, "nodes_modes");
+    *f = (forest){.n = length(d, "nodes_truenodeids", "")};
+    f->left = ints_of(d, "nodes_truenodeids", f->n);
+    f->right = ints_of(d, "nodes_falsenodeids", f->n);
+    f->left_leaf = ints_of(d, "nodes_trueleafs", f->n);
+    f->right_leaf = ints_of(d, "nodes_falseleafs", f->n);
+    f->tree = ints_of(d, "nodes_treeids", f->n);
+    f->id = ints_of(d, "nodes_nodeids", f->n);
+    bool leaves = modes && modes->type == CLV_STRINGS_ATTR && modes->n >= f->n;
+    f->modes = leaves ? modes->u.strings : NULL;
+    bool whole = f->left_leaf && f->right_leaf;
+    if (!f->left || !f->right || !(whole || (f->modes && f->tree && f->id)))
+        return clv__fail(e, CLV_FORMAT, "lists of the trees are missing");
+    return CLV_OK;
+}
+
+static bool is_leaf(const forest *f, uint32_t i)
+{
+    return !f->left_leaf && !strcmp(f->modes[i], "LEAF");
+}
+
+/* Levels below the child that node i names, 0 for a leaf; a child that does not
+ * come after its parent is not followed. `first` is of i's tree. */
+static int64_t below(const forest *f, const int64_t *levels, uint32_t i,
+                     uint32_t first, const int64_t *child, const int64_t *leaf)
+{
+    if ((leaf && leaf[i]) || child[i] < 0 || child[i] >= f->n)
+        return 0;
+    uint32_t at = (uint32_t)child[i] + (leaf ? 0 : first);
+    return at > i && at < f->n ? levels[at] : 0;
+}
+
+/* Children come after their parents, so the last node is looked at first. */
+static clv_status forest_measure(draft *d, forest *f, clv_err *e)
+{
+    int64_t *levels = arena_array(&d->r->mem, (size_t)f->n + 1, sizeof *levels);
+    uint32_t *first = arena_array(&d->r->mem, (size_t)f->n + 1, sizeof *first);
+    if (!levels || !first)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < f->n; i++)
+        first[i] =
+            i && f->tree && f->tree[i] == f->tree[i - 1] ? first[i - 1] : i;
+    for (uint32_t i = f->n; i-- > 0;) {
+        int64_t a = below(f, levels, i, first[i], f->left, f->left_leaf);
+        int64_t b = below(f, levels, i, first[i], f->right, f->right_leaf);
+        levels[i] = is_leaf(f, i) ? 0 : 1 + (a > b ? a : b);
+        f->branches += !is_leaf(f, i);
+        if (!f->left_leaf && first[i] == i) {
+            f->depth = sat_add(f->depth, levels[i]);
+            f->trees++;
+        }
+    }
+    const clv_attr *roots = find(d, "tree_roots");
+    for (uint32_t i = 0; f->left_leaf && roots && i < roots->n; i++)
+        if (roots->type == CLV_INTS_ATTR && roots->u.ints[i] >= 0 &&
+            roots->u.ints[i] < f->n) {
+            f->depth = sat_add(f->depth, levels[roots->u.ints[i]]);
+            f->trees++;
+        }
+    return CLV_OK;
+}
+
+/* What the trees have learned: thresholds, weights of leaves, base values. */
+static clv_status tree_lists(draft *d, const forest *f, uint32_t *ins,
+                             clv_err *e)
+{
+    static const char *const names[][3] = {
+        {"nodes_values", "nodes_values_as_tensor", "nodes_splits"},
+        {"class_weights", "class_weights_as_tensor", "leaf_weights"},
+        {"target_weights", "target_weights_as_tensor", ""},
+        {"base_values", "base_values_as_tensor", ""},
+    };
+    for (uint32_t i = 0; i < 4; i++) {
+        ins[i + 1] = CLV_NONE;
+        for (uint32_t k = 0; k < 3 && ins[i + 1] == CLV_NONE; k++)
+            CLV_TRY(stored(d, names[i][k], CLV_PARAM, &ins[i + 1], e));
+    }
+    clv_value *v = ins[1] == CLV_NONE ? NULL : &d->g->values[ins[1]];
+    int64_t branches = f->branches; /* a leaf has no threshold */
+    if (v && v->data && v->data->floats &&
+        !clv__value_set_shape(d->g, ins[1], 1, &branches))
+        return clv__nomem(e);
+    if (v && v->data)
+        v->data = NULL;
+    return CLV_OK;
+}
+
+clv_status map_ml_trees(draft *d, clv_err *e)
+{
+    forest f;
+    uint32_t ins[5] = {d->ins[0]};
+    CLV_TRY(forest_read(d, &f, e));
+    CLV_TRY(forest_measure(d, &f, e));
+    CLV_TRY(tree_lists(d, &f, ins, e));
+    uint32_t labels = length(d, "classlabels_strings", "classlabels_int64s");
+    if (classifies(d))
+        set_scores(d, labels, "classlabels_strings", "classlabels_int64s");
+    else
+        draft_set_int(d, CLV_A_K, draft_other_int(d, "n_targets", 1));
+    if (f.left_leaf && is_double(d, d->ins[0]))
+        draft_set_int(d, CLV_A_BITS, 64);
+    draft_set_int(d, CLV_A_DEPTH, f.depth);
+    draft_set_int(d, CLV_A_LAYERS, f.trees);
+    d->done = true;
+    return draft_emit(d, d->op, "", ins, 5, d->attrs, d->n_attrs, d->outs,
+                      d->n_out, NULL, e);
+}
+
+/* -- features -------------------------------------------------------------*/
+
+/* Input 0, which may be of any number type, as float32. */
+static clv_status as_float(draft *d, uint32_t *x, clv_err *e)
+{
+    clv_attr to[1] = {INT(DTYPE, CLV_FLOAT32)};
+    *x = d->ins[0];
+    if (!draft_in(d, 0) || draft_in(d, 0)->dtype == CLV_FLOAT32)
+        return CLV_OK;
+    return ms_emit(d, CLV_OP_CAST, "cast", x, 1, to, 1, x, e);
+}
+
+/* (x - offset) * scale, in float32 */
+clv_status map_ml_scaler(draft *d, clv_err *e)
+{
+    uint32_t offset, scale, x;
+    CLV_TRY(stored(d, "offset", CLV_BUFFER, &offset, e));
+    CLV_TRY(stored(d, "scale", CLV_BUFFER, &scale, e));
+    CLV_TRY(as_float(d, &x, e));
+    d->n_attrs = 0;
+    if (scale == CLV_NONE)
+        return ms_finish(d, offset == CLV_NONE ? CLV_OP_IDENTITY : CLV_OP_SUB,
+                         IN(x, offset), e);
+    if (offset != CLV_NONE)
+        CLV_TRY(
+            ms_emit(d, CLV_OP_SUB, "offset", IN(x, offset), NULL, 0, &x, e));
+    return ms_finish(d, CLV_OP_MUL, IN(x, scale), e);
+}
+
+/* Rows divided by their norm; the largest element is the norm of no p. */
+clv_status map_ml_normalizer(draft *d, clv_err *e)
+{
+    const clv_attr *norm = find(d, "norm");
+    bool l1 = norm && norm->type == CLV_STRING_ATTR && !strcmp(norm->u.s, "L1");
+    bool l2 = norm && norm->type == CLV_STRING_ATTR && !strcmp(norm->u.s, "L2");
+    d->n_attrs = 0;
+    draft_set_int(d, CLV_A_AXIS, -1);
+    draft_set_float(d, CLV_A_P, l1 ? 1 : 2);
+    if (!l1 && !l2)
+        ms_count_only(d, "Normalizer by the largest element");
+    return as_float(d, &d->ins[0], e);
+}
+
+/* x (..,C), any number of indices: those columns; a vector is one row. */
+clv_status map_ml_pick(draft *d, clv_err *e)
+{
+    const clv_value *x = draft_in(d, 0), *y = draft_in(d, 1);
+    if (!x || !y || x->rank == CLV_NO_RANK || y->rank == CLV_NO_RANK) {
+        d->op = CLV_OP_UNKNOWN;
+        return CLV_OK;
+    }
+    clv_attr all[1] = {INT(SHAPE, -1)}, front[1] = {INT(AXES, 0)};
+    uint32_t row = d->ins[0], which = d->ins[1];
+    bool flat = y->rank == 1; /* adding nodes may move the values */
+    if (x->rank < 2)
+        CLV_TRY(
+            ms_emit(d, CLV_OP_UNSQUEEZE, "row", &row, 1, front, 1, &row, e));
+    if (!flat)
+        CLV_TRY(ms_emit(d, CLV_OP_RESHAPE, "columns", &which, 1, all, 1, &which,
+                        e));
+    draft_set_int(d, CLV_A_AXIS, -1);
+    return ms_finish(d, CLV_OP_INDEX_SELECT, IN(row, which), e);
+}
+
+/* One number or word for another: which type, the lists tell. */
+clv_status map_ml_encode(draft *d, clv_err *e)
+{
+    static const struct {
+        const char *name;
+        clv_dtype t;
+    } rows[] = {
+        {"values_strings", CLV_STRING}, {"values_int64s", CLV_INT64},
+        {"values_floats", CLV_FLOAT32}, {"values_tensor", CLV_NODTYPE},
+        {"classes_strings", CLV_INT64}, /* of words; of numbers, words */
+        {"cats_int64s", CLV_INT64},
+    };
+    (void)e;
+    const clv_value *x = draft_in(d, 0);
+    bool words = x && x->dtype == CLV_STRING;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const clv_attr *a = find(d, rows[i].name);
+        clv_dtype t = rows[i].t;
+        if (!a)
+            continue;
+        if (a->type == CLV_TENSOR_ATTR)
+            t = (clv_dtype)d->g->values[a->u.value].dtype;
+        else if (i >= 4)
+            t = words ? CLV_INT64 : CLV_STRING;
+        draft_set_int(d, CLV_A_DTYPE, t);
+        break;
+    }
+    return CLV_OK;
+}
+
+/* x (..) -> (..,categories) in float32 */
+clv_status map_ml_one_hot(draft *d, clv_err *e)
+{
+    uint32_t n = length(d, "cats_int64s", "cats_strings"), hot;
+    clv_attr depth[2] = {INT(DEPTH, n), INT(AXIS, -1)};
+    CLV_TRY(ms_emit(d, CLV_OP_ONE_HOT, "hot", d->ins, 1, depth, 2, &hot, e));
+    draft_set_int(d, CLV_A_DTYPE, CLV_FLOAT32);
+    ms_count_only(d, "OneHotEncoder by a list of categories");
+    return ms_finish(d, CLV_OP_CAST, &hot, 1, e);
+}
+
+/* Columns side by side, in float32. */
+clv_status map_ml_vectorize(draft *d, clv_err *e)
+{
+    clv_attr to[1] = {INT(DTYPE, CLV_FLOAT32)};
+    for (uint32_t i = 0; i < d->n_in; i++)
+        if (draft_in(d, i) && draft_in(d, i)->dtype != CLV_FLOAT32)
+            CLV_TRY(ms_emit(d, CLV_OP_CAST, "cast", &d->ins[i], 1, to, 1,
+                            &d->ins[i], e));
+    draft_set_int(d, CLV_A_AXIS, 1);
+    return CLV_OK;
+}

@@ -1,0 +1,334 @@
+/* read.h - the ONNX reader's own structures.
+ *
+ *   reader   one load: the file, options, functions, name tables, budgets
+ *   unit     one graph being built: the model's, or the body of a loop or
+ *            branch; what the file declares of its values
+ *   frame    one scope of names in a unit: the graph itself, or a function
+ *            being inlined into it
+ *   proto    one NodeProto, decoded but for its attributes
+ *   draft    the node it becomes, handed to the operator's mapping function
+ *
+ * Text is borrowed from the mapped file; what the graph keeps is copied. */
+#ifndef CLV_ONNX_READ_H
+#define CLV_ONNX_READ_H
+
+#include "core/map.h"
+#include "formats/formats.h"
+#include "formats/onnx/wire.h"
+#include "ops/ops.h"
+
+#include <string.h>
+
+typedef struct text {
+    const char *s;
+    size_t n;
+} text;
+
+static inline text text_of(wire w)
+{
+    return (text){(const char *)w.cur, wire_left(&w)};
+}
+
+static inline bool text_is(text t, const char *word)
+{
+    return t.n == strlen(word) && !memcmp(t.s, word, t.n);
+}
+
+/* A copy fit to be shown: control characters become '?'. */
+char *onnx_name(arena *mem, text t);
+/* For "%.*s": texts come from the file and may be long. */
+#define TEXT(t) (int)((t).n < 200 ? (t).n : 200), (t).s ? (t).s : ""
+
+enum {
+    ONNX_MAX_DEPTH = 64,   /* nested bodies and inlined functions */
+    ONNX_MAX_ATTRS = 128,  /* of one node */
+    ONNX_MAX_LISTS = 4096, /* elements read of a small constant */
+    ONNX_MAX_EDGES = 1 << 16,
+    ONNX_RESERVED = 1 << 15, /* names that tables are made for at once */
+    ONNX_PEEK = 2 * 4096,    /* bytes copied at once, at most */
+    ONNX_NEWEST_IR = 14,
+    ONNX_NEWEST_OPSET = 28,
+};
+
+/* A flag of nodes that go before the graph is finished. */
+#define ONNX_DEAD 0x80
+
+/* In a frame's names: an input that the call of a function leaves out. */
+#define ONNX_ABSENT (CLV_NONE - 1)
+
+/* Domains with operators of ours; the rest are told apart by name only. */
+typedef enum onnx_domain {
+    ONNX_AI, /* "" and "ai.onnx" */
+    ONNX_ML,
+    ONNX_MICROSOFT,
+    ONNX_NCHWC,   /* com.microsoft.nchwc: blocked layouts */
+    ONNX_PREVIEW, /* ai.onnx.preview, ai.onnx.preview.training */
+    ONNX_CLEAVE,  /* our own operators, written by clv_export_onnx */
+    ONNX_OTHER,
+    ONNX_DOMAINS
+} onnx_domain;
+
+/* AttributeProto: lists are read from `all` when asked for. */
+typedef struct onnx_attr {
+    text name, ref;
+    uint32_t type; /* AttributeProto.AttributeType, 0 when the file has none */
+    int64_t i;
+    double f;
+    text s;
+    wire tensor, graph, all;
+    size_t n_floats, n_ints, n_strings;
+} onnx_attr;
+
+typedef struct onnx_function {
+    text name, domain, overload;
+    wire body;
+    int32_t opset[ONNX_DOMAINS];
+    uint32_t next; /* another one of the same name, or CLV_NONE */
+    bool active;   /* being inlined: a second time is recursion */
+} onnx_function;
+
+enum { ONNX_FEW = 4 };
+typedef struct proto {
+    text name, op, domain, overload, module, namespace;
+    text *ins, *outs; /* the few below, or more of them in r->mem */
+    wire *attrs;
+    uint32_t n_in, n_out, n_attrs;
+    size_t offset; /* of the NodeProto in the file */
+    wire all;
+    text few_ins[ONNX_FEW], few_outs[ONNX_FEW];
+    wire few_attrs[ONNX_FEW];
+} proto;
+
+typedef struct declared {
+    uint32_t value;
+    uint8_t dtype, rank; /* CLV_NO_RANK: only the type */
+    const int64_t *dims; /* -1 where the file names no number */
+} declared;
+
+typedef struct unit {
+    clv_graph *g;
+    declared *declared;
+    size_t n_declared, cap_declared;
+    uint8_t *roles; /* per value, what its readers said of it */
+    size_t n_roles;
+    uint32_t *captured; /* values of the enclosing frame, in order of input */
+    size_t n_captured, cap_captured;
+    bool unordered;    /* some node comes before its inputs */
+    bool each;         /* done for each tensor of a sequence: sizes differ */
+    uint32_t n_formal; /* inputs the body declares; captured ones follow */
+} unit;
+
+typedef struct frame {
+    unit *unit;
+    struct frame *outer;    /* the enclosing graph's frame, or NULL */
+    strmap names;           /* value names to ids of unit->g */
+    strmap results;         /* of a function: its outputs, the call's values */
+    onnx_function *fn;      /* NULL: a graph */
+    const onnx_attr *bound; /* attributes of the call; NULL: none */
+    uint32_t n_bound;
+    const struct frame *caller; /* whose attributes `bound` refers to */
+    const int32_t *opset;
+    uint32_t scope; /* module the frame's nodes lie in */
+    text last_path; /* of the last node: most have the one before's module */
+    uint32_t last_scope;
+    text prefix; /* of node names: the call's name */
+    int depth;
+} frame;
+
+/* The number of a named dimension. */
+typedef struct onnx_symbol {
+    int64_t value;
+    bool used; /* some shape of the file has the name */
+} onnx_symbol;
+
+/* A copy of a few bytes of the file, for heads of fields between weights. */
+typedef struct peek {
+    size_t at, n; /* where they lie in the file */
+    uint8_t bytes[ONNX_PEEK];
+} peek;
+
+typedef struct reader {
+    clv_map map;
+    peek peek;
+    size_t near; /* where the last head lies that was read in place */
+    const clv_open_opts *opts;
+    arena mem; /* freed when the load ends */
+    strmap attr_keys;
+    strmap symbols; /* dimension names to indices of bound */
+    struct onnx_symbol *bound;
+    size_t n_symbols, cap_symbols;
+    onnx_function *functions;
+    size_t n_functions, cap_functions;
+    strmap function_names; /* to the last one of that name */
+    int32_t opset[ONNX_DOMAINS];
+    int64_t ir_version;
+    uint64_t budget;  /* nodes that may still be made by inlining */
+    const char *open; /* an input with a size that is taken as 1, or NULL */
+    const struct onnx_op *recent[64]; /* rows of ai.onnx that nodes had */
+} reader;
+
+typedef struct draft {
+    reader *r;
+    frame *f;
+    const proto *p;
+    const struct onnx_op *row;
+    clv_graph *g;
+    const char *name;
+    uint32_t scope;
+    int32_t opset; /* of the operator's domain */
+    clv_op op;
+    uint32_t *ins, *outs;
+    uint32_t n_in, n_out;
+    clv_attr *attrs; /* ONNX_MAX_ATTRS of room */
+    uint32_t n_attrs;
+    bool done; /* the mapping function has added the nodes itself */
+} draft;
+
+/* -- read_attrs.c ---------------------------------------------------------*/
+
+CLV_MUST clv_status onnx_attr_read(wire w, onnx_attr *a, clv_err *e);
+/* All attributes of a node, in the canonical names; binds references. */
+CLV_MUST clv_status onnx_attrs_read(draft *d, clv_err *e);
+CLV_MUST clv_status onnx_attr_table(reader *r, clv_err *e);
+
+clv_attr *draft_attr(const draft *d, clv_attr_key key);
+clv_attr *draft_other(const draft *d, const char *name); /* by ONNX name */
+int64_t draft_int(const draft *d, clv_attr_key key, int64_t otherwise);
+int64_t draft_other_int(const draft *d, const char *name, int64_t otherwise);
+void draft_drop(draft *d, clv_attr_key key);
+void draft_set_int(draft *d, clv_attr_key key, int64_t i);
+void draft_set_float(draft *d, clv_attr_key key, double x);
+void draft_set_str(draft *d, clv_attr_key key, const char *s);
+/* Copies the list. */
+CLV_MUST clv_status draft_set_ints(draft *d, clv_attr_key key, const int64_t *v,
+                                   uint32_t n, clv_err *e);
+
+/* -- read_peek.c ----------------------------------------------------------*/
+
+/* The next bytes of w are read in place, and those that follow closely. */
+void onnx_near(reader *r, const wire *w);
+/* A copy of w's first bytes, valid until the next peek: all of them, or some
+ * hundreds. Of none when they are to be read in place. */
+wire onnx_peek(reader *r, wire w);
+/* wire_next, without touching the page of a field that lies far behind. */
+CLV_MUST clv_status onnx_next(reader *r, wire *w, wire_field *f, clv_err *e);
+
+/* -- read_const.c ---------------------------------------------------------*/
+
+/* TensorProto.DataType to ours; CLV_NODTYPE when there is none. */
+clv_dtype onnx_dtype(uint64_t type);
+/* The type a value is counted with: --dtype replaces floating types. */
+clv_dtype onnx_counted(const reader *r, clv_dtype t);
+/* Adds the value a TensorProto describes; its bytes are only pointed at.
+ * `name` NULL: the tensor's own name. */
+CLV_MUST clv_status onnx_tensor(reader *r, unit *u, wire w, text *name,
+                                bool initializer, uint32_t *value, clv_err *e);
+CLV_MUST clv_status onnx_sparse(reader *r, unit *u, wire w, text *name,
+                                uint32_t *value, clv_err *e);
+/* Decodes the contents of a small constant whose bytes lie in the file. */
+CLV_MUST clv_status onnx_contents(clv_graph *g, uint32_t v, clv_err *e);
+/* The value of a Constant given as value_int, value_floats, ...; CLV_NONE
+ * when no attribute is one. */
+CLV_MUST clv_status onnx_const_attr(clv_graph *g, const clv_attr *attrs,
+                                    uint32_t n, uint32_t *value, clv_err *e);
+/* Makes v a constant of ints. */
+CLV_MUST clv_status onnx_const_ints(clv_graph *g, uint32_t v, uint32_t rank,
+                                    const int64_t *ints, uint32_t n,
+                                    clv_err *e);
+
+/* -- read_types.c ---------------------------------------------------------*/
+
+/* A ValueInfoProto's type. dims has CLV_MAX_RANK of room. */
+typedef struct onnx_type {
+    clv_dtype dtype;
+    uint8_t rank;               /* CLV_NO_RANK: unknown, or not a tensor */
+    int64_t dims[CLV_MAX_RANK]; /* -1: not a number */
+    text symbols[CLV_MAX_RANK];
+    uint8_t form; /* CLV_V_SEQUENCE, CLV_V_OPTIONAL: of such tensors */
+    bool tensor;
+} onnx_type;
+CLV_MUST clv_status onnx_value_info(wire w, text *name, onnx_type *t,
+                                    clv_err *e);
+/* A TypeProto. */
+CLV_MUST clv_status onnx_type_read(wire w, onnx_type *t, clv_err *e);
+/* The shape a graph input gets, from the file and the options. */
+CLV_MUST clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
+                                    const onnx_type *t, clv_err *e);
+/* Learns the symbols that --dim and --input-shape give; w holds the inputs. */
+CLV_MUST clv_status onnx_learn_symbols(reader *r, wire w, clv_err *e);
+/* Fails for a --dim whose name no shape of the file has. */
+CLV_MUST clv_status onnx_check_dims(const reader *r, const clv_graph *g,
+                                    clv_err *e);
+CLV_MUST clv_status onnx_declare(reader *r, unit *u, uint32_t v,
+                                 const onnx_type *t, clv_err *e);
+/* Compares what the file declares with what was inferred. */
+CLV_MUST clv_status onnx_compare(unit *u, clv_err *e);
+
+/* -- read_scope.c, read_node.c ---------------------------------------------*/
+
+/* Modules from the names of weights, where no node names its own. */
+CLV_MUST clv_status onnx_modules(clv_graph *g, clv_err *e);
+/* The module of a node, CLV_NONE when memory ran out. */
+uint32_t onnx_scope(frame *f, const proto *p);
+CLV_MUST clv_status onnx_node_read(reader *r, wire w, proto *p, clv_err *e);
+CLV_MUST clv_status onnx_node_add(reader *r, frame *f, const proto *p,
+                                  clv_err *e);
+
+/* -- read_model.c ---------------------------------------------------------*/
+
+/* The function of the model that p calls, or NULL. */
+onnx_function *onnx_function_find(reader *r, const proto *p);
+CLV_MUST clv_status onnx_inline(reader *r, frame *f, const proto *p,
+                                onnx_function *fn, clv_err *e);
+
+/* -- read_graph.c ---------------------------------------------------------*/
+
+/* The value called `name`, captured from an enclosing graph if need be;
+ * CLV_NONE when there is none. */
+CLV_MUST clv_status onnx_lookup(frame *f, text name, uint32_t *value,
+                                clv_err *e);
+/* All nodes of a message, where they are field `number`. */
+CLV_MUST clv_status onnx_nodes(reader *r, frame *f, wire w, uint32_t number,
+                               clv_err *e);
+
+/* Reads a GraphProto into u->g. */
+CLV_MUST clv_status onnx_graph(reader *r, frame *f, wire w, clv_err *e);
+/* A body as a graph of its own; captured values are appended to d's inputs. */
+CLV_MUST clv_status onnx_body(draft *d, wire w, clv_graph **body, clv_err *e);
+void onnx_unit_free(unit *u);
+/* Orders and verifies the graph, and infers what was put off. */
+CLV_MUST clv_status onnx_finish(unit *u, clv_err *e);
+
+/* -- ops.c -----------------------------------------------------------*/
+
+typedef clv_status onnx_map_fn(draft *d, clv_err *e);
+
+/* One operator of a domain.
+ *   roles   one letter per input, the last repeated: what a stored tensor
+ *           there is.  p parameter, b buffer, c constant, q parameter if it
+ *           has many elements, x: by the rule for tensors at large
+ *           (docs/onnx.md) */
+typedef struct onnx_op {
+    const char *name;
+    uint16_t op;
+    const char *roles;
+    onnx_map_fn *map; /* NULL: the attributes' names are all that changes */
+} onnx_op;
+
+onnx_domain onnx_domain_of(text name);
+/* NULL when there is none. */
+const onnx_op *onnx_op_find(text domain, text name);
+/* The same of a node: models have few operators and many nodes of each. */
+const onnx_op *onnx_op_of(reader *r, const proto *p);
+/* The letter of input i. */
+char onnx_role(const onnx_op *row, uint32_t i);
+
+/* Adds a node made of d's name and scope; used by mapping functions that
+ * need more than one. outs NULL: one new value, returned in *out. */
+CLV_MUST clv_status draft_emit(draft *d, clv_op op, const char *suffix,
+                               const uint32_t *ins, uint32_t n_in,
+                               const clv_attr *attrs, uint32_t n_attrs,
+                               const uint32_t *outs, uint32_t n_out,
+                               uint32_t *out, clv_err *e);
+
+#endif

@@ -1,0 +1,420 @@
+/* read_attrs.c - AttributeProto to attributes with canonical names.
+ *
+ * ONNX uses one name for one thing nearly everywhere, so a single table
+ * renames; what differs by operator is left to its mapping function. Inside a
+ * function an attribute may refer to one of the call ("ref_attr_name"): it is
+ * looked up in the call's attributes, then in the caller's own call, and so
+ * on; a reference to nothing is an attribute left out. */
+#include "formats/onnx/read.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    clv_attr_key key;
+} renamed[] = {
+    {"align_corners", CLV_A_ALIGN_CORNERS},
+    {"allowzero", CLV_A_ALLOWZERO},
+    {"alpha", CLV_A_ALPHA},
+    {"approximate", CLV_A_APPROXIMATE},
+    {"activation_type", CLV_A_MODE},
+    {"auto_pad", CLV_A_AUTO_PAD},
+    {"axes", CLV_A_AXES},
+    {"axis", CLV_A_AXIS},
+    {"beta", CLV_A_BETA},
+    {"batch_dims", CLV_A_BATCH_DIMS},
+    {"bits", CLV_A_BITS},
+    {"block_size", CLV_A_BLOCK},
+    {"blocksize", CLV_A_BLOCK},
+    {"body", CLV_A_BODY},
+    {"ceil_mode", CLV_A_CEIL},
+    {"count_include_pad", CLV_A_COUNT_INCLUDE_PAD},
+    {"cubic_coeff_a", CLV_A_CUBIC},
+    {"dilations", CLV_A_DILATION},
+    {"direction", CLV_A_DIRECTION},
+    {"dtype", CLV_A_DTYPE},
+    {"else_branch", CLV_A_ELSE},
+    {"ends", CLV_A_END},
+    {"epsilon", CLV_A_EPSILON},
+    {"equation", CLV_A_EQUATION},
+    {"exclusive", CLV_A_EXCLUSIVE},
+    {"group", CLV_A_GROUPS},
+    {"hidden_size", CLV_A_HIDDEN},
+    {"is_causal", CLV_A_CAUSAL},
+    {"unidirectional", CLV_A_CAUSAL},
+    {"k", CLV_A_K},
+    {"keepdims", CLV_A_KEEPDIM},
+    {"keep_aspect_ratio_policy", CLV_A_ASPECT},
+    {"kernel_shape", CLV_A_KERNEL},
+    {"kv_num_heads", CLV_A_KV_HEADS},
+    {"largest", CLV_A_LARGEST},
+    {"layout", CLV_A_LAYOUT},
+    {"max", CLV_A_MAX},
+    {"min", CLV_A_MIN},
+    {"mode", CLV_A_MODE},
+    {"num_groups", CLV_A_GROUPS},
+    {"groups", CLV_A_GROUPS},
+    {"num_heads", CLV_A_HEADS},
+    {"q_num_heads", CLV_A_HEADS},
+    {"output_padding", CLV_A_OUTPUT_PADDING},
+    {"p", CLV_A_P},
+    {"pads", CLV_A_PADDING},
+    {"paddings", CLV_A_PADDING},
+    {"perm", CLV_A_PERM},
+    {"reduction", CLV_A_REDUCTION},
+    {"reverse", CLV_A_REVERSE},
+    {"scale", CLV_A_SCALE},
+    {"scales", CLV_A_SCALES},
+    {"shape", CLV_A_SHAPE},
+    {"size", CLV_A_SIZE},
+    {"sorted", CLV_A_SORTED},
+    {"start", CLV_A_START},
+    {"end", CLV_A_END},
+    {"starts", CLV_A_START},
+    {"strides", CLV_A_STRIDE},
+    {"then_branch", CLV_A_THEN},
+    {"to", CLV_A_DTYPE},
+    {"transA", CLV_A_TRANS_A},
+    {"transB", CLV_A_TRANS_B},
+    {"update_rule", CLV_A_MODE},
+    {"upper", CLV_A_UPPER},
+    {"value", CLV_A_VALUE},
+};
+
+clv_status onnx_attr_table(reader *r, clv_err *e)
+{
+    for (uint32_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (!strmap_put(&r->attr_keys, renamed[i].name, strlen(renamed[i].name),
+                        i))
+            return clv__nomem(e);
+    return CLV_OK;
+}
+
+/* -- reading --------------------------------------------------------------*/
+
+enum { /* AttributeProto.AttributeType */
+       TYPE_FLOAT = 1,
+       TYPE_INT,
+       TYPE_STRING,
+       TYPE_TENSOR,
+       TYPE_GRAPH,
+       TYPE_FLOATS,
+       TYPE_INTS,
+       TYPE_STRINGS,
+};
+
+/* What a file that states no type must have meant. */
+static uint32_t type_by_field(uint32_t number)
+{
+    switch (number) {
+    case 2:
+        return TYPE_FLOAT;
+    case 3:
+        return TYPE_INT;
+    case 4:
+        return TYPE_STRING;
+    case 5:
+        return TYPE_TENSOR;
+    case 6:
+        return TYPE_GRAPH;
+    case 7:
+        return TYPE_FLOATS;
+    case 8:
+        return TYPE_INTS;
+    case 9:
+        return TYPE_STRINGS;
+    default:
+        return 0;
+    }
+}
+
+static clv_status attr_field(const wire *w, const wire_field *f, onnx_attr *a,
+                             clv_err *e)
+{
+    switch (f->number) {
+    case 1:
+        a->name = text_of(f->bytes);
+        return wire_expect(w, f, WIRE_BYTES, e);
+    case 2: {
+        size_t n = 0;
+        return wire_floats(f, &a->f, 1, &n, e);
+    }
+    case 3:
+        a->i = (int64_t)f->value;
+        return wire_expect(w, f, WIRE_VARINT, e);
+    case 4:
+        a->s = text_of(f->bytes);
+        return wire_expect(w, f, WIRE_BYTES, e);
+    case 5:
+        a->tensor = f->bytes;
+        return wire_expect(w, f, WIRE_BYTES, e);
+    case 6:
+        a->graph = f->bytes;
+        return wire_expect(w, f, WIRE_BYTES, e);
+    case 7:
+        return wire_floats(f, NULL, 0, &a->n_floats, e);
+    case 8:
+        return wire_ints(f, NULL, 0, &a->n_ints, e);
+    case 9:
+        a->n_strings++;
+        return wire_expect(w, f, WIRE_BYTES, e);
+    case 20:
+        a->type = (uint32_t)f->value;
+        return wire_expect(w, f, WIRE_VARINT, e);
+    case 21:
+        a->ref = text_of(f->bytes);
+        return wire_expect(w, f, WIRE_BYTES, e);
+    default:
+        return CLV_OK;
+    }
+}
+
+clv_status onnx_attr_read(wire w, onnx_attr *a, clv_err *e)
+{
+    *a = (onnx_attr){.all = w};
+    uint32_t guess = 0;
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        CLV_TRY(attr_field(&w, &f, a, e));
+        if (type_by_field(f.number))
+            guess = type_by_field(f.number);
+    }
+    if (a->type == 0)
+        a->type = guess;
+    if (a->n_floats > UINT32_MAX || a->n_ints > UINT32_MAX)
+        return wire_fail(&a->all, e, "a list too long");
+    return CLV_OK;
+}
+
+/* The attribute a reference stands for, NULL when the calls give none. */
+static const onnx_attr *resolve(const frame *f, const onnx_attr *a)
+{
+    while (a && a->ref.n) {
+        const onnx_attr *found = NULL;
+        for (uint32_t i = 0; f && !found && i < f->n_bound; i++)
+            if (f->bound[i].name.n == a->ref.n &&
+                !memcmp(f->bound[i].name.s, a->ref.s, a->ref.n))
+                found = &f->bound[i];
+        a = found;
+        f = f ? f->caller : NULL;
+    }
+    return a;
+}
+
+/* -- lists ----------------------------------------------------------------*/
+
+static clv_status read_ints(clv_graph *g, const onnx_attr *a, clv_attr *out,
+                            clv_err *e)
+{
+    size_t n = a->n_ints, at = 0;
+    int64_t *v = arena_array(&g->mem, n, sizeof *v);
+    if (!v)
+        return clv__nomem(e);
+    for (wire w = a->all; wire_left(&w);) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == 8)
+            CLV_TRY(wire_ints(&f, v, n, &at, e));
+    }
+    out->n = (uint32_t)n;
+    out->u.ints = v;
+    return CLV_OK;
+}
+
+static clv_status read_floats(clv_graph *g, const onnx_attr *a, clv_attr *out,
+                              clv_err *e)
+{
+    size_t n = a->n_floats, at = 0;
+    double *v = arena_array(&g->mem, n, sizeof *v);
+    if (!v)
+        return clv__nomem(e);
+    for (wire w = a->all; wire_left(&w);) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == 7)
+            CLV_TRY(wire_floats(&f, v, n, &at, e));
+    }
+    out->n = (uint32_t)n;
+    out->u.floats = v;
+    return CLV_OK;
+}
+
+static clv_status read_strings(clv_graph *g, const onnx_attr *a, clv_attr *out,
+                               clv_err *e)
+{
+    size_t n = a->n_strings, at = 0;
+    const char **v = arena_array(&g->mem, n, sizeof *v);
+    if (!v)
+        return clv__nomem(e);
+    for (wire w = a->all; wire_left(&w);) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number != 9)
+            continue;
+        text t = text_of(f.bytes);
+        v[at] = arena_strndup(&g->mem, t.s, t.n);
+        if (!v[at++])
+            return clv__nomem(e);
+    }
+    out->n = (uint32_t)n;
+    out->u.strings = v;
+    return CLV_OK;
+}
+
+/* -- one attribute --------------------------------------------------------*/
+
+static clv_status name_attr(draft *d, text name, clv_attr *out, clv_err *e)
+{
+    uint32_t row = strmap_get(&d->r->attr_keys, name.s, name.n);
+    if (onnx_domain_of(d->p->domain) == ONNX_CLEAVE) {
+        out->name = arena_strndup(&d->g->mem, name.s, name.n);
+        out->key = (uint8_t)(out->name ? clv__attr_find(out->name) : 0);
+        return out->name ? CLV_OK : clv__nomem(e);
+    }
+    if (row != CLV_NONE) {
+        out->key = (uint8_t)renamed[row].key;
+        out->name = clv__attr_name(renamed[row].key);
+        return CLV_OK;
+    }
+    out->key = CLV_A_OTHER;
+    out->name = arena_strndup(&d->g->mem, name.s, name.n);
+    return out->name ? CLV_OK : clv__nomem(e);
+}
+
+static clv_status read_value(draft *d, const onnx_attr *a, clv_attr *out,
+                             clv_err *e)
+{
+    clv_graph *g = d->g;
+    switch (a->type) {
+    case TYPE_FLOAT:
+        out->type = CLV_FLOAT_ATTR;
+        out->u.f = a->f;
+        return CLV_OK;
+    case TYPE_INT:
+        out->type = CLV_INT_ATTR;
+        out->u.i = a->i;
+        return CLV_OK;
+    case TYPE_STRING:
+        out->type = CLV_STRING_ATTR;
+        out->u.s = arena_strndup(&g->mem, a->s.n ? a->s.s : "", a->s.n);
+        return out->u.s ? CLV_OK : clv__nomem(e);
+    case TYPE_TENSOR:
+        out->type = CLV_TENSOR_ATTR;
+        return onnx_tensor(d->r, d->f->unit, a->tensor, &(text){"", 0}, false,
+                           &out->u.value, e);
+    case TYPE_GRAPH:
+        out->type = CLV_GRAPH_ATTR;
+        return onnx_body(d, a->graph, &out->u.body, e);
+    case TYPE_FLOATS:
+        out->type = CLV_FLOATS_ATTR;
+        return read_floats(g, a, out, e);
+    case TYPE_INTS:
+        out->type = CLV_INTS_ATTR;
+        return read_ints(g, a, out, e);
+    default:
+        out->type = CLV_STRINGS_ATTR;
+        return read_strings(g, a, out, e);
+    }
+}
+
+clv_status onnx_attrs_read(draft *d, clv_err *e)
+{
+    for (uint32_t i = 0; i < d->p->n_attrs; i++) {
+        onnx_attr own;
+        CLV_TRY(onnx_attr_read(d->p->attrs[i], &own, e));
+        const onnx_attr *a = resolve(d->f, &own);
+        if (!a || a->type == 0 || a->type > TYPE_STRINGS)
+            continue; /* lists of tensors and graphs, types: no rule asks */
+        clv_attr *out = &d->attrs[d->n_attrs];
+        *out = (clv_attr){0};
+        CLV_TRY(name_attr(d, own.name, out, e));
+        CLV_TRY(read_value(d, a, out, e));
+        d->n_attrs++;
+    }
+    return CLV_OK;
+}
+
+/* -- for mapping functions ------------------------------------------------*/
+
+clv_attr *draft_attr(const draft *d, clv_attr_key key)
+{
+    for (uint32_t i = 0; i < d->n_attrs; i++)
+        if (d->attrs[i].key == key)
+            return &d->attrs[i];
+    return NULL;
+}
+
+clv_attr *draft_other(const draft *d, const char *name)
+{
+    for (uint32_t i = 0; i < d->n_attrs; i++)
+        if (d->attrs[i].key == CLV_A_OTHER && !strcmp(d->attrs[i].name, name))
+            return &d->attrs[i];
+    return NULL;
+}
+
+int64_t draft_int(const draft *d, clv_attr_key key, int64_t otherwise)
+{
+    const clv_attr *a = draft_attr(d, key);
+    return a && a->type == CLV_INT_ATTR ? a->u.i : otherwise;
+}
+
+int64_t draft_other_int(const draft *d, const char *name, int64_t otherwise)
+{
+    const clv_attr *a = draft_other(d, name);
+    return a && a->type == CLV_INT_ATTR ? a->u.i : otherwise;
+}
+
+void draft_drop(draft *d, clv_attr_key key)
+{
+    clv_attr *a = draft_attr(d, key);
+    if (a)
+        *a = d->attrs[--d->n_attrs];
+}
+
+/* A slot for key: the one it has, or a new one. ONNX_MAX_ATTRS leaves room
+ * for what mapping functions add. */
+static clv_attr *slot(draft *d, clv_attr_key key)
+{
+    clv_attr *a = draft_attr(d, key);
+    if (!a)
+        a = &d->attrs[d->n_attrs++];
+    *a = (clv_attr){.name = clv__attr_name(key), .key = (uint8_t)key};
+    return a;
+}
+
+void draft_set_int(draft *d, clv_attr_key key, int64_t i)
+{
+    clv_attr *a = slot(d, key);
+    a->type = CLV_INT_ATTR;
+    a->u.i = i;
+}
+
+void draft_set_float(draft *d, clv_attr_key key, double x)
+{
+    clv_attr *a = slot(d, key);
+    a->type = CLV_FLOAT_ATTR;
+    a->u.f = x;
+}
+
+void draft_set_str(draft *d, clv_attr_key key, const char *s)
+{
+    clv_attr *a = slot(d, key);
+    a->type = CLV_STRING_ATTR;
+    a->u.s = s;
+}
+
+clv_status draft_set_ints(draft *d, clv_attr_key key, const int64_t *v,
+                          uint32_t n, clv_err *e)
+{
+    int64_t *own = arena_array(&d->g->mem, n, sizeof *own);
+    if (!own)
+        return clv__nomem(e);
+    if (n)
+        memcpy(own, v, n * sizeof *own);
+    clv_attr *a = slot(d, key);
+    a->type = CLV_INTS_ATTR;
+    a->n = n;
+    a->u.ints = own;
+    return CLV_OK;
+}

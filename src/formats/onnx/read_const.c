@@ -1,0 +1,543 @@
+/* read_const.c - TensorProto: initializers, Constant nodes, tensor attributes.
+ *
+ * A tensor becomes a value with its type and shape; its bytes are pointed at
+ * where they lie in the file, or named where external data has them, and are
+ * not read. Only small integers are (at most ONNX_MAX_LISTS: shapes, axes,
+ * indices), single numbers, and what stands in a Constant node, because shape
+ * arithmetic needs them. */
+#include "formats/onnx/read.h"
+
+#include <math.h>
+#include <string.h>
+
+clv_dtype onnx_dtype(uint64_t type)
+{
+    static const uint8_t map[] = {
+        CLV_NODTYPE,      CLV_FLOAT32,    CLV_UINT8,        CLV_INT8,
+        CLV_UINT16,       CLV_INT16,      CLV_INT32,        CLV_INT64,
+        CLV_STRING,       CLV_BOOL,       CLV_FLOAT16,      CLV_FLOAT64,
+        CLV_UINT32,       CLV_UINT64,     CLV_COMPLEX64,    CLV_COMPLEX128,
+        CLV_BFLOAT16,     CLV_FLOAT8E4M3, CLV_FLOAT8E4M3UZ, CLV_FLOAT8E5M2,
+        CLV_FLOAT8E5M2UZ, CLV_UINT4,      CLV_INT4,         CLV_FLOAT4E2M1,
+        CLV_FLOAT8E8M0,   CLV_UINT2,      CLV_INT2,
+    };
+    return type < sizeof map ? (clv_dtype)map[type] : CLV_NODTYPE;
+}
+
+static bool plain_float(clv_dtype t)
+{
+    return t == CLV_FLOAT32 || t == CLV_FLOAT16 || t == CLV_BFLOAT16 ||
+           t == CLV_FLOAT64;
+}
+
+clv_dtype onnx_counted(const reader *r, clv_dtype t)
+{
+    return r->opts->dtype != CLV_NODTYPE && plain_float(t) ? r->opts->dtype : t;
+}
+
+typedef struct tensor {
+    text name, location, offset, length;
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t rank;
+    clv_dtype dtype;
+    bool external, has_raw;
+    bool fixed;     /* our writer's word that it is not a parameter */
+    uint32_t typed; /* number of the field that holds typed data, or 0 */
+    wire raw, all;
+} tensor;
+
+/* -- reading --------------------------------------------------------------*/
+
+static clv_status key_value(wire w, text *key, text *value, clv_err *e)
+{
+    *key = *value = (text){"", 0};
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == 1)
+            *key = text_of(f.bytes);
+        else if (f.number == 2)
+            *value = text_of(f.bytes);
+    }
+    return CLV_OK;
+}
+
+static clv_status external_entry(wire w, tensor *t, clv_err *e)
+{
+    text key, value;
+    CLV_TRY(key_value(w, &key, &value, e));
+    if (text_is(key, "location"))
+        t->location = value;
+    else if (text_is(key, "offset"))
+        t->offset = value;
+    else if (text_is(key, "length"))
+        t->length = value;
+    return CLV_OK;
+}
+
+static clv_status read_dims(const wire *w, const wire_field *f, tensor *t,
+                            clv_err *e)
+{
+    size_t n = t->rank;
+    CLV_TRY(wire_ints(f, t->dims, CLV_MAX_RANK, &n, e));
+    if (n > CLV_MAX_RANK)
+        return wire_fail(w, e, "a tensor of more than 16 axes");
+    t->rank = (uint32_t)n;
+    return CLV_OK;
+}
+
+static clv_status tensor_field(const wire *w, const wire_field *f, tensor *t,
+                               clv_err *e)
+{
+    switch (f->number) {
+    case 1:
+        return read_dims(w, f, t, e);
+    case 2:
+        t->dtype = onnx_dtype(f->value);
+        return wire_expect(w, f, WIRE_VARINT, e);
+    case 4:
+    case 5:
+    case 7:
+    case 10:
+    case 11:
+        t->typed = f->number;
+        return CLV_OK;
+    case 8:
+        t->name = text_of(f->bytes);
+        return wire_expect(w, f, WIRE_BYTES, e);
+    case 9:
+        t->raw = f->bytes;
+        t->has_raw = true;
+        return wire_expect(w, f, WIRE_BYTES, e);
+    case 12:
+        t->fixed = f->type == WIRE_BYTES &&
+                   text_is(text_of(f->bytes), "cleave: not learned");
+        return CLV_OK;
+    case 13:
+        CLV_TRY(wire_expect(w, f, WIRE_BYTES, e));
+        return external_entry(f->bytes, t, e);
+    case 14:
+        t->external = f->value == 1;
+        return wire_expect(w, f, WIRE_VARINT, e);
+    default:
+        return CLV_OK;
+    }
+}
+
+static clv_status check_tensor(const wire *start, const tensor *t, clv_err *e)
+{
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (t->dims[i] < 0)
+            return clv__fail(e, CLV_FORMAT,
+                             "byte %zu: tensor '%.*s' has dimension %lld",
+                             (size_t)(start->cur - start->file), TEXT(t->name),
+                             (long long)t->dims[i]);
+    if (t->dtype == CLV_NODTYPE)
+        return clv__fail(e, CLV_FORMAT,
+                         "byte %zu: tensor '%.*s' has no known type",
+                         (size_t)(start->cur - start->file), TEXT(t->name));
+    return CLV_OK;
+}
+
+static clv_status read_tensor(wire w, tensor *t, clv_err *e)
+{
+    wire start = w;
+    *t = (tensor){.all = w};
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        CLV_TRY(tensor_field(&w, &f, t, e));
+    }
+    return check_tensor(&start, t, e);
+}
+
+/* The fields before the raw bytes, from a copy of the tensor's head; false
+ * where anything follows those, or the copy shows less. */
+static bool peek_fields(reader *r, wire w, tensor *t)
+{
+    enum { RAW_DATA = 9 << 3 | WIRE_BYTES };
+    wire head = onnx_peek(r, w);
+    const uint8_t *begin = head.cur;
+    while (wire_left(&head)) {
+        wire at = head;
+        wire_field f;
+        uint64_t key, size;
+        if (wire_varint(&at, &key, NULL) != CLV_OK ||
+            wire_varint(&at, &size, NULL) != CLV_OK)
+            return false;
+        if (key == RAW_DATA &&
+            size == wire_left(&w) - (size_t)(at.cur - begin)) {
+            t->raw = (wire){w.end - size, w.end, w.file};
+            return t->has_raw = true;
+        }
+        if (wire_next(&head, &f, NULL) != CLV_OK ||
+            tensor_field(&head, &f, t, NULL) != CLV_OK)
+            return false;
+    }
+    return false;
+}
+
+/* A stored tensor: what it holds lies between its head and the next one's. */
+static clv_status read_stored(reader *r, wire w, tensor *t, clv_err *e)
+{
+    *t = (tensor){.all = w};
+    if (!peek_fields(r, w, t))
+        return read_tensor(w, t, e);
+    t->name.s = arena_strndup(&r->mem, t->name.s, t->name.n);
+    return t->name.s ? check_tensor(&w, t, e) : clv__nomem(e);
+}
+
+/* -- contents -------------------------------------------------------------*/
+
+static double half_to_double(uint32_t h)
+{
+    int exponent = (int)(h >> 10 & 31), fraction = (int)(h & 1023);
+    double x = exponent == 0    ? ldexp(fraction, -24)
+               : exponent == 31 ? (fraction ? (double)NAN : (double)INFINITY)
+                                : ldexp(fraction + 1024, exponent - 25);
+    return h >> 15 ? -x : x;
+}
+
+static double bits_to_double(clv_dtype t, uint64_t bits)
+{
+    if (t == CLV_FLOAT16)
+        return half_to_double((uint32_t)bits);
+    if (t == CLV_FLOAT64) {
+        double x;
+        memcpy(&x, &bits, sizeof x);
+        return x;
+    }
+    uint32_t low = (uint32_t)bits << (t == CLV_BFLOAT16 ? 16 : 0);
+    float x;
+    memcpy(&x, &low, sizeof x);
+    return (double)x;
+}
+
+static int64_t bits_to_int(clv_dtype t, uint64_t bits)
+{
+    switch (t) {
+    case CLV_INT8:
+        return (int8_t)bits;
+    case CLV_INT16:
+        return (int16_t)bits;
+    case CLV_INT32:
+        return (int32_t)bits;
+    case CLV_BOOL:
+        return bits != 0;
+    default:
+        return (int64_t)bits;
+    }
+}
+
+/* Element i of little-endian bytes. */
+static uint64_t raw_bits(const uint8_t *p, size_t size, size_t i)
+{
+    uint64_t bits = 0;
+    for (size_t k = 0; k < size; k++)
+        bits |= (uint64_t)p[i * size + k] << (8 * k);
+    return bits;
+}
+
+static bool whole_bytes(clv_dtype t)
+{
+    return plain_float(t) || t == CLV_BOOL ||
+           (t >= CLV_INT8 && t <= CLV_UINT64);
+}
+
+static clv_status decode_raw(clv_graph *g, clv_value *v, const uint8_t *p,
+                             uint32_t n, clv_err *e)
+{
+    clv_dtype t = (clv_dtype)v->dtype;
+    size_t size = (size_t)clv_dtype_bytes(t, 1);
+    void *list = arena_array(&g->mem, n, sizeof(int64_t));
+    if (!list)
+        return clv__nomem(e);
+    int64_t *ints = list;
+    double *floats = list;
+    for (uint32_t i = 0; i < n; i++) {
+        if (plain_float(t))
+            floats[i] = bits_to_double(t, raw_bits(p, size, i));
+        else
+            ints[i] = bits_to_int(t, raw_bits(p, size, i));
+    }
+    v->data->n = n;
+    if (plain_float(t))
+        v->data->floats = floats;
+    else
+        v->data->ints = ints;
+    return CLV_OK;
+}
+
+/* Typed data: one number per element; half floats come as their bits. */
+static clv_status decode_typed(clv_graph *g, clv_value *v, const tensor *t,
+                               uint32_t n, clv_err *e)
+{
+    bool wide = t->typed == 4 || t->typed == 10;
+    void *list = arena_array(&g->mem, n, sizeof(int64_t));
+    if (!list)
+        return clv__nomem(e);
+    int64_t *ints = list;
+    double *floats = list;
+    size_t got = 0;
+    for (wire w = t->all; wire_left(&w);) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number != t->typed)
+            continue;
+        CLV_TRY(f.number == 4    ? wire_floats(&f, floats, n, &got, e)
+                : f.number == 10 ? wire_doubles(&f, floats, n, &got, e)
+                                 : wire_ints(&f, ints, n, &got, e));
+    }
+    if (got != n)
+        return clv__fail(e, CLV_FORMAT,
+                         "tensor '%.*s' has %zu numbers for %u elements",
+                         TEXT(t->name), got, n);
+    for (uint32_t i = 0; !wide && i < n; i++) {
+        uint64_t bits = (uint64_t)ints[i];
+        if (plain_float(t->dtype))
+            floats[i] = bits_to_double(t->dtype, bits);
+        else
+            ints[i] = bits_to_int(t->dtype, bits);
+    }
+    if (wide != plain_float(t->dtype) && wide)
+        return CLV_OK; /* complex numbers come as pairs of floats */
+    v->data->n = n;
+    if (plain_float(t->dtype))
+        v->data->floats = floats;
+    else
+        v->data->ints = ints;
+    return CLV_OK;
+}
+
+clv_status onnx_contents(clv_graph *g, uint32_t id, clv_err *e)
+{
+    clv_value *v = &g->values[id];
+    const clv_payload *data = v->data;
+    int64_t n = data ? clv__numel(v) : 0;
+    tensor t;
+    if (!data || data->ints || data->floats || n > ONNX_MAX_LISTS ||
+        !whole_bytes((clv_dtype)v->dtype))
+        return CLV_OK;
+    if (data->bytes)
+        return decode_raw(g, v, data->bytes, (uint32_t)n, e);
+    if (!data->proto)
+        return CLV_OK;
+    CLV_TRY(read_tensor(wire_over(data->proto, data->proto_size), &t, e));
+    return t.typed ? decode_typed(g, v, &t, (uint32_t)n, e) : CLV_OK;
+}
+
+/* -- external data --------------------------------------------------------*/
+
+/* Relative, and no step out of the model's folder. */
+static bool stays_inside(text path)
+{
+    if (path.n == 0 || path.s[0] == '/' || memchr(path.s, 0, path.n) ||
+        memchr(path.s, '\\', path.n))
+        return false;
+    for (size_t i = 0; i < path.n;) {
+        size_t part = i;
+        while (i < path.n && path.s[i] != '/')
+            i++;
+        if (i - part == 2 && !memcmp(path.s + part, "..", 2))
+            return false;
+        i++;
+    }
+    return true;
+}
+
+static bool decimal(text t, uint64_t *out)
+{
+    *out = 0;
+    for (size_t i = 0; i < t.n; i++) {
+        if (t.s[i] < '0' || t.s[i] > '9' || *out > UINT64_MAX / 10 - 1)
+            return false;
+        *out = *out * 10 + (uint64_t)(t.s[i] - '0');
+    }
+    return true;
+}
+
+static clv_status locate(clv_graph *g, const tensor *t, clv_payload *data,
+                         clv_err *e)
+{
+    if (!stays_inside(t->location))
+        return clv__fail(e, CLV_FORMAT,
+                         "tensor '%.*s': its data '%.*s' would lie outside "
+                         "the model's folder",
+                         TEXT(t->name), TEXT(t->location));
+    if (!decimal(t->offset, &data->offset) || !decimal(t->length, &data->size))
+        return clv__fail(e, CLV_FORMAT,
+                         "tensor '%.*s': external offset '%.*s', length "
+                         "'%.*s'",
+                         TEXT(t->name), TEXT(t->offset), TEXT(t->length));
+    data->file = arena_strndup(&g->mem, t->location.s, t->location.n);
+    return data->file ? CLV_OK : clv__nomem(e);
+}
+
+/* -- values ---------------------------------------------------------------*/
+
+/* Raw bytes must be as many as type and shape say. */
+static clv_status point_at(const tensor *t, clv_value *v, clv_err *e)
+{
+    int64_t want = clv__bytes(v);
+    if (t->dtype != CLV_STRING && (int64_t)wire_left(&t->raw) != want)
+        return clv__fail(e, CLV_FORMAT,
+                         "byte %zu: tensor '%.*s' has %zu bytes of data, its "
+                         "shape needs %lld",
+                         (size_t)(t->raw.cur - t->raw.file), TEXT(t->name),
+                         wire_left(&t->raw), (long long)want);
+    v->data->bytes = t->raw.cur;
+    v->data->size = wire_left(&t->raw);
+    return CLV_OK;
+}
+
+static bool worth_reading(const tensor *t, int64_t n, bool initializer)
+{
+    if (n > ONNX_MAX_LISTS || !whole_bytes(t->dtype))
+        return false;
+    return !plain_float(t->dtype) || n <= 1 || !initializer;
+}
+
+static clv_status fill(clv_graph *g, const tensor *t, uint32_t id,
+                       bool initializer, clv_err *e)
+{
+    clv_value *v = &g->values[id];
+    int64_t n = clv__numel(v);
+    if (!t->external && !t->has_raw && !t->typed && n > 0)
+        return CLV_OK; /* weights left out: a shape is all we need */
+    clv_payload *data = clv__value_data(g, id);
+    if (!data)
+        return clv__nomem(e);
+    if (t->external)
+        return locate(g, t, data, e);
+    if (t->has_raw && !t->typed)
+        CLV_TRY(point_at(t, v, e));
+    else {
+        data->proto = t->all.cur;
+        data->proto_size = wire_left(&t->all);
+    }
+    if (!worth_reading(t, n, initializer))
+        return CLV_OK;
+    if (t->has_raw && !t->typed)
+        return decode_raw(g, v, t->raw.cur, (uint32_t)n, e);
+    return decode_typed(g, v, t, (uint32_t)n, e);
+}
+
+static clv_status add_value(reader *r, unit *u, const tensor *t, text name,
+                            bool initializer, uint32_t *out, clv_err *e)
+{
+    clv_graph *g = u->g;
+    char *own = name.n ? onnx_name(&g->mem, name) : NULL;
+    uint32_t v =
+        own || !name.n ? clv__value_add(g, own, CLV_CONST, t->dtype) : CLV_NONE;
+    if (v == CLV_NONE || !clv__value_set_shape(g, v, t->rank, t->dims))
+        return clv__nomem(e);
+    int64_t n = clv__numel(&g->values[v]);
+    if (n == CLV_SAT || clv__bytes(&g->values[v]) == CLV_SAT)
+        return clv__fail(e, CLV_OVERFLOW,
+                         "tensor '%.*s': its size does not fit 64 bits",
+                         TEXT(name));
+    CLV_TRY(fill(g, t, v, initializer, e));
+    if (initializer && n > 1 && !t->fixed &&
+        (plain_float(t->dtype) || t->dtype >= CLV_FLOAT8E4M3))
+        g->values[v].kind = CLV_PARAM;
+    clv_dtype counted = onnx_counted(r, t->dtype);
+    if (counted != t->dtype && g->values[v].data)
+        g->values[v].data->bytes = g->values[v].data->proto =
+            NULL; /* they are of the other type */
+    g->values[v].dtype = (uint8_t)counted;
+    *out = v;
+    return CLV_OK;
+}
+
+clv_status onnx_tensor(reader *r, unit *u, wire w, text *name, bool initializer,
+                       uint32_t *value, clv_err *e)
+{
+    tensor t;
+    CLV_TRY(initializer ? read_stored(r, w, &t, e) : read_tensor(w, &t, e));
+    if (initializer)
+        *name = t.name;
+    return add_value(r, u, &t, *name, initializer, value, e);
+}
+
+/* SparseTensorProto: the name and type of its values, dense dims. */
+clv_status onnx_sparse(reader *r, unit *u, wire w, text *name, uint32_t *value,
+                       clv_err *e)
+{
+    tensor dense = {0}, values = {0};
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == 1 && f.type == WIRE_BYTES)
+            CLV_TRY(read_tensor(f.bytes, &values, e));
+        else if (f.number == 3)
+            CLV_TRY(read_dims(&w, &f, &dense, e));
+    }
+    for (uint32_t i = 0; i < dense.rank; i++)
+        if (dense.dims[i] < 0)
+            return wire_fail(&w, e, "a sparse tensor of negative size");
+    dense.dtype = values.dtype;
+    if (!name->n)
+        *name = values.name;
+    return add_value(r, u, &dense, *name, true, value, e);
+}
+
+clv_status onnx_const_ints(clv_graph *g, uint32_t v, uint32_t rank,
+                           const int64_t *ints, uint32_t n, clv_err *e)
+{
+    int64_t dim = n, *own = arena_array(&g->mem, n, sizeof *own);
+    clv_payload *data = clv__value_data(g, v);
+    if (!own || !data || !clv__value_set_shape(g, v, rank, &dim))
+        return clv__nomem(e);
+    if (n)
+        memcpy(own, ints, n * sizeof *own);
+    data->ints = own;
+    data->n = n;
+    g->values[v].dtype = CLV_INT64;
+    return CLV_OK;
+}
+
+/* -- Constant nodes without a tensor --------------------------------------*/
+
+static clv_status const_floats(clv_graph *g, uint32_t v, uint32_t rank,
+                               const double *floats, uint32_t n, clv_err *e)
+{
+    int64_t dim = n;
+    double *own = arena_array(&g->mem, n, sizeof *own);
+    clv_payload *data = clv__value_data(g, v);
+    if (!own || !data || !clv__value_set_shape(g, v, rank, &dim))
+        return clv__nomem(e);
+    if (n)
+        memcpy(own, floats, n * sizeof *own);
+    data->floats = own;
+    data->n = n;
+    g->values[v].dtype = CLV_FLOAT32;
+    return CLV_OK;
+}
+
+clv_status onnx_const_attr(clv_graph *g, const clv_attr *attrs, uint32_t n,
+                           uint32_t *value, clv_err *e)
+{
+    *value = CLV_NONE;
+    if (n == 0)
+        return CLV_OK;
+    const clv_attr *a = &attrs[0];
+    uint32_t v = clv__value_add(g, NULL, CLV_CONST, CLV_STRING);
+    if (v == CLV_NONE)
+        return clv__nomem(e);
+    *value = v;
+    int64_t dim = a->n;
+    switch (a->type) {
+    case CLV_INT_ATTR:
+        return onnx_const_ints(g, v, 0, &a->u.i, 1, e);
+    case CLV_INTS_ATTR:
+        return onnx_const_ints(g, v, 1, a->u.ints, a->n, e);
+    case CLV_FLOAT_ATTR:
+        return const_floats(g, v, 0, &a->u.f, 1, e);
+    case CLV_FLOATS_ATTR:
+        return const_floats(g, v, 1, a->u.floats, a->n, e);
+    default:
+        return clv__value_set_shape(g, v, a->type == CLV_STRINGS_ATTR, &dim)
+                   ? CLV_OK
+                   : clv__nomem(e);
+    }
+}

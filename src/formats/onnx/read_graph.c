@@ -1,0 +1,477 @@
+/* read_graph.c - GraphProto, and the nodes of functions, in passes:
+ *
+ *   1. all fields: where those of each kind lie; stored tensors
+ *   2. inputs that are not stored tensors too (files before IR 4 list every
+ *      initializer among the inputs)
+ *   3. every node's outputs get their values, so that nodes may come in any
+ *      order; a Constant is its value, an Identity of a stored tensor is
+ *      another name for it
+ *   4. declared shapes
+ *   5. nodes; names that a body does not define are captured from outside
+ *   6. outputs
+ *
+ * The message is walked anew for each pass, from the first field that matters
+ * to the last, so that nothing has to be kept of it but which nodes are done.
+ */
+#include "formats/onnx/read.h"
+
+#include <string.h>
+
+void onnx_unit_free(unit *u)
+{
+    clv__free(u->declared);
+    clv__free(u->roles);
+    clv__free(u->captured);
+}
+
+/* Takes the dead nodes out; the others move up. */
+static void bury(clv_graph *g)
+{
+    uint32_t kept = 0;
+    for (uint32_t id = 0; id < g->n_nodes; id++) {
+        if (g->nodes[id].flags & ONNX_DEAD)
+            continue;
+        g->nodes[kept] = g->nodes[id];
+        for (uint32_t i = 0; i < g->nodes[kept].n_out; i++)
+            node_out(g, &g->nodes[kept], i)->producer = kept;
+        kept++;
+    }
+    g->n_nodes = kept;
+}
+
+clv_status onnx_finish(unit *u, clv_err *e)
+{
+    bury(u->g);
+    if (u->unordered)
+        return clv_graph_infer(u->g, e);
+    CLV_TRY(clv__graph_finish(u->g, e));
+    return clv__graph_inferred(u->g, e);
+}
+
+/* -- names ----------------------------------------------------------------*/
+
+static clv_status define(frame *f, text name, uint32_t v, clv_err *e)
+{
+    bool added;
+    if (!strmap_add(&f->names, name.s, name.n, v, &added))
+        return clv__nomem(e);
+    if (!added)
+        return clv__fail(e, CLV_FORMAT, "'%.*s' is defined twice", TEXT(name));
+    return CLV_OK;
+}
+
+/* A value of an enclosing graph becomes one more input of this one. */
+static clv_status capture(frame *f, text name, uint32_t outer, uint32_t *value,
+                          clv_err *e)
+{
+    unit *u = f->unit;
+    const clv_value *from = &f->outer->unit->g->values[outer];
+    char *own = onnx_name(&u->g->mem, name);
+    uint32_t v =
+        own ? clv__value_add(u->g, own, CLV_INPUT, (clv_dtype)from->dtype)
+            : CLV_NONE;
+    if (v == CLV_NONE || !CLV_GROW(u->captured, u->n_captured, u->cap_captured))
+        return clv__nomem(e);
+    u->captured[u->n_captured++] = outer;
+    value_like(&u->g->values[v], from);
+    u->g->values[v].data = from->data;
+    *value = v;
+    return strmap_put(&f->names, name.s, name.n, v) ? CLV_OK : clv__nomem(e);
+}
+
+clv_status onnx_lookup(frame *f, text name, uint32_t *value, clv_err *e)
+{
+    *value = strmap_get(&f->names, name.s, name.n);
+    if (*value != CLV_NONE || !f->outer)
+        return CLV_OK;
+    uint32_t outer;
+    CLV_TRY(onnx_lookup(f->outer, name, &outer, e));
+    if (outer == CLV_NONE || outer == ONNX_ABSENT) {
+        *value = outer;
+        return CLV_OK;
+    }
+    return capture(f, name, outer, value, e);
+}
+
+/* As many as a table is made for at once; one of more grows, since a file may
+ * lie. */
+static size_t bounded(size_t n)
+{
+    return n < ONNX_RESERVED ? n : ONNX_RESERVED;
+}
+
+static clv_status reserve(frame *f, size_t names, clv_err *e)
+{
+    names = bounded(names);
+    return strmap_reserve(&f->names, names) &&
+                   clv__graph_reserve(f->unit->g, 0, names)
+               ? CLV_OK
+               : clv__nomem(e);
+}
+
+/* -- 1. fields and stored tensors -----------------------------------------*/
+
+static clv_status initializer(reader *r, frame *f, const wire_field *field,
+                              clv_err *e)
+{
+    text name = {NULL, 0};
+    uint32_t v;
+    size_t at = (size_t)(field->bytes.cur - field->bytes.file);
+    CLV_TRY(field->number == 5
+                ? onnx_tensor(r, f->unit, field->bytes, &name, true, &v, e)
+                : onnx_sparse(r, f->unit, field->bytes, &name, &v, e));
+    clv_status s = define(f, name, v, e);
+    if (s == CLV_FORMAT)
+        clv__err_prefix(e, "byte %zu", at);
+    return s;
+}
+
+/* Where the fields of each number lie in a message. */
+enum { FIELDS = 16 };
+typedef struct fields {
+    wire of[FIELDS]; /* from the first to the end of the last */
+    size_t n[FIELDS];
+} fields;
+
+/* Finds the fields of a graph or function, and reads a graph's stored tensors
+ * on the way: their heads lie far apart, so that this is the only time. */
+static clv_status find_fields(reader *r, frame *graph, wire w, fields *all,
+                              clv_err *e)
+{
+    *all = (fields){0};
+    onnx_near(r, &w);
+    while (wire_left(&w)) {
+        wire start = w;
+        wire_field field;
+        CLV_TRY(onnx_next(r, &w, &field, e));
+        if (field.number >= FIELDS)
+            continue;
+        wire *of = &all->of[field.number];
+        if (all->n[field.number]++ == 0)
+            *of = start;
+        of->end = w.cur;
+        if (!graph || (field.number != 5 && field.number != 15) ||
+            field.type != WIRE_BYTES)
+            continue;
+        if (all->n[5] + all->n[15] == 1) /* there are about as many as nodes */
+            CLV_TRY(reserve(graph, 2 * all->n[1], e));
+        CLV_TRY(initializer(r, graph, &field, e));
+    }
+    return CLV_OK;
+}
+
+/* -- 2. inputs ------------------------------------------------------------*/
+
+static clv_status input(reader *r, frame *f, wire w, clv_err *e)
+{
+    clv_graph *g = f->unit->g;
+    size_t at = (size_t)(w.cur - w.file);
+    text name;
+    onnx_type t;
+    CLV_TRY(onnx_value_info(w, &name, &t, e));
+    uint32_t old = strmap_get(&f->names, name.s, name.n);
+    if (old != CLV_NONE && g->values[old].kind != CLV_INPUT)
+        return CLV_OK; /* an initializer that may be overridden */
+    char *own = onnx_name(&g->mem, name);
+    uint32_t v =
+        own ? clv__value_add(g, own, CLV_INPUT, onnx_counted(r, t.dtype))
+            : CLV_NONE;
+    if (v == CLV_NONE)
+        return clv__nomem(e);
+    clv_status s = define(f, name, v, e);
+    if (s == CLV_FORMAT)
+        clv__err_prefix(e, "byte %zu: input", at);
+    if (s != CLV_OK || f->outer)
+        return s; /* a body's inputs get their shapes from its node */
+    return onnx_bind_input(r, g, v, &t, e);
+}
+
+static clv_status inputs(reader *r, frame *f, wire w, clv_err *e)
+{
+    while (wire_left(&w)) {
+        wire_field field;
+        CLV_TRY(wire_next(&w, &field, e));
+        if (field.number == 11 && field.type == WIRE_BYTES)
+            CLV_TRY(input(r, f, field.bytes, e));
+    }
+    f->unit->n_formal = f->unit->g->n_inputs;
+    return CLV_OK;
+}
+
+/* -- 3. outputs of nodes --------------------------------------------------*/
+
+static bool is_op(const proto *p, const char *op)
+{
+    return text_is(p->op, op) && onnx_domain_of(p->domain) == ONNX_AI;
+}
+
+/* The attribute sparse_value, field 22 of an AttributeProto. */
+static clv_status sparse_value(reader *r, frame *f, const proto *p, uint32_t *v,
+                               clv_err *e)
+{
+    for (uint32_t i = 0; i < p->n_attrs; i++)
+        for (wire w = p->attrs[i]; wire_left(&w);) {
+            wire_field field;
+            CLV_TRY(wire_next(&w, &field, e));
+            text name = {"", 0};
+            if (field.number == 22 && field.type == WIRE_BYTES)
+                CLV_TRY(onnx_sparse(r, f->unit, field.bytes, &name, v, e));
+        }
+    return CLV_OK;
+}
+
+/* A Constant's value from whichever attribute holds it. */
+static clv_status constant(reader *r, frame *f, const proto *p, clv_err *e)
+{
+    clv_graph *g = f->unit->g;
+    text name = p->n_out ? p->outs[0] : (text){"", 0};
+    clv_attr room[ONNX_MAX_ATTRS];
+    draft d = {.r = r, .f = f, .p = p, .g = g, .attrs = room};
+    CLV_TRY(onnx_attrs_read(&d, e));
+    uint32_t v = CLV_NONE;
+    for (uint32_t i = 0; i < d.n_attrs; i++)
+        if (d.attrs[i].type == CLV_TENSOR_ATTR)
+            v = d.attrs[i].u.value;
+    if (v == CLV_NONE)
+        CLV_TRY(sparse_value(r, f, p, &v, e));
+    if (v == CLV_NONE)
+        CLV_TRY(onnx_const_attr(g, d.attrs, d.n_attrs, &v, e));
+    if (v == CLV_NONE)
+        return wire_fail(&p->all, e, "a Constant without a value");
+    g->values[v].name = onnx_name(&g->mem, name);
+    if (!g->values[v].name)
+        return clv__nomem(e);
+    return name.n ? define(f, name, v, e) : CLV_OK;
+}
+
+/* Another name for a stored tensor; *done tells. */
+static clv_status alias(frame *f, const proto *p, bool *done, clv_err *e)
+{
+    if (p->n_in != 1 || p->n_out != 1 || !is_op(p, "Identity"))
+        return CLV_OK;
+    uint32_t v = strmap_get(&f->names, p->ins[0].s, p->ins[0].n);
+    if (v >= ONNX_ABSENT || !value_is_weight(&f->unit->g->values[v]))
+        return CLV_OK;
+    *done = true;
+    return define(f, p->outs[0], v, e);
+}
+
+static clv_status declare_node(reader *r, frame *f, const proto *p, bool *done,
+                               clv_err *e)
+{
+    clv_graph *g = f->unit->g;
+    CLV_TRY(alias(f, p, done, e));
+    if (*done)
+        return CLV_OK;
+    if ((*done = is_op(p, "Constant")))
+        return constant(r, f, p, e);
+    for (uint32_t i = 0; i < p->n_out; i++) {
+        text name = p->outs[i];
+        if (!name.n)
+            continue;
+        uint32_t v = f->fn ? strmap_get(&f->results, name.s, name.n) : CLV_NONE;
+        if (v == CLV_NONE) {
+            char *own = onnx_name(&g->mem, name);
+            v = own ? clv__value_add(g, own, CLV_ACTIVATION, CLV_NODTYPE)
+                    : CLV_NONE;
+        }
+        if (v == CLV_NONE)
+            return clv__nomem(e);
+        CLV_TRY(define(f, name, v, e));
+    }
+    return CLV_OK;
+}
+
+/* The nodes of a graph or a function, and which of them are done. */
+typedef struct nodes {
+    wire w;
+    uint32_t number; /* of the field they are */
+    bool *done;
+    size_t n;
+} nodes;
+
+static clv_status find_nodes(reader *r, const fields *all, uint32_t number,
+                             nodes *out, clv_err *e)
+{
+    size_t n = all->n[number];
+    *out = (nodes){all->of[number], number, arena_zalloc(&r->mem, n), n};
+    return out->done ? CLV_OK : clv__nomem(e);
+}
+
+static size_t nodes_left(const nodes *all)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < all->n; i++)
+        left += !all->done[i];
+    return left;
+}
+
+/* Runs `fn` on every node that is not done. */
+typedef clv_status node_fn(reader *r, frame *f, const proto *p, bool *done,
+                           clv_err *e);
+
+static clv_status each_node(reader *r, frame *f, const nodes *all, node_fn *fn,
+                            clv_err *e)
+{
+    bool *next = all->done;
+    for (wire w = all->w; wire_left(&w);) {
+        wire_field field;
+        CLV_TRY(wire_next(&w, &field, e));
+        if (field.number != all->number || field.type != WIRE_BYTES)
+            continue;
+        bool *done = next++;
+        if (*done)
+            continue;
+        arena_mark mark = arena_save(&r->mem);
+        proto p;
+        CLV_TRY(onnx_node_read(r, field.bytes, &p, e));
+        clv_status s = fn(r, f, &p, done, e);
+        arena_rewind(&r->mem, mark);
+        if (s == CLV_FORMAT && e && strncmp(e->msg, "byte ", 5))
+            clv__err_prefix(e, "byte %zu: node '%.*s'", p.offset,
+                            TEXT(p.name.n ? p.name : p.op));
+        CLV_TRY(s);
+    }
+    return CLV_OK;
+}
+
+/* -- 5. nodes -------------------------------------------------------------*/
+
+static clv_status add_node(reader *r, frame *f, const proto *p, bool *done,
+                           clv_err *e)
+{
+    *done = true;
+    if (r->budget-- == 0)
+        return clv__fail(e, CLV_FORMAT,
+                         "the functions of this model expand without measure");
+    bool own = onnx_domain_of(p->domain) == ONNX_CLEAVE &&
+               onnx_op_find(p->domain, p->op);
+    onnx_function *fn = own ? NULL : onnx_function_find(r, p);
+    if (fn)
+        return onnx_inline(r, f, p, fn, e);
+    return onnx_node_add(r, f, p, e);
+}
+
+clv_status onnx_nodes(reader *r, frame *f, wire w, uint32_t number, clv_err *e)
+{
+    fields all;
+    nodes own;
+    CLV_TRY(find_fields(r, NULL, w, &all, e));
+    CLV_TRY(find_nodes(r, &all, number, &own, e));
+    CLV_TRY(each_node(r, f, &own, declare_node, e));
+    return each_node(r, f, &own, add_node, e);
+}
+
+/* -- 4. and 6. ------------------------------------------------------------*/
+
+static clv_status declared_shapes(reader *r, frame *f, const fields *all,
+                                  uint32_t number, clv_err *e)
+{
+    for (wire w = all->of[number]; wire_left(&w);) {
+        wire_field field;
+        CLV_TRY(wire_next(&w, &field, e));
+        if (field.number != number || field.type != WIRE_BYTES)
+            continue;
+        text name;
+        onnx_type t;
+        CLV_TRY(onnx_value_info(field.bytes, &name, &t, e));
+        uint32_t v = strmap_get(&f->names, name.s, name.n);
+        if (v != CLV_NONE)
+            CLV_TRY(onnx_declare(r, f->unit, v, &t, e));
+    }
+    return CLV_OK;
+}
+
+static clv_status outputs(frame *f, wire w, clv_err *e)
+{
+    while (wire_left(&w)) {
+        wire_field field;
+        CLV_TRY(wire_next(&w, &field, e));
+        if (field.number != 12 || field.type != WIRE_BYTES)
+            continue;
+        text name;
+        onnx_type t;
+        uint32_t v;
+        CLV_TRY(onnx_value_info(field.bytes, &name, &t, e));
+        CLV_TRY(onnx_lookup(f, name, &v, e));
+        if (v >= ONNX_ABSENT)
+            return clv__fail(
+                e, CLV_FORMAT, "byte %zu: output '%.*s' is not defined",
+                (size_t)(field.bytes.cur - field.bytes.file), TEXT(name));
+        if (!clv__graph_output(f->unit->g, v))
+            return clv__nomem(e);
+    }
+    return CLV_OK;
+}
+
+clv_status onnx_graph(reader *r, frame *f, wire w, clv_err *e)
+{
+    fields all;
+    nodes own;
+    CLV_TRY(find_fields(r, f, w, &all, e));
+    size_t names = all.n[1] + all.n[5] + all.n[11];
+    CLV_TRY(reserve(f, names, e));
+    if (!f->outer)
+        CLV_TRY(onnx_learn_symbols(r, all.of[11], e));
+    CLV_TRY(inputs(r, f, all.of[11], e));
+    CLV_TRY(find_nodes(r, &all, 1, &own, e));
+    CLV_TRY(each_node(r, f, &own, declare_node, e));
+    CLV_TRY(declared_shapes(r, f, &all, 12, e));
+    CLV_TRY(declared_shapes(r, f, &all, 13, e));
+    if (!clv__graph_reserve(f->unit->g, bounded(nodes_left(&own)),
+                            bounded(names)))
+        return clv__nomem(e);
+    CLV_TRY(each_node(r, f, &own, add_node, e));
+    return outputs(f, all.of[12], e);
+}
+
+/* -- bodies ---------------------------------------------------------------*/
+
+static clv_status append_captured(draft *d, const unit *u, clv_err *e)
+{
+    if (u->n_captured == 0)
+        return CLV_OK;
+    if (d->n_in + u->n_captured > ONNX_MAX_EDGES)
+        return clv__fail(e, CLV_FORMAT, "the body uses too many outer values");
+    uint32_t n = d->n_in + (uint32_t)u->n_captured;
+    uint32_t *ins = arena_array(&d->r->mem, n + 8, sizeof *ins);
+    if (!ins)
+        return clv__nomem(e);
+    if (d->n_in)
+        memcpy(ins, d->ins, d->n_in * sizeof *ins);
+    memcpy(ins + d->n_in, u->captured, u->n_captured * sizeof *ins);
+    d->ins = ins;
+    d->n_in = n;
+    return CLV_OK;
+}
+
+clv_status onnx_body(draft *d, wire w, clv_graph **body, clv_err *e)
+{
+    if (d->f->depth >= ONNX_MAX_DEPTH)
+        return clv__fail(e, CLV_FORMAT, "bodies nested deeper than %d",
+                         ONNX_MAX_DEPTH);
+    CLV_TRY(clv_graph_new(d->name ? d->name : "", body, e));
+    if (!clv__graph_own_body(d->g, *body)) {
+        clv_graph_free(*body);
+        return clv__nomem(e);
+    }
+    (*body)->format = "onnx";
+    (*body)->custom = d->g->custom;
+    unit u = {.g = *body,
+              .unordered = true, /* its node infers it */
+              .each = d->op == CLV_OP_SEQUENCE_MAP};
+    frame f = {.unit = &u,
+               .outer = d->f,
+               .bound = d->f->bound,
+               .n_bound = d->f->n_bound,
+               .caller = d->f->caller,
+               .opset = d->f->opset,
+               .depth = d->f->depth + 1};
+    clv_status s = onnx_graph(d->r, &f, w, e);
+    bury(u.g);
+    if (s == CLV_OK)
+        s = append_captured(d, &u, e);
+    strmap_free(&f.names);
+    onnx_unit_free(&u);
+    return s;
+}

@@ -1,0 +1,483 @@
+/* read_model.c - ModelProto: versions, functions of the model, the graph.
+ *
+ * A call of a function is replaced by the function's nodes: its inputs are
+ * other names for the call's, its outputs are the call's values, attributes
+ * that refer to the call's are bound. Calls may nest; a function that reaches
+ * itself again is an error, and so is a model that expands out of proportion
+ * to its file. */
+#include "formats/onnx/read.h"
+#include "ops/custom.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* True when one of eight bytes is below ' ' or at 0x7f, or above such a one:
+ * then the top bit of its difference is set. */
+static bool suspect(const char *s)
+{
+    const uint64_t ones = 0x0101010101010101u;
+    uint64_t w;
+    memcpy(&w, s, 8);
+    return ((w - ' ' * ones) | ((w ^ 0x7f * ones) - ones)) & 0x80 * ones;
+}
+
+/* Names end up in tables and messages: no control characters in them. Eight
+ * bytes are looked at together, the last ones twice. */
+static void scrub(char *s, size_t n)
+{
+    size_t i = 0;
+    while (i + 8 <= n && !suspect(s + i))
+        i += 8;
+    if (n >= 8 && i + 8 > n && !suspect(s + n - 8))
+        return;
+    for (; i < n; i++)
+        if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
+            s[i] = '?';
+}
+
+char *onnx_name(arena *mem, text t)
+{
+    char *own = arena_strndup(mem, t.s, t.n);
+    if (own)
+        scrub(own, t.n);
+    return own;
+}
+
+/* -- opsets ---------------------------------------------------------------*/
+
+/* OperatorSetIdProto into a table of versions by domain. */
+static clv_status read_opset(wire w, int32_t *opset, clv_err *e)
+{
+    text domain = {"", 0};
+    int64_t version = 1;
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == 1)
+            domain = text_of(f.bytes);
+        else if (f.number == 2 && f.type == WIRE_VARINT)
+            version = (int64_t)f.value;
+    }
+    if (version < 1)
+        version = 1;
+    opset[onnx_domain_of(domain)] =
+        version > INT32_MAX ? INT32_MAX : (int32_t)version;
+    return CLV_OK;
+}
+
+static void default_opsets(int32_t *opset)
+{
+    for (int i = 0; i < ONNX_DOMAINS; i++)
+        opset[i] = 1;
+}
+
+/* -- functions ------------------------------------------------------------*/
+
+static clv_status add_function(reader *r, wire w, clv_err *e)
+{
+    onnx_function fn = {.body = w, .next = CLV_NONE};
+    memcpy(fn.opset, r->opset, sizeof fn.opset);
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == 1)
+            fn.name = text_of(f.bytes);
+        else if (f.number == 10)
+            fn.domain = text_of(f.bytes);
+        else if (f.number == 13)
+            fn.overload = text_of(f.bytes);
+        else if (f.number == 9 && f.type == WIRE_BYTES)
+            CLV_TRY(read_opset(f.bytes, fn.opset, e));
+    }
+    fn.next = strmap_get(&r->function_names, fn.name.s, fn.name.n);
+    if (!CLV_GROW(r->functions, r->n_functions, r->cap_functions) ||
+        !strmap_put(&r->function_names, fn.name.s, fn.name.n,
+                    (uint32_t)r->n_functions))
+        return clv__nomem(e);
+    r->functions[r->n_functions++] = fn;
+    return CLV_OK;
+}
+
+static bool same_text(text a, text b)
+{
+    return a.n == b.n && (a.n == 0 || !memcmp(a.s, b.s, a.n));
+}
+
+onnx_function *onnx_function_find(reader *r, const proto *p)
+{
+    if (r->n_functions == 0)
+        return NULL;
+    uint32_t i = strmap_get(&r->function_names, p->op.s, p->op.n);
+    for (; i != CLV_NONE; i = r->functions[i].next)
+        if (same_text(r->functions[i].domain, p->domain) &&
+            same_text(r->functions[i].overload, p->overload))
+            return &r->functions[i];
+    return NULL;
+}
+
+/* -- inlining -------------------------------------------------------------*/
+
+static clv_status bind_input(frame *caller, const proto *p, uint32_t i,
+                             frame *f, text name, clv_err *e)
+{
+    uint32_t v = CLV_NONE;
+    if (i < p->n_in && p->ins[i].n) {
+        CLV_TRY(onnx_lookup(caller, p->ins[i], &v, e));
+        if (v == CLV_NONE)
+            return clv__fail(e, CLV_FORMAT, "input '%.*s' is not defined",
+                             TEXT(p->ins[i]));
+    }
+    if (!strmap_put(&f->names, name.s, name.n, v == CLV_NONE ? ONNX_ABSENT : v))
+        return clv__nomem(e);
+    return CLV_OK;
+}
+
+static clv_status bind_output(frame *caller, const proto *p, uint32_t i,
+                              frame *f, text name, clv_err *e)
+{
+    if (i >= p->n_out || !p->outs[i].n)
+        return CLV_OK; /* nobody asked for it */
+    uint32_t v = strmap_get(&caller->names, p->outs[i].s, p->outs[i].n);
+    return strmap_put(&f->results, name.s, name.n, v) ? CLV_OK : clv__nomem(e);
+}
+
+/* The call's attributes, then the function's defaults behind them. */
+static clv_status bind_attrs(reader *r, const proto *p, frame *f, clv_err *e)
+{
+    size_t n = p->n_attrs;
+    for (wire w = f->fn->body; wire_left(&w);) {
+        wire_field field;
+        CLV_TRY(wire_next(&w, &field, e));
+        n += field.number == 11;
+    }
+    if (n > ONNX_MAX_EDGES)
+        return clv__fail(e, CLV_FORMAT, "a function of %zu attributes", n);
+    onnx_attr *bound = arena_array(&r->mem, n, sizeof *bound);
+    if (!bound)
+        return clv__nomem(e);
+    for (; f->n_bound < p->n_attrs; f->n_bound++)
+        CLV_TRY(onnx_attr_read(p->attrs[f->n_bound], &bound[f->n_bound], e));
+    for (wire w = f->fn->body; wire_left(&w);) {
+        wire_field field;
+        CLV_TRY(wire_next(&w, &field, e));
+        if (field.number == 11 && field.type == WIRE_BYTES)
+            CLV_TRY(onnx_attr_read(field.bytes, &bound[f->n_bound++], e));
+    }
+    f->bound = bound;
+    return CLV_OK;
+}
+
+static clv_status bind_call(reader *r, frame *caller, const proto *p, frame *f,
+                            clv_err *e)
+{
+    uint32_t in = 0, out = 0;
+    for (wire w = f->fn->body; wire_left(&w);) {
+        wire_field field;
+        CLV_TRY(wire_next(&w, &field, e));
+        text name = text_of(field.bytes);
+        if (field.number == 4)
+            CLV_TRY(bind_input(caller, p, in++, f, name, e));
+        else if (field.number == 5)
+            CLV_TRY(bind_output(caller, p, out++, f, name, e));
+    }
+    return bind_attrs(r, p, f, e);
+}
+
+/* An output that the function hands through is copied to the call's value. */
+static clv_status hand_through(reader *r, frame *f, const proto *p, text name,
+                               clv_err *e)
+{
+    uint32_t want = strmap_get(&f->results, name.s, name.n);
+    uint32_t v = strmap_get(&f->names, name.s, name.n);
+    if (want == CLV_NONE || v == want)
+        return CLV_OK;
+    if (v >= ONNX_ABSENT)
+        return clv__fail(e, CLV_FORMAT,
+                         "function '%.*s': output '%.*s' is not defined",
+                         TEXT(f->fn->name), TEXT(name));
+    draft d = {.r = r,
+               .f = f,
+               .p = p,
+               .g = f->unit->g,
+               .scope = f->scope,
+               .name = "Identity"};
+    return draft_emit(&d, CLV_OP_IDENTITY, "", &v, 1, NULL, 0, &want, 1, NULL,
+                      e);
+}
+
+static clv_status inline_body(reader *r, frame *caller, const proto *p,
+                              frame *f, clv_err *e)
+{
+    CLV_TRY(bind_call(r, caller, p, f, e));
+    CLV_TRY(onnx_nodes(r, f, f->fn->body, 7, e));
+    for (wire w = f->fn->body; wire_left(&w);) {
+        wire_field field;
+        CLV_TRY(wire_next(&w, &field, e));
+        if (field.number == 5)
+            CLV_TRY(hand_through(r, f, p, text_of(field.bytes), e));
+    }
+    return CLV_OK;
+}
+
+clv_status onnx_inline(reader *r, frame *caller, const proto *p,
+                       onnx_function *fn, clv_err *e)
+{
+    if (fn->active)
+        return clv__fail(e, CLV_FORMAT, "function '%.*s' calls itself",
+                         TEXT(fn->name));
+    if (caller->depth >= ONNX_MAX_DEPTH)
+        return clv__fail(e, CLV_FORMAT, "functions nested deeper than %d",
+                         ONNX_MAX_DEPTH);
+    text name = p->name.n ? p->name : p->op;
+    const char *prefix = caller->prefix.n
+                             ? arena_printf(&r->mem, "%.*s/%.*s",
+                                            TEXT(caller->prefix), TEXT(name))
+                             : onnx_name(&r->mem, name);
+    frame f = {.unit = caller->unit,
+               .fn = fn,
+               .caller = caller,
+               .opset = fn->opset,
+               .scope = onnx_scope(caller, p),
+               .depth = caller->depth + 1};
+    if (!prefix || f.scope == CLV_NONE)
+        return clv__nomem(e);
+    f.prefix = (text){prefix, strlen(prefix)};
+    fn->active = true;
+    clv_status s = inline_body(r, caller, p, &f, e);
+    fn->active = false;
+    strmap_free(&f.names);
+    strmap_free(&f.results);
+    return s;
+}
+
+/* -- the model ------------------------------------------------------------*/
+
+static clv_status model_field(reader *r, const wire *w, const wire_field *f,
+                              wire *graph, clv_err *e)
+{
+    switch (f->number) {
+    case 1:
+        r->ir_version = (int64_t)f->value;
+        return wire_expect(w, f, WIRE_VARINT, e);
+    case 7:
+        *graph = f->bytes;
+        return wire_expect(w, f, WIRE_BYTES, e);
+    case 8:
+        CLV_TRY(wire_expect(w, f, WIRE_BYTES, e));
+        return read_opset(f->bytes, r->opset, e);
+    default:
+        return CLV_OK;
+    }
+}
+
+static clv_status read_functions(reader *r, wire w, clv_err *e)
+{
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == 25 && f.type == WIRE_BYTES)
+            CLV_TRY(add_function(r, f.bytes, e));
+    }
+    return CLV_OK;
+}
+
+static clv_status check_versions(reader *r, clv_graph *g, clv_err *e)
+{
+    bool ok = true;
+    if (r->ir_version > ONNX_NEWEST_IR)
+        ok = clv__graph_warn(g,
+                             "IR version %lld is newer than %d, the newest "
+                             "known here",
+                             (long long)r->ir_version, ONNX_NEWEST_IR);
+    if (r->opset[ONNX_AI] > ONNX_NEWEST_OPSET)
+        ok = ok && clv__graph_warn(g,
+                                   "opset %d is newer than %d, the newest "
+                                   "known here",
+                                   r->opset[ONNX_AI], ONNX_NEWEST_OPSET);
+    return ok ? CLV_OK : clv__nomem(e);
+}
+
+/* A graph in several pieces, as protobuf allows, is their bytes one after the
+ * other. No exporter writes it so: they are copied, and offsets count from the
+ * first. */
+static clv_status join_graph(wire w, clv_graph *g, wire *graph, clv_err *e)
+{
+    size_t pieces = 0, total = 0;
+    for (wire at = w; wire_left(&at);) {
+        wire_field f;
+        CLV_TRY(wire_next(&at, &f, e));
+        pieces += f.number == 7;
+        total += f.number == 7 ? wire_left(&f.bytes) : 0;
+    }
+    if (pieces < 2)
+        return CLV_OK;
+    uint8_t *all = arena_alloc(&g->mem, total), *end = all;
+    if (!all)
+        return clv__nomem(e);
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        size_t n = f.number == 7 ? wire_left(&f.bytes) : 0;
+        if (n)
+            memcpy(end, f.bytes.cur, n);
+        end += n;
+    }
+    *graph = wire_over(all, total);
+    return CLV_OK;
+}
+
+static clv_status read_model(reader *r, clv_graph *g, clv_err *e)
+{
+    wire w = wire_over(r->map.data, r->map.size), whole = w;
+    wire graph = {NULL, NULL, w.file};
+    if (!wire_left(&w))
+        return clv__fail(e, CLV_FORMAT, "the file is empty");
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        CLV_TRY(model_field(r, &w, &f, &graph, e));
+    }
+    if (!graph.cur)
+        return clv__fail(e, CLV_FORMAT, "no graph in the file");
+    CLV_TRY(join_graph(whole, g, &graph, e));
+    CLV_TRY(read_functions(r, whole, e));
+    CLV_TRY(check_versions(r, g, e));
+
+    unit u = {.g = g};
+    frame f = {.unit = &u, .opset = r->opset};
+    clv_status s = onnx_graph(r, &f, graph, e);
+    strmap_free(&f.names);
+    if (s == CLV_OK)
+        s = onnx_check_dims(r, g, e);
+    if (s == CLV_OK)
+        s = onnx_finish(&u, e);
+    if (s == CLV_OK)
+        s = onnx_modules(g, e);
+    if (s == CLV_OK)
+        s = onnx_compare(&u, e);
+    onnx_unit_free(&u);
+    return s;
+}
+
+static void reader_free(reader *r)
+{
+    strmap_free(&r->attr_keys);
+    strmap_free(&r->symbols);
+    strmap_free(&r->function_names);
+    clv__free(r->bound);
+    clv__free(r->functions);
+    arena_free(&r->mem);
+}
+
+/* -- the way in -----------------------------------------------------------*/
+
+/* What the graph borrows its weights from. */
+static void release(void *owner)
+{
+    clv__map_close(owner);
+    clv__free(owner);
+}
+
+static clv_status own_map(clv_graph *g, clv_map map, clv_err *e)
+{
+    clv_map *own = clv__alloc(sizeof *own);
+    if (!own) {
+        clv__map_close(&map);
+        return clv__nomem(e);
+    }
+    *own = map;
+    g->owner = own;
+    g->release = release;
+    g->file = map.borrowed ? NULL : map.data;
+    g->file_size = map.size;
+    return CLV_OK;
+}
+
+/* "dir/resnet50.onnx" is called resnet50. */
+static clv_status new_graph(const char *path, clv_graph **g, clv_err *e)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+    size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
+    CLV_TRY(clv_graph_new("", g, e));
+    (*g)->name = arena_strndup(&(*g)->mem, base, n);
+    (*g)->format = "onnx";
+    (*g)->folder =
+        slash ? arena_strndup(&(*g)->mem, path, (size_t)(slash - path) + 1)
+              : "./";
+    if ((*g)->name && (*g)->folder)
+        return CLV_OK;
+    clv_graph_free(*g);
+    return clv__nomem(e);
+}
+
+/* Shapes that do not fit may come of a size that the file leaves open. */
+static void say_open(const reader *r, clv_err *e)
+{
+    if (!r->open || !e || e->code != CLV_SHAPE)
+        return;
+    size_t n = strlen(e->msg);
+    snprintf(e->msg + n, sizeof e->msg - n,
+             "; sizes of input '%s' that are open were taken as 1, "
+             "--input-shape sets them",
+             r->open);
+}
+
+clv_status clv__onnx_load(clv_map map, const char *path,
+                          const clv_open_opts *opts, clv_graph **out,
+                          clv_err *e)
+{
+    static const clv_open_opts none = {0};
+    clv_graph *g;
+    *out = NULL;
+    clv_status s = new_graph(path, &g, e);
+    if (s != CLV_OK) {
+        clv__map_close(&map);
+        return s;
+    }
+    reader r = {.map = map,
+                .opts = opts ? opts : &none,
+                .budget = 200000 + map.size / 8};
+    default_opsets(r.opset);
+    s = own_map(g, map, e);
+    if (s == CLV_OK)
+        s = clv__custom_load(g, opts, e);
+    if (s == CLV_OK)
+        s = onnx_attr_table(&r, e);
+    if (s == CLV_OK)
+        s = read_model(&r, g, e);
+    say_open(&r, e);
+    reader_free(&r);
+    if (s != CLV_OK && e)
+        scrub(e->msg, strlen(e->msg));
+    if (s != CLV_OK) {
+        clv_graph_free(g);
+        return s;
+    }
+    /* What was read is in the graph; weights come back when they are needed. */
+    clv__map_unpeek(g->owner);
+    clv__map_drop(g->file, g->file_size, g->file, g->file_size);
+    *out = g;
+    return CLV_OK;
+}
+
+/* ONNX has no magic: the name tells, or else fields that only a ModelProto
+ * has in this order. */
+bool clv__onnx_knows(const clv_map *map, const char *path)
+{
+    size_t n = strlen(path);
+    if (n > 5 && !strcmp(path + n - 5, ".onnx"))
+        return true;
+    wire w = wire_over(map->data, map->size);
+    for (int i = 0; i < 16 && wire_left(&w); i++) {
+        wire_field f;
+        if (wire_next(&w, &f, NULL) != CLV_OK || f.number > 26)
+            return false;
+        if (i == 0 && (f.number != 1 || f.type != WIRE_VARINT || f.value > 99))
+            return false;
+        if (f.number == 7)
+            return f.type == WIRE_BYTES;
+    }
+    return false;
+}

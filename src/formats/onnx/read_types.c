@@ -1,0 +1,429 @@
+/* read_types.c - ValueInfoProto: types, shapes and symbolic dimensions.
+ *
+ * A dimension is a number, a name ("batch"), or nothing. Names get their
+ * number from --dim, else from an --input-shape that stands at their place,
+ * else from --batch on a first axis; one that nobody gives is taken as 1 and
+ * said so. The name stays beside the number. */
+#include "formats/onnx/read.h"
+
+#include <string.h>
+
+/* -- reading --------------------------------------------------------------*/
+
+static clv_status read_dim(wire w, int64_t *dim, text *symbol, clv_err *e)
+{
+    *dim = -1;
+    *symbol = (text){NULL, 0};
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == 1 && f.type == WIRE_VARINT)
+            *dim = (int64_t)f.value < 0 ? -1 : (int64_t)f.value;
+        else if (f.number == 2 && f.type == WIRE_BYTES)
+            *symbol = text_of(f.bytes);
+    }
+    return CLV_OK;
+}
+
+static clv_status read_shape(wire w, onnx_type *t, clv_err *e)
+{
+    uint32_t rank = 0;
+    while (wire_left(&w)) {
+        wire_field f;
+        wire at = w;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number != 1 || f.type != WIRE_BYTES)
+            continue;
+        if (rank == CLV_MAX_RANK)
+            return wire_fail(&at, e, "a shape of more than 16 axes");
+        CLV_TRY(read_dim(f.bytes, &t->dims[rank], &t->symbols[rank], e));
+        rank++;
+    }
+    t->rank = (uint8_t)rank;
+    return CLV_OK;
+}
+
+static clv_status read_tensor_type(wire w, onnx_type *t, clv_err *e)
+{
+    t->tensor = true;
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == 1 && f.type == WIRE_VARINT)
+            t->dtype = onnx_dtype(f.value);
+        else if (f.number == 2 && f.type == WIRE_BYTES)
+            CLV_TRY(read_shape(f.bytes, t, e));
+    }
+    return CLV_OK;
+}
+
+/* A tensor, or a sequence (field 4) or an optional (9) of such, whose message
+ * has the type of the elements as its field 1. */
+static clv_status read_type(wire w, onnx_type *t, int depth, clv_err *e)
+{
+    while (wire_left(&w)) {
+        wire_field f;
+        wire at = w;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.type != WIRE_BYTES)
+            continue;
+        if (f.number == 1 || f.number == 8)
+            CLV_TRY(read_tensor_type(f.bytes, t, e));
+        if (f.number != 4 && f.number != 9)
+            continue;
+        if (depth == 0)
+            return wire_fail(&at, e, "a type nested too deep");
+        t->form |= f.number == 4 ? CLV_V_SEQUENCE : CLV_V_OPTIONAL;
+        for (wire in = f.bytes; wire_left(&in);) {
+            CLV_TRY(wire_next(&in, &f, e));
+            if (f.number == 1 && f.type == WIRE_BYTES)
+                CLV_TRY(read_type(f.bytes, t, depth - 1, e));
+        }
+    }
+    return CLV_OK;
+}
+
+clv_status onnx_type_read(wire w, onnx_type *t, clv_err *e)
+{
+    *t = (onnx_type){.rank = CLV_NO_RANK};
+    return read_type(w, t, 8, e);
+}
+
+clv_status onnx_value_info(wire w, text *name, onnx_type *t, clv_err *e)
+{
+    *name = (text){NULL, 0};
+    *t = (onnx_type){.rank = CLV_NO_RANK};
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == 1 && f.type == WIRE_BYTES)
+            *name = text_of(f.bytes);
+        else if (f.number == 2 && f.type == WIRE_BYTES)
+            CLV_TRY(onnx_type_read(f.bytes, t, e));
+    }
+    return CLV_OK;
+}
+
+/* -- symbols --------------------------------------------------------------*/
+
+static clv_status bind_symbol(reader *r, text name, int64_t value, clv_err *e)
+{
+    if (!CLV_GROW(r->bound, r->n_symbols, r->cap_symbols) ||
+        !strmap_put(&r->symbols, name.s, name.n, (uint32_t)r->n_symbols))
+        return clv__nomem(e);
+    r->bound[r->n_symbols++] = (onnx_symbol){value, false};
+    return CLV_OK;
+}
+
+/* -1 when nobody has bound it. */
+static int64_t symbol_value(const reader *r, text name)
+{
+    uint32_t i = name.n ? strmap_get(&r->symbols, name.s, name.n) : CLV_NONE;
+    if (i == CLV_NONE)
+        return -1;
+    r->bound[i].used = true;
+    return r->bound[i].value;
+}
+
+/* The --input-shape for the input called `name`, the first one's being
+ * allowed to have no name. */
+static const clv_shape_arg *shape_arg(const reader *r, text name, bool first)
+{
+    const clv_shape_arg *unnamed = NULL;
+    for (size_t i = 0; i < r->opts->n_shapes; i++) {
+        const clv_shape_arg *s = &r->opts->shapes[i];
+        if (s->name && text_is(name, s->name))
+            return s;
+        if (!s->name && first)
+            unnamed = s;
+    }
+    return unnamed;
+}
+
+/* Symbols standing where --input-shape or --batch gives a number. */
+static clv_status learn_input(reader *r, text name, const onnx_type *t,
+                              bool first, clv_err *e)
+{
+    const clv_shape_arg *arg = shape_arg(r, name, first);
+    for (uint32_t i = 0; t->rank != CLV_NO_RANK && i < t->rank; i++) {
+        int64_t value = -1;
+        if (arg && arg->rank == t->rank)
+            value = arg->dims[i];
+        else if (!arg && i == 0 && r->opts->batch > 0)
+            value = r->opts->batch;
+        if (symbol_value(r, t->symbols[i]) < 0 && value >= 0 && t->symbols[i].n)
+            CLV_TRY(bind_symbol(r, t->symbols[i], value, e));
+    }
+    return CLV_OK;
+}
+
+clv_status onnx_learn_symbols(reader *r, wire w, clv_err *e)
+{
+    for (size_t i = 0; i < r->opts->n_dims; i++) {
+        const clv_dim_arg *d = &r->opts->dims[i];
+        CLV_TRY(bind_symbol(r, (text){d->name, strlen(d->name)}, d->value, e));
+    }
+    bool first = true;
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number != 11 || f.type != WIRE_BYTES)
+            continue;
+        text name;
+        onnx_type t;
+        CLV_TRY(onnx_value_info(f.bytes, &name, &t, e));
+        CLV_TRY(learn_input(r, name, &t, first, e));
+        first = false;
+    }
+    return CLV_OK;
+}
+
+/* The names of the inputs' dimensions, each once. */
+static const char **input_dims(arena *mem, const clv_graph *g, size_t *count)
+{
+    *count = 0;
+    strmap seen = {0};
+    const char **names =
+        arena_array(mem, (size_t)g->n_inputs * CLV_MAX_RANK + 1, sizeof *names);
+    for (uint32_t i = 0; names && i < g->n_inputs; i++) {
+        const clv_value *v = &g->values[g->inputs[i]];
+        bool named = v->data && v->data->dim_names;
+        for (uint32_t k = 0; named && k < v->rank; k++) {
+            const char *name = v->data->dim_names[k];
+            bool added = false;
+            if (name && strmap_add(&seen, name, strlen(name), 0, &added) &&
+                added)
+                names[(*count)++] = name;
+        }
+    }
+    strmap_free(&seen);
+    return names;
+}
+
+static clv_status no_dim(const char *name, const clv_graph *g, clv_err *e)
+{
+    size_t n;
+    char near[160];
+    arena mem = {0};
+    const char **names = input_dims(&mem, g, &n);
+    bool like = names && clv_suggest(name, names, n, near, sizeof near);
+    clv_status s =
+        like ? clv__fail(e, CLV_USAGE,
+                         "no input has a dimension '%s'; did you mean %s?",
+                         name, near)
+        : n  ? clv__fail(e, CLV_USAGE,
+                         "no input has a dimension '%s'; there is '%s'", name,
+                         names[0])
+             : clv__fail(e, CLV_USAGE,
+                         "no input has a dimension '%s', nor any named one",
+                         name);
+    arena_free(&mem);
+    return s;
+}
+
+clv_status onnx_check_dims(const reader *r, const clv_graph *g, clv_err *e)
+{
+    for (size_t i = 0; i < r->opts->n_dims; i++) {
+        const char *name = r->opts->dims[i].name;
+        uint32_t at = strmap_get(&r->symbols, name, strlen(name));
+        if (at != CLV_NONE && !r->bound[at].used)
+            return no_dim(name, g, e);
+    }
+    return CLV_OK;
+}
+
+/* -- graph inputs ---------------------------------------------------------*/
+
+static clv_status keep_symbols(clv_graph *g, uint32_t v, const onnx_type *t,
+                               clv_err *e)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < t->rank; i++)
+        any |= t->symbols[i].n > 0;
+    if (!any)
+        return CLV_OK;
+    const char **names = arena_zalloc(&g->mem, t->rank * sizeof *names);
+    clv_payload *data = clv__value_data(g, v);
+    if (!names || !data)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (t->symbols[i].n) {
+            names[i] = arena_strndup(&g->mem, t->symbols[i].s, t->symbols[i].n);
+            if (!names[i])
+                return clv__nomem(e);
+        }
+    data->dim_names = names;
+    return CLV_OK;
+}
+
+static clv_status unbound(reader *r, clv_graph *g, uint32_t v, uint32_t axis,
+                          text symbol, clv_err *e)
+{
+    const char *name = g->values[v].name;
+    bool ok =
+        symbol.n
+            ? clv__graph_warn(g,
+                              "input '%s': dimension '%.*s' is taken as 1; "
+                              "--dim %.*s=N sets it",
+                              name, TEXT(symbol), TEXT(symbol))
+            : clv__graph_warn(g,
+                              "input '%s': axis %u has no size and is taken "
+                              "as 1; --input-shape sets it",
+                              name, axis);
+    if (!r->open || axis > 0) /* a batch of 1 fits as a rule */
+        r->open = name;
+    if (symbol.n && ok)
+        CLV_TRY(bind_symbol(r, symbol, 1, e));
+    return ok ? CLV_OK : clv__nomem(e);
+}
+
+/* `what` is what a message calls the value. */
+static clv_status set_shape(clv_graph *g, uint32_t v, const char *what,
+                            uint32_t rank, const int64_t *dims, clv_err *e)
+{
+    const char *name = g->values[v].name;
+    if (!clv__value_set_shape(g, v, rank, dims))
+        return clv__nomem(e);
+    if (clv__bytes(&g->values[v]) == CLV_SAT)
+        return clv__fail(e, CLV_OVERFLOW,
+                         "%s '%s': its size does not fit 64 bits", what,
+                         name ? name : "");
+    return CLV_OK;
+}
+
+/* A sequence or an optional: its tensors have a shape where the file has a
+ * number for every axis. A name may stand for another size in each. */
+static clv_status declare_form(const reader *r, clv_graph *g, uint32_t v,
+                               const onnx_type *t, clv_err *e)
+{
+    int64_t dims[CLV_MAX_RANK];
+    g->values[v].flags |= t->form;
+    g->values[v].count = CLV_NONE;
+    if (t->rank == CLV_NO_RANK)
+        return CLV_OK;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        dims[i] = t->dims[i] < 0 ? symbol_value(r, t->symbols[i]) : t->dims[i];
+        if (dims[i] < 0)
+            return CLV_OK;
+    }
+    return set_shape(g, v, "value", t->rank, dims, e);
+}
+
+clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
+                           const onnx_type *t, clv_err *e)
+{
+    const char *name = g->values[v].name;
+    if (t->form)
+        return declare_form(r, g, v, t, e);
+    const clv_shape_arg *arg =
+        shape_arg(r, (text){name, strlen(name)}, g->n_inputs == 1);
+    if (arg && t->rank != CLV_NO_RANK && t->rank != arg->rank)
+        return clv__fail(e, CLV_SHAPE,
+                         "input '%s' has %u axes, the given shape has %u", name,
+                         t->rank, arg->rank);
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t rank = arg ? arg->rank : t->rank;
+    if (rank == CLV_NO_RANK)
+        return CLV_OK;
+    if (rank > CLV_MAX_RANK)
+        return clv__fail(e, CLV_SHAPE, "input '%s': rank %u, at most %d", name,
+                         rank, CLV_MAX_RANK);
+    for (uint32_t i = 0; i < rank; i++) {
+        dims[i] = arg ? arg->dims[i] : t->dims[i];
+        if (!arg && i == 0 && r->opts->batch > 0)
+            dims[i] = r->opts->batch;
+        else if (dims[i] < 0)
+            dims[i] = symbol_value(r, t->symbols[i]);
+        if (dims[i] < 0) {
+            CLV_TRY(unbound(r, g, v, i, t->symbols[i], e));
+            dims[i] = 1;
+        }
+    }
+    CLV_TRY(set_shape(g, v, "input", rank, dims, e));
+    return t->rank == CLV_NO_RANK ? CLV_OK : keep_symbols(g, v, t, e);
+}
+
+/* -- what the file says of other values -----------------------------------*/
+
+/* Declared shapes stand until a rule infers them. A size that is not known is
+ * taken as 1, but not where it is another one for each tensor. */
+static clv_status assume(const reader *r, unit *u, uint32_t v,
+                         const onnx_type *t, clv_err *e)
+{
+    clv_graph *g = u->g;
+    int64_t dims[CLV_MAX_RANK];
+    bool guess = false;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        dims[i] = t->dims[i] < 0 ? symbol_value(r, t->symbols[i]) : t->dims[i];
+        guess |= dims[i] < 0;
+        if (dims[i] < 0)
+            dims[i] = 1;
+    }
+    if (guess && u->each)
+        return CLV_OK;
+    CLV_TRY(set_shape(g, v, "value", t->rank, dims, e));
+    if (guess)
+        g->values[v].flags |= CLV_V_BOUND;
+    return CLV_OK;
+}
+
+clv_status onnx_declare(reader *r, unit *u, uint32_t v, const onnx_type *t,
+                        clv_err *e)
+{
+    clv_graph *g = u->g;
+    if (g->values[v].kind != CLV_ACTIVATION || !t->tensor)
+        return CLV_OK;
+    clv_dtype dtype = onnx_counted(r, t->dtype);
+    g->values[v].dtype = (uint8_t)dtype;
+    if (t->form)
+        return declare_form(r, g, v, t, e);
+    if (t->rank == CLV_NO_RANK)
+        return CLV_OK;
+    CLV_TRY(assume(r, u, v, t, e));
+    if (!CLV_GROW(u->declared, u->n_declared, u->cap_declared))
+        return clv__nomem(e);
+    int64_t *dims = arena_array(&r->mem, t->rank, sizeof *dims);
+    if (!dims)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < t->rank; i++)
+        dims[i] = t->dims[i] < 0 ? symbol_value(r, t->symbols[i]) : t->dims[i];
+    u->declared[u->n_declared++] = (declared){v, (uint8_t)dtype, t->rank, dims};
+    return CLV_OK;
+}
+
+static bool agrees(const clv_value *v, const declared *d)
+{
+    if (v->rank == CLV_NO_RANK || v->flags & CLV_V_BOUND)
+        return true;
+    if (v->rank != d->rank)
+        return false;
+    for (uint32_t i = 0; i < d->rank; i++)
+        if (d->dims[i] >= 0 && d->dims[i] != v->dims[i])
+            return false;
+    return true;
+}
+
+clv_status onnx_compare(unit *u, clv_err *e)
+{
+    enum { SHOWN = 5 };
+    uint32_t differ = 0;
+    bool ok = true;
+    for (size_t i = 0; i < u->n_declared; i++) {
+        const declared *d = &u->declared[i];
+        const clv_value *v = &u->g->values[d->value];
+        if (agrees(v, d) || differ++ >= SHOWN)
+            continue;
+        clv_value said = {.dims = d->dims, .rank = d->rank};
+        char a[256], b[256];
+        ok = ok &&
+             clv__graph_warn(
+                 u->g, "node '%s': the file says %s, inferred %s",
+                 v->producer == CLV_NONE ? "?" : u->g->nodes[v->producer].name,
+                 clv__shape_text(&said, a, sizeof a),
+                 clv__shape_text(v, b, sizeof b));
+    }
+    if (differ > SHOWN)
+        ok = ok && clv__graph_warn(u->g, "%u more shapes differ from the file",
+                                   differ - SHOWN);
+    return ok ? CLV_OK : clv__nomem(e);
+}

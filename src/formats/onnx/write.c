@@ -1,0 +1,469 @@
+/* write.c - a graph as an ONNX file.
+ *
+ *   1. nodes, and the functions that some of them call, in memory: small
+ *   2. the head of every weight, whose sizes then give the size of the graph
+ *   3. one pass that writes: head, nodes, each weight as it is drawn, tail
+ *
+ * So no more than one block of weights is ever held. A graph that came from
+ * ONNX is copied as it is, unless another opset is asked for: then it is
+ * written like any other, with the bytes of its own weights, and what its shape
+ * arithmetic comes to as constants. */
+#include "formats/onnx/write.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IR_VERSION = 8, NODE_META = 9 };
+
+/* -- the file -------------------------------------------------------------*/
+
+void writer_name(const writer *w, uint32_t v, char *buf, size_t size)
+{
+    char own[512] = "";
+    buf[0] = '\0';
+    if (v == CLV_NONE)
+        return;
+    if (w->outer && w->captured[v] != CLV_NONE) {
+        writer_name(w->outer, w->captured[v], buf, size);
+        return;
+    }
+    const char *name = clv__value_name(w->g, v, own, sizeof own);
+    if (w->prefix && !w->g->values[v].name)
+        snprintf(buf, size, "%s/%s", w->prefix, name);
+    else
+        snprintf(buf, size, "%s", name);
+}
+
+/* "layer1.0.conv1" as torch writes it: our reader and others' viewers group
+ * nodes by it. */
+static void put_scope(const writer *w, onnx_out *o, const clv_node *n)
+{
+    const clv_scope *s = &w->g->scopes[n->scope];
+    clv_buf entry = {0}, list = {0};
+    clv_buf_printf(&list, "['', '%s', '%s']", s->path, clv__ops[n->op].name);
+    pb_text(&entry, 1, "pkg.torch.onnx.name_scopes");
+    pb_bytes(&entry, 2, list.text, list.len);
+    pb_message(&o->b, NODE_META, &entry);
+    clv_buf_free(&list);
+}
+
+static void put_edges(const writer *w, onnx_out *o, const clv_node *n)
+{
+    char name[512];
+    for (uint32_t i = 0; i < writer_formal(n); i++) {
+        writer_name(w, node_ins(w->g, n)[i], name, sizeof name);
+        out_input(o, name);
+    }
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        writer_name(w, node_outs(w->g, n)[i], name, sizeof name);
+        out_output(o, name);
+    }
+}
+
+/* Our own attributes, under our names: what a call hands to its function. */
+static void put_attrs(onnx_out *o, const clv_node *n)
+{
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        if (n->attrs[i].type != CLV_STRINGS_ATTR)
+            out_attr(o, &n->attrs[i]);
+}
+
+enum { F_NAME = 1, F_INPUT = 4, F_OUTPUT = 5, F_ATTR = 6, F_NODE = 7 };
+enum { F_OPSET = 9, F_DOMAIN = 10 };
+
+static void put_opset(clv_buf *b, int field, const char *domain, int64_t v)
+{
+    clv_buf m = {0};
+    pb_text(&m, 1, domain);
+    pb_uint(&m, 2, (uint64_t)v);
+    pb_message(b, field, &m);
+}
+
+/* The number of the function for node n, written when it is the first of its
+ * kind. CLV_NONE: out of memory, or not possible (b->unable). */
+static uint32_t function_of(writer *w, const clv_node *n, body *b)
+{
+    writer *root = w->root;
+    clv_buf f = {0};
+    char name[32];
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        snprintf(name, sizeof name, "i%u", i);
+        pb_text(&f, F_INPUT, name);
+    }
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        snprintf(name, sizeof name, "o%u", i);
+        pb_text(&f, F_OUTPUT, name);
+    }
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        pb_text(&f, F_ATTR, n->attrs[i].name);
+    clv_buf_add(&f, b->nodes.text, b->nodes.len);
+    pb_text(&f, F_DOMAIN, clv__ops[n->op].name); /* part of the key */
+    uint32_t id =
+        f.failed ? CLV_NONE : strmap_get(&root->bodies, f.text, f.len);
+    if (id == CLV_NONE && !f.failed) {
+        char *key = arena_strndup(&root->mem, f.text, f.len);
+        id = root->bodies.n;
+        if (!key || !strmap_put(&root->bodies, key, f.len, id))
+            id = CLV_NONE;
+        clv_buf m = {0};
+        char fn[96];
+        snprintf(fn, sizeof fn, "%s_%u", clv__ops[n->op].name, id);
+        pb_text(&m, F_NAME, fn);
+        clv_buf_add(&m, f.text, f.len);
+        put_opset(&m, F_OPSET, "", w->opset);
+        pb_text(&m, F_DOMAIN, "cleave"); /* the last one counts */
+        pb_message(&root->functions, 25, &m);
+    }
+    clv_buf_free(&f);
+    return id;
+}
+
+/* What is said of operators that newer opsets have, or copies keep. */
+static const char *why_not(const clv_node *n)
+{
+    switch (clv__ops[n->op].category) {
+    case CLV_CAT_CONTROL:
+        return ": what its body takes changes from trip to trip, or is no "
+               "tensor";
+    case CLV_CAT_SEQUENCE:
+        return ": sequences are copied then; leave --opset out";
+    case CLV_CAT_ATTENTION:
+        return ": attention whose scores are a result, or whose keys do not "
+               "all count, is not said in older operators";
+    default:
+        return "";
+    }
+}
+
+clv_status writer_cannot(const writer *w, const clv_node *n, clv_err *e)
+{
+    const char *counted = clv__counted_only(n);
+    if (counted)
+        return clv__fail(e, CLV_UNSUPPORTED, "node '%s' (%s): %s", n->name,
+                         clv__ops[n->op].name, counted);
+    return clv__fail(e, CLV_UNSUPPORTED,
+                     "node '%s' (%s) has no form in ONNX opset %lld%s", n->name,
+                     n->origin ? n->origin : clv__ops[n->op].name,
+                     (long long)w->opset, why_not(n));
+}
+
+/* A value of an imported graph that folding has found: a constant here. */
+bool writer_folded(const clv_graph *g, uint32_t v)
+{
+    const clv_value *val = &g->values[v];
+    const clv_payload *d = val->data;
+    return !strcmp(g->format, "onnx") && val->kind == CLV_ACTIVATION && d &&
+           (d->ints || d->floats) && d->n == clv__numel(val) &&
+           !(val->flags & (CLV_V_BOUND | CLV_V_OUTPUT));
+}
+
+/* Nobody needs the node: all it makes is written as constants. */
+static bool is_done(const clv_graph *g, const clv_node *n)
+{
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (!writer_folded(g, node_outs(g, n)[i]))
+            return false;
+    return n->n_out > 0;
+}
+
+/* An attribute of an imported node that its form in ONNX would drop. */
+static bool says_more(const clv_graph *g, const clv_node *n, const onnx_form *f)
+{
+    return f->name && !f->attrs && n->n_attrs && !strcmp(g->format, "onnx");
+}
+
+/* Attributes and bodies are said with shapes; of a sequence, there may be
+ * none. */
+static bool shapeless(const clv_graph *g, const clv_node *n)
+{
+    for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
+        uint32_t v = node_ins(g, n)[i];
+        if (v != CLV_NONE && g->values[v].rank == CLV_NO_RANK &&
+            !(g->values[v].flags & CLV_V_FORM))
+            return true;
+    }
+    return false;
+}
+
+/* A type that the opset's operators do not take. */
+static bool is_later_type(const clv_value *v, int64_t opset)
+{
+    if (!v || v->dtype == CLV_NODTYPE)
+        return false;
+    bool eight = v->dtype == CLV_FLOAT8E4M3 || v->dtype == CLV_FLOAT8E5M2;
+    bool few =
+        clv_dtype_bytes((clv_dtype)v->dtype, 8) < 8 && v->dtype != CLV_STRING;
+    return (eight && opset < 19) || (few && opset < 21) ||
+           onnx_type((clv_dtype)v->dtype) == 0;
+}
+
+static bool has_later_type(const writer *w, const clv_node *n)
+{
+    bool later = false;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        later = later || is_later_type(node_in(w->g, n, i), w->opset);
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (node_outs(w->g, n)[i] != CLV_NONE)
+            later = later || is_later_type(node_out(w->g, n, i), w->opset);
+    return later;
+}
+
+/* Operands of two types, which ONNX does not take. */
+static bool mixes_types(const clv_graph *g, const clv_node *n)
+{
+    bool arithmetic = n->op >= CLV_OP_ADD && n->op <= CLV_OP_FMOD;
+    const clv_value *a = node_in(g, n, 0), *b = node_in(g, n, 1);
+    bool told = a && b && a->dtype != CLV_NODTYPE && b->dtype != CLV_NODTYPE;
+    return arithmetic && told && a->dtype != b->dtype;
+}
+
+static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
+{
+    onnx_form f = onnx_form_of(w->g, n, w->opset);
+    body b = {.g = w->g, .n = n, .opset = w->opset, .field = F_NODE};
+    onnx_out o;
+    const char *holds = writer_body_op(n);
+    if (clv__counted_only(n) || says_more(w->g, n, &f) ||
+        has_later_type(w, n) || mixes_types(w->g, n))
+        return writer_cannot(w, n, e);
+    bool bare = f.name && !f.attrs;
+    if (!bare && shapeless(w->g, n))
+        return clv__fail(e, CLV_UNSUPPORTED,
+                         "node '%s' (%s): a shape of it is not known", n->name,
+                         n->origin ? n->origin : clv__ops[n->op].name);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (node_in(w->g, n, i))
+            w->read[node_ins(w->g, n)[i]] = true;
+    if (holds) {
+        out_start(&o, holds, "", n->name);
+        put_edges(w, &o, n);
+        clv_status s = writer_bodies(w, n, &o, e);
+        if (s != CLV_OK) {
+            clv_buf_free(&o.b);
+            return s;
+        }
+    } else if (f.name) {
+        out_start(&o, f.name, "", n->name);
+        put_edges(w, &o, n);
+        if (f.attrs)
+            f.attrs(&b, &o);
+        if (b.unable) {
+            clv_buf_free(&o.b);
+            return writer_cannot(w, n, e);
+        }
+    } else {
+        if (!f.body)
+            return writer_cannot(w, n, e);
+        f.body(&b);
+        uint32_t id = b.unable ? CLV_NONE : function_of(w, n, &b);
+        clv_buf_free(&b.nodes);
+        if (id == CLV_NONE)
+            return b.unable ? writer_cannot(w, n, e) : clv__nomem(e);
+        char call[96];
+        snprintf(call, sizeof call, "%s_%u", clv__ops[n->op].name, id);
+        out_start(&o, call, "cleave", n->name);
+        put_edges(w, &o, n);
+        put_attrs(&o, n);
+    }
+    put_scope(w, &o, n);
+    b.field = 1;
+    out_finish(&b, &o);
+    clv_buf_add(&w->nodes, b.nodes.text, b.nodes.len);
+    bool failed = b.nodes.failed;
+    clv_buf_free(&b.nodes);
+    return failed ? clv__nomem(e) : CLV_OK;
+}
+
+/* The TypeProto becomes one of a message that has it as its element type. */
+static void wrap_type(clv_buf *type, int field)
+{
+    clv_buf of = {0}, whole = {0};
+    pb_message(&of, 1, type);
+    pb_message(&whole, field, &of);
+    *type = whole;
+}
+
+/* A ValueInfoProto of v, under another name if there is one. */
+static void put_value(writer *w, int field, uint32_t v, const char *as)
+{
+    const clv_value *val = &w->g->values[v];
+    clv_buf shape = {0}, tensor = {0}, type = {0}, info = {0};
+    char name[512];
+    for (uint32_t i = 0; i < val->rank && val->rank != CLV_NO_RANK; i++) {
+        clv_buf dim = {0};
+        if (!(val->flags & CLV_V_BOUND)) /* else any size */
+            pb_uint(&dim, 1, (uint64_t)val->dims[i]);
+        pb_message(&shape, 1, &dim);
+    }
+    pb_uint(&tensor, 1, (uint64_t)onnx_type((clv_dtype)val->dtype));
+    if (val->rank != CLV_NO_RANK)
+        pb_message(&tensor, 2, &shape);
+    pb_message(&type, 1, &tensor);
+    if (val->flags & CLV_V_SEQUENCE)
+        wrap_type(&type, 4);
+    if (val->flags & CLV_V_OPTIONAL)
+        wrap_type(&type, 9);
+    writer_name(w, v, name, sizeof name);
+    pb_text(&info, 1, as ? as : name);
+    pb_message(&info, 2, &type);
+    pb_message(&w->tail, field, &info);
+}
+
+/* -- writing --------------------------------------------------------------*/
+
+static clv_status put(writer *w, const clv_buf *b, clv_err *e)
+{
+    if (b->failed)
+        return clv__nomem(e);
+    if (b->len && fwrite(b->text, 1, b->len, w->file) != b->len)
+        return clv__fail(e, CLV_IO, "cannot write: %s", strerror(errno));
+    return CLV_OK;
+}
+
+static clv_status write_graph(writer *w, clv_err *e)
+{
+    CLV_TRY(put(w, &w->nodes, e));
+    CLV_TRY(writer_stream(w, e));
+    return put(w, &w->tail, e);
+}
+
+static void writer_free(writer *w)
+{
+    clv_buf_free(&w->nodes);
+    clv_buf_free(&w->functions);
+    clv_buf_free(&w->tail);
+    clv_buf_free(&w->heads);
+    strmap_free(&w->bodies);
+    clv__external_close(&w->files);
+    arena_free(&w->mem);
+}
+
+static clv_status write_model(writer *w, clv_err *e)
+{
+    clv_buf head = {0};
+    pb_uint(&head, 1, IR_VERSION);
+    pb_text(&head, 2, "cleave");
+    pb_text(&head, 3, clv_version());
+    put_opset(&head, 8, "", w->opset);
+    put_opset(&head, 8, "cleave", 1);
+    pb_head(&head, 7, w->nodes.len + w->tail.len + writer_weight_size(w));
+    clv_status s = put(w, &head, e);
+    if (s == CLV_OK)
+        s = write_graph(w, e);
+    if (s == CLV_OK)
+        s = put(w, &w->functions, e);
+    clv_buf_free(&head);
+    return s;
+}
+
+/* A body may not hand on what it was given, or a constant: a copy of it. */
+static void put_output(writer *w, uint32_t i)
+{
+    const clv_graph *g = w->g;
+    uint32_t v = g->outputs[i];
+    bool again = false;
+    for (uint32_t k = 0; k < i && k < 256; k++)
+        again |= g->outputs[k] == v;
+    if (!w->outer ||
+        (g->values[v].producer != CLV_NONE && !writer_folded(g, v) && !again)) {
+        put_value(w, 12, v, NULL);
+        return;
+    }
+    char name[512], as[560];
+    writer_name(w, v, name, sizeof name);
+    snprintf(as, sizeof as, "%s/%s/out%u", w->prefix, name, i);
+    onnx_out o;
+    out_start(&o, "Identity", "", "");
+    out_input(&o, name);
+    out_output(&o, as);
+    pb_message(&w->nodes, 1, &o.b);
+    put_value(w, 12, v, as);
+}
+
+static clv_status prepare(writer *w, const char *data_name, clv_err *e)
+{
+    const clv_graph *g = w->g;
+    w->read = arena_zalloc(&w->mem, g->n_values + (size_t)1);
+    if (!w->read)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        w->read[g->outputs[i]] = true;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        if (!is_done(g, &g->nodes[i]))
+            CLV_TRY(put_node(w, &g->nodes[i], e));
+    CLV_TRY(writer_weights(w, data_name, e));
+    pb_text(&w->tail, 2, g->name);
+    for (uint32_t i = 0; i < w->n_formal; i++)
+        put_value(w, 11, g->inputs[i], NULL);
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        put_output(w, i);
+    return CLV_OK;
+}
+
+clv_status writer_graph(writer *w, clv_buf *out, clv_err *e)
+{
+    char *text = NULL;
+    size_t size = 0;
+    clv_status s = prepare(w, "", e);
+    if (s == CLV_OK && w->external)
+        s = clv__fail(e, CLV_UNSUPPORTED, "a body with more than 1 GB");
+    w->file = s == CLV_OK ? open_memstream(&text, &size) : NULL;
+    if (s == CLV_OK && !w->file)
+        s = clv__nomem(e);
+    if (s == CLV_OK)
+        s = write_graph(w, e);
+    if (w->file && fclose(w->file) != 0 && s == CLV_OK)
+        s = clv__nomem(e);
+    if (s == CLV_OK)
+        clv_buf_add(out, text, size);
+    free(text);
+    writer_free(w);
+    return s;
+}
+
+static clv_status write_files(writer *w, const char *path, const char *data,
+                              clv_err *e)
+{
+    char *temporary = arena_printf(&w->mem, "%s.XXXXXX", path);
+    char *temporary2 = arena_printf(&w->mem, "%s.XXXXXX", data);
+    if (!temporary || !temporary2)
+        return clv__nomem(e);
+    bool separate = w->external && w->opts->weights != CLV_WEIGHTS_NONE;
+    w->file = writer_open(temporary, e);
+    if (w->file && separate)
+        w->data = writer_open(temporary2, e);
+    clv_status s =
+        w->file && (w->data || !separate) ? write_model(w, e) : CLV_IO;
+    s = writer_settle(w->data, temporary2, data, s, e);
+    return writer_settle(w->file, temporary, path, s, e);
+}
+
+/* -- the way in -----------------------------------------------------------*/
+
+clv_status clv_export_onnx(const clv_graph *g, const char *path,
+                           const clv_onnx_opts *opts, clv_err *err)
+{
+    static const clv_onnx_opts defaults = {0};
+    clv__err_clear(err);
+    writer w = {.g = g,
+                .opts = opts ? opts : &defaults,
+                .root = &w,
+                .n_formal = g->n_inputs};
+    bool imported = !strcmp(g->format, "onnx") && g->owner;
+    if (imported && !w.opts->opset)
+        return writer_copy(g, path, err);
+    w.opset = w.opts->opset ? w.opts->opset : 17;
+    if (w.opset < 13 || w.opset > 22)
+        return clv__fail(err, CLV_USAGE, "opset %lld; 13 to 22 can be written",
+                         (long long)w.opset);
+    char *data = arena_printf(&w.mem, "%s.data", path);
+    const char *base = data ? strrchr(data, '/') : NULL;
+    clv_status s =
+        data ? prepare(&w, base ? base + 1 : data, err) : clv__nomem(err);
+    if (s == CLV_OK)
+        s = write_files(&w, path, data, err);
+    writer_free(&w);
+    return s;
+}
