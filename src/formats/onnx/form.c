@@ -243,7 +243,7 @@ static void body_full(body *b)
 {
     const clv_value *y = form_out(b);
     const clv_attr *v = attr_get(b->n, CLV_A_VALUE);
-    int to = onnx_type((clv_dtype)y->dtype);
+    int to = onnx_dtype_number((clv_dtype)y->dtype);
     double x = b->n->op == CLV_OP_ONES ? 1 : attr_float(b->n, CLV_A_VALUE, 0);
     if (v && v->type == CLV_INT_ATTR)
         x = (double)v->u.i;

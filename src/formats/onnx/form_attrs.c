@@ -232,7 +232,7 @@ void quant_attrs(body *b, onnx_out *o)
     if (block)
         out_int(o, "block_size", block);
     if (!back && !zero && y->dtype != CLV_UINT8)
-        out_int(o, "output_dtype", onnx_type((clv_dtype)y->dtype));
+        out_int(o, "output_dtype", onnx_dtype_number((clv_dtype)y->dtype));
 }
 
 void batch_dims_attr(body *b, onnx_out *o)
@@ -275,7 +275,7 @@ void reduction_attr(body *b, onnx_out *o)
 
 void cast_attrs(body *b, onnx_out *o)
 {
-    int to = onnx_type((clv_dtype)form_out(b)->dtype);
+    int to = onnx_dtype_number((clv_dtype)form_out(b)->dtype);
     b->unable = to == 0;
     out_int(o, "to", to);
 }

@@ -153,7 +153,7 @@ static inline name cast_to(body *b, name x, clv_dtype t)
     name to = fresh(b);
     onnx_out o;
     begin(&o, "Cast", x, to);
-    out_int(&o, "to", onnx_type(t));
+    out_int(&o, "to", onnx_dtype_number(t));
     out_finish(b, &o);
     return to;
 }

@@ -205,7 +205,7 @@ clv_status map_optional(draft *d, clv_err *e)
             wire_field f;
             onnx_type t;
             CLV_TRY(wire_next(&w, &f, e));
-            if (f.number != 14 || f.type != WIRE_BYTES)
+            if (f.number != PB_ATTR_TP || f.type != WIRE_BYTES)
                 continue;
             CLV_TRY(onnx_type_read(f.bytes, &t, e));
             t.form |= CLV_V_OPTIONAL;

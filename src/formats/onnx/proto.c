@@ -1,9 +1,9 @@
 /* proto.c - see proto.h. */
 #include "formats/onnx/proto.h"
 
-#include <string.h>
+#include "formats/onnx/wire.h"
 
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+#include <string.h>
 
 void pb_varint(clv_buf *b, uint64_t v)
 {
@@ -16,7 +16,7 @@ void pb_varint(clv_buf *b, uint64_t v)
     clv_buf_add(b, bytes, n);
 }
 
-static void tag(clv_buf *b, int field, int type)
+static void tag(clv_buf *b, int field, wire_type type)
 {
     pb_varint(b, (uint64_t)field << 3 | (uint64_t)type);
 }

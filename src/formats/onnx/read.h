@@ -14,6 +14,8 @@
 
 #include "core/map.h"
 #include "formats/formats.h"
+#include "formats/onnx/fields.h"
+#include "formats/onnx/types.h"
 #include "formats/onnx/wire.h"
 #include "ops/ops.h"
 
@@ -215,8 +217,6 @@ CLV_MUST clv_status onnx_next(reader *r, wire *w, wire_field *f, clv_err *e);
 
 /* -- read_const.c ---------------------------------------------------------*/
 
-/* TensorProto.DataType to ours; CLV_NODTYPE when there is none. */
-clv_dtype onnx_dtype(uint64_t type);
 /* The type a value is counted with: --dtype replaces floating types. */
 clv_dtype onnx_counted(const reader *r, clv_dtype t);
 /* Adds the value a TensorProto describes; its bytes are only pointed at.

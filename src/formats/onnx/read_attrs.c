@@ -92,37 +92,26 @@ clv_status onnx_attr_table(reader *r, clv_err *e)
 
 /* -- reading --------------------------------------------------------------*/
 
-enum { /* AttributeProto.AttributeType */
-       TYPE_FLOAT = 1,
-       TYPE_INT,
-       TYPE_STRING,
-       TYPE_TENSOR,
-       TYPE_GRAPH,
-       TYPE_FLOATS,
-       TYPE_INTS,
-       TYPE_STRINGS,
-};
-
 /* What a file that states no type must have meant. */
 static uint32_t type_by_field(uint32_t number)
 {
     switch (number) {
-    case 2:
-        return TYPE_FLOAT;
-    case 3:
-        return TYPE_INT;
-    case 4:
-        return TYPE_STRING;
-    case 5:
-        return TYPE_TENSOR;
-    case 6:
-        return TYPE_GRAPH;
-    case 7:
-        return TYPE_FLOATS;
-    case 8:
-        return TYPE_INTS;
-    case 9:
-        return TYPE_STRINGS;
+    case PB_ATTR_F:
+        return PB_TYPE_FLOAT;
+    case PB_ATTR_I:
+        return PB_TYPE_INT;
+    case PB_ATTR_S:
+        return PB_TYPE_STRING;
+    case PB_ATTR_T:
+        return PB_TYPE_TENSOR;
+    case PB_ATTR_G:
+        return PB_TYPE_GRAPH;
+    case PB_ATTR_FLOATS:
+        return PB_TYPE_FLOATS;
+    case PB_ATTR_INTS:
+        return PB_TYPE_INTS;
+    case PB_ATTR_STRINGS:
+        return PB_TYPE_STRINGS;
     default:
         return 0;
     }
@@ -132,36 +121,36 @@ static clv_status attr_field(const wire *w, const wire_field *f, onnx_attr *a,
                              clv_err *e)
 {
     switch (f->number) {
-    case 1:
+    case PB_ATTR_NAME:
         a->name = text_of(f->bytes);
         return wire_expect(w, f, WIRE_BYTES, e);
-    case 2: {
+    case PB_ATTR_F: {
         size_t n = 0;
         return wire_floats(f, &a->f, 1, &n, e);
     }
-    case 3:
+    case PB_ATTR_I:
         a->i = (int64_t)f->value;
         return wire_expect(w, f, WIRE_VARINT, e);
-    case 4:
+    case PB_ATTR_S:
         a->s = text_of(f->bytes);
         return wire_expect(w, f, WIRE_BYTES, e);
-    case 5:
+    case PB_ATTR_T:
         a->tensor = f->bytes;
         return wire_expect(w, f, WIRE_BYTES, e);
-    case 6:
+    case PB_ATTR_G:
         a->graph = f->bytes;
         return wire_expect(w, f, WIRE_BYTES, e);
-    case 7:
+    case PB_ATTR_FLOATS:
         return wire_floats(f, NULL, 0, &a->n_floats, e);
-    case 8:
+    case PB_ATTR_INTS:
         return wire_ints(f, NULL, 0, &a->n_ints, e);
-    case 9:
+    case PB_ATTR_STRINGS:
         a->n_strings++;
         return wire_expect(w, f, WIRE_BYTES, e);
-    case 20:
+    case PB_ATTR_TYPE:
         a->type = (uint32_t)f->value;
         return wire_expect(w, f, WIRE_VARINT, e);
-    case 21:
+    case PB_ATTR_REF:
         a->ref = text_of(f->bytes);
         return wire_expect(w, f, WIRE_BYTES, e);
     default:
@@ -214,7 +203,7 @@ static clv_status read_ints(clv_graph *g, const onnx_attr *a, clv_attr *out,
     for (wire w = a->all; wire_left(&w);) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number == 8)
+        if (f.number == PB_ATTR_INTS)
             CLV_TRY(wire_ints(&f, v, n, &at, e));
     }
     out->n = (uint32_t)n;
@@ -232,7 +221,7 @@ static clv_status read_floats(clv_graph *g, const onnx_attr *a, clv_attr *out,
     for (wire w = a->all; wire_left(&w);) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number == 7)
+        if (f.number == PB_ATTR_FLOATS)
             CLV_TRY(wire_floats(&f, v, n, &at, e));
     }
     out->n = (uint32_t)n;
@@ -250,7 +239,7 @@ static clv_status read_strings(clv_graph *g, const onnx_attr *a, clv_attr *out,
     for (wire w = a->all; wire_left(&w);) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number != 9)
+        if (f.number != PB_ATTR_STRINGS)
             continue;
         text t = text_of(f.bytes);
         v[at] = arena_strndup(&g->mem, t.s, t.n);
@@ -287,29 +276,29 @@ static clv_status read_value(draft *d, const onnx_attr *a, clv_attr *out,
 {
     clv_graph *g = d->g;
     switch (a->type) {
-    case TYPE_FLOAT:
+    case PB_TYPE_FLOAT:
         out->type = CLV_FLOAT_ATTR;
         out->u.f = a->f;
         return CLV_OK;
-    case TYPE_INT:
+    case PB_TYPE_INT:
         out->type = CLV_INT_ATTR;
         out->u.i = a->i;
         return CLV_OK;
-    case TYPE_STRING:
+    case PB_TYPE_STRING:
         out->type = CLV_STRING_ATTR;
         out->u.s = arena_strndup(&g->mem, a->s.n ? a->s.s : "", a->s.n);
         return out->u.s ? CLV_OK : clv__nomem(e);
-    case TYPE_TENSOR:
+    case PB_TYPE_TENSOR:
         out->type = CLV_TENSOR_ATTR;
         return onnx_tensor(d->r, d->f->unit, a->tensor, &(text){"", 0}, false,
                            &out->u.value, e);
-    case TYPE_GRAPH:
+    case PB_TYPE_GRAPH:
         out->type = CLV_GRAPH_ATTR;
         return onnx_body(d, a->graph, &out->u.body, e);
-    case TYPE_FLOATS:
+    case PB_TYPE_FLOATS:
         out->type = CLV_FLOATS_ATTR;
         return read_floats(g, a, out, e);
-    case TYPE_INTS:
+    case PB_TYPE_INTS:
         out->type = CLV_INTS_ATTR;
         return read_ints(g, a, out, e);
     default:
@@ -324,7 +313,7 @@ clv_status onnx_attrs_read(draft *d, clv_err *e)
         onnx_attr own;
         CLV_TRY(onnx_attr_read(d->p->attrs[i], &own, e));
         const onnx_attr *a = resolve(d->f, &own);
-        if (!a || a->type == 0 || a->type > TYPE_STRINGS)
+        if (!a || a->type == 0 || a->type > PB_TYPE_STRINGS)
             continue; /* lists of tensors and graphs, types: no rule asks */
         clv_attr *out = &d->attrs[d->n_attrs];
         *out = (clv_attr){0};

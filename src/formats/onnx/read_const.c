@@ -10,20 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-clv_dtype onnx_dtype(uint64_t type)
-{
-    static const uint8_t map[] = {
-        CLV_NODTYPE,      CLV_FLOAT32,    CLV_UINT8,        CLV_INT8,
-        CLV_UINT16,       CLV_INT16,      CLV_INT32,        CLV_INT64,
-        CLV_STRING,       CLV_BOOL,       CLV_FLOAT16,      CLV_FLOAT64,
-        CLV_UINT32,       CLV_UINT64,     CLV_COMPLEX64,    CLV_COMPLEX128,
-        CLV_BFLOAT16,     CLV_FLOAT8E4M3, CLV_FLOAT8E4M3UZ, CLV_FLOAT8E5M2,
-        CLV_FLOAT8E5M2UZ, CLV_UINT4,      CLV_INT4,         CLV_FLOAT4E2M1,
-        CLV_FLOAT8E8M0,   CLV_UINT2,      CLV_INT2,
-    };
-    return type < sizeof map ? (clv_dtype)map[type] : CLV_NODTYPE;
-}
-
 static bool plain_float(clv_dtype t)
 {
     return t == CLV_FLOAT32 || t == CLV_FLOAT16 || t == CLV_BFLOAT16 ||
@@ -54,9 +40,9 @@ static clv_status key_value(wire w, text *key, text *value, clv_err *e)
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number == 1)
+        if (f.number == PB_ENTRY_KEY)
             *key = text_of(f.bytes);
-        else if (f.number == 2)
+        else if (f.number == PB_ENTRY_VALUE)
             *value = text_of(f.bytes);
     }
     return CLV_OK;
@@ -90,34 +76,34 @@ static clv_status tensor_field(const wire *w, const wire_field *f, tensor *t,
                                clv_err *e)
 {
     switch (f->number) {
-    case 1:
+    case PB_TENSOR_DIMS:
         return read_dims(w, f, t, e);
-    case 2:
+    case PB_TENSOR_DATA_TYPE:
         t->dtype = onnx_dtype(f->value);
         return wire_expect(w, f, WIRE_VARINT, e);
-    case 4:
-    case 5:
-    case 7:
-    case 10:
-    case 11:
+    case PB_TENSOR_FLOAT_DATA:
+    case PB_TENSOR_INT32_DATA:
+    case PB_TENSOR_INT64_DATA:
+    case PB_TENSOR_DOUBLE_DATA:
+    case PB_TENSOR_UINT64_DATA:
         t->typed = f->number;
         return CLV_OK;
-    case 8:
+    case PB_TENSOR_NAME:
         t->name = text_of(f->bytes);
         return wire_expect(w, f, WIRE_BYTES, e);
-    case 9:
+    case PB_TENSOR_RAW_DATA:
         t->raw = f->bytes;
         t->has_raw = true;
         return wire_expect(w, f, WIRE_BYTES, e);
-    case 12:
-        t->fixed = f->type == WIRE_BYTES &&
-                   text_is(text_of(f->bytes), "cleave: not learned");
+    case PB_TENSOR_DOC:
+        t->fixed =
+            f->type == WIRE_BYTES && text_is(text_of(f->bytes), PB_NOT_LEARNED);
         return CLV_OK;
-    case 13:
+    case PB_TENSOR_EXTERNAL_DATA:
         CLV_TRY(wire_expect(w, f, WIRE_BYTES, e));
         return external_entry(f->bytes, t, e);
-    case 14:
-        t->external = f->value == 1;
+    case PB_TENSOR_DATA_LOCATION:
+        t->external = f->value == PB_LOCATION_EXTERNAL;
         return wire_expect(w, f, WIRE_VARINT, e);
     default:
         return CLV_OK;
@@ -155,7 +141,7 @@ static clv_status read_tensor(wire w, tensor *t, clv_err *e)
  * where anything follows those, or the copy shows less. */
 static bool peek_fields(reader *r, wire w, tensor *t)
 {
-    enum { RAW_DATA = 9 << 3 | WIRE_BYTES };
+    enum { RAW_DATA = PB_TENSOR_RAW_DATA << 3 | WIRE_BYTES };
     wire head = onnx_peek(r, w);
     const uint8_t *begin = head.cur;
     while (wire_left(&head)) {
@@ -272,7 +258,8 @@ static clv_status decode_raw(clv_graph *g, clv_value *v, const uint8_t *p,
 static clv_status decode_typed(clv_graph *g, clv_value *v, const tensor *t,
                                uint32_t n, clv_err *e)
 {
-    bool wide = t->typed == 4 || t->typed == 10;
+    bool wide =
+        t->typed == PB_TENSOR_FLOAT_DATA || t->typed == PB_TENSOR_DOUBLE_DATA;
     void *list = arena_array(&g->mem, n, sizeof(int64_t));
     if (!list)
         return clv__nomem(e);
@@ -284,9 +271,11 @@ static clv_status decode_typed(clv_graph *g, clv_value *v, const tensor *t,
         CLV_TRY(wire_next(&w, &f, e));
         if (f.number != t->typed)
             continue;
-        CLV_TRY(f.number == 4    ? wire_floats(&f, floats, n, &got, e)
-                : f.number == 10 ? wire_doubles(&f, floats, n, &got, e)
-                                 : wire_ints(&f, ints, n, &got, e));
+        CLV_TRY(f.number == PB_TENSOR_FLOAT_DATA
+                    ? wire_floats(&f, floats, n, &got, e)
+                : f.number == PB_TENSOR_DOUBLE_DATA
+                    ? wire_doubles(&f, floats, n, &got, e)
+                    : wire_ints(&f, ints, n, &got, e));
     }
     if (got != n)
         return clv__fail(e, CLV_FORMAT,
@@ -467,9 +456,9 @@ clv_status onnx_sparse(reader *r, unit *u, wire w, text *name, uint32_t *value,
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number == 1 && f.type == WIRE_BYTES)
+        if (f.number == PB_SPARSE_VALUES && f.type == WIRE_BYTES)
             CLV_TRY(read_tensor(f.bytes, &values, e));
-        else if (f.number == 3)
+        else if (f.number == PB_SPARSE_DIMS)
             CLV_TRY(read_dims(&w, &f, &dense, e));
     }
     for (uint32_t i = 0; i < dense.rank; i++)

@@ -117,7 +117,7 @@ static clv_status initializer(reader *r, frame *f, const wire_field *field,
     text name = {NULL, 0};
     uint32_t v;
     size_t at = (size_t)(field->bytes.cur - field->bytes.file);
-    CLV_TRY(field->number == 5
+    CLV_TRY(field->number == PB_GRAPH_INITIALIZER
                 ? onnx_tensor(r, f->unit, field->bytes, &name, true, &v, e)
                 : onnx_sparse(r, f->unit, field->bytes, &name, &v, e));
     clv_status s = define(f, name, v, e);
@@ -127,34 +127,39 @@ static clv_status initializer(reader *r, frame *f, const wire_field *field,
 }
 
 /* Where the fields of each number lie in a message. */
-enum { FIELDS = 16 };
 typedef struct fields {
-    wire of[FIELDS]; /* from the first to the end of the last */
-    size_t n[FIELDS];
+    wire of[PB_GRAPH_END]; /* from the first to the end of the last */
+    size_t n[PB_GRAPH_END];
 } fields;
+
+static bool is_stored(uint32_t number)
+{
+    return number == PB_GRAPH_INITIALIZER ||
+           number == PB_GRAPH_SPARSE_INITIALIZER;
+}
 
 /* Finds the fields of a graph or function, and reads a graph's stored tensors
  * on the way: their heads lie far apart, so that this is the only time. */
 static clv_status find_fields(reader *r, frame *graph, wire w, fields *all,
                               clv_err *e)
 {
+    size_t stored = 0;
     *all = (fields){0};
     onnx_near(r, &w);
     while (wire_left(&w)) {
         wire start = w;
         wire_field field;
         CLV_TRY(onnx_next(r, &w, &field, e));
-        if (field.number >= FIELDS)
+        if (field.number >= PB_GRAPH_END)
             continue;
         wire *of = &all->of[field.number];
         if (all->n[field.number]++ == 0)
             *of = start;
         of->end = w.cur;
-        if (!graph || (field.number != 5 && field.number != 15) ||
-            field.type != WIRE_BYTES)
+        if (!graph || !is_stored(field.number) || field.type != WIRE_BYTES)
             continue;
-        if (all->n[5] + all->n[15] == 1) /* there are about as many as nodes */
-            CLV_TRY(reserve(graph, 2 * all->n[1], e));
+        if (stored++ == 0) /* there are about as many as nodes */
+            CLV_TRY(reserve(graph, 2 * all->n[PB_GRAPH_NODE], e));
         CLV_TRY(initializer(r, graph, &field, e));
     }
     return CLV_OK;
@@ -191,7 +196,7 @@ static clv_status inputs(reader *r, frame *f, wire w, clv_err *e)
     while (wire_left(&w)) {
         wire_field field;
         CLV_TRY(wire_next(&w, &field, e));
-        if (field.number == 11 && field.type == WIRE_BYTES)
+        if (field.number == PB_GRAPH_INPUT && field.type == WIRE_BYTES)
             CLV_TRY(input(r, f, field.bytes, e));
     }
     f->unit->n_formal = f->unit->g->n_inputs;
@@ -205,7 +210,7 @@ static bool is_op(const proto *p, const char *op)
     return text_is(p->op, op) && onnx_domain_of(p->domain) == ONNX_AI;
 }
 
-/* The attribute sparse_value, field 22 of an AttributeProto. */
+/* The attribute sparse_value. */
 static clv_status sparse_value(reader *r, frame *f, const proto *p, uint32_t *v,
                                clv_err *e)
 {
@@ -214,7 +219,7 @@ static clv_status sparse_value(reader *r, frame *f, const proto *p, uint32_t *v,
             wire_field field;
             CLV_TRY(wire_next(&w, &field, e));
             text name = {"", 0};
-            if (field.number == 22 && field.type == WIRE_BYTES)
+            if (field.number == PB_ATTR_SPARSE && field.type == WIRE_BYTES)
                 CLV_TRY(onnx_sparse(r, f->unit, field.bytes, &name, v, e));
         }
     return CLV_OK;
@@ -387,7 +392,7 @@ static clv_status outputs(frame *f, wire w, clv_err *e)
     while (wire_left(&w)) {
         wire_field field;
         CLV_TRY(wire_next(&w, &field, e));
-        if (field.number != 12 || field.type != WIRE_BYTES)
+        if (field.number != PB_GRAPH_OUTPUT || field.type != WIRE_BYTES)
             continue;
         text name;
         onnx_type t;
@@ -409,20 +414,21 @@ clv_status onnx_graph(reader *r, frame *f, wire w, clv_err *e)
     fields all;
     nodes own;
     CLV_TRY(find_fields(r, f, w, &all, e));
-    size_t names = all.n[1] + all.n[5] + all.n[11];
+    size_t names = all.n[PB_GRAPH_NODE] + all.n[PB_GRAPH_INITIALIZER] +
+                   all.n[PB_GRAPH_INPUT];
     CLV_TRY(reserve(f, names, e));
     if (!f->outer)
-        CLV_TRY(onnx_learn_symbols(r, all.of[11], e));
-    CLV_TRY(inputs(r, f, all.of[11], e));
-    CLV_TRY(find_nodes(r, &all, 1, &own, e));
+        CLV_TRY(onnx_learn_symbols(r, all.of[PB_GRAPH_INPUT], e));
+    CLV_TRY(inputs(r, f, all.of[PB_GRAPH_INPUT], e));
+    CLV_TRY(find_nodes(r, &all, PB_GRAPH_NODE, &own, e));
     CLV_TRY(each_node(r, f, &own, declare_node, e));
-    CLV_TRY(declared_shapes(r, f, &all, 12, e));
-    CLV_TRY(declared_shapes(r, f, &all, 13, e));
+    CLV_TRY(declared_shapes(r, f, &all, PB_GRAPH_OUTPUT, e));
+    CLV_TRY(declared_shapes(r, f, &all, PB_GRAPH_VALUE_INFO, e));
     if (!clv__graph_reserve(f->unit->g, bounded(nodes_left(&own)),
                             bounded(names)))
         return clv__nomem(e);
     CLV_TRY(each_node(r, f, &own, add_node, e));
-    return outputs(f, all.of[12], e);
+    return outputs(f, all.of[PB_GRAPH_OUTPUT], e);
 }
 
 /* -- bodies ---------------------------------------------------------------*/

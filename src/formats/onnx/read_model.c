@@ -53,9 +53,9 @@ static clv_status read_opset(wire w, int32_t *opset, clv_err *e)
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number == 1)
+        if (f.number == PB_OPSET_DOMAIN)
             domain = text_of(f.bytes);
-        else if (f.number == 2 && f.type == WIRE_VARINT)
+        else if (f.number == PB_OPSET_VERSION && f.type == WIRE_VARINT)
             version = (int64_t)f.value;
     }
     if (version < 1)
@@ -80,13 +80,13 @@ static clv_status add_function(reader *r, wire w, clv_err *e)
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number == 1)
+        if (f.number == PB_FUNCTION_NAME)
             fn.name = text_of(f.bytes);
-        else if (f.number == 10)
+        else if (f.number == PB_FUNCTION_DOMAIN)
             fn.domain = text_of(f.bytes);
-        else if (f.number == 13)
+        else if (f.number == PB_FUNCTION_OVERLOAD)
             fn.overload = text_of(f.bytes);
-        else if (f.number == 9 && f.type == WIRE_BYTES)
+        else if (f.number == PB_FUNCTION_OPSET_IMPORT && f.type == WIRE_BYTES)
             CLV_TRY(read_opset(f.bytes, fn.opset, e));
     }
     fn.next = strmap_get(&r->function_names, fn.name.s, fn.name.n);
@@ -148,7 +148,7 @@ static clv_status bind_attrs(reader *r, const proto *p, frame *f, clv_err *e)
     for (wire w = f->fn->body; wire_left(&w);) {
         wire_field field;
         CLV_TRY(wire_next(&w, &field, e));
-        n += field.number == 11;
+        n += field.number == PB_FUNCTION_ATTRIBUTE_PROTO;
     }
     if (n > ONNX_MAX_EDGES)
         return clv__fail(e, CLV_FORMAT, "a function of %zu attributes", n);
@@ -160,7 +160,8 @@ static clv_status bind_attrs(reader *r, const proto *p, frame *f, clv_err *e)
     for (wire w = f->fn->body; wire_left(&w);) {
         wire_field field;
         CLV_TRY(wire_next(&w, &field, e));
-        if (field.number == 11 && field.type == WIRE_BYTES)
+        if (field.number == PB_FUNCTION_ATTRIBUTE_PROTO &&
+            field.type == WIRE_BYTES)
             CLV_TRY(onnx_attr_read(field.bytes, &bound[f->n_bound++], e));
     }
     f->bound = bound;
@@ -175,9 +176,9 @@ static clv_status bind_call(reader *r, frame *caller, const proto *p, frame *f,
         wire_field field;
         CLV_TRY(wire_next(&w, &field, e));
         text name = text_of(field.bytes);
-        if (field.number == 4)
+        if (field.number == PB_FUNCTION_INPUT)
             CLV_TRY(bind_input(caller, p, in++, f, name, e));
-        else if (field.number == 5)
+        else if (field.number == PB_FUNCTION_OUTPUT)
             CLV_TRY(bind_output(caller, p, out++, f, name, e));
     }
     return bind_attrs(r, p, f, e);
@@ -209,11 +210,11 @@ static clv_status inline_body(reader *r, frame *caller, const proto *p,
                               frame *f, clv_err *e)
 {
     CLV_TRY(bind_call(r, caller, p, f, e));
-    CLV_TRY(onnx_nodes(r, f, f->fn->body, 7, e));
+    CLV_TRY(onnx_nodes(r, f, f->fn->body, PB_FUNCTION_NODE, e));
     for (wire w = f->fn->body; wire_left(&w);) {
         wire_field field;
         CLV_TRY(wire_next(&w, &field, e));
-        if (field.number == 5)
+        if (field.number == PB_FUNCTION_OUTPUT)
             CLV_TRY(hand_through(r, f, p, text_of(field.bytes), e));
     }
     return CLV_OK;
@@ -256,13 +257,13 @@ static clv_status model_field(reader *r, const wire *w, const wire_field *f,
                               wire *graph, clv_err *e)
 {
     switch (f->number) {
-    case 1:
+    case PB_MODEL_IR_VERSION:
         r->ir_version = (int64_t)f->value;
         return wire_expect(w, f, WIRE_VARINT, e);
-    case 7:
+    case PB_MODEL_GRAPH:
         *graph = f->bytes;
         return wire_expect(w, f, WIRE_BYTES, e);
-    case 8:
+    case PB_MODEL_OPSET_IMPORT:
         CLV_TRY(wire_expect(w, f, WIRE_BYTES, e));
         return read_opset(f->bytes, r->opset, e);
     default:
@@ -275,7 +276,7 @@ static clv_status read_functions(reader *r, wire w, clv_err *e)
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number == 25 && f.type == WIRE_BYTES)
+        if (f.number == PB_MODEL_FUNCTIONS && f.type == WIRE_BYTES)
             CLV_TRY(add_function(r, f.bytes, e));
     }
     return CLV_OK;
@@ -306,8 +307,8 @@ static clv_status join_graph(wire w, clv_graph *g, wire *graph, clv_err *e)
     for (wire at = w; wire_left(&at);) {
         wire_field f;
         CLV_TRY(wire_next(&at, &f, e));
-        pieces += f.number == 7;
-        total += f.number == 7 ? wire_left(&f.bytes) : 0;
+        pieces += f.number == PB_MODEL_GRAPH;
+        total += f.number == PB_MODEL_GRAPH ? wire_left(&f.bytes) : 0;
     }
     if (pieces < 2)
         return CLV_OK;
@@ -317,7 +318,7 @@ static clv_status join_graph(wire w, clv_graph *g, wire *graph, clv_err *e)
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        size_t n = f.number == 7 ? wire_left(&f.bytes) : 0;
+        size_t n = f.number == PB_MODEL_GRAPH ? wire_left(&f.bytes) : 0;
         if (n)
             memcpy(end, f.bytes.cur, n);
         end += n;
@@ -472,11 +473,12 @@ bool clv__onnx_knows(const clv_map *map, const char *path)
     wire w = wire_over(map->data, map->size);
     for (int i = 0; i < 16 && wire_left(&w); i++) {
         wire_field f;
-        if (wire_next(&w, &f, NULL) != CLV_OK || f.number > 26)
+        if (wire_next(&w, &f, NULL) != CLV_OK || f.number > PB_MODEL_LAST)
             return false;
-        if (i == 0 && (f.number != 1 || f.type != WIRE_VARINT || f.value > 99))
+        if (i == 0 && (f.number != PB_MODEL_IR_VERSION ||
+                       f.type != WIRE_VARINT || f.value > 99))
             return false;
-        if (f.number == 7)
+        if (f.number == PB_MODEL_GRAPH)
             return f.type == WIRE_BYTES;
     }
     return false;

@@ -30,12 +30,12 @@ static clv_status metadata(wire w, proto *p, clv_err *e)
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number == 1)
+        if (f.number == PB_ENTRY_KEY)
             key = text_of(f.bytes);
-        else if (f.number == 2)
+        else if (f.number == PB_ENTRY_VALUE)
             value = text_of(f.bytes);
     }
-    if (text_is(key, "pkg.torch.onnx.name_scopes"))
+    if (text_is(key, PB_NAME_SCOPES))
         p->module = value;
     else if (text_is(key, "namespace"))
         p->namespace = value;
@@ -47,31 +47,31 @@ static clv_status node_field(reader *r, const wire_field *f, proto *p,
 {
     bool ok = true;
     switch (f->number) {
-    case 1:
+    case PB_NODE_INPUT:
         if ((ok = MORE(&r->mem, p->ins, p->n_in)))
             p->ins[p->n_in++] = text_of(f->bytes);
         break;
-    case 2:
+    case PB_NODE_OUTPUT:
         if ((ok = MORE(&r->mem, p->outs, p->n_out)))
             p->outs[p->n_out++] = text_of(f->bytes);
         break;
-    case 3:
+    case PB_NODE_NAME:
         p->name = text_of(f->bytes);
         break;
-    case 4:
+    case PB_NODE_OP_TYPE:
         p->op = text_of(f->bytes);
         break;
-    case 5:
+    case PB_NODE_ATTRIBUTE:
         if ((ok = MORE(&r->mem, p->attrs, p->n_attrs)))
             p->attrs[p->n_attrs++] = f->bytes;
         break;
-    case 7:
+    case PB_NODE_DOMAIN:
         p->domain = text_of(f->bytes);
         break;
-    case 8:
+    case PB_NODE_OVERLOAD:
         p->overload = text_of(f->bytes);
         break;
-    case 9:
+    case PB_NODE_METADATA:
         return metadata(f->bytes, p, e);
     }
     return ok ? CLV_OK : clv__nomem(e);
@@ -90,7 +90,7 @@ clv_status onnx_node_read(reader *r, wire w, proto *p, clv_err *e)
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number > 9)
+        if (f.number > PB_NODE_LAST)
             continue;
         CLV_TRY(wire_expect(&w, &f, WIRE_BYTES, e));
         CLV_TRY(node_field(r, &f, p, e));

@@ -17,9 +17,9 @@ static clv_status read_dim(wire w, int64_t *dim, text *symbol, clv_err *e)
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number == 1 && f.type == WIRE_VARINT)
+        if (f.number == PB_DIM_VALUE && f.type == WIRE_VARINT)
             *dim = (int64_t)f.value < 0 ? -1 : (int64_t)f.value;
-        else if (f.number == 2 && f.type == WIRE_BYTES)
+        else if (f.number == PB_DIM_PARAM && f.type == WIRE_BYTES)
             *symbol = text_of(f.bytes);
     }
     return CLV_OK;
@@ -32,7 +32,7 @@ static clv_status read_shape(wire w, onnx_type *t, clv_err *e)
         wire_field f;
         wire at = w;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number != 1 || f.type != WIRE_BYTES)
+        if (f.number != PB_SHAPE_DIM || f.type != WIRE_BYTES)
             continue;
         if (rank == CLV_MAX_RANK)
             return wire_fail(&at, e, "a shape of more than 16 axes");
@@ -49,16 +49,16 @@ static clv_status read_tensor_type(wire w, onnx_type *t, clv_err *e)
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number == 1 && f.type == WIRE_VARINT)
+        if (f.number == PB_TENSOR_TYPE_ELEM && f.type == WIRE_VARINT)
             t->dtype = onnx_dtype(f.value);
-        else if (f.number == 2 && f.type == WIRE_BYTES)
+        else if (f.number == PB_TENSOR_TYPE_SHAPE && f.type == WIRE_BYTES)
             CLV_TRY(read_shape(f.bytes, t, e));
     }
     return CLV_OK;
 }
 
-/* A tensor, or a sequence (field 4) or an optional (9) of such, whose message
- * has the type of the elements as its field 1. */
+/* A tensor, or a sequence or an optional of such, whose message
+ * holds the type of the elements. */
 static clv_status read_type(wire w, onnx_type *t, int depth, clv_err *e)
 {
     while (wire_left(&w)) {
@@ -67,16 +67,17 @@ static clv_status read_type(wire w, onnx_type *t, int depth, clv_err *e)
         CLV_TRY(wire_next(&w, &f, e));
         if (f.type != WIRE_BYTES)
             continue;
-        if (f.number == 1 || f.number == 8)
+        if (f.number == PB_TYPE_OF_TENSOR || f.number == PB_TYPE_OF_SPARSE)
             CLV_TRY(read_tensor_type(f.bytes, t, e));
-        if (f.number != 4 && f.number != 9)
+        if (f.number != PB_TYPE_OF_SEQUENCE && f.number != PB_TYPE_OF_OPTIONAL)
             continue;
         if (depth == 0)
             return wire_fail(&at, e, "a type nested too deep");
-        t->form |= f.number == 4 ? CLV_V_SEQUENCE : CLV_V_OPTIONAL;
+        t->form |=
+            f.number == PB_TYPE_OF_SEQUENCE ? CLV_V_SEQUENCE : CLV_V_OPTIONAL;
         for (wire in = f.bytes; wire_left(&in);) {
             CLV_TRY(wire_next(&in, &f, e));
-            if (f.number == 1 && f.type == WIRE_BYTES)
+            if (f.number == PB_ELEM_TYPE && f.type == WIRE_BYTES)
                 CLV_TRY(read_type(f.bytes, t, depth - 1, e));
         }
     }
@@ -96,9 +97,9 @@ clv_status onnx_value_info(wire w, text *name, onnx_type *t, clv_err *e)
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number == 1 && f.type == WIRE_BYTES)
+        if (f.number == PB_VALUE_INFO_NAME && f.type == WIRE_BYTES)
             *name = text_of(f.bytes);
-        else if (f.number == 2 && f.type == WIRE_BYTES)
+        else if (f.number == PB_VALUE_INFO_TYPE && f.type == WIRE_BYTES)
             CLV_TRY(onnx_type_read(f.bytes, t, e));
     }
     return CLV_OK;
@@ -167,7 +168,7 @@ clv_status onnx_learn_symbols(reader *r, wire w, clv_err *e)
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number != 11 || f.type != WIRE_BYTES)
+        if (f.number != PB_GRAPH_INPUT || f.type != WIRE_BYTES)
             continue;
         text name;
         onnx_type t;

@@ -22,21 +22,21 @@ static clv_status read_field(const wire *w, const wire_field *f, pb_tensor *t,
 {
     size_t n = t->rank;
     switch (f->number) {
-    case 1:
+    case PB_TENSOR_DIMS:
         CLV_TRY(wire_ints(f, t->dims, CLV_MAX_RANK, &n, e));
         if (n > CLV_MAX_RANK)
             return wire_fail(w, e, "a tensor of more than 16 axes");
         t->rank = (uint32_t)n;
         return CLV_OK;
-    case 2:
+    case PB_TENSOR_DATA_TYPE:
         t->dtype = onnx_dtype(f->value);
         return CLV_OK;
-    case 9:
+    case PB_TENSOR_RAW_DATA:
         t->raw = f->bytes;
         t->has_raw = true;
         return wire_expect(w, f, WIRE_BYTES, e);
-    case 14:
-        t->external = f->value == 1;
+    case PB_TENSOR_DATA_LOCATION:
+        t->external = f->value == PB_LOCATION_EXTERNAL;
         return CLV_OK;
     default:
         return CLV_OK;
@@ -100,8 +100,7 @@ static clv_status one_by_one(sink *s, const wire_field *f, bool real, int width,
     return CLV_OK;
 }
 
-/* float_data 4, int32_data 5, int64_data 7, double_data 10, uint64_data 11.
- * A complex number is two floats; elements of few bits come a byte at a time.
+/* A complex number is two floats; elements of few bits come a byte at a time.
  */
 static clv_status read_typed(const pb_tensor *t, clv_tensor *out, clv_err *e)
 {
@@ -112,10 +111,18 @@ static clv_status read_typed(const pb_tensor *t, clv_tensor *out, clv_err *e)
     for (wire w = t->all; wire_left(&w);) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number == 4 || f.number == 10)
-            CLV_TRY(one_by_one(&s, &f, true, f.number == 4 ? 4 : 8, e));
-        else if (f.number == 5 || f.number == 7 || f.number == 11)
+        switch (f.number) {
+        case PB_TENSOR_FLOAT_DATA:
+            CLV_TRY(one_by_one(&s, &f, true, sizeof(float), e));
+            break;
+        case PB_TENSOR_DOUBLE_DATA:
+            CLV_TRY(one_by_one(&s, &f, true, sizeof(double), e));
+            break;
+        case PB_TENSOR_INT32_DATA:
+        case PB_TENSOR_INT64_DATA:
+        case PB_TENSOR_UINT64_DATA:
             CLV_TRY(one_by_one(&s, &f, false, 0, e));
+        }
     }
     if (s.at != s.n && s.at != elements)
         return clv__fail(e, CLV_FORMAT, "%lld numbers for %lld elements",

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IR_VERSION = 8, NODE_META = 9 };
+enum { IR_VERSION = 8 };
 
 /* -- the file -------------------------------------------------------------*/
 
@@ -43,9 +43,9 @@ static void put_scope(const writer *w, onnx_out *o, const clv_node *n)
     const clv_scope *s = &w->g->scopes[n->scope];
     clv_buf entry = {0}, list = {0};
     clv_buf_printf(&list, "['', '%s', '%s']", s->path, clv__ops[n->op].name);
-    pb_text(&entry, 1, "pkg.torch.onnx.name_scopes");
-    pb_bytes(&entry, 2, list.text, list.len);
-    pb_message(&o->b, NODE_META, &entry);
+    pb_text(&entry, PB_ENTRY_KEY, PB_NAME_SCOPES);
+    pb_bytes(&entry, PB_ENTRY_VALUE, list.text, list.len);
+    pb_message(&o->b, PB_NODE_METADATA, &entry);
     clv_buf_free(&list);
 }
 
@@ -70,14 +70,11 @@ static void put_attrs(onnx_out *o, const clv_node *n)
             out_attr(o, &n->attrs[i]);
 }
 
-enum { F_NAME = 1, F_INPUT = 4, F_OUTPUT = 5, F_ATTR = 6, F_NODE = 7 };
-enum { F_OPSET = 9, F_DOMAIN = 10 };
-
 static void put_opset(clv_buf *b, int field, const char *domain, int64_t v)
 {
     clv_buf m = {0};
-    pb_text(&m, 1, domain);
-    pb_uint(&m, 2, (uint64_t)v);
+    pb_text(&m, PB_OPSET_DOMAIN, domain);
+    pb_uint(&m, PB_OPSET_VERSION, (uint64_t)v);
     pb_message(b, field, &m);
 }
 
@@ -90,16 +87,16 @@ static uint32_t function_of(writer *w, const clv_node *n, body *b)
     char name[32];
     for (uint32_t i = 0; i < n->n_in; i++) {
         snprintf(name, sizeof name, "i%u", i);
-        pb_text(&f, F_INPUT, name);
+        pb_text(&f, PB_FUNCTION_INPUT, name);
     }
     for (uint32_t i = 0; i < n->n_out; i++) {
         snprintf(name, sizeof name, "o%u", i);
-        pb_text(&f, F_OUTPUT, name);
+        pb_text(&f, PB_FUNCTION_OUTPUT, name);
     }
     for (uint32_t i = 0; i < n->n_attrs; i++)
-        pb_text(&f, F_ATTR, n->attrs[i].name);
+        pb_text(&f, PB_FUNCTION_ATTRIBUTE, n->attrs[i].name);
     clv_buf_add(&f, b->nodes.text, b->nodes.len);
-    pb_text(&f, F_DOMAIN, clv__ops[n->op].name); /* part of the key */
+    pb_text(&f, PB_FUNCTION_DOMAIN, clv__ops[n->op].name); /* part of the key */
     uint32_t id =
         f.failed ? CLV_NONE : strmap_get(&root->bodies, f.text, f.len);
     if (id == CLV_NONE && !f.failed) {
@@ -110,11 +107,11 @@ static uint32_t function_of(writer *w, const clv_node *n, body *b)
         clv_buf m = {0};
         char fn[96];
         snprintf(fn, sizeof fn, "%s_%u", clv__ops[n->op].name, id);
-        pb_text(&m, F_NAME, fn);
+        pb_text(&m, PB_FUNCTION_NAME, fn);
         clv_buf_add(&m, f.text, f.len);
-        put_opset(&m, F_OPSET, "", w->opset);
-        pb_text(&m, F_DOMAIN, "cleave"); /* the last one counts */
-        pb_message(&root->functions, 25, &m);
+        put_opset(&m, PB_FUNCTION_OPSET_IMPORT, "", w->opset);
+        pb_text(&m, PB_FUNCTION_DOMAIN, "cleave"); /* the last one counts */
+        pb_message(&root->functions, PB_MODEL_FUNCTIONS, &m);
     }
     clv_buf_free(&f);
     return id;
@@ -192,11 +189,7 @@ static bool is_later_type(const clv_value *v, int64_t opset)
 {
     if (!v || v->dtype == CLV_NODTYPE)
         return false;
-    bool eight = v->dtype == CLV_FLOAT8E4M3 || v->dtype == CLV_FLOAT8E5M2;
-    bool few =
-        clv_dtype_bytes((clv_dtype)v->dtype, 8) < 8 && v->dtype != CLV_STRING;
-    return (eight && opset < 19) || (few && opset < 21) ||
-           onnx_type((clv_dtype)v->dtype) == 0;
+    return onnx_dtype_since((clv_dtype)v->dtype) > opset;
 }
 
 static bool has_later_type(const writer *w, const clv_node *n)
@@ -222,7 +215,7 @@ static bool mixes_types(const clv_graph *g, const clv_node *n)
 static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
 {
     onnx_form f = onnx_form_of(w->g, n, w->opset);
-    body b = {.g = w->g, .n = n, .opset = w->opset, .field = F_NODE};
+    body b = {.g = w->g, .n = n, .opset = w->opset, .field = PB_FUNCTION_NODE};
     onnx_out o;
     const char *holds = writer_body_op(n);
     if (clv__counted_only(n) || says_more(w->g, n, &f) ||
@@ -268,7 +261,7 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
         put_attrs(&o, n);
     }
     put_scope(w, &o, n);
-    b.field = 1;
+    b.field = PB_GRAPH_NODE;
     out_finish(&b, &o);
     clv_buf_add(&w->nodes, b.nodes.text, b.nodes.len);
     bool failed = b.nodes.failed;
@@ -280,7 +273,7 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
 static void wrap_type(clv_buf *type, int field)
 {
     clv_buf of = {0}, whole = {0};
-    pb_message(&of, 1, type);
+    pb_message(&of, PB_ELEM_TYPE, type);
     pb_message(&whole, field, &of);
     *type = whole;
 }
@@ -294,20 +287,21 @@ static void put_value(writer *w, int field, uint32_t v, const char *as)
     for (uint32_t i = 0; i < val->rank && val->rank != CLV_NO_RANK; i++) {
         clv_buf dim = {0};
         if (!(val->flags & CLV_V_BOUND)) /* else any size */
-            pb_uint(&dim, 1, (uint64_t)val->dims[i]);
-        pb_message(&shape, 1, &dim);
+            pb_uint(&dim, PB_DIM_VALUE, (uint64_t)val->dims[i]);
+        pb_message(&shape, PB_SHAPE_DIM, &dim);
     }
-    pb_uint(&tensor, 1, (uint64_t)onnx_type((clv_dtype)val->dtype));
+    pb_uint(&tensor, PB_TENSOR_TYPE_ELEM,
+            (uint64_t)onnx_dtype_number((clv_dtype)val->dtype));
     if (val->rank != CLV_NO_RANK)
-        pb_message(&tensor, 2, &shape);
-    pb_message(&type, 1, &tensor);
+        pb_message(&tensor, PB_TENSOR_TYPE_SHAPE, &shape);
+    pb_message(&type, PB_TYPE_OF_TENSOR, &tensor);
     if (val->flags & CLV_V_SEQUENCE)
-        wrap_type(&type, 4);
+        wrap_type(&type, PB_TYPE_OF_SEQUENCE);
     if (val->flags & CLV_V_OPTIONAL)
-        wrap_type(&type, 9);
+        wrap_type(&type, PB_TYPE_OF_OPTIONAL);
     writer_name(w, v, name, sizeof name);
-    pb_text(&info, 1, as ? as : name);
-    pb_message(&info, 2, &type);
+    pb_text(&info, PB_VALUE_INFO_NAME, as ? as : name);
+    pb_message(&info, PB_VALUE_INFO_TYPE, &type);
     pb_message(&w->tail, field, &info);
 }
 
@@ -343,12 +337,13 @@ static void writer_free(writer *w)
 static clv_status write_model(writer *w, clv_err *e)
 {
     clv_buf head = {0};
-    pb_uint(&head, 1, IR_VERSION);
-    pb_text(&head, 2, "cleave");
-    pb_text(&head, 3, clv_version());
-    put_opset(&head, 8, "", w->opset);
-    put_opset(&head, 8, "cleave", 1);
-    pb_head(&head, 7, w->nodes.len + w->tail.len + writer_weight_size(w));
+    pb_uint(&head, PB_MODEL_IR_VERSION, IR_VERSION);
+    pb_text(&head, PB_MODEL_PRODUCER_NAME, "cleave");
+    pb_text(&head, PB_MODEL_PRODUCER_VERSION, clv_version());
+    put_opset(&head, PB_MODEL_OPSET_IMPORT, "", w->opset);
+    put_opset(&head, PB_MODEL_OPSET_IMPORT, "cleave", 1);
+    pb_head(&head, PB_MODEL_GRAPH,
+            w->nodes.len + w->tail.len + writer_weight_size(w));
     clv_status s = put(w, &head, e);
     if (s == CLV_OK)
         s = write_graph(w, e);
@@ -368,7 +363,7 @@ static void put_output(writer *w, uint32_t i)
         again |= g->outputs[k] == v;
     if (!w->outer ||
         (g->values[v].producer != CLV_NONE && !writer_folded(g, v) && !again)) {
-        put_value(w, 12, v, NULL);
+        put_value(w, PB_GRAPH_OUTPUT, v, NULL);
         return;
     }
     char name[512], as[560];
@@ -378,8 +373,8 @@ static void put_output(writer *w, uint32_t i)
     out_start(&o, "Identity", "", "");
     out_input(&o, name);
     out_output(&o, as);
-    pb_message(&w->nodes, 1, &o.b);
-    put_value(w, 12, v, as);
+    pb_message(&w->nodes, PB_GRAPH_NODE, &o.b);
+    put_value(w, PB_GRAPH_OUTPUT, v, as);
 }
 
 static clv_status prepare(writer *w, const char *data_name, clv_err *e)
@@ -394,9 +389,9 @@ static clv_status prepare(writer *w, const char *data_name, clv_err *e)
         if (!is_done(g, &g->nodes[i]))
             CLV_TRY(put_node(w, &g->nodes[i], e));
     CLV_TRY(writer_weights(w, data_name, e));
-    pb_text(&w->tail, 2, g->name);
+    pb_text(&w->tail, PB_GRAPH_NAME, g->name);
     for (uint32_t i = 0; i < w->n_formal; i++)
-        put_value(w, 11, g->inputs[i], NULL);
+        put_value(w, PB_GRAPH_INPUT, g->inputs[i], NULL);
     for (uint32_t i = 0; i < g->n_outputs; i++)
         put_output(w, i);
     return CLV_OK;

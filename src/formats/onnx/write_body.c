@@ -62,10 +62,10 @@ static clv_status put_body(writer *w, const clv_node *n, onnx_out *o,
         clv_buf_free(&graph);
         return s;
     }
-    pb_text(&attr, 1, name);
-    pb_message(&attr, 6, &graph);
-    pb_uint(&attr, 20, 5);
-    pb_message(&o->b, 5, &attr);
+    pb_text(&attr, PB_ATTR_NAME, name);
+    pb_message(&attr, PB_ATTR_G, &graph);
+    pb_uint(&attr, PB_ATTR_TYPE, PB_TYPE_GRAPH);
+    pb_message(&o->b, PB_NODE_ATTRIBUTE, &attr);
     return attr.failed || o->b.failed ? clv__nomem(e) : CLV_OK;
 }
 

@@ -14,15 +14,12 @@ enum { BLOCK = 1 << 20 };
 
 static const int64_t INLINE_LIMIT = INT64_C(1) << 30;
 
-enum { T_DIMS = 1, T_TYPE = 2, T_NAME = 8, T_RAW = 9, T_DOC = 12 };
-enum { T_WHERE = 13, T_LOCATION = 14, G_WEIGHT = 5 };
-
 static void put_pair(clv_buf *b, const char *key, const char *value)
 {
     clv_buf m = {0};
-    pb_text(&m, 1, key);
-    pb_text(&m, 2, value);
-    pb_message(b, T_WHERE, &m);
+    pb_text(&m, PB_ENTRY_KEY, key);
+    pb_text(&m, PB_ENTRY_VALUE, value);
+    pb_message(b, PB_TENSOR_EXTERNAL_DATA, &m);
 }
 
 /* Small numbers that shapes follow from always stand in the file itself; of
@@ -46,23 +43,24 @@ static void put_weight_head(writer *w, uint32_t v, const char *data_name,
     uint64_t bytes = (uint64_t)clv__bytes(val);
     bool inside = is_inside(w, v);
     for (uint32_t i = 0; i < val->rank; i++)
-        pb_uint(&t, T_DIMS, (uint64_t)val->dims[i]);
-    pb_uint(&t, T_TYPE, (uint64_t)onnx_type((clv_dtype)val->dtype));
+        pb_uint(&t, PB_TENSOR_DIMS, (uint64_t)val->dims[i]);
+    pb_uint(&t, PB_TENSOR_DATA_TYPE,
+            (uint64_t)onnx_dtype_number((clv_dtype)val->dtype));
     writer_name(w, v, name, sizeof name);
-    pb_text(&t, T_NAME, name);
+    pb_text(&t, PB_TENSOR_NAME, name);
     if (val->kind != CLV_PARAM)
-        pb_text(&t, T_DOC, "cleave: not learned");
+        pb_text(&t, PB_TENSOR_DOC, PB_NOT_LEARNED);
     if (inside) {
-        pb_head(&t, T_RAW, bytes);
+        pb_head(&t, PB_TENSOR_RAW_DATA, bytes);
     } else {
         put_pair(&t, "location", data_name);
         snprintf(number, sizeof number, "%lld", (long long)offset);
         put_pair(&t, "offset", number);
         snprintf(number, sizeof number, "%llu", (unsigned long long)bytes);
         put_pair(&t, "length", number);
-        pb_uint(&t, T_LOCATION, 1);
+        pb_uint(&t, PB_TENSOR_DATA_LOCATION, PB_LOCATION_EXTERNAL);
     }
-    pb_head(&w->heads, G_WEIGHT, t.len + (inside ? bytes : 0));
+    pb_head(&w->heads, PB_GRAPH_INITIALIZER, t.len + (inside ? bytes : 0));
     clv_buf_add(&w->heads, t.text, t.len);
     w->heads.failed = w->heads.failed || t.failed;
     clv_buf_free(&t);

@@ -9,7 +9,9 @@
 #define CLV_ONNX_WRITER_H
 
 #include "cleave/export.h"
+#include "formats/onnx/fields.h"
 #include "formats/onnx/proto.h"
+#include "formats/onnx/types.h"
 #include "ops/ops.h"
 
 /* Nodes being written: of the graph, or of a function's body. */
@@ -42,9 +44,6 @@ void out_strings(onnx_out *o, const char *name, const char *const *v,
 /* An attribute as it is, but for tensors and graphs. */
 void out_attr(onnx_out *o, const clv_attr *a);
 void out_finish(body *b, onnx_out *o);
-
-/* ONNX's number for a data type; 0 when it has none. */
-int onnx_type(clv_dtype t);
 
 /* Attributes of an operator that ONNX has under `name`: writes them. */
 typedef void direct_fn(body *b, onnx_out *o);
