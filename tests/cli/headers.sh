@@ -1,9 +1,9 @@
 # Every header compiles by itself; the public ones also as C++.
 headers() { (cd "$1" && find . -name '*.h' | sed 's|^\./||' | LC_ALL=C sort); }
-alone() { # COMPILER STANDARD HEADER: checks one header as a file of its own
+alone() { # COMPILER STANDARD HEADER: checks one header; COMPILER may be two words
     local flags="-Wall -Wextra -Wpedantic -Werror -D_DEFAULT_SOURCE -fsyntax-only"
     # shellcheck disable=SC2086
-    echo "#include \"$3\"" | "$1" $flags "-std=$2" -x "${4:-c}" \
+    echo "#include \"$3\"" | $1 $flags "-std=$2" -x "${4:-c}" \
         -I"$CLEAVE_ROOT/include" -I"$CLEAVE_ROOT/src" - || echo "FAILED $1 $3"
 }
 
