@@ -145,24 +145,33 @@ static clv_status draw_inputs(job *j, clv_err *err)
 
 /* -- running --------------------------------------------------------------*/
 
+/* The strategy that cuts the model. `o` becomes the options that count for it:
+ * most strategies leave it to others to decide by --backend. */
+static const char *strategy_of(const job *j, options *o)
+{
+    *o = *j->o;
+    const char *name = o->strategy                 ? o->strategy
+                       : o->backend || !o->measure ? "capability"
+                                                   : "fusion";
+    if (!strcmp(name, "op") || !strcmp(name, "fusion") ||
+        !strcmp(name, "pipeline"))
+        o->backend = NULL; /* it runs the parts, but does not decide on them */
+    return name;
+}
+
 /* By support, the model cuts itself, and again when a part does not compile.
  * Any other cut is made here and given to it; without a backend that matters
  * only to what is measured, and is then as `cleave map` cuts. */
 static clv_status cut_model(job *j, clv_err *err)
 {
-    options o = *j->o;
-    if (!o.strategy && !o.backend && !o.measure)
-        return check_strategy(&o, "capability", err);
-    const char *name = o.strategy  ? o.strategy
-                       : o.backend ? "capability"
-                                   : "fusion";
-    if (!strcmp(name, "capability") && o.backend)
-        return check_strategy(&o, name, err);
-    if (!strcmp(name, "op") || !strcmp(name, "fusion") ||
-        !strcmp(name, "pipeline"))
-        o.backend = NULL; /* it runs the parts, but does not decide on them */
+    options o;
+    const char *name = strategy_of(j, &o);
+    if (!strcmp(name, "capability") && (o.backend || !o.strategy))
+        return CLV_OK;
     clv_status s = clv_profile_new(j->g, NULL, &j->profile, err);
-    return s == CLV_OK ? make_cut(&o, name, j->profile, &j->cut, err) : s;
+    return s == CLV_OK
+               ? make_cut_with(&o, name, j->profile, j->support, &j->cut, err)
+               : s;
 }
 
 static clv_status open_backend(job *j, clv_err *err)
@@ -197,13 +206,17 @@ static clv_status compile(job *j, clv_err *err)
     clv_capability_opts limits = capability_options(o);
     if (o->threads > 4096)
         return fail(err, CLV_USAGE, "--threads of at most 4096");
-    clv_status s = cut_model(j, err);
+    options cut_by;
+    const char *name = strategy_of(j, &cut_by);
+    clv_status s = check_strategy(&cut_by, name, err);
     if (s == CLV_OK)
         s = open_backend(j, err);
+    if (s == CLV_OK)
+        s = cut_model(j, err);
     clv_model_opts opts = {.backend = j->backend,
                            .support = j->support,
-                           .cut = &limits,
-                           .parts = j->cut,
+                           .cut = j->cut,
+                           .limits = &limits,
                            .seed = j->seed,
                            .threads = (uint32_t)o->threads,
                            .refuse = refused};

@@ -20,17 +20,22 @@ clv_status force_sides(const options *o, clv_support *s, clv_err *err)
     return st;
 }
 
-/* Asks --backend about the graph of p (caller frees with clv_support_free). */
-static clv_status ask(const options *o, const clv_profile *p, clv_support **out,
+/* Asks --backend about the graph of p, unless `*known` has the answers; they
+ * are then in *known. Caller frees *out with clv_support_free. */
+static clv_status ask(const options *o, const clv_profile *p,
+                      const clv_support **known, clv_support **out,
                       clv_err *err)
 {
     const clv_backend_opts opts = {.timeout = o->timeout};
     clv_backend *b;
     *out = NULL;
+    if (*known)
+        return CLV_OK;
     clv_status st = clv_backend_open(o->backend, &opts, &b, err);
     if (st == CLV_OK)
         st = clv_support_new(b, clv_profile_graph(p), out, err);
     clv_backend_free(b);
+    *known = *out;
     return st == CLV_OK ? force_sides(o, *out, err) : st;
 }
 
@@ -48,21 +53,22 @@ clv_capability_opts capability_options(const options *o)
     };
 }
 
-clv_status cut_capability(const options *o, const clv_profile *p, clv_cut **out,
+clv_status cut_capability(const options *o, const clv_profile *p,
+                          const clv_support *support, clv_cut **out,
                           clv_err *err)
 {
     const clv_capability_opts opts = capability_options(o);
-    clv_support *s = NULL;
+    clv_support *asked = NULL;
     if (!o->backend)
         return fail(err, CLV_USAGE,
                     "--strategy capability needs --backend; 'cleave backends' "
                     "lists them");
     if (o->min_support > 1)
         return fail(err, CLV_USAGE, "--min-support is a share: 0 to 1");
-    clv_status st = ask(o, p, &s, err);
+    clv_status st = ask(o, p, &support, &asked, err);
     if (st == CLV_OK)
-        st = clv_cut_capability(p, clv_support_get(s), &opts, out, err);
-    clv_support_free(s);
+        st = clv_cut_capability(p, clv_support_get(support), &opts, out, err);
+    clv_support_free(asked);
     return st;
 }
 
@@ -84,7 +90,8 @@ static clv_status find_devices(const options *o, clv_placement_opts *opts,
     return st;
 }
 
-clv_status cut_placement(const options *o, const clv_profile *p, clv_cut **out,
+clv_status cut_placement(const options *o, const clv_profile *p,
+                         const clv_support *support, clv_cut **out,
                          clv_err *err)
 {
     clv_placement_opts opts = {
@@ -94,26 +101,27 @@ clv_status cut_placement(const options *o, const clv_profile *p, clv_cut **out,
         .max_subgraph_count = clamp(o->max_subgraph_count),
         .curve = clamp(o->curve),
     };
-    clv_support *s = NULL;
+    clv_support *asked = NULL;
     clv_status st = find_devices(o, &opts, err);
     if (st == CLV_OK && o->backend)
-        st = ask(o, p, &s, err);
-    if (st == CLV_OK && s)
-        opts.support = clv_support_get(s);
+        st = ask(o, p, &support, &asked, err);
+    if (st == CLV_OK && support)
+        opts.support = clv_support_get(support);
     if (st == CLV_OK)
         st = clv_cut_placement(p, &opts, out, err);
-    clv_support_free(s);
+    clv_support_free(asked);
     return st;
 }
 
 /* -- pipeline -------------------------------------------------------------*/
 
-clv_status cut_pipeline(const options *o, const clv_profile *p, clv_cut **out,
-                        clv_err *err)
+clv_status cut_pipeline(const options *o, const clv_profile *p,
+                        const clv_support *support, clv_cut **out, clv_err *err)
 {
     clv_pipeline_opts opts = {.stages = clamp(o->stages),
                               .link = o->link * 1e9};
     clv_status st = CLV_OK;
+    (void)support;
     if (!opts.stages)
         return fail(err, CLV_USAGE, "--strategy pipeline needs --stages N");
     if (o->stage_memory && !parse_quantity(o->stage_memory, &opts.memory))

@@ -6,19 +6,20 @@
 
 #include <string.h>
 
-typedef clv_status strategy_fn(const options *o, const clv_profile *p,
-                               clv_cut **out, clv_err *err);
-
-static clv_status cut_op(const options *o, const clv_profile *p, clv_cut **out,
+static clv_status cut_op(const options *o, const clv_profile *p,
+                         const clv_support *support, clv_cut **out,
                          clv_err *err)
 {
     (void)o;
+    (void)support;
     return clv_cut_op(p, out, err);
 }
 
 static clv_status cut_fusion(const options *o, const clv_profile *p,
-                             clv_cut **out, clv_err *err)
+                             const clv_support *support, clv_cut **out,
+                             clv_err *err)
 {
+    (void)support;
     int64_t ops = o->max_fusion_ops;
     const clv_fusion_opts opts = {
         .max_ops = ops > UINT32_MAX ? UINT32_MAX : (uint32_t)ops,
@@ -93,11 +94,18 @@ clv_status check_strategy(const options *o, const char *otherwise, clv_err *err)
     return find(o, otherwise, &found, err);
 }
 
-clv_status make_cut(const options *o, const char *otherwise,
-                    const clv_profile *p, clv_cut **out, clv_err *err)
+clv_status make_cut_with(const options *o, const char *otherwise,
+                         const clv_profile *p, const clv_support *support,
+                         clv_cut **out, clv_err *err)
 {
     const struct strategy *found;
     *out = NULL;
     clv_status s = find(o, otherwise, &found, err);
-    return s == CLV_OK ? found->make(o, p, out, err) : s;
+    return s == CLV_OK ? found->make(o, p, support, out, err) : s;
+}
+
+clv_status make_cut(const options *o, const char *otherwise,
+                    const clv_profile *p, clv_cut **out, clv_err *err)
+{
+    return make_cut_with(o, otherwise, p, NULL, out, err);
 }

@@ -10,6 +10,12 @@
 CLV_MUST clv_status make_cut(const options *o, const char *otherwise,
                              const clv_profile *p, clv_cut **out, clv_err *err);
 
+/* The same with the answers of --backend, which is then not asked again. */
+CLV_MUST clv_status make_cut_with(const options *o, const char *otherwise,
+                                  const clv_profile *p,
+                                  const clv_support *support, clv_cut **out,
+                                  clv_err *err);
+
 /* Only the check of the flags. */
 CLV_MUST clv_status check_strategy(const options *o, const char *otherwise,
                                    clv_err *err);
@@ -18,12 +24,13 @@ CLV_MUST clv_status check_strategy(const options *o, const char *otherwise,
 CLV_MUST clv_status force_sides(const options *o, clv_support *s, clv_err *err);
 clv_capability_opts capability_options(const options *o);
 
-/* Rows of the table that live in devices.c. */
-clv_status cut_capability(const options *o, const clv_profile *p, clv_cut **out,
-                          clv_err *err);
-clv_status cut_placement(const options *o, const clv_profile *p, clv_cut **out,
-                         clv_err *err);
-clv_status cut_pipeline(const options *o, const clv_profile *p, clv_cut **out,
-                        clv_err *err);
+/* A row of the table: cuts the graph of p. `support` holds the answers of
+ * --backend; NULL: the strategy asks, if it wants to know. */
+typedef clv_status strategy_fn(const options *o, const clv_profile *p,
+                               const clv_support *support, clv_cut **out,
+                               clv_err *err);
+
+/* Rows that live in devices.c. */
+strategy_fn cut_capability, cut_placement, cut_pipeline;
 
 #endif

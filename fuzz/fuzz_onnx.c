@@ -19,7 +19,7 @@ typedef struct outcome {
     clv_err err;
 } outcome;
 
-static outcome load(clv_map map)
+static outcome load(clv_mapping map)
 {
     outcome o = {0};
     clv_graph *g;
@@ -47,7 +47,7 @@ static int file_of(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    clv_map map = {.data = data, .size = size, .borrowed = true};
+    clv_mapping map = {.data = data, .size = size, .borrowed = true};
     outcome memory = load(map);
     map.file = file_of(data, size);
     outcome file = load(map);

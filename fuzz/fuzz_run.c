@@ -76,7 +76,7 @@ static void run(const clv_graph *g)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    clv_map map = {.data = data, .size = size, .borrowed = true};
+    clv_mapping map = {.data = data, .size = size, .borrowed = true};
     clv_graph *g;
     if (clv__onnx_load(map, "fuzz.onnx", NULL, &g, NULL) != CLV_OK)
         return 0;

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static clv_status profiled(clv_map map, clv_totals *totals, clv_err *e)
+static clv_status profiled(clv_mapping map, clv_totals *totals, clv_err *e)
 {
     clv_graph *g = NULL;
     *e = (clv_err){CLV_OK, ""};
@@ -31,7 +31,7 @@ static clv_status load(const uint8_t *data, size_t size, clv_err *e)
     uint8_t *copy = malloc(size ? size : 1);
     if (size)
         memcpy(copy, data, size);
-    clv_map map = {.data = copy, .size = size, .borrowed = true};
+    clv_mapping map = {.data = copy, .size = size, .borrowed = true};
     clv_totals totals;
     clv_status s = profiled(map, &totals, e);
     free(copy);
@@ -134,10 +134,10 @@ static bool write_model(const char *model, on_disk *d)
 /* Files and memory give the same: model, or complaint. */
 static void same_either_way(const on_disk *d)
 {
-    clv_map file, memory = {d->b.data, d->b.size, .borrowed = true};
+    clv_mapping file, memory = {d->b.data, d->b.size, .borrowed = true};
     clv_totals a = {0}, b = {0};
     clv_err in_file, in_memory;
-    CHECK_OR_RETURN(clv__map_open(d->path, &file, &in_file) == CLV_OK);
+    CHECK_OR_RETURN(clv__mapping_open(d->path, &file, &in_file) == CLV_OK);
     CHECK_EQ_INT(profiled(file, &a, &in_file),
                  profiled(memory, &b, &in_memory));
     CHECK_STR(in_file.msg, in_memory.msg);

@@ -31,7 +31,7 @@ static bool open_file(const char *path, const clv_open_opts *opts, opened *o)
 /* Takes m; the graph borrows nothing of it that is read later. */
 static bool open_bytes(bytes m, const clv_open_opts *opts, opened *o)
 {
-    clv_map map = {.data = m.data, .size = m.size, .borrowed = true};
+    clv_mapping map = {.data = m.data, .size = m.size, .borrowed = true};
     clv_err e = {CLV_OK, ""};
     *o = (opened){0};
     clv_status s = clv__onnx_load(map, "test.onnx", opts, &o->g, &e);

@@ -143,7 +143,7 @@ static bytes with_constants(const bytes *model, const char *folder,
 
 static clv_status load(const bytes *b, clv_graph **g, clv_err *e)
 {
-    clv_map map = {.data = b->data, .size = b->size, .borrowed = true};
+    clv_mapping map = {.data = b->data, .size = b->size, .borrowed = true};
     *e = (clv_err){CLV_OK, ""};
     return clv__onnx_load(map, "model.onnx", NULL, g, e);
 }

@@ -1,4 +1,5 @@
 /* test_run.c - models run: inputs, contexts, threads, memory that runs out. */
+#include "backend/backend.h"
 #include "starve.h"
 
 #include <pthread.h>
@@ -305,6 +306,84 @@ static void spoilt_archives(void)
     }
 }
 
+/* -- cuts that are given --------------------------------------------------*/
+
+/* A backend that computes nothing and counts what it is asked. */
+static uint32_t questions, compiled;
+
+static clv_answer count_question(clv_backend *b, const clv_graph *g,
+                                 uint32_t node, clv_why *why)
+{
+    (void)b, (void)g, (void)node, (void)why;
+    questions++;
+    return CLV_YES;
+}
+
+static clv_status count_subgraph(clv_backend *b, const clv_subject *s,
+                                 clv_exec **out, clv_err *e)
+{
+    (void)b, (void)s, (void)e;
+    compiled++;
+    *out = clv__zalloc(sizeof **out);
+    return CLV_OK;
+}
+
+static clv_status run_nothing(clv_exec *x, const clv_tensor *tensor,
+                              void *workspace, clv_err *e)
+{
+    (void)x, (void)tensor, (void)workspace, (void)e;
+    return CLV_OK;
+}
+
+static void release_nothing(clv_exec *x)
+{
+    clv__free(x);
+}
+
+static const clv_backend_type counting = {.name = "counting",
+                                          .about = "",
+                                          .supports = count_question,
+                                          .compile = count_subgraph,
+                                          .run = run_nothing,
+                                          .release = release_nothing};
+
+/* Each subgraph of a cut is compiled as it is; a backend that has answered once
+ * for the graph is not asked again, nor for the views in it. */
+static void cut_is_compiled_as_it_is(void)
+{
+    clv_err e;
+    clv_backend b = {.type = &counting, .name = "counting", .about = ""};
+    clv_graph *g = NULL;
+    clv_profile *p = NULL;
+    clv_cut *c = NULL;
+    clv_support *s = NULL;
+    clv_model *m = NULL;
+    CHECK_OR_RETURN(clv_graph_open("squeezenet1_1", NULL, &g, &e) == CLV_OK);
+    CHECK(clv_profile_new(g, NULL, &p, &e) == CLV_OK);
+    CHECK(clv_cut_fusion(p, NULL, &c, &e) == CLV_OK);
+    questions = compiled = 0;
+    CHECK(clv_support_new(&b, g, &s, &e) == CLV_OK);
+    CHECK(questions == clv_support_get(s)->n_configs);
+    const clv_model_opts o = {.backend = &b, .support = s, .cut = c};
+    if (CHECK(clv_model_new(g, &o, &m, &e) == CLV_OK)) {
+        uint32_t n;
+        clv_cut_subgraphs(c, &n);
+        CHECK(clv_model_cut(m) == c);
+        CHECK(clv_model_run_info(m)->n_parts == n && compiled == n);
+        CHECK(questions == clv_support_get(s)->n_configs);
+    }
+    clv_graph *other = small();
+    clv_model *none;
+    CHECK(clv_model_new(other, &o, &none, &e) == CLV_USAGE);
+    CHECK_HAS(e.msg, "the cut is of another graph");
+    clv_graph_free(other);
+    clv_model_free(m);
+    clv_support_free(s);
+    clv_cut_free(c);
+    clv_profile_free(p);
+    clv_graph_free(g);
+}
+
 /* -- memory that runs out -------------------------------------------------*/
 
 typedef struct {
@@ -403,6 +482,7 @@ static const check_case cases[] = {
     {"npy_round_trip", npy_round_trip},
     {"packed_archives", packed_archives},
     {"spoilt_archives", spoilt_archives},
+    {"cut_is_compiled_as_it_is", cut_is_compiled_as_it_is},
     {"out_of_memory", out_of_memory},
     {"another_batch", another_batch},
     {"another_batch_onednn", another_batch_onednn},

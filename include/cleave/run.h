@@ -26,16 +26,17 @@ typedef void clv_refuse_fn(void *ctx, const char *op, const char *node,
 
 /* All zero means: plain C kernels alone, seed 0, as many threads as cores. */
 typedef struct clv_model_opts {
-    clv_backend *backend;           /* what runs the nodes it supports */
-    clv_support *support;           /* its answers; NULL: it is asked */
-    const clv_capability_opts *cut; /* limits of the partition */
-    const clv_cut *parts;           /* a cut of g to run instead */
-    uint64_t seed;                  /* of weights that no file holds */
-    uint32_t threads;               /* 0: one per core */
-    int64_t memory;                 /* bytes a run may take; 0: what is free */
-    const clv_model *like;          /* shares the weights of this one */
-    clv_refuse_fn *refuse;          /* called for each, before it fails */
-    void *refuser;                  /* its ctx */
+    clv_backend *backend; /* what runs the nodes it supports */
+    clv_support *support; /* its answers; NULL: it is asked */
+    const clv_cut *cut;   /* a cut of g: each subgraph is compiled as it is;
+                           * NULL: g is cut by what the backend supports */
+    const clv_capability_opts *limits; /* of that cut by support */
+    uint64_t seed;                     /* of weights that no file holds */
+    uint32_t threads;                  /* 0: one per core */
+    int64_t memory;        /* bytes a run may take; 0: what is free */
+    const clv_model *like; /* shares the weights of this one */
+    clv_refuse_fn *refuse; /* called for each, before it fails */
+    void *refuser;         /* its ctx */
 } clv_model_opts;
 
 /* One partition of a model: a subgraph compiled by a backend, or a row of
@@ -56,10 +57,12 @@ typedef struct clv_run_info {
 } clv_run_info;
 
 /* Compiles g, which must be inferred and outlive the model, as do the backend,
- * `parts` and `like`. Fails with CLV_UNSUPPORTED when nodes have neither kernel
- * nor backend, or the plan needs more memory than there is; with CLV_IO or
- * CLV_FORMAT when weights are absent or too short. Returns a model (caller
- * frees with clv_model_free). */
+ * `cut` and `like`. A subgraph of `cut` runs on the backend if its device is
+ * not "cpu" and the backend supports all of it, else in plain C. Fails with
+ * CLV_USAGE when `cut` is of another graph; with CLV_UNSUPPORTED when nodes
+ * have neither kernel nor backend, or the plan needs more memory than there is;
+ * with CLV_IO or CLV_FORMAT when weights are absent or too short. Returns a
+ * model (caller frees with clv_model_free). */
 CLV_API CLV_MUST clv_status clv_model_new(const clv_graph *g,
                                           const clv_model_opts *opts,
                                           clv_model **out, clv_err *err);

@@ -4,7 +4,7 @@
  * can be taken from there, changed and read again. */
 #include "analysis/device.h"
 #include "core/json.h"
-#include "core/map.h"
+#include "core/mapping.h"
 
 #include <string.h>
 
@@ -62,10 +62,10 @@ static clv_status read_device(own_device *l, const char *text, size_t len,
 
 clv_status clv_device_load(const char *path, clv_device **out, clv_err *err)
 {
-    clv_map map;
+    clv_mapping map;
     *out = NULL;
     clv__err_clear(err);
-    CLV_TRY(clv__map_open(path, &map, err));
+    CLV_TRY(clv__mapping_open(path, &map, err));
     own_device *l = clv__zalloc(sizeof *l);
     clv_status s = CLV_NOMEM;
     if (!l)
@@ -73,7 +73,7 @@ clv_status clv_device_load(const char *path, clv_device **out, clv_err *err)
     else if ((s = read_device(l, map.data ? (const char *)map.data : "",
                               map.size, err)))
         clv__err_prefix(err, "%s", path);
-    clv__map_close(&map);
+    clv__mapping_close(&map);
     if (s == CLV_OK)
         *out = &l->device;
     else if (l)

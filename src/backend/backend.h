@@ -86,6 +86,11 @@ static inline bool clv__is_read(const clv_graph *g, uint32_t v)
            g->values[v].flags & CLV_V_OUTPUT;
 }
 
+/* What the backend said of a node when it was asked, and why; what the user
+ * forces does not change it. The text lives as long as s. */
+clv_answer clv__support_answer(const clv_support *s, uint32_t node,
+                               const char **why);
+
 /* Sends one node to the CPU, whatever was said before; `why` is copied. */
 CLV_MUST clv_status clv__support_demote(clv_support *s, uint32_t node,
                                         const char *why, clv_err *e);

@@ -16,6 +16,8 @@ struct clv_support {
     const clv_graph *g;
     clv_support_info info;
     clv_node_support *nodes;
+    clv_answer *answer;  /* per configuration, as is reason */
+    const char **reason; /* why not; "" */
 };
 
 /* -- configurations -------------------------------------------------------*/
@@ -179,23 +181,23 @@ static clv_status fill(clv_support *s, clv_backend *b, config_set *c,
                        arena *scratch, clv_err *e)
 {
     const clv_graph *g = s->g;
-    clv_answer *answer = arena_zalloc(scratch, (c->n + 1) * sizeof *answer);
     clv_why *why = arena_zalloc(scratch, (c->n + 1) * sizeof *why);
-    const char **reason = arena_array(scratch, c->n + 1, sizeof *reason);
-    if (!answer || !why || !reason)
+    s->answer = arena_zalloc(&s->mem, (c->n + 1) * sizeof *s->answer);
+    s->reason = arena_array(&s->mem, c->n + 1, sizeof *s->reason);
+    if (!s->answer || !why || !s->reason)
         return clv__nomem(e);
-    CLV_TRY(ask(b, g, c, answer, why, e));
+    CLV_TRY(ask(b, g, c, s->answer, why, e));
     for (uint32_t i = 0; i < c->n; i++)
-        if (!(reason[i] =
+        if (!(s->reason[i] =
                   arena_strndup(&s->mem, why[i].text, strlen(why[i].text))))
             return clv__nomem(e);
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         clv_node_support *at = &s->nodes[i];
         bool nothing = does_nothing(g, &g->nodes[i]);
-        at->side = side_of(nothing, answer[at->config]);
+        at->side = side_of(nothing, s->answer[at->config]);
         at->arithmetic = !nothing;
         at->supported = (at->side & CLV_SIDE_ACCELERATOR) != 0;
-        at->reason = at->supported ? "" : reason[at->config];
+        at->reason = at->supported ? "" : s->reason[at->config];
         s->info.total += at->arithmetic;
         s->info.supported += at->arithmetic && at->supported;
     }
@@ -268,6 +270,14 @@ void clv_support_free(clv_support *s)
 const clv_support_info *clv_support_get(const clv_support *s)
 {
     return &s->info;
+}
+
+clv_answer clv__support_answer(const clv_support *s, uint32_t node,
+                               const char **why)
+{
+    uint32_t config = s->nodes[node].config;
+    *why = s->reason[config];
+    return s->answer[config];
 }
 
 /* -- what the user forces -------------------------------------------------*/

@@ -1,7 +1,7 @@
 /* external.c - weights that lie beside the model; see external.h. */
 #include "formats/external.h"
 
-#include "core/map.h"
+#include "core/mapping.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -131,7 +131,7 @@ clv_status clv__external_at(external_files *x, const char *folder,
 void clv__external_drop(const external_files *x, const void *bytes, size_t n)
 {
     for (const external_file *f = x->first; f; f = f->next)
-        clv__map_drop(f->data, f->size, bytes, n);
+        clv__mapping_drop(f->data, f->size, bytes, n);
 }
 
 void clv__external_close(external_files *x)

@@ -21,7 +21,7 @@ CLV_MUST clv_status clv__external_at(external_files *x, const char *folder,
 CLV_MUST clv_status clv__external_file(external_files *x, const char *folder,
                                        const char *name, const void **out,
                                        size_t *size, clv_err *e);
-/* Bytes of one of the files that are not needed soon; as clv__map_drop. */
+/* Bytes of one of the files that are not needed soon; as clv__mapping_drop. */
 void clv__external_drop(const external_files *x, const void *bytes, size_t n);
 void clv__external_close(external_files *x);
 

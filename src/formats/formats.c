@@ -11,9 +11,9 @@ static const clv_importer formats[] = {
 clv_status clv__import(const char *path, const clv_open_opts *opts,
                        clv_graph **out, clv_err *e)
 {
-    clv_map map;
+    clv_mapping map;
     *out = NULL;
-    CLV_TRY(clv__map_open(path, &map, e));
+    CLV_TRY(clv__mapping_open(path, &map, e));
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         if (!formats[i].knows(&map, path))
             continue;
@@ -22,7 +22,7 @@ clv_status clv__import(const char *path, const clv_open_opts *opts,
             clv__err_prefix(e, "%s", path);
         return s;
     }
-    clv__map_close(&map);
+    clv__mapping_close(&map);
     return clv__fail(e, CLV_FORMAT,
                      "%s: not a model file that is understood here", path);
 }

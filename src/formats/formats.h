@@ -2,7 +2,7 @@
 #ifndef CLV_FORMATS_H
 #define CLV_FORMATS_H
 
-#include "core/map.h"
+#include "core/mapping.h"
 #include "graph/graph.h"
 
 /* One file format. `knows` looks at the first bytes and the name; `load` takes
@@ -11,17 +11,17 @@
 typedef struct clv_importer {
     const char *name; /* "onnx" */
     const char *text; /* for messages: "ONNX model" */
-    bool (*knows)(const clv_map *map, const char *path);
-    clv_status (*load)(clv_map map, const char *path, const clv_open_opts *opts,
-                       clv_graph **out, clv_err *e);
+    bool (*knows)(const clv_mapping *map, const char *path);
+    clv_status (*load)(clv_mapping map, const char *path,
+                       const clv_open_opts *opts, clv_graph **out, clv_err *e);
 } clv_importer;
 
 /* Loads the model file at path. CLV_NOT_FOUND when there is no such file. */
 CLV_MUST clv_status clv__import(const char *path, const clv_open_opts *opts,
                                 clv_graph **out, clv_err *e);
 
-bool clv__onnx_knows(const clv_map *map, const char *path);
-CLV_MUST clv_status clv__onnx_load(clv_map map, const char *path,
+bool clv__onnx_knows(const clv_mapping *map, const char *path);
+CLV_MUST clv_status clv__onnx_load(clv_mapping map, const char *path,
                                    const clv_open_opts *opts, clv_graph **out,
                                    clv_err *e);
 

@@ -7,7 +7,7 @@
 #include "ops/custom.h"
 
 #include "core/json.h"
-#include "core/map.h"
+#include "core/mapping.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -295,13 +295,13 @@ static clv_status check_row(const struct clv_custom_ops *c, const json *row,
 static clv_status read_file(clv_graph *g, struct clv_custom_ops *c,
                             const json **root, clv_err *e)
 {
-    clv_map map;
-    clv_status opened = clv__map_open(c->path, &map, e);
+    clv_mapping map;
+    clv_status opened = clv__mapping_open(c->path, &map, e);
     if (opened != CLV_OK) /* the file of operators, not the model, is missing */
         return opened == CLV_NOT_FOUND ? CLV_IO : opened;
     clv_status s =
         json_parse(&g->mem, (const char *)map.data, map.size, root, e);
-    clv__map_close(&map);
+    clv__mapping_close(&map);
     if (s != CLV_OK) {
         clv__err_prefix(e, "%s", c->path);
         return s;

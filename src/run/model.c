@@ -2,7 +2,8 @@
  *
  * With a backend the graph is cut by what the backend supports and each of its
  * subgraphs is compiled. One that does not compile after all is demoted: its
- * nodes go to the CPU, the graph is cut again, and a note says so. */
+ * nodes go to the CPU, the graph is cut again, and a note says so. A cut that
+ * the caller gives is compiled as it is, subgraph by subgraph. */
 #include "run/run.h"
 
 #include <stdio.h>
@@ -81,16 +82,17 @@ static clv_status check_runnable(const clv_model *m,
                      r.n == 1 ? "" : "s", r.text, more);
 }
 
-/* Views run on either side only where the backend knows them. */
+/* A view that has to run goes to the CPU unless the backend said yes to it: an
+ * analysis may place a view of which nothing was said, a run may not. */
 static clv_status settle_views(clv_model *m, clv_support *s, clv_err *e)
 {
     const clv_support_info *info = clv_support_get(s);
     for (uint32_t id = 0; id < m->g->n_nodes; id++) {
-        clv_why why = {""};
+        const char *why;
         if (info->nodes[id].side != CLV_SIDE_EITHER || clv__run_needless(m, id))
             continue;
-        if (m->backend->type->supports(m->backend, m->g, id, &why) != CLV_YES)
-            CLV_TRY(clv__support_demote(s, id, why.text, e));
+        if (clv__support_answer(s, id, &why) != CLV_YES)
+            CLV_TRY(clv__support_demote(s, id, why, e));
     }
     return CLV_OK;
 }
@@ -195,7 +197,8 @@ static clv_status cut_once(clv_model *m, clv_support *support,
 static clv_status cut_model(clv_model *m, const clv_model_opts *o,
                             clv_support *support, clv_err *e)
 {
-    clv_capability_opts opts = o->cut ? *o->cut : (clv_capability_opts){0};
+    clv_capability_opts opts =
+        o->limits ? *o->limits : (clv_capability_opts){0};
     opts.no_what_if = true;
     CLV_TRY(clv_profile_new(m->g, NULL, &m->profile, e));
     for (bool again = true; again;)
@@ -203,7 +206,7 @@ static clv_status cut_model(clv_model *m, const clv_model_opts *o,
     return CLV_OK;
 }
 
-/* -- parts that are given -------------------------------------------------*/
+/* -- a cut that is given --------------------------------------------------*/
 
 static bool all_supported(const clv_model *m, const clv_part *p,
                           const clv_support_info *info)
@@ -235,9 +238,11 @@ static clv_status give_part(clv_model *m, uint32_t k, clv_support *support,
     return CLV_OK;
 }
 
-static clv_status take_parts(clv_model *m, const clv_cut *cut,
-                             clv_support *support, clv_err *e)
+static clv_status give_cut(clv_model *m, const clv_cut *cut,
+                           clv_support *support, clv_err *e)
 {
+    if (clv_profile_graph(clv_cut_profile(cut)) != m->g)
+        return clv__fail(e, CLV_USAGE, "the cut is of another graph");
     CLV_TRY(take_cut(m, cut, e));
     for (uint32_t k = 0; k < m->info.n_parts; k++)
         if (support)
@@ -260,8 +265,8 @@ static clv_status with_backend(clv_model *m, const clv_model_opts *o,
     if (s == CLV_OK)
         s = settle_views(m, support, e);
     if (s == CLV_OK)
-        s = o->parts ? take_parts(m, o->parts, support, e)
-                     : cut_model(m, o, support, e);
+        s = o->cut ? give_cut(m, o->cut, support, e)
+                   : cut_model(m, o, support, e);
     clv_support_free(asked);
     return s;
 }
@@ -269,8 +274,8 @@ static clv_status with_backend(clv_model *m, const clv_model_opts *o,
 static clv_status without_backend(clv_model *m, const clv_model_opts *o,
                                   clv_err *e)
 {
-    if (o->parts)
-        return take_parts(m, o->parts, NULL, e);
+    if (o->cut)
+        return give_cut(m, o->cut, NULL, e);
     CLV_TRY(check_runnable(m, NULL, e));
     return whole(m, e);
 }

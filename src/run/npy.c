@@ -5,7 +5,7 @@
  * hostile: every length is checked before memory is taken, and what is taken is
  * no more than the file can hold. */
 #include "core/inflate.h"
-#include "core/map.h"
+#include "core/mapping.h"
 #include "formats/onnx/tensor_pb.h"
 #include "run/run.h"
 
@@ -309,7 +309,7 @@ clv_status clv_tensor_parse(const char *kind, const void *data, size_t size,
 clv_status clv_tensor_read(const char *path, const char *name, clv_tensor *out,
                            clv_err *err)
 {
-    clv_map map;
+    clv_mapping map;
     const char *dot = strrchr(path, '.');
     *out = (clv_tensor){0};
     clv__err_clear(err);
@@ -318,11 +318,11 @@ clv_status clv_tensor_read(const char *path, const char *name, clv_tensor *out,
         return clv__fail(err, CLV_USAGE,
                          "%.300s: tensors are read from .npy, .npz and .pb",
                          path);
-    CLV_TRY(clv__map_open(path, &map, err));
+    CLV_TRY(clv__mapping_open(path, &map, err));
     clv_status s = clv_tensor_parse(
         dot + 1, map.data ? (const void *)map.data : (const void *)"", map.size,
         name, out, err);
-    clv__map_close(&map);
+    clv__mapping_close(&map);
     if (s != CLV_OK)
         clv__err_prefix(err, "%.300s", path);
     return s;

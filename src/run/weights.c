@@ -3,7 +3,7 @@
  * Most stay in the mapped model file. What is listed number by number, known
  * from folding, drawn from a seed, or not aligned for its type gets memory of
  * its own. */
-#include "core/map.h"
+#include "core/mapping.h"
 #include "formats/onnx/tensor_pb.h"
 #include "ops/seeded.h"
 #include "run/run.h"
@@ -191,7 +191,7 @@ clv_status clv__weights_new(const clv_graph *g, uint64_t seed,
     w->like = like;
     if (like)
         atomic_fetch_add(&like->users, 1);
-    clv__map_fetch(g->file, g->file_size);
+    clv__mapping_fetch(g->file, g->file_size);
     clv_status s = add_tables(w, g, g->folder, e);
     if (s != CLV_OK) {
         clv__weights_free(w);

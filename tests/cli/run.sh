@@ -38,6 +38,11 @@ run cleave run sort_end.onnx --input $data/packed.npz 2>&1 | sed "s|$CLEAVE_ROOT
 run cleave run sort_end.onnx --random=x
 run cleave run sort_end.onnx --random --backend onnednn
 run cleave run sort_end.onnx --random --backend null
+# A backend that decides on the cut and runs it is asked once per configuration.
+printf '#!/bin/sh\ntee -a asked | sed -u "s/.*/{\\"supported\\": true}/"\n' >compiler
+chmod +x compiler
+run cleave run squeezenet1_1 --random --backend cmd:./compiler --strategy placement --hardware h100
+echo "$(wc -l <asked) questions, $(sort -u asked | wc -l) different ones"
 # Said before anything runs: no kernel, no memory, no folder.
 run cleave run $CLEAVE_ROOT/tests/data/custom/fancy.onnx --random 2>&1 | sed "s|$CLEAVE_ROOT|ROOT|"
 run cleave run squeezenet1_1 --batch 1000000 --random 2>&1 | sed -E 's/[0-9.]+ MB of memory/N MB of memory/'

@@ -1,6 +1,6 @@
 /* memory.c - buffers, slots, reorders, operations. */
 #include "backend/onednn/onednn.h"
-#include "core/map.h"
+#include "core/mapping.h"
 #include "formats/external.h"
 
 #include <limits.h>
@@ -360,7 +360,7 @@ void dnn_drop(const lowering *l, const void *data, size_t bytes)
 {
     if (bytes < SMALL)
         return;
-    clv__map_drop(l->g->file, l->g->file_size, data, bytes);
+    clv__mapping_drop(l->g->file, l->g->file_size, data, bytes);
     if (l->s->files)
         clv__external_drop(l->s->files, data, bytes);
 }

@@ -12,7 +12,7 @@
 #ifndef CLV_ONNX_READ_H
 #define CLV_ONNX_READ_H
 
-#include "core/map.h"
+#include "core/mapping.h"
 #include "formats/formats.h"
 #include "formats/onnx/fields.h"
 #include "formats/onnx/types.h"
@@ -150,7 +150,7 @@ typedef struct peek {
 } peek;
 
 typedef struct reader {
-    clv_map map;
+    clv_mapping map;
     peek peek;
     size_t near; /* where the last head lies that was read in place */
     const clv_open_opts *opts;

@@ -375,15 +375,15 @@ static void reader_free(reader *r)
 /* What the graph borrows its weights from. */
 static void release(void *owner)
 {
-    clv__map_close(owner);
+    clv__mapping_close(owner);
     clv__free(owner);
 }
 
-static clv_status own_map(clv_graph *g, clv_map map, clv_err *e)
+static clv_status own_map(clv_graph *g, clv_mapping map, clv_err *e)
 {
-    clv_map *own = clv__alloc(sizeof *own);
+    clv_mapping *own = clv__alloc(sizeof *own);
     if (!own) {
-        clv__map_close(&map);
+        clv__mapping_close(&map);
         return clv__nomem(e);
     }
     *own = map;
@@ -425,7 +425,7 @@ static void say_open(const reader *r, clv_err *e)
              r->open);
 }
 
-clv_status clv__onnx_load(clv_map map, const char *path,
+clv_status clv__onnx_load(clv_mapping map, const char *path,
                           const clv_open_opts *opts, clv_graph **out,
                           clv_err *e)
 {
@@ -434,7 +434,7 @@ clv_status clv__onnx_load(clv_map map, const char *path,
     *out = NULL;
     clv_status s = new_graph(path, &g, e);
     if (s != CLV_OK) {
-        clv__map_close(&map);
+        clv__mapping_close(&map);
         return s;
     }
     reader r = {.map = map,
@@ -457,15 +457,15 @@ clv_status clv__onnx_load(clv_map map, const char *path,
         return s;
     }
     /* What was read is in the graph; weights come back when they are needed. */
-    clv__map_unpeek(g->owner);
-    clv__map_drop(g->file, g->file_size, g->file, g->file_size);
+    clv__mapping_unpeek(g->owner);
+    clv__mapping_drop(g->file, g->file_size, g->file, g->file_size);
     *out = g;
     return CLV_OK;
 }
 
 /* ONNX has no magic: the name tells, or else fields that only a ModelProto
  * has in this order. */
-bool clv__onnx_knows(const clv_map *map, const char *path)
+bool clv__onnx_knows(const clv_mapping *map, const char *path)
 {
     size_t n = strlen(path);
     if (n > 5 && !strcmp(path + n - 5, ".onnx"))

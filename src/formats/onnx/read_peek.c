@@ -32,8 +32,8 @@ wire onnx_peek(reader *r, wire w)
     if (at < p->at || at - p->at > p->n || p->n - (at - p->at) < need) {
         size_t rest = PAGE - at % PAGE; /* another one would come from disk */
         p->at = at;
-        p->n = clv__map_peek(&r->map, at, p->bytes,
-                             rest < HEAD ? rest + PAGE : rest);
+        p->n = clv__mapping_peek(&r->map, at, p->bytes,
+                                 rest < HEAD ? rest + PAGE : rest);
     }
     if (p->n - (at - p->at) < need)
         return (wire){0};

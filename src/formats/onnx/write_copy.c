@@ -1,7 +1,7 @@
 /* write_copy.c - a graph that came from ONNX, copied as it is: the mapped file,
  * and the files of its external data. Files are written under another name and
  * put in their place when they are whole. */
-#include "core/map.h"
+#include "core/mapping.h"
 #include "formats/onnx/write.h"
 
 #include <errno.h>
@@ -100,7 +100,7 @@ static bool same_folder(const char *a, const char *b)
 
 clv_status writer_copy(const clv_graph *g, const char *path, clv_err *e)
 {
-    const clv_map *map = g->owner;
+    const clv_mapping *map = g->owner;
     const char *slash = strrchr(path, '/');
     copying c = {.g = g};
     c.folder = slash ? arena_strndup(&c.mem, path, (size_t)(slash - path) + 1)

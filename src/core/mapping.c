@@ -1,8 +1,8 @@
-/* map.c - read-only file mappings.
+/* mapping.c - read-only file mappings.
  *
  * The kernel is told that access is random: a model file is a little graph
  * between a lot of weights, and reading ahead would fetch the weights. */
-#include "core/map.h"
+#include "core/mapping.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,8 @@ static clv_status refused(const char *path, clv_err *e)
                      path, strerror(errno));
 }
 
-static clv_status map_file(int fd, const char *path, clv_map *map, clv_err *e)
+static clv_status map_file(int fd, const char *path, clv_mapping *map,
+                           clv_err *e)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -35,13 +36,13 @@ static clv_status map_file(int fd, const char *path, clv_map *map, clv_err *e)
         return refused(path, e);
     madvise(p, (size_t)st.st_size, MADV_RANDOM);
     posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
-    *map = (clv_map){.data = p, .size = (size_t)st.st_size};
+    *map = (clv_mapping){.data = p, .size = (size_t)st.st_size};
     return CLV_OK;
 }
 
-clv_status clv__map_open(const char *path, clv_map *map, clv_err *e)
+clv_status clv__mapping_open(const char *path, clv_mapping *map, clv_err *e)
 {
-    *map = (clv_map){0};
+    *map = (clv_mapping){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return refused(path, e);
@@ -53,28 +54,29 @@ clv_status clv__map_open(const char *path, clv_map *map, clv_err *e)
     return s;
 }
 
-size_t clv__map_peek(const clv_map *map, size_t at, void *bytes, size_t n)
+size_t clv__mapping_peek(const clv_mapping *map, size_t at, void *bytes,
+                         size_t n)
 {
     ssize_t got = map->file > 0 ? pread(map->file, bytes, n, (off_t)at) : 0;
     return got > 0 ? (size_t)got : 0;
 }
 
-void clv__map_unpeek(clv_map *map)
+void clv__mapping_unpeek(clv_mapping *map)
 {
     if (map->file > 0)
         close(map->file);
     map->file = 0;
 }
 
-void clv__map_close(clv_map *map)
+void clv__mapping_close(clv_mapping *map)
 {
-    clv__map_unpeek(map);
+    clv__mapping_unpeek(map);
     if (map->data && !map->borrowed)
         munmap((void *)(uintptr_t)map->data, map->size);
-    *map = (clv_map){0};
+    *map = (clv_mapping){0};
 }
 
-void clv__map_fetch(const void *file, size_t size)
+void clv__mapping_fetch(const void *file, size_t size)
 {
     if (!file)
         return;
@@ -82,7 +84,8 @@ void clv__map_fetch(const void *file, size_t size)
     madvise((void *)(uintptr_t)file, size, MADV_WILLNEED);
 }
 
-void clv__map_drop(const void *file, size_t size, const void *bytes, size_t n)
+void clv__mapping_drop(const void *file, size_t size, const void *bytes,
+                       size_t n)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t from = (uintptr_t)file, at = (uintptr_t)bytes;
