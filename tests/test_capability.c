@@ -7,7 +7,9 @@
 #include "cut/cut.h"
 #include "random_graph.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* -- a few words to build graphs ------------------------------------------*/
 
@@ -367,6 +369,188 @@ static void stateful_order(void)
     end(&m);
 }
 
+/* -- limits and orders, by brute force ------------------------------------*/
+
+enum { SMALL = 6, ORDERS = 2 };
+
+/* A graph of SMALL operators: relu for the accelerator, sort for the CPU,
+ * identity for either; and pairs to keep in order. */
+typedef struct puzzle {
+    model m;
+    clv_order order[ORDERS];
+    bool edge[SMALL][SMALL]; /* a tensor or an order from i to j */
+    uint8_t side[SMALL];
+    uint32_t least; /* subgraphs of any cut, by brute force */
+} puzzle;
+
+static void puzzle_nodes(puzzle *z, rng *r)
+{
+    static const char *const ops[] = {"relu", "sort", "identity"};
+    static const uint8_t sides[] = {CLV_SIDE_ACCELERATOR, CLV_SIDE_CPU,
+                                    CLV_SIDE_EITHER};
+    uint32_t x[SMALL + 1] = {value(&z->m, CLV_INPUT, 4, 4)};
+    for (uint32_t i = 0; i < SMALL; i++) {
+        uint32_t from = rng_below(r, i + 1), kind = rng_below(r, 8);
+        kind = kind < 3 ? 0 : kind < 6 ? 1 : kind == 6 ? 2 : 3;
+        if (kind < 3) {
+            x[i + 1] = one(&z->m, ops[kind], x[from]);
+        } else {
+            uint32_t other = rng_below(r, i + 1);
+            x[i + 1] = two(&z->m, "add", x[from], x[other]);
+            if (other)
+                z->edge[other - 1][i] = true;
+        }
+        if (from)
+            z->edge[from - 1][i] = true;
+        z->side[i] = kind < 3 ? sides[kind] : (uint8_t)CLV_SIDE_ACCELERATOR;
+    }
+    finish(&z->m, x[SMALL]);
+    support(&z->m, "all-but:sort");
+}
+
+static bool puzzle_allows(const puzzle *z, const uint8_t *of, uint32_t n)
+{
+    bool reach[SMALL][SMALL] = {{false}};
+    uint8_t left[SMALL];
+    memset(left, CLV_SIDE_EITHER, sizeof left);
+    for (uint32_t i = 0; i < SMALL; i++) {
+        if (!(left[of[i]] &= z->side[i]))
+            return false;
+        for (uint32_t j = 0; j < i; j++)
+            if (z->edge[j][i] && of[j] != of[i])
+                reach[of[j]][of[i]] = true;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t i = 0; i < n; i++)
+            for (uint32_t j = 0; j < n; j++)
+                reach[i][j] = reach[i][j] || (reach[i][k] && reach[k][j]);
+    for (uint32_t i = 0; i < n; i++)
+        if (reach[i][i])
+            return false;
+    return true;
+}
+
+/* The fewest blocks over every partition of the nodes into sets. */
+static void puzzle_search(puzzle *z, uint8_t *of, uint32_t at, uint32_t n)
+{
+    if (at == SMALL) {
+        if (n < z->least && puzzle_allows(z, of, n))
+            z->least = n;
+        return;
+    }
+    for (uint32_t b = 0; b <= n && b < z->least; b++) {
+        of[at] = (uint8_t)b;
+        puzzle_search(z, of, at + 1, b == n ? n + 1 : n);
+    }
+}
+
+static puzzle puzzle_new(uint64_t seed)
+{
+    rng r = {seed};
+    puzzle z = {.m = begin(), .least = SMALL + 1};
+    uint8_t of[SMALL];
+    puzzle_nodes(&z, &r);
+    for (uint32_t i = 0; i < ORDERS; i++) {
+        uint32_t after = 1 + rng_below(&r, SMALL - 1);
+        z.order[i] = (clv_order){rng_below(&r, after), after};
+        z.edge[z.order[i].before][after] = true;
+    }
+    puzzle_search(&z, of, 0, 0);
+    return z;
+}
+
+/* Whether the nodes of s are linked by edges between them. */
+static bool hangs_together(const puzzle *z, const clv_subgraph *s)
+{
+    bool in[SMALL] = {false}, seen[SMALL] = {false};
+    uint32_t found = 1;
+    for (uint32_t i = 0; i < s->n_nodes; i++)
+        in[s->nodes[i]] = true;
+    seen[s->nodes[0]] = true;
+    for (uint32_t round = 0; round < SMALL; round++)
+        for (uint32_t i = 0; i < SMALL; i++)
+            for (uint32_t j = 0; j < SMALL; j++)
+                if (in[i] && in[j] && (z->edge[i][j] || z->edge[j][i]) &&
+                    seen[i] && !seen[j]) {
+                    seen[j] = true;
+                    found++;
+                }
+    return found == s->n_nodes;
+}
+
+/* Every subgraph of a finished cut keeps every limit, counted anew. */
+static void puzzle_check(const puzzle *z, const clv_capability_opts *o)
+{
+    uint32_t n;
+    const clv_subgraph *subs = clv_cut_subgraphs(z->m.c, &n);
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t size = 0;
+        for (uint32_t i = 0; i < subs[k].n_nodes; i++)
+            size += z->side[subs[k].nodes[i]] != CLV_SIDE_EITHER;
+        CHECK(size >= o->min_subgraph_size);
+        CHECK(!o->connected || hangs_together(z, &subs[k]));
+    }
+    CHECK(!o->max_subgraph_count || n <= o->max_subgraph_count);
+    for (uint32_t i = 0; i < SMALL; i++)
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(!z->edge[j][i] ||
+                  clv_cut_of(z->m.c, j) <= clv_cut_of(z->m.c, i));
+}
+
+static void limits_by_brute_force(void)
+{
+    uint32_t refused = 0, met = 0;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        puzzle z = puzzle_new(seed);
+        clv_capability_opts o = {.order = z.order, .n_order = ORDERS};
+        const clv_capability_info *i = cut(&z.m, &o);
+        CHECK_OR_RETURN(i != NULL);
+        CHECK_EQ_INT(i->minimum, z.least);
+        CHECK_EQ_INT(subgraphs(&z.m), z.least);
+        puzzle_check(&z, &o);
+        for (uint32_t way = 0; way < 64; way++) {
+            o.connected = way & 1;
+            o.demote = way & 2;
+            o.min_subgraph_size = way >> 2 & 3;
+            o.max_subgraph_count = way >> 4;
+            bool ok = cut(&z.m, &o) != NULL;
+            CHECK(ok || z.m.err.code == CLV_LIMIT);
+            if (!o.connected && !o.demote && !o.min_subgraph_size)
+                CHECK(ok == (!o.max_subgraph_count ||
+                             z.least <= o.max_subgraph_count));
+            if (ok)
+                puzzle_check(&z, &o);
+            met += ok;
+            refused += !ok;
+        }
+        end(&z.m);
+    }
+    CHECK(met > 1000 && refused > 1000); /* both ends were tried */
+}
+
+static void orders_and_shares(void)
+{
+    model m = mlp(true);
+    const clv_order wrong[] = {{2, 2}, {3, 1}, {0, 7}};
+    for (int k = 0; k < 3; k++) {
+        const clv_capability_opts o = {.order = &wrong[k], .n_order = 1};
+        CHECK(cut(&m, &o) == NULL && m.err.code == CLV_USAGE);
+    }
+    CHECK_STR(m.err.msg, "order 0: node 0 cannot come before node 7 of 7");
+    const clv_capability_opts shares[] = {
+        {.min_support = 1.5}, {.min_support = -0.5}, {.min_support = NAN}};
+    for (int k = 0; k < 3; k++)
+        CHECK(cut(&m, &shares[k]) == NULL && m.err.code == CLV_USAGE);
+    const clv_capability_opts some = {.some_support = true};
+    CHECK(cut(&m, &some) != NULL);
+    support(&m, "all-but:linear,relu,log_softmax,sort");
+    CHECK(cut(&m, &some) == NULL && m.err.code == CLV_LIMIT);
+    CHECK_STR(m.err.msg,
+              "Model support percentage of 0.00% is very close to 0%");
+    CHECK(cut(&m, NULL) != NULL); /* nobody asked */
+    end(&m);
+}
+
 /* -- many graphs ----------------------------------------------------------*/
 
 static void random_graphs(void)
@@ -408,6 +592,8 @@ static const check_case cases[] = {
     {"crossed_pair", crossed_pair},
     {"getitem_chain", getitem_chain},
     {"stateful_order", stateful_order},
+    {"limits_by_brute_force", limits_by_brute_force},
+    {"orders_and_shares", orders_and_shares},
     {"random_graphs", random_graphs},
 };
 CHECK_MAIN(cases)

@@ -63,7 +63,8 @@ static void cut_graph(const clv_graph *g, uint64_t seed)
     rng r = {seed};
     uint32_t *label = malloc((g->n_nodes + 1) * sizeof *label);
     uint32_t n = random_runs(&r, g->n_nodes, label);
-    if (CHECK(clv__cut_make(p, "runs", label, n, NULL, &c, &e) == CLV_OK)) {
+    const cut_labels l = {.of = label, .n = n};
+    if (CHECK(clv__cut_make(p, "runs", &l, &c, &e) == CLV_OK)) {
         check_cut(c);
         CHECK_EQ_INT(c->n_subs, n);
         clv_cut_free(c);
@@ -110,7 +111,8 @@ static void cycles_are_refused(void)
     uint32_t *label = malloc(g->n_nodes * sizeof *label);
     for (uint32_t i = 0; i < g->n_nodes; i++)
         label[i] = i % 2;
-    CHECK(clv__cut_make(p, "bad", label, 2, NULL, &c, &e) == CLV_INTERNAL);
+    const cut_labels l = {.of = label, .n = 2};
+    CHECK(clv__cut_make(p, "bad", &l, &c, &e) == CLV_INTERNAL);
     CHECK(c == NULL);
     CHECK_HAS(e.msg, "cycle");
     free(label);

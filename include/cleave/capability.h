@@ -11,16 +11,28 @@ typedef enum clv_objective {
     CLV_FEWEST_ACCELERATOR /* the accelerator's first, then all */
 } clv_objective;
 
-/* All zero means: no limits. */
+/* All zero means: no limits. Limits are about arithmetic operators: views,
+ * shape arithmetic and constants, which run on either device, do not count.
+ * The command's --min-subgraph-size and Python's min_subgraph_size are these
+ * fields. */
 typedef struct clv_capability_opts {
-    double min_support;          /* 0 to 1: share of arithmetic operators */
-    uint32_t min_subgraph_size;  /* arithmetic operators in each subgraph */
+    double min_support;          /* 0 to 1: share that must be supported */
+    bool some_support;           /* and more than CLV_HARDLY_SUPPORTED */
+    uint32_t min_subgraph_size;  /* in every subgraph, of either device */
     uint32_t max_subgraph_count; /* of both devices */
     clv_objective objective;
     bool connected; /* every subgraph hangs together by its own edges */
     bool demote;    /* meet the limits by moving work to the CPU */
     bool no_what_if;
+    /* Pairs of nodes to keep in order, for a caller whose runtime needs more
+     * than the tensors say. Borrowed while the cut is made. Subgraphs are
+     * numbered accordingly; their depends_on lists tensors' makers only. */
+    const clv_order *order;
+    uint32_t n_order;
 } clv_capability_opts;
+
+/* A share of supported operators so low that a cut is not worth it. */
+#define CLV_HARDLY_SUPPORTED 0.02
 
 /* What supporting one more kind of operator would do. */
 typedef struct clv_what_if {
@@ -65,7 +77,11 @@ typedef struct clv_capability_info {
 
 /* Cuts the graph of p into subgraphs of two devices, "cpu" and the support's.
  * Borrows p, which must outlive the cut, and s while it runs. Fails with
- * CLV_LIMIT when a limit of opts (may be NULL) cannot be met. */
+ * CLV_LIMIT when the cut does not keep a limit of opts (may be NULL). By
+ * default no cut has fewer subgraphs, so one that exceeds max_subgraph_count
+ * proves that all do; a cut of other sizes may exist where min_subgraph_size is
+ * refused. Fails with CLV_USAGE when min_support is no share, or when `order`
+ * contradicts the graph. */
 CLV_API CLV_MUST clv_status clv_cut_capability(const clv_profile *p,
                                                const clv_support_info *s,
                                                const clv_capability_opts *opts,

@@ -50,6 +50,12 @@ typedef struct clv_subgraph {
     const char *detail; /* the reason in words, "" if the code says it all */
 } clv_subgraph;
 
+/* Two nodes in an order that no tensor between them asks for: `after` runs in
+ * no subgraph before that of `before`, which has the lower number. */
+typedef struct clv_order {
+    uint32_t before, after;
+} clv_order;
+
 typedef struct clv_cut clv_cut;
 
 CLV_API void clv_cut_free(clv_cut *c);

@@ -6,9 +6,10 @@
 bool clv__blocks_of(arena *a, const labels *l, uint32_t n_nodes, blocks *out)
 {
     uint32_t *number = arena_zalloc(a, ((size_t)l->n + 1) * sizeof *number);
-    out->of = arena_array(a, (size_t)n_nodes + 1, sizeof *out->of);
-    out->side = arena_alloc(a, (size_t)l->n + 1);
-    out->n = 0;
+    *out = (blocks){
+        .of = arena_array(a, (size_t)n_nodes + 1, sizeof *out->of),
+        .side = arena_alloc(a, (size_t)l->n + 1),
+    };
     if (!number || !out->of || !out->side)
         return false;
     for (uint32_t i = 0; i < n_nodes; i++)
@@ -182,15 +183,16 @@ bool clv__blocks_connect(arena *a, const dag *d, const blocks *in, blocks *out)
 {
     quotient q = {0};
     uint32_t *up = arena_array(a, (size_t)d->n + 1, sizeof *up);
-    out->of = arena_array(a, (size_t)d->n + 1, sizeof *out->of);
-    out->side = arena_alloc(a, (size_t)d->n + 1);
+    *out = (blocks){
+        .of = arena_array(a, (size_t)d->n + 1, sizeof *out->of),
+        .side = arena_alloc(a, (size_t)d->n + 1),
+    };
     if (!up || !out->of || !out->side || !make_quotient(a, d, &q))
         return false;
     split(&q, in, up);
     if (!arrange(a, &q, in))
         return false;
     merge_neighbours(&q);
-    out->n = 0;
     for (uint32_t p = 0; p < q.n; p++)
         if (q.order[p] != CLV_NONE) {
             out->side[out->n] = q.side[q.order[p]];
@@ -210,7 +212,8 @@ clv_status clv__blocks_cut(const clv_profile *p, const char *strategy,
     uint32_t *number = clv__alloc(((size_t)b->n + 1) * sizeof *number);
     if (!number)
         return clv__nomem(e);
-    clv_status s = clv__cut_make(p, strategy, b->of, b->n, number, out, e);
+    const cut_labels l = {b->of, b->n, number, b->order, b->n_order};
+    clv_status s = clv__cut_make(p, strategy, &l, out, e);
     if (s == CLV_OK) {
         clv_cut *c = *out;
         const char *name = arena_strndup(&c->mem, device, strlen(device));

@@ -10,6 +10,8 @@ typedef struct blocks {
     uint32_t *of;  /* per node */
     uint8_t *side; /* per block: CLV_SIDE_CPU or CLV_SIDE_ACCELERATOR */
     uint32_t n;
+    const clv_order *order; /* pairs of nodes that the cut keeps in order */
+    uint32_t n_order;
 } blocks;
 
 /* One block per label in use; neighbours of one device are one block. */

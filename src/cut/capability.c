@@ -3,8 +3,9 @@
  *   1. support below the threshold is refused
  *   2. label: the fewest subgraphs, and the certificate (label.c)
  *   3. sweep: fewer bytes between them at the same count
- *   4. limits: met, refused with the numbers, or met by demotion
- *   5. connect the blocks, if asked (blocks.c)
+ *   4. connect the blocks, if asked (blocks.c)
+ *   5. limits: met, refused with the numbers, or met by demotion; nothing
+ *      changes the blocks after that
  *   6. what if: recolour one kind of operator, label and sweep again
  *
  * A supported node runs on the accelerator, an unsupported one on the CPU, and
@@ -43,11 +44,42 @@ static bool solve(job *j, const uint8_t *side, labels *out)
     return clv__label_sweep(j->g, &j->d, side, out);
 }
 
+/* Makes the blocks of the labels j->l. */
+static clv_status make_blocks(job *j, clv_err *e)
+{
+    blocks apart;
+    if (!clv__blocks_of(&j->mem, &j->l, j->d.n, &j->b))
+        return clv__nomem(e);
+    if (j->o.connected) {
+        if (!clv__blocks_connect(&j->mem, &j->d, &j->b, &apart))
+            return clv__nomem(e);
+        j->b = apart;
+    }
+    j->b.order = j->o.order;
+    j->b.n_order = j->o.n_order;
+    return CLV_OK;
+}
+
+static clv_status check_order(const job *j, clv_err *e)
+{
+    for (uint32_t i = 0; i < j->o.n_order; i++) {
+        const clv_order *o = &j->o.order[i];
+        if (o->before >= o->after || o->after >= j->g->n_nodes)
+            return clv__fail(e, CLV_USAGE,
+                             "order %u: node %u cannot come before node %u "
+                             "of %u",
+                             i, o->before, o->after, j->g->n_nodes);
+    }
+    return CLV_OK;
+}
+
 static clv_status prepare(job *j, clv_err *e)
 {
     uint32_t n = j->g->n_nodes;
+    CLV_TRY(check_order(j, e));
     j->side = arena_alloc(&j->mem, (size_t)n + 1);
     if (!j->side || !clv__dag_make(&j->mem, j->g, &j->d) ||
+        !clv__dag_add(&j->mem, &j->d, j->o.order, j->o.n_order) ||
         !clv__dag_succ(&j->mem, &j->d))
         return clv__nomem(e);
     for (uint32_t i = 0; i < n; i++)
@@ -90,7 +122,17 @@ static bool certify(job *j, clv_cut *c)
 
 static clv_status check_support(const job *j, clv_err *e)
 {
-    if (j->s->percentage / 100 >= j->o.min_support)
+    double share = j->s->percentage / 100;
+    if (!(j->o.min_support >= 0 && j->o.min_support <= 1))
+        return clv__fail(e, CLV_USAGE,
+                         "the support threshold is a share: 0 to 1, not %g",
+                         j->o.min_support);
+    if (j->o.some_support && share <= CLV_HARDLY_SUPPORTED)
+        return clv__fail(e, CLV_LIMIT,
+                         "Model support percentage of %.2f%% is very close to "
+                         "0%%",
+                         j->s->percentage);
+    if (share >= j->o.min_support)
         return CLV_OK;
     return clv__fail(e, CLV_LIMIT,
                      "Model support percentage of %.2f%% below threshold of "
@@ -132,26 +174,62 @@ static clv_status too_many(const job *j, clv_err *e)
 
 /* -- demotion -------------------------------------------------------------*/
 
-/* FLOPs of each block; the accelerator's with the fewest that either is too
- * small itself or touches a CPU block that is. CLV_NONE: there is none. */
+/* Marks blocks that are too small, and their neighbours: connected blocks are
+ * neighbours where an edge links them, others in the order in which they run,
+ * where devices alternate. */
+static void mark_small(const job *j, const uint32_t *size, bool *marked)
+{
+    uint32_t n = j->b.n, m = j->o.min_subgraph_size;
+    for (uint32_t k = 0; k < n; k++)
+        marked[k] = size[k] < m ||
+                    (!j->o.connected && ((k > 0 && size[k - 1] < m) ||
+                                         (k + 1 < n && size[k + 1] < m)));
+    for (uint32_t i = 0; j->o.connected && i < j->d.n; i++)
+        for (uint32_t k = j->d.pred_first[i]; k < j->d.pred_first[i + 1]; k++) {
+            uint32_t a = j->b.of[j->d.pred[k]], b = j->b.of[i];
+            marked[a] = marked[a] || size[b] < m;
+            marked[b] = marked[b] || size[a] < m;
+        }
+}
+
+/* The accelerator's block with the fewest FLOPs among those that are too small
+ * or next to one that is. CLV_NONE: there is none, or no memory. */
 static uint32_t cheapest(job *j, const uint32_t *size)
 {
     int64_t *flops = arena_zalloc(&j->mem, (j->b.n + 1) * sizeof *flops);
-    uint32_t best = CLV_NONE, m = j->o.min_subgraph_size;
-    if (!flops)
+    bool *marked = arena_zalloc(&j->mem, (j->b.n + 1) * sizeof *marked);
+    uint32_t best = CLV_NONE;
+    if (!flops || !marked)
         return CLV_NONE;
     for (uint32_t i = 0; i < j->d.n; i++) {
         int64_t *at = &flops[j->b.of[i]];
         *at = sat_add(*at, j->p->layers[i].cost.flops);
     }
-    for (uint32_t k = 0; k < j->b.n; k++) {
-        bool small = size[k] < m || (k > 0 && size[k - 1] < m) ||
-                     (k + 1 < j->b.n && size[k + 1] < m);
-        if (j->b.side[k] == CLV_SIDE_ACCELERATOR && small &&
+    mark_small(j, size, marked);
+    for (uint32_t k = 0; k < j->b.n; k++)
+        if (j->b.side[k] == CLV_SIDE_ACCELERATOR && marked[k] &&
             (best == CLV_NONE || flops[k] < flops[best]))
             best = k;
-    }
     return best;
+}
+
+/* Sends what only the accelerator was to run of a block to the CPU; all of a
+ * block that holds nothing else, so that something changes. */
+static void demote_block(job *j, uint32_t block)
+{
+    for (int all = 0; all < 2; all++) {
+        bool any = false;
+        for (uint32_t i = 0; i < j->d.n; i++) {
+            if (j->b.of[i] != block || j->side[i] == CLV_SIDE_CPU)
+                continue;
+            if (!all && j->side[i] != CLV_SIDE_ACCELERATOR)
+                continue;
+            j->side[i] = CLV_SIDE_CPU;
+            any = true;
+        }
+        if (any)
+            return;
+    }
 }
 
 /* Sends blocks to the CPU until none is too small. */
@@ -168,12 +246,10 @@ static clv_status demote_small(job *j, clv_err *e)
         uint32_t victim = cheapest(j, size);
         if (victim == CLV_NONE || !j->o.demote)
             return too_small(j, k, size[k], e);
-        for (uint32_t i = 0; i < j->d.n; i++)
-            if (j->b.of[i] == victim && j->side[i] == CLV_SIDE_ACCELERATOR)
-                j->side[i] = CLV_SIDE_CPU;
-        if (!solve(j, j->side, &j->l) ||
-            !clv__blocks_of(&j->mem, &j->l, j->d.n, &j->b))
+        demote_block(j, victim);
+        if (!solve(j, j->side, &j->l))
             return clv__nomem(e);
+        CLV_TRY(make_blocks(j, e));
     }
 }
 
@@ -193,20 +269,19 @@ static clv_status demote_many(job *j, clv_err *e)
         if (j->side[i] == CLV_SIDE_ACCELERATOR &&
             label_side(&j->l, j->l.of[i]) == CLV_SIDE_CPU)
             j->side[i] = CLV_SIDE_CPU;
-    return clv__blocks_of(&j->mem, &j->l, j->d.n, &j->b) ? CLV_OK
-                                                         : clv__nomem(e);
+    return make_blocks(j, e);
 }
 
 static clv_status meet_limits(job *j, clv_err *e)
 {
-    uint32_t most = j->o.max_subgraph_count;
+    uint32_t most =
+        j->o.max_subgraph_count ? j->o.max_subgraph_count : UINT32_MAX;
     CLV_TRY(demote_small(j, e));
-    if (!most || j->b.n <= most)
-        return CLV_OK;
-    if (!j->o.demote)
-        return too_many(j, e);
-    CLV_TRY(demote_many(j, e));
-    return demote_small(j, e); /* fewer blocks may be small ones */
+    if (j->b.n > most && j->o.demote) {
+        CLV_TRY(demote_many(j, e));
+        CLV_TRY(demote_small(j, e)); /* fewer blocks may be small ones */
+    }
+    return j->b.n > most ? too_many(j, e) : CLV_OK;
 }
 
 /* -- what if --------------------------------------------------------------*/
@@ -410,23 +485,13 @@ static clv_status run(job *j, clv_cut **out, clv_err *e)
 {
     CLV_TRY(check_support(j, e));
     CLV_TRY(prepare(j, e));
-    if (!clv__label(&j->mem, &j->d, j->side, j->least) ||
-        !solve(j, j->side, &j->l) ||
-        !clv__blocks_of(&j->mem, &j->l, j->d.n, &j->b))
-        return clv__nomem(e);
     uint8_t *given = arena_alloc(&j->mem, (size_t)j->d.n + 1);
-    if (!given)
+    if (!given || !clv__label(&j->mem, &j->d, j->side, j->least) ||
+        !solve(j, j->side, &j->l))
         return clv__nomem(e);
     memcpy(given, j->side, j->d.n);
+    CLV_TRY(make_blocks(j, e));
     CLV_TRY(meet_limits(j, e));
-    blocks apart;
-    if (j->o.connected) {
-        if (!clv__blocks_connect(&j->mem, &j->d, &j->b, &apart))
-            return clv__nomem(e);
-        j->b = apart;
-    }
-    if (j->o.max_subgraph_count && j->b.n > j->o.max_subgraph_count)
-        return too_many(j, e);
     CLV_TRY(clv__blocks_cut(j->p, "capability", &j->b, j->s->device, out, e));
     memcpy(j->side, given, j->d.n); /* certificate and what-if: as supported */
     return certify(j, *out) ? publish(j, *out, e) : clv__nomem(e);

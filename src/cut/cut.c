@@ -76,35 +76,60 @@ uint32_t *clv__stateful_before(const clv_graph *g, arena *a)
                  u < (g)->user_first[v + 1]; u++) \
                 if (((to) = (label)[(g)->users[u]]) != (k))
 
-/* For each stateful node the next one, which must not run before it; CLV_NONE
- * for all others. */
-static uint32_t *next_stateful(const clv_graph *g, arena *a)
+/* Who waits for a node although no tensor links the two: the next stateful
+ * node, and what the caller asked for. A list of pairs per node. */
+typedef struct waiting {
+    uint32_t *first;        /* per node: its first pair, or CLV_NONE */
+    uint32_t *next, *after; /* per pair: the node's next pair; who waits */
+    uint32_t n;
+} waiting;
+
+static void waiting_add(waiting *w, uint32_t before, uint32_t after)
 {
-    uint32_t *before = clv__stateful_before(g, a);
-    uint32_t *next = arena_array(a, (size_t)g->n_nodes + 1, sizeof *next);
-    for (uint32_t i = 0; before && next && i < g->n_nodes; i++) {
-        next[i] = CLV_NONE;
-        if (before[i] != CLV_NONE)
-            next[before[i]] = i;
-    }
-    return before ? next : NULL;
+    w->after[w->n] = after;
+    w->next[w->n] = w->first[before];
+    w->first[before] = w->n++;
 }
 
-/* Calls for every pair of stateful neighbours that group k makes wait. */
-#define EACH_WAITING(label, k, gr, next, to) \
-    for (uint32_t at = (gr)->first[k]; at < (gr)->first[(k) + 1]; at++) \
-        if ((next)[(gr)->node[at]] != CLV_NONE && \
-            ((to) = (label)[(next)[(gr)->node[at]]]) != (k))
+static bool waiting_make(const clv_graph *g, const cut_labels *l, arena *a,
+                         waiting *w)
+{
+    size_t room = (size_t)g->n_nodes + l->n_order + 1;
+    uint32_t *before = clv__stateful_before(g, a);
+    w->first = arena_array(a, (size_t)g->n_nodes + 1, sizeof *w->first);
+    w->next = arena_array(a, room, sizeof *w->next);
+    w->after = arena_array(a, room, sizeof *w->after);
+    w->n = 0;
+    if (!before || !w->first || !w->next || !w->after)
+        return false;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        w->first[i] = CLV_NONE;
+        if (before[i] != CLV_NONE)
+            waiting_add(w, before[i], i);
+    }
+    for (uint32_t i = 0; i < l->n_order; i++)
+        waiting_add(w, l->order[i].before, l->order[i].after);
+    return true;
+}
 
-static clv_status order_groups(const clv_graph *g, const uint32_t *label,
+/* Runs the statement that follows for every pair that makes another group,
+ * whose number is then in `to`, wait for group k. */
+#define EACH_WAITING(label, k, gr, w, to) \
+    for (uint32_t at = (gr)->first[k]; at < (gr)->first[(k) + 1]; at++) \
+        for (uint32_t x = (w)->first[(gr)->node[at]]; x != CLV_NONE; \
+             x = (w)->next[x]) \
+            if (((to) = (label)[(w)->after[x]]) != (k))
+
+static clv_status order_groups(const clv_graph *g, const cut_labels *l,
                                const groups *gr, arena *a, uint32_t *order,
                                clv_err *e)
 {
+    const uint32_t *label = l->of;
+    waiting w;
     uint32_t *missing = arena_zalloc(a, ((size_t)gr->n + 1) * sizeof *missing);
     double *first = arena_array(a, (size_t)gr->n + 1, sizeof *first);
     heap h = {arena_array(a, (size_t)gr->n + 1, sizeof *h.item), 0, first};
-    uint32_t *next = next_stateful(g, a);
-    if (!missing || !first || !h.item || !next)
+    if (!missing || !first || !h.item || !waiting_make(g, l, a, &w))
         return clv__nomem(e);
     for (uint32_t k = 0; k < gr->n; k++)
         first[k] = gr->node[gr->first[k]];
@@ -112,7 +137,7 @@ static clv_status order_groups(const clv_graph *g, const uint32_t *label,
     for (uint32_t k = 0; k < gr->n; k++) {
         EACH_CROSSING(g, label, k, gr, to)
         missing[to]++;
-        EACH_WAITING(label, k, gr, next, to)
+        EACH_WAITING(label, k, gr, &w, to)
         missing[to]++;
     }
     for (uint32_t k = 0; k < gr->n; k++)
@@ -124,7 +149,7 @@ static clv_status order_groups(const clv_graph *g, const uint32_t *label,
         EACH_CROSSING(g, label, k, gr, to)
         if (--missing[to] == 0)
             heap_push(&h, to);
-        EACH_WAITING(label, k, gr, next, to)
+        EACH_WAITING(label, k, gr, &w, to)
         if (--missing[to] == 0)
             heap_push(&h, to);
     }
@@ -437,26 +462,26 @@ static bool describe(clv_cut *c, arena *scratch)
     return true;
 }
 
-static clv_status make(clv_cut *c, const uint32_t *label, uint32_t n_labels,
-                       uint32_t *of_label, arena *scratch, clv_err *e)
+static clv_status make(clv_cut *c, const cut_labels *l, arena *scratch,
+                       clv_err *e)
 {
     const clv_graph *g = c->p->g;
     groups gr, sorted;
-    uint32_t *order = arena_array(scratch, (size_t)n_labels + 1, sizeof *order);
+    uint32_t *order = arena_array(scratch, (size_t)l->n + 1, sizeof *order);
     c->of = arena_array(&c->mem, (size_t)g->n_nodes + 1, sizeof *c->of);
-    c->subs = arena_zalloc(&c->mem, ((size_t)n_labels + 1) * sizeof *c->subs);
+    c->subs = arena_zalloc(&c->mem, ((size_t)l->n + 1) * sizeof *c->subs);
     if (!order || !c->of || !c->subs ||
-        !group_nodes(scratch, label, g->n_nodes, n_labels, &gr))
+        !group_nodes(scratch, l->of, g->n_nodes, l->n, &gr))
         return clv__nomem(e);
-    CLV_TRY(order_groups(g, label, &gr, scratch, order, e));
+    CLV_TRY(order_groups(g, l, &gr, scratch, order, e));
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        c->of[i] = order[label[i]];
-    if (of_label)
-        memcpy(of_label, order, n_labels * sizeof *order);
-    if (!group_nodes(&c->mem, c->of, g->n_nodes, n_labels, &sorted))
+        c->of[i] = order[l->of[i]];
+    if (l->number)
+        memcpy(l->number, order, l->n * sizeof *order);
+    if (!group_nodes(&c->mem, c->of, g->n_nodes, l->n, &sorted))
         return clv__nomem(e);
-    c->n_subs = n_labels;
-    for (uint32_t k = 0; k < n_labels; k++) {
+    c->n_subs = l->n;
+    for (uint32_t k = 0; k < l->n; k++) {
         c->subs[k].nodes = sorted.node + sorted.first[k];
         c->subs[k].n_nodes = sorted.first[k + 1] - sorted.first[k];
     }
@@ -464,8 +489,7 @@ static clv_status make(clv_cut *c, const uint32_t *label, uint32_t n_labels,
 }
 
 clv_status clv__cut_make(const clv_profile *p, const char *strategy,
-                         const uint32_t *label, uint32_t n_labels,
-                         uint32_t *of_label, clv_cut **out, clv_err *e)
+                         const cut_labels *l, clv_cut **out, clv_err *e)
 {
     arena scratch = {0};
     *out = NULL;
@@ -474,7 +498,7 @@ clv_status clv__cut_make(const clv_profile *p, const char *strategy,
         return clv__nomem(e);
     c->p = p;
     c->strategy = strategy;
-    clv_status s = make(c, label, n_labels, of_label, &scratch, e);
+    clv_status s = make(c, l, &scratch, e);
     arena_free(&scratch);
     if (s != CLV_OK) {
         clv_cut_free(c);
@@ -494,7 +518,8 @@ clv_status clv_cut_op(const clv_profile *p, clv_cut **out, clv_err *err)
         return clv__nomem(err);
     for (uint32_t i = 0; i < n; i++)
         label[i] = i;
-    clv_status s = clv__cut_make(p, "op", label, n, NULL, out, err);
+    const cut_labels each = {.of = label, .n = n};
+    clv_status s = clv__cut_make(p, "op", &each, out, err);
     clv__free(label);
     if (s == CLV_OK)
         s = clv__cut_suggest(*out, err);

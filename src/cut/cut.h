@@ -18,16 +18,22 @@ struct clv_cut {
     const struct clv_pipeline_info *pipeline;
 };
 
-/* Makes a cut in which nodes with the same label (0 .. n_labels-1, each used)
- * are one subgraph; subgraphs are renumbered into an executable order, nodes
- * with lower ids first where there is a choice; stateful nodes keep their order
- * among each other. `of_label`, when not NULL,
- * receives the new number of each label. Fails with CLV_INTERNAL, naming two
- * nodes, if the quotient has a cycle. Strategies then set pattern, device,
- * reason and detail. Takes O(nodes + edges). */
+/* Which nodes are one subgraph. */
+typedef struct cut_labels {
+    const uint32_t *of; /* per node: its label, 0 .. n-1, each used */
+    uint32_t n;
+    uint32_t *number;       /* receives the subgraph of each label, or NULL */
+    const clv_order *order; /* pairs of nodes that keep their order */
+    uint32_t n_order;
+} cut_labels;
+
+/* Makes a cut in which nodes with the same label are one subgraph. Subgraphs
+ * are renumbered into an executable order, nodes with lower ids first where
+ * there is a choice; stateful nodes keep their order among each other. Fails
+ * with CLV_INTERNAL, naming a node, if the quotient has a cycle. Strategies
+ * then set pattern, device, reason and detail. Takes O(nodes + edges). */
 CLV_MUST clv_status clv__cut_make(const clv_profile *p, const char *strategy,
-                                  const uint32_t *label, uint32_t n_labels,
-                                  uint32_t *of_label, clv_cut **out,
+                                  const cut_labels *l, clv_cut **out,
                                   clv_err *e);
 
 /* For each stateful node the one before it, which must not run after it;

@@ -31,6 +31,30 @@ bool clv__dag_make(arena *a, const clv_graph *g, dag *d)
     return true;
 }
 
+bool clv__dag_add(arena *a, dag *d, const clv_order *order, uint32_t n)
+{
+    uint32_t old = d->pred_first[d->n];
+    uint32_t *first = arena_zalloc(a, ((size_t)d->n + 2) * sizeof *first);
+    uint32_t *pred = arena_array(a, (size_t)old + n + 1, sizeof *pred);
+    if (!first || !pred)
+        return false;
+    uint32_t *end = first + 1; /* of i: ends as the start of i + 1 */
+    for (uint32_t k = 0; k < n; k++)
+        end[order[k].after + 1]++;
+    for (uint32_t i = 0; i < d->n; i++) {
+        uint32_t own = d->pred_first[i + 1] - d->pred_first[i];
+        uint32_t asked = end[i + 1];
+        memcpy(pred + end[i], d->pred + d->pred_first[i], own * sizeof *pred);
+        end[i + 1] = end[i] + own + asked;
+        end[i] += own;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        pred[end[order[k].after]++] = order[k].before;
+    d->pred_first = first;
+    d->pred = pred;
+    return true;
+}
+
 bool clv__dag_succ(arena *a, dag *d)
 {
     uint32_t edges = d->pred_first[d->n];

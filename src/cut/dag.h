@@ -5,6 +5,7 @@
 #ifndef CLV_DAG_H
 #define CLV_DAG_H
 
+#include "cleave/cut.h"
 #include "graph/graph.h"
 
 typedef struct dag {
@@ -15,6 +16,9 @@ typedef struct dag {
 
 /* The DAG of a graph, in a. False when memory ran out. */
 bool clv__dag_make(arena *a, const clv_graph *g, dag *d);
+/* Adds an edge for each pair: `before` has a lower number than `after`, which
+ * is below d->n. Call it before clv__dag_succ. False when memory ran out. */
+bool clv__dag_add(arena *a, dag *d, const clv_order *order, uint32_t n);
 /* Fills in succ and succ_first. */
 bool clv__dag_succ(arena *a, dag *d);
 

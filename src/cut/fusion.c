@@ -522,8 +522,8 @@ static clv_status make(fusion *f, arena *a, clv_cut **out, clv_err *e)
         arena_array(a, (size_t)f->n_groups + 1, sizeof *of_group);
     if (!of_group)
         return clv__nomem(e);
-    CLV_TRY(
-        clv__cut_make(f->p, "fusion", f->of, f->n_groups, of_group, out, e));
+    const cut_labels l = {f->of, f->n_groups, of_group, NULL, 0};
+    CLV_TRY(clv__cut_make(f->p, "fusion", &l, out, e));
     return clv__fusion_describe(*out, f, of_group, e);
 }
 

@@ -70,7 +70,8 @@ clv_status clv_cut_modules(const clv_profile *p, uint32_t depth, clv_cut **out,
     clv_status s =
         label ? label_runs(p->g, depth, &a, label, &n, err) : clv__nomem(err);
     if (s == CLV_OK)
-        s = clv__cut_make(p, "module", label, n, NULL, out, err);
+        s = clv__cut_make(p, "module", &(cut_labels){.of = label, .n = n}, out,
+                          err);
     if (s == CLV_OK)
         name_modules(*out, depth);
     arena_free(&a);

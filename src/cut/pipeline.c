@@ -334,8 +334,8 @@ static clv_status run(job *j, clv_cut **out, clv_err *e)
         return clv__fail(e, CLV_LIMIT,
                          "no cut into %u stages keeps each within %lld bytes",
                          j->o.stages, (long long)j->o.memory);
-    CLV_TRY(clv__cut_make(j->p, "pipeline", j->best_of, j->info.n_stages, NULL,
-                          out, e));
+    const cut_labels l = {.of = j->best_of, .n = j->info.n_stages};
+    CLV_TRY(clv__cut_make(j->p, "pipeline", &l, out, e));
     clv_pipeline_info *info = arena_alloc(&(*out)->mem, sizeof *info);
     if (!info || !fill_stages(j, *out))
         return clv__nomem(e);
