@@ -231,6 +231,17 @@ static void operators_of_real_models(void)
     fclose(list);
 }
 
+/* Reading looks rows up by halves: they must be in order, each once. */
+static void table_in_order(void)
+{
+    for (size_t i = 1; onnx_op_row(i); i++) {
+        const onnx_op *a = onnx_op_row(i - 1), *b = onnx_op_row(i);
+        check_row(b->name);
+        CHECK(a->domain < b->domain ||
+              (a->domain == b->domain && strcmp(a->name, b->name) < 0));
+    }
+}
+
 /* -- the zoo --------------------------------------------------------------*/
 
 /* The built-in model of the same name has the same MACs at the same shape. */
@@ -289,6 +300,7 @@ static const check_case cases[] = {
     {"live_figures", live_figures},
     {"light_networks", light_networks},
     {"operators_of_real_models", operators_of_real_models},
+    {"table_in_order", table_in_order},
     {"equal_to_the_zoo", equal_to_the_zoo},
 };
 CHECK_MAIN(cases)

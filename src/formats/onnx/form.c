@@ -1,6 +1,7 @@
 /* form.c - the form of each operator in ONNX: the name of those ONNX has,
  * bodies of those it has not. */
 #include "formats/onnx/form_words.h"
+#include "formats/onnx/read.h"
 
 #include <math.h>
 #include <string.h>
@@ -201,29 +202,15 @@ void reduce(body *b, const char *op, name x, const int64_t *axes, uint32_t n,
     out_finish(b, &o);
 }
 
-/* What reduces, by our operator; NORM is one of two. */
+/* The operator of ONNX that is read as n's; NORM is one of two. */
 static const char *reduction(const clv_node *n)
 {
-    switch (n->op) {
-    case CLV_OP_SUM:
-        return "ReduceSum";
-    case CLV_OP_MAX:
-        return "ReduceMax";
-    case CLV_OP_MIN:
-        return "ReduceMin";
-    case CLV_OP_PROD:
-        return "ReduceProd";
-    case CLV_OP_SUM_SQUARE:
-        return "ReduceSumSquare";
-    case CLV_OP_LOGSUMEXP:
-        return "ReduceLogSumExp";
-    case CLV_OP_LOG_SUM:
-        return "ReduceLogSum";
-    case CLV_OP_NORM:
+    if (n->op == CLV_OP_NORM)
         return attr_float(n, CLV_A_P, 2) == 1 ? "ReduceL1" : "ReduceL2";
-    default:
-        return "ReduceMean";
-    }
+    for (size_t i = 0; onnx_op_row(i); i++)
+        if (onnx_op_row(i)->op == n->op)
+            return onnx_op_row(i)->name;
+    return "";
 }
 
 /* The axes are an attribute, or what an input is known to hold. */
@@ -447,231 +434,69 @@ static void body_lp_norm(body *b)
     node2(b, "Div", in(0), m, out(0));
 }
 
-/* -- the table ------------------------------------------------------------*/
+/* -- rows that are for some nodes only ------------------------------------*/
 
-#define DIRECT(op, onnx, attrs)       [CLV_OP_##op] = {onnx, attrs, NULL, 0}
-#define SINCE(op, onnx, attrs, opset) [CLV_OP_##op] = {onnx, attrs, NULL, opset}
-#define BODY(op, fn)                  [CLV_OP_##op] = {NULL, NULL, fn, 0}
-#define ELSE(op, onnx, attrs, opset, fn) \
-    [CLV_OP_##op] = {onnx, attrs, fn, opset}
+/* A pool over all of each channel. */
+static bool form_is_global(const clv_graph *g, const clv_node *n)
+{
+    const clv_value *y = n->n_out == 1 ? node_out(g, n, 0) : NULL;
+    return y && y->rank != CLV_NO_RANK &&
+           dims_product(y->dims, 2, y->rank) == 1;
+}
 
-static const onnx_form forms[CLV_OP_COUNT] = {
-    DIRECT(CONV1D, "Conv", conv_attrs),
-    DIRECT(CONV2D, "Conv", conv_attrs),
-    DIRECT(CONV3D, "Conv", conv_attrs),
-    DIRECT(CONVT1D, "ConvTranspose", conv_attrs),
-    DIRECT(CONVT2D, "ConvTranspose", conv_attrs),
-    DIRECT(CONVT3D, "ConvTranspose", conv_attrs),
-    BODY(LINEAR, body_linear),
-    DIRECT(MATMUL, "MatMul", NULL),
-    BODY(BMM, body_matmul),
-    DIRECT(GEMM, "Gemm", gemm_attrs),
-    DIRECT(EINSUM, "Einsum", equation_attr),
+/* Batch and the rest, as ONNX's Flatten makes them. */
+static bool form_is_flat(const clv_graph *g, const clv_node *n)
+{
+    const clv_value *x = node_in(g, n, 0);
+    const clv_value *y = n->n_out ? node_out(g, n, 0) : NULL;
+    return x && x->rank > 1 && y && y->rank == 2 &&
+           attr_int(n, CLV_A_START, 0) == 1;
+}
 
-    DIRECT(BATCH_NORM, "BatchNormalization", batch_norm_attrs),
-    ELSE(LAYER_NORM, "LayerNormalization", layer_norm_attrs, 17,
-         body_layer_norm),
-    BODY(RMS_NORM, body_rms_norm),
-    ELSE(GROUP_NORM, "GroupNormalization", group_norm_attrs, 21,
-         body_group_norm),
-    BODY(ATTENTION, body_attention),
-    BODY(ROTARY_EMBEDDING, body_rotary),
-    DIRECT(INSTANCE_NORM, "InstanceNormalization", epsilon_attr),
-    BODY(LP_NORM, body_lp_norm),
+/* What might be an attribute is given as an input. */
+static bool form_by_input(const clv_graph *g, const clv_node *n)
+{
+    (void)g;
+    return n->n_in > 1;
+}
 
-    DIRECT(RELU, "Relu", NULL),
-    BODY(RELU6, body_relu6),
-    DIRECT(LEAKY_RELU, "LeakyRelu", alpha_attr),
-    DIRECT(ELU, "Elu", alpha_attr),
-    BODY(GELU, body_gelu),
-    BODY(SILU, body_silu),
-    DIRECT(SIGMOID, "Sigmoid", NULL),
-    DIRECT(TANH, "Tanh", NULL),
-    ELSE(HARDSWISH, "HardSwish", NULL, 14, body_hardswish),
-    ELSE(MISH, "Mish", NULL, 18, body_mish),
-    DIRECT(HARDSIGMOID, "HardSigmoid", hardsigmoid_attrs),
-    DIRECT(SOFTMAX, "Softmax", axis_attr),
-    DIRECT(LOG_SOFTMAX, "LogSoftmax", axis_attr),
-    BODY(CLAMP, body_clamp),
+/* A view whose size depends on data: what computes it stays. */
+static bool form_by_data(const clv_graph *g, const clv_node *n)
+{
+    const clv_value *y = n->n_out ? node_out(g, n, 0) : NULL;
+    return n->n_in > 1 && y && y->flags & CLV_V_BOUND &&
+           !attr_int(n, CLV_A_ALLOWZERO, 0);
+}
 
-    DIRECT(ADD, "Add", NULL),
-    DIRECT(SUB, "Sub", NULL),
-    DIRECT(MUL, "Mul", NULL),
-    DIRECT(DIV, "Div", div_attrs),
-    DIRECT(REMAINDER, "Mod", mod_attrs),
-    DIRECT(FMOD, "Mod", mod_attrs),
-    DIRECT(EXP, "Exp", NULL),
-    DIRECT(LOG, "Log", NULL),
-    DIRECT(SQRT, "Sqrt", NULL),
-    DIRECT(ERF, "Erf", NULL),
-    DIRECT(NEG, "Neg", NULL),
-    DIRECT(ABS, "Abs", NULL),
-    DIRECT(POW, "Pow", NULL),
-    DIRECT(MAXIMUM, "Max", NULL),
-    DIRECT(MINIMUM, "Min", NULL),
-    DIRECT(ADD_N, "Sum", NULL),
-    DIRECT(MEAN_N, "Mean", NULL),
-    DIRECT(RECIPROCAL, "Reciprocal", NULL),
-    DIRECT(FLOOR, "Floor", NULL),
-    DIRECT(CEIL, "Ceil", NULL),
-    DIRECT(ROUND, "Round", NULL),
-    DIRECT(SIGN, "Sign", NULL),
-    DIRECT(SIN, "Sin", NULL),
-    DIRECT(COS, "Cos", NULL),
-    DIRECT(TAN, "Tan", NULL),
-    DIRECT(ASIN, "Asin", NULL),
-    DIRECT(ACOS, "Acos", NULL),
-    DIRECT(ATAN, "Atan", NULL),
-    DIRECT(SINH, "Sinh", NULL),
-    DIRECT(COSH, "Cosh", NULL),
-    DIRECT(ASINH, "Asinh", NULL),
-    DIRECT(ACOSH, "Acosh", NULL),
-    DIRECT(ATANH, "Atanh", NULL),
-    DIRECT(WHERE, "Where", NULL),
-    DIRECT(EQ, "Equal", NULL),
-    DIRECT(LT, "Less", NULL),
-    DIRECT(LE, "LessOrEqual", NULL),
-    DIRECT(GT, "Greater", NULL),
-    DIRECT(GE, "GreaterOrEqual", NULL),
-    DIRECT(LOGICAL_AND, "And", NULL),
-    DIRECT(LOGICAL_OR, "Or", NULL),
-    DIRECT(LOGICAL_XOR, "Xor", NULL),
-    DIRECT(LOGICAL_NOT, "Not", NULL),
-    DIRECT(ISNAN, "IsNaN", NULL),
-    DIRECT(SOFTPLUS, "Softplus", NULL),
-    DIRECT(SOFTSIGN, "Softsign", NULL),
-    DIRECT(PRELU, "PRelu", NULL),
-    DIRECT(CUMSUM, "CumSum", cumsum_attrs),
-    SINCE(TRIU, "Trilu", trilu_attrs, 14),
-    SINCE(TRIL, "Trilu", trilu_attrs, 14),
-    DIRECT(LOCAL_RESPONSE_NORM, "LRN", lrn_attrs),
-    DIRECT(CAST, "Cast", cast_attrs),
+/* -- lookup ---------------------------------------------------------------*/
 
-    DIRECT(MAX_POOL1D, "MaxPool", pool_attrs),
-    DIRECT(MAX_POOL2D, "MaxPool", pool_attrs),
-    DIRECT(MAX_POOL3D, "MaxPool", pool_attrs),
-    DIRECT(AVG_POOL1D, "AveragePool", avg_pool_attrs),
-    DIRECT(AVG_POOL2D, "AveragePool", avg_pool_attrs),
-    DIRECT(AVG_POOL3D, "AveragePool", avg_pool_attrs),
-    DIRECT(LP_POOL1D, "LpPool", lp_pool_attrs),
-    DIRECT(LP_POOL2D, "LpPool", lp_pool_attrs),
-    DIRECT(LP_POOL3D, "LpPool", lp_pool_attrs),
-    BODY(ADAPTIVE_AVG_POOL1D, body_adaptive),
-    BODY(ADAPTIVE_AVG_POOL2D, body_adaptive),
-    BODY(ADAPTIVE_AVG_POOL3D, body_adaptive),
-    BODY(MEAN, body_reduce),
-    BODY(SUM, body_reduce),
-    BODY(MAX, body_reduce),
-    BODY(MIN, body_reduce),
-    BODY(PROD, body_reduce),
-    BODY(NORM, body_reduce),
-    BODY(SUM_SQUARE, body_reduce),
-    BODY(LOGSUMEXP, body_reduce),
-    BODY(LOG_SUM, body_reduce),
-    DIRECT(ARGMAX, "ArgMax", arg_attrs),
-    DIRECT(ARGMIN, "ArgMin", arg_attrs),
-    DIRECT(TOPK, "TopK", topk_attrs),
-
-    DIRECT(LSTM, "LSTM", rnn_attrs),
-    DIRECT(GRU, "GRU", rnn_attrs),
-    DIRECT(RNN, "RNN", rnn_attrs),
-
-    SINCE(DEFORM_CONV2D, "DeformConv", deform_attrs, 19),
-    SINCE(GRID_SAMPLE, "GridSample", grid_attrs, 16),
-
-    DIRECT(CAT, "Concat", axis_attr),
-    BODY(CHUNK, body_split),
-    BODY(SPLIT, body_split),
-    BODY(SLICE, body_slice),
-    BODY(SELECT, body_select),
-    BODY(INDEX, body_index),
-    DIRECT(INDEX_SELECT, "Gather", axis0_attr),
-    DIRECT(GATHER_ELEMENTS, "GatherElements", axis0_attr),
-    DIRECT(GATHER_ND, "GatherND", batch_dims_attr),
-    DIRECT(SCATTER_ND, "ScatterND", reduction_attr),
-    DIRECT(SCATTER_ELEMENTS, "ScatterElements", scatter_attrs),
-    DIRECT(NONZERO, "NonZero", nonzero_attrs),
-    DIRECT(ONE_HOT, "OneHot", one_hot_attrs),
-    DIRECT(RANGE, "Range", range_attrs),
-    DIRECT(REVERSE_SEQUENCE, "ReverseSequence", other_attrs),
-    DIRECT(NMS, "NonMaxSuppression", other_attrs),
-    SINCE(DFT, "DFT", dft_attrs, 17),
-    SINCE(STFT, "STFT", stft_attrs, 17),
-    DIRECT(DEPTH_TO_SPACE, "DepthToSpace", block_attrs),
-    DIRECT(SPACE_TO_DEPTH, "SpaceToDepth", block_attrs),
-    DIRECT(CONV_INTEGER, "ConvInteger", conv_attrs),
-    DIRECT(QLINEAR_CONV, "QLinearConv", conv_attrs),
-    DIRECT(MATMUL_INTEGER, "MatMulInteger", NULL),
-    DIRECT(QLINEAR_MATMUL, "QLinearMatMul", NULL),
-    DIRECT(DYNAMIC_QUANTIZE_LINEAR, "DynamicQuantizeLinear", NULL),
-    DIRECT(QUANTIZE_LINEAR, "QuantizeLinear", quant_attrs),
-    DIRECT(DEQUANTIZE_LINEAR, "DequantizeLinear", quant_attrs),
-    BODY(RESHAPE, body_reshape),
-    BODY(FLATTEN, body_reshape),
-    BODY(UNFLATTEN, body_reshape),
-    BODY(SQUEEZE, body_reshape),
-    BODY(UNSQUEEZE, body_reshape),
-    BODY(EXPAND, body_expand),
-    BODY(CONSTANT_OF_SHAPE, body_full),
-    DIRECT(PERMUTE, "Transpose", perm_attr),
-    BODY(TRANSPOSE, body_transpose),
-    BODY(ROLL, body_roll),
-    BODY(PAD, body_pad),
-    BODY(INTERPOLATE, body_interpolate),
-    DIRECT(IDENTITY, "Identity", NULL),
-    DIRECT(DROPOUT, "Dropout", dropout_attrs),
-    BODY(STOCHASTIC_DEPTH, body_identity),
-    BODY(CONTIGUOUS, body_identity),
+/* The writer's columns of onnx.def; bodies come last. */
+static const struct {
+    uint16_t op;
+    uint8_t since;
+    when_fn *when;
+    onnx_form form;
+} form_rows[] = {
+#define ONNX(domain, name, op, roles, map, since, when, attrs) \
+    WRITE(name, op, since, when, attrs)
+#define WRITE(name, op, since, when, attrs) \
+    {CLV_OP_##op, since, when, {name, attrs, NULL}},
+#define BODY(op, body) {CLV_OP_##op, 0, NULL, {NULL, NULL, body}},
+#define READ(domain, name, op, roles, map)
+#define KEPT(domain, name, op, roles, map, since, names)
+#include "formats/onnx/onnx.def"
+#undef ONNX
+#undef WRITE
+#undef BODY
+#undef READ
+#undef KEPT
 };
 
-/* Padding from a given size, batches without an axis, weights without bias:
- * what a direct form cannot say goes by its body. */
 onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset)
 {
-    /* views whose size data decides on: what computes it stays */
-    static const char *const by_input[CLV_OP_COUNT] = {
-        [CLV_OP_RESHAPE] = "Reshape",
-        [CLV_OP_EXPAND] = "Expand",
-        [CLV_OP_SQUEEZE] = "Squeeze",
-        [CLV_OP_UNSQUEEZE] = "Unsqueeze",
-    };
-    onnx_form f = forms[n->op];
-    const clv_value *x = node_in(g, n, 0),
-                    *y = n->n_out ? node_out(g, n, 0) : 0;
-    static const onnx_form global = {"GlobalAveragePool", no_attrs, NULL, 0};
-    static const onnx_form highest = {"GlobalMaxPool", no_attrs, NULL, 0};
-    static const onnx_form flat = {"Flatten", flatten_attrs, NULL, 0};
-    static const onnx_form erf_gelu = {"Gelu", NULL, NULL, 0};
-    static const onnx_form clip = {"Clip", NULL, NULL, 0};
-    static const onnx_form slice = {"Slice", NULL, NULL, 0};
-    static const onnx_form tile = {"Tile", NULL, NULL, 0};
-    static const onnx_form pad = {"Pad", pad_attrs, NULL, 0};
-    bool adaptive = n->op == CLV_OP_ADAPTIVE_AVG_POOL1D ||
-                    n->op == CLV_OP_ADAPTIVE_AVG_POOL2D ||
-                    n->op == CLV_OP_ADAPTIVE_AVG_POOL3D;
-    bool maximum = n->op == CLV_OP_ADAPTIVE_MAX_POOL1D ||
-                   n->op == CLV_OP_ADAPTIVE_MAX_POOL2D ||
-                   n->op == CLV_OP_ADAPTIVE_MAX_POOL3D;
-    if ((adaptive || maximum) && y && y->rank != CLV_NO_RANK && n->n_out == 1 &&
-        dims_product(y->dims, 2, y->rank) == 1)
-        return maximum ? highest : global;
-    if (n->op == CLV_OP_FLATTEN && x && x->rank > 1 && y && y->rank == 2 &&
-        attr_int(n, CLV_A_START, 0) == 1)
-        return flat;
-    if (n->op == CLV_OP_GELU && opset >= 20 && !attr_get(n, CLV_A_APPROXIMATE))
-        return erf_gelu;
-    if (n->n_in > 1 && n->op == CLV_OP_CLAMP)
-        return clip;
-    if (n->n_in > 1 && n->op == CLV_OP_SLICE)
-        return slice;
-    if (n->n_in > 1 && n->op == CLV_OP_PAD)
-        return pad;
-    if (n->n_in > 1 && n->op == CLV_OP_REPEAT)
-        return tile;
-    if (n->n_in > 1 && y && y->flags & CLV_V_BOUND && by_input[n->op] &&
-        !attr_int(n, CLV_A_ALLOWZERO, 0))
-        return (onnx_form){by_input[n->op], no_attrs, NULL, 0};
-    if (f.since > opset) /* by its body, if there is one */
-        f.name = NULL;
-    return f.name || f.body ? f : onnx_same_of(g, n, opset);
+    for (size_t i = 0; i < sizeof form_rows / sizeof *form_rows; i++)
+        if (form_rows[i].op == n->op && form_rows[i].since <= opset &&
+            (!form_rows[i].when || form_rows[i].when(g, n)))
+            return form_rows[i].form;
+    return onnx_same_of(g, n, opset);
 }

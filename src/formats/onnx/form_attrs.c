@@ -1,5 +1,5 @@
 /* form_attrs.c - the attributes of operators that ONNX has too: one
- * function per set of them, named in the table of form.c. */
+ * function per set of them, named in onnx.def. */
 #include "formats/onnx/writer.h"
 
 #include <string.h>
@@ -162,6 +162,11 @@ void hardsigmoid_attrs(body *b, onnx_out *o)
 {
     out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, 1.0 / 6));
     out_float(o, "beta", attr_float(b->n, CLV_A_BETA, 0.5));
+}
+
+void approximate_attr(body *b, onnx_out *o)
+{
+    out_string(o, "approximate", attr_str(b->n, CLV_A_APPROXIMATE, "none"));
 }
 
 void alpha_attr(body *b, onnx_out *o)

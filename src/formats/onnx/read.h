@@ -303,22 +303,29 @@ CLV_MUST clv_status onnx_finish(unit *u, clv_err *e);
 
 typedef clv_status onnx_map_fn(draft *d, clv_err *e);
 
-/* One operator of a domain.
- *   roles   one letter per input, the last repeated: what a stored tensor
- *           there is.  p parameter, b buffer, c constant, q parameter if it
- *           has many elements, x: by the rule for tensors at large
- *           (docs/onnx.md) */
+/* What ONNX calls an attribute of ours. */
+typedef struct onnx_rename {
+    const char *name;
+    uint8_t key;
+} onnx_rename;
+
+/* One operator of a domain: a row of onnx.def, which says what each is. */
 typedef struct onnx_op {
     const char *name;
     uint16_t op;
+    uint8_t domain, since;
     const char *roles;
     onnx_map_fn *map; /* NULL: the attributes' names are all that changes */
+    const onnx_rename
+        *kept; /* up to one without a name; NULL: not written so */
 } onnx_op;
 
 onnx_domain onnx_domain_of(text name);
 /* NULL when there is none. */
 const onnx_op *onnx_op_find(text domain, text name);
-/* The same of a node: models have few operators and many nodes of each. */
+/* Row i in the order of domains and names; NULL behind the last. */
+const onnx_op *onnx_op_row(size_t i);
+/* onnx_op_find for a node: models have few operators, many nodes of each. */
 const onnx_op *onnx_op_of(reader *r, const proto *p);
 /* The letter of input i. */
 char onnx_role(const onnx_op *row, uint32_t i);

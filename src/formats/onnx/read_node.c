@@ -1,7 +1,7 @@
 /* read_node.c - one NodeProto: decoded, then made a node of ours.
  *
  * A node is a call of a function of the model (inlined by read_model.c), an
- * operator of the table in ops.c, or unknown to us: then it is kept with
+ * operator of the table onnx.def, or unknown to us: then it is kept with
  * its origin, and its outputs are what the file declares. */
 #include "formats/onnx/read.h"
 

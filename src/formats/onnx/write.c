@@ -217,7 +217,6 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
     onnx_form f = onnx_form_of(w->g, n, w->opset);
     body b = {.g = w->g, .n = n, .opset = w->opset, .field = PB_FUNCTION_NODE};
     onnx_out o;
-    const char *holds = writer_body_op(n);
     if (clv__counted_only(n) || says_more(w->g, n, &f) ||
         has_later_type(w, n) || mixes_types(w->g, n))
         return writer_cannot(w, n, e);
@@ -229,8 +228,8 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
     for (uint32_t i = 0; i < n->n_in; i++)
         if (node_in(w->g, n, i))
             w->read[node_ins(w->g, n)[i]] = true;
-    if (holds) {
-        out_start(&o, holds, "", n->name);
+    if (f.name && writer_has_bodies(n)) {
+        out_start(&o, f.name, "", n->name);
         put_edges(w, &o, n);
         clv_status s = writer_bodies(w, n, &o, e);
         if (s != CLV_OK) {

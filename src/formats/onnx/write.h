@@ -51,8 +51,8 @@ CLV_MUST clv_status writer_graph(writer *w, clv_buf *out, clv_err *e);
 /* A node with bodies, up to its edges: attributes of o. */
 CLV_MUST clv_status writer_bodies(writer *w, const clv_node *n, onnx_out *o,
                                   clv_err *e);
-/* ONNX's name of an operator with bodies that can be written; NULL: none. */
-const char *writer_body_op(const clv_node *n);
+/* Whether n is an operator with bodies. */
+bool writer_has_bodies(const clv_node *n);
 /* Inputs of a node that are written: of one with bodies, not what they
  * capture. */
 uint32_t writer_formal(const clv_node *n);

@@ -11,18 +11,9 @@
 
 #include <string.h>
 
-const char *writer_body_op(const clv_node *n)
+bool writer_has_bodies(const clv_node *n)
 {
-    switch (n->op) {
-    case CLV_OP_IF:
-        return "If";
-    case CLV_OP_LOOP:
-        return "Loop";
-    case CLV_OP_SCAN:
-        return "Scan";
-    default:
-        return NULL;
-    }
+    return clv__ops[n->op].category == CLV_CAT_CONTROL;
 }
 
 uint32_t writer_formal(const clv_node *n)

@@ -50,11 +50,13 @@ typedef void direct_fn(body *b, onnx_out *o);
 /* A body: reads i0, i1, ... and writes o0, o1, ... */
 typedef void body_fn(body *b);
 
+/* Whether a row is for node n. */
+typedef bool when_fn(const clv_graph *g, const clv_node *n);
+
 typedef struct onnx_form {
     const char *name; /* NULL: by body */
     direct_fn *attrs; /* NULL: none */
     body_fn *body;
-    int since; /* the first opset that has it under its name */
 } onnx_form;
 
 /* The i-th input and the result of the node being written. */
@@ -75,8 +77,9 @@ direct_fn conv_attrs, pool_attrs, avg_pool_attrs, epsilon_attr,
     gemm_attrs, reduction_attr, cast_attrs, pad_attrs, block_attrs,
     equation_attr, rnn_attrs, cumsum_attrs, dft_attrs, div_attrs, dropout_attrs,
     scatter_attrs, lrn_attrs, mod_attrs, nonzero_attrs, one_hot_attrs,
-    other_attrs, range_attrs, stft_attrs, trilu_attrs, batch_norm_attrs,
-    lp_pool_attrs, quant_attrs, deform_attrs, grid_attrs, group_norm_attrs;
+    other_attrs, range_attrs, approximate_attr, stft_attrs, trilu_attrs,
+    batch_norm_attrs, lp_pool_attrs, quant_attrs, deform_attrs, grid_attrs,
+    group_norm_attrs;
 /* Bodies for opsets that lack a newer operator (form_new.c). */
 body_fn body_layer_norm, body_rms_norm, body_group_norm, body_attention,
     body_rotary, body_hardswish, body_mish;
