@@ -47,7 +47,7 @@ static uint32_t node(clv_graph *g, const char *op, const char *module,
                      const uint32_t *inputs, uint32_t n)
 {
     static const clv_attr_arg padding = {
-        .name = "padding", .type = CLV_INT_ATTR, .u.i = 1};
+        .name = "padding", .type = CLV_ATTR_INT, .u.i = 1};
     bool conv = op[0] == 'c';
     uint32_t y;
     must(clv_graph_add_node(g,
@@ -68,12 +68,12 @@ static clv_graph *build(uint32_t nodes)
     static const int64_t kernel[] = {CHANNELS, CHANNELS, 3, 3};
     clv_graph *g;
     must(clv_graph_new("big", &g, &err));
-    uint32_t x = value(g, "x", CLV_INPUT, 4, image);
+    uint32_t x = value(g, "x", CLV_VALUE_INPUT, 4, image);
     for (uint32_t i = 0; i < nodes / 4; i++) {
         char module[32];
         snprintf(module, sizeof module, "stage%u.block%u", i / 1000, i % 1000);
-        uint32_t w = value(g, NULL, CLV_PARAM, 4, kernel);
-        uint32_t scale = value(g, NULL, CLV_PARAM, 1, kernel);
+        uint32_t w = value(g, NULL, CLV_VALUE_PARAM, 4, kernel);
+        uint32_t scale = value(g, NULL, CLV_VALUE_PARAM, 1, kernel);
         uint32_t y = node(g, "conv2d", module, (uint32_t[]){x, w}, 2);
         y = node(g, "batch_norm", module, (uint32_t[]){y, scale}, 2);
         y = node(g, "relu", module, &y, 1);

@@ -33,7 +33,7 @@ static clv_graph *make_graph(uint32_t n, uint8_t *side)
     state = 1;
     if (clv_graph_new("random", &g, NULL) != CLV_OK)
         return NULL;
-    uint32_t input = clv__value_add(g, "x", CLV_INPUT, CLV_FLOAT32);
+    uint32_t input = clv__value_add(g, "x", CLV_VALUE_INPUT, CLV_FLOAT32);
     uint32_t *made = malloc((n + 1) * sizeof *made);
     bool ok = made && clv__value_set_shape(g, input, 1, dims);
     made[0] = input;

@@ -55,9 +55,9 @@ static clv_graph *build(uint32_t nodes)
     static const int64_t image[] = {1, 8, 14, 14}, kernel[] = {8, 8, 1, 1};
     clv_graph *g;
     must(clv_graph_new("cut", &g, &err));
-    uint32_t x = value(g, CLV_INPUT, 4, image);
-    uint32_t w = value(g, CLV_PARAM, 4, kernel);
-    uint32_t scale = value(g, CLV_PARAM, 1, kernel);
+    uint32_t x = value(g, CLV_VALUE_INPUT, 4, image);
+    uint32_t w = value(g, CLV_VALUE_PARAM, 4, kernel);
+    uint32_t scale = value(g, CLV_VALUE_PARAM, 1, kernel);
     for (uint32_t i = 0; i < nodes / 10; i++) {
         uint32_t y = node(g, "conv2d", (uint32_t[]){x, w}, 2);
         y = node(g, "batch_norm", (uint32_t[]){y, scale}, 2);
@@ -137,7 +137,7 @@ static clv_graph *graph_of(FILE *f, uint32_t n, uint32_t m)
     uint32_t *out = calloc(n + 1, sizeof *out), *in = calloc(m + 1, sizeof *in);
     uint32_t *to = calloc(m + 1, sizeof *to), *from = calloc(m + 1, sizeof *in);
     must(clv_graph_new("dag", &g, &err));
-    uint32_t x = value(g, CLV_INPUT, 1, one);
+    uint32_t x = value(g, CLV_VALUE_INPUT, 1, one);
     for (uint32_t i = 0; i < m; i++) { /* ordered by head */
         from[i] = number(f);
         to[i] = number(f);

@@ -43,7 +43,7 @@ static uint32_t node(clv_graph *g, const char *op, uint32_t a, uint32_t b)
 static clv_graph *start(const char *name, uint32_t *x)
 {
     static const int64_t dims[] = {8, 16};
-    const clv_value_arg in = {NULL, CLV_INPUT, CLV_FLOAT32, 2, dims};
+    const clv_value_arg in = {NULL, CLV_VALUE_INPUT, CLV_FLOAT32, 2, dims};
     clv_graph *g;
     must(clv_graph_new(name, &g, &err));
     must(clv_graph_add_value(g, &in, x, &err));
@@ -108,7 +108,7 @@ static times run(clv_graph *g)
     double t1 = now();
     must(clv_memory_new(c, NULL, &m, &err));
     double t2 = now();
-    const clv_memory_totals *all = clv_memory_totals_of(m);
+    const clv_memory_info *all = clv_memory_get(m);
     if (!clv__reorder(c, true, order) || peak != all->peak)
         exit(1);
     double t3 = now();

@@ -34,10 +34,10 @@ static uint32_t profile(const char *model)
 
 static double run(uint32_t *models, uint32_t *operators)
 {
-    const clv_model_info *m;
+    const clv_zoo_info *m;
     double start = now();
     *models = *operators = 0;
-    for (; (m = clv_zoo_model(*models)); ++*models) {
+    for (; (m = clv_zoo_at(*models)); ++*models) {
         uint32_t n = profile(m->name);
         if (!n)
             return -1;

@@ -27,7 +27,7 @@ static bool parse_limit(const clv_budget_info *info, const char *text,
                         double *out)
 {
     int64_t n;
-    if (info->unit == CLV_SECONDS)
+    if (info->unit == CLV_UNIT_SECONDS)
         return parse_seconds(text, out);
     if (!strcmp(text, "0")) {
         *out = 0;
@@ -53,9 +53,9 @@ static clv_status parse_budget(const char *text, clv_budget *b, clv_err *err)
         if (text[len] && parse_limit(info, text + len + 1, &b->limit))
             return CLV_OK;
         return fail(err, CLV_USAGE, "--budget %s takes %s, not '%s'", key,
-                    info->unit == CLV_SECONDS ? "a time such as 5ms"
-                    : info->unit == CLV_BYTES ? "a size such as 100MB"
-                                              : "a number such as 4.2G",
+                    info->unit == CLV_UNIT_SECONDS ? "a time such as 5ms"
+                    : info->unit == CLV_UNIT_BYTES ? "a size such as 100MB"
+                                                   : "a number such as 4.2G",
                     text[len] ? text + len + 1 : "");
     }
     return text[len]

@@ -22,12 +22,12 @@ clv_status cmd_diagnose(const options *o, clv_err *err)
                     o->expected_gflops);
     clv_status s = open_model(o, o->args.items[0], &g, err);
     if (s == CLV_OK)
-        s = clv_diagnose_new(g, (int64_t)(expected + 0.5), &d, err);
+        s = clv_diagnosis_new(g, (int64_t)(expected + 0.5), &d, err);
     if (s == CLV_OK) {
-        finding f = {clv_graph_name(g), clv_diagnose_info(d)};
+        finding f = {clv_graph_name(g), clv_diagnosis_get(d)};
         s = emit(o, report, &f, err);
     }
-    clv_diagnose_free(d);
+    clv_diagnosis_free(d);
     clv_graph_free(g);
     return s;
 }

@@ -26,7 +26,7 @@ static clv_status read_budget(const options *o, int64_t *budget, clv_err *err)
 
 static clv_status within(const result *r, clv_err *err)
 {
-    const clv_memory_totals *t = clv_memory_totals_of(r->memory);
+    const clv_memory_info *t = clv_memory_get(r->memory);
     int64_t need = t->weights + t->peak;
     if (r->budget == 0 || need <= r->budget)
         return CLV_OK;

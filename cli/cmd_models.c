@@ -46,7 +46,7 @@ static clv_status none_match(const char *word, uint32_t n, clv_err *err)
     if (!names)
         return fail(err, CLV_NOMEM, "out of memory");
     for (uint32_t i = 0; i < n; i++)
-        names[i] = clv_zoo_model(i)->name;
+        names[i] = clv_zoo_at(i)->name;
     bool any = clv_suggest(word, names, n, near, sizeof near);
     free(names);
     if (any)
@@ -69,15 +69,15 @@ static clv_status print_names(const options *o, const listing *l, clv_err *err)
 clv_status cmd_models(const options *o, clv_err *err)
 {
     uint32_t n = 0;
-    while (clv_zoo_model(n))
+    while (clv_zoo_at(n))
         n++;
     listing l = {malloc((n + 1) * sizeof *l.items), 0};
     if (!l.items)
         return fail(err, CLV_NOMEM, "out of memory");
     clv_status s = CLV_OK;
     for (uint32_t i = 0; i < n; i++)
-        if (selected(o, clv_zoo_model(i)->name))
-            l.items[l.n++] = (clv_model_cost){clv_zoo_model(i), 0, 0};
+        if (selected(o, clv_zoo_at(i)->name))
+            l.items[l.n++] = (clv_model_cost){clv_zoo_at(i), 0, 0};
     if (l.n == 0)
         s = none_match(o->args.items[0], n, err);
     for (uint32_t i = 0; s == CLV_OK && !o->names && i < l.n; i++)

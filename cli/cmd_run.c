@@ -260,7 +260,7 @@ static clv_status run_once(job *j, clv_context *c, clv_err *err)
 static clv_status run_all(job *j, clv_err *err)
 {
     int64_t repeat = j->o->repeat ? j->o->repeat : 1;
-    uint32_t parts = clv_model_run_info(j->model)->n_parts;
+    uint32_t parts = clv_model_get(j->model)->n_parts;
     if (repeat > 1000000)
         return fail(err, CLV_USAGE, "--repeat of at most a million");
     j->seconds = calloc((size_t)repeat, sizeof *j->seconds);
@@ -310,7 +310,7 @@ static clv_status estimate(job *j, clv_err *err)
     const clv_device *d;
     clv_map *map = NULL;
     clv_err why = {0};
-    uint32_t n = clv_model_run_info(j->model)->n_parts;
+    uint32_t n = clv_model_get(j->model)->n_parts;
     if (o->hardware.n > 1)
         return fail(err, CLV_USAGE, "--measure compares with one --hardware");
     if (find_device(o, name, &d, &why) != CLV_OK) {

@@ -23,7 +23,7 @@ static clv_status add_model(const options *o, const char *model, batch *b,
 {
     clv_status s = open_model(o, model, &b->graphs[b->n], err);
     if (s == CLV_OK)
-        s = clv_validate_new(b->graphs[b->n], &b->results[b->n], err);
+        s = clv_validation_new(b->graphs[b->n], &b->results[b->n], err);
     if (s != CLV_OK) {
         clv_graph_free(b->graphs[b->n]);
         return s;
@@ -42,8 +42,8 @@ static clv_status add_models(const options *o, batch *b, clv_err *err)
             s = add_model(o, o->args.items[i], b, err);
             continue;
         }
-        const clv_model_info *m;
-        for (uint32_t k = 0; s == CLV_OK && (m = clv_zoo_model(k)); k++)
+        const clv_zoo_info *m;
+        for (uint32_t k = 0; s == CLV_OK && (m = clv_zoo_at(k)); k++)
             s = add_model(o, m->name, b, err);
     }
     return s;
@@ -52,7 +52,7 @@ static clv_status add_models(const options *o, batch *b, clv_err *err)
 static size_t most_models(const options *o)
 {
     size_t n = 0, zoo = 0;
-    while (clv_zoo_model((uint32_t)zoo))
+    while (clv_zoo_at((uint32_t)zoo))
         zoo++;
     for (size_t i = 0; i < o->args.n; i++)
         n += strcmp(o->args.items[i], "all") ? 1 : zoo;
@@ -70,7 +70,7 @@ clv_status cmd_validate(const options *o, clv_err *err)
     if (s == CLV_OK)
         s = emit(o, report, &b, err);
     for (uint32_t i = 0; i < b.n; i++) {
-        clv_validate_free(b.results[i]);
+        clv_validation_free(b.results[i]);
         clv_graph_free(b.graphs[i]);
     }
     free(b.graphs);

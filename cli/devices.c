@@ -46,8 +46,8 @@ clv_capability_opts capability_options(const options *o)
         .min_subgraph_size = clamp(o->min_subgraph_size),
         .max_subgraph_count = clamp(o->max_subgraph_count),
         .objective = o->objective && o->objective[0] == 'a'
-                         ? CLV_FEWEST_ACCELERATOR
-                         : CLV_FEWEST_TOTAL,
+                         ? CLV_OBJECTIVE_ACCELERATOR
+                         : CLV_OBJECTIVE_TOTAL,
         .connected = o->connected,
         .demote = o->demote,
     };

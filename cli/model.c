@@ -72,7 +72,7 @@ clv_status open_profile(const options *o, clv_graph **g, clv_profile **p,
 
 clv_status check_strict(const options *o, const clv_profile *p, clv_err *err)
 {
-    uint32_t n = clv_profile_totals(p)->trust[CLV_UNKNOWN];
+    uint32_t n = clv_profile_totals(p)->trust[CLV_TRUST_UNKNOWN];
     if (!o->strict || n == 0)
         return CLV_OK;
     return fail(err, CLV_LIMIT,

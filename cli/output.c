@@ -136,7 +136,7 @@ static uint32_t to_u32(int64_t n)
 clv_report_opts report_options(const options *o)
 {
     return (clv_report_opts){
-        .format = CLV_TEXT,
+        .format = CLV_REPORT_TEXT,
         .width = text_columns(),
         .color = use_color(o),
         .verbose = o->verbose,
@@ -146,12 +146,12 @@ clv_report_opts report_options(const options *o)
     };
 }
 
-static clv_format format_of(const char *path)
+static clv_report_format format_of(const char *path)
 {
     const char *end = strrchr(path, '.');
     if (end && !strcasecmp(end, ".json"))
-        return CLV_JSON;
-    return end && !strcasecmp(end, ".csv") ? CLV_CSV : CLV_TEXT;
+        return CLV_REPORT_JSON;
+    return end && !strcasecmp(end, ".csv") ? CLV_REPORT_CSV : CLV_REPORT_TEXT;
 }
 
 static clv_status emit_file(const options *o, report_fn *report,
@@ -178,7 +178,7 @@ clv_status emit(const options *o, report_fn *report, const void *result,
         if (s != CLV_OK || !o->json)
             return s;
     }
-    r.format = o->json ? CLV_JSON : CLV_TEXT;
+    r.format = o->json ? CLV_REPORT_JSON : CLV_REPORT_TEXT;
     report(result, &r, &text);
     clv_status s = emit_text(o, &text, err);
     clv_buf_free(&text);

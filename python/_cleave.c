@@ -265,7 +265,7 @@ static PyObject *graph_profile(PyObject *self, PyObject *args, PyObject *kw)
     const clv_graph *g = graph_peek(self);
     if (!g)
         return NULL;
-    clv_report_opts opts = {.format = text ? CLV_TEXT : CLV_JSON,
+    clv_report_opts opts = {.format = text ? CLV_REPORT_TEXT : CLV_REPORT_JSON,
                             .verbose = verbose != 0,
                             .shapes = shapes != 0};
     clv_profile_opts how = {.convention = clv_convention_find(count)};
@@ -298,7 +298,7 @@ static PyObject *counts_by_operator(const clv_profile *p)
     uint32_t n;
     PyObject *dict = PyDict_New();
     const clv_kind_total *kinds = clv_profile_kinds(p, &n);
-    if (clv_profile_convention(p) != CLV_COUNT_FULL) {
+    if (clv_profile_convention(p) != CLV_CONVENTION_FULL) {
         for (uint32_t i = 0; dict && i < n; i++)
             if (!add_count(dict, kinds[i].kind, kinds[i].total))
                 Py_CLEAR(dict);
@@ -475,9 +475,9 @@ PyDoc_STRVAR(models_doc, "models()\n--\n\nNames of the built-in models.");
 static PyObject *py_models(PyObject *self, PyObject *unused)
 {
     PyObject *list = PyList_New(0);
-    const clv_model_info *m;
+    const clv_zoo_info *m;
     (void)self, (void)unused;
-    for (uint32_t i = 0; list && (m = clv_zoo_model(i)); i++) {
+    for (uint32_t i = 0; list && (m = clv_zoo_at(i)); i++) {
         PyObject *name = PyUnicode_FromString(m->name);
         if (!name || PyList_Append(list, name) < 0)
             Py_CLEAR(list);

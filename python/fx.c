@@ -197,15 +197,15 @@ static void result_attrs(const clv_graph *g, const clv_node *n,
         uint8_t skip = a.key == CLV_A_SIZE && y->rank > 2 ? 2 : 0;
         a.name = clv__attr_name((clv_attr_key)a.key);
         if (a.key == CLV_A_DTYPE) {
-            a.type = CLV_INT_ATTR;
+            a.type = CLV_ATTR_INT;
             a.u.i = y->dtype;
         } else if (a.key == CLV_A_HIDDEN) {
-            a.type = CLV_INT_ATTR;
+            a.type = CLV_ATTR_INT;
             a.u.i = state->rank && state->rank != CLV_NO_RANK
                         ? state->dims[state->rank - 1]
                         : 0;
         } else {
-            a.type = CLV_INTS_ATTR;
+            a.type = CLV_ATTR_INTS;
             a.n = (uint32_t)(y->rank - skip);
             a.u.ints = y->dims + skip;
         }
@@ -226,7 +226,7 @@ static bool set_attrs(clv_graph *g, clv_node *n, const clv_attr *from,
     if (*own)
         attrs[count++] = (clv_attr){.name = CLV_COUNTED_ONLY,
                                     .key = CLV_A_OTHER,
-                                    .type = CLV_STRING_ATTR,
+                                    .type = CLV_ATTR_STRING,
                                     .u.s = own};
     n->attrs = attrs;
     n->n_attrs = (uint8_t)count;
@@ -517,7 +517,7 @@ static bool placeholder(walk *w, PyObject *node, const char *name)
         Py_DECREF(result);
         return true;
     }
-    uint32_t v = fx_add_value(w, name, CLV_INPUT);
+    uint32_t v = fx_add_value(w, name, CLV_VALUE_INPUT);
     if (v != CLV_NONE && result && fx_is_tensor(result))
         fx_set_type(w, v, result);
     Py_XDECREF(result);
@@ -691,7 +691,7 @@ static void count_unused(clv_graph *g, int64_t total)
 {
     int64_t used = 0;
     for (uint32_t v = 0; v < g->n_values; v++)
-        if (g->values[v].kind == CLV_PARAM)
+        if (g->values[v].kind == CLV_VALUE_PARAM)
             used = sat_add(used, clv__numel(&g->values[v]));
     if (total > used)
         g->unused_params = total - used;

@@ -65,7 +65,7 @@ static bool list_attr(walk *w, PyObject *o, clv_attr *a)
         Py_XDECREF(number);
         Py_XDECREF(item);
     }
-    a->type = real ? CLV_FLOATS_ATTR : CLV_INTS_ATTR;
+    a->type = real ? CLV_ATTR_FLOATS : CLV_ATTR_INTS;
     a->n = (uint32_t)n;
     if (real)
         a->u.floats = floats;
@@ -79,7 +79,7 @@ static bool text_attr(walk *w, PyObject *o, clv_attr *a)
     char text[256];
     fx_text_of(o, text, sizeof text);
     if (a->key == CLV_A_P) { /* the order of a norm */
-        a->type = CLV_FLOAT_ATTR;
+        a->type = CLV_ATTR_FLOAT;
         a->u.f = 2;
         return !strcmp(text, "fro");
     }
@@ -88,7 +88,7 @@ static bool text_attr(walk *w, PyObject *o, clv_attr *a)
         a->key = CLV_A_AUTO_PAD;
         a->name = clv__attr_name(CLV_A_AUTO_PAD);
     }
-    a->type = CLV_STRING_ATTR;
+    a->type = CLV_ATTR_STRING;
     a->u.s = arena_strndup(&w->g->mem, text, strlen(text));
     return a->u.s != NULL;
 }
@@ -99,7 +99,7 @@ static bool read_attr(walk *w, PyObject *o, clv_attr *a)
 {
     bool list = is_list(o);
     if (a->key == CLV_A_LAYOUT) { /* batch_first */
-        a->type = CLV_STRING_ATTR;
+        a->type = CLV_ATTR_STRING;
         a->u.s = PyObject_IsTrue(o) > 0 ? "batch" : "seq";
         return true;
     }
@@ -108,11 +108,11 @@ static bool read_attr(walk *w, PyObject *o, clv_attr *a)
     if (list)
         return a->key != CLV_A_VALUE && list_attr(w, o, a);
     if (PyFloat_Check(o)) {
-        a->type = CLV_FLOAT_ATTR;
+        a->type = CLV_ATTR_FLOAT;
         a->u.f = PyFloat_AsDouble(o);
         return a->key != CLV_A_P || (a->u.f > 0 && a->u.f < 1e9);
     }
-    a->type = CLV_INT_ATTR;
+    a->type = CLV_ATTR_INT;
     return (a->key != CLV_A_AXES || !PyBool_Check(o)) &&
            fx_int_of(o, &a->u.i) && (a->key != CLV_A_P || a->u.i > 0);
 }
@@ -142,7 +142,7 @@ static void turn_padding(walk *w, call *c)
         c->n_ins && c->ins[0] != CLV_NONE ? &w->g->values[c->ins[0]] : NULL;
     for (uint32_t i = 0; x && x->rank != CLV_NO_RANK && i < c->n_attrs; i++) {
         clv_attr *a = &c->attrs[i];
-        if (a->key != CLV_A_PADDING || a->type != CLV_INTS_ATTR)
+        if (a->key != CLV_A_PADDING || a->type != CLV_ATTR_INTS)
             continue;
         uint32_t r = x->rank;
         int64_t *pads = arena_zalloc(&w->g->mem, (2u * r + 1) * sizeof *pads);

@@ -122,7 +122,7 @@ static void ints(walk *w, call *c, clv_attr_key key, const int64_t *v,
     memcpy(own, v, n * sizeof *own);
     c->attrs[c->n_attrs++] = (clv_attr){.name = clv__attr_name(key),
                                         .key = (uint8_t)key,
-                                        .type = CLV_INTS_ATTR,
+                                        .type = CLV_ATTR_INTS,
                                         .n = n,
                                         .u.ints = own};
 }
@@ -131,7 +131,7 @@ static void number(call *c, clv_attr_key key, int64_t v)
 {
     c->attrs[c->n_attrs++] = (clv_attr){.name = clv__attr_name(key),
                                         .key = (uint8_t)key,
-                                        .type = CLV_INT_ATTR,
+                                        .type = CLV_ATTR_INT,
                                         .u.i = v};
 }
 

@@ -150,7 +150,7 @@ uint32_t fx_weight_of(walk *w, PyObject *tensor, const char *name)
         fx_text_of(cls, type, sizeof type);
         bool param =
             !strcmp(type, "Parameter") || (grad && PyObject_IsTrue(grad) > 0);
-        v = fx_add_value(w, name, param ? CLV_PARAM : CLV_BUFFER);
+        v = fx_add_value(w, name, param ? CLV_VALUE_PARAM : CLV_VALUE_BUFFER);
         PyObject *id = v != CLV_NONE ? PyLong_FromUnsignedLong(v) : NULL;
         if (v != CLV_NONE &&
             (!fx_set_type(w, v, tensor) || !lend_bytes(w, v, tensor) || !id ||
@@ -206,7 +206,7 @@ uint32_t fx_number_value(walk *w, PyObject *o)
 {
     if (!PyLong_Check(o) && !PyFloat_Check(o))
         return CLV_NONE;
-    uint32_t v = clv__value_add(w->g, NULL, CLV_CONST,
+    uint32_t v = clv__value_add(w->g, NULL, CLV_VALUE_CONST,
                                 PyFloat_Check(o) ? CLV_FLOAT32 : CLV_INT64);
     if (v == CLV_NONE || !clv__value_set_shape(w->g, v, 0, NULL))
         return CLV_NONE;

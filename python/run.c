@@ -211,8 +211,7 @@ PyDoc_STRVAR(parts_doc,
 
 static PyObject *model_parts(PyObject *self, PyObject *unused)
 {
-    const clv_run_info *info =
-        clv_model_run_info(((model_object *)self)->model);
+    const clv_model_info *info = clv_model_get(((model_object *)self)->model);
     PyObject *list = PyList_New((Py_ssize_t)info->n_parts);
     (void)unused;
     for (uint32_t i = 0; list && i < info->n_parts; i++) {

@@ -9,8 +9,8 @@
 
 static inline bool in_zoo(const char *name)
 {
-    const clv_model_info *m;
-    for (uint32_t i = 0; (m = clv_zoo_model(i)); i++)
+    const clv_zoo_info *m;
+    for (uint32_t i = 0; (m = clv_zoo_at(i)); i++)
         if (!strcmp(m->name, name))
             return true;
     return false;

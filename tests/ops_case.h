@@ -66,7 +66,8 @@ static uint32_t read_value(const char **at)
         return CLV_NONE;
     }
     snprintf(type, sizeof type, "%.*s", (int)len, *at);
-    clv_value_arg arg = {.kind = CLV_INPUT, .dtype = clv_dtype_find(type)};
+    clv_value_arg arg = {.kind = CLV_VALUE_INPUT,
+                         .dtype = clv_dtype_find(type)};
     CHECK(arg.dtype != CLV_NODTYPE);
     double list[MOST];
     int64_t dims[MOST];
@@ -111,7 +112,7 @@ static clv_attr_arg read_attr(char **at)
     CHECK(clv__attr_find(a.name) != CLV_A_OTHER);
     if (*value == '"') {
         char *end = strchr(value + 1, '"');
-        a.type = CLV_STRING_ATTR;
+        a.type = CLV_ATTR_STRING;
         a.u.s = value + 1;
         *end = '\0';
         *at = end + 1;
@@ -121,7 +122,7 @@ static clv_attr_arg read_attr(char **at)
     bool is_float = memchr(value, '.', len);
     *at = value + len;
     if (*value != '[') {
-        a.type = is_float ? CLV_FLOAT_ATTR : CLV_INT_ATTR;
+        a.type = is_float ? CLV_ATTR_FLOAT : CLV_ATTR_INT;
         if (is_float)
             a.u.f = strtod(value, NULL);
         else
@@ -137,7 +138,7 @@ static clv_attr_arg read_attr(char **at)
         ints[i] = (int64_t)list[i];
         floats[i] = list[i];
     }
-    a.type = is_float ? CLV_FLOATS_ATTR : CLV_INTS_ATTR;
+    a.type = is_float ? CLV_ATTR_FLOATS : CLV_ATTR_INTS;
     a.n = (uint32_t)n;
     if (is_float)
         a.u.floats = floats;

@@ -36,7 +36,7 @@ enum { RANDOM_CHANNELS = 4, RANDOM_SIDE = 8 };
 static inline uint32_t random_weight(clv_graph *g, uint32_t rank,
                                      const int64_t *dims)
 {
-    uint32_t v = clv__value_add(g, NULL, CLV_PARAM, CLV_FLOAT32);
+    uint32_t v = clv__value_add(g, NULL, CLV_VALUE_PARAM, CLV_FLOAT32);
     if (v != CLV_NONE && !clv__value_set_shape(g, v, rank, dims))
         return CLV_NONE;
     return v;
@@ -77,22 +77,22 @@ static inline uint32_t random_norm(clv_graph *g, uint32_t x)
 static inline uint32_t random_join(clv_graph *g, uint32_t x, uint32_t y)
 {
     static const clv_attr axis[] = {
-        {.name = "axis", .key = CLV_A_AXIS, .type = CLV_INT_ATTR, .u.i = 0}};
+        {.name = "axis", .key = CLV_A_AXIS, .type = CLV_ATTR_INT, .u.i = 0}};
     static const int64_t zero[] = {0}, one[] = {1};
     static const clv_attr slice[] = {
         {.name = "axes",
          .key = CLV_A_AXES,
-         .type = CLV_INTS_ATTR,
+         .type = CLV_ATTR_INTS,
          .n = 1,
          .u.ints = zero},
         {.name = "start",
          .key = CLV_A_START,
-         .type = CLV_INTS_ATTR,
+         .type = CLV_ATTR_INTS,
          .n = 1,
          .u.ints = zero},
         {.name = "end",
          .key = CLV_A_END,
-         .type = CLV_INTS_ATTR,
+         .type = CLV_ATTR_INTS,
          .n = 1,
          .u.ints = one},
     };
@@ -111,7 +111,7 @@ static inline uint32_t random_gate(clv_graph *g, uint32_t x)
 {
     static const clv_attr one[] = {{.name = "output_size",
                                     .key = CLV_A_OUTPUT_SIZE,
-                                    .type = CLV_INT_ATTR,
+                                    .type = CLV_ATTR_INT,
                                     .u.i = 1}};
     uint32_t s = random_node(g, CLV_OP_ADAPTIVE_AVG_POOL2D, &x, 1);
     g->nodes[g->n_nodes - 1].attrs = one;
@@ -139,12 +139,12 @@ static inline uint32_t random_rows(clv_graph *g, uint32_t x)
     static const clv_attr attrs[] = {
         {.name = "axes",
          .key = CLV_A_AXES,
-         .type = CLV_INTS_ATTR,
+         .type = CLV_ATTR_INTS,
          .n = 1,
          .u.ints = last},
         {.name = "keepdim",
          .key = CLV_A_KEEPDIM,
-         .type = CLV_INT_ATTR,
+         .type = CLV_ATTR_INT,
          .u.i = 1},
     };
     uint32_t mean = random_node(g, CLV_OP_MEAN, &x, 1);
@@ -158,11 +158,11 @@ static inline uint32_t random_narrow(clv_graph *g, uint32_t x)
 {
     static const clv_attr half[] = {{.name = "dtype",
                                      .key = CLV_A_DTYPE,
-                                     .type = CLV_INT_ATTR,
+                                     .type = CLV_ATTR_INT,
                                      .u.i = CLV_FLOAT16}};
     static const clv_attr full[] = {{.name = "dtype",
                                      .key = CLV_A_DTYPE,
-                                     .type = CLV_INT_ATTR,
+                                     .type = CLV_ATTR_INT,
                                      .u.i = CLV_FLOAT32}};
     uint32_t y = random_node(g, CLV_OP_CAST, &x, 1);
     random_attrs(g, half, 1);
@@ -175,7 +175,7 @@ static inline uint32_t random_narrow(clv_graph *g, uint32_t x)
 static inline uint32_t random_scan(clv_graph *g, uint32_t x)
 {
     static const clv_attr axis[] = {
-        {.name = "axis", .key = CLV_A_AXIS, .type = CLV_INT_ATTR, .u.i = 1}};
+        {.name = "axis", .key = CLV_A_AXIS, .type = CLV_ATTR_INT, .u.i = 1}};
     uint32_t y = random_node(g, CLV_OP_CUMSUM, &x, 1);
     random_attrs(g, axis, 1);
     return y;
@@ -223,8 +223,10 @@ static inline clv_graph *random_graph(uint64_t seed, uint32_t n_nodes)
     const int64_t dims[] = {1, RANDOM_CHANNELS, RANDOM_SIDE, RANDOM_SIDE};
     for (uint32_t i = 0, inputs = 1 + rng_below(&r, 2); made && i < inputs;
          i++) {
-        const clv_value_arg in = {
-            .kind = CLV_INPUT, .dtype = CLV_FLOAT32, .rank = 4, .dims = dims};
+        const clv_value_arg in = {.kind = CLV_VALUE_INPUT,
+                                  .dtype = CLV_FLOAT32,
+                                  .rank = 4,
+                                  .dims = dims};
         if (clv_graph_add_value(g, &in, &made[n], NULL) == CLV_OK)
             n++;
     }

@@ -9,7 +9,8 @@ static clv_status profile(void *model, clv_err *err)
     clv_status s = clv_graph_open(model, NULL, &g, err);
     if (s == CLV_OK)
         s = clv_profile_new(
-            g, &(clv_profile_opts){.convention = CLV_COUNT_FVCORE}, &p, err);
+            g, &(clv_profile_opts){.convention = CLV_CONVENTION_FVCORE}, &p,
+            err);
     if (s != CLV_OK)
         CHECK(p == NULL);
     clv_profile_free(p);
@@ -25,13 +26,13 @@ static clv_status judge(void *model, clv_err *err)
     clv_diagnosis *d = NULL;
     clv_status s = clv_graph_open(model, NULL, &g, err);
     if (s == CLV_OK)
-        s = clv_validate_new(g, &v, err);
+        s = clv_validation_new(g, &v, err);
     if (s == CLV_OK)
-        s = clv_diagnose_new(g, INT64_C(8981133312), &d, err);
+        s = clv_diagnosis_new(g, INT64_C(8981133312), &d, err);
     if (s != CLV_OK)
         CHECK(d == NULL);
-    clv_diagnose_free(d);
-    clv_validate_free(v);
+    clv_diagnosis_free(d);
+    clv_validation_free(v);
     clv_graph_free(g);
     return s;
 }
@@ -43,8 +44,9 @@ static clv_status build(void *unused, clv_err *err)
     clv_graph *g;
     clv_profile *p = NULL;
     uint32_t x, i = 0;
-    clv_value_arg input = {"x", CLV_INPUT, CLV_FLOAT32, 1, (int64_t[]){8}};
-    clv_attr_arg attr = {.name = "custom", .type = CLV_STRING_ATTR, .u.s = "v"};
+    clv_value_arg input = {"x", CLV_VALUE_INPUT, CLV_FLOAT32, 1,
+                           (int64_t[]){8}};
+    clv_attr_arg attr = {.name = "custom", .type = CLV_ATTR_STRING, .u.s = "v"};
     clv_status s = clv_graph_new("test", &g, err);
     if (s == CLV_OK)
         s = clv_graph_add_value(g, &input, &x, err);

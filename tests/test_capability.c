@@ -56,7 +56,7 @@ static uint32_t two(model *m, const char *op, uint32_t x, uint32_t y)
 
 static uint32_t linear(model *m, uint32_t x, int64_t from, int64_t to)
 {
-    const uint32_t in[] = {x, value(m, CLV_PARAM, to, from)};
+    const uint32_t in[] = {x, value(m, CLV_VALUE_PARAM, to, from)};
     return op_of(m, "linear", "aten::linear", in, 2);
 }
 
@@ -115,7 +115,7 @@ static uint32_t subgraphs(const model *m)
 static const char *device_of(const model *m, uint32_t node)
 {
     uint32_t n;
-    return clv_cut_subgraphs(m->c, &n)[clv_cut_of(m->c, node)].device;
+    return clv_cut_subgraphs(m->c, &n)[clv_cut_subgraph_of(m->c, node)].device;
 }
 
 /* -- the examples of the note ---------------------------------------------*/
@@ -124,7 +124,7 @@ static const char *device_of(const model *m, uint32_t node)
 static model mlp(bool middle)
 {
     model m = begin();
-    uint32_t x = value(&m, CLV_INPUT, 32, 784);
+    uint32_t x = value(&m, CLV_VALUE_INPUT, 32, 784);
     x = one(&m, "relu", linear(&m, x, 784, 4096));
     if (middle)
         x = one(&m, "sort", x);
@@ -193,7 +193,7 @@ static void forced_log_softmax(void)
 static void two_branches(void)
 {
     model m = begin();
-    uint32_t x = value(&m, CLV_INPUT, 8, 16), y[2];
+    uint32_t x = value(&m, CLV_VALUE_INPUT, 8, 16), y[2];
     for (int k = 0; k < 2; k++)
         y[k] = linear(&m, one(&m, "sort", linear(&m, x, 16, 16)), 16, 16);
     finish(&m, two(&m, "add", y[0], y[1]));
@@ -240,7 +240,7 @@ static void limits(void)
 static void views_are_no_barrier(void)
 {
     model m = begin();
-    uint32_t x = value(&m, CLV_INPUT, 8, 16);
+    uint32_t x = value(&m, CLV_VALUE_INPUT, 8, 16);
     x = linear(&m, x, 16, 16);
     for (int k = 0; k < 3; k++)
         x = one(&m, "identity", x);
@@ -261,7 +261,8 @@ static void views_are_no_barrier(void)
 static void shared_constant(void)
 {
     model m = begin();
-    uint32_t x = value(&m, CLV_INPUT, 8, 16), w = value(&m, CLV_CONST, 8, 16);
+    uint32_t x = value(&m, CLV_VALUE_INPUT, 8, 16),
+             w = value(&m, CLV_VALUE_CONST, 8, 16);
     uint32_t a = two(&m, "add", x, w);
     uint32_t b = two(&m, "mul", one(&m, "sort", a), w);
     finish(&m, two(&m, "add", linear(&m, b, 16, 16), w));
@@ -276,7 +277,7 @@ static void shared_constant(void)
 static void exchange(void)
 {
     model m = begin();
-    uint32_t x = value(&m, CLV_INPUT, 8, 16), y = x;
+    uint32_t x = value(&m, CLV_VALUE_INPUT, 8, 16), y = x;
     for (int k = 0; k < 4; k++) {
         uint32_t a = linear(&m, x, 16, 16), b = linear(&m, y, 16, 16);
         if (k & 1)
@@ -300,7 +301,7 @@ static void exchange(void)
 static void crossed_pair(void)
 {
     model m = begin();
-    uint32_t x = value(&m, CLV_INPUT, 8, 16);
+    uint32_t x = value(&m, CLV_VALUE_INPUT, 8, 16);
     uint32_t a = linear(&m, x, 16, 16), b = linear(&m, x, 16, 16);
     uint32_t c = one(&m, "sort", a), d = one(&m, "sort", b);
     uint32_t e = two(&m, "add", a, d);
@@ -319,12 +320,12 @@ static void crossed_pair(void)
 static void getitem_chain(void)
 {
     model m = begin();
-    uint32_t x = linear(&m, value(&m, CLV_INPUT, 8, 16), 16, 16), part[2];
+    uint32_t x = linear(&m, value(&m, CLV_VALUE_INPUT, 8, 16), 16, 16), part[2];
     for (int k = 0; k < 3; k++) {
         const clv_attr_arg two_parts = {
-            .name = "chunks", .type = CLV_INT_ATTR, .u.i = 2};
+            .name = "chunks", .type = CLV_ATTR_INT, .u.i = 2};
         const clv_attr_arg axis = {
-            .name = "axis", .type = CLV_INT_ATTR, .u.i = 1};
+            .name = "axis", .type = CLV_ATTR_INT, .u.i = 1};
         const clv_attr_arg attrs[] = {two_parts, axis};
         const clv_node_arg chunk = {.op = "chunk",
                                     .inputs = &x,
@@ -351,7 +352,7 @@ static void getitem_chain(void)
 static void stateful_order(void)
 {
     model m = begin();
-    uint32_t x = value(&m, CLV_INPUT, 8, 16);
+    uint32_t x = value(&m, CLV_VALUE_INPUT, 8, 16);
     uint32_t a = one(&m, "sort", x), b = one(&m, "relu", x);
     uint32_t c = one(&m, "sort", x);
     finish(&m, two(&m, "add", two(&m, "add", a, b), c));
@@ -360,8 +361,8 @@ static void stateful_order(void)
     support(&m, "all-but:sort");
     CHECK(cut(&m, NULL) != NULL);
     CHECK_EQ_INT(subgraphs(&m), 4); /* sort | relu | sort | add, add */
-    CHECK(clv_cut_of(m.c, 0) < clv_cut_of(m.c, 1));
-    CHECK(clv_cut_of(m.c, 1) < clv_cut_of(m.c, 2));
+    CHECK(clv_cut_subgraph_of(m.c, 0) < clv_cut_subgraph_of(m.c, 1));
+    CHECK(clv_cut_subgraph_of(m.c, 1) < clv_cut_subgraph_of(m.c, 2));
     for (uint32_t k = 1, n; k < 3; k++) { /* the order alone makes them wait */
         const clv_subgraph *s = &clv_cut_subgraphs(m.c, &n)[k];
         CHECK(s->n_depends_on == 1 && s->depends_on[0] == k - 1);
@@ -388,7 +389,7 @@ static void puzzle_nodes(puzzle *z, rng *r)
     static const char *const ops[] = {"relu", "sort", "identity"};
     static const uint8_t sides[] = {CLV_SIDE_ACCELERATOR, CLV_SIDE_CPU,
                                     CLV_SIDE_EITHER};
-    uint32_t x[SMALL + 1] = {value(&z->m, CLV_INPUT, 4, 4)};
+    uint32_t x[SMALL + 1] = {value(&z->m, CLV_VALUE_INPUT, 4, 4)};
     for (uint32_t i = 0; i < SMALL; i++) {
         uint32_t from = rng_below(r, i + 1), kind = rng_below(r, 8);
         kind = kind < 3 ? 0 : kind < 6 ? 1 : kind == 6 ? 2 : 3;
@@ -493,8 +494,8 @@ static void puzzle_check(const puzzle *z, const clv_capability_opts *o)
     CHECK(!o->max_subgraph_count || n <= o->max_subgraph_count);
     for (uint32_t i = 0; i < SMALL; i++)
         for (uint32_t j = 0; j < i; j++)
-            CHECK(!z->edge[j][i] ||
-                  clv_cut_of(z->m.c, j) <= clv_cut_of(z->m.c, i));
+            CHECK(!z->edge[j][i] || clv_cut_subgraph_of(z->m.c, j) <=
+                                        clv_cut_subgraph_of(z->m.c, i));
 }
 
 static void limits_by_brute_force(void)
@@ -567,7 +568,7 @@ static void random_graphs(void)
         CHECK(i->n_certificate[0] == total ||
               (i->n_certificate[0] == total - 1 &&
                i->n_certificate[1] == total - 1));
-        clv_capability_opts o = {.objective = CLV_FEWEST_ACCELERATOR};
+        clv_capability_opts o = {.objective = CLV_OBJECTIVE_ACCELERATOR};
         i = cut(&m, &o);
         CHECK(i && i->accelerator == i->minimum && subgraphs(&m) >= total);
         o = (clv_capability_opts){.connected = true, .no_what_if = true};

@@ -10,7 +10,7 @@ static clv_graph *chain(const char *const *names, uint32_t n)
 {
     clv_graph *g = NULL;
     uint32_t x;
-    const clv_value_arg in = {"x", CLV_INPUT, CLV_FLOAT32, 2,
+    const clv_value_arg in = {"x", CLV_VALUE_INPUT, CLV_FLOAT32, 2,
                               (const int64_t[]){1, 8}};
     if (clv_graph_new("chain", &g, NULL) != CLV_OK ||
         clv_graph_add_value(g, &in, &x, NULL) != CLV_OK)
@@ -62,8 +62,8 @@ static void aligned(void)
         CHECK_EQ_INT(info->changes[i].before != CLV_NONE, want[i].before);
         CHECK_EQ_INT(info->changes[i].after != CLV_NONE, want[i].after);
     }
-    CHECK(info->changes[2].what & CLV_DIFFERENT_TYPE);
-    CHECK(!(info->changes[2].what & CLV_DIFFERENT_SHAPE));
+    CHECK(info->changes[2].what & CLV_CHANGED_TYPE);
+    CHECK(!(info->changes[2].what & CLV_CHANGED_SHAPE));
     clv_compare_free(c);
     for (int i = 0; i < 2; i++) {
         clv_profile_free(p[i]);
@@ -157,9 +157,9 @@ static void budgets_are_exact(void)
             CHECK_STR(x->key, clv_budget_at(k)->key);
             CHECK(x->is_budget && x->passed == (round < 2));
             double next = x->actual;
-            b.limit = round == 0                              ? next
-                      : clv_budget_at(k)->unit == CLV_SECONDS ? next / 2
-                                                              : next - 1;
+            b.limit = round == 0                                   ? next
+                      : clv_budget_at(k)->unit == CLV_UNIT_SECONDS ? next / 2
+                                                                   : next - 1;
             clv_check_free(c);
         }
     }

@@ -21,7 +21,7 @@ static clv_graph *graph_of(const dag_case *d)
 {
     clv_graph *g;
     uint32_t x, out[NODES];
-    const clv_value_arg in = {.kind = CLV_INPUT,
+    const clv_value_arg in = {.kind = CLV_VALUE_INPUT,
                               .dtype = CLV_FLOAT32,
                               .rank = 1,
                               .dims = (const int64_t[]){4}};
@@ -302,8 +302,8 @@ static void check_graph(const clv_graph *g)
 
 static void zoo_models(void)
 {
-    const clv_model_info *m;
-    for (uint32_t i = 0; (m = clv_zoo_model(i)) != NULL; i++) {
+    const clv_zoo_info *m;
+    for (uint32_t i = 0; (m = clv_zoo_at(i)) != NULL; i++) {
         clv_graph *g;
         check_row(m->name);
         if (!CHECK(clv_graph_open(m->name, NULL, &g, NULL) == CLV_OK))
@@ -377,7 +377,7 @@ static void hostile_names(void)
     clv_cut *c;
     clv_concurrency *a;
     clv_schedule *s;
-    const clv_value_arg in = {.kind = CLV_INPUT,
+    const clv_value_arg in = {.kind = CLV_VALUE_INPUT,
                               .dtype = CLV_FLOAT32,
                               .rank = 1,
                               .dims = (const int64_t[]){4}};

@@ -50,7 +50,7 @@ static uint32_t unsupported(const clv_profile *p, const char *op)
 static void check_unsupported(const clv_graph *g, const char *want)
 {
     clv_profile *p = NULL;
-    clv_profile_opts opts = {.convention = CLV_COUNT_FVCORE};
+    clv_profile_opts opts = {.convention = CLV_CONVENTION_FVCORE};
     char op[64];
     int64_t count, all = 0;
     uint32_t n = 0;
@@ -83,9 +83,9 @@ static void models(void)
         if (!g)
             continue;
         int64_t torch = atoll(csv_get(&t, "torch"));
-        CHECK_EQ_INT(total(g, CLV_COUNT_TORCH), torch);
-        CHECK_EQ_INT(total(g, CLV_COUNT_TORCHVISION), torch / 2);
-        CHECK_EQ_INT(total(g, CLV_COUNT_THOP), atoll(csv_get(&t, "thop")));
+        CHECK_EQ_INT(total(g, CLV_CONVENTION_TORCH), torch);
+        CHECK_EQ_INT(total(g, CLV_CONVENTION_TORCHVISION), torch / 2);
+        CHECK_EQ_INT(total(g, CLV_CONVENTION_THOP), atoll(csv_get(&t, "thop")));
         const char *want = csv_get(&t, "fvcore_unsupported");
         if (*want && traced_alike(model))
             check_unsupported(g, want);
@@ -106,7 +106,7 @@ static void read_attr(attr_list *a, const char *name, const char *value)
 {
     clv_attr_arg *arg = &a->list[a->n];
     int64_t *ints = a->ints[a->n++];
-    *arg = (clv_attr_arg){.name = name, .type = CLV_STRING_ATTR};
+    *arg = (clv_attr_arg){.name = name, .type = CLV_ATTR_STRING};
     arg->u.s = value;
     if (!strchr("-0123456789", *value))
         return;
@@ -115,7 +115,7 @@ static void read_attr(attr_list *a, const char *name, const char *value)
         if (*end != ',')
             break;
     }
-    arg->type = arg->n > 1 ? CLV_INTS_ATTR : CLV_INT_ATTR;
+    arg->type = arg->n > 1 ? CLV_ATTR_INTS : CLV_ATTR_INT;
     if (arg->n > 1)
         arg->u.ints = ints;
     else
@@ -139,8 +139,8 @@ static uint32_t add_inputs(clv_graph *g, char *text, uint32_t *ids)
     uint32_t n = 0;
     for (char *at = strtok(text, " "); at && n < 12; at = strtok(NULL, " ")) {
         int64_t dims[8];
-        clv_value_arg v = {NULL, n ? CLV_PARAM : CLV_INPUT, CLV_FLOAT32, 0,
-                           dims};
+        clv_value_arg v = {NULL, n ? CLV_VALUE_PARAM : CLV_VALUE_INPUT,
+                           CLV_FLOAT32, 0, dims};
         if (strchr(at, 'i'))
             v.dtype = CLV_INT64;
         v.rank = read_shape(at, dims);
@@ -183,7 +183,7 @@ static clv_graph *one_operator(const char *op, const char *attrs,
 static void check_fvcore(const clv_graph *g, const char *kind, int64_t want)
 {
     clv_profile *p = NULL;
-    clv_profile_opts opts = {.convention = CLV_COUNT_FVCORE};
+    clv_profile_opts opts = {.convention = CLV_CONVENTION_FVCORE};
     uint32_t n;
     CHECK_OR_RETURN(clv_profile_new(g, &opts, &p, NULL) == CLV_OK);
     const clv_kind_total *k = clv_profile_kinds(p, &n);
@@ -210,8 +210,9 @@ static void operators(void)
         if (*csv_get(&t, "fvcore"))
             check_fvcore(g, csv_get(&t, "fvcore_kind"),
                          atoll(csv_get(&t, "fvcore")));
-        CHECK_EQ_INT(total(g, CLV_COUNT_TORCH), atoll(csv_get(&t, "torch")));
-        CHECK_EQ_INT(total(g, CLV_COUNT_THOP), atoll(csv_get(&t, "thop")));
+        CHECK_EQ_INT(total(g, CLV_CONVENTION_TORCH),
+                     atoll(csv_get(&t, "torch")));
+        CHECK_EQ_INT(total(g, CLV_CONVENTION_THOP), atoll(csv_get(&t, "thop")));
         clv_graph_free(g);
     }
 }
@@ -239,21 +240,21 @@ static void check_verdict(const clv_verdict *v, int64_t ours)
 
 static void differences_add_up(void)
 {
-    const clv_model_info *m;
-    for (uint32_t i = 0; (m = clv_zoo_model(i)); i++) {
+    const clv_zoo_info *m;
+    for (uint32_t i = 0; (m = clv_zoo_at(i)); i++) {
         check_row(m->name);
         clv_graph *g = NULL;
         clv_validation *v = NULL;
         if (!CHECK(clv_graph_open(m->name, NULL, &g, NULL) == CLV_OK))
             continue;
-        if (CHECK(clv_validate_new(g, &v, NULL) == CLV_OK)) {
+        if (CHECK(clv_validation_new(g, &v, NULL) == CLV_OK)) {
             uint32_t n;
-            const clv_verdict *w = clv_validate_verdicts(v, &n);
+            const clv_verdict *w = clv_validation_verdicts(v, &n);
             CHECK_EQ_INT(n, CLV_CONVENTION_COUNT);
             for (uint32_t k = 0; k < n; k++)
-                check_verdict(&w[k], clv_validate_ours(v)->flops);
+                check_verdict(&w[k], clv_validation_ours(v)->flops);
         }
-        clv_validate_free(v);
+        clv_validation_free(v);
         clv_graph_free(g);
     }
 }
@@ -265,24 +266,24 @@ static void resnet50(void)
         int64_t total;
         const char *unit;
     } want[CLV_CONVENTION_COUNT] = {
-        [CLV_COUNT_FULL] = {8217431528, "FLOP"},
-        [CLV_COUNT_FVCORE] = {4111512576, "MAC"},
-        [CLV_COUNT_TORCH] = {8178368512, "FLOP"},
-        [CLV_COUNT_TORCHVISION] = {4089184256, "MAC"},
-        [CLV_COUNT_THOP] = {4133742592, "MAC"},
+        [CLV_CONVENTION_FULL] = {8217431528, "FLOP"},
+        [CLV_CONVENTION_FVCORE] = {4111512576, "MAC"},
+        [CLV_CONVENTION_TORCH] = {8178368512, "FLOP"},
+        [CLV_CONVENTION_TORCHVISION] = {4089184256, "MAC"},
+        [CLV_CONVENTION_THOP] = {4133742592, "MAC"},
     };
     clv_graph *g = NULL;
     clv_validation *v = NULL;
     CHECK_OR_RETURN(clv_graph_open("resnet50", NULL, &g, NULL) == CLV_OK);
-    if (CHECK(clv_validate_new(g, &v, NULL) == CLV_OK)) {
+    if (CHECK(clv_validation_new(g, &v, NULL) == CLV_OK)) {
         uint32_t n;
-        const clv_verdict *w = clv_validate_verdicts(v, &n);
+        const clv_verdict *w = clv_validation_verdicts(v, &n);
         for (uint32_t i = 0; i < n; i++) {
             CHECK_EQ_INT(w[i].total, want[i].total);
             CHECK_STR(w[i].unit, want[i].unit);
         }
     }
-    clv_validate_free(v);
+    clv_validation_free(v);
     clv_graph_free(g);
 }
 
@@ -310,9 +311,9 @@ static void diagnoses(void)
         clv_diagnosis *d = NULL;
         check_row(rows[i].name);
         int64_t expected = (int64_t)(rows[i].gflops * 1e9 + 0.5);
-        if (!CHECK(clv_diagnose_new(g, expected, &d, NULL) == CLV_OK))
+        if (!CHECK(clv_diagnosis_new(g, expected, &d, NULL) == CLV_OK))
             continue;
-        const clv_diagnosis_info *f = clv_diagnose_info(d);
+        const clv_diagnosis_info *f = clv_diagnosis_get(d);
         CHECK_EQ_INT(f->convs, 53);
         CHECK_EQ_INT(f->unknown_operators, 0);
         CHECK_EQ_INT(f->n_zeros, 1);
@@ -321,7 +322,7 @@ static void diagnoses(void)
         CHECK_EQ_INT(f->n_explanations > 0, rows[i].says != NULL);
         if (rows[i].says && f->n_explanations > 0)
             CHECK_HAS(f->explanations[0].text, rows[i].says);
-        clv_diagnose_free(d);
+        clv_diagnosis_free(d);
     }
     clv_graph_free(g);
 }
@@ -333,22 +334,22 @@ static void unknown_operators(void)
     uint32_t x, y;
     CHECK_OR_RETURN(clv_graph_new("odd", &g, NULL) == CLV_OK);
     const int64_t dims[] = {2, 3};
-    clv_value_arg in = {"x", CLV_INPUT, CLV_FLOAT32, 2, dims};
+    clv_value_arg in = {"x", CLV_VALUE_INPUT, CLV_FLOAT32, 2, dims};
     CHECK(clv_graph_add_value(g, &in, &x, NULL) == CLV_OK);
     clv_node_arg odd = {
         .op = "my_op", .origin = "my::op", .inputs = &x, .n_inputs = 1};
     CHECK(clv_graph_add_node(g, &odd, &y, NULL) == CLV_OK);
     CHECK(clv_graph_add_output(g, y, NULL) == CLV_OK);
     CHECK(clv_graph_infer(g, NULL) == CLV_OK);
-    if (CHECK(clv_diagnose_new(g, 0, &d, NULL) == CLV_OK)) {
-        const clv_diagnosis_info *f = clv_diagnose_info(d);
+    if (CHECK(clv_diagnosis_new(g, 0, &d, NULL) == CLV_OK)) {
+        const clv_diagnosis_info *f = clv_diagnosis_get(d);
         CHECK_EQ_INT(f->unknown_operators, 1);
         CHECK_EQ_INT(f->n_unknowns, 1);
         CHECK_STR(f->unknowns[0].type, "my::op");
         CHECK_EQ_INT(f->n_explanations, 0);
     }
-    clv_diagnose_free(d);
-    CHECK(clv_diagnose_new(g, -1, &d, NULL) == CLV_USAGE);
+    clv_diagnosis_free(d);
+    CHECK(clv_diagnosis_new(g, -1, &d, NULL) == CLV_USAGE);
     clv_graph_free(g);
 }
 

@@ -56,9 +56,9 @@ static void round_trip(const char *model, int64_t opset)
 
 static void zoo(void)
 {
-    for (uint32_t i = 0; clv_zoo_model(i); i++) {
-        check_row(clv_zoo_model(i)->name);
-        round_trip(clv_zoo_model(i)->name, 0);
+    for (uint32_t i = 0; clv_zoo_at(i); i++) {
+        check_row(clv_zoo_at(i)->name);
+        round_trip(clv_zoo_at(i)->name, 0);
     }
 }
 
@@ -154,7 +154,7 @@ static void other_opset(void)
         CHECK_EQ_INT(a.params, b.params);
         CHECK_EQ_INT(a.macs, b.macs);
         CHECK_NEAR((double)a.flops, (double)b.flops, 100);
-        CHECK_EQ_INT(a.trust[CLV_EXACT], b.trust[CLV_EXACT]);
+        CHECK_EQ_INT(a.trust[CLV_TRUST_EXACT], b.trust[CLV_TRUST_EXACT]);
     }
 }
 

@@ -67,8 +67,8 @@ static const clv_fusion_opts limits[] = {
 
 static void zoo_models(void)
 {
-    const clv_model_info *m;
-    for (uint32_t i = 0; (m = clv_zoo_model(i)) != NULL; i++) {
+    const clv_zoo_info *m;
+    for (uint32_t i = 0; (m = clv_zoo_at(i)) != NULL; i++) {
         clv_graph *g;
         clv_err e;
         check_row(m->name);

@@ -204,7 +204,7 @@ static uint32_t add_value(clv_graph *g, const char *name, clv_value_kind kind,
 
 static uint32_t add_input(clv_graph *g)
 {
-    return add_value(g, "x", CLV_INPUT, 2, (int64_t[]){2, 8});
+    return add_value(g, "x", CLV_VALUE_INPUT, 2, (int64_t[]){2, 8});
 }
 
 /* A node through the API, in a module; returns its first output. */
@@ -226,7 +226,7 @@ static uint32_t raw_node(clv_graph *g, const char *name, uint32_t x, uint32_t y)
 
 static uint32_t raw_value(clv_graph *g)
 {
-    return clv__value_add(g, NULL, CLV_ACTIVATION, CLV_FLOAT32);
+    return clv__value_add(g, NULL, CLV_VALUE_ACTIVATION, CLV_FLOAT32);
 }
 
 static void names(void)
@@ -483,7 +483,7 @@ static void api(void)
     clv_err err;
     clv_graph *g = new_graph();
     uint32_t x = add_input(g), y;
-    uint32_t w = add_value(g, "w", CLV_PARAM, 2, (int64_t[]){4, 8});
+    uint32_t w = add_value(g, "w", CLV_VALUE_PARAM, 2, (int64_t[]){4, 8});
     clv_node_arg arg = {.op = "linear",
                         .name = "fc",
                         .module = "head",
@@ -520,7 +520,7 @@ static void read_only_after_infer(void)
     uint32_t x = add_input(g), v = 0;
     CHECK_EQ_INT(clv_graph_infer(g, &err), CLV_OK);
     CHECK_EQ_INT(clv_graph_infer(g, &err), CLV_OK); /* again: nothing to do */
-    clv_value_arg value = {"y", CLV_INPUT, CLV_FLOAT32, 0, NULL};
+    clv_value_arg value = {"y", CLV_VALUE_INPUT, CLV_FLOAT32, 0, NULL};
     CHECK_EQ_INT(clv_graph_add_value(g, &value, &v, &err), CLV_USAGE);
     CHECK_HAS(err.msg, "read-only");
     clv_node_arg node = {.op = "relu", .inputs = &x, .n_inputs = 1};
@@ -556,14 +556,14 @@ static void bad_arguments(void)
     int64_t dims[17] = {1, -1};
     clv_graph *g = new_graph();
     add_input(g);
-    clv_value_arg rank = {"r", CLV_PARAM, CLV_FLOAT32, 17, dims};
+    clv_value_arg rank = {"r", CLV_VALUE_PARAM, CLV_FLOAT32, 17, dims};
     CHECK_EQ_INT(clv_graph_add_value(g, &rank, &v, &err), CLV_SHAPE);
     CHECK_HAS(err.msg, "'r': rank 17");
-    clv_value_arg size = {"s", CLV_PARAM, CLV_FLOAT32, 2, dims};
+    clv_value_arg size = {"s", CLV_VALUE_PARAM, CLV_FLOAT32, 2, dims};
     CHECK_EQ_INT(clv_graph_add_value(g, &size, &v, &err), CLV_SHAPE);
     CHECK_HAS(err.msg, "'s': dimension 1 is -1");
     CHECK_EQ_U64(v, CLV_NONE);
-    clv_value_arg type = {"t", CLV_PARAM, CLV_DTYPE_COUNT, 0, NULL};
+    clv_value_arg type = {"t", CLV_VALUE_PARAM, CLV_DTYPE_COUNT, 0, NULL};
     CHECK_EQ_INT(clv_graph_add_value(g, &type, &v, &err), CLV_USAGE);
     clv_value_arg kind = {"k", (clv_value_kind)99, CLV_FLOAT32, 0, NULL};
     CHECK_EQ_INT(clv_graph_add_value(g, &kind, &v, &err), CLV_USAGE);
@@ -573,7 +573,7 @@ static void bad_arguments(void)
     node.inputs = (uint32_t[]){0, 0};
     node.n_attrs = 256;
     CHECK_EQ_INT(clv_graph_add_node(g, &node, &v, &err), CLV_USAGE);
-    clv_attr_arg body = {.name = "body", .type = CLV_GRAPH_ATTR};
+    clv_attr_arg body = {.name = "body", .type = CLV_ATTR_GRAPH};
     node.attrs = &body;
     node.n_attrs = 1;
     CHECK_EQ_INT(clv_graph_add_node(g, &node, &v, &err), CLV_USAGE);
@@ -597,7 +597,7 @@ static void unknown_operator(void)
     CHECK_STR(clv_graph_node(g, 0).name, "my_op");
     clv_profile *p;
     CHECK_EQ_INT(clv_profile_new(g, NULL, &p, &err), CLV_OK);
-    CHECK_EQ_INT(clv_profile_totals(p)->trust[CLV_UNKNOWN], 2);
+    CHECK_EQ_INT(clv_profile_totals(p)->trust[CLV_TRUST_UNKNOWN], 2);
     clv_profile_free(p);
     clv_graph_free(g);
 }
@@ -612,11 +612,11 @@ static void copies(void)
     double floats[] = {0.5};
     const char *strings[] = {element};
     clv_attr_arg attrs[] = {
-        {.name = key, .type = CLV_STRING_ATTR, .u.s = text},
-        {.name = "shape", .type = CLV_INTS_ATTR, .n = 2, .u.ints = ints},
-        {.name = "f", .type = CLV_FLOATS_ATTR, .n = 1, .u.floats = floats},
-        {.name = "s", .type = CLV_STRINGS_ATTR, .n = 1, .u.strings = strings},
-        {.name = "alpha", .type = CLV_FLOAT_ATTR, .u.f = 2.5},
+        {.name = key, .type = CLV_ATTR_STRING, .u.s = text},
+        {.name = "shape", .type = CLV_ATTR_INTS, .n = 2, .u.ints = ints},
+        {.name = "f", .type = CLV_ATTR_FLOATS, .n = 1, .u.floats = floats},
+        {.name = "s", .type = CLV_ATTR_STRINGS, .n = 1, .u.strings = strings},
+        {.name = "alpha", .type = CLV_ATTR_FLOAT, .u.f = 2.5},
     };
     uint32_t x = add_input(g), y;
     clv_node_arg arg = {.op = op,

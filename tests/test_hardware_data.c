@@ -169,8 +169,8 @@ static double gemm_intensity(int64_t m, int64_t n, int64_t k)
 {
     const int64_t a_dims[] = {m, k}, b_dims[] = {k, n};
     const clv_value_arg args[] = {
-        {"a", CLV_INPUT, CLV_FLOAT16, 2, a_dims},
-        {"b", CLV_INPUT, CLV_FLOAT16, 2, b_dims},
+        {"a", CLV_VALUE_INPUT, CLV_FLOAT16, 2, a_dims},
+        {"b", CLV_VALUE_INPUT, CLV_FLOAT16, 2, b_dims},
     };
     clv_graph *g = NULL;
     clv_profile *p = NULL;

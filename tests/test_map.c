@@ -21,7 +21,7 @@ static clv_roofline at(const clv_device *d, clv_dtype t, int64_t flops,
 {
     const clv_cost c = {.flops = flops, .bytes_in = bytes};
     const clv_parallel p = {.total_threads = threads};
-    return clv_roofline_of(d, t, &c, &p);
+    return clv_device_roofline(d, t, &c, &p);
 }
 
 static void by_hand(void)
@@ -173,7 +173,7 @@ static void check_totals(const whole *w)
     uint32_t n;
     const clv_roofline *r = clv_map_times(w->m, &n);
     const uint32_t *rank = clv_map_ranking(w->m);
-    const clv_map_totals *t = clv_map_totals_of(w->m);
+    const clv_map_info *t = clv_map_get(w->m);
     double sum = 0, by_bound = 0;
     uint32_t count = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -203,8 +203,8 @@ static void models(void)
         if (map_model(names[i / 3], 8, devices[i % 3], &eight) && ok) {
             check_totals(&one);
             check_totals(&eight);
-            const clv_map_totals *a = clv_map_totals_of(one.m);
-            const clv_map_totals *b = clv_map_totals_of(eight.m);
+            const clv_map_info *a = clv_map_get(one.m);
+            const clv_map_info *b = clv_map_get(eight.m);
             CHECK(b->seconds >= a->seconds && b->throughput >= a->throughput);
             CHECK(b->memory >= a->memory);
         }
@@ -221,8 +221,8 @@ static void memory_that_is_too_small(void)
     small.memory = (clv_figure){1e6, "test"};
     if (map_model("resnet18", 1, "h100", &w) &&
         CHECK(clv_map_new(w.c, &small, &m, NULL) == CLV_OK)) {
-        CHECK(clv_map_totals_of(w.m)->fits);
-        CHECK(!clv_map_totals_of(m)->fits);
+        CHECK(clv_map_get(w.m)->fits);
+        CHECK(!clv_map_get(m)->fits);
         clv_map_free(m);
     }
     drop(&w);

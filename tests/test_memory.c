@@ -103,7 +103,8 @@ static uint32_t victim(const sim *s, const clv_subgraph *sub, uint32_t r,
         return CLV_NONE;
     for (uint32_t i = 0; i < sub->n_inputs; i++) {
         uint32_t v = sub->inputs[i], others = 0;
-        if (values[v].view_of != CLV_NONE || values[v].kind != CLV_ACTIVATION ||
+        if (values[v].view_of != CLV_NONE ||
+            values[v].kind != CLV_VALUE_ACTIVATION ||
             needed_after(s, last, v, step) ||
             clv__numel(&values[v]) != clv__numel(&values[r]) ||
             clv__bytes(&values[v]) != clv__bytes(&values[r]) ||
@@ -353,8 +354,8 @@ static bool is_cnn(const char *family)
 
 static void zoo(void)
 {
-    const clv_model_info *info;
-    for (uint32_t i = 0; (info = clv_zoo_model(i)); i++) {
+    const clv_zoo_info *info;
+    for (uint32_t i = 0; (info = clv_zoo_at(i)); i++) {
         clv_graph *g;
         check_row(info->name);
         if (!CHECK(clv_graph_open(info->name, NULL, &g, NULL) == CLV_OK))
@@ -395,7 +396,7 @@ typedef struct hand {
 static uint32_t input(clv_graph *g, int64_t n)
 {
     uint32_t v = CLV_NONE;
-    const clv_value_arg arg = {NULL, CLV_INPUT, CLV_FLOAT32, 1, &n};
+    const clv_value_arg arg = {NULL, CLV_VALUE_INPUT, CLV_FLOAT32, 1, &n};
     CHECK(clv_graph_add_value(g, &arg, &v, NULL) == CLV_OK);
     return v;
 }
@@ -459,7 +460,7 @@ static void chain_runs_in_place(void)
         CHECK_EQ_INT(h.m->live[0], 800);
         CHECK_EQ_INT(h.m->live[1], 400);
         CHECK_EQ_INT(h.m->live[2], 400);
-        CHECK_EQ_INT(clv_memory_totals_of(h.m)->arena, 448 + 448);
+        CHECK_EQ_INT(clv_memory_get(h.m)->arena, 448 + 448);
     }
     drop(&h);
 }
@@ -470,8 +471,8 @@ static void broadcast_is_not_in_place(void)
 {
     hand h = {0};
     const int64_t col[] = {4, 1}, row[] = {1, 4};
-    const clv_value_arg a = {"a", CLV_INPUT, CLV_FLOAT32, 2, col};
-    const clv_value_arg b = {"b", CLV_INPUT, CLV_FLOAT32, 2, row};
+    const clv_value_arg a = {"a", CLV_VALUE_INPUT, CLV_FLOAT32, 2, col};
+    const clv_value_arg b = {"b", CLV_VALUE_INPUT, CLV_FLOAT32, 2, row};
     uint32_t x, y;
     CHECK_OR_RETURN(clv_graph_new("hand", &h.g, NULL) == CLV_OK);
     CHECK(clv_graph_add_value(h.g, &a, &x, NULL) == CLV_OK);
@@ -495,7 +496,7 @@ static void reorder_helps(void)
     uint32_t x = input(h.g, 10), wide[4], sum = CLV_NONE;
     const int64_t reps[] = {100};
     const clv_attr_arg attr = {
-        .name = "repeats", .type = CLV_INTS_ATTR, .n = 1, .u.ints = reps};
+        .name = "repeats", .type = CLV_ATTR_INTS, .n = 1, .u.ints = reps};
     for (int i = 0; i < 4; i++) {
         const clv_node_arg arg = {.op = "repeat",
                                   .inputs = &x,

@@ -70,7 +70,7 @@ static int64_t buffers_in(const clv_graph *g)
     int64_t sum = 0;
     for (uint32_t i = 0; i < clv_graph_num_values(g); i++) {
         clv_value_info v = clv_graph_value(g, i);
-        int64_t n = v.kind == CLV_BUFFER || v.kind == CLV_CONST;
+        int64_t n = v.kind == CLV_VALUE_BUFFER || v.kind == CLV_VALUE_CONST;
         for (uint32_t k = 0; k < v.rank && v.rank != CLV_NONE; k++)
             n *= v.dims[k];
         sum += n;
@@ -153,7 +153,7 @@ static void check_file(char **f)
         if (*f[MACS])
             CHECK_EQ_INT(t->macs, macs_in_file(f));
         check_params(f, g, t->params);
-        CHECK_EQ_INT(t->trust[CLV_UNKNOWN], pastes_masks(f[MODEL]));
+        CHECK_EQ_INT(t->trust[CLV_TRUST_UNKNOWN], pastes_masks(f[MODEL]));
     }
     clv_profile_free(p);
     clv_graph_free(g);
@@ -193,7 +193,7 @@ static void light_network(const char *file, int64_t params)
         CHECK(clv_graph_value(g, i).rank != CLV_NONE);
     CHECK(clv_profile_new(g, NULL, &p, &e) == CLV_OK);
     CHECK_EQ_INT(clv_profile_totals(p)->params, params);
-    CHECK_EQ_INT(clv_profile_totals(p)->trust[CLV_UNKNOWN], 0);
+    CHECK_EQ_INT(clv_profile_totals(p)->trust[CLV_TRUST_UNKNOWN], 0);
     clv_profile_free(p);
     clv_graph_free(g);
 }
@@ -274,8 +274,8 @@ static void check_zoo(char **f)
 
 static bool in_zoo(const char *name)
 {
-    for (uint32_t i = 0; clv_zoo_model(i); i++)
-        if (!strcmp(clv_zoo_model(i)->name, name))
+    for (uint32_t i = 0; clv_zoo_at(i); i++)
+        if (!strcmp(clv_zoo_at(i)->name, name))
             return true;
     return false;
 }

@@ -196,7 +196,7 @@ static void modules_by_weights(void)
 static void kinds(void)
 {
     opened o;
-    int64_t count[CLV_CONST + 1] = {0};
+    int64_t count[CLV_VALUE_CONST + 1] = {0};
     if (open_file(DATA "resnet18.legacy.onnx", NULL, &o))
         for (uint32_t i = 0; i < clv_graph_num_values(o.g); i++) {
             clv_value_info v = clv_graph_value(o.g, i);
@@ -205,8 +205,8 @@ static void kinds(void)
                 n *= v.dims[k];
             count[v.kind] += n;
         }
-    CHECK_EQ_INT(count[CLV_PARAM], 11689512);
-    CHECK_EQ_INT(count[CLV_BUFFER], 9600);
+    CHECK_EQ_INT(count[CLV_VALUE_PARAM], 11689512);
+    CHECK_EQ_INT(count[CLV_VALUE_BUFFER], 9600);
     close_it(&o);
 }
 
@@ -375,7 +375,7 @@ static void declared_shapes(void)
     opened o;
     if (open_bytes(model_of(g), NULL, &o)) {
         CHECK(warns(o.g, "node 'Relu': the file says [2, 4], inferred [2, 3]"));
-        CHECK_EQ_INT(o.t->trust[CLV_UNKNOWN], 1);
+        CHECK_EQ_INT(o.t->trust[CLV_TRUST_UNKNOWN], 1);
         CHECK_EQ_INT(output_of(&o, 0).rank, CLV_NONE);
         CHECK_STR(clv_graph_node(o.g, 1).origin, "Mystery");
     }
@@ -413,8 +413,9 @@ static void loops(void)
         bool loop = false, branch = false;
         for (uint32_t i = 0; i < n; i++) {
             const char *op = clv_graph_node(o.g, l[i].node).op;
-            loop |= !strcmp(op, "loop") && l[i].cost.trust == CLV_EXACT;
-            branch |= !strcmp(op, "if") && l[i].cost.trust == CLV_ESTIMATED;
+            loop |= !strcmp(op, "loop") && l[i].cost.trust == CLV_TRUST_EXACT;
+            branch |=
+                !strcmp(op, "if") && l[i].cost.trust == CLV_TRUST_ESTIMATED;
         }
         CHECK(loop && branch);
     }

@@ -169,7 +169,7 @@ static void check_outputs(job *j, char *why, size_t size)
 
 static bool on_backend(const job *j)
 {
-    const clv_run_info *info = j->m ? clv_model_run_info(j->m) : NULL;
+    const clv_model_info *info = j->m ? clv_model_get(j->m) : NULL;
     for (uint32_t i = 0; info && i < info->n_parts; i++)
         if (strcmp(info->parts[i].device, "cpu") != 0)
             return true;

@@ -106,8 +106,8 @@ static const char *any_text(void)
 static clv_attr any_attr(clv_graph *g)
 {
     static const uint8_t kinds[] = {
-        CLV_INT_ATTR,    CLV_INT_ATTR,   CLV_INTS_ATTR,   CLV_INTS_ATTR,
-        CLV_STRING_ATTR, CLV_FLOAT_ATTR, CLV_FLOATS_ATTR, CLV_TENSOR_ATTR};
+        CLV_ATTR_INT,    CLV_ATTR_INT,   CLV_ATTR_INTS,   CLV_ATTR_INTS,
+        CLV_ATTR_STRING, CLV_ATTR_FLOAT, CLV_ATTR_FLOATS, CLV_ATTR_TENSOR};
     clv_attr a = {.key = (uint8_t)pick(CLV_A_OTHER),
                   .type = kinds[pick(sizeof kinds)],
                   .n = pick(8) ? pick(6) : pick(LIST)};
@@ -118,15 +118,15 @@ static clv_attr any_attr(clv_graph *g)
         floats[i] = any_float();
     }
     a.name = clv__attr_name((clv_attr_key)a.key);
-    if (a.type == CLV_INTS_ATTR)
+    if (a.type == CLV_ATTR_INTS)
         a.u.ints = ints;
-    else if (a.type == CLV_FLOATS_ATTR)
+    else if (a.type == CLV_ATTR_FLOATS)
         a.u.floats = floats;
-    else if (a.type == CLV_STRING_ATTR)
+    else if (a.type == CLV_ATTR_STRING)
         a.u.s = any_text();
-    else if (a.type == CLV_FLOAT_ATTR)
+    else if (a.type == CLV_ATTR_FLOAT)
         a.u.f = floats[0];
-    else if (a.type == CLV_TENSOR_ATTR)
+    else if (a.type == CLV_ATTR_TENSOR)
         a.u.value = pick(VALUES + 2);
     else
         a.u.i = ints[0];
@@ -143,7 +143,7 @@ static void any_value(clv_graph *g)
     bool any_type = pick(10) == 0;
     clv_dtype t = any_type ? (clv_dtype)pick(CLV_DTYPE_COUNT)
                            : (clv_dtype)types[pick(sizeof types)];
-    clv_value_kind kind = pick(3) ? CLV_INPUT : CLV_PARAM;
+    clv_value_kind kind = pick(3) ? CLV_VALUE_INPUT : CLV_VALUE_PARAM;
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = small && pick(8) ? 1 + pick(2) : any_size();
     uint32_t v = clv__value_add(g, NULL, kind, t);
@@ -156,11 +156,11 @@ static void any_value(clv_graph *g)
         return;
     clv_payload *data = clv__value_data(g, v);
     clv_attr list = any_attr(g);
-    while (list.type != CLV_INTS_ATTR && list.type != CLV_FLOATS_ATTR)
+    while (list.type != CLV_ATTR_INTS && list.type != CLV_ATTR_FLOATS)
         list = any_attr(g);
     int64_t whole = clv__numel(&g->values[v]);
     data->n = pick(4) && whole <= LIST ? (uint32_t)whole : list.n;
-    if (list.type == CLV_INTS_ATTR)
+    if (list.type == CLV_ATTR_INTS)
         data->ints = list.u.ints;
     else
         data->floats = list.u.floats;
@@ -213,7 +213,7 @@ static void check_sane(const clv_graph *g, uint32_t id)
         CHECK(c.macs >= 0 && c.flops >= 0 && c.params >= 0 && c.bytes_in >= 0 &&
               c.bytes_weights >= 0 && c.bytes_out >= 0);
     if (node_out(g, n, 0)->rank == CLV_NO_RANK) {
-        CHECK(c.trust == CLV_UNKNOWN || c.trust == CLV_FREE);
+        CHECK(c.trust == CLV_TRUST_UNKNOWN || c.trust == CLV_TRUST_FREE);
         return; /* the profiler asks no further, either */
     }
     clv__ops[n->op].parallel(g, n, &p);
@@ -284,10 +284,10 @@ static void spoil_value(uint32_t v)
 static void spoil_attr(clv_attr *a)
 {
     clv_attr other = any_attr(graph);
-    if (pick(4) == 0 || (a->type != CLV_INT_ATTR && a->type != CLV_INTS_ATTR)) {
+    if (pick(4) == 0 || (a->type != CLV_ATTR_INT && a->type != CLV_ATTR_INTS)) {
         other.key = a->key;
         *a = other;
-    } else if (a->type == CLV_INT_ATTR) {
+    } else if (a->type == CLV_ATTR_INT) {
         a->u.i = any_int();
     } else if (a->n) {
         int64_t *list = arena_array(&graph->mem, a->n, sizeof *list);

@@ -19,7 +19,7 @@ typedef struct draw {
 
 #define F(n, v) \
     { \
-        .name = n, .type = CLV_FLOAT_ATTR, .u.f = (v) \
+        .name = n, .type = CLV_ATTR_FLOAT, .u.f = (v) \
     }
 
 static const draw draws[] = {
@@ -55,7 +55,7 @@ static bool run(clv_node_arg *node, const clv_tensor *in, uint32_t n, double *y)
     uint32_t ins[3], out;
     bool ok = CHECK(clv_graph_new("draw", &g, NULL) == CLV_OK);
     for (uint32_t i = 0; i < n && ok; i++) {
-        clv_value_arg v = {.kind = CLV_INPUT,
+        clv_value_arg v = {.kind = CLV_VALUE_INPUT,
                            .dtype = in[i].dtype,
                            .rank = in[i].rank,
                            .dims = in[i].dims};
@@ -130,7 +130,7 @@ static void multinomial(void)
     for (int logs = 0; logs < 2; logs++) {
         float x[CLASSES];
         int count[CLASSES] = {0};
-        clv_attr_arg k = {.name = "k", .type = CLV_INT_ATTR, .u.i = DRAWS};
+        clv_attr_arg k = {.name = "k", .type = CLV_ATTR_INT, .u.i = DRAWS};
         clv_node_arg node = {.op = "multinomial",
                              .origin = logs ? "Multinomial" : "multinomial",
                              .attrs = &k,

@@ -315,7 +315,8 @@ static clv_graph *hostile_graph(void)
     clv_graph *g;
     uint32_t x, y;
     const char *bad = "a\033[2J\r\nb\x9b\xff";
-    clv_value_arg in = {bad, CLV_INPUT, CLV_FLOAT32, 2, (int64_t[]){2, 3}};
+    clv_value_arg in = {bad, CLV_VALUE_INPUT, CLV_FLOAT32, 2,
+                        (int64_t[]){2, 3}};
     clv_node_arg node = {.op = "\033]0;x\a",
                          .name = bad,
                          .module = "m\033.n\n",
@@ -339,21 +340,21 @@ static void hostile_names(void)
     clv_diagnosis *d;
     CHECK_OR_RETURN(g != NULL);
     CHECK_OR_RETURN(clv_profile_new(g, NULL, &p, NULL) == CLV_OK);
-    CHECK_OR_RETURN(clv_diagnose_new(g, 1000, &d, NULL) == CLV_OK);
+    CHECK_OR_RETURN(clv_diagnosis_new(g, 1000, &d, NULL) == CLV_OK);
     clv_report_opts o = {.verbose = true, .shapes = true, .width = 80};
     clv_buf b = {0};
     clv_report_profile(p, &o, &b);
-    clv_report_diagnosis(clv_graph_name(g), clv_diagnose_info(d), &o, &b);
+    clv_report_diagnosis(clv_graph_name(g), clv_diagnosis_get(d), &o, &b);
     CHECK(strlen(b.text) == b.len);
     for (const char *s = b.text; *s; s++)
         CHECK(*s == '\n' || (unsigned char)*s >= 0x20);
     CHECK_HAS(b.text, "a?[2J??b??");
     clv_buf_free(&b);
-    o.format = CLV_JSON;
+    o.format = CLV_REPORT_JSON;
     clv_report_profile(p, &o, &b);
     CHECK_HAS(b.text, "\"a\\u001b[2J\\r\\nb\xef\xbf\xbd\xef\xbf\xbd\"");
     clv_buf_free(&b);
-    clv_diagnose_free(d);
+    clv_diagnosis_free(d);
     clv_profile_free(p);
     clv_graph_free(g);
 }
@@ -384,11 +385,11 @@ static clv_status write_validation(const clv_graph *g, const clv_report_opts *o,
                                    clv_buf *out, clv_err *err)
 {
     clv_validation *v;
-    clv_status s = clv_validate_new(g, &v, err);
+    clv_status s = clv_validation_new(g, &v, err);
     const clv_validation *all[] = {v};
     if (s == CLV_OK)
         clv_report_validation(all, (const char *[]){"alexnet"}, 1, o, out);
-    clv_validate_free(v);
+    clv_validation_free(v);
     return s;
 }
 
@@ -396,17 +397,17 @@ static clv_status write_diagnosis(const clv_graph *g, const clv_report_opts *o,
                                   clv_buf *out, clv_err *err)
 {
     clv_diagnosis *d;
-    clv_status s = clv_diagnose_new(g, 700000000, &d, err);
+    clv_status s = clv_diagnosis_new(g, 700000000, &d, err);
     if (s == CLV_OK)
-        clv_report_diagnosis("alexnet", clv_diagnose_info(d), o, out);
-    clv_diagnose_free(d);
+        clv_report_diagnosis("alexnet", clv_diagnosis_get(d), o, out);
+    clv_diagnosis_free(d);
     return s;
 }
 
 static clv_status write_models(const clv_graph *g, const clv_report_opts *o,
                                clv_buf *out, clv_err *err)
 {
-    clv_model_cost one = {clv_zoo_model(0), 1, 2};
+    clv_model_cost one = {clv_zoo_at(0), 1, 2};
     (void)g, (void)err;
     clv_report_models(&one, 1, o, out);
     return CLV_OK;
@@ -431,8 +432,9 @@ static void memory_runs_out(void)
     clv_graph *g;
     CHECK_OR_RETURN(clv_graph_open("alexnet", NULL, &g, NULL) == CLV_OK);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        for (int format = CLV_TEXT; format <= CLV_CSV; format++) {
-            clv_report_opts o = {.format = (clv_format)format, .shapes = true};
+        for (int format = CLV_REPORT_TEXT; format <= CLV_REPORT_CSV; format++) {
+            clv_report_opts o = {.format = (clv_report_format)format,
+                                 .shapes = true};
             CHECK(starve(report_once, &(reported){g, o, all[i]}, 1) > 0);
         }
     clv_graph_free(g);

@@ -15,12 +15,12 @@ static clv_graph *small(void)
     static const int64_t x[] = {2, 3, 8, 8}, w[] = {3, 3, 3, 3}, b[] = {3};
     static const int64_t one[] = {1, 1};
     const clv_value_arg values[] = {
-        {"x", CLV_INPUT, CLV_FLOAT32, 4, x},
-        {"w", CLV_PARAM, CLV_FLOAT32, 4, w},
-        {"b", CLV_PARAM, CLV_FLOAT32, 1, b},
+        {"x", CLV_VALUE_INPUT, CLV_FLOAT32, 4, x},
+        {"w", CLV_VALUE_PARAM, CLV_FLOAT32, 4, w},
+        {"b", CLV_VALUE_PARAM, CLV_FLOAT32, 1, b},
     };
     const clv_attr_arg pad = {
-        .name = "padding", .type = CLV_INTS_ATTR, .n = 2, .u.ints = one};
+        .name = "padding", .type = CLV_ATTR_INTS, .n = 2, .u.ints = one};
     uint32_t v[3] = {0}, c = 0, r = 0, y = 0;
     bool ok = clv_graph_new("small", &g, &e) == CLV_OK;
     for (int i = 0; i < 3 && ok; i++)
@@ -190,7 +190,7 @@ static void unknown_operators_are_named(void)
     clv_graph *g = NULL;
     clv_model *m;
     static const int64_t x[] = {4};
-    const clv_value_arg value = {"x", CLV_INPUT, CLV_FLOAT32, 1, x};
+    const clv_value_arg value = {"x", CLV_VALUE_INPUT, CLV_FLOAT32, 1, x};
     uint32_t v, y;
     CHECK_OR_RETURN(clv_graph_new("odd", &g, &e) == CLV_OK);
     CHECK(clv_graph_add_value(g, &value, &v, &e) == CLV_OK);
@@ -369,7 +369,7 @@ static void cut_is_compiled_as_it_is(void)
         uint32_t n;
         clv_cut_subgraphs(c, &n);
         CHECK(clv_model_cut(m) == c);
-        CHECK(clv_model_run_info(m)->n_parts == n && compiled == n);
+        CHECK(clv_model_get(m)->n_parts == n && compiled == n);
         CHECK(questions == clv_support_get(s)->n_configs);
     }
     clv_graph *other = small();
@@ -449,8 +449,8 @@ static void planned_again(const char *name)
         CHECK(run_once(three, &o, &in, &shared, &e) == CLV_OK);
         clv_tensor_diff(&shared, &fresh, &absolute, &relative);
         CHECK(clv_model_new(three, &o, &second, &e) == CLV_OK);
-        CHECK(clv_model_run_info(first)->weight_bytes > 40000000);
-        CHECK(clv_model_run_info(second)->weight_bytes < 1000000);
+        CHECK(clv_model_get(first)->weight_bytes > 40000000);
+        CHECK(clv_model_get(second)->weight_bytes < 1000000);
     }
     CHECK(relative == 0);
     clv_model_free(second);

@@ -41,8 +41,8 @@ static struct zoo {
 
 static void open_zoo(void)
 {
-    const clv_model_info *m;
-    for (uint32_t i = 0; (m = clv_zoo_model(i)) && i < MODELS_MAX; i++, zoo.n++)
+    const clv_zoo_info *m;
+    for (uint32_t i = 0; (m = clv_zoo_at(i)) && i < MODELS_MAX; i++, zoo.n++)
         CHECK_OR_RETURN(
             clv_graph_open(m->name, NULL, &zoo.g[i], NULL) == CLV_OK &&
             clv_profile_new(zoo.g[i], NULL, &zoo.p[i], NULL) == CLV_OK &&
@@ -123,7 +123,7 @@ static clv_status run_node(const clv_graph *g, clv_backend *b, bool *away,
     if (s == CLV_OK)
         s = clv_model_new(g, &o, &m, e);
     if (s == CLV_OK && b) {
-        const clv_run_info *i = clv_model_run_info(m);
+        const clv_model_info *i = clv_model_get(m);
         *away = i->n_notes || i->n_parts != 1 ||
                 strcmp(i->parts[0].device, clv_backend_name(b)) != 0;
         s = clv_context_new(m, &c, e);

@@ -36,7 +36,7 @@ static bool count_at(const char *model, const clv_open_opts *o,
         total[CLV_METRIC_MACS] = t->macs;
         total[CLV_METRIC_FLOPS] = t->flops;
         total[CLV_METRIC_MEMORY] = t->memory;
-        total[CLV_METRIC_PEAK] = clv_memory_totals_of(m)->peak;
+        total[CLV_METRIC_PEAK] = clv_memory_get(m)->peak;
     }
     clv_memory_free(m);
     clv_cut_free(c);
@@ -53,8 +53,8 @@ static const clv_vary by_batch = {
  * the formula gives the totals at a batch far away. */
 static void zoo_by_batch(void)
 {
-    const clv_model_info *info;
-    for (uint32_t i = 0; (info = clv_zoo_model(i)); i += 5) {
+    const clv_zoo_info *info;
+    for (uint32_t i = 0; (info = clv_zoo_at(i)); i += 5) {
         clv_sweep *s;
         clv_err err;
         int64_t want[CLV_METRIC_COUNT], got;

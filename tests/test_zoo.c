@@ -102,7 +102,7 @@ static void fvcore(void)
         check_row(model);
         clv_graph *g = open_at(model, csv_get(&t, "input"));
         clv_profile *p = NULL;
-        clv_profile_opts opts = {.convention = CLV_COUNT_FVCORE};
+        clv_profile_opts opts = {.convention = CLV_CONVENTION_FVCORE};
         if (g && CHECK(clv_profile_new(g, &opts, &p, NULL) == CLV_OK)) {
             CHECK_EQ_INT(clv_profile_totals(p)->flops,
                          atoll(csv_get(&t, "fvcore_total")));
@@ -193,7 +193,7 @@ static void check_hash(lines *got, const char *what, int64_t n, uint64_t want)
 
 static bool is_weight(const clv_value_info *v)
 {
-    return v->kind == CLV_PARAM || v->kind == CLV_BUFFER;
+    return v->kind == CLV_VALUE_PARAM || v->kind == CLV_VALUE_BUFFER;
 }
 
 /* Parameters of the module itself: weights called "path.name". */
@@ -203,7 +203,7 @@ static int64_t own_params(const clv_graph *g, const char *path)
     int64_t sum = 0;
     for (uint32_t i = 0; i < clv_graph_num_values(g); i++) {
         clv_value_info v = clv_graph_value(g, i);
-        if (v.kind != CLV_PARAM || strncmp(v.name, path, len) ||
+        if (v.kind != CLV_VALUE_PARAM || strncmp(v.name, path, len) ||
             v.name[len] != '.' || strchr(v.name + len + 1, '.'))
             continue;
         int64_t n = 1;

@@ -12,9 +12,9 @@
 CLV_API CLV_MUST clv_status clv_bundle_write(const clv_cut *c, const char *dir,
                                              clv_err *err);
 
-typedef struct clv_bundle_totals {
+typedef struct clv_bundle_info {
     uint32_t partitions, nodes;
-} clv_bundle_totals;
+} clv_bundle_info;
 
 /* Reads a folder that clv_bundle_write made and checks it from the files
  * alone: every node is there once, each partition reads only what partitions
@@ -23,7 +23,7 @@ typedef struct clv_bundle_totals {
  * not support it, and the ONNX files hold the same. CLV_LIMIT says what is
  * wrong; CLV_FORMAT that a file is malformed. totals may be NULL. */
 CLV_API CLV_MUST clv_status clv_bundle_verify(const char *dir,
-                                              clv_bundle_totals *totals,
+                                              clv_bundle_info *totals,
                                               clv_err *err);
 
 #endif

@@ -7,8 +7,8 @@
 #include "cleave/cut.h"
 
 typedef enum clv_objective {
-    CLV_FEWEST_TOTAL,      /* subgraphs of both devices */
-    CLV_FEWEST_ACCELERATOR /* the accelerator's first, then all */
+    CLV_OBJECTIVE_TOTAL,      /* subgraphs of both devices */
+    CLV_OBJECTIVE_ACCELERATOR /* the accelerator's first, then all */
 } clv_objective;
 
 /* All zero means: no limits. Limits are about arithmetic operators: views,

@@ -11,10 +11,10 @@
 #include "cleave/hardware.h"
 
 typedef enum clv_unit {
-    CLV_COUNTED,
-    CLV_BYTES,
-    CLV_SECONDS,
-    CLV_RATIO
+    CLV_UNIT_COUNTED,
+    CLV_UNIT_BYTES,
+    CLV_UNIT_SECONDS,
+    CLV_UNIT_RATIO
 } clv_unit;
 
 /* Everything that can have a budget: code, key, unit, what it is. */

@@ -7,12 +7,12 @@
 
 /* What is different in a layer that both models have. */
 enum clv_changed {
-    CLV_DIFFERENT_TYPE = 1,
-    CLV_DIFFERENT_SHAPE = 2, /* of its first output, or its data type */
-    CLV_DIFFERENT_PARAMS = 4,
-    CLV_DIFFERENT_MACS = 8,
-    CLV_DIFFERENT_FLOPS = 16,
-    CLV_DIFFERENT_MEMORY = 32
+    CLV_CHANGED_TYPE = 1,
+    CLV_CHANGED_SHAPE = 2, /* of its first output, or its data type */
+    CLV_CHANGED_PARAMS = 4,
+    CLV_CHANGED_MACS = 8,
+    CLV_CHANGED_FLOPS = 16,
+    CLV_CHANGED_MEMORY = 32
 };
 
 /* A layer that is not the same in both. */

@@ -64,7 +64,7 @@ CLV_API const char *clv_cut_strategy(const clv_cut *c);
 CLV_API const clv_subgraph *clv_cut_subgraphs(const clv_cut *c,
                                               uint32_t *count);
 /* The subgraph of a node. */
-CLV_API uint32_t clv_cut_of(const clv_cut *c, uint32_t node);
+CLV_API uint32_t clv_cut_subgraph_of(const clv_cut *c, uint32_t node);
 /* Checks, independently of how it was made, that the cut covers each node
  * once, that its quotient has no cycle and runs in the given order, and that
  * inputs, outputs and bytes are exact. */

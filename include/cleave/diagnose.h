@@ -36,11 +36,12 @@ typedef struct clv_diagnosis clv_diagnosis;
 /* Looks for what counts nothing in g and, when `expected_flops` is not 0, for
  * what would explain that figure: another convention, MACs, another batch.
  * Borrows g, which must be inferred and outlive the result. Returns a diagnosis
- * (caller frees with clv_diagnose_free). */
-CLV_API CLV_MUST clv_status clv_diagnose_new(const clv_graph *g,
-                                             int64_t expected_flops,
-                                             clv_diagnosis **out, clv_err *err);
-CLV_API void clv_diagnose_free(clv_diagnosis *d);
-CLV_API const clv_diagnosis_info *clv_diagnose_info(const clv_diagnosis *d);
+ * (caller frees with clv_diagnosis_free). */
+CLV_API CLV_MUST clv_status clv_diagnosis_new(const clv_graph *g,
+                                              int64_t expected_flops,
+                                              clv_diagnosis **out,
+                                              clv_err *err);
+CLV_API void clv_diagnosis_free(clv_diagnosis *d);
+CLV_API const clv_diagnosis_info *clv_diagnosis_get(const clv_diagnosis *d);
 
 #endif

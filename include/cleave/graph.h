@@ -63,22 +63,22 @@ CLV_API void clv_graph_free(clv_graph *g);
 /* -- building a graph -----------------------------------------------------*/
 
 typedef enum clv_value_kind {
-    CLV_ACTIVATION, /* made by a node */
-    CLV_INPUT,
-    CLV_PARAM,  /* learned: counts as a parameter */
-    CLV_BUFFER, /* stored, not learned: running statistics, tables */
-    CLV_CONST
+    CLV_VALUE_ACTIVATION, /* made by a node */
+    CLV_VALUE_INPUT,
+    CLV_VALUE_PARAM,  /* learned: counts as a parameter */
+    CLV_VALUE_BUFFER, /* stored, not learned: running statistics, tables */
+    CLV_VALUE_CONST
 } clv_value_kind;
 
 typedef enum clv_attr_type {
-    CLV_INT_ATTR,
-    CLV_FLOAT_ATTR,
-    CLV_STRING_ATTR,
-    CLV_INTS_ATTR,
-    CLV_FLOATS_ATTR,
-    CLV_STRINGS_ATTR,
-    CLV_TENSOR_ATTR, /* a value id */
-    CLV_GRAPH_ATTR
+    CLV_ATTR_INT,
+    CLV_ATTR_FLOAT,
+    CLV_ATTR_STRING,
+    CLV_ATTR_INTS,
+    CLV_ATTR_FLOATS,
+    CLV_ATTR_STRINGS,
+    CLV_ATTR_TENSOR, /* a value id */
+    CLV_ATTR_GRAPH
 } clv_attr_type;
 
 /* An attribute as the caller gives it; everything is copied. */
@@ -171,13 +171,13 @@ CLV_API const char *clv_graph_warning(const clv_graph *g, uint32_t i);
 
 /* -- the zoo --------------------------------------------------------------*/
 
-typedef struct clv_model_info {
+typedef struct clv_zoo_info {
     const char *name, *family;
     uint32_t rank;
     int64_t input[CLV_MAX_RANK];
-} clv_model_info;
+} clv_zoo_info;
 
 /* The i-th built-in model, NULL past the last. */
-CLV_API const clv_model_info *clv_zoo_model(uint32_t i);
+CLV_API const clv_zoo_info *clv_zoo_at(uint32_t i);
 
 #endif

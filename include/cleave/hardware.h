@@ -89,8 +89,8 @@ typedef struct clv_roofline {
     clv_bound bound;
 } clv_roofline;
 
-CLV_API clv_roofline clv_roofline_of(const clv_device *d, clv_dtype dtype,
-                                     const clv_cost *cost,
-                                     const clv_parallel *parallel);
+CLV_API clv_roofline clv_device_roofline(const clv_device *d, clv_dtype dtype,
+                                         const clv_cost *cost,
+                                         const clv_parallel *parallel);
 
 #endif

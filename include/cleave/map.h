@@ -5,7 +5,7 @@
 #include "cleave/cut.h"
 #include "cleave/hardware.h"
 
-typedef struct clv_map_totals {
+typedef struct clv_map_info {
     double seconds;       /* subgraphs one after the other */
     double critical_path; /* the longest chain: no schedule is faster */
     double launch;        /* part of seconds spent on launches */
@@ -22,7 +22,7 @@ typedef struct clv_map_totals {
     uint32_t cannot;      /* subgraphs in a type the device has no rate for */
     uint32_t bound[4];    /* subgraphs by clv_bound */
     double bound_seconds[4];
-} clv_map_totals;
+} clv_map_info;
 
 typedef struct clv_map clv_map;
 
@@ -34,7 +34,7 @@ CLV_API void clv_map_free(clv_map *m);
 
 CLV_API const clv_cut *clv_map_cut(const clv_map *m);
 CLV_API const clv_device *clv_map_device(const clv_map *m);
-CLV_API const clv_map_totals *clv_map_totals_of(const clv_map *m);
+CLV_API const clv_map_info *clv_map_get(const clv_map *m);
 /* One per subgraph. */
 CLV_API const clv_roofline *clv_map_times(const clv_map *m, uint32_t *count);
 /* Subgraphs by time, slowest first: what to fix first. */

@@ -20,7 +20,7 @@ typedef struct clv_buffer {
     int64_t offset; /* in the arena */
 } clv_buffer;
 
-typedef struct clv_memory_totals {
+typedef struct clv_memory_info {
     uint32_t steps;      /* subgraphs */
     int64_t weights;     /* stored parameters, buffers and constants */
     int64_t peak;        /* most activation bytes alive at one step */
@@ -30,7 +30,7 @@ typedef struct clv_memory_totals {
     int64_t arena_bound; /* no plan can need less: the peak, aligned */
     const char *planner; /* which of the planners won */
     int64_t order_peak;  /* the peak before reordering */
-} clv_memory_totals;
+} clv_memory_info;
 
 typedef struct clv_memory clv_memory;
 
@@ -44,7 +44,7 @@ CLV_API CLV_MUST clv_status clv_memory_new(const clv_cut *c,
 CLV_API void clv_memory_free(clv_memory *m);
 
 CLV_API const clv_cut *clv_memory_cut(const clv_memory *m);
-CLV_API const clv_memory_totals *clv_memory_totals_of(const clv_memory *m);
+CLV_API const clv_memory_info *clv_memory_get(const clv_memory *m);
 /* The subgraph that runs at each step. */
 CLV_API const uint32_t *clv_memory_order(const clv_memory *m);
 /* Bytes alive at each step. */

@@ -6,19 +6,19 @@
 
 /* How far a number can be believed. */
 typedef enum clv_trust {
-    CLV_EXACT,     /* follows from the shapes */
-    CLV_ESTIMATED, /* depends on data; an upper bound or a given value */
-    CLV_FREE,      /* a view: no work, no traffic */
-    CLV_GIVEN,     /* described by the user (--ops, callbacks) */
-    CLV_UNKNOWN,   /* operator not known: counted as nothing, and said so */
+    CLV_TRUST_EXACT,     /* follows from the shapes */
+    CLV_TRUST_ESTIMATED, /* depends on data; an upper bound or a given value */
+    CLV_TRUST_FREE,      /* a view: no work, no traffic */
+    CLV_TRUST_GIVEN,     /* described by the user (--ops, callbacks) */
+    CLV_TRUST_UNKNOWN, /* operator not known: counted as nothing, and said so */
     CLV_TRUST_COUNT
 } clv_trust;
 
 typedef enum clv_bottleneck {
-    CLV_COMPUTE_BOUND,   /* more than 50 FLOPs per byte */
-    CLV_BALANCED,        /* more than 10 */
-    CLV_MEMORY_BOUND,    /* more than 1 */
-    CLV_BANDWIDTH_BOUND, /* the rest */
+    CLV_BOTTLENECK_COMPUTE,   /* more than 50 FLOPs per byte */
+    CLV_BOTTLENECK_BALANCED,  /* more than 10 */
+    CLV_BOTTLENECK_MEMORY,    /* more than 1 */
+    CLV_BOTTLENECK_BANDWIDTH, /* the rest */
     CLV_BOTTLENECK_COUNT
 } clv_bottleneck;
 
@@ -43,11 +43,11 @@ typedef struct clv_cost {
 
 /* How FLOPs are counted: ours, or another tool's exact rules. */
 typedef enum clv_convention {
-    CLV_COUNT_FULL, /* multiply-add = 2, everything counted */
-    CLV_COUNT_FVCORE,
-    CLV_COUNT_TORCH,       /* torch.utils.flop_counter */
-    CLV_COUNT_TORCHVISION, /* the published GFLOPS: conv and matmul MACs */
-    CLV_COUNT_THOP,        /* ultralytics-thop MACs */
+    CLV_CONVENTION_FULL, /* multiply-add = 2, everything counted */
+    CLV_CONVENTION_FVCORE,
+    CLV_CONVENTION_TORCH,       /* torch.utils.flop_counter */
+    CLV_CONVENTION_TORCHVISION, /* the published GFLOPS: conv and matmul MACs */
+    CLV_CONVENTION_THOP,        /* ultralytics-thop MACs */
     CLV_CONVENTION_COUNT
 } clv_convention;
 

@@ -17,11 +17,15 @@
 #include "cleave/sweep.h"
 #include "cleave/validate.h"
 
-typedef enum clv_format { CLV_TEXT, CLV_JSON, CLV_CSV } clv_format;
+typedef enum clv_report_format {
+    CLV_REPORT_TEXT,
+    CLV_REPORT_JSON,
+    CLV_REPORT_CSV
+} clv_report_format;
 
 /* All zero means: the defaults. */
 typedef struct clv_report_opts {
-    clv_format format;
+    clv_report_format format;
     uint32_t width; /* columns that text may take; 0: no limit */
     bool color;     /* text with terminal colours */
     bool verbose;   /* text: every layer, not only the largest */
@@ -35,7 +39,7 @@ CLV_API void clv_report_profile(const clv_profile *p,
 
 /* A model of the zoo and what it costs at its default input. */
 typedef struct clv_model_cost {
-    const clv_model_info *info;
+    const clv_zoo_info *info;
     int64_t params, macs;
 } clv_model_cost;
 

@@ -47,14 +47,14 @@ typedef struct clv_part {
     uint32_t n_nodes;
 } clv_part;
 
-typedef struct clv_run_info {
+typedef struct clv_model_info {
     const clv_part *parts; /* in the order they run */
     uint32_t n_parts;
     int64_t weight_bytes;     /* that the model holds; mapped files are not */
     int64_t arena_bytes;      /* one context: all activations */
     const char *const *notes; /* what was demoted, and why */
     uint32_t n_notes;
-} clv_run_info;
+} clv_model_info;
 
 /* Compiles g, which must be inferred and outlive the model, as do the backend,
  * `cut` and `like`. A subgraph of `cut` runs on the backend if its device is
@@ -67,7 +67,7 @@ CLV_API CLV_MUST clv_status clv_model_new(const clv_graph *g,
                                           const clv_model_opts *opts,
                                           clv_model **out, clv_err *err);
 CLV_API void clv_model_free(clv_model *m);
-CLV_API const clv_run_info *clv_model_run_info(const clv_model *m);
+CLV_API const clv_model_info *clv_model_get(const clv_model *m);
 /* The cut whose subgraphs are the parts, in their order; NULL when the model is
  * one part. Good as long as the model. */
 CLV_API const clv_cut *clv_model_cut(const clv_model *m);

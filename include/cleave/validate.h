@@ -31,18 +31,18 @@ typedef struct clv_verdict {
 typedef struct clv_validation clv_validation;
 
 /* Counts g, which must be inferred, under every convention. Borrows g. Returns
- * a validation (caller frees with clv_validate_free). Fails with CLV_OVERFLOW
+ * a validation (caller frees with clv_validation_free). Fails with CLV_OVERFLOW
  * when a total does not fit 64 bits. */
-CLV_API CLV_MUST clv_status clv_validate_new(const clv_graph *g,
-                                             clv_validation **out,
-                                             clv_err *err);
-CLV_API void clv_validate_free(clv_validation *v);
+CLV_API CLV_MUST clv_status clv_validation_new(const clv_graph *g,
+                                               clv_validation **out,
+                                               clv_err *err);
+CLV_API void clv_validation_free(clv_validation *v);
 
 /* Our own count: MACs and FLOPs. */
-CLV_API const clv_totals *clv_validate_ours(const clv_validation *v);
+CLV_API const clv_totals *clv_validation_ours(const clv_validation *v);
 /* One per convention, in the order of clv_convention; the first is `full`,
  * which differs from itself in nothing. */
-CLV_API const clv_verdict *clv_validate_verdicts(const clv_validation *v,
-                                                 uint32_t *count);
+CLV_API const clv_verdict *clv_validation_verdicts(const clv_validation *v,
+                                                   uint32_t *count);
 
 #endif

@@ -13,11 +13,11 @@
 static const struct {
     const char *name, *unit;
 } conventions[CLV_CONVENTION_COUNT] = {
-    [CLV_COUNT_FULL] = {"full", "FLOP"},
-    [CLV_COUNT_FVCORE] = {"fvcore", "MAC"},
-    [CLV_COUNT_TORCH] = {"torch", "FLOP"},
-    [CLV_COUNT_TORCHVISION] = {"torchvision", "MAC"},
-    [CLV_COUNT_THOP] = {"thop", "MAC"},
+    [CLV_CONVENTION_FULL] = {"full", "FLOP"},
+    [CLV_CONVENTION_FVCORE] = {"fvcore", "MAC"},
+    [CLV_CONVENTION_TORCH] = {"torch", "FLOP"},
+    [CLV_CONVENTION_TORCHVISION] = {"torchvision", "MAC"},
+    [CLV_CONVENTION_THOP] = {"thop", "MAC"},
 };
 
 const char *clv_convention_name(clv_convention c)
@@ -260,15 +260,16 @@ static const count_row rows[CLV_OP_COUNT] = {
 static const count_cell *cell_of(clv_op op, clv_convention c)
 {
     const count_row *row = &rows[op];
-    return c == CLV_COUNT_FVCORE ? &row->fvcore
-           : c == CLV_COUNT_THOP ? &row->thop
-                                 : &row->aten;
+    return c == CLV_CONVENTION_FVCORE ? &row->fvcore
+           : c == CLV_CONVENTION_THOP ? &row->thop
+                                      : &row->aten;
 }
 
 /* thop hooks modules; of functions it sees the matrix products only. */
 static bool unseen(const clv_node *n, const clv_cost *ours, clv_convention c)
 {
-    return c == CLV_COUNT_THOP && (n->flags & CLV_N_FUNCTION) && !ours->macs;
+    return c == CLV_CONVENTION_THOP && (n->flags & CLV_N_FUNCTION) &&
+           !ours->macs;
 }
 
 /* A multiply-add is two FLOPs, the rest of a figure stays as it is. */
@@ -278,7 +279,7 @@ static void add_figure(clv_count *r, int64_t figure, int64_t macs,
     int64_t products = macs < figure ? macs : figure;
     r->heed = CLV_HEED_COUNTED;
     r->flops = sat_add(figure, products);
-    r->total = c == CLV_COUNT_TORCH ? r->flops : figure;
+    r->total = c == CLV_CONVENTION_TORCH ? r->flops : figure;
 }
 
 clv_count clv__count(const clv_graph *g, const clv_node *n,
@@ -286,8 +287,8 @@ clv_count clv__count(const clv_graph *g, const clv_node *n,
 {
     const count_cell *cell = cell_of((clv_op)n->op, convention);
     clv_count r = {.kind = cell->kind, .heed = CLV_HEED_NONE};
-    if (!cell->rule || cost->trust == CLV_UNKNOWN || !n->n_in || !n->n_out ||
-        unseen(n, cost, convention))
+    if (!cell->rule || cost->trust == CLV_TRUST_UNKNOWN || !n->n_in ||
+        !n->n_out || unseen(n, cost, convention))
         return r;
     if (!cell->kind) {
         r.heed = CLV_HEED_SILENT;

@@ -78,11 +78,11 @@ static bool find_unknowns(clv_diagnosis *d)
 {
     const clv_graph *g = d->ours->g;
     strmap rows = {0};
-    uint32_t n = 0, all = d->ours->totals.trust[CLV_UNKNOWN];
+    uint32_t n = 0, all = d->ours->totals.trust[CLV_TRUST_UNKNOWN];
     clv_zero_type *z = arena_array(&d->mem, all, sizeof *z);
     bool ok = z != NULL || all == 0;
     for (uint32_t i = 0; ok && i < g->n_nodes; i++) {
-        if (d->ours->layers[i].cost.trust != CLV_UNKNOWN)
+        if (d->ours->layers[i].cost.trust != CLV_TRUST_UNKNOWN)
             continue;
         const clv_node *node = &g->nodes[i];
         const char *name =
@@ -131,7 +131,7 @@ static void offer(clv_diagnosis *d, int64_t figure, const char *text)
 static void offer_conventions(clv_diagnosis *d)
 {
     uint32_t n;
-    const clv_verdict *v = clv_validate_verdicts(d->all, &n);
+    const clv_verdict *v = clv_validation_verdicts(d->all, &n);
     offer(d, d->info.flops, "our own count");
     offer(d, d->info.macs,
           "multiply-adds counted once: MACs, which many call FLOPs");
@@ -203,7 +203,7 @@ static bool explain(clv_diagnosis *d)
 static clv_status fill(clv_diagnosis *d, const clv_graph *g, clv_err *e)
 {
     CLV_TRY(clv_profile_new(g, NULL, &d->ours, e));
-    CLV_TRY(clv_validate_new(g, &d->all, e));
+    CLV_TRY(clv_validation_new(g, &d->all, e));
     const clv_totals *t = clv_profile_totals(d->ours);
     d->info.flops = t->flops;
     d->info.macs = t->macs;
@@ -212,8 +212,8 @@ static clv_status fill(clv_diagnosis *d, const clv_graph *g, clv_err *e)
                                                            : clv__nomem(e);
 }
 
-clv_status clv_diagnose_new(const clv_graph *g, int64_t expected_flops,
-                            clv_diagnosis **out, clv_err *err)
+clv_status clv_diagnosis_new(const clv_graph *g, int64_t expected_flops,
+                             clv_diagnosis **out, clv_err *err)
 {
     *out = NULL;
     clv__err_clear(err);
@@ -225,24 +225,24 @@ clv_status clv_diagnose_new(const clv_graph *g, int64_t expected_flops,
     d->info.expected = expected_flops;
     clv_status s = fill(d, g, err);
     if (s != CLV_OK) {
-        clv_diagnose_free(d);
+        clv_diagnosis_free(d);
         return s;
     }
     *out = d;
     return CLV_OK;
 }
 
-void clv_diagnose_free(clv_diagnosis *d)
+void clv_diagnosis_free(clv_diagnosis *d)
 {
     if (!d)
         return;
     clv_profile_free(d->ours);
-    clv_validate_free(d->all);
+    clv_validation_free(d->all);
     arena_free(&d->mem);
     clv__free(d);
 }
 
-const clv_diagnosis_info *clv_diagnose_info(const clv_diagnosis *d)
+const clv_diagnosis_info *clv_diagnosis_get(const clv_diagnosis *d)
 {
     return &d->info;
 }

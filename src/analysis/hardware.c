@@ -156,8 +156,9 @@ const char *clv_bound_name(clv_bound b)
     return names[b];
 }
 
-clv_roofline clv_roofline_of(const clv_device *d, clv_dtype dtype,
-                             const clv_cost *cost, const clv_parallel *parallel)
+clv_roofline clv_device_roofline(const clv_device *d, clv_dtype dtype,
+                                 const clv_cost *cost,
+                                 const clv_parallel *parallel)
 {
     clv_roofline r = {.bound = CLV_BOUND_NOTHING, .occupancy = 1};
     double peak = clv_device_peak(d, dtype, NULL);

@@ -9,10 +9,10 @@
 clv_bottleneck clv__bottleneck_of(double intensity)
 {
     if (intensity > 50)
-        return CLV_COMPUTE_BOUND;
+        return CLV_BOTTLENECK_COMPUTE;
     if (intensity > 10)
-        return CLV_BALANCED;
-    return intensity > 1 ? CLV_MEMORY_BOUND : CLV_BANDWIDTH_BOUND;
+        return CLV_BOTTLENECK_BALANCED;
+    return intensity > 1 ? CLV_BOTTLENECK_MEMORY : CLV_BOTTLENECK_BANDWIDTH;
 }
 
 static double per_byte(int64_t flops, int64_t bytes)
@@ -74,7 +74,7 @@ static bool recount(clv_profile *p, const clv_node *n, clv_cost *c)
         kind->count++;
         kind->total = sat_add(kind->total, count.total);
     }
-    if (count.heed != CLV_HEED_NONE || p->convention != CLV_COUNT_FVCORE)
+    if (count.heed != CLV_HEED_NONE || p->convention != CLV_CONVENTION_FVCORE)
         return true;
     clv_unsupported *row = unsupported_row(p, n, count.kind);
     if (row)
@@ -89,7 +89,7 @@ static clv_status cost_layer(clv_profile *p, uint32_t id, clv_err *e)
     l->node = id;
     l->dtype = clv__compute_type(p->g, n);
     CLV_TRY(clv__cost_node(p->g, id, &l->cost, e));
-    if (p->convention != CLV_COUNT_FULL && !recount(p, n, &l->cost))
+    if (p->convention != CLV_CONVENTION_FULL && !recount(p, n, &l->cost))
         return clv__nomem(e);
     parallelism(p->g, n, &l->parallel);
     l->memory = moved(&l->cost);
@@ -107,7 +107,7 @@ static int64_t stored_weights(const clv_graph *g)
     for (uint32_t i = 0; i < g->n_nodes; i++)
         for (uint32_t k = 0; k < g->nodes[i].n_attrs; k++) {
             const clv_attr *a = &g->nodes[i].attrs[k];
-            if (a->type == CLV_GRAPH_ATTR && a->u.body->inferred)
+            if (a->type == CLV_ATTR_GRAPH && a->u.body->inferred)
                 bytes = sat_add(bytes, stored_weights(a->u.body));
         }
     for (uint32_t v = 0; v < g->n_values; v++)
@@ -277,7 +277,7 @@ clv_status clv_profile_new(const clv_graph *g, const clv_profile_opts *opts,
     if (!p)
         return clv__nomem(err);
     p->g = g;
-    p->convention = opts ? opts->convention : CLV_COUNT_FULL;
+    p->convention = opts ? opts->convention : CLV_CONVENTION_FULL;
     p->ai_threshold = opts && opts->ai_threshold > 0 ? opts->ai_threshold : 10;
     clv_status s = fill(p, err);
     if (s != CLV_OK) {

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 
 static const char *const tools[CLV_CONVENTION_COUNT] = {
-    [CLV_COUNT_FULL] = "cleave",
-    [CLV_COUNT_FVCORE] = "fvcore",
-    [CLV_COUNT_TORCH] = "torch FlopCounterMode",
-    [CLV_COUNT_TORCHVISION] = "torchvision",
-    [CLV_COUNT_THOP] = "ultralytics-thop",
+    [CLV_CONVENTION_FULL] = "cleave",
+    [CLV_CONVENTION_FVCORE] = "fvcore",
+    [CLV_CONVENTION_TORCH] = "torch FlopCounterMode",
+    [CLV_CONVENTION_TORCHVISION] = "torchvision",
+    [CLV_CONVENTION_THOP] = "ultralytics-thop",
 };
 
 struct clv_validation {
@@ -37,9 +37,9 @@ static const char *not_counted(clv_heed heed, clv_convention c)
     if (heed == CLV_HEED_SILENT)
         return "on fvcore's list of operators taken as free";
     switch (c) {
-    case CLV_COUNT_FVCORE:
+    case CLV_CONVENTION_FVCORE:
         return "fvcore has no rule for it, and warns";
-    case CLV_COUNT_THOP:
+    case CLV_CONVENTION_THOP:
         return "thop counts nothing for it";
     default:
         return "only convolutions and matrix products are counted";
@@ -159,7 +159,7 @@ static clv_status judge(clv_validation *v, clv_convention c, clv_err *e)
     const clv_totals *ours = &v->ours->totals;
     *w = (clv_verdict){
         .convention = c, .tool = tools[c], .unit = clv_convention_unit(c)};
-    if (c == CLV_COUNT_FULL) {
+    if (c == CLV_CONVENTION_FULL) {
         w->total = w->flops = ours->flops;
         compare(w, ours->flops);
         return CLV_OK;
@@ -185,8 +185,8 @@ static clv_status judge_all(clv_validation *v, const clv_graph *g, clv_err *e)
     return CLV_OK;
 }
 
-clv_status clv_validate_new(const clv_graph *g, clv_validation **out,
-                            clv_err *err)
+clv_status clv_validation_new(const clv_graph *g, clv_validation **out,
+                              clv_err *err)
 {
     *out = NULL;
     clv__err_clear(err);
@@ -195,14 +195,14 @@ clv_status clv_validate_new(const clv_graph *g, clv_validation **out,
         return clv__nomem(err);
     clv_status s = judge_all(v, g, err);
     if (s != CLV_OK) {
-        clv_validate_free(v);
+        clv_validation_free(v);
         return s;
     }
     *out = v;
     return CLV_OK;
 }
 
-void clv_validate_free(clv_validation *v)
+void clv_validation_free(clv_validation *v)
 {
     if (!v)
         return;
@@ -211,13 +211,13 @@ void clv_validate_free(clv_validation *v)
     clv__free(v);
 }
 
-const clv_totals *clv_validate_ours(const clv_validation *v)
+const clv_totals *clv_validation_ours(const clv_validation *v)
 {
     return clv_profile_totals(v->ours);
 }
 
-const clv_verdict *clv_validate_verdicts(const clv_validation *v,
-                                         uint32_t *count)
+const clv_verdict *clv_validation_verdicts(const clv_validation *v,
+                                           uint32_t *count)
 {
     *count = CLV_CONVENTION_COUNT;
     return v->verdicts;

@@ -269,18 +269,18 @@ static bool one_attribute(const question *q, const json *limit)
         return n ? over_ints(q, limit, value, n) : q->every;
     }
     if (is_words(limit)) {
-        bool holds = a->type == CLV_STRING_ATTR && in_words(limit, a->u.s);
+        bool holds = a->type == CLV_ATTR_STRING && in_words(limit, a->u.s);
         if (!holds && q->every)
             snprintf(q->why->text, sizeof q->why->text,
                      "%.60s is '%.80s', which is not allowed", limit->key,
-                     a->type == CLV_STRING_ATTR ? a->u.s : "no text");
+                     a->type == CLV_ATTR_STRING ? a->u.s : "no text");
         return holds;
     }
-    if (a->type == CLV_INT_ATTR)
+    if (a->type == CLV_ATTR_INT)
         return over_ints(q, limit, &a->u.i, 1);
-    if (a->type == CLV_INTS_ATTR)
+    if (a->type == CLV_ATTR_INTS)
         return over_ints(q, limit, a->u.ints, a->n);
-    if (a->type == CLV_FLOAT_ATTR)
+    if (a->type == CLV_ATTR_FLOAT)
         return within(q, limit->key, limit, a->u.f);
     return q->every;
 }

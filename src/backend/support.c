@@ -27,32 +27,32 @@ void clv__json_attr(jsonw *w, const clv_attr *a)
     const char *name =
         a->key < CLV_A_OTHER ? clv__attr_name((clv_attr_key)a->key) : a->name;
     switch ((clv_attr_type)a->type) {
-    case CLV_INT_ATTR:
+    case CLV_ATTR_INT:
         jsonw_int(w, name, a->u.i);
         break;
-    case CLV_FLOAT_ATTR:
+    case CLV_ATTR_FLOAT:
         jsonw_num(w, name, a->u.f);
         break;
-    case CLV_STRING_ATTR:
+    case CLV_ATTR_STRING:
         jsonw_str(w, name, a->u.s);
         break;
-    case CLV_INTS_ATTR:
+    case CLV_ATTR_INTS:
         jsonw_ints(w, name, a->u.ints, a->n);
         break;
-    case CLV_FLOATS_ATTR:
+    case CLV_ATTR_FLOATS:
         jsonw_array(w, name);
         for (uint32_t i = 0; i < a->n; i++)
             jsonw_num(w, NULL, a->u.floats[i]);
         jsonw_end(w);
         break;
-    case CLV_STRINGS_ATTR:
+    case CLV_ATTR_STRINGS:
         jsonw_array(w, name);
         for (uint32_t i = 0; i < a->n; i++)
             jsonw_str(w, NULL, a->u.strings[i]);
         jsonw_end(w);
         break;
-    case CLV_TENSOR_ATTR:
-    case CLV_GRAPH_ATTR:
+    case CLV_ATTR_TENSOR:
+    case CLV_ATTR_GRAPH:
         jsonw_null(w, name);
         break;
     }

@@ -40,7 +40,7 @@ static bool solve(job *j, const uint8_t *side, labels *out)
     labels l[2];
     if (!clv__label(&j->mem, &j->d, side, l))
         return false;
-    *out = l[clv__label_best(l, j->o.objective == CLV_FEWEST_ACCELERATOR)];
+    *out = l[clv__label_best(l, j->o.objective == CLV_OBJECTIVE_ACCELERATOR)];
     return clv__label_sweep(j->g, &j->d, side, out);
 }
 
@@ -91,7 +91,7 @@ static clv_status prepare(job *j, clv_err *e)
 
 static bool certify(job *j, clv_cut *c)
 {
-    bool accelerator = j->o.objective == CLV_FEWEST_ACCELERATOR;
+    bool accelerator = j->o.objective == CLV_OBJECTIVE_ACCELERATOR;
     uint32_t best = clv__label_best(j->least, accelerator), paths = 0;
     j->info.minimum = accelerator ? clv__label_accelerator(&j->least[best])
                                   : j->least[best].n;

@@ -38,7 +38,7 @@ static clv_status weigh(clv_concurrency *a, const clv_concurrency_opts *o,
             weight[k] = o->weights[k];
         else if (o->device)
             weight[k] =
-                clv_roofline_of(o->device, dtype, &s->cost, &s->parallel)
+                clv_device_roofline(o->device, dtype, &s->cost, &s->parallel)
                     .seconds;
         else
             weight[k] = (double)s->cost.flops;

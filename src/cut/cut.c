@@ -293,7 +293,7 @@ static void share_reads(const clv_graph *g, const clv_node *n, bool weights,
 void clv__node_reads(const clv_graph *g, const clv_node *n, const clv_cost *c,
                      int64_t *bytes)
 {
-    if (c->trust == CLV_FREE) {
+    if (c->trust == CLV_TRUST_FREE) {
         memset(bytes, 0, n->n_in * sizeof *bytes);
         return;
     }
@@ -324,7 +324,7 @@ static uint8_t *find_readers(const clv_cut *c, arena *a)
             how[root] |= ESCAPES;
         for (uint32_t u = g->user_first[v]; u < g->user_first[v + 1]; u++) {
             uint32_t reader = g->users[u];
-            if (c->p->layers[reader].cost.trust != CLV_FREE)
+            if (c->p->layers[reader].cost.trust != CLV_TRUST_FREE)
                 how[root] |=
                     c->of[reader] == c->of[maker] ? READ_INSIDE : ESCAPES;
         }
@@ -337,8 +337,8 @@ static void add_node_cost(clv_cost *sum, const clv_cost *c)
     sum->macs = sat_add(sum->macs, c->macs);
     sum->flops = sat_add(sum->flops, c->flops);
     sum->params = sat_add(sum->params, c->params);
-    if (c->trust != CLV_FREE &&
-        (sum->trust == CLV_FREE || c->trust > sum->trust))
+    if (c->trust != CLV_TRUST_FREE &&
+        (sum->trust == CLV_TRUST_FREE || c->trust > sum->trust))
         sum->trust = c->trust;
 }
 
@@ -395,7 +395,7 @@ static void sum_cost(clv_cut *c, uint32_t k, reads *r, const uint8_t *how)
     clv_subgraph *s = &c->subs[k];
     const clv_layer *heaviest = NULL;
     int64_t apart = 0;
-    s->cost.trust = CLV_FREE;
+    s->cost.trust = CLV_TRUST_FREE;
     for (uint32_t i = 0; i < s->n_nodes; i++) {
         const clv_layer *l = &c->p->layers[s->nodes[i]];
         add_node_cost(&s->cost, &l->cost);
@@ -556,7 +556,7 @@ const clv_subgraph *clv_cut_subgraphs(const clv_cut *c, uint32_t *count)
     return c->subs;
 }
 
-uint32_t clv_cut_of(const clv_cut *c, uint32_t node)
+uint32_t clv_cut_subgraph_of(const clv_cut *c, uint32_t node)
 {
     return c->of[node];
 }

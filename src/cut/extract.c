@@ -42,7 +42,7 @@ static clv_value_kind kind_here(const clv_value *x)
     if (value_is_weight(x))
         return (clv_value_kind)x->kind;
     bool known = x->data && (x->data->ints || x->data->floats);
-    return known && x->producer != CLV_NONE ? CLV_CONST : CLV_INPUT;
+    return known && x->producer != CLV_NONE ? CLV_VALUE_CONST : CLV_VALUE_INPUT;
 }
 
 static bool put_node(copy *c, uint32_t i, uint32_t *ids)
@@ -55,7 +55,7 @@ static bool put_node(copy *c, uint32_t i, uint32_t *ids)
                      ? CLV_NONE
                      : put_value(c, v,
                                  k < n->n_in ? kind_here(&g->values[v])
-                                             : CLV_ACTIVATION);
+                                             : CLV_VALUE_ACTIVATION);
         if (ids[k] == CLV_NONE && v != CLV_NONE)
             return false;
     }

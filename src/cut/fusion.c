@@ -58,7 +58,8 @@ static const kind begins[CLV_FUSE_OPAQUE + 1] = {
 static clv_fuse class_of(const fusion *f, uint32_t id)
 {
     const clv_node *n = &f->g->nodes[id];
-    bool known = f->p->layers[id].cost.trust != CLV_UNKNOWN && n->n_out > 0;
+    bool known =
+        f->p->layers[id].cost.trust != CLV_TRUST_UNKNOWN && n->n_out > 0;
     if (!known || (n->flags & CLV_N_STATEFUL))
         return CLV_FUSE_OPAQUE;
     return clv__ops[n->op].fuse;

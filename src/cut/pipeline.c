@@ -272,10 +272,11 @@ static void fill_costs(job *j)
     for (uint32_t i = 0; i < j->d.n; i++) {
         const clv_layer *l = &j->p->layers[i];
         double x = (double)l->cost.flops;
-        if (j->o.device && l->cost.trust == CLV_FREE)
+        if (j->o.device && l->cost.trust == CLV_TRUST_FREE)
             x = 0;
         else if (j->o.device)
-            x = clv_roofline_of(j->o.device, l->dtype, &l->cost, &l->parallel)
+            x = clv_device_roofline(j->o.device, l->dtype, &l->cost,
+                                    &l->parallel)
                     .seconds;
         j->cost[i] = x > 0 ? x : 0;
         total += j->cost[i];

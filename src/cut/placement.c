@@ -33,11 +33,11 @@ typedef struct job {
 static double seconds_on(const job *j, const clv_device *d, uint32_t i)
 {
     const clv_layer *l = &j->p->layers[i];
-    if (!d || l->cost.trust == CLV_FREE)
+    if (!d || l->cost.trust == CLV_TRUST_FREE)
         return 0;
-    clv_roofline r = clv_roofline_of(d, l->dtype, &l->cost, &l->parallel);
+    clv_roofline r = clv_device_roofline(d, l->dtype, &l->cost, &l->parallel);
     if (r.seconds < 0)
-        r = clv_roofline_of(d, CLV_FLOAT32, &l->cost, &l->parallel);
+        r = clv_device_roofline(d, CLV_FLOAT32, &l->cost, &l->parallel);
     return r.seconds < 0 ? INFINITY : r.seconds;
 }
 
@@ -221,7 +221,7 @@ static bool plan_of(job *j, const uint8_t *side, clv_plan *out)
 static void greedy_sides(const job *j, uint8_t *side)
 {
     for (uint32_t i = 0; i < j->d.n; i++) {
-        bool free = j->p->layers[i].cost.trust == CLV_FREE;
+        bool free = j->p->layers[i].cost.trust == CLV_TRUST_FREE;
         uint32_t k = j->d.pred_first[i];
         bool follows =
             free && k < j->d.pred_first[i + 1] && isfinite(j->c.accelerator[i]);

@@ -240,7 +240,7 @@ static bool count_readers(const clv_cut *c, arena *a, readers *r)
         r->outside[clv__storage(g, g->outputs[i])]++;
     for (uint32_t id = 0; id < g->n_nodes; id++) {
         const clv_node *n = &g->nodes[id];
-        if (c->p->layers[id].cost.trust == CLV_FREE)
+        if (c->p->layers[id].cost.trust == CLV_TRUST_FREE)
             continue;
         for (uint32_t i = 0; i < n->n_in; i++) {
             if (!node_in(g, n, i))

@@ -33,7 +33,7 @@ static clv_status verify_node(const clv_graph *g, uint32_t id, bool *made,
                              "node '%s': output %u is value %u of %u", n->name,
                              i, v, g->n_values);
         char buf[128];
-        if (g->values[v].kind != CLV_ACTIVATION)
+        if (g->values[v].kind != CLV_VALUE_ACTIVATION)
             return clv__fail(e, CLV_FORMAT,
                              "node '%s': output %u writes the input or weight "
                              "'%s'",
@@ -78,7 +78,7 @@ static clv_status verify_read(const clv_graph *g, clv_err *e)
             const clv_value *v = node_in(g, n, i);
             if (!v)
                 continue;
-            if (v->kind == CLV_ACTIVATION && v->producer == CLV_NONE)
+            if (v->kind == CLV_VALUE_ACTIVATION && v->producer == CLV_NONE)
                 return clv__fail(
                     e, CLV_FORMAT, "node '%s': input '%s' is made by no node",
                     n->name,

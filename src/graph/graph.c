@@ -66,7 +66,7 @@ uint32_t clv__value_add(clv_graph *g, const char *name, clv_value_kind kind,
     if (g->n_values == CLV_NONE ||
         !CLV_GROW(g->values, g->n_values, g->cap_values))
         return CLV_NONE;
-    if (kind == CLV_INPUT) {
+    if (kind == CLV_VALUE_INPUT) {
         if (!CLV_GROW(g->inputs, g->n_inputs, g->cap_inputs))
             return CLV_NONE;
         g->inputs[g->n_inputs++] = g->n_values;
@@ -246,9 +246,9 @@ uint32_t clv__node_add(clv_graph *g, clv_op op, const char *name,
     for (uint32_t i = 0; i < n_in; i++)
         edge[i] = ins[i];
     for (uint32_t i = 0; i < n_out; i++) {
-        uint32_t v = outs
-                         ? outs[i]
-                         : clv__value_add(g, NULL, CLV_ACTIVATION, CLV_NODTYPE);
+        uint32_t v =
+            outs ? outs[i]
+                 : clv__value_add(g, NULL, CLV_VALUE_ACTIVATION, CLV_NODTYPE);
         if (v == CLV_NONE)
             return CLV_NONE;
         edge[n_in + i] = v;
@@ -306,7 +306,7 @@ clv_status clv_graph_add_value(clv_graph *g, const clv_value_arg *arg,
     if (g->inferred)
         return clv__fail(err, CLV_USAGE, "value '%s': the graph is read-only",
                          name);
-    if ((unsigned)arg->kind > CLV_CONST ||
+    if ((unsigned)arg->kind > CLV_VALUE_CONST ||
         (unsigned)arg->dtype >= CLV_DTYPE_COUNT)
         return clv__fail(err, CLV_USAGE, "value '%s': kind %u, type %u", name,
                          (unsigned)arg->kind, (unsigned)arg->dtype);
@@ -336,24 +336,24 @@ static bool copy_attr(clv_graph *g, const clv_attr_arg *a, clv_attr *out)
                     : clv__attr_name((clv_attr_key)out->key);
     size_t n = a->n;
     switch (a->type) {
-    case CLV_STRING_ATTR:
+    case CLV_ATTR_STRING:
         out->u.s = arena_strndup(&g->mem, a->u.s, strlen(a->u.s));
         return out->name && out->u.s;
-    case CLV_INTS_ATTR: {
+    case CLV_ATTR_INTS: {
         int64_t *ints = arena_array(&g->mem, n, sizeof *ints);
         if (ints && n)
             memcpy(ints, a->u.ints, n * sizeof *ints);
         out->u.ints = ints;
         return out->name && ints;
     }
-    case CLV_FLOATS_ATTR: {
+    case CLV_ATTR_FLOATS: {
         double *floats = arena_array(&g->mem, n, sizeof *floats);
         if (floats && n)
             memcpy(floats, a->u.floats, n * sizeof *floats);
         out->u.floats = floats;
         return out->name && floats;
     }
-    case CLV_STRINGS_ATTR: {
+    case CLV_ATTR_STRINGS: {
         const char **strings = arena_array(&g->mem, n, sizeof *strings);
         for (size_t i = 0; strings && i < n; i++)
             strings[i] = arena_strndup(&g->mem, a->u.strings[i],
@@ -365,7 +365,7 @@ static bool copy_attr(clv_graph *g, const clv_attr_arg *a, clv_attr *out)
         return out->name && strings;
     }
     default:
-        if (a->type == CLV_FLOAT_ATTR)
+        if (a->type == CLV_ATTR_FLOAT)
             out->u.f = a->u.f;
         else
             out->u.i = a->u.i;
@@ -413,7 +413,7 @@ clv_status clv_graph_add_node(clv_graph *g, const clv_node_arg *arg,
                          "node '%s': %u attributes, at most 255", name,
                          arg->n_attrs);
     for (uint32_t i = 0; i < arg->n_attrs; i++)
-        if ((unsigned)arg->attrs[i].type > CLV_STRINGS_ATTR)
+        if ((unsigned)arg->attrs[i].type > CLV_ATTR_STRINGS)
             return clv__fail(err, CLV_USAGE, "node '%s': attribute '%s'", name,
                              arg->attrs[i].name);
 

@@ -43,8 +43,8 @@ typedef struct clv_attr {
         const int64_t *ints;
         const double *floats;
         const char *const *strings;
-        uint32_t value;  /* CLV_TENSOR_ATTR */
-        clv_graph *body; /* CLV_GRAPH_ATTR, owned by the graph */
+        uint32_t value;  /* CLV_ATTR_TENSOR */
+        clv_graph *body; /* CLV_ATTR_GRAPH, owned by the graph */
     } u;
 } clv_attr;
 
@@ -201,8 +201,8 @@ static inline clv_value *node_out(const clv_graph *g, const clv_node *n,
 
 static inline bool value_is_weight(const clv_value *v)
 {
-    return v->kind == CLV_PARAM || v->kind == CLV_BUFFER ||
-           v->kind == CLV_CONST;
+    return v->kind == CLV_VALUE_PARAM || v->kind == CLV_VALUE_BUFFER ||
+           v->kind == CLV_VALUE_CONST;
 }
 
 /* A weight, or what a node makes of weights alone. */

@@ -135,9 +135,9 @@ int64_t attr_int(const clv_node *n, clv_attr_key key, int64_t otherwise)
     const clv_attr *a = attr_get(n, key);
     if (!a)
         return otherwise;
-    if (a->type == CLV_INT_ATTR)
+    if (a->type == CLV_ATTR_INT)
         return a->u.i;
-    return a->type == CLV_INTS_ATTR && a->n ? a->u.ints[0] : otherwise;
+    return a->type == CLV_ATTR_INTS && a->n ? a->u.ints[0] : otherwise;
 }
 
 double attr_float(const clv_node *n, clv_attr_key key, double otherwise)
@@ -145,15 +145,15 @@ double attr_float(const clv_node *n, clv_attr_key key, double otherwise)
     const clv_attr *a = attr_get(n, key);
     if (!a)
         return otherwise;
-    if (a->type == CLV_FLOAT_ATTR)
+    if (a->type == CLV_ATTR_FLOAT)
         return a->u.f;
-    return a->type == CLV_INT_ATTR ? (double)a->u.i : otherwise;
+    return a->type == CLV_ATTR_INT ? (double)a->u.i : otherwise;
 }
 
 const char *attr_str(const clv_node *n, clv_attr_key key, const char *otherwise)
 {
     const clv_attr *a = attr_get(n, key);
-    return a && a->type == CLV_STRING_ATTR ? a->u.s : otherwise;
+    return a && a->type == CLV_ATTR_STRING ? a->u.s : otherwise;
 }
 
 const clv_attr *other_attr(const clv_node *n, const char *name)
@@ -167,22 +167,22 @@ const clv_attr *other_attr(const clv_node *n, const char *name)
 int64_t other_int(const clv_node *n, const char *name, int64_t otherwise)
 {
     const clv_attr *a = other_attr(n, name);
-    return a && a->type == CLV_INT_ATTR ? a->u.i : otherwise;
+    return a && a->type == CLV_ATTR_INT ? a->u.i : otherwise;
 }
 
 double other_float(const clv_node *n, const char *name, double otherwise)
 {
     const clv_attr *a = other_attr(n, name);
-    if (a && a->type == CLV_INT_ATTR)
+    if (a && a->type == CLV_ATTR_INT)
         return (double)a->u.i;
-    return a && a->type == CLV_FLOAT_ATTR ? a->u.f : otherwise;
+    return a && a->type == CLV_ATTR_FLOAT ? a->u.f : otherwise;
 }
 
 const char *other_str(const clv_node *n, const char *name,
                       const char *otherwise)
 {
     const clv_attr *a = other_attr(n, name);
-    return a && a->type == CLV_STRING_ATTR ? a->u.s : otherwise;
+    return a && a->type == CLV_ATTR_STRING ? a->u.s : otherwise;
 }
 
 const char *clv__counted_only(const clv_node *n)
@@ -194,11 +194,11 @@ const int64_t *attr_ints(const clv_node *n, clv_attr_key key, uint32_t *count)
 {
     const clv_attr *a = attr_get(n, key);
     *count = 0;
-    if (a && a->type == CLV_INT_ATTR) {
+    if (a && a->type == CLV_ATTR_INT) {
         *count = 1;
         return &a->u.i;
     }
-    if (!a || a->type != CLV_INTS_ATTR)
+    if (!a || a->type != CLV_ATTR_INTS)
         return NULL;
     *count = a->n;
     return a->u.ints;

@@ -7,13 +7,13 @@
 static const char *model_name(const void *ctx, uint32_t i)
 {
     (void)ctx;
-    return clv_zoo_model(i)->name;
+    return clv_zoo_at(i)->name;
 }
 
 static clv_status not_found(const char *model, clv_err *err)
 {
     uint32_t n = 0;
-    while (clv_zoo_model(n))
+    while (clv_zoo_at(n))
         n++;
     char near[160];
     if (clv__suggest(model, n, model_name, NULL, near, sizeof near))

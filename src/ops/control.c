@@ -21,7 +21,7 @@
 static clv_graph *body_of(const clv_node *n, clv_attr_key key)
 {
     const clv_attr *a = attr_get(n, key);
-    return a && a->type == CLV_GRAPH_ATTR ? a->u.body : NULL;
+    return a && a->type == CLV_ATTR_GRAPH ? a->u.body : NULL;
 }
 
 /* -- handing values in ----------------------------------------------------*/
@@ -97,15 +97,15 @@ static void add_node(clv_cost *sum, const clv_cost *c)
     sum->bytes_in = sat_add(sum->bytes_in, c->bytes_in);
     sum->bytes_weights = sat_add(sum->bytes_weights, c->bytes_weights);
     sum->bytes_out = sat_add(sum->bytes_out, c->bytes_out);
-    if (c->trust == CLV_UNKNOWN || sum->trust == CLV_UNKNOWN)
-        sum->trust = CLV_UNKNOWN;
-    else if (c->trust == CLV_ESTIMATED)
-        sum->trust = CLV_ESTIMATED;
+    if (c->trust == CLV_TRUST_UNKNOWN || sum->trust == CLV_TRUST_UNKNOWN)
+        sum->trust = CLV_TRUST_UNKNOWN;
+    else if (c->trust == CLV_TRUST_ESTIMATED)
+        sum->trust = CLV_TRUST_ESTIMATED;
 }
 
 static clv_cost body_cost(const clv_graph *body)
 {
-    clv_cost sum = {.trust = CLV_EXACT};
+    clv_cost sum = {.trust = CLV_TRUST_EXACT};
     for (uint32_t i = 0; body && body->inferred && i < body->n_nodes; i++) {
         clv_cost c;
         if (clv__cost_node(body, i, &c, NULL) != CLV_OK)
@@ -123,7 +123,7 @@ static void take_cost(clv_cost *c, clv_cost body, int64_t trips)
     c->bytes_weights = sat_mul(body.bytes_weights, trips);
     c->bytes_out = sat_mul(body.bytes_out, trips);
     c->params = sat_add(c->params, body.params); /* stored once */
-    if (body.trust != CLV_EXACT)
+    if (body.trust != CLV_TRUST_EXACT)
         c->trust = body.trust;
 }
 
@@ -234,8 +234,8 @@ void cost_if(const clv_graph *g, const clv_node *n, clv_cost *c)
     if (cond >= 0)
         return;
     c->params = sat_add(c->params, then ? no.params : yes.params);
-    if (c->trust == CLV_EXACT)
-        c->trust = CLV_ESTIMATED;
+    if (c->trust == CLV_TRUST_EXACT)
+        c->trust = CLV_TRUST_ESTIMATED;
 }
 
 /* -- loop -----------------------------------------------------------------*/
@@ -442,6 +442,6 @@ void cost_loop(const clv_graph *g, const clv_node *n, clv_cost *c)
     if (n->op == CLV_OP_SCAN)
         t.n = scan_trips(g, n);
     take_cost(c, body_cost(body_of(n, CLV_A_BODY)), t.n);
-    if (!t.exact && c->trust == CLV_EXACT)
-        c->trust = CLV_ESTIMATED;
+    if (!t.exact && c->trust == CLV_TRUST_EXACT)
+        c->trust = CLV_TRUST_ESTIMATED;
 }

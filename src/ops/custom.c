@@ -100,8 +100,8 @@ static int64_t attribute(eval *x, const char *name)
     for (uint32_t i = 0; x->g && i < x->n->n_attrs; i++) {
         const clv_attr *a = &x->n->attrs[i];
         if (!strcmp(a->name, name))
-            return a->type == CLV_INT_ATTR     ? a->u.i
-                   : a->type == CLV_FLOAT_ATTR ? (int64_t)a->u.f
+            return a->type == CLV_ATTR_INT     ? a->u.i
+                   : a->type == CLV_ATTR_FLOAT ? (int64_t)a->u.f
                                                : 1;
     }
     return x->g ? broken(x, "the node has no attribute", name) : 1;
@@ -441,6 +441,6 @@ bool clv__custom_cost(const clv_graph *g, const clv_node *n, clv_cost *c)
     }
     if (c->macs < 0 || c->flops < 0)
         return false;
-    c->trust = CLV_GIVEN;
+    c->trust = CLV_TRUST_GIVEN;
     return true;
 }

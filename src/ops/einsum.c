@@ -232,7 +232,7 @@ void cost_einsum(const clv_graph *g, const clv_node *n, clv_cost *c)
     einsum s;
     uint32_t last = n->n_in - 1;
     if (!einsum_read(g, n, &s)) {
-        c->trust = CLV_UNKNOWN;
+        c->trust = CLV_TRUST_UNKNOWN;
         return;
     }
     axis_set so_far = s.own[0];

@@ -14,7 +14,7 @@ clv_status infer_unknown(clv_graph *g, clv_node *n, clv_err *e)
 void cost_unknown(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
     if (!clv__custom_cost(g, n, c))
-        c->trust = CLV_UNKNOWN;
+        c->trust = CLV_TRUST_UNKNOWN;
 }
 
 /* -- functions of one input -----------------------------------------------*/
@@ -203,7 +203,7 @@ void cost_clamp(const clv_graph *g, const clv_node *n, clv_cost *c)
 void cost_free(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
     (void)g, (void)n;
-    c->trust = CLV_FREE;
+    c->trust = CLV_TRUST_FREE;
 }
 
 /* Moves bytes, computes nothing. */

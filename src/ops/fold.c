@@ -307,7 +307,7 @@ clv_status fold_full(clv_graph *g, clv_node *n, clv_err *e)
     room r;
     if (!input && !a && (n->op == CLV_OP_FULL || node_in(g, n, 1)))
         return CLV_OK;
-    if (a && a->type != CLV_INT_ATTR && a->type != CLV_FLOAT_ATTR)
+    if (a && a->type != CLV_ATTR_INT && a->type != CLV_ATTR_FLOAT)
         return CLV_OK;
     CLV_TRY(fold_out(g, n, 0, &r, e));
     double x = n->op == CLV_OP_ONES ? 1 : 0;
@@ -317,7 +317,7 @@ clv_status fold_full(clv_graph *g, clv_node *n, clv_err *e)
         if (input)
             fold_copy(&r, i, &given, 0);
         else if (r.ints)
-            r.ints[i] = a && a->type == CLV_INT_ATTR ? a->u.i : to_int(x);
+            r.ints[i] = a && a->type == CLV_ATTR_INT ? a->u.i : to_int(x);
         else
             r.floats[i] = x;
     }

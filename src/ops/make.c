@@ -32,9 +32,9 @@ static clv_dtype value_type(const clv_graph *g, const clv_node *n,
     const clv_attr *a = attr_get(n, CLV_A_VALUE);
     if (!a)
         return otherwise;
-    if (a->type == CLV_TENSOR_ATTR && a->u.value < g->n_values)
+    if (a->type == CLV_ATTR_TENSOR && a->u.value < g->n_values)
         return (clv_dtype)g->values[a->u.value].dtype;
-    return a->type == CLV_INT_ATTR ? CLV_INT64 : otherwise;
+    return a->type == CLV_ATTR_INT ? CLV_INT64 : otherwise;
 }
 
 /* Of attribute `shape`, or the shape that input 0 holds; input 1, if there, is
@@ -78,7 +78,7 @@ static clv_status get_number(const clv_graph *g, const clv_node *n,
     CLV_TRY(get_floats(g, n, key, i, out, 1, &count, e));
     if (count && a)
         *type =
-            promote(*type, a->type == CLV_INT_ATTR ? CLV_INT64 : CLV_FLOAT32);
+            promote(*type, a->type == CLV_ATTR_INT ? CLV_INT64 : CLV_FLOAT32);
     else if (count && v)
         *type = promote(*type, (clv_dtype)v->dtype);
     return CLV_OK;

@@ -64,7 +64,7 @@ void cost_tree_scores(const clv_graph *g, const clv_node *n, clv_cost *c)
     int64_t steps =
         sat_add(attr_int(n, CLV_A_DEPTH, 0), attr_int(n, CLV_A_LAYERS, 0));
     c->flops = sat_mul(rows_of(node_in(g, n, 0)), steps);
-    c->trust = CLV_ESTIMATED;
+    c->trust = CLV_TRUST_ESTIMATED;
 }
 
 /* Each element becomes another one, of type `dtype`. */

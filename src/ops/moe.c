@@ -103,5 +103,5 @@ void cost_moe(const clv_graph *g, const clv_node *n, clv_cost *c)
         sat_add(sat_mul(2, c->macs), sat_mul(pairs, sat_add(bias, inner)));
     c->flops = sat_add(c->flops, sat_mul(5, clv__numel(node_in(g, n, 1))));
     if (m.tokens > 1 && m.k < m.n)
-        c->trust = CLV_ESTIMATED;
+        c->trust = CLV_TRUST_ESTIMATED;
 }

@@ -253,7 +253,7 @@ static void add_roots(const clv_graph *g, uint32_t id, uint32_t v, int depth,
             return;
     if (r->n < 32)
         r->seen[r->n++] = v;
-    if (value->kind == CLV_PARAM) {
+    if (value->kind == CLV_VALUE_PARAM) {
         if (counted_by(g, v) == id)
             r->params = sat_add(r->params, clv__numel(value));
         return;
@@ -300,13 +300,13 @@ static void traffic(const clv_graph *g, const clv_node *n, uint32_t id,
         if (!v || v->rank == CLV_NO_RANK || repeated(g, n, i))
             continue;
         int64_t *bytes = value_is_fixed(v) ? &c->bytes_weights : &c->bytes_in;
-        if (c->trust != CLV_FREE)
+        if (c->trust != CLV_TRUST_FREE)
             *bytes = sat_add(*bytes, clv__stored_bytes(g, v));
         if (value_is_fixed(v))
             add_roots(g, id, node_ins(g, n)[i], 16, &r);
     }
     c->params = r.params;
-    for (uint32_t i = 0; i < n->n_out && c->trust != CLV_FREE; i++)
+    for (uint32_t i = 0; i < n->n_out && c->trust != CLV_TRUST_FREE; i++)
         if (node_out(g, n, i)->rank != CLV_NO_RANK)
             c->bytes_out =
                 sat_add(c->bytes_out, clv__held_bytes(node_out(g, n, i)));
@@ -338,22 +338,23 @@ static bool any_number(const clv_value *v)
 static clv_trust trust_of(const clv_graph *g, const clv_node *n)
 {
     if (clv__ops[n->op].cls == CLV_CLASS_VIEW)
-        return CLV_FREE;
+        return CLV_TRUST_FREE;
     if (makes_fixed(g, n) || known_result(g, n))
-        return CLV_FREE; /* done once, when the model is loaded */
+        return CLV_TRUST_FREE; /* done once, when the model is loaded */
     if (clv__in_quantised(n))
-        return CLV_FREE; /* done by the node that it wraps */
+        return CLV_TRUST_FREE; /* done by the node that it wraps */
     if (n->flags & CLV_N_UNSHAPED)
-        return CLV_UNKNOWN; /* cost rules rely on what shape rules checked */
-    clv_trust t = CLV_EXACT;
+        return CLV_TRUST_UNKNOWN; /* cost rules rely on what shape rules checked
+                                   */
+    clv_trust t = CLV_TRUST_EXACT;
     for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
         uint32_t v = node_ins(g, n)[i];
         if (v == CLV_NONE)
             continue;
         if (g->values[v].rank == CLV_NO_RANK && clv__numel(&g->values[v]))
-            return CLV_UNKNOWN;
+            return CLV_TRUST_UNKNOWN;
         if (g->values[v].flags & CLV_V_BOUND || any_number(&g->values[v]))
-            t = CLV_ESTIMATED;
+            t = CLV_TRUST_ESTIMATED;
     }
     return t;
 }
@@ -364,11 +365,11 @@ clv_status clv__cost_node(const clv_graph *g, uint32_t id, clv_cost *c,
     const clv_node *n = &g->nodes[id];
     *c = (clv_cost){.trust = trust_of(g, n)};
     traffic(g, n, id, c);
-    if (c->trust != CLV_UNKNOWN) {
+    if (c->trust != CLV_TRUST_UNKNOWN) {
         clv__ops[n->op].cost(g, n, c);
         clv__cost_rounding(g, n, c);
     }
-    if (c->trust == CLV_FREE)
+    if (c->trust == CLV_TRUST_FREE)
         c->bytes_in = c->bytes_weights = c->bytes_out = 0;
     if (clv__in_quantised(n))
         c->flops = 0;

@@ -196,7 +196,7 @@ void cost_roi_align(const clv_graph *g, const clv_node *n, clv_cost *c)
     int64_t ratio = attr_int(n, CLV_A_SAMPLING, 0);
     if (ratio < 1) {
         ratio = 2;
-        c->trust = CLV_ESTIMATED;
+        c->trust = CLV_TRUST_ESTIMATED;
     }
     c->flops = sat_mul(sat_mul(8, sat_mul(ratio, ratio)),
                        clv__numel(node_out(g, n, 0)));
@@ -206,6 +206,6 @@ void cost_roi_align(const clv_graph *g, const clv_node *n, clv_cost *c)
 void cost_max_roi_pool(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
     const clv_value *x = node_in(g, n, 0), *boxes = node_in(g, n, 1);
-    c->trust = CLV_ESTIMATED;
+    c->trust = CLV_TRUST_ESTIMATED;
     c->flops = sat_mul(boxes->dims[0], dims_product(x->dims, 1, 4));
 }

@@ -151,13 +151,13 @@ clv_status get_floats(const clv_graph *g, const clv_node *n, clv_attr_key key,
     const clv_attr *a = attr_get(n, key);
     const clv_value *in = node_in(g, n, i);
     *count = 0;
-    if (a && a->type == CLV_FLOATS_ATTR)
+    if (a && a->type == CLV_ATTR_FLOATS)
         *count = copy_numbers(NULL, a->u.floats, a->n, out, max);
-    else if (a && a->type == CLV_FLOAT_ATTR)
+    else if (a && a->type == CLV_ATTR_FLOAT)
         *count = copy_numbers(NULL, &a->u.f, 1, out, max);
-    else if (a && a->type == CLV_INTS_ATTR)
+    else if (a && a->type == CLV_ATTR_INTS)
         *count = copy_numbers(a->u.ints, NULL, a->n, out, max);
-    else if (a && a->type == CLV_INT_ATTR)
+    else if (a && a->type == CLV_ATTR_INT)
         *count = copy_numbers(&a->u.i, NULL, 1, out, max);
     else if (in && in->data && (in->data->ints || in->data->floats))
         *count = copy_numbers(in->data->ints, in->data->floats, in->data->n,

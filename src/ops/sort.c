@@ -9,7 +9,7 @@
 /* Comparisons for n elements in rows of `size`, each going down `depth`. */
 static void comparisons(const clv_value *x, int64_t depth, clv_cost *c)
 {
-    c->trust = CLV_ESTIMATED;
+    c->trust = CLV_TRUST_ESTIMATED;
     c->flops = sat_mul(clv__numel(x), depth);
 }
 
@@ -128,6 +128,6 @@ void cost_nms(const clv_graph *g, const clv_node *n, clv_cost *c)
     const clv_value *scores = node_in(g, n, 1);
     int64_t boxes = scores->dims[scores->rank - 1];
     int64_t pairs = sat_mul(clv__numel(scores), boxes > 0 ? boxes - 1 : 0);
-    c->trust = CLV_ESTIMATED;
+    c->trust = CLV_TRUST_ESTIMATED;
     c->flops = pairs == CLV_SAT ? pairs : sat_mul(13, pairs / 2);
 }

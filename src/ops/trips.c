@@ -156,7 +156,7 @@ loop_trips clv__loop_trips(const clv_graph *g, const clv_node *n)
 {
     const clv_attr *attr = attr_get(n, CLV_A_BODY);
     const clv_graph *body =
-        attr && attr->type == CLV_GRAPH_ATTR ? attr->u.body : NULL;
+        attr && attr->type == CLV_ATTR_GRAPH ? attr->u.body : NULL;
     int64_t most = INT64_MAX, first;
     known k;
     if (n->op == CLV_OP_SCAN)

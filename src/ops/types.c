@@ -86,7 +86,7 @@ clv_dtype result_type(const clv_graph *g, const clv_node *n, uint32_t from)
     }
     for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
         const clv_attr *a = attr_get(n, scalars[i]);
-        if (a && a->type == CLV_FLOAT_ATTR)
+        if (a && a->type == CLV_ATTR_FLOAT)
             plain = CLV_FLOAT32;
         else if (a && plain == CLV_NODTYPE)
             plain = CLV_INT64;
@@ -105,9 +105,9 @@ clv_dtype attr_dtype(const clv_node *n, clv_dtype otherwise)
     if (!a)
         return otherwise;
     clv_dtype t = CLV_NODTYPE;
-    if (a->type == CLV_STRING_ATTR)
+    if (a->type == CLV_ATTR_STRING)
         t = clv_dtype_find(a->u.s);
-    else if (a->type == CLV_INT_ATTR && a->u.i > 0 && a->u.i < CLV_DTYPE_COUNT)
+    else if (a->type == CLV_ATTR_INT && a->u.i > 0 && a->u.i < CLV_DTYPE_COUNT)
         t = (clv_dtype)a->u.i;
     return t == CLV_NODTYPE ? otherwise : t;
 }

@@ -21,7 +21,7 @@ struct clv_check {
 /* What the checks are about. */
 typedef struct facts {
     const clv_cut *c;
-    const clv_memory_totals *memory;
+    const clv_memory_info *memory;
     const clv_concurrency_info *concurrency;
     double latency; /* negative: the device cannot */
     double intensity;
@@ -29,7 +29,7 @@ typedef struct facts {
 } facts;
 
 static const clv_budget_info budgets[] = {
-#define CLV_X(code, key, unit, what) {key, CLV_##unit, what},
+#define CLV_X(code, key, unit, what) {key, CLV_UNIT_##unit, what},
     CLV_BUDGET_TABLE(CLV_X)
 #undef CLV_X
 };
@@ -54,7 +54,7 @@ static double actual_of(const facts *f, clv_budget_key key)
     case CLV_BUDGET_SUBGRAPHS:
         return f->c->n_subs;
     case CLV_BUDGET_UNKNOWN:
-        return t->trust[CLV_UNKNOWN];
+        return t->trust[CLV_TRUST_UNKNOWN];
     case CLV_BUDGET_WEIGHTS:
         return (double)t->weight_bytes;
     case CLV_BUDGET_PEAK:
@@ -90,7 +90,7 @@ static void check_memory(clv_check *k, const facts *f, double room)
         add(k, (clv_check_item){
                    .key = "memory_fits",
                    .what = "Memory fits",
-                   .unit = CLV_BYTES,
+                   .unit = CLV_UNIT_BYTES,
                    .actual = actual_of(f, CLV_BUDGET_MEMORY),
                    .limit = room,
                    .note = "weights and peak",
@@ -107,7 +107,7 @@ static void check_units(clv_check *k, const facts *f, double units)
         add(k, (clv_check_item){
                    .key = "can_use_hardware",
                    .what = "Can use half of the units",
-                   .unit = CLV_COUNTED,
+                   .unit = CLV_UNIT_COUNTED,
                    .actual = (double)a->max_parallel * (double)a->batch,
                    .limit = units / 2,
                    .at_least = true,
@@ -136,7 +136,7 @@ static void check_intensity(clv_check *k, const facts *f, double least,
     clv_check_item *x = add(k, (clv_check_item){
                                    .key = "intensity_suitable",
                                    .what = "Arithmetic intensity suits",
-                                   .unit = CLV_RATIO,
+                                   .unit = CLV_UNIT_RATIO,
                                    .actual = f->intensity,
                                    .limit = least,
                                    .at_least = true,
@@ -173,8 +173,8 @@ static clv_status estimate(const clv_check_opts *o, facts *f, clv_err *e)
     if (!o->device)
         return CLV_OK;
     CLV_TRY(clv_map_new(f->c, o->device, &m, e));
-    if (clv_map_totals_of(m)->cannot == 0)
-        f->latency = clv_map_totals_of(m)->seconds;
+    if (clv_map_get(m)->cannot == 0)
+        f->latency = clv_map_get(m)->seconds;
     clv_map_free(m);
     return CLV_OK;
 }
@@ -209,7 +209,7 @@ static clv_status fill(clv_check *k, const clv_check_opts *o, clv_err *e)
         f.traffic = sat_add(f.traffic, x->bytes_out);
     }
     if (s == CLV_OK) {
-        f.memory = clv_memory_totals_of(m);
+        f.memory = clv_memory_get(m);
         f.concurrency = clv_concurrency_get(a);
         f.intensity = f.traffic ? (double)flops / (double)f.traffic : 0;
         run_checks(k, &f, o);

@@ -108,17 +108,17 @@ static unsigned differences(const clv_profile *p, uint32_t i,
     const clv_node *x = &p->g->nodes[i], *y = &q->g->nodes[j];
     unsigned what = 0;
     if (x->op != y->op)
-        what |= CLV_DIFFERENT_TYPE;
+        what |= CLV_CHANGED_TYPE;
     if (!same_output(p->g, x, q->g, y))
-        what |= CLV_DIFFERENT_SHAPE;
+        what |= CLV_CHANGED_SHAPE;
     if (a->cost.params != b->cost.params)
-        what |= CLV_DIFFERENT_PARAMS;
+        what |= CLV_CHANGED_PARAMS;
     if (a->cost.macs != b->cost.macs)
-        what |= CLV_DIFFERENT_MACS;
+        what |= CLV_CHANGED_MACS;
     if (a->cost.flops != b->cost.flops)
-        what |= CLV_DIFFERENT_FLOPS;
+        what |= CLV_CHANGED_FLOPS;
     if (a->memory != b->memory)
-        what |= CLV_DIFFERENT_MEMORY;
+        what |= CLV_CHANGED_MEMORY;
     return what;
 }
 
@@ -236,7 +236,7 @@ static clv_status find_peak(const clv_profile *p, int64_t *peak, clv_err *e)
     CLV_TRY(clv_cut_op(p, &cut, e));
     clv_status s = clv_memory_new(cut, NULL, &m, e);
     if (s == CLV_OK)
-        *peak = clv_memory_totals_of(m)->peak;
+        *peak = clv_memory_get(m)->peak;
     clv_memory_free(m);
     clv_cut_free(cut);
     return s;

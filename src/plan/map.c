@@ -8,7 +8,7 @@ struct clv_map {
     arena mem;
     const clv_cut *c;
     const clv_device *d;
-    clv_map_totals totals;
+    clv_map_info totals;
     clv_roofline *times;
     uint32_t *ranking;
 };
@@ -24,7 +24,7 @@ static clv_dtype compute_type(const clv_cut *c, const clv_subgraph *s)
     return c->p->layers[heaviest].dtype;
 }
 
-static void add_time(clv_map_totals *t, const clv_roofline *r)
+static void add_time(clv_map_info *t, const clv_roofline *r)
 {
     t->bound[r->bound]++;
     if (r->seconds < 0) {
@@ -88,7 +88,7 @@ static clv_status memory_need(clv_map *m, clv_err *e)
 {
     clv_memory *mem;
     CLV_TRY(clv_memory_new(m->c, NULL, &mem, e));
-    const clv_memory_totals *t = clv_memory_totals_of(mem);
+    const clv_memory_info *t = clv_memory_get(mem);
     m->totals.memory = sat_add(t->weights, t->peak);
     double room = m->d->memory.value;
     m->totals.fits = room <= 0 || (double)m->totals.memory <= room;
@@ -100,15 +100,15 @@ static clv_status fill(clv_map *m, clv_err *e)
 {
     const clv_graph *g = m->c->p->g;
     uint32_t n = m->c->n_subs;
-    clv_map_totals *t = &m->totals;
+    clv_map_info *t = &m->totals;
     m->times = arena_array(&m->mem, (size_t)n + 1, sizeof *m->times);
     m->ranking = arena_array(&m->mem, (size_t)n + 1, sizeof *m->ranking);
     if (!m->times || !m->ranking)
         return clv__nomem(e);
     for (uint32_t k = 0; k < n; k++) {
         const clv_subgraph *s = &m->c->subs[k];
-        m->times[k] = clv_roofline_of(m->d, compute_type(m->c, s), &s->cost,
-                                      &s->parallel);
+        m->times[k] = clv_device_roofline(m->d, compute_type(m->c, s), &s->cost,
+                                          &s->parallel);
         add_time(t, &m->times[k]);
     }
     if (!critical_path(m) || !rank(m))
@@ -166,7 +166,7 @@ const clv_device *clv_map_device(const clv_map *m)
     return m->d;
 }
 
-const clv_map_totals *clv_map_totals_of(const clv_map *m)
+const clv_map_info *clv_map_get(const clv_map *m)
 {
     return &m->totals;
 }

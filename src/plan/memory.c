@@ -73,7 +73,7 @@ static uint32_t overwritten(const clv_memory *m, const clv_subgraph *s,
         return CLV_NONE;
     for (uint32_t i = 0; i < s->n_inputs; i++) {
         uint32_t v = s->inputs[i], b = m->buffer_of[v];
-        if (b != CLV_NONE && g->values[v].kind == CLV_ACTIVATION &&
+        if (b != CLV_NONE && g->values[v].kind == CLV_VALUE_ACTIVATION &&
             !is_output[v] && m->buffers[b].last == step &&
             clv__numel(&g->values[v]) == numel &&
             m->buffers[b].bytes == clv__held_bytes(&g->values[r]) &&
@@ -272,7 +272,7 @@ static clv_status analyse(clv_memory *m, const clv_memory_opts *opts,
             return clv__nomem(e);
         find_peak(m);
     }
-    clv_memory_totals *t = &m->totals;
+    clv_memory_info *t = &m->totals;
     t->steps = m->c->n_subs;
     t->weights = m->c->p->totals.weight_bytes;
     t->simple = simple_estimate(m->c, t->weights);
@@ -317,7 +317,7 @@ const clv_cut *clv_memory_cut(const clv_memory *m)
     return m->c;
 }
 
-const clv_memory_totals *clv_memory_totals_of(const clv_memory *m)
+const clv_memory_info *clv_memory_get(const clv_memory *m)
 {
     return &m->totals;
 }

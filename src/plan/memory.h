@@ -8,7 +8,7 @@
 struct clv_memory {
     arena mem;
     const clv_cut *c;
-    clv_memory_totals totals;
+    clv_memory_info totals;
     uint32_t *order; /* subgraph at each step */
     int64_t *live;   /* bytes at each step */
     clv_buffer *buffers;

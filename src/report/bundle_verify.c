@@ -347,14 +347,14 @@ static clv_status run(check *c, clv_err *e)
     return over_parts(c, parts, check_onnx, e);
 }
 
-clv_status clv_bundle_verify(const char *dir, clv_bundle_totals *totals,
+clv_status clv_bundle_verify(const char *dir, clv_bundle_info *totals,
                              clv_err *err)
 {
     check c = {.dir = dir};
     clv__err_clear(err);
     clv_status s = run(&c, err);
     if (totals)
-        *totals = (clv_bundle_totals){c.n_parts, c.n_nodes};
+        *totals = (clv_bundle_info){c.n_parts, c.n_nodes};
     arena_free(&c.mem);
     return s;
 }

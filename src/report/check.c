@@ -9,17 +9,17 @@
 static const char *number(clv_unit unit, double x, char *buf)
 {
     switch (unit) {
-    case CLV_BYTES:
+    case CLV_UNIT_BYTES:
         return text_bytes((int64_t)x, buf);
-    case CLV_SECONDS:
+    case CLV_UNIT_SECONDS:
         return text_time(x, buf);
-    case CLV_COUNTED:
+    case CLV_UNIT_COUNTED:
         if (x < 1000) {
             snprintf(buf, TEXT_MAX, "%g", x);
             return buf;
         }
         return text_count((int64_t)x, buf);
-    case CLV_RATIO:
+    case CLV_UNIT_RATIO:
         break;
     }
     snprintf(buf, TEXT_MAX, "%.2f", x);
@@ -118,9 +118,9 @@ static void check_csv(const clv_check *k, clv_buf *out)
 void clv_report_check(const clv_check *k, const clv_report_opts *opts,
                       clv_buf *out)
 {
-    if (opts->format == CLV_JSON)
+    if (opts->format == CLV_REPORT_JSON)
         check_json(k, out);
-    else if (opts->format == CLV_CSV)
+    else if (opts->format == CLV_REPORT_CSV)
         check_csv(k, out);
     else
         check_text(k, opts, out);

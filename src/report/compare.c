@@ -12,9 +12,9 @@ static const struct {
     unsigned flag;
     const char *name;
 } differences[] = {
-    {CLV_DIFFERENT_TYPE, "type"},     {CLV_DIFFERENT_SHAPE, "shape"},
-    {CLV_DIFFERENT_PARAMS, "params"}, {CLV_DIFFERENT_MACS, "macs"},
-    {CLV_DIFFERENT_FLOPS, "flops"},   {CLV_DIFFERENT_MEMORY, "memory"},
+    {CLV_CHANGED_TYPE, "type"},     {CLV_CHANGED_SHAPE, "shape"},
+    {CLV_CHANGED_PARAMS, "params"}, {CLV_CHANGED_MACS, "macs"},
+    {CLV_CHANGED_FLOPS, "flops"},   {CLV_CHANGED_MEMORY, "memory"},
 };
 
 enum { N_DIFFERENCES = sizeof differences / sizeof *differences };
@@ -336,9 +336,9 @@ void clv_report_compare(const clv_compare *c, const clv_report_opts *opts,
                         clv_buf *out)
 {
     const clv_compare_info *info = clv_compare_get(c);
-    if (opts->format == CLV_JSON)
+    if (opts->format == CLV_REPORT_JSON)
         compare_json(info, out);
-    else if (opts->format == CLV_CSV)
+    else if (opts->format == CLV_REPORT_CSV)
         compare_csv(info, out);
     else
         compare_text(info, opts, out);

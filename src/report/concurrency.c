@@ -279,9 +279,9 @@ void clv_report_trace(const clv_concurrency_report *r, clv_buf *out)
 void clv_report_concurrency(const clv_concurrency_report *r, uint32_t n,
                             const clv_report_opts *opts, clv_buf *out)
 {
-    if (opts->format == CLV_JSON)
+    if (opts->format == CLV_REPORT_JSON)
         concurrency_json(r, n, out);
-    else if (opts->format == CLV_CSV)
+    else if (opts->format == CLV_REPORT_CSV)
         concurrency_csv(r, n, out);
     else if (n == 1)
         clv__concurrency_text(r, opts, out);

@@ -148,9 +148,9 @@ static void diagnosis_csv(const clv_diagnosis_info *d, clv_buf *out)
 void clv_report_diagnosis(const char *model, const clv_diagnosis_info *d,
                           const clv_report_opts *opts, clv_buf *out)
 {
-    if (opts->format == CLV_JSON)
+    if (opts->format == CLV_REPORT_JSON)
         diagnosis_json(model, d, out);
-    else if (opts->format == CLV_CSV)
+    else if (opts->format == CLV_REPORT_CSV)
         diagnosis_csv(d, out);
     else
         diagnosis_text(model, d, opts, out);

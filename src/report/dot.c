@@ -131,7 +131,7 @@ static void put_cost(const drawing *d, const clv_subgraph *s)
     int64_t bytes =
         s->cost.bytes_in + s->cost.bytes_out + s->cost.bytes_weights;
     const char *flops = text_count(s->cost.flops, n);
-    if (s->cost.trust == CLV_FREE)
+    if (s->cost.trust == CLV_TRUST_FREE)
         clv_buf_printf(d->out, "\\nfree");
     else
         clv_buf_printf(d->out, "\\n%s%sFLOPs, %s", flops,
@@ -159,7 +159,7 @@ static void put_box(const drawing *d, uint32_t i)
     clv_buf_printf(d->out, "  s%u [label=\"", i);
     put_label(d, b);
     clv_buf_printf(d->out, "\", fillcolor=\"%s\"%s%s];\n",
-                   s->cost.trust == CLV_FREE
+                   s->cost.trust == CLV_TRUST_FREE
                        ? "#eeeeee"
                        : clv__bottleneck_fill(s->bottleneck),
                    critical ? ", penwidth=2.6, color=\"" CRITICAL "\"" : "",
@@ -232,7 +232,7 @@ static void put_outputs(const drawing *d, const clv_cut *c)
             continue;
         put_value(d, 'o', i, values[i]);
         clv_buf_printf(d->out, "  s%u -> o%u;\n",
-                       d->box_of[clv_cut_of(c, maker)], i);
+                       d->box_of[clv_cut_subgraph_of(c, maker)], i);
     }
 }
 

@@ -37,31 +37,31 @@ static void put_value(jsonw *w, const clv_graph *g, uint32_t id)
 static void put_attr(jsonw *w, const clv_attr *a)
 {
     switch (a->type) {
-    case CLV_INT_ATTR:
+    case CLV_ATTR_INT:
         jsonw_int(w, a->name, a->u.i);
         break;
-    case CLV_FLOAT_ATTR:
+    case CLV_ATTR_FLOAT:
         jsonw_num(w, a->name, a->u.f);
         break;
-    case CLV_STRING_ATTR:
+    case CLV_ATTR_STRING:
         jsonw_str(w, a->name, a->u.s);
         break;
-    case CLV_INTS_ATTR:
+    case CLV_ATTR_INTS:
         jsonw_ints(w, a->name, a->u.ints, a->n);
         break;
-    case CLV_FLOATS_ATTR:
+    case CLV_ATTR_FLOATS:
         jsonw_array_flat(w, a->name);
         for (uint32_t i = 0; i < a->n; i++)
             jsonw_num(w, NULL, a->u.floats[i]);
         jsonw_end(w);
         break;
-    case CLV_STRINGS_ATTR:
+    case CLV_ATTR_STRINGS:
         jsonw_array_flat(w, a->name);
         for (uint32_t i = 0; i < a->n; i++)
             jsonw_str(w, NULL, a->u.strings[i]);
         jsonw_end(w);
         break;
-    case CLV_TENSOR_ATTR:
+    case CLV_ATTR_TENSOR:
         jsonw_int(w, a->name, a->u.value);
         break;
     default: /* a body: its size says that it is there */

@@ -136,9 +136,9 @@ static void devices_csv(const clv_device *const *devices, uint32_t n,
 void clv_report_devices(const clv_device *const *devices, uint32_t n,
                         const clv_report_opts *opts, clv_buf *out)
 {
-    if (opts->format == CLV_JSON)
+    if (opts->format == CLV_REPORT_JSON)
         devices_json(devices, n, out);
-    else if (opts->format == CLV_CSV)
+    else if (opts->format == CLV_REPORT_CSV)
         devices_csv(devices, n, out);
     else if (n == 1)
         one_text(devices[0], opts, out);

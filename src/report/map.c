@@ -20,7 +20,7 @@ static const char *sub_name(const clv_map *m, uint32_t k)
 
 static void put_summary(const clv_map *m, clv_buf *out)
 {
-    const clv_map_totals *t = clv_map_totals_of(m);
+    const clv_map_info *t = clv_map_get(m);
     const clv_device *d = clv_map_device(m);
     char a[TEXT_MAX], b[TEXT_MAX];
     uint32_t n;
@@ -55,7 +55,7 @@ static void put_bounds(const clv_map *m, const clv_report_opts *o, clv_buf *out)
                                      {"Subgraphs", TABLE_RIGHT},
                                      {"Time", TABLE_RIGHT},
                                      {"", TABLE_LEFT}};
-    const clv_map_totals *t = clv_map_totals_of(m);
+    const clv_map_info *t = clv_map_get(m);
     char buf[TEXT_MAX];
     table tab;
     table_start(&tab, cols, 4);
@@ -83,7 +83,7 @@ static void put_ranking(const clv_map *m, const clv_report_opts *o,
     const clv_subgraph *subs = clv_cut_subgraphs(clv_map_cut(m), &n);
     const uint32_t *rank = clv_map_ranking(m);
     uint32_t rows = o->verbose ? n : o->top ? o->top : 10;
-    double total = clv_map_totals_of(m)->seconds;
+    double total = clv_map_get(m)->seconds;
     char buf[TEXT_MAX];
     table t;
     table_start(&t, cols, 8);
@@ -121,7 +121,7 @@ static void put_devices(const clv_map *const *maps, uint32_t n,
     char buf[TEXT_MAX];
     table_start(&t, cols, 11);
     for (uint32_t i = 0; i < n; i++) {
-        const clv_map_totals *m = clv_map_totals_of(maps[i]);
+        const clv_map_info *m = clv_map_get(maps[i]);
         table_text(&t, clv_map_device(maps[i])->name);
         table_digits(&t, m->batch);
         table_text(&t, m->rate);
@@ -156,7 +156,7 @@ static void maps_text(const clv_map *const *maps, uint32_t n,
 
 static void put_map(jsonw *w, const clv_map *m)
 {
-    const clv_map_totals *t = clv_map_totals_of(m);
+    const clv_map_info *t = clv_map_get(m);
     uint32_t n;
     const clv_roofline *r = clv_map_times(m, &n);
     const clv_subgraph *subs = clv_cut_subgraphs(clv_map_cut(m), &n);
@@ -228,7 +228,7 @@ static void maps_csv(const clv_map *const *maps, uint32_t n, clv_buf *out)
             clv_cut_subgraphs(clv_map_cut(maps[i]), &count);
         for (uint32_t k = 0; k < count; k++) {
             csv_text(out, clv_map_device(maps[i])->name);
-            csv_int(out, clv_map_totals_of(maps[i])->batch);
+            csv_int(out, clv_map_get(maps[i])->batch);
             csv_int(out, k);
             csv_text(out, sub_name(maps[i], k));
             csv_text(out, subs[k].pattern);
@@ -246,9 +246,9 @@ static void maps_csv(const clv_map *const *maps, uint32_t n, clv_buf *out)
 void clv_report_maps(const clv_map *const *maps, uint32_t n,
                      const clv_report_opts *opts, clv_buf *out)
 {
-    if (opts->format == CLV_JSON)
+    if (opts->format == CLV_REPORT_JSON)
         maps_json(maps, n, out);
-    else if (opts->format == CLV_CSV)
+    else if (opts->format == CLV_REPORT_CSV)
         maps_csv(maps, n, out);
     else
         maps_text(maps, n, opts, out);

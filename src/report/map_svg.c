@@ -55,7 +55,7 @@ static bool drawn(const chart *c, uint32_t k)
 /* Whole decades around the points, the ridge and the peak. */
 static void find_range(chart *c)
 {
-    double ridge = clv_map_totals_of(c->m)->ridge;
+    double ridge = clv_map_get(c->m)->ridge;
     double xmin = ridge > 0 ? ridge : 1, xmax = xmin;
     double ymin = c->peak, ymax = c->peak;
     for (uint32_t k = 0; k < c->n; k++) {
@@ -109,8 +109,8 @@ static void put_roofs(const chart *c)
 {
     double left = pow(10, c->x0), right = pow(10, c->x1);
     char label[96], a[TEXT_MAX];
-    snprintf(label, sizeof label, "%s peak %sOP/s",
-             clv_map_totals_of(c->m)->rate, text_count((int64_t)c->peak, a));
+    snprintf(label, sizeof label, "%s peak %sOP/s", clv_map_get(c->m)->rate,
+             text_count((int64_t)c->peak, a));
     if (c->bandwidth <= 0) {
         svg_line(c->out, LEFT, y_of(c, c->peak), LEFT + WIDTH, y_of(c, c->peak),
                  "#a4262c");
@@ -141,7 +141,7 @@ static void put_roofs(const chart *c)
 
 static double radius(const chart *c, uint32_t k)
 {
-    double share = c->times[k].seconds / clv_map_totals_of(c->m)->seconds;
+    double share = c->times[k].seconds / clv_map_get(c->m)->seconds;
     return 3 + 20 * sqrt(share);
 }
 
@@ -150,7 +150,7 @@ static void put_point(const chart *c, uint32_t k)
     static const char *const fills[] = {"#4c9a6a", "#d99a1c", "#8a8a8a",
                                         "#8a8a8a"};
     const clv_roofline *r = &c->times[k];
-    double share = r->seconds / clv_map_totals_of(c->m)->seconds;
+    double share = r->seconds / clv_map_get(c->m)->seconds;
     char hint[256], time[TEXT_MAX];
     snprintf(hint, sizeof hint, "%.80s (%.60s): %s, %.2f %% of the time, %s",
              clv_graph_node(c->g, c->subs[k].nodes[0]).name, c->subs[k].pattern,
@@ -252,7 +252,7 @@ static void put_head(const chart *c)
     } keys[] = {{"#4c9a6a", "bound by compute"},
                 {"#d99a1c", "by memory"},
                 {"#8a8a8a", "by launch"}};
-    const clv_map_totals *t = clv_map_totals_of(c->m);
+    const clv_map_info *t = clv_map_get(c->m);
     char line[256], a[TEXT_MAX];
     snprintf(line, sizeof line,
              "%.60s on %.80s: %s at batch %lld (an estimate), %.1f %% of peak",
@@ -281,7 +281,7 @@ void clv_report_map_svg(const clv_map *m, clv_buf *out)
                .bandwidth = clv_map_device(m)->bandwidth.value};
     c.subs = clv_cut_subgraphs(cut, &c.n);
     c.times = clv_map_times(m, &c.n);
-    c.peak = clv_map_totals_of(m)->peak;
+    c.peak = clv_map_get(m)->peak;
     svg_start(out, LEFT + WIDTH + 34, TOP + HEIGHT + BOTTOM,
               clv_graph_name(c.g));
     put_head(&c);

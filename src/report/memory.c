@@ -25,7 +25,7 @@ enum { PLOT_WIDTH = 64 };
 static void put_timeline(const clv_memory *m, clv_buf *out)
 {
     const int64_t *live = clv_memory_timeline(m);
-    uint32_t steps = clv_memory_totals_of(m)->steps;
+    uint32_t steps = clv_memory_get(m)->steps;
     uint32_t n = steps < PLOT_WIDTH ? steps : PLOT_WIDTH;
     double high[PLOT_WIDTH] = {0};
     for (uint32_t k = 0; k < steps; k++) {
@@ -47,7 +47,7 @@ static void put_alive(const clv_memory *m, const clv_cut *c,
                                      {"Alive from", TABLE_RIGHT},
                                      {"to", TABLE_RIGHT}};
     const clv_graph *g = clv_profile_graph(clv_cut_profile(c));
-    const clv_memory_totals *t = clv_memory_totals_of(m);
+    const clv_memory_info *t = clv_memory_get(m);
     uint32_t n;
     const clv_buffer *b = clv_memory_buffers(m, &n);
     table tab;
@@ -71,7 +71,7 @@ static void put_alive(const clv_memory *m, const clv_cut *c,
 static void memory_text(const clv_memory *m, const clv_cut *c, int64_t budget,
                         const clv_report_opts *o, clv_buf *out)
 {
-    const clv_memory_totals *t = clv_memory_totals_of(m);
+    const clv_memory_info *t = clv_memory_get(m);
     char a[TEXT_MAX], b[TEXT_MAX];
     text_heading(out, o, "Memory: %s",
                  clv_graph_name(clv_profile_graph(clv_cut_profile(c))));
@@ -128,7 +128,7 @@ static void memory_json(const clv_memory *m, const clv_cut *c, int64_t budget,
                         clv_buf *out)
 {
     const clv_graph *g = clv_profile_graph(clv_cut_profile(c));
-    const clv_memory_totals *t = clv_memory_totals_of(m);
+    const clv_memory_info *t = clv_memory_get(m);
     jsonw w;
     jsonw_start(&w, out, JSONW_LINES);
     jsonw_object(&w, NULL);
@@ -165,7 +165,7 @@ static void memory_csv(const clv_memory *m, const clv_cut *c, clv_buf *out)
     static const char *const head[] = {"step", "subgraph", "node",
                                        "live_bytes"};
     csv_row(out, head, 4);
-    for (uint32_t k = 0; k < clv_memory_totals_of(m)->steps; k++) {
+    for (uint32_t k = 0; k < clv_memory_get(m)->steps; k++) {
         csv_int(out, k);
         csv_int(out, clv_memory_order(m)[k]);
         csv_text(out, step_name(m, c, k));
@@ -178,9 +178,9 @@ void clv_report_memory(const clv_memory *m, int64_t budget,
                        const clv_report_opts *opts, clv_buf *out)
 {
     const clv_cut *c = clv_memory_cut(m);
-    if (opts->format == CLV_JSON)
+    if (opts->format == CLV_REPORT_JSON)
         memory_json(m, c, budget, out);
-    else if (opts->format == CLV_CSV)
+    else if (opts->format == CLV_REPORT_CSV)
         memory_csv(m, c, out);
     else
         memory_text(m, c, budget, opts, out);

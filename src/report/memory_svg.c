@@ -26,7 +26,7 @@ enum {
 
 typedef struct chart {
     const clv_memory *m;
-    const clv_memory_totals *t;
+    const clv_memory_info *t;
     const clv_graph *g;
     double step; /* pixels */
     clv_buf *out;
@@ -144,7 +144,7 @@ void clv_report_memory_svg(const clv_memory *m, clv_buf *out)
 {
     const clv_cut *cut = clv_memory_cut(m);
     chart c = {.m = m,
-               .t = clv_memory_totals_of(m),
+               .t = clv_memory_get(m),
                .g = clv_profile_graph(clv_cut_profile(cut)),
                .out = out};
     char line[256], weights[TEXT_MAX], size[TEXT_MAX];

@@ -207,9 +207,9 @@ static void partition_csv(const clv_cut *c, clv_buf *out)
 void clv_report_partition(const clv_cut *c, const clv_summary *s,
                           const clv_report_opts *opts, clv_buf *out)
 {
-    if (opts->format == CLV_JSON)
+    if (opts->format == CLV_REPORT_JSON)
         partition_json(c, s, out);
-    else if (opts->format == CLV_CSV)
+    else if (opts->format == CLV_REPORT_CSV)
         partition_csv(c, out);
     else if (clv_cut_capability_info(c))
         clv__capability_text(c, opts, out);

@@ -50,7 +50,7 @@ static void json_coverage(jsonw *w, const clv_profile *p)
         jsonw_int(w, clv_trust_name((clv_trust)i), t->trust[i]);
     jsonw_array(w, "unknown_ops");
     for (uint32_t i = 0; i < n; i++)
-        if (layers[i].cost.trust == CLV_UNKNOWN)
+        if (layers[i].cost.trust == CLV_TRUST_UNKNOWN)
             jsonw_str(w, NULL, clv_graph_node(clv_profile_graph(p), i).origin);
     jsonw_end(w);
     jsonw_end(w);
@@ -157,13 +157,13 @@ static void json_kinds(jsonw *w, const clv_profile *p)
 {
     uint32_t n;
     const clv_kind_total *kinds = clv_profile_kinds(p, &n);
-    if (clv_profile_convention(p) == CLV_COUNT_FULL)
+    if (clv_profile_convention(p) == CLV_CONVENTION_FULL)
         return;
     jsonw_object_flat(w, "kinds");
     for (uint32_t i = 0; i < n; i++)
         jsonw_int(w, kinds[i].kind, kinds[i].total);
     jsonw_end(w);
-    if (clv_profile_convention(p) != CLV_COUNT_FVCORE)
+    if (clv_profile_convention(p) != CLV_CONVENTION_FVCORE)
         return;
     const clv_unsupported *missing = clv_profile_unsupported(p, &n);
     jsonw_object_flat(w, "unsupported");
@@ -257,9 +257,9 @@ void clv__profile_csv(const clv_profile *p, clv_buf *out)
 void clv_report_profile(const clv_profile *p, const clv_report_opts *opts,
                         clv_buf *out)
 {
-    if (opts->format == CLV_JSON)
+    if (opts->format == CLV_REPORT_JSON)
         clv__profile_json(p, out);
-    else if (opts->format == CLV_CSV)
+    else if (opts->format == CLV_REPORT_CSV)
         clv__profile_csv(p, out);
     else
         clv__profile_text(p, opts, out);

@@ -123,7 +123,7 @@ static void put_summary(const clv_profile *p, const clv_report_opts *o,
     if (t->integer_macs)
         text_field_count(out, "  on integers:", t->integer_macs);
     text_field_count(out, "FLOPs:", t->flops);
-    if (clv_profile_convention(p) != CLV_COUNT_FULL)
+    if (clv_profile_convention(p) != CLV_CONVENTION_FULL)
         text_field(out, "  counted as:", "%s does, in %ss",
                    clv_convention_name(clv_profile_convention(p)),
                    clv_convention_unit(clv_profile_convention(p)));
@@ -183,10 +183,10 @@ static const struct {
     text_paint paint;
     const char *range;
 } classes[CLV_BOTTLENECK_COUNT] = {
-    [CLV_COMPUTE_BOUND] = {PAINT_GREEN, "AI > 50"},
-    [CLV_BALANCED] = {PAINT_CYAN, "AI > 10"},
-    [CLV_MEMORY_BOUND] = {PAINT_YELLOW, "AI > 1"},
-    [CLV_BANDWIDTH_BOUND] = {PAINT_RED, "AI <= 1"},
+    [CLV_BOTTLENECK_COMPUTE] = {PAINT_GREEN, "AI > 50"},
+    [CLV_BOTTLENECK_BALANCED] = {PAINT_CYAN, "AI > 10"},
+    [CLV_BOTTLENECK_MEMORY] = {PAINT_YELLOW, "AI > 1"},
+    [CLV_BOTTLENECK_BANDWIDTH] = {PAINT_RED, "AI <= 1"},
 };
 
 static void put_class(table *t, const clv_totals *all, text_paint paint,
@@ -268,7 +268,7 @@ static void put_layer(table *t, const clv_graph *g, const clv_layer *l,
                       const clv_report_opts *o)
 {
     clv_node_info n = clv_graph_node(g, l->node);
-    bool known = l->cost.trust != CLV_UNKNOWN;
+    bool known = l->cost.trust != CLV_TRUST_UNKNOWN;
     table_text(t, n.name);
     table_text(t, known ? n.op : n.origin);
     if (o->shapes && o->verbose) {
@@ -279,7 +279,7 @@ static void put_layer(table *t, const clv_graph *g, const clv_layer *l,
     table_bytes(t, l->memory);
     table_num(t, l->intensity);
     table_color(t, known ? classes[l->bottleneck].paint : PAINT_RED);
-    table_text(t, l->cost.trust == CLV_EXACT
+    table_text(t, l->cost.trust == CLV_TRUST_EXACT
                       ? clv_bottleneck_name(l->bottleneck)
                       : clv_trust_name(l->cost.trust));
 }
@@ -330,20 +330,22 @@ static void put_coverage(const clv_profile *p, const clv_report_opts *o,
                          clv_buf *out)
 {
     const clv_totals *t = clv_profile_totals(p);
-    text_paint paint = t->trust[CLV_UNKNOWN] ? PAINT_RED : PAINT_GREEN;
+    text_paint paint = t->trust[CLV_TRUST_UNKNOWN] ? PAINT_RED : PAINT_GREEN;
     char given[32] = "";
-    if (t->trust[CLV_GIVEN])
-        snprintf(given, sizeof given, "%u given by you, ", t->trust[CLV_GIVEN]);
+    if (t->trust[CLV_TRUST_GIVEN])
+        snprintf(given, sizeof given, "%u given by you, ",
+                 t->trust[CLV_TRUST_GIVEN]);
     clv_buf_printf(out,
                    "\n%sCoverage:%s %u operators: %u exact, %u estimated, "
                    "%u free, %s%u unknown\n",
                    paint_on(o, paint), paint_off(o, paint), t->operators,
-                   t->trust[CLV_EXACT], t->trust[CLV_ESTIMATED],
-                   t->trust[CLV_FREE], given, t->trust[CLV_UNKNOWN]);
+                   t->trust[CLV_TRUST_EXACT], t->trust[CLV_TRUST_ESTIMATED],
+                   t->trust[CLV_TRUST_FREE], given,
+                   t->trust[CLV_TRUST_UNKNOWN]);
     uint32_t n;
     const clv_layer *layers = clv_profile_layers(p, &n);
     for (uint32_t i = 0, shown = 0; i < n && shown < 20; i++) {
-        if (layers[i].cost.trust != CLV_UNKNOWN)
+        if (layers[i].cost.trust != CLV_TRUST_UNKNOWN)
             continue;
         clv_node_info node = clv_graph_node(clv_profile_graph(p), i);
         shown++;

@@ -136,7 +136,7 @@ static void put_parts(const clv_run_result *r, const clv_report_opts *o,
                                      {"Device", TABLE_LEFT},
                                      {"Operators", TABLE_RIGHT},
                                      {"From", TABLE_CUT}};
-    const clv_run_info *info = clv_model_run_info(r->m);
+    const clv_model_info *info = clv_model_get(r->m);
     uint32_t shown = o->top ? o->top : r->part ? info->n_parts : 10;
     table tab;
     table_start(&tab, cols, 4);
@@ -176,7 +176,7 @@ static void put_parts(const clv_run_result *r, const clv_report_opts *o,
 static void run_text(const clv_run_result *r, const clv_report_opts *o,
                      clv_buf *out)
 {
-    const clv_run_info *info = clv_model_run_info(r->m);
+    const clv_model_info *info = clv_model_get(r->m);
     char a[TEXT_MAX], b[TEXT_MAX];
     text_heading(out, o, "Run: %s", clv_graph_name(r->g));
     text_field(out, "Backend", "%s", r->backend);
@@ -226,7 +226,7 @@ static void json_output(jsonw *w, const clv_run_result *r, uint32_t i)
 
 static void json_parts(jsonw *w, const clv_run_result *r)
 {
-    const clv_run_info *info = clv_model_run_info(r->m);
+    const clv_model_info *info = clv_model_get(r->m);
     jsonw_array(w, "parts");
     for (uint32_t k = 0; k < info->n_parts; k++) {
         jsonw_object(w, NULL);
@@ -258,7 +258,7 @@ static void json_parts(jsonw *w, const clv_run_result *r)
 
 static void run_json(const clv_run_result *r, clv_buf *out)
 {
-    const clv_run_info *info = clv_model_run_info(r->m);
+    const clv_model_info *info = clv_model_get(r->m);
     jsonw w;
     jsonw_start(&w, out, JSONW_LINES);
     jsonw_object(&w, NULL);
@@ -285,7 +285,7 @@ void clv_report_run(const clv_run_result *r, const clv_report_opts *opts,
 {
     static const clv_report_opts defaults = {0};
     const clv_report_opts *o = opts ? opts : &defaults;
-    if (o->format == CLV_JSON)
+    if (o->format == CLV_REPORT_JSON)
         run_json(r, out);
     else
         run_text(r, o, out);

@@ -8,10 +8,10 @@
 static const struct {
     const char *color, *words;
 } classes[CLV_BOTTLENECK_COUNT] = {
-    [CLV_COMPUTE_BOUND] = {"#b7dfc4", "compute bound"},
-    [CLV_BALANCED] = {"#c9dff5", "balanced"},
-    [CLV_MEMORY_BOUND] = {"#fbe3a3", "memory bound"},
-    [CLV_BANDWIDTH_BOUND] = {"#f4c7c3", "bandwidth bound"},
+    [CLV_BOTTLENECK_COMPUTE] = {"#b7dfc4", "compute bound"},
+    [CLV_BOTTLENECK_BALANCED] = {"#c9dff5", "balanced"},
+    [CLV_BOTTLENECK_MEMORY] = {"#fbe3a3", "memory bound"},
+    [CLV_BOTTLENECK_BANDWIDTH] = {"#f4c7c3", "bandwidth bound"},
 };
 
 const char *clv__bottleneck_fill(clv_bottleneck b)

@@ -194,9 +194,9 @@ void clv_report_sweep(const clv_sweep *sweep, const clv_report_opts *opts,
                       clv_buf *out)
 {
     const clv_sweep_info *s = clv_sweep_get(sweep);
-    if (opts->format == CLV_JSON) {
+    if (opts->format == CLV_REPORT_JSON) {
         sweep_json(s, out);
-    } else if (opts->format == CLV_CSV) {
+    } else if (opts->format == CLV_REPORT_CSV) {
         sweep_csv(s, out);
     } else {
         put_rows(s, opts, out);

@@ -16,7 +16,7 @@ typedef struct validations {
 static const clv_verdict *verdict_of(const clv_validation *v, clv_convention c)
 {
     uint32_t n;
-    return &clv_validate_verdicts(v, &n)[c];
+    return &clv_validation_verdicts(v, &n)[c];
 }
 
 /* -- text -----------------------------------------------------------------*/
@@ -45,9 +45,9 @@ static void put_comparison(const validations *v, const clv_report_opts *o,
     table t;
     table_start(&t, cols, 5);
     for (uint32_t i = 0; i < v->n; i++) {
-        const clv_verdict *d = verdict_of(v->all[i], CLV_COUNT_FVCORE);
+        const clv_verdict *d = verdict_of(v->all[i], CLV_CONVENTION_FVCORE);
         table_text(&t, v->names[i]);
-        table_count(&t, clv_validate_ours(v->all[i])->flops);
+        table_count(&t, clv_validation_ours(v->all[i])->flops);
         table_count(&t, d->flops);
         put_signed(&t, d->difference);
         table_color(&t, paint_of(d->accuracy));
@@ -116,7 +116,7 @@ static void put_text(const validations *v, const clv_report_opts *o,
     for (uint32_t i = 0; i < v->n; i++)
         for (int c = 0; c < CLV_CONVENTION_COUNT; c++) {
             const clv_verdict *d = verdict_of(v->all[i], (clv_convention)c);
-            if (d->n_differences && (detail || c == CLV_COUNT_FVCORE))
+            if (d->n_differences && (detail || c == CLV_CONVENTION_FVCORE))
                 put_reasons(v->names[i], d, o, out);
         }
     clv_buf_printf(out, "\n");
@@ -164,11 +164,11 @@ static void put_json(const validations *v, clv_buf *out)
     jsonw_array(&w, "models");
     for (uint32_t i = 0; i < v->n; i++) {
         uint32_t n;
-        const clv_verdict *d = clv_validate_verdicts(v->all[i], &n);
+        const clv_verdict *d = clv_validation_verdicts(v->all[i], &n);
         jsonw_object(&w, NULL);
         jsonw_str(&w, "model", v->names[i]);
-        jsonw_int(&w, "our_flops", clv_validate_ours(v->all[i])->flops);
-        jsonw_int(&w, "our_macs", clv_validate_ours(v->all[i])->macs);
+        jsonw_int(&w, "our_flops", clv_validation_ours(v->all[i])->flops);
+        jsonw_int(&w, "our_macs", clv_validation_ours(v->all[i])->macs);
         jsonw_array(&w, "conventions");
         for (uint32_t c = 0; c < n; c++)
             json_verdict(&w, &d[c]);
@@ -195,7 +195,7 @@ static void put_csv(const validations *v, clv_buf *out)
             csv_text(out, d->unit);
             csv_int(out, d->total);
             csv_int(out, d->flops);
-            csv_int(out, clv_validate_ours(v->all[i])->flops);
+            csv_int(out, clv_validation_ours(v->all[i])->flops);
             csv_int(out, d->difference);
             csv_num(out, d->percent);
             csv_num(out, d->accuracy);
@@ -208,9 +208,9 @@ void clv_report_validation(const clv_validation *const *all,
                            const clv_report_opts *opts, clv_buf *out)
 {
     validations v = {all, names, n};
-    if (opts->format == CLV_JSON)
+    if (opts->format == CLV_REPORT_JSON)
         put_json(&v, out);
-    else if (opts->format == CLV_CSV)
+    else if (opts->format == CLV_REPORT_CSV)
         put_csv(&v, out);
     else
         put_text(&v, opts, out);

@@ -70,7 +70,7 @@ static clv_status take(frame *f, uint32_t i, clv_tensor *out, clv_err *e)
 static const clv_graph *body_of(const clv_node *n, clv_attr_key key)
 {
     const clv_attr *a = attr_get(n, key);
-    return a && a->type == CLV_GRAPH_ATTR ? a->u.body : NULL;
+    return a && a->type == CLV_ATTR_GRAPH ? a->u.body : NULL;
 }
 
 static const clv_tensor *input(const clv_graph *g, const clv_node *n,
@@ -91,7 +91,7 @@ static clv_status run_if(const clv_graph *g, const clv_node *n,
     clv_attr_key key = get_f(c, 0) != 0 ? CLV_A_THEN : CLV_A_ELSE;
     uint32_t first = 1;
     for (uint32_t i = 0; i < n->n_attrs && n->attrs[i].key != key; i++)
-        if (n->attrs[i].type == CLV_GRAPH_ATTR)
+        if (n->attrs[i].type == CLV_ATTR_GRAPH)
             first += n->attrs[i].u.body->n_inputs;
     const clv_graph *body = body_of(n, key);
     const clv_tensor **in =
@@ -272,7 +272,7 @@ static clv_status loop_end(loop *l, clv_status s)
         uint32_t rank = l->collected[k].slice.rank + 1;
         if (l->n->op == CLV_OP_SCAN && k < count)
             s = norm_axis(axes[k], rank, &axis, l->e);
-        bool reverse = flip && flip->type == CLV_INTS_ATTR && k < flip->n &&
+        bool reverse = flip && flip->type == CLV_ATTR_INTS && k < flip->n &&
                        flip->u.ints[k];
         if (s == CLV_OK)
             s = stacked(&l->collected[k], axis, reverse,
@@ -342,7 +342,7 @@ static clv_status scan_step(loop *l, uint32_t scans, int64_t i, int64_t trips)
     for (uint32_t k = 0; k < scans && s == CLV_OK; k++) {
         const clv_tensor *t = l->given[l->states + k];
         bool back =
-            way && way->type == CLV_INTS_ATTR && k < way->n && way->u.ints[k];
+            way && way->type == CLV_ATTR_INTS && k < way->n && way->u.ints[k];
         s = slice_at(t, k < count ? axes[k] : 0, back ? trips - 1 - i : i,
                      &slice[k], l->e);
         l->in[l->states + k] = &slice[k];

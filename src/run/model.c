@@ -363,7 +363,7 @@ void clv_model_free(clv_model *m)
     clv__free(m);
 }
 
-const clv_run_info *clv_model_run_info(const clv_model *m)
+const clv_model_info *clv_model_get(const clv_model *m)
 {
     return &m->info;
 }

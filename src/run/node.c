@@ -71,7 +71,7 @@ clv_status clv__run_node(const clv_graph *g, uint32_t id, clv_tensor *tensor,
 static clv_status show(clv_graph *g, const clv_tensor *t, uint32_t *id,
                        clv_err *e)
 {
-    *id = clv__value_add(g, "", CLV_INPUT, t->dtype);
+    *id = clv__value_add(g, "", CLV_VALUE_INPUT, t->dtype);
     if (*id == CLV_NONE || !clv__value_set_shape(g, *id, t->rank, t->dims))
         return clv__nomem(e);
     int64_t n = clv_tensor_numel(t);
@@ -103,7 +103,7 @@ static clv_status take_attrs(clv_graph *one, const clv_node *n,
         return clv__nomem(e);
     for (uint32_t i = 0; i < n->n_attrs; i++) {
         attrs[i] = n->attrs[i];
-        if (attrs[i].type == CLV_TENSOR_ATTR)
+        if (attrs[i].type == CLV_ATTR_TENSOR)
             CLV_TRY(
                 show(one, &tensor[n->attrs[i].u.value], &attrs[i].u.value, e));
     }

@@ -90,7 +90,7 @@ struct clv_model {
     clv_part *parts;
     const char **notes;
     size_t cap_notes;
-    clv_run_info info;
+    clv_model_info info;
     clv_refuse_fn *refuse; /* as in clv_model_opts */
     void *refuser;
 };

@@ -147,7 +147,7 @@ static clv_status fill_table(weight_store *w, const clv_graph *g,
         t->rank = value->rank;
         if (value->rank)
             memcpy(t->dims, value->dims, value->rank * sizeof *t->dims);
-        bool folded = value->kind == CLV_ACTIVATION && value->data &&
+        bool folded = value->kind == CLV_VALUE_ACTIVATION && value->data &&
                       !(value->flags & CLV_V_BOUND);
         if (!clv__is_read(g, v) || !(value_is_weight(value) || folded))
             continue;

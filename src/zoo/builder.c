@@ -41,7 +41,7 @@ tensor input(builder *b, const char *name, const zoo_input *in)
 {
     if (failed(b))
         return CLV_NONE;
-    tensor x = clv__value_add(b->g, name, CLV_INPUT, b->dtype);
+    tensor x = clv__value_add(b->g, name, CLV_VALUE_INPUT, b->dtype);
     if (x == CLV_NONE || !clv__value_set_shape(b->g, x, in->rank, in->dims))
         return nomem(b);
     if (clv__bytes(&b->g->values[x]) == CLV_SAT) {
@@ -200,7 +200,7 @@ static clv_attr *own_attrs(builder *b, const clv_attr *attrs, uint32_t n)
     for (uint32_t i = 0; own && i < n; i++) {
         own[i] = attrs[i];
         own[i].name = clv__attr_name((clv_attr_key)attrs[i].key);
-        if (attrs[i].type != CLV_INTS_ATTR)
+        if (attrs[i].type != CLV_ATTR_INTS)
             continue;
         int64_t *ints = arena_array(&b->g->mem, attrs[i].n, sizeof *ints);
         if (!ints)
@@ -296,13 +296,14 @@ tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a)
         padding[i] = or (a.padding_hw[i], a.padding);
     }
     step_in(b, name);
-    tensor ins[3] = {x, weight(b, "weight", CLV_PARAM, nd + 2, w), CLV_NONE};
+    tensor ins[3] = {x, weight(b, "weight", CLV_VALUE_PARAM, nd + 2, w),
+                     CLV_NONE};
     if (!a.no_bias)
         ins[2] = parameter(b, "bias", a.out);
     clv_attr attrs[] = {
-        {.key = CLV_A_STRIDE, .type = CLV_INTS_ATTR, .n = nd, .u.ints = stride},
+        {.key = CLV_A_STRIDE, .type = CLV_ATTR_INTS, .n = nd, .u.ints = stride},
         {.key = CLV_A_PADDING,
-         .type = CLV_INTS_ATTR,
+         .type = CLV_ATTR_INTS,
          .n = nd,
          .u.ints = padding},
         INT(DILATION, dilation),
@@ -340,8 +341,8 @@ tensor batch_norm(builder *b, const char *name, tensor x)
     int64_t c = dim(b, x, 1);
     step_in(b, name);
     tensor ins[] = {x, parameter(b, "weight", c), parameter(b, "bias", c),
-                    weight(b, "running_mean", CLV_BUFFER, 1, &c),
-                    weight(b, "running_var", CLV_BUFFER, 1, &c)};
+                    weight(b, "running_mean", CLV_VALUE_BUFFER, 1, &c),
+                    weight(b, "running_var", CLV_VALUE_BUFFER, 1, &c)};
     clv_attr eps = FLOAT(EPSILON, b->norm_eps);
     tensor y = module_node(b, CLV_OP_BATCH_NORM, ins, 5, &eps, b->norm_eps > 0);
     leave(b);
@@ -438,7 +439,7 @@ tensor softmax(builder *b, tensor x)
 /* A constant without axes. */
 static tensor number(builder *b, double value)
 {
-    tensor c = weight(b, "number", CLV_CONST, 0, NULL);
+    tensor c = weight(b, "number", CLV_VALUE_CONST, 0, NULL);
     double *at = constant_floats(b, c, 1);
     if (at)
         *at = value;

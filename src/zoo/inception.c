@@ -104,8 +104,8 @@ static void aux_conv(builder *b, const char *name, int64_t in, int64_t out,
     enter(b, "bn");
     unused(b, "weight", out);
     unused(b, "bias", out);
-    weight(b, "running_mean", CLV_BUFFER, 1, &out);
-    weight(b, "running_var", CLV_BUFFER, 1, &out);
+    weight(b, "running_mean", CLV_VALUE_BUFFER, 1, &out);
+    weight(b, "running_var", CLV_VALUE_BUFFER, 1, &out);
     leave(b);
     leave(b);
 }

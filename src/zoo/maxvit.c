@@ -87,7 +87,8 @@ static tensor position_bias(builder *b, int64_t heads)
     int64_t n = SIZE * SIZE, side = 2 * SIZE - 1, dims[] = {n, n};
     tensor table =
         parameter(b, "relative_position_bias_table", side * side, heads);
-    tensor index = weight(b, "relative_position_index", CLV_BUFFER, 2, dims);
+    tensor index =
+        weight(b, "relative_position_index", CLV_VALUE_BUFFER, 2, dims);
     constant_ints(b, index, offset_rows(b, SIZE), (uint32_t)(n * n));
     index = reshape(b, index, n * n);
     tensor bias =

@@ -19,7 +19,7 @@ static const zoo_model *model_at(uint32_t i)
     return NULL;
 }
 
-const clv_model_info *clv_zoo_model(uint32_t i)
+const clv_zoo_info *clv_zoo_at(uint32_t i)
 {
     const zoo_model *m = model_at(i);
     return m ? &m->info : NULL;

@@ -40,7 +40,7 @@ static int64_t round_up(int64_t x, int64_t by)
 static tensor log_offsets(builder *b, int64_t s)
 {
     int64_t side = 2 * s - 1, dims[] = {1, side, side, 2};
-    tensor t = weight(b, "relative_coords_table", CLV_BUFFER, 4, dims);
+    tensor t = weight(b, "relative_coords_table", CLV_VALUE_BUFFER, 4, dims);
     double *at = constant_floats(b, t, (uint32_t)(side * side * 2));
     for (int64_t i = 0; at && i < side * side * 2; i++) {
         int64_t cell = i / 2, step = (i % 2 ? cell % side : cell / side);
@@ -70,7 +70,8 @@ static tensor position_bias(builder *b, const place *p)
 {
     int64_t n = p->v->window * p->v->window, rows = n * n;
     tensor table = bias_table(b, p);
-    tensor index = weight(b, "relative_position_index", CLV_BUFFER, 1, &rows);
+    tensor index =
+        weight(b, "relative_position_index", CLV_VALUE_BUFFER, 1, &rows);
     constant_ints(b, index, p->offsets, (uint32_t)rows);
     tensor bias =
         zoo_call(b, CLV_OP_INDEX, "index", TENSORS(table, index), NO_ATTRS);
@@ -109,7 +110,7 @@ static tensor shift_mask(builder *b, const plan *p)
 {
     int64_t s = p->window, n = s * s, across = p->w / s, down = p->h / s;
     int64_t dims[] = {down * across, 1, n, n};
-    tensor mask = weight(b, "attn_mask", CLV_CONST, 4, dims);
+    tensor mask = weight(b, "attn_mask", CLV_VALUE_CONST, 4, dims);
     float *m = constant_bytes(b, mask, CLV_FLOAT32);
     for (int64_t win = 0; m && win < down * across; win++) {
         int64_t top = win / across * s, left = win % across * s, of[MAX_TOKENS];

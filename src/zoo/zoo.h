@@ -46,7 +46,7 @@ void leave(builder *b);
 tensor weight(builder *b, const char *name, clv_value_kind kind, uint32_t rank,
               const int64_t *dims);
 #define parameter(b, name, ...) \
-    weight(b, name, CLV_PARAM, \
+    weight(b, name, CLV_VALUE_PARAM, \
            sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), \
            (int64_t[]){__VA_ARGS__})
 /* A parameter that evaluation never reads (an auxiliary head). */
@@ -86,19 +86,19 @@ void zoo_calls(builder *b, clv_op op, const char *name, const tensor *ins,
 #define NO_ATTRS NULL, 0
 #define INT(k, v) \
     { \
-        .key = CLV_A_##k, .type = CLV_INT_ATTR, .u.i = (v) \
+        .key = CLV_A_##k, .type = CLV_ATTR_INT, .u.i = (v) \
     }
 #define FLOAT(k, v) \
     { \
-        .key = CLV_A_##k, .type = CLV_FLOAT_ATTR, .u.f = (v) \
+        .key = CLV_A_##k, .type = CLV_ATTR_FLOAT, .u.f = (v) \
     }
 #define STRING(k, v) \
     { \
-        .key = CLV_A_##k, .type = CLV_STRING_ATTR, .u.s = (v) \
+        .key = CLV_A_##k, .type = CLV_ATTR_STRING, .u.s = (v) \
     }
 #define INTS(k, ...) \
     { \
-        .key = CLV_A_##k, .type = CLV_INTS_ATTR, \
+        .key = CLV_A_##k, .type = CLV_ATTR_INTS, \
         .n = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), \
         .u.ints = (int64_t[]) \
         { \
@@ -216,7 +216,7 @@ tensor mobilenet_v3_backbone(builder *b, tensor x, tensor *low);
 /* -- the registry ---------------------------------------------------------*/
 
 typedef struct zoo_model {
-    clv_model_info info;
+    clv_zoo_info info;
     zoo_fn *build;
     const void *variant;
 } zoo_model;

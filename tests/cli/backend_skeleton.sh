@@ -28,9 +28,9 @@ int main(int argc, char **argv)
         s = clv_context_set(c, 0, &x, &e);
     if (s == CLV_OK)
         s = clv_context_run(c, &e);
-    for (uint32_t i = 0; s == CLV_OK && i < clv_model_run_info(m)->n_parts; i++)
-        printf("%s: %u\n", clv_model_run_info(m)->parts[i].device,
-               clv_model_run_info(m)->parts[i].n_nodes);
+    for (uint32_t i = 0; s == CLV_OK && i < clv_model_get(m)->n_parts; i++)
+        printf("%s: %u\n", clv_model_get(m)->parts[i].device,
+               clv_model_get(m)->parts[i].n_nodes);
     if (s != CLV_OK)
         printf("%s\n", e.msg);
     clv_context_free(c);

@@ -269,7 +269,7 @@ clv_status kernel_binary(kernel *k)
     double number = attr_float(k->n, CLV_A_VALUE, 0);
     clv_tensor scalar = {.dtype = CLV_FLOAT64, .data = &number};
     int64_t whole = attr_int(k->n, CLV_A_VALUE, 0);
-    if (value && value->type == CLV_INT_ATTR)
+    if (value && value->type == CLV_ATTR_INT)
         scalar = (clv_tensor){.dtype = CLV_INT64, .data = &whole};
     if (!b && value)
         b = &scalar;

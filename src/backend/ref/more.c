@@ -125,7 +125,7 @@ clv_status kernel_fill(kernel *k)
 {
     const clv_attr *a = attr_get(k->n, CLV_A_VALUE);
     double v = k->n->op == CLV_OP_ONES ? 1 : 0;
-    if (a && a->type == CLV_TENSOR_ATTR) {
+    if (a && a->type == CLV_ATTR_TENSOR) {
         const clv_payload *d = k->g->values[a->u.value].data;
         v = d && d->floats ? d->floats[0]
             : d && d->ints ? (double)d->ints[0]

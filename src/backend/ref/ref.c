@@ -64,7 +64,7 @@ static bool bodies_run(const clv_node *n, clv_why *why)
 {
     for (uint32_t i = 0; i < n->n_attrs; i++) {
         const clv_graph *body =
-            n->attrs[i].type == CLV_GRAPH_ATTR ? n->attrs[i].u.body : NULL;
+            n->attrs[i].type == CLV_ATTR_GRAPH ? n->attrs[i].u.body : NULL;
         for (uint32_t id = 0; body && id < body->n_nodes; id++)
             if (!clv__ref_supports(body, id, why) ||
                 !bodies_run(&body->nodes[id], why))

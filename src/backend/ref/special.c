@@ -158,7 +158,7 @@ typedef struct grams {
 static const int64_t *ints_of(const clv_node *n, const char *name, uint32_t *c)
 {
     const clv_attr *a = other_attr(n, name);
-    bool there = a && a->type == CLV_INTS_ATTR;
+    bool there = a && a->type == CLV_ATTR_INTS;
     *c = there ? a->n : 0;
     return there ? a->u.ints : NULL;
 }
@@ -172,7 +172,7 @@ static clv_status read_grams(const kernel *k, grams *g)
     g->pool = ints_of(k->n, "pool_int64s", &g->n_pool);
     g->first = ints_of(k->n, "ngram_counts", &g->n_first);
     g->slot = ints_of(k->n, "ngram_indexes", &g->n_slot);
-    if (w && w->type == CLV_FLOATS_ATTR) {
+    if (w && w->type == CLV_ATTR_FLOATS) {
         g->weight = w->u.floats;
         g->n_weight = w->n;
     }

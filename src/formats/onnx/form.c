@@ -232,7 +232,7 @@ static void body_full(body *b)
     const clv_attr *v = attr_get(b->n, CLV_A_VALUE);
     int to = onnx_dtype_number((clv_dtype)y->dtype);
     double x = b->n->op == CLV_OP_ONES ? 1 : attr_float(b->n, CLV_A_VALUE, 0);
-    if (v && v->type == CLV_INT_ATTR)
+    if (v && v->type == CLV_ATTR_INT)
         x = (double)v->u.i;
     b->unable = to == 0 || (!v && b->n->op == CLV_OP_CONSTANT_OF_SHAPE) ||
                 (!isinf(x) && (double)(float)x != x);
@@ -353,7 +353,7 @@ static name given_scales(body *b)
     uint32_t named;
     const int64_t *axes = attr_ints(b->n, CLV_A_AXES, &named);
     double all[CLV_MAX_RANK];
-    if (!imported(b) || !a || a->type != CLV_FLOATS_ATTR)
+    if (!imported(b) || !a || a->type != CLV_ATTR_FLOATS)
         return none;
     for (uint32_t i = 0; i < x->rank; i++)
         all[i] = a->n == x->rank ? a->u.floats[i] : 1;

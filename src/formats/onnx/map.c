@@ -59,7 +59,7 @@ clv_status map_window_attrs(draft *d, clv_err *e)
 {
     (void)e;
     const clv_attr *a = draft_attr(d, CLV_A_AUTO_PAD);
-    const char *mode = a && a->type == CLV_STRING_ATTR ? a->u.s : "NOTSET";
+    const char *mode = a && a->type == CLV_ATTR_STRING ? a->u.s : "NOTSET";
     draft_drop(d, CLV_A_AUTO_PAD);
     if (!strcmp(mode, "NOTSET"))
         return CLV_OK;
@@ -74,7 +74,7 @@ clv_status map_window_attrs(draft *d, clv_err *e)
 static uint32_t spatial_axes(const draft *d, uint32_t weight)
 {
     const clv_attr *k = draft_attr(d, CLV_A_KERNEL);
-    if (k && k->type == CLV_INTS_ATTR)
+    if (k && k->type == CLV_ATTR_INTS)
         return k->n;
     uint32_t rank = rank_of(d, weight, rank_of(d, 0, 4));
     return rank > 2 ? rank - 2 : 1;
@@ -90,7 +90,7 @@ clv_status map_conv_transpose(draft *d, clv_err *e)
 {
     d->op = sibling(CLV_OP_CONVT2D, spatial_axes(d, 1));
     const clv_attr *shape = draft_other(d, "output_shape");
-    if (shape && shape->type == CLV_INTS_ATTR)
+    if (shape && shape->type == CLV_ATTR_INTS)
         CLV_TRY(
             draft_set_ints(d, CLV_A_OUTPUT_SIZE, shape->u.ints, shape->n, e));
     return map_window_attrs(d, e);
@@ -172,7 +172,7 @@ clv_status map_roi_align(draft *d, clv_err *e)
         d->attrs[d->n_attrs++] =
             (clv_attr){.name = "coordinate_transformation_mode",
                        .key = CLV_A_OTHER,
-                       .type = CLV_STRING_ATTR,
+                       .type = CLV_ATTR_STRING,
                        .u.s = "output_half_pixel"};
     return output_size(d, draft_other_int(d, "output_height", 1),
                        draft_other_int(d, "output_width", 1), e);
@@ -181,7 +181,7 @@ clv_status map_roi_align(draft *d, clv_err *e)
 clv_status map_roi_pool(draft *d, clv_err *e)
 {
     const clv_attr *a = draft_other(d, "pooled_shape");
-    if (a && a->type == CLV_INTS_ATTR && a->n == 2)
+    if (a && a->type == CLV_ATTR_INTS && a->n == 2)
         return output_size(d, a->u.ints[0], a->u.ints[1], e);
     return CLV_OK;
 }
@@ -229,7 +229,7 @@ clv_status map_arithmetic(draft *d, clv_err *e)
     memcpy(own, axes, n * sizeof *own);
     clv_attr a = {.name = clv__attr_name(CLV_A_AXES),
                   .key = CLV_A_AXES,
-                  .type = CLV_INTS_ATTR,
+                  .type = CLV_ATTR_INTS,
                   .n = n,
                   .u.ints = own};
     return draft_emit(d, CLV_OP_UNSQUEEZE, "axis", &d->ins[1], 1, &a, 1, NULL,
@@ -256,7 +256,7 @@ clv_status map_shift(draft *d, clv_err *e)
 {
     (void)e;
     const clv_attr *a = draft_attr(d, CLV_A_DIRECTION);
-    if (a && a->type == CLV_STRING_ATTR && !strcmp(a->u.s, "RIGHT"))
+    if (a && a->type == CLV_ATTR_STRING && !strcmp(a->u.s, "RIGHT"))
         d->op = CLV_OP_SHIFT_RIGHT;
     return CLV_OK;
 }
@@ -354,7 +354,7 @@ clv_status map_activation(draft *d, clv_err *e)
         if (!text_is(d->p->op, rows[i].op) || draft_attr(d, rows[i].key))
             continue;
         const clv_attr *a = draft_other(d, rows[i].name);
-        bool given = a && a->type == CLV_FLOAT_ATTR;
+        bool given = a && a->type == CLV_ATTR_FLOAT;
         draft_set_float(d, rows[i].key, given ? a->u.f : rows[i].otherwise);
     }
     return CLV_OK;
@@ -381,14 +381,14 @@ static clv_status batch_first(draft *d, clv_err *e)
     static const int64_t swap[3] = {1, 0, 2}, back[4] = {2, 0, 1, 3};
     clv_attr perm = {.name = clv__attr_name(CLV_A_PERM),
                      .key = CLV_A_PERM,
-                     .type = CLV_INTS_ATTR,
+                     .type = CLV_ATTR_INTS,
                      .n = 3,
                      .u.ints = swap};
     uint32_t outs[3], n_out = d->n_out < 3 ? d->n_out : 3;
     CLV_TRY(draft_emit(d, CLV_OP_PERMUTE, "steps", &d->ins[0], 1, &perm, 1,
                        NULL, 1, &d->ins[0], e));
     for (uint32_t i = 0; i < n_out; i++) {
-        outs[i] = clv__value_add(d->g, NULL, CLV_ACTIVATION, CLV_NODTYPE);
+        outs[i] = clv__value_add(d->g, NULL, CLV_VALUE_ACTIVATION, CLV_NODTYPE);
         if (outs[i] == CLV_NONE)
             return clv__nomem(e);
     }
@@ -521,7 +521,7 @@ clv_status map_split(draft *d, clv_err *e)
     const clv_attr *sizes = draft_other(d, "split");
     if (!draft_attr(d, CLV_A_AXIS))
         draft_set_int(d, CLV_A_AXIS, 0);
-    if (sizes && sizes->type == CLV_INTS_ATTR)
+    if (sizes && sizes->type == CLV_ATTR_INTS)
         return draft_set_ints(d, CLV_A_SECTIONS, sizes->u.ints, sizes->n, e);
     if (draft_in(d, 1))
         return CLV_OK;
@@ -536,11 +536,11 @@ static void old_sampling(draft *d)
 {
     static const clv_attr words[2] = {{.name = "coordinate_transformation_mode",
                                        .key = CLV_A_OTHER,
-                                       .type = CLV_STRING_ATTR,
+                                       .type = CLV_ATTR_STRING,
                                        .u.s = "asymmetric"},
                                       {.name = "nearest_mode",
                                        .key = CLV_A_OTHER,
-                                       .type = CLV_STRING_ATTR,
+                                       .type = CLV_ATTR_STRING,
                                        .u.s = "floor"}};
     for (int i = 0; i < 2 && d->n_attrs < ONNX_MAX_ATTRS; i++)
         d->attrs[d->n_attrs++] = words[i];
@@ -552,7 +552,7 @@ clv_status map_resize(draft *d, clv_err *e)
 {
     static const uint32_t old[3] = {0, CLV_NONE, 1}, now[4] = {0, 3, 2, 1};
     const clv_attr *mode = draft_other(d, "coordinate_transformation_mode");
-    bool crop = mode && mode->type == CLV_STRING_ATTR &&
+    bool crop = mode && mode->type == CLV_ATTR_STRING &&
                 !strcmp(mode->u.s, "tf_crop_and_resize");
     bool short_form = d->opset < 11 || text_is(d->p->op, "Upsample");
     const clv_value *scales = draft_in(d, 2);
@@ -562,14 +562,14 @@ clv_status map_resize(draft *d, clv_err *e)
     if (short_form)
         old_sampling(d);
     const clv_attr *a = draft_attr(d, CLV_A_SCALES);
-    if (a && a->type == CLV_FLOATS_ATTR)
+    if (a && a->type == CLV_ATTR_FLOATS)
         return CLV_OK;
     const clv_value *known = draft_in(d, 2);
     if (known && known->data && known->data->floats && d->n_in == 3) {
         clv_attr *s = &d->attrs[d->n_attrs++];
         *s = (clv_attr){.name = clv__attr_name(CLV_A_SCALES),
                         .key = CLV_A_SCALES,
-                        .type = CLV_FLOATS_ATTR,
+                        .type = CLV_ATTR_FLOATS,
                         .n = known->data->n,
                         .u.floats = known->data->floats};
         d->n_in = 2;

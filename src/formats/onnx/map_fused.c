@@ -42,7 +42,7 @@ clv_status map_causal_conv(draft *d, clv_err *e)
 {
     const clv_value *x = draft_in(d, 0), *w = draft_in(d, 1);
     const clv_attr *act = draft_other(d, "activation");
-    bool silu = act && act->type == CLV_STRING_ATTR && strcmp(act->u.s, "none");
+    bool silu = act && act->type == CLV_ATTR_STRING && strcmp(act->u.s, "none");
     uint32_t all;
     if (!x || !w || x->rank != 3 || w->rank != 3) {
         d->op = CLV_OP_UNKNOWN;

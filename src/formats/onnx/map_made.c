@@ -13,7 +13,7 @@ clv_status map_dtype(draft *d, clv_err *e)
     if (!a)
         return CLV_OK;
     clv_dtype t = CLV_NODTYPE;
-    if (a->type == CLV_INT_ATTR && a->u.i > 0)
+    if (a->type == CLV_ATTR_INT && a->u.i > 0)
         t = onnx_dtype((uint64_t)a->u.i);
     static const struct {
         const char *name;
@@ -26,7 +26,7 @@ clv_status map_dtype(draft *d, clv_err *e)
                {"UINT64", CLV_UINT64},   {"BOOL", CLV_BOOL},
                {"STRING", CLV_STRING}};
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)
-        if (a->type == CLV_STRING_ATTR && !strcmp(a->u.s, old[i].name))
+        if (a->type == CLV_ATTR_STRING && !strcmp(a->u.s, old[i].name))
             t = old[i].t;
     if (t == CLV_NODTYPE)
         return clv__fail(e, CLV_FORMAT, "a type that ONNX does not have");
@@ -92,7 +92,7 @@ clv_status map_constant_of_shape(draft *d, clv_err *e)
 {
     (void)e;
     const clv_attr *a = draft_attr(d, CLV_A_VALUE);
-    if (!a || a->type != CLV_TENSOR_ATTR) {
+    if (!a || a->type != CLV_ATTR_TENSOR) {
         draft_set_int(d, CLV_A_DTYPE, onnx_counted(d->r, CLV_FLOAT32));
         draft_set_float(d, CLV_A_VALUE, 0);
         return CLV_OK;
@@ -144,7 +144,7 @@ static clv_status rename_list(draft *d, const char *from, clv_attr_key to,
                               clv_err *e)
 {
     const clv_attr *a = draft_other(d, from);
-    if (!a || a->type != CLV_INTS_ATTR)
+    if (!a || a->type != CLV_ATTR_INTS)
         return CLV_OK;
     return draft_set_ints(d, to, a->u.ints, a->n, e);
 }
@@ -245,7 +245,7 @@ clv_status map_pow(draft *d, clv_err *e)
         return CLV_OK;
     clv_attr to = {.name = clv__attr_name(CLV_A_DTYPE),
                    .key = CLV_A_DTYPE,
-                   .type = CLV_INT_ATTR,
+                   .type = CLV_ATTR_INT,
                    .u.i = a->dtype};
     return draft_emit(d, CLV_OP_CAST, "exponent", &d->ins[1], 1, &to, 1, NULL,
                       1, &d->ins[1], e);
@@ -276,7 +276,7 @@ clv_status map_tfidf(draft *d, clv_err *e)
 {
     const clv_attr *a = draft_other(d, "ngram_indexes");
     int64_t most = -1;
-    if (!a || a->type != CLV_INTS_ATTR)
+    if (!a || a->type != CLV_ATTR_INTS)
         return clv__fail(e, CLV_FORMAT, "no ngram_indexes");
     for (uint32_t i = 0; i < a->n; i++)
         most = a->u.ints[i] > most ? a->u.ints[i] : most;

@@ -35,9 +35,9 @@ static clv_status stored(draft *d, const char *name, clv_value_kind kind,
                          uint32_t *value, clv_err *e)
 {
     clv_attr *a = find(d, name);
-    bool list = a && a->type == CLV_FLOATS_ATTR && a->n;
+    bool list = a && a->type == CLV_ATTR_FLOATS && a->n;
     *value = CLV_NONE;
-    if (a && a->type == CLV_TENSOR_ATTR) {
+    if (a && a->type == CLV_ATTR_TENSOR) {
         *value = a->u.value;
         d->g->values[*value].kind = (uint8_t)kind;
     } else if (list) {
@@ -78,7 +78,7 @@ static bool classifies(const draft *d)
 static bool transforms(const draft *d)
 {
     const clv_attr *post = find(d, "post_transform");
-    return post && post->type == CLV_STRING_ATTR && strcmp(post->u.s, "NONE");
+    return post && post->type == CLV_ATTR_STRING && strcmp(post->u.s, "NONE");
 }
 
 /* A regressor that leaves its sums as they are is a product: x (N,C), w (k,C)
@@ -100,8 +100,8 @@ static clv_status as_product(draft *d, uint32_t w, uint32_t b, clv_err *e)
 clv_status map_ml_linear(draft *d, clv_err *e)
 {
     uint32_t w, b, n = length(d, "intercepts", "intercepts");
-    CLV_TRY(stored(d, "coefficients", CLV_PARAM, &w, e));
-    CLV_TRY(stored(d, "intercepts", CLV_PARAM, &b, e));
+    CLV_TRY(stored(d, "coefficients", CLV_VALUE_PARAM, &w, e));
+    CLV_TRY(stored(d, "intercepts", CLV_VALUE_PARAM, &b, e));
     if (w == CLV_NONE)
         return clv__fail(e, CLV_FORMAT, "no coefficients");
     if (classifies(d))
@@ -133,9 +133,9 @@ clv_status map_ml_svm(draft *d, clv_err *e)
 {
     uint32_t vectors, w, rho;
     bool pairs = length(d, "vectors_per_class", "") && !length(d, "prob_a", "");
-    CLV_TRY(stored(d, "support_vectors", CLV_PARAM, &vectors, e));
-    CLV_TRY(stored(d, "coefficients", CLV_PARAM, &w, e));
-    CLV_TRY(stored(d, "rho", CLV_PARAM, &rho, e));
+    CLV_TRY(stored(d, "support_vectors", CLV_VALUE_PARAM, &vectors, e));
+    CLV_TRY(stored(d, "coefficients", CLV_VALUE_PARAM, &w, e));
+    CLV_TRY(stored(d, "rho", CLV_VALUE_PARAM, &rho, e));
     if (classifies(d))
         svm_scores(d, pairs);
     else
@@ -160,7 +160,7 @@ typedef struct forest {
 static const int64_t *ints_of(const draft *d, const char *name, uint32_t n)
 {
     const clv_attr *a = find(d, name);
-    return a && a->type == CLV_INTS_ATTR && a->n >= n ? a->u.ints : NULL;
+    return a && a->type == CLV_ATTR_INTS && a->n >= n ? a->u.ints : NULL;
 }
 
 static clv_status forest_read(const draft *d, forest *f, clv_err *e)
@@ -173,7 +173,7 @@ static clv_status forest_read(const draft *d, forest *f, clv_err *e)
     f->right_leaf = ints_of(d, "nodes_falseleafs", f->n);
     f->tree = ints_of(d, "nodes_treeids", f->n);
     f->id = ints_of(d, "nodes_nodeids", f->n);
-    bool leaves = modes && modes->type == CLV_STRINGS_ATTR && modes->n >= f->n;
+    bool leaves = modes && modes->type == CLV_ATTR_STRINGS && modes->n >= f->n;
     f->modes = leaves ? modes->u.strings : NULL;
     bool whole = f->left_leaf && f->right_leaf;
     if (!f->left || !f->right || !(whole || (f->modes && f->tree && f->id)))
@@ -219,7 +219,7 @@ static clv_status forest_measure(draft *d, forest *f, clv_err *e)
     }
     const clv_attr *roots = find(d, "tree_roots");
     for (uint32_t i = 0; f->left_leaf && roots && i < roots->n; i++)
-        if (roots->type == CLV_INTS_ATTR && roots->u.ints[i] >= 0 &&
+        if (roots->type == CLV_ATTR_INTS && roots->u.ints[i] >= 0 &&
             roots->u.ints[i] < f->n) {
             f->depth = sat_add(f->depth, levels[roots->u.ints[i]]);
             f->trees++;
@@ -240,7 +240,7 @@ static clv_status tree_lists(draft *d, const forest *f, uint32_t *ins,
     for (uint32_t i = 0; i < 4; i++) {
         ins[i + 1] = CLV_NONE;
         for (uint32_t k = 0; k < 3 && ins[i + 1] == CLV_NONE; k++)
-            CLV_TRY(stored(d, names[i][k], CLV_PARAM, &ins[i + 1], e));
+            CLV_TRY(stored(d, names[i][k], CLV_VALUE_PARAM, &ins[i + 1], e));
     }
     clv_value *v = ins[1] == CLV_NONE ? NULL : &d->g->values[ins[1]];
     int64_t branches = f->branches; /* a leaf has no threshold */
@@ -289,8 +289,8 @@ static clv_status as_float(draft *d, uint32_t *x, clv_err *e)
 clv_status map_ml_scaler(draft *d, clv_err *e)
 {
     uint32_t offset, scale, x;
-    CLV_TRY(stored(d, "offset", CLV_BUFFER, &offset, e));
-    CLV_TRY(stored(d, "scale", CLV_BUFFER, &scale, e));
+    CLV_TRY(stored(d, "offset", CLV_VALUE_BUFFER, &offset, e));
+    CLV_TRY(stored(d, "scale", CLV_VALUE_BUFFER, &scale, e));
     CLV_TRY(as_float(d, &x, e));
     d->n_attrs = 0;
     if (scale == CLV_NONE)
@@ -306,8 +306,8 @@ clv_status map_ml_scaler(draft *d, clv_err *e)
 clv_status map_ml_normalizer(draft *d, clv_err *e)
 {
     const clv_attr *norm = find(d, "norm");
-    bool l1 = norm && norm->type == CLV_STRING_ATTR && !strcmp(norm->u.s, "L1");
-    bool l2 = norm && norm->type == CLV_STRING_ATTR && !strcmp(norm->u.s, "L2");
+    bool l1 = norm && norm->type == CLV_ATTR_STRING && !strcmp(norm->u.s, "L1");
+    bool l2 = norm && norm->type == CLV_ATTR_STRING && !strcmp(norm->u.s, "L2");
     d->n_attrs = 0;
     draft_set_int(d, CLV_A_AXIS, -1);
     draft_set_float(d, CLV_A_P, l1 ? 1 : 2);
@@ -357,7 +357,7 @@ clv_status map_ml_encode(draft *d, clv_err *e)
         clv_dtype t = rows[i].t;
         if (!a)
             continue;
-        if (a->type == CLV_TENSOR_ATTR)
+        if (a->type == CLV_ATTR_TENSOR)
             t = (clv_dtype)d->g->values[a->u.value].dtype;
         else if (i >= 4)
             t = words ? CLV_INT64 : CLV_STRING;

@@ -26,7 +26,7 @@ clv_status ms_emit_many(draft *d, clv_op op, const char *suffix, uint32_t x,
     for (uint32_t i = 0; i < n_attrs; i++)
         attrs[i].name = clv__attr_name((clv_attr_key)attrs[i].key);
     for (uint32_t i = 0; i < n; i++) {
-        outs[i] = clv__value_add(d->g, NULL, CLV_ACTIVATION, CLV_NODTYPE);
+        outs[i] = clv__value_add(d->g, NULL, CLV_VALUE_ACTIVATION, CLV_NODTYPE);
         if (outs[i] == CLV_NONE)
             return clv__nomem(e);
     }
@@ -46,7 +46,7 @@ bool ms_wanted(const draft *d, uint32_t out)
 double ms_float(const draft *d, const char *name, double otherwise)
 {
     const clv_attr *a = draft_other(d, name);
-    return a && a->type == CLV_FLOAT_ATTR ? a->u.f : otherwise;
+    return a && a->type == CLV_ATTR_FLOAT ? a->u.f : otherwise;
 }
 
 void ms_count_only(draft *d, const char *reason)
@@ -54,7 +54,7 @@ void ms_count_only(draft *d, const char *reason)
     if (d->n_attrs < ONNX_MAX_ATTRS)
         d->attrs[d->n_attrs++] = (clv_attr){.name = CLV_COUNTED_ONLY,
                                             .key = CLV_A_OTHER,
-                                            .type = CLV_STRING_ATTR,
+                                            .type = CLV_ATTR_STRING,
                                             .u.s = reason};
 }
 
@@ -87,7 +87,7 @@ clv_status ms_ints(draft *d, clv_attr_key key, const int64_t *v, uint32_t n,
     memcpy(own, v, n * sizeof *own);
     *a = (clv_attr){.name = clv__attr_name(key),
                     .key = (uint8_t)key,
-                    .type = CLV_INTS_ATTR,
+                    .type = CLV_ATTR_INTS,
                     .n = n,
                     .u.ints = own};
     return CLV_OK;
@@ -134,7 +134,7 @@ static const fused_act *activation(const draft *d)
 {
     const clv_attr *a = draft_other(d, "activation");
     for (size_t i = 0; a && i < sizeof acts / sizeof *acts; i++)
-        if (a->type == CLV_STRING_ATTR && !strcmp(a->u.s, acts[i].name))
+        if (a->type == CLV_ATTR_STRING && !strcmp(a->u.s, acts[i].name))
             return &acts[i];
     return NULL;
 }
@@ -147,7 +147,7 @@ static void keep_activation(draft *d, const fused_act *act)
     const clv_attr *list = draft_other(d, "activation_params");
     double value[2];
     for (uint32_t i = 0; i < 2; i++) {
-        bool listed = list && list->type == CLV_FLOATS_ATTR && i < list->n;
+        bool listed = list && list->type == CLV_ATTR_FLOATS && i < list->n;
         value[i] = listed ? list->u.floats[i]
                           : ms_float(d, names[i], act->otherwise[i]);
     }
@@ -266,14 +266,14 @@ clv_status map_ms_reorder(draft *d, clv_err *e)
 clv_status map_ms_nchwc_upsample(draft *d, clv_err *e)
 {
     clv_attr *a = draft_attr(d, CLV_A_SCALES);
-    if (!a || a->type != CLV_INTS_ATTR)
+    if (!a || a->type != CLV_ATTR_INTS)
         return clv__fail(e, CLV_FORMAT, "no scales");
     double *scales = arena_array(&d->g->mem, a->n, sizeof *scales);
     if (!scales)
         return clv__nomem(e);
     for (uint32_t i = 0; i < a->n; i++)
         scales[i] = (double)a->u.ints[i];
-    a->type = CLV_FLOATS_ATTR;
+    a->type = CLV_ATTR_FLOATS;
     a->u.floats = scales;
     return CLV_OK;
 }
@@ -303,7 +303,7 @@ clv_status map_ms_fused_matmul(draft *d, clv_err *e)
 {
     uint32_t ins[2] = {ms_input(d, 0), ms_input(d, 1)};
     const clv_attr *scale = draft_attr(d, CLV_A_ALPHA);
-    double alpha = scale && scale->type == CLV_FLOAT_ATTR ? scale->u.f : 1;
+    double alpha = scale && scale->type == CLV_ATTR_FLOAT ? scale->u.f : 1;
     for (int i = 0; i < 2; i++) {
         static const clv_attr_key keys[2] = {CLV_A_TRANS_A, CLV_A_TRANS_B};
         static const int64_t last[2] = {-2, -1};
@@ -312,7 +312,7 @@ clv_status map_ms_fused_matmul(draft *d, clv_err *e)
         if (!draft_int(d, keys[i], 0))
             continue;
         clv_attr a = {
-            .key = CLV_A_AXES, .type = CLV_INTS_ATTR, .n = 2, .u.ints = last};
+            .key = CLV_A_AXES, .type = CLV_ATTR_INTS, .n = 2, .u.ints = last};
         CLV_TRY(ms_emit(d, CLV_OP_TRANSPOSE, i ? "b" : "a", &ins[i], 1, &a, 1,
                         &ins[i], e));
     }

@@ -8,11 +8,11 @@
 
 #define INT(k, v) \
     { \
-        .name = #k, .key = CLV_A_##k, .type = CLV_INT_ATTR, .u.i = (v) \
+        .name = #k, .key = CLV_A_##k, .type = CLV_ATTR_INT, .u.i = (v) \
     }
 #define FLOAT(k, v) \
     { \
-        .name = #k, .key = CLV_A_##k, .type = CLV_FLOAT_ATTR, .u.f = (v) \
+        .name = #k, .key = CLV_A_##k, .type = CLV_ATTR_FLOAT, .u.f = (v) \
     }
 /* A list of inputs and its length; CLV_NONE is one that is left out. */
 #define IN(...) (uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / 4

@@ -24,7 +24,8 @@ static clv_status attend(draft *d, const uint32_t ins[INPUTS], uint32_t present,
     if (present != CLV_NONE) {
         n_out = 3;
         for (uint32_t i = 1; i < n_out; i++) {
-            outs[i] = clv__value_add(d->g, NULL, CLV_ACTIVATION, CLV_NODTYPE);
+            outs[i] =
+                clv__value_add(d->g, NULL, CLV_VALUE_ACTIVATION, CLV_NODTYPE);
             if (outs[i] == CLV_NONE)
                 return clv__nomem(e);
         }
@@ -63,7 +64,7 @@ static clv_status split3(draft *d, const char *suffix, uint32_t x,
     clv_attr attrs[2] = {INT(AXIS, -1), INT(SECTIONS, 3)};
     if (sizes) {
         memcpy(own, sizes, 3 * sizeof *own);
-        attrs[1].type = CLV_INTS_ATTR;
+        attrs[1].type = CLV_ATTR_INTS;
         attrs[1].n = 3;
         attrs[1].u.ints = own;
     }
@@ -91,7 +92,7 @@ clv_status map_ms_attention(draft *d, clv_err *e)
     bool quantised = text_is(d->p->op, "QAttention");
     uint32_t past = ms_input(d, quantised ? 8 : 4), qkv, ins[INPUTS];
     const clv_attr *sizes = draft_other(d, "qkv_hidden_sizes");
-    bool uneven = sizes && sizes->type == CLV_INTS_ATTR && sizes->n == 3;
+    bool uneven = sizes && sizes->type == CLV_ATTR_INTS && sizes->n == 3;
     if (draft_other_int(d, "do_rotary", 0))
         ms_count_only(d, "rotary positions without tables");
     memset(ins, 0xff, sizeof ins);

@@ -66,7 +66,7 @@ clv_status map_ms_qmoe(draft *d, clv_err *e)
 {
     static const uint32_t order[9] = {0, 1, 2, 4, 5, 7, 8, 10, 14};
     const clv_attr *type = draft_other(d, "quant_type");
-    if (type && type->type == CLV_STRING_ATTR && strcmp(type->u.s, "int"))
+    if (type && type->type == CLV_ATTR_STRING && strcmp(type->u.s, "int"))
         ms_count_only(d, "experts quantised to floats are counted, not run");
     CLV_TRY(expert_weight(d, 2, 3, 11, "fc1_expert_weight_bits", e));
     CLV_TRY(expert_weight(d, 5, 6, 12, "fc2_expert_weight_bits", e));

@@ -127,7 +127,8 @@ clv_status map_ms_qpool(draft *d, clv_err *e)
     CLV_TRY(ms_permute(d, "first", d->ins[0], first, rank, &d->ins[0], e));
     const char *own = arena_printf(&d->g->mem, "%s/pooled", d->name);
     d->outs[0] =
-        own ? clv__value_add(d->g, own, CLV_ACTIVATION, CLV_NODTYPE) : CLV_NONE;
+        own ? clv__value_add(d->g, own, CLV_VALUE_ACTIVATION, CLV_NODTYPE)
+            : CLV_NONE;
     if (d->outs[0] == CLV_NONE)
         return clv__nomem(e);
     CLV_TRY(qpool(d, e));

@@ -277,32 +277,32 @@ static clv_status read_value(draft *d, const onnx_attr *a, clv_attr *out,
     clv_graph *g = d->g;
     switch (a->type) {
     case PB_TYPE_FLOAT:
-        out->type = CLV_FLOAT_ATTR;
+        out->type = CLV_ATTR_FLOAT;
         out->u.f = a->f;
         return CLV_OK;
     case PB_TYPE_INT:
-        out->type = CLV_INT_ATTR;
+        out->type = CLV_ATTR_INT;
         out->u.i = a->i;
         return CLV_OK;
     case PB_TYPE_STRING:
-        out->type = CLV_STRING_ATTR;
+        out->type = CLV_ATTR_STRING;
         out->u.s = arena_strndup(&g->mem, a->s.n ? a->s.s : "", a->s.n);
         return out->u.s ? CLV_OK : clv__nomem(e);
     case PB_TYPE_TENSOR:
-        out->type = CLV_TENSOR_ATTR;
+        out->type = CLV_ATTR_TENSOR;
         return onnx_tensor(d->r, d->f->unit, a->tensor, &(text){"", 0}, false,
                            &out->u.value, e);
     case PB_TYPE_GRAPH:
-        out->type = CLV_GRAPH_ATTR;
+        out->type = CLV_ATTR_GRAPH;
         return onnx_body(d, a->graph, &out->u.body, e);
     case PB_TYPE_FLOATS:
-        out->type = CLV_FLOATS_ATTR;
+        out->type = CLV_ATTR_FLOATS;
         return read_floats(g, a, out, e);
     case PB_TYPE_INTS:
-        out->type = CLV_INTS_ATTR;
+        out->type = CLV_ATTR_INTS;
         return read_ints(g, a, out, e);
     default:
-        out->type = CLV_STRINGS_ATTR;
+        out->type = CLV_ATTR_STRINGS;
         return read_strings(g, a, out, e);
     }
 }
@@ -345,13 +345,13 @@ clv_attr *draft_other(const draft *d, const char *name)
 int64_t draft_int(const draft *d, clv_attr_key key, int64_t otherwise)
 {
     const clv_attr *a = draft_attr(d, key);
-    return a && a->type == CLV_INT_ATTR ? a->u.i : otherwise;
+    return a && a->type == CLV_ATTR_INT ? a->u.i : otherwise;
 }
 
 int64_t draft_other_int(const draft *d, const char *name, int64_t otherwise)
 {
     const clv_attr *a = draft_other(d, name);
-    return a && a->type == CLV_INT_ATTR ? a->u.i : otherwise;
+    return a && a->type == CLV_ATTR_INT ? a->u.i : otherwise;
 }
 
 void draft_drop(draft *d, clv_attr_key key)
@@ -375,21 +375,21 @@ static clv_attr *slot(draft *d, clv_attr_key key)
 void draft_set_int(draft *d, clv_attr_key key, int64_t i)
 {
     clv_attr *a = slot(d, key);
-    a->type = CLV_INT_ATTR;
+    a->type = CLV_ATTR_INT;
     a->u.i = i;
 }
 
 void draft_set_float(draft *d, clv_attr_key key, double x)
 {
     clv_attr *a = slot(d, key);
-    a->type = CLV_FLOAT_ATTR;
+    a->type = CLV_ATTR_FLOAT;
     a->u.f = x;
 }
 
 void draft_set_str(draft *d, clv_attr_key key, const char *s)
 {
     clv_attr *a = slot(d, key);
-    a->type = CLV_STRING_ATTR;
+    a->type = CLV_ATTR_STRING;
     a->u.s = s;
 }
 
@@ -402,7 +402,7 @@ clv_status draft_set_ints(draft *d, clv_attr_key key, const int64_t *v,
     if (n)
         memcpy(own, v, n * sizeof *own);
     clv_attr *a = slot(d, key);
-    a->type = CLV_INTS_ATTR;
+    a->type = CLV_ATTR_INTS;
     a->n = n;
     a->u.ints = own;
     return CLV_OK;

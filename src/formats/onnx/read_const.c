@@ -416,8 +416,9 @@ static clv_status add_value(reader *r, unit *u, const tensor *t, text name,
 {
     clv_graph *g = u->g;
     char *own = name.n ? onnx_name(&g->mem, name) : NULL;
-    uint32_t v =
-        own || !name.n ? clv__value_add(g, own, CLV_CONST, t->dtype) : CLV_NONE;
+    uint32_t v = own || !name.n
+                     ? clv__value_add(g, own, CLV_VALUE_CONST, t->dtype)
+                     : CLV_NONE;
     if (v == CLV_NONE || !clv__value_set_shape(g, v, t->rank, t->dims))
         return clv__nomem(e);
     int64_t n = clv__numel(&g->values[v]);
@@ -428,7 +429,7 @@ static clv_status add_value(reader *r, unit *u, const tensor *t, text name,
     CLV_TRY(fill(g, t, v, initializer, e));
     if (initializer && n > 1 && !t->fixed &&
         (plain_float(t->dtype) || t->dtype >= CLV_FLOAT8E4M3))
-        g->values[v].kind = CLV_PARAM;
+        g->values[v].kind = CLV_VALUE_PARAM;
     clv_dtype counted = onnx_counted(r, t->dtype);
     if (counted != t->dtype && g->values[v].data)
         g->values[v].data->bytes = g->values[v].data->proto =
@@ -510,22 +511,22 @@ clv_status onnx_const_attr(clv_graph *g, const clv_attr *attrs, uint32_t n,
     if (n == 0)
         return CLV_OK;
     const clv_attr *a = &attrs[0];
-    uint32_t v = clv__value_add(g, NULL, CLV_CONST, CLV_STRING);
+    uint32_t v = clv__value_add(g, NULL, CLV_VALUE_CONST, CLV_STRING);
     if (v == CLV_NONE)
         return clv__nomem(e);
     *value = v;
     int64_t dim = a->n;
     switch (a->type) {
-    case CLV_INT_ATTR:
+    case CLV_ATTR_INT:
         return onnx_const_ints(g, v, 0, &a->u.i, 1, e);
-    case CLV_INTS_ATTR:
+    case CLV_ATTR_INTS:
         return onnx_const_ints(g, v, 1, a->u.ints, a->n, e);
-    case CLV_FLOAT_ATTR:
+    case CLV_ATTR_FLOAT:
         return const_floats(g, v, 0, &a->u.f, 1, e);
-    case CLV_FLOATS_ATTR:
+    case CLV_ATTR_FLOATS:
         return const_floats(g, v, 1, a->u.floats, a->n, e);
     default:
-        return clv__value_set_shape(g, v, a->type == CLV_STRINGS_ATTR, &dim)
+        return clv__value_set_shape(g, v, a->type == CLV_ATTR_STRINGS, &dim)
                    ? CLV_OK
                    : clv__nomem(e);
     }

@@ -68,7 +68,7 @@ static clv_status capture(frame *f, text name, uint32_t outer, uint32_t *value,
     const clv_value *from = &f->outer->unit->g->values[outer];
     char *own = onnx_name(&u->g->mem, name);
     uint32_t v =
-        own ? clv__value_add(u->g, own, CLV_INPUT, (clv_dtype)from->dtype)
+        own ? clv__value_add(u->g, own, CLV_VALUE_INPUT, (clv_dtype)from->dtype)
             : CLV_NONE;
     if (v == CLV_NONE || !CLV_GROW(u->captured, u->n_captured, u->cap_captured))
         return clv__nomem(e);
@@ -175,11 +175,11 @@ static clv_status input(reader *r, frame *f, wire w, clv_err *e)
     onnx_type t;
     CLV_TRY(onnx_value_info(w, &name, &t, e));
     uint32_t old = strmap_get(&f->names, name.s, name.n);
-    if (old != CLV_NONE && g->values[old].kind != CLV_INPUT)
+    if (old != CLV_NONE && g->values[old].kind != CLV_VALUE_INPUT)
         return CLV_OK; /* an initializer that may be overridden */
     char *own = onnx_name(&g->mem, name);
     uint32_t v =
-        own ? clv__value_add(g, own, CLV_INPUT, onnx_counted(r, t.dtype))
+        own ? clv__value_add(g, own, CLV_VALUE_INPUT, onnx_counted(r, t.dtype))
             : CLV_NONE;
     if (v == CLV_NONE)
         return clv__nomem(e);
@@ -235,7 +235,7 @@ static clv_status constant(reader *r, frame *f, const proto *p, clv_err *e)
     CLV_TRY(onnx_attrs_read(&d, e));
     uint32_t v = CLV_NONE;
     for (uint32_t i = 0; i < d.n_attrs; i++)
-        if (d.attrs[i].type == CLV_TENSOR_ATTR)
+        if (d.attrs[i].type == CLV_ATTR_TENSOR)
             v = d.attrs[i].u.value;
     if (v == CLV_NONE)
         CLV_TRY(sparse_value(r, f, p, &v, e));
@@ -277,7 +277,7 @@ static clv_status declare_node(reader *r, frame *f, const proto *p, bool *done,
         uint32_t v = f->fn ? strmap_get(&f->results, name.s, name.n) : CLV_NONE;
         if (v == CLV_NONE) {
             char *own = onnx_name(&g->mem, name);
-            v = own ? clv__value_add(g, own, CLV_ACTIVATION, CLV_NODTYPE)
+            v = own ? clv__value_add(g, own, CLV_VALUE_ACTIVATION, CLV_NODTYPE)
                     : CLV_NONE;
         }
         if (v == CLV_NONE)

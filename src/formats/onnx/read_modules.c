@@ -44,7 +44,7 @@ static uint32_t own_module(clv_graph *g, const clv_node *n, const uint32_t *own)
             continue;
         if (v->producer != CLV_NONE)
             scope = own[v->producer];
-        else if (v->kind != CLV_CONST)
+        else if (v->kind != CLV_VALUE_CONST)
             scope = module_of(g, v->name);
     }
     return scope;

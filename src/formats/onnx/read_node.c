@@ -141,7 +141,7 @@ static clv_status absorb(clv_graph *g, uint32_t id, clv_err *e)
     *fill = attr_float(n, CLV_A_VALUE, 0);
     data->fill = fill;
     n->flags |= ONNX_DEAD;
-    v->kind = CLV_CONST;
+    v->kind = CLV_VALUE_CONST;
     v->flags &= (uint8_t)~CLV_V_FIXED;
     v->producer = CLV_NONE;
     return CLV_OK;
@@ -153,7 +153,7 @@ static uint32_t behind_views(const clv_graph *g, uint32_t v, char role)
 {
     for (int steps = 0; steps < 64 && role != 'c'; steps++) {
         const clv_value *value = &g->values[v];
-        if (value->kind != CLV_ACTIVATION || value->producer == CLV_NONE)
+        if (value->kind != CLV_VALUE_ACTIVATION || value->producer == CLV_NONE)
             break;
         const clv_node *n = &g->nodes[value->producer];
         bool view = clv__ops[n->op].cls == CLV_CLASS_VIEW;
@@ -171,18 +171,18 @@ static clv_status mark_weight(unit *u, uint32_t v, char role, clv_err *e)
     clv_value *value = &u->g->values[v];
     if (!role_room(u, v))
         return clv__nomem(e);
-    if (role == 'c' && !(value->kind == CLV_PARAM && u->roles[v] == 'p'))
+    if (role == 'c' && !(value->kind == CLV_VALUE_PARAM && u->roles[v] == 'p'))
         CLV_TRY(onnx_contents(u->g, v, e));
     if (u->roles[v] == 'p')
         return CLV_OK;
     u->roles[v] = (uint8_t)role;
     bool many = clv__numel(value) > 1;
     if (role == 'p' || (role == 'q' && many))
-        value->kind = CLV_PARAM;
+        value->kind = CLV_VALUE_PARAM;
     else if (role == 'b')
-        value->kind = CLV_BUFFER;
+        value->kind = CLV_VALUE_BUFFER;
     else if (role == 'c')
-        value->kind = CLV_CONST;
+        value->kind = CLV_VALUE_CONST;
     return CLV_OK;
 }
 
@@ -236,11 +236,11 @@ static clv_status mark_role(frame *f, uint32_t v, char role, clv_err *e)
     unit *u = f->unit;
     v = behind_views(u->g, v, role);
     clv_value *value = &u->g->values[v];
-    if (value->kind == CLV_INPUT) {
+    if (value->kind == CLV_VALUE_INPUT) {
         uint32_t outer = captured_by(f, v);
         return outer == CLV_NONE ? CLV_OK : mark_role(f->outer, outer, role, e);
     }
-    if (value->kind == CLV_ACTIVATION && value->producer != CLV_NONE) {
+    if (value->kind == CLV_VALUE_ACTIVATION && value->producer != CLV_NONE) {
         if (role == 'p')
             CLV_TRY(mark_parts(f, v, 4, e));
         if (role != 'c' && role != 'q')
@@ -290,7 +290,7 @@ static clv_status infer(unit *u, uint32_t id, clv_err *e)
     const clv_node *n = &g->nodes[id];
     for (uint32_t i = 0; i < n->n_in; i++) {
         const clv_value *v = node_in(g, n, i);
-        if (v && v->kind == CLV_ACTIVATION && v->producer == CLV_NONE)
+        if (v && v->kind == CLV_VALUE_ACTIVATION && v->producer == CLV_NONE)
             u->unordered = true;
     }
     return u->unordered ? CLV_OK : clv__infer_node(u->g, id, e);
@@ -351,13 +351,14 @@ static clv_status resolve_edges(draft *d, clv_err *e)
         uint32_t v =
             p->outs[i].n
                 ? strmap_get(&d->f->names, p->outs[i].s, p->outs[i].n)
-                : clv__value_add(d->g, NULL, CLV_ACTIVATION, CLV_NODTYPE);
+                : clv__value_add(d->g, NULL, CLV_VALUE_ACTIVATION, CLV_NODTYPE);
         if (v == CLV_NONE)
             return clv__nomem(e);
         d->outs[d->n_out++] = v;
     }
     if (d->n_out == 0) { /* rules rely on a first output */
-        d->outs[0] = clv__value_add(d->g, NULL, CLV_ACTIVATION, CLV_NODTYPE);
+        d->outs[0] =
+            clv__value_add(d->g, NULL, CLV_VALUE_ACTIVATION, CLV_NODTYPE);
         d->n_out = 1;
     }
     return d->outs[0] == CLV_NONE ? clv__nomem(e) : CLV_OK;

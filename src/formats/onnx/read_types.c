@@ -372,7 +372,7 @@ clv_status onnx_declare(reader *r, unit *u, uint32_t v, const onnx_type *t,
                         clv_err *e)
 {
     clv_graph *g = u->g;
-    if (g->values[v].kind != CLV_ACTIVATION || !t->tensor)
+    if (g->values[v].kind != CLV_VALUE_ACTIVATION || !t->tensor)
         return CLV_OK;
     clv_dtype dtype = onnx_counted(r, t->dtype);
     g->values[v].dtype = (uint8_t)dtype;

@@ -66,7 +66,7 @@ static void put_edges(const writer *w, onnx_out *o, const clv_node *n)
 static void put_attrs(onnx_out *o, const clv_node *n)
 {
     for (uint32_t i = 0; i < n->n_attrs; i++)
-        if (n->attrs[i].type != CLV_STRINGS_ATTR)
+        if (n->attrs[i].type != CLV_ATTR_STRINGS)
             out_attr(o, &n->attrs[i]);
 }
 
@@ -151,8 +151,8 @@ bool writer_folded(const clv_graph *g, uint32_t v)
 {
     const clv_value *val = &g->values[v];
     const clv_payload *d = val->data;
-    return !strcmp(g->format, "onnx") && val->kind == CLV_ACTIVATION && d &&
-           (d->ints || d->floats) && d->n == clv__numel(val) &&
+    return !strcmp(g->format, "onnx") && val->kind == CLV_VALUE_ACTIVATION &&
+           d && (d->ints || d->floats) && d->n == clv__numel(val) &&
            !(val->flags & (CLV_V_BOUND | CLV_V_OUTPUT));
 }
 

@@ -69,7 +69,7 @@ static clv_status put_branches(writer *w, const clv_node *n, onnx_out *o,
     uint32_t from[2] = {1, 1}, first = 1;
     for (uint32_t i = 0; i < n->n_attrs; i++) {
         bool then = n->attrs[i].key == CLV_A_THEN;
-        if (n->attrs[i].type != CLV_GRAPH_ATTR ||
+        if (n->attrs[i].type != CLV_ATTR_GRAPH ||
             (!then && n->attrs[i].key != CLV_A_ELSE))
             continue;
         branch[then] = n->attrs[i].u.body;
@@ -118,7 +118,7 @@ clv_status writer_bodies(writer *w, const clv_node *n, onnx_out *o, clv_err *e)
     if (n->op == CLV_OP_IF)
         return put_branches(w, n, o, e);
     const clv_attr *a = attr_get(n, CLV_A_BODY);
-    const clv_graph *inner = a && a->type == CLV_GRAPH_ATTR ? a->u.body : NULL;
+    const clv_graph *inner = a && a->type == CLV_ATTR_GRAPH ? a->u.body : NULL;
     uint32_t formal = writer_formal(n);
     if (!inner || !inner->inferred || inner->n_inputs < formal ||
         !is_steady(w->g, n, inner))

@@ -83,26 +83,26 @@ void out_strings(onnx_out *o, const char *name, const char *const *v,
 void out_attr(onnx_out *o, const clv_attr *a)
 {
     switch ((clv_attr_type)a->type) {
-    case CLV_INT_ATTR:
+    case CLV_ATTR_INT:
         out_int(o, a->name, a->u.i);
         break;
-    case CLV_FLOAT_ATTR:
+    case CLV_ATTR_FLOAT:
         out_float(o, a->name, a->u.f);
         break;
-    case CLV_STRING_ATTR:
+    case CLV_ATTR_STRING:
         out_string(o, a->name, a->u.s);
         break;
-    case CLV_INTS_ATTR:
+    case CLV_ATTR_INTS:
         out_ints(o, a->name, a->u.ints, a->n);
         break;
-    case CLV_FLOATS_ATTR:
+    case CLV_ATTR_FLOATS:
         out_floats(o, a->name, a->u.floats, a->n);
         break;
-    case CLV_STRINGS_ATTR:
+    case CLV_ATTR_STRINGS:
         out_strings(o, a->name, a->u.strings, a->n);
         break;
-    case CLV_TENSOR_ATTR:
-    case CLV_GRAPH_ATTR:
+    case CLV_ATTR_TENSOR:
+    case CLV_ATTR_GRAPH:
         break;
     }
 }

@@ -48,7 +48,7 @@ static void put_weight_head(writer *w, uint32_t v, const char *data_name,
             (uint64_t)onnx_dtype_number((clv_dtype)val->dtype));
     writer_name(w, v, name, sizeof name);
     pb_text(&t, PB_TENSOR_NAME, name);
-    if (val->kind != CLV_PARAM)
+    if (val->kind != CLV_VALUE_PARAM)
         pb_text(&t, PB_TENSOR_DOC, PB_NOT_LEARNED);
     if (inside) {
         pb_head(&t, PB_TENSOR_RAW_DATA, bytes);
