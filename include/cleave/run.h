@@ -96,31 +96,6 @@ CLV_API const clv_tensor *clv_context_output(const clv_context *c, uint32_t i);
 /* Seconds each part took in the last run. */
 CLV_API const double *clv_context_times(const clv_context *c);
 
-/* -- tensors in files -----------------------------------------------------*/
-
-/* Reads one tensor of an .npy file, an .npz archive (`name` picks the entry;
- * NULL: the only one), or an ONNX TensorProto (.pb). The caller frees its data
- * with clv_tensor_free. */
-CLV_API CLV_MUST clv_status clv_tensor_read(const char *path, const char *name,
-                                            clv_tensor *out, clv_err *err);
-/* The same from memory; `kind` is "npy", "npz" or "pb". */
-CLV_API CLV_MUST clv_status clv_tensor_parse(const char *kind, const void *data,
-                                             size_t size, const char *name,
-                                             clv_tensor *out, clv_err *err);
-/* An .npy file, appended to `out`. */
-CLV_API CLV_MUST clv_status clv_tensor_npy(const clv_tensor *t, clv_buf *out,
-                                           clv_err *err);
-/* The largest difference of two tensors of one shape, and that over the largest
- * magnitude in b. Infinite where one has a NaN and the other has not. */
-CLV_API void clv_tensor_diff(const clv_tensor *a, const clv_tensor *b,
-                             double *absolute, double *relative);
-/* Room for type and shape; data is zeroed. */
-CLV_API CLV_MUST clv_status clv_tensor_alloc(clv_tensor *t, clv_err *err);
-CLV_API void clv_tensor_free(clv_tensor *t);
-/* Seeded numbers, the same everywhere: floats uniform in [-1, 1), integers
- * small and non-negative. */
-CLV_API void clv_tensor_random(clv_tensor *t, uint64_t seed);
-
 /* -- this machine ---------------------------------------------------------*/
 
 typedef struct clv_measure_opts {

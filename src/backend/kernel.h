@@ -8,8 +8,8 @@
 #ifndef CLV_KERNEL_H
 #define CLV_KERNEL_H
 
-#include "cleave/tensor.h"
 #include "ops/ops.h"
+#include "tensor/tensor.h"
 
 typedef struct kernel {
     const clv_graph *g;
@@ -30,38 +30,7 @@ clv_kernel_fn *clv__kernel_of(clv_op op);
 #include "backend/kernels.def"
 #undef KERNEL
 
-/* -- elements -------------------------------------------------------------*/
-
-/* Beyond the last element there are zeros, and nothing is written. */
-double get_f(const clv_tensor *t, int64_t i);
-void put_f(clv_tensor *t, int64_t i, double x);
-int64_t get_i(const clv_tensor *t, int64_t i);
-void put_i(clv_tensor *t, int64_t i, int64_t x); /* wraps, as casts do */
-
-bool is_float(clv_dtype t);
-bool is_signed(clv_dtype t);
-
-/* -- shapes ---------------------------------------------------------------*/
-
-int64_t numel(const clv_tensor *t);
-/* Row-major strides, in elements. */
-void strides_of(const clv_tensor *t, int64_t *strides);
-/* Strides with which t is read when broadcast to `rank` axes: 0 along axes it
- * lacks or has once. */
-void broadcast_strides(const clv_tensor *t, uint32_t rank, int64_t *strides);
-/* Advances idx, the last axis fastest; false after the last. */
-bool next_index(int64_t *idx, const int64_t *dims, uint32_t rank);
-/* Sum of idx[i] * strides[i]. */
-int64_t offset_of(const int64_t *idx, const int64_t *strides, uint32_t rank);
-
-/* An axis as rows of n elements, `step` apart: element i of row (r, s) is at
- * (r * n + i) * step + s. A scalar is one row of one. */
-typedef struct lane {
-    int64_t n, step, rows;
-} lane;
-lane lanes(const clv_tensor *x, uint32_t axis);
-/* Where row `row` of rows * step begins. */
-int64_t lane_first(const lane *l, int64_t row);
+/* -- arguments (arguments.c) ----------------------------------------------*/
 
 /* An index of `size`, negative ones from the end; out of range is an error. */
 CLV_MUST clv_status checked(const kernel *k, int64_t i, int64_t size,
@@ -71,10 +40,6 @@ CLV_MUST clv_status checked(const kernel *k, int64_t i, int64_t size,
 CLV_MUST clv_status sized(const kernel *k, uint32_t i, uint32_t rank,
                           const int64_t *dims);
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
-/* n elements of x from `from` to y at `to`, whatever their type. */
-void copy_run(clv_tensor *y, int64_t to, const clv_tensor *x, int64_t from,
-              int64_t n);
-
 /* The axis attribute, made non-negative for input 0. */
 CLV_MUST clv_status axis_of(const kernel *k, int64_t otherwise, uint32_t *axis);
 /* A list from attribute `key`, or from the elements of input i. Contents of an
@@ -99,9 +64,5 @@ typedef struct rotation {
 /* Number c of the head that begins at x[at], turned by row `row`. */
 double rotated(const rotation *r, const clv_tensor *x, int64_t at, int64_t c,
                int64_t row);
-
-/* Copies elements: out[j] = in[base + idx . strides] over out's shape. */
-void copy_strided(clv_tensor *out, const clv_tensor *in, int64_t base,
-                  const int64_t *strides);
 
 #endif

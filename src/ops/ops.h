@@ -9,6 +9,7 @@
 
 #include "cleave/profile.h"
 #include "graph/graph.h"
+#include "tensor/dtype.h"
 
 typedef enum clv_category {
     CLV_CAT_CONV,
@@ -186,17 +187,6 @@ void clv__cost_rounding(const clv_graph *g, const clv_node *n, clv_cost *c);
 
 /* -- types (types.c) ------------------------------------------------------*/
 
-typedef enum dtype_class {
-    CLASS_NONE,
-    CLASS_BOOL,
-    CLASS_UINT,
-    CLASS_INT,
-    CLASS_FLOAT,
-    CLASS_COMPLEX
-} dtype_class;
-
-dtype_class dtype_class_of(clv_dtype t);
-bool dtype_is_integral(clv_dtype t); /* bool or an integer */
 clv_dtype promote(clv_dtype a, clv_dtype b);
 /* Type of an elementwise result over inputs from.. and scalar attributes. */
 clv_dtype result_type(const clv_graph *g, const clv_node *n, uint32_t from);

@@ -1,74 +1,20 @@
-/* seeded.c - seeded weights; see weights.h. */
+/* seeded.c - weights drawn from a seed. */
 #include "ops/seeded.h"
+
+#include "tensor/random.h"
+#include "tensor/tensor.h"
 
 #include <math.h>
 #include <string.h>
 
 /* -- numbers --------------------------------------------------------------*/
 
-/* A bijection of 64-bit numbers that leaves no pattern (splitmix64). */
-static uint64_t mix(uint64_t x)
-{
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 static uint64_t key_of(const char *name, uint64_t seed)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ mix(seed);
+    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ clv__mix(seed);
     for (; *name; name++)
         h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-    return mix(h);
-}
-
-/* Uniform in [-1, 1): 24 bits, exact in float32. */
-static float uniform(uint64_t key, int64_t i)
-{
-    uint64_t bits = mix(key + (uint64_t)i) >> 40;
-    return (float)((double)bits * 0x1p-23 - 1.0);
-}
-
-uint16_t clv__to_bfloat16(float x)
-{
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    if ((u & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(u >> 16 | 0x40); /* stays a NaN */
-    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-}
-
-uint16_t clv__to_half(float x)
-{
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    uint32_t sign = u >> 16 & 0x8000, mag = u & 0x7fffffff;
-    if (mag > 0x7f800000)
-        return (uint16_t)(sign | 0x7e00);
-    if (mag >= 0x477ff000) /* rounds to 65536 or more */
-        return (uint16_t)(sign | 0x7c00);
-    if (mag < 0x38800000) { /* subnormal: in units of 2^-24 */
-        float scaled;
-        memcpy(&scaled, &mag, sizeof scaled);
-        return (uint16_t)(sign | (uint32_t)nearbyintf(scaled * 0x1p24f));
-    }
-    uint32_t rounded = mag + 0xfff + (mag >> 13 & 1);
-    return (uint16_t)(sign | (rounded - 0x38000000) >> 13);
-}
-
-float clv__from_half(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exp = h >> 10 & 31;
-    uint32_t frac = h & 0x3ff, u;
-    float x;
-    if (exp == 0) {
-        x = (float)frac * 0x1p-24f;
-        return sign ? -x : x;
-    }
-    u = sign | (exp == 31 ? 0x7f800000u : (exp + 112) << 23) | frac << 13;
-    memcpy(&x, &u, sizeof x);
-    return x;
+    return clv__mix(h);
 }
 
 /* -- scale ----------------------------------------------------------------*/
@@ -112,32 +58,32 @@ static range range_of(const clv_graph *g, uint32_t v)
 
 /* -- filling --------------------------------------------------------------*/
 
-static void put(clv_dtype dtype, void *out, int64_t i, double x)
+/* Contents that the graph knows as a list of numbers, or one for all. */
+static void fill_known(const clv_payload *known, int64_t first, clv_tensor *out)
 {
-    switch (dtype) {
-    case CLV_FLOAT32:
-        ((float *)out)[i] = (float)x;
-        break;
-    case CLV_FLOAT64:
-        ((double *)out)[i] = x;
-        break;
-    case CLV_FLOAT16:
-        ((uint16_t *)out)[i] = clv__to_half((float)x);
-        break;
-    case CLV_BFLOAT16:
-        ((uint16_t *)out)[i] = clv__to_bfloat16((float)x);
-        break;
-    case CLV_INT64:
-    case CLV_UINT64:
-        ((int64_t *)out)[i] = (int64_t)x;
-        break;
-    case CLV_INT32:
-    case CLV_UINT32:
-        ((int32_t *)out)[i] = (int32_t)x;
-        break;
-    default: /* the rest is zero already */
-        if (clv_dtype_bytes(dtype, 1) == 1)
-            ((int8_t *)out)[i] = (int8_t)x;
+    for (int64_t i = 0; i < out->dims[0]; i++) {
+        if (known->fill)
+            put_f(out, i, *known->fill);
+        else if (first + i < known->n && known->ints)
+            put_i(out, i, known->ints[first + i]);
+        else if (first + i < known->n)
+            put_f(out, i, known->floats[first + i]);
+    }
+}
+
+static void fill_drawn(const clv_graph *g, uint32_t v, uint64_t seed,
+                       int64_t first, clv_tensor *out)
+{
+    char buf[128];
+    uint64_t key = key_of(clv__value_name(g, v, buf, sizeof buf), seed);
+    range r = range_of(g, v);
+    float *floats = out->dtype == CLV_FLOAT32 ? out->data : NULL;
+    for (int64_t i = 0; i < out->dims[0]; i++) {
+        float x = r.middle + r.spread * (float)clv__uniform(key, first + i);
+        if (floats)
+            floats[i] = x;
+        else
+            put_f(out, i, (double)(is_signed(out->dtype) ? x : fabsf(x)));
     }
 }
 
@@ -145,32 +91,16 @@ void clv__weight_fill(const clv_graph *g, uint32_t v, uint64_t seed,
                       int64_t first, int64_t n, void *out)
 {
     const clv_value *w = &g->values[v];
-    clv_dtype dtype = (clv_dtype)w->dtype;
     const clv_payload *known = w->data;
-    size_t size = (size_t)clv_dtype_bytes(dtype, n);
-    size_t skip = (size_t)clv_dtype_bytes(dtype, first);
+    clv_tensor t = {
+        .dtype = (clv_dtype)w->dtype, .rank = 1, .dims = {n}, .data = out};
+    size_t size = (size_t)clv_dtype_bytes(t.dtype, n);
+    size_t skip = (size_t)clv_dtype_bytes(t.dtype, first);
     memset(out, 0, size);
-    if (known && known->bytes && skip + size <= known->size) {
+    if (known && known->bytes && skip + size <= known->size)
         memcpy(out, (const char *)known->bytes + skip, size);
-        return;
-    }
-    if (known && (known->ints || known->floats)) {
-        for (int64_t i = 0; i < n && first + i < known->n; i++)
-            put(dtype, out, i,
-                known->ints ? (double)known->ints[first + i]
-                            : known->floats[first + i]);
-        return;
-    }
-    for (int64_t i = 0; known && known->fill && i < n; i++)
-        put(dtype, out, i, *known->fill);
-    if (known && known->fill)
-        return;
-    if (dtype != CLV_FLOAT32 && dtype != CLV_FLOAT64 && dtype != CLV_FLOAT16 &&
-        dtype != CLV_BFLOAT16)
-        return;
-    char buf[128];
-    uint64_t key = key_of(clv__value_name(g, v, buf, sizeof buf), seed);
-    range r = range_of(g, v);
-    for (int64_t i = 0; i < n; i++)
-        put(dtype, out, i, r.middle + r.spread * uniform(key, first + i));
+    else if (known && (known->ints || known->floats || known->fill))
+        fill_known(known, first, &t);
+    else if (is_float(t.dtype))
+        fill_drawn(g, v, seed, first, &t);
 }

@@ -16,9 +16,4 @@
 void clv__weight_fill(const clv_graph *g, uint32_t v, uint64_t seed,
                       int64_t first, int64_t n, void *out);
 
-/* float32 to the two half-width formats, rounded to nearest even. */
-uint16_t clv__to_half(float x);
-uint16_t clv__to_bfloat16(float x);
-float clv__from_half(uint16_t h);
-
 #endif

@@ -8,16 +8,6 @@
 
 #include <string.h>
 
-dtype_class dtype_class_of(clv_dtype t)
-{
-    static const uint8_t table[CLV_DTYPE_COUNT] = {
-#define CLV_X(code, name, alias, bits, cls) [CLV_##code] = CLASS_##cls,
-        CLV_DTYPE_TABLE(CLV_X)
-#undef CLV_X
-    };
-    return t < CLV_DTYPE_COUNT ? (dtype_class)table[t] : CLASS_NONE;
-}
-
 /* The order of kinds; signed and unsigned integers are one kind. */
 static int kind_of(clv_dtype t)
 {
@@ -25,11 +15,6 @@ static int kind_of(clv_dtype t)
         [CLASS_NONE] = 0, [CLASS_BOOL] = 1,  [CLASS_UINT] = 2,
         [CLASS_INT] = 2,  [CLASS_FLOAT] = 3, [CLASS_COMPLEX] = 4};
     return order[dtype_class_of(t)];
-}
-
-bool dtype_is_integral(clv_dtype t)
-{
-    return kind_of(t) == 1 || kind_of(t) == 2;
 }
 
 static int64_t bits_of(clv_dtype t)

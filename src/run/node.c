@@ -10,18 +10,6 @@
 
 enum { SMALL = 4096 }; /* elements whose contents a shape may depend on */
 
-clv_status clv__tensor_copy(const clv_tensor *t, clv_tensor *out, clv_err *e)
-{
-    int64_t bytes = clv_tensor_bytes(t);
-    *out = *t;
-    out->data = bytes < 0 ? NULL : clv__alloc((size_t)bytes + 1);
-    if (!out->data)
-        return clv__nomem(e);
-    if (bytes)
-        memcpy(out->data, t->data, (size_t)bytes);
-    return CLV_OK;
-}
-
 /* -- planned --------------------------------------------------------------*/
 
 static clv_status call(const clv_graph *g, const clv_node *n,

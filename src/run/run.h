@@ -126,8 +126,5 @@ CLV_MUST clv_status clv__run_dynamic(const clv_graph *g, uint32_t id,
 CLV_MUST clv_status clv__run_control(const clv_graph *g, uint32_t id,
                                      clv_tensor *tensor, const weight_store *w,
                                      arena *scratch, clv_err *e);
-/* A deep copy of t into fresh memory. */
-CLV_MUST clv_status clv__tensor_copy(const clv_tensor *t, clv_tensor *out,
-                                     clv_err *e);
 
 #endif

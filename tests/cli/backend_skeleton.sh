@@ -43,5 +43,5 @@ C
 } >mine.c
 sed -i '1i #include "cleave.h"' mine.c
 $cc -std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Wno-unused-parameter -Werror -I"$CLEAVE_ROOT/include" \
-    -I"$CLEAVE_ROOT/src" mine.c "$CLEAVE_BUILD/libcleave.a" -lm -ldl -lpthread -o mine 2>&1 | head -20
+    -I"$CLEAVE_ROOT/src" mine.c "$CLEAVE_BUILD/libcleave.a" -lm -ldl -lz -lpthread -o mine 2>&1 | head -20
 ./mine "$CLEAVE_ROOT/tests/data/onnx_capability/sort_end.onnx"

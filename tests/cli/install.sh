@@ -34,7 +34,7 @@ for source in version.c "$CLEAVE_ROOT"/examples/*.c; do
     name=$(basename "$source" .c)
     # shellcheck disable=SC2046
     build "$name-shared" "$source" $(pkg-config --libs cleave) &&
-        build "$name-static" "$source" "$lib/libcleave.a" -lm -ldl &&
+        build "$name-static" "$source" "$lib/libcleave.a" -lm -ldl -lz &&
         LD_LIBRARY_PATH=$lib "./$name-shared" >shared.out &&
         "./$name-static" >static.out && cmp shared.out static.out &&
         echo "$name: same output from both libraries"

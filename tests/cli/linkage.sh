@@ -1,14 +1,14 @@
 # The shared library shows public names only. The command starts with nothing to
-# load where there is a static libc, else with libc and libm; a copy of it alone
+# load where there is a static libc, else with libc, libm and zlib; a copy of it alone
 # does all but load plugins. (builds: plain)
 
 echo "public names: $(nm -D --defined-only "$CLEAVE_BUILD/libcleave.so" |
     awk '$3 ~ /^clv_[a-z]/ {n++} END {print (n ? "some" : "none")}')"
 echo "other names:"
 nm -D --defined-only "$CLEAVE_BUILD/libcleave.so" | awk '$3 !~ /^clv_[a-z]/ {print $3}'
-echo "libraries the command needs beside libc and libm:"
+echo "libraries the command needs beside libc, libm and zlib:"
 readelf -d "$CLEAVE_BUILD"/cli/cleave{,-plugins} 2>/dev/null |
-    awk '/NEEDED/ {print $5}' | grep -vxE '\[lib[cm]\.so\.6\]'
+    awk '/NEEDED/ {print $5}' | grep -vxE '\[lib([cm]\.so\.6|z\.so\.1)\]'
 
 cp "$(command -v cleave)" .
 echo "a copy of the command alone:"

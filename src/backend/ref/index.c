@@ -3,47 +3,6 @@
 
 #include <string.h>
 
-static size_t element_size(const clv_tensor *t)
-{
-    return (size_t)clv_dtype_bytes(t->dtype, 8) / 8;
-}
-
-void copy_run(clv_tensor *y, int64_t to, const clv_tensor *x, int64_t from,
-              int64_t n)
-{
-    size_t size = element_size(y);
-    if (n < 0 || to < 0 || to > numel(y) - n || from < 0 || from > numel(x) - n)
-        return;
-    if (size == 0 || x->dtype != y->dtype) { /* packed, or another type */
-        for (int64_t i = 0; i < n; i++)
-            is_float(y->dtype) ? put_f(y, to + i, get_f(x, from + i))
-                               : put_i(y, to + i, get_i(x, from + i));
-        return;
-    }
-    memcpy((char *)y->data + (size_t)to * size,
-           (const char *)x->data + (size_t)from * size, (size_t)n * size);
-}
-
-clv_status checked(const kernel *k, int64_t i, int64_t size, int64_t *out)
-{
-    *out = i < 0 ? i + size : i;
-    if (*out < 0 || *out >= size)
-        return clv__fail(k->e, CLV_SHAPE, "index %lld of an axis of %lld",
-                         (long long)i, (long long)size);
-    return CLV_OK;
-}
-
-clv_status sized(const kernel *k, uint32_t i, uint32_t rank,
-                 const int64_t *dims)
-{
-    const clv_tensor *t = input_of(k, i);
-    bool fits = !t || t->rank == rank;
-    for (uint32_t a = 0; t && fits && a < rank; a++)
-        fits = t->dims[a] == dims[a];
-    return fits ? CLV_OK
-                : clv__fail(k->e, CLV_SHAPE, "input %u does not fit", i);
-}
-
 /* The product of dims[from..to). */
 static int64_t product(const clv_tensor *t, uint32_t from, uint32_t to)
 {

@@ -60,6 +60,17 @@ static float steps(double x, double scale)
     return nearbyintf((float)x / (float)scale);
 }
 
+/* Quantises one number to the type of y: to an integer of its range, or to the
+ * nearest float of few bits. */
+static void put_quantised(clv_tensor *y, int64_t i, double x, double scale,
+                          double zero)
+{
+    if (is_float(y->dtype))
+        put_f(y, i, (double)((float)x / (float)scale));
+    else
+        put_f(y, i, saturate(y->dtype, (double)steps(x, scale) + zero));
+}
+
 clv_status kernel_quantize(kernel *k)
 {
     const clv_tensor *x = k->in[0];
@@ -68,8 +79,7 @@ clv_status kernel_quantize(kernel *k)
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t at = scale_index(&s, i);
         double z = s.zero ? get_f(s.zero, at) : 0;
-        double v = (double)steps(get_f(x, i), get_f(s.scale, at)) + z;
-        put_f(&k->out[0], i, saturate(k->out[0].dtype, v));
+        put_quantised(&k->out[0], i, get_f(x, i), get_f(s.scale, at), z);
     }
     return CLV_OK;
 }

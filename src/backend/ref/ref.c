@@ -7,18 +7,6 @@
 
 #include <stdio.h>
 
-static bool runs(clv_dtype t)
-{
-    switch (t) { /* one that is not known yet is found while running */
-    case CLV_STRING:
-    case CLV_FLOAT8E8M0:
-    case CLV_FLOAT4E2M1:
-        return false;
-    default:
-        return true;
-    }
-}
-
 /* Why a node with a kernel is not what the kernel computes; NULL when it is. */
 static const char *not_that(const clv_graph *g, const clv_node *n)
 {
@@ -45,11 +33,8 @@ bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why)
                      "no kernel for sequences and optionals");
             return false;
         }
-        if (v == CLV_NONE || runs((clv_dtype)g->values[v].dtype))
+        if (v == CLV_NONE || g->values[v].dtype != CLV_STRING)
             continue;
-        if (g->values[v].dtype == CLV_NODTYPE &&
-            g->values[v].rank == CLV_NO_RANK)
-            continue; /* both are told while running */
         if (i >= n->n_in && !clv__is_read(g, v))
             continue;
         snprintf(why->text, sizeof why->text, "no kernel for type %s",

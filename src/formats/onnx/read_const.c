@@ -6,8 +6,8 @@
  * indices), single numbers, and what stands in a Constant node, because shape
  * arithmetic needs them. */
 #include "formats/onnx/read.h"
+#include "tensor/small_float.h"
 
-#include <math.h>
 #include <string.h>
 
 static bool plain_float(clv_dtype t)
@@ -175,28 +175,20 @@ static clv_status read_stored(reader *r, wire w, tensor *t, clv_err *e)
 
 /* -- contents -------------------------------------------------------------*/
 
-static double half_to_double(uint32_t h)
-{
-    int exponent = (int)(h >> 10 & 31), fraction = (int)(h & 1023);
-    double x = exponent == 0    ? ldexp(fraction, -24)
-               : exponent == 31 ? (fraction ? (double)NAN : (double)INFINITY)
-                                : ldexp(fraction + 1024, exponent - 25);
-    return h >> 15 ? -x : x;
-}
-
 static double bits_to_double(clv_dtype t, uint64_t bits)
 {
-    if (t == CLV_FLOAT16)
-        return half_to_double((uint32_t)bits);
     if (t == CLV_FLOAT64) {
         double x;
         memcpy(&x, &bits, sizeof x);
         return x;
     }
-    uint32_t low = (uint32_t)bits << (t == CLV_BFLOAT16 ? 16 : 0);
-    float x;
-    memcpy(&x, &low, sizeof x);
-    return (double)x;
+    if (t == CLV_FLOAT32) {
+        float x;
+        uint32_t low = (uint32_t)bits;
+        memcpy(&x, &low, sizeof x);
+        return (double)x;
+    }
+    return clv__small_decode(t, (uint32_t)bits & 0xffff);
 }
 
 static int64_t bits_to_int(clv_dtype t, uint64_t bits)

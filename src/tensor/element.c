@@ -1,0 +1,221 @@
+/* element.c - one element of a tensor, of any type, as a number.
+ *
+ * Every type has a lane that holds it exactly: floats are doubles, integers
+ * are int64_t (uint64 keeps its 64 bits). Reading a number in the other lane
+ * converts it, as a cast does. */
+#include "tensor/small_float.h"
+#include "tensor/tensor.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The bits of an element narrower than a byte; the first element of a byte
+ * lies in its low bits. */
+static int packed_bits(const clv_tensor *t, int64_t i, int bits)
+{
+    int per = 8 / bits, shift = (int)(i % per) * bits, mask = (1 << bits) - 1;
+    return ((const uint8_t *)t->data)[i / per] >> shift & mask;
+}
+
+static int64_t get_packed(const clv_tensor *t, int64_t i, int bits)
+{
+    int x = packed_bits(t, i, bits);
+    bool negative = is_signed(t->dtype) && x >> (bits - 1);
+    return negative ? x - (1 << bits) : x;
+}
+
+static void put_packed(clv_tensor *t, int64_t i, int bits, int64_t x)
+{
+    int per = 8 / bits, shift = (int)(i % per) * bits, mask = (1 << bits) - 1;
+    uint8_t *b = &((uint8_t *)t->data)[i / per];
+    *b = (uint8_t)((*b & ~(mask << shift)) | ((int)x & mask) << shift);
+}
+
+/* A kernel that reads by sizes no shape rule has compared asks for elements
+ * that a tensor does not have. */
+static bool outside(const clv_tensor *t, int64_t i)
+{
+    uint64_t n = 1;
+    for (uint32_t a = 0; a < t->rank; a++)
+        n *= (uint64_t)t->dims[a];
+    return (uint64_t)i >= n;
+}
+
+int64_t get_i(const clv_tensor *t, int64_t i)
+{
+    const void *p = t->data;
+    if (outside(t, i))
+        return 0;
+    switch (t->dtype) {
+    case CLV_INT64:
+    case CLV_UINT64:
+        return ((const int64_t *)p)[i];
+    case CLV_INT32:
+        return ((const int32_t *)p)[i];
+    case CLV_UINT32:
+        return ((const uint32_t *)p)[i];
+    case CLV_INT16:
+        return ((const int16_t *)p)[i];
+    case CLV_UINT16:
+        return ((const uint16_t *)p)[i];
+    case CLV_INT8:
+        return ((const int8_t *)p)[i];
+    case CLV_UINT8:
+    case CLV_BOOL:
+        return ((const uint8_t *)p)[i];
+    case CLV_INT4:
+    case CLV_UINT4:
+        return get_packed(t, i, 4);
+    case CLV_INT2:
+    case CLV_UINT2:
+        return get_packed(t, i, 2);
+    default: {
+        double x = get_f(t, i);
+        if (!(x > -0x1p63))
+            return INT64_MIN;
+        return x >= 0x1p63 ? INT64_MAX : (int64_t)x;
+    }
+    }
+}
+
+double get_f(const clv_tensor *t, int64_t i)
+{
+    if (outside(t, i))
+        return 0;
+    switch (t->dtype) {
+    case CLV_FLOAT32:
+        return (double)((const float *)t->data)[i];
+    case CLV_FLOAT64:
+        return ((const double *)t->data)[i];
+    case CLV_FLOAT16:
+    case CLV_BFLOAT16:
+        return clv__small_decode(t->dtype, ((const uint16_t *)t->data)[i]);
+    case CLV_FLOAT8E4M3:
+    case CLV_FLOAT8E4M3UZ:
+    case CLV_FLOAT8E5M2:
+    case CLV_FLOAT8E5M2UZ:
+    case CLV_FLOAT8E8M0:
+        return clv__small_decode(t->dtype, ((const uint8_t *)t->data)[i]);
+    case CLV_FLOAT4E2M1:
+        return clv__small_decode(t->dtype, (uint32_t)packed_bits(t, i, 4));
+    case CLV_UINT64:
+        return (double)((const uint64_t *)t->data)[i];
+    default:
+        return dtype_is_integral(t->dtype) ? (double)get_i(t, i) : 0;
+    }
+}
+
+void put_i(clv_tensor *t, int64_t i, int64_t x)
+{
+    void *p = t->data;
+    if (outside(t, i))
+        return;
+    switch (t->dtype) {
+    case CLV_INT64:
+    case CLV_UINT64:
+        ((int64_t *)p)[i] = x;
+        break;
+    case CLV_INT32:
+    case CLV_UINT32:
+        ((uint32_t *)p)[i] = (uint32_t)x;
+        break;
+    case CLV_INT16:
+    case CLV_UINT16:
+        ((uint16_t *)p)[i] = (uint16_t)x;
+        break;
+    case CLV_INT8:
+    case CLV_UINT8:
+        ((uint8_t *)p)[i] = (uint8_t)x;
+        break;
+    case CLV_BOOL:
+        ((uint8_t *)p)[i] = x != 0;
+        break;
+    case CLV_INT4:
+    case CLV_UINT4:
+        put_packed(t, i, 4, x);
+        break;
+    case CLV_INT2:
+    case CLV_UINT2:
+        put_packed(t, i, 2, x);
+        break;
+    default:
+        put_f(t, i, (double)x);
+    }
+}
+
+/* To an integer as a cast does: towards zero; out of range sticks. */
+static int64_t to_int(double x)
+{
+    if (isnan(x))
+        return 0;
+    if (x >= 0x1p63)
+        return INT64_MAX;
+    return x < -0x1p63 ? INT64_MIN : (int64_t)x;
+}
+
+static uint64_t to_uint64(double x)
+{
+    return !(x > 0) ? 0 : x >= 0x1p64 ? UINT64_MAX : (uint64_t)x;
+}
+
+void put_f(clv_tensor *t, int64_t i, double x)
+{
+    if (outside(t, i))
+        return;
+    switch (t->dtype) {
+    case CLV_FLOAT32:
+        ((float *)t->data)[i] = (float)x;
+        break;
+    case CLV_FLOAT64:
+        ((double *)t->data)[i] = x;
+        break;
+    case CLV_FLOAT16:
+    case CLV_BFLOAT16:
+        ((uint16_t *)t->data)[i] =
+            (uint16_t)clv__small_encode(t->dtype, x, false);
+        break;
+    case CLV_FLOAT8E4M3:
+    case CLV_FLOAT8E4M3UZ:
+    case CLV_FLOAT8E5M2:
+    case CLV_FLOAT8E5M2UZ:
+    case CLV_FLOAT8E8M0:
+        ((uint8_t *)t->data)[i] = (uint8_t)clv__small_encode(t->dtype, x, true);
+        break;
+    case CLV_FLOAT4E2M1:
+        put_packed(t, i, 4, clv__small_encode(t->dtype, x, true));
+        break;
+    case CLV_BOOL:
+        ((uint8_t *)t->data)[i] = x != 0;
+        break;
+    case CLV_UINT64:
+        ((uint64_t *)t->data)[i] = to_uint64(x);
+        break;
+    default:
+        if (dtype_is_integral(t->dtype))
+            put_i(t, i, to_int(x));
+    }
+}
+
+static void copy_element(clv_tensor *y, int64_t to, const clv_tensor *x,
+                         int64_t from)
+{
+    if (is_float(x->dtype) || is_float(y->dtype))
+        put_f(y, to, get_f(x, from));
+    else
+        put_i(y, to, get_i(x, from));
+}
+
+void copy_run(clv_tensor *y, int64_t to, const clv_tensor *x, int64_t from,
+              int64_t n)
+{
+    size_t size = (size_t)clv_dtype_bytes(y->dtype, 8) / 8;
+    if (n < 0 || to < 0 || to > numel(y) - n || from < 0 || from > numel(x) - n)
+        return;
+    if (size == 0 || x->dtype != y->dtype) { /* packed, or another type */
+        for (int64_t i = 0; i < n; i++)
+            copy_element(y, to + i, x, from + i);
+        return;
+    }
+    memcpy((char *)y->data + (size_t)to * size,
+           (const char *)x->data + (size_t)from * size, (size_t)n * size);
+}

@@ -1,0 +1,55 @@
+/* tensor.h - elements of tensors, and walking over them. */
+#ifndef CLV_TENSOR_H
+#define CLV_TENSOR_H
+
+#include "cleave/tensor.h"
+#include "core/core.h"
+#include "tensor/dtype.h"
+
+/* -- elements (element.c) -------------------------------------------------*/
+
+/* Element i as a double, or as an int64_t (whose bits are those of a uint64);
+ * a number of the other kind is converted as a cast does, and integers wrap.
+ * Beyond the last element there are zeros, and nothing is written. */
+double get_f(const clv_tensor *t, int64_t i);
+void put_f(clv_tensor *t, int64_t i, double x);
+int64_t get_i(const clv_tensor *t, int64_t i);
+void put_i(clv_tensor *t, int64_t i, int64_t x);
+
+/* Copies n elements of x from `from` to y at `to`, converted to y's type. Does
+ * nothing unless all of them lie in both. */
+void copy_run(clv_tensor *y, int64_t to, const clv_tensor *x, int64_t from,
+              int64_t n);
+
+/* -- walking (strides.c) --------------------------------------------------*/
+
+int64_t numel(const clv_tensor *t);
+/* Row-major strides, in elements. */
+void strides_of(const clv_tensor *t, int64_t *strides);
+/* Strides with which t is read when broadcast to `rank` axes: 0 along axes it
+ * lacks or has once. */
+void broadcast_strides(const clv_tensor *t, uint32_t rank, int64_t *strides);
+/* Advances idx, the last axis fastest; false after the last. */
+bool next_index(int64_t *idx, const int64_t *dims, uint32_t rank);
+/* Sum of idx[i] * strides[i]. */
+int64_t offset_of(const int64_t *idx, const int64_t *strides, uint32_t rank);
+/* Copies elements: out[j] = in[base + idx . strides] over out's shape. */
+void copy_strided(clv_tensor *out, const clv_tensor *in, int64_t base,
+                  const int64_t *strides);
+
+/* An axis as rows of n elements, `step` apart: element i of row (r, s) is at
+ * (r * n + i) * step + s. A scalar is one row of one. */
+typedef struct lane {
+    int64_t n, step, rows;
+} lane;
+lane lanes(const clv_tensor *x, uint32_t axis);
+/* Where row `row` of rows * step begins. */
+int64_t lane_first(const lane *l, int64_t row);
+
+/* -- memory (tensor.c) ----------------------------------------------------*/
+
+/* A deep copy of t into fresh memory. */
+CLV_MUST clv_status clv__tensor_copy(const clv_tensor *t, clv_tensor *out,
+                                     clv_err *e);
+
+#endif

@@ -1,0 +1,145 @@
+/* zip.c - reads zip archives that users bring.
+ *
+ *     entry | entry | .. | directory: one record per entry | end record
+ *
+ * The end record is found from the back, since a comment of any length may
+ * follow it. It says where the directory begins, and a record of that says
+ * where its entry lies. zlib unpacks, with our allocator. */
+#include "tensor/zip.h"
+
+#include <string.h>
+#include <zlib.h>
+
+enum { LOCAL_SIZE = 30, RECORD_SIZE = 46, END_SIZE = 22, COMMENT_MAX = 65535 };
+enum { STORED = 0, DEFLATED = 8 };
+enum { INFLATE_MOST = 1032 }; /* bytes that one byte of deflate can make */
+
+static uint32_t u16(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8;
+}
+
+static uint32_t u32(const uint8_t *p)
+{
+    return u16(p) | u16(p + 2) << 16;
+}
+
+clv_status clv__zip_open(const void *bytes, size_t size, zip *z, clv_err *e)
+{
+    *z = (zip){.bytes = bytes, .size = size};
+    for (size_t back = END_SIZE; back <= size && back <= END_SIZE + COMMENT_MAX;
+         back++) {
+        const uint8_t *end = z->bytes + size - back;
+        if (memcmp(end, "PK\5\6", 4) != 0)
+            continue;
+        z->count = u16(end + 10);
+        z->at = u32(end + 16);
+        return CLV_OK;
+    }
+    return clv__fail(e, CLV_FORMAT, "not a zip archive");
+}
+
+/* Reads the record at z->at and finds its entry. */
+static bool read_record(zip *z, zip_entry *x)
+{
+    if (z->at > z->size || z->size - z->at < RECORD_SIZE ||
+        memcmp(z->bytes + z->at, "PK\1\2", 4) != 0)
+        return false;
+    const uint8_t *p = z->bytes + z->at;
+    size_t name = u16(p + 28), extra = u16(p + 30), comment = u16(p + 32);
+    size_t packed = u32(p + 20), local = u32(p + 42);
+    if (z->size - z->at - RECORD_SIZE < name || local > z->size ||
+        z->size - local < LOCAL_SIZE)
+        return false;
+    const uint8_t *head = z->bytes + local;
+    size_t skip = LOCAL_SIZE + u16(head + 26) + u16(head + 28);
+    if (z->size - local < skip || z->size - local - skip < packed)
+        return false;
+    *x = (zip_entry){.name = (const char *)p + RECORD_SIZE,
+                     .name_size = name,
+                     .data = head + skip,
+                     .packed = packed,
+                     .method = u16(p + 10),
+                     .size = u32(p + 24)};
+    z->at += RECORD_SIZE + name + extra + comment;
+    return true;
+}
+
+clv_status clv__zip_next(zip *z, zip_entry *x, clv_err *e)
+{
+    if (!read_record(z, x))
+        return clv__fail(e, CLV_FORMAT, "entry %u is malformed", z->next);
+    z->next++;
+    return CLV_OK;
+}
+
+/* -- unpacking ------------------------------------------------------------*/
+
+static void *zip_alloc(void *ctx, unsigned n, unsigned size)
+{
+    (void)ctx;
+    return clv__alloc((size_t)n * size);
+}
+
+static void zip_free(void *ctx, void *p)
+{
+    (void)ctx;
+    clv__free(p);
+}
+
+/* Inflates x into exactly x->size bytes of out. */
+static clv_status inflate_entry(const zip_entry *x, uint8_t *out, clv_err *e)
+{
+    z_stream z = {.zalloc = zip_alloc, .zfree = zip_free};
+    if (inflateInit2(&z, -MAX_WBITS) != Z_OK) /* without a header of its own */
+        return clv__nomem(e);
+    z.next_in = (z_const Bytef *)(uintptr_t)x->data;
+    z.avail_in = (uInt)x->packed;
+    z.next_out = out;
+    z.avail_out = x->size;
+    int result = inflate(&z, Z_FINISH);
+    unsigned long read = z.total_in, made = z.total_out;
+    inflateEnd(&z);
+    if (result == Z_MEM_ERROR)
+        return clv__nomem(e);
+    if (result != Z_STREAM_END)
+        return clv__fail(e, CLV_FORMAT, "deflate: malformed at byte %lu", read);
+    if (made != x->size)
+        return clv__fail(e, CLV_FORMAT, "deflate: %lu bytes, expected %u", made,
+                         x->size);
+    return CLV_OK;
+}
+
+/* Whether the packed bytes can be those of x->size. */
+static bool size_possible(const zip_entry *x)
+{
+    return x->method == STORED
+               ? x->size == x->packed
+               : x->size <= ((uint64_t)x->packed + 1) * INFLATE_MOST;
+}
+
+clv_status clv__zip_unpack(const zip_entry *x, const uint8_t **bytes,
+                           uint8_t **block, clv_err *e)
+{
+    *bytes = x->data;
+    *block = NULL;
+    if (x->method != STORED && x->method != DEFLATED)
+        return clv__fail(e, CLV_UNSUPPORTED,
+                         "packed by method %u; numpy.savez_compressed deflates",
+                         x->method);
+    if (!size_possible(x))
+        return clv__fail(e, CLV_FORMAT, "%zu bytes cannot unpack to %u",
+                         x->packed, x->size);
+    if (x->method == STORED)
+        return CLV_OK;
+    uint8_t *plain = clv__alloc((size_t)x->size + 1);
+    if (!plain)
+        return clv__nomem(e);
+    clv_status s = inflate_entry(x, plain, e);
+    if (s != CLV_OK) {
+        clv__free(plain);
+        return s;
+    }
+    *bytes = *block = plain;
+    return CLV_OK;
+}

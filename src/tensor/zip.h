@@ -1,0 +1,32 @@
+/* zip.h - the entries of a zip archive in memory, stored or deflated. */
+#ifndef CLV_ZIP_H
+#define CLV_ZIP_H
+
+#include "core/core.h"
+
+typedef struct zip_entry {
+    const char *name; /* not terminated */
+    const uint8_t *data;
+    size_t name_size, packed; /* bytes of the name, and of the data as it is */
+    uint32_t method, size;    /* 0: stored, 8: deflated; bytes when unpacked */
+} zip_entry;
+
+/* A walk over the central directory. Borrows the archive. */
+typedef struct zip {
+    const uint8_t *bytes;
+    size_t size, at;
+    uint32_t count, next; /* entries, and the number of the next one */
+} zip;
+
+/* Finds the directory. Fails with CLV_FORMAT when there is none. */
+CLV_MUST clv_status clv__zip_open(const void *bytes, size_t size, zip *z,
+                                  clv_err *e);
+/* The next of z->count entries; checks that all of it lies in the archive. */
+CLV_MUST clv_status clv__zip_next(zip *z, zip_entry *x, clv_err *e);
+/* The x->size bytes of an entry. Those of a stored one are borrowed, and *block
+ * is NULL; others are unpacked into *block (the caller frees it with
+ * clv__free), which takes no more memory than the packed bytes can fill. */
+CLV_MUST clv_status clv__zip_unpack(const zip_entry *x, const uint8_t **bytes,
+                                    uint8_t **block, clv_err *e);
+
+#endif
