@@ -14,7 +14,6 @@ PyObject *fx_attr(PyObject *o, const char *name)
     return v;
 }
 
-/* Copies the text of a str-able object; "" if it has none. */
 void fx_text_of(PyObject *o, char *buf, size_t size)
 {
     PyObject *s = o ? PyObject_Str(o) : NULL;
@@ -24,6 +23,20 @@ void fx_text_of(PyObject *o, char *buf, size_t size)
     PyErr_Clear();
     Py_XDECREF(bytes);
     Py_XDECREF(s);
+}
+
+PyObject *fx_member(PyObject *o, const char *path)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s", path);
+    Py_XINCREF(o);
+    for (char *save, *part = strtok_r(text, ".", &save); part && o;
+         part = strtok_r(NULL, ".", &save)) {
+        PyObject *next = fx_attr(o, part);
+        Py_DECREF(o);
+        o = next;
+    }
+    return o;
 }
 
 bool fx_int_of(PyObject *o, int64_t *out)
@@ -51,13 +64,11 @@ clv_dtype py_dtype(PyObject *o)
 
 /* -- shapes ---------------------------------------------------------------*/
 
-/* Gives value v the type and shape of a tensor-like object. */
-bool fx_set_type(walk *w, uint32_t v, PyObject *tensor)
+aten_type fx_type_of(PyObject *tensor, int64_t *dims)
 {
     PyObject *shape = fx_attr(tensor, "shape"),
              *dtype = fx_attr(tensor, "dtype");
     Py_ssize_t rank = shape ? PySequence_Size(shape) : -1;
-    int64_t dims[CLV_MAX_RANK];
     bool ok = rank >= 0 && rank <= CLV_MAX_RANK;
     for (Py_ssize_t i = 0; ok && i < rank; i++) {
         PyObject *d = PySequence_GetItem(shape, i);
@@ -65,16 +76,24 @@ bool fx_set_type(walk *w, uint32_t v, PyObject *tensor)
         Py_XDECREF(d);
     }
     PyErr_Clear();
-    if (ok) {
-        w->g->values[v].dtype = (uint8_t)py_dtype(dtype);
-        ok = clv__value_set_shape(w->g, v, (uint32_t)rank, dims);
-    }
+    aten_type t = {.dtype = ok ? py_dtype(dtype) : CLV_NODTYPE,
+                   .rank = ok ? (uint32_t)rank : CLV_NO_RANK,
+                   .dims = dims};
     Py_XDECREF(dtype);
     Py_XDECREF(shape);
-    return ok;
+    return t;
 }
 
-/* What torch knows of a node's result: a tensor, or a sequence of them. */
+bool fx_set_type(fx_walk *w, uint32_t v, PyObject *tensor)
+{
+    int64_t dims[CLV_MAX_RANK];
+    aten_type t = fx_type_of(tensor, dims);
+    if (t.rank == CLV_NO_RANK)
+        return false;
+    w->b.g->values[v].dtype = (uint8_t)t.dtype;
+    return clv__value_set_shape(w->b.g, v, t.rank, t.dims);
+}
+
 PyObject *fx_result_of(PyObject *node)
 {
     static const char *const keys[] = {"val", "example_value", "tensor_meta"};
@@ -85,6 +104,11 @@ PyObject *fx_result_of(PyObject *node)
     }
     Py_XDECREF(meta);
     return found;
+}
+
+bool fx_is_list(PyObject *o)
+{
+    return PyTuple_Check(o) || PyList_Check(o);
 }
 
 bool fx_is_tensor(PyObject *o)
@@ -98,15 +122,15 @@ bool fx_is_tensor(PyObject *o)
 
 /* -- values ---------------------------------------------------------------*/
 
-uint32_t fx_add_value(walk *w, const char *name, clv_value_kind kind)
+uint32_t fx_add_value(fx_walk *w, const char *name, clv_value_kind kind)
 {
-    char *own = arena_strndup(&w->g->mem, name, strlen(name));
-    return own ? clv__value_add(w->g, own, kind, CLV_NODTYPE) : CLV_NONE;
+    char *own = arena_strndup(&w->b.g->mem, name, strlen(name));
+    return own ? clv__value_add(w->b.g, own, kind, CLV_NODTYPE) : CLV_NONE;
 }
 
 /* Lets the graph read the tensor's memory, or that of a dense copy, where it
  * has any: models then run with the weights they have. */
-static bool lend_bytes(walk *w, uint32_t v, PyObject *tensor)
+static bool fx_lend_bytes(fx_walk *w, uint32_t v, PyObject *tensor)
 {
     PyObject *cpu = fx_attr(tensor, "is_cpu");
     PyObject *fake = fx_attr(tensor, "fake_mode");
@@ -121,7 +145,7 @@ static bool lend_bytes(walk *w, uint32_t v, PyObject *tensor)
     int64_t n = 0;
     bool ok = true;
     if (bytes && size && fx_int_of(size, &n) && n > 0) {
-        clv_payload *data = clv__value_data(w->g, v);
+        clv_payload *data = clv__value_data(w->b.g, v);
         ok = data && PyList_Append(w->keep, dense) == 0;
         if (ok) {
             data->bytes = bytes;
@@ -137,8 +161,7 @@ static bool lend_bytes(walk *w, uint32_t v, PyObject *tensor)
     return ok;
 }
 
-/* The weight that is this tensor, made on first sight. */
-uint32_t fx_weight_of(walk *w, PyObject *tensor, const char *name)
+uint32_t fx_weight_of(fx_walk *w, PyObject *tensor, const char *name)
 {
     PyObject *key = PyLong_FromVoidPtr(tensor);
     PyObject *known = key ? PyDict_GetItemWithError(w->owned, key) : NULL;
@@ -153,8 +176,8 @@ uint32_t fx_weight_of(walk *w, PyObject *tensor, const char *name)
         v = fx_add_value(w, name, param ? CLV_VALUE_PARAM : CLV_VALUE_BUFFER);
         PyObject *id = v != CLV_NONE ? PyLong_FromUnsignedLong(v) : NULL;
         if (v != CLV_NONE &&
-            (!fx_set_type(w, v, tensor) || !lend_bytes(w, v, tensor) || !id ||
-             PyDict_SetItem(w->owned, key, id) < 0))
+            (!fx_set_type(w, v, tensor) || !fx_lend_bytes(w, v, tensor) ||
+             !id || PyDict_SetItem(w->owned, key, id) < 0))
             v = CLV_NONE;
         Py_XDECREF(id);
         Py_XDECREF(cls);
@@ -165,63 +188,14 @@ uint32_t fx_weight_of(walk *w, PyObject *tensor, const char *name)
     return v;
 }
 
-void fx_remember(walk *w, PyObject *node, const uint32_t *ids, uint32_t n)
+bool fx_remember(fx_walk *w, PyObject *node, const uint32_t *ids, uint32_t n,
+                 bool list)
 {
-    PyObject *list = PyList_New((Py_ssize_t)n);
-    for (uint32_t i = 0; list && i < n; i++)
-        PyList_SetItem(list, (Py_ssize_t)i, PyLong_FromUnsignedLong(ids[i]));
-    if (list)
-        PyDict_SetItem(w->values, node, list);
-    Py_XDECREF(list);
-}
-
-/* The i-th value of a node; CLV_NONE when it is not a node or has fewer. */
-uint32_t fx_value_of(walk *w, PyObject *node, Py_ssize_t i)
-{
-    PyObject *list = PyDict_GetItemWithError(w->values, node);
-    PyErr_Clear();
-    PyObject *id = list ? PyList_GetItem(list, i) : NULL;
-    uint32_t v = id ? (uint32_t)PyLong_AsUnsignedLong(id) : CLV_NONE;
-    PyErr_Clear();
-    return v;
-}
-
-/* What an argument stands for: the number a node computes (x.size(0)), or the
- * argument itself. Returns a new reference. */
-PyObject *fx_resolve(PyObject *o)
-{
-    PyObject *found = NULL;
-    if (PyObject_HasAttrString(o, "users")) /* a node */
-        found = fx_result_of(o);
-    if (!found || fx_is_tensor(found)) {
-        Py_XDECREF(found);
-        Py_INCREF(o);
-        return o;
-    }
-    return found;
-}
-
-/* A number among tensors, as in x + 1: a constant of no axes. */
-uint32_t fx_number_value(walk *w, PyObject *o)
-{
-    if (!PyLong_Check(o) && !PyFloat_Check(o))
-        return CLV_NONE;
-    uint32_t v = clv__value_add(w->g, NULL, CLV_VALUE_CONST,
-                                PyFloat_Check(o) ? CLV_FLOAT32 : CLV_INT64);
-    if (v == CLV_NONE || !clv__value_set_shape(w->g, v, 0, NULL))
-        return CLV_NONE;
-    clv_payload *data = clv__value_data(w->g, v);
-    double *f = arena_alloc(&w->g->mem, sizeof *f);
-    int64_t *i = arena_alloc(&w->g->mem, sizeof *i);
-    if (!data || !f || !i)
-        return CLV_NONE;
-    *f = PyFloat_AsDouble(o);
-    fx_int_of(o, i);
-    data->n = 1;
-    if (PyFloat_Check(o))
-        data->floats = f;
-    else
-        data->ints = i;
-    PyErr_Clear();
-    return v;
+    PyObject *known = list ? PyList_New((Py_ssize_t)n)
+                           : PyLong_FromUnsignedLong(n ? ids[0] : CLV_NONE);
+    for (uint32_t i = 0; list && known && i < n; i++)
+        PyList_SetItem(known, (Py_ssize_t)i, PyLong_FromUnsignedLong(ids[i]));
+    bool ok = known && PyDict_SetItem(w->values, node, known) == 0;
+    Py_XDECREF(known);
+    return ok;
 }

@@ -22,7 +22,7 @@ torch.set_num_threads(1)
 torch.manual_seed(0)
 aten = torch.ops.aten
 ROWS = re.findall(r'^(FN|MODULE)\("([^"]+)"', open(os.path.join(
-    os.environ["CLEAVE_ROOT"], "python", "fx.def")).read(), re.M)
+    os.environ["CLEAVE_ROOT"], "src", "formats", "aten", "aten.def")).read(), re.M)
 
 x = torch.randn(2, 6, 8, 8)
 y = torch.randn(2, 6, 8, 8)

@@ -1,0 +1,336 @@
+/* call.c - one call becomes one node.
+ *
+ *   1. pick     x[1] of a list of results is one of them: no node is made
+ *   2. read     the row says which operator, inputs and attributes it is
+ *   3. build    the node, its results as torch described them
+ *   4. note     what an operator in place wrote to: whoever names that tensor
+ *               later means what was written */
+#include "formats/aten/row.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* -- what is made ---------------------------------------------------------*/
+
+static bool call_made(aten_builder *b, uint32_t v)
+{
+    if (!CLV_GROW(b->made, b->n_made, b->cap_made))
+        return false;
+    b->made[b->n_made++] = v;
+    return true;
+}
+
+/* The integer of a bound of x[a:b], counted from the end when it is negative,
+ * within 0 and n. */
+static int64_t call_bound(const aten_arg *arg, int64_t otherwise, int64_t n)
+{
+    int64_t i = arg->kind == ATEN_INT ? arg->u.i : otherwise;
+    if (i < 0)
+        i += n;
+    return i < 0 ? 0 : i > n ? n : i;
+}
+
+/* x[1] or x[1:3] of a list: puts those of its tensors in b->made. Leaves it
+ * empty for anything else. */
+static bool call_pick(aten_builder *b, const aten_call *c)
+{
+    if (c->n_args != 2 || c->args[0].kind != ATEN_LIST ||
+        c->args[1].kind != ATEN_LIST || c->args[1].n != 1)
+        return true;
+    const aten_arg *list = &c->args[0], *at = c->args[1].u.items;
+    int64_t n = list->n, from = 0, to = 0;
+    if (at->kind == ATEN_INT && at->u.i >= -n && at->u.i < n) {
+        from = call_bound(at, 0, n);
+        to = from + 1;
+    } else if (at->kind == ATEN_SLICE && at->n == 3 &&
+               at->u.items[2].kind == ATEN_NONE) {
+        from = call_bound(&at->u.items[0], 0, n);
+        to = call_bound(&at->u.items[1], n, n);
+    }
+    for (int64_t i = from; i < to; i++)
+        if (list->u.items[i].kind == ATEN_TENSOR &&
+            !call_made(b, list->u.items[i].u.value))
+            return false;
+    return true;
+}
+
+/* -- in place -------------------------------------------------------------*/
+
+uint32_t clv__aten_latest(aten_builder *b, uint32_t v)
+{
+    while (v < b->n_latest && b->latest[v] != CLV_NONE) {
+        uint32_t next = b->latest[v];
+        if (next < b->n_latest && b->latest[next] != CLV_NONE)
+            b->latest[v] = b->latest[next]; /* shorter for the next reader */
+        v = next;
+    }
+    return v;
+}
+
+/* Whether the name says that the call writes to its first tensor: torch's names
+ * end in _, Python's operators begin with i. */
+static bool call_in_place(const char *target)
+{
+    static const char *const names[] = {"iadd", "isub", "imul",    "itruediv",
+                                        "iand", "ior",  "imatmul", "setitem"};
+    const char *name = strncmp(target, "aten.", 5) ? target : target + 5;
+    size_t n = strcspn(name, ".");
+    bool yes = n > 1 && name[n - 1] == '_' && name[0] != '_' &&
+               strcmp(name, "and_") && strcmp(name, "or_");
+    for (size_t i = 0; !yes && i < sizeof names / sizeof *names; i++)
+        yes = !strcmp(names[i], name);
+    return yes;
+}
+
+/* Whoever reads value v later reads what the node made. */
+static bool call_note_write(aten_builder *b, uint32_t v, uint32_t node)
+{
+    if (!CLV_GROW(b->writes, b->n_writes, b->cap_writes) ||
+        !CLV_RESERVE(b->latest, v + 1u, b->cap_latest))
+        return false;
+    while (b->n_latest <= v)
+        b->latest[b->n_latest++] = CLV_NONE;
+    b->writes[b->n_writes++] = (struct aten_write){node, v};
+    b->latest[v] = node_outs(b->g, &b->g->nodes[node])[0];
+    return true;
+}
+
+/* The value of the first argument; CLV_NONE when it is no tensor. */
+static uint32_t call_first(const aten_reading *r)
+{
+    const aten_call *c = r->call;
+    return c->n_args && c->args[0].kind == ATEN_TENSOR
+               ? clv__aten_latest(r->b, c->args[0].u.value)
+               : CLV_NONE;
+}
+
+/* -- reading --------------------------------------------------------------*/
+
+static void call_all_tensors(aten_reading *r)
+{
+    for (uint32_t i = 0; i < r->call->n_args; i++)
+        clv__aten_put_tensors(r, &r->call->args[i]);
+    for (uint32_t i = 0; i < r->call->n_named; i++)
+        clv__aten_put_tensors(r, &r->call->named[i].value);
+}
+
+/* A tensor that went into no attribute is still waited for: a call that is
+ * counted only keeps it as one more input, where its operator has room. */
+static void call_keep_edges(aten_reading *r)
+{
+    aten_reading all = {.b = r->b, .call = r->call};
+    if (!r->row || !r->why[0])
+        return;
+    call_all_tensors(&all);
+    r->no_memory |= all.no_memory;
+    for (uint32_t i = 0; i < all.n_ins; i++) {
+        bool seen = r->n_ins >= clv__ops[r->op].max_in;
+        for (uint32_t k = 0; !seen && k < r->n_ins; k++)
+            seen = r->ins[k] == all.ins[i];
+        if (!seen)
+            clv__aten_put_input(r, all.ins[i]);
+    }
+    clv__free(all.ins);
+}
+
+static void call_read(aten_reading *r, const char *plain)
+{
+    if (!r->row)
+        call_all_tensors(r);
+    else if (!strcmp(plain, "getitem"))
+        clv__aten_read_index(r);
+    else
+        clv__aten_read(r);
+    if (r->first_only && r->call->n_results > 1 && r->call->others_used)
+        clv__aten_counted(r, "only its first result can be made");
+    call_keep_edges(r);
+}
+
+/* -- building -------------------------------------------------------------*/
+
+/* An attribute whose value the result gives: the shape of x.view(x.size(0),
+ * -1), the type of x.to(y). `size` is the shape without batch and channels,
+ * `hidden` the width of a recurrent layer's last state. */
+static clv_attr call_result_attr(const clv_graph *g, const clv_node *n,
+                                 clv_attr_key key)
+{
+    const clv_value *y = node_out(g, n, 0);
+    const clv_value *state = node_out(g, n, n->n_out - 1u);
+    clv_attr a = {.name = clv__attr_name(key), .key = (uint8_t)key};
+    uint8_t skip = key == CLV_A_SIZE && y->rank > 2 ? 2 : 0;
+    a.type = CLV_ATTR_INT;
+    if (key == CLV_A_DTYPE) {
+        a.u.i = y->dtype;
+    } else if (key == CLV_A_HIDDEN) {
+        bool known = state->rank && state->rank != CLV_NO_RANK;
+        a.u.i = known ? state->dims[state->rank - 1] : 0;
+    } else {
+        a.type = CLV_ATTR_INTS;
+        a.n = (uint32_t)(y->rank - skip);
+        a.u.ints = y->dims + skip;
+    }
+    return a;
+}
+
+static void call_put_result_attrs(aten_reading *r, const clv_node *n)
+{
+    const clv_graph *g = r->b->g;
+    const char *words = r->row ? r->row->args : "";
+    aten_word w;
+    bool scaled = false; /* the scales say exactly what the size rounds */
+    for (uint32_t i = 0; i < r->n_attrs; i++)
+        scaled |= r->attrs[i].key == CLV_A_SCALES;
+    while (clv__aten_word(&words, &w)) {
+        clv_attr_key key =
+            w.kind == WORD_RESULT ? clv__attr_find(w.ours) : CLV_A_OTHER;
+        if (key == CLV_A_OTHER || node_out(g, n, 0)->rank == CLV_NO_RANK ||
+            r->n_attrs == ATEN_MAX_ATTRS || (key == CLV_A_SIZE && scaled))
+            continue;
+        r->attrs[r->n_attrs++] = call_result_attr(g, n, key);
+    }
+}
+
+/* A call from a layer of torch.nn goes by the layer's path, any other inside a
+ * module by path and operator, the rest by torch's own name. */
+static char *call_name(const aten_reading *r, const char *plain)
+{
+    const aten_call *c = r->call;
+    arena *mem = &r->b->g->mem;
+    const char *path = c->path ? c->path : "", *cls = c->cls ? c->cls : "";
+    if (!path[0])
+        return arena_printf(mem, "%s", c->name);
+    if (c->module || strstr(cls, "torch.nn.modules."))
+        return arena_printf(mem, "%s", path);
+    return arena_printf(mem, "%s.%s", path, plain);
+}
+
+static bool call_set_type(clv_graph *g, uint32_t v, const aten_type *t)
+{
+    if (t->rank > CLV_MAX_RANK)
+        return true;
+    g->values[v].dtype = (uint8_t)t->dtype;
+    return clv__value_set_shape(g, v, t->rank, t->dims);
+}
+
+/* x[i] = y returns nothing; what it makes is another x. */
+static void call_set_like_first(const aten_reading *r, clv_value *y)
+{
+    uint32_t v = call_first(r);
+    if (v != CLV_NONE) {
+        const clv_value *x = &r->b->g->values[v];
+        y->dtype = x->dtype;
+        y->rank = x->rank;
+        y->dims = x->dims;
+    }
+}
+
+/* Adds the node of a call that was read, its results as torch saw them. */
+static bool call_add(aten_reading *r, const char *plain)
+{
+    clv_graph *g = r->b->g;
+    const aten_call *c = r->call;
+    const char *name = call_name(r, plain);
+    uint32_t scope = clv__scope_path(g, c->path ? c->path : "");
+    uint32_t n_out = c->n_results ? c->n_results : 1;
+    if (!name || scope == CLV_NONE)
+        return false;
+    uint32_t id =
+        clv__node_add(g, r->op, name, scope, r->ins, r->n_ins, NULL, n_out);
+    if (id == CLV_NONE)
+        return false;
+    clv_node *n = &g->nodes[id];
+    n->origin = arena_strndup(&g->mem, c->target, strlen(c->target));
+    if (c->source)
+        n->source = arena_strndup(&g->mem, c->source, strlen(c->source));
+    for (uint32_t i = 0; i < c->n_results; i++)
+        if (!call_set_type(g, node_outs(g, n)[i], &c->results[i]))
+            return false;
+    if (!strcmp(plain, "setitem"))
+        call_set_like_first(r, node_out(g, n, 0));
+    call_put_result_attrs(r, n);
+    r->b->node = id;
+    for (uint32_t i = 0; i < n_out; i++)
+        if (!call_made(r->b, node_outs(g, n)[i]))
+            return false;
+    return n->origin && clv__aten_set_attrs(g, n, r->attrs, r->n_attrs, r->why);
+}
+
+static bool call_build(aten_builder *b, const aten_call *c)
+{
+    char plain[256];
+    aten_reading r = {.b = b, .call = c};
+    clv__aten_plain(c->target, plain, sizeof plain);
+    if (!strcmp(plain, "getitem") && !call_pick(b, c))
+        return false;
+    if (b->n_made)
+        return true;
+    r.row = clv__aten_find(c, plain);
+    r.op = r.row ? r.row->op : CLV_OP_UNKNOWN;
+    call_read(&r, plain);
+    uint32_t first = call_first(&r);
+    bool ok = !r.no_memory && call_add(&r, plain);
+    if (ok && first != CLV_NONE && (r.writes || call_in_place(c->target)))
+        ok = call_note_write(b, first, b->node);
+    clv__free(r.ins);
+    return ok;
+}
+
+/* -- entry ----------------------------------------------------------------*/
+
+/* Whether the graph has every value that the argument names. */
+static bool call_knows(const clv_graph *g, const aten_arg *arg)
+{
+    bool ok = arg->kind != ATEN_TENSOR || arg->u.value < g->n_values;
+    for (uint32_t i = 0; ok && arg->kind == ATEN_LIST && i < arg->n; i++)
+        ok = call_knows(g, &arg->u.items[i]);
+    return ok;
+}
+
+clv_status clv__aten_call(aten_builder *b, const aten_call *call, clv_err *e)
+{
+    bool known = true;
+    b->node = CLV_NONE;
+    b->n_made = 0;
+    for (uint32_t i = 0; i < call->n_args; i++)
+        known = known && call_knows(b->g, &call->args[i]);
+    for (uint32_t i = 0; i < call->n_named; i++)
+        known = known && call_knows(b->g, &call->named[i].value);
+    for (uint32_t i = 0; i < call->n_members; i++)
+        known = known && call_knows(b->g, &call->members[i].value);
+    if (!known)
+        return clv__fail(e, CLV_FORMAT, "%s '%s' reads no value of the graph",
+                         call->target, call->name);
+    return call_build(b, call) ? CLV_OK : clv__nomem(e);
+}
+
+void clv__aten_free(aten_builder *b)
+{
+    clv__free(b->made);
+    clv__free(b->writes);
+    clv__free(b->latest);
+    *b = (aten_builder){.g = b->g, .node = CLV_NONE};
+}
+
+/* -- paths ----------------------------------------------------------------*/
+
+void clv__aten_path(char *path)
+{
+    char *to = path;
+    const char *p = path;
+    if (!strncmp(p, "L['self']", 9) || !strncmp(p, "L['fn']", 7))
+        p = strchr(p, ']') + 1;
+    while (*p) {
+        if (!strncmp(p, "._modules[", 10))
+            p += 9;
+        if (*p == '[' || *p == '.') {
+            if (to > path)
+                *to++ = '.';
+            p++;
+        } else if (*p == ']' || *p == '\'' || *p == '"') {
+            p++;
+        } else {
+            *to++ = *p++;
+        }
+    }
+    *to = '\0';
+}

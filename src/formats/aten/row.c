@@ -1,0 +1,180 @@
+/* row.c - the rows of aten.def: which one a call has, and its words. */
+#include "formats/aten/row.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const aten_row aten_functions[] = {
+#define FN(name, op, args) {name, CLV_OP_##op, args},
+#define MODULE(name, op, args)
+#include "aten.def"
+#undef FN
+#undef MODULE
+};
+
+static const aten_row aten_modules[] = {
+#define FN(name, op, args)
+#define MODULE(name, op, args) {name, CLV_OP_##op, args},
+#include "aten.def"
+#undef FN
+#undef MODULE
+};
+
+#define COUNT(rows) (sizeof(rows) / sizeof *(rows))
+
+/* -- the row of a call ----------------------------------------------------*/
+
+static const aten_row *row_named(const aten_row *rows, size_t n,
+                                 const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(rows[i].name, name))
+            return &rows[i];
+    return NULL;
+}
+
+static const aten_row *row_of_function(const char *name)
+{
+    return row_named(aten_functions, COUNT(aten_functions), name);
+}
+
+void clv__aten_plain(const char *target, char *buf, size_t size)
+{
+    const char *start = strncmp(target, "aten.", 5) ? target : target + 5;
+    snprintf(buf, size, "%.*s", (int)strcspn(start, "."), start);
+    size_t len = strlen(buf);
+    if (len > 1 && buf[len - 1] == '_' && buf[0] != '_')
+        buf[len - 1] = '\0';
+}
+
+/* The most telling row of a function: that of the overload ("aten.max.dim"),
+ * of ATen's operator ("aten.embedding"), of the number of arguments
+ * ("arange.1"), or of the name alone. */
+const aten_row *clv__aten_find(const aten_call *call, const char *plain)
+{
+    char text[300];
+    const char *target = call->target;
+    if (call->module)
+        return row_named(aten_modules, COUNT(aten_modules), target);
+    const aten_row *r = strchr(target, '.') ? row_of_function(target) : NULL;
+    snprintf(text, sizeof text, "aten.%s", plain);
+    if (!r && (call->method || !strncmp(target, "aten.", 5)))
+        r = row_of_function(text);
+    snprintf(text, sizeof text, "%s.%u", plain, call->n_args);
+    if (!r)
+        r = row_of_function(text);
+    return r ? r : row_of_function(plain);
+}
+
+bool clv__aten_reaches(clv_op op)
+{
+    for (size_t i = 0; i < COUNT(aten_functions); i++)
+        if (aten_functions[i].op == op)
+            return true;
+    for (size_t i = 0; i < COUNT(aten_modules); i++)
+        if (aten_modules[i].op == op)
+            return true;
+    return false;
+}
+
+/* -- words ----------------------------------------------------------------*/
+
+/* Cuts text at the first `mark`. Returns what follows it, or NULL. */
+static char *word_cut(char *text, char mark)
+{
+    char *at = text ? strchr(text, mark) : NULL;
+    if (at)
+        *at++ = '\0';
+    return at;
+}
+
+static void word_keep(char *buf, size_t size, const char *text)
+{
+    snprintf(buf, size, "%.*s", (int)size - 1, text ? text : "");
+}
+
+/* Reads x=ours$... with the marks that may stand around it. */
+static void word_read_named(char *p, aten_word *out)
+{
+    char *otherwise = word_cut(p, '|'), *must = word_cut(p, '!');
+    char *list = word_cut(p, '['), *dots = strstr(p, "...");
+    char *ours = word_cut(p, '='), *dollar = word_cut(p, '$');
+    if (dots)
+        *dots = '\0';
+    out->kind = dollar ? WORD_TENSOR : must ? WORD_MUST : WORD_ATTR;
+    out->rest = dots != NULL;
+    out->list = dollar && *dollar == '*';
+    out->first = dollar && *dollar == '<';
+    if (dollar && *dollar >= '1' && *dollar <= '9')
+        out->at = *dollar - '0';
+    out->needed = ours && ours[strlen(ours) - 1] == '+';
+    if (out->needed)
+        ours[strlen(ours) - 1] = '\0';
+    word_keep(out->torch, sizeof out->torch, p);
+    word_keep(out->ours, sizeof out->ours, ours ? ours : dollar ? "" : p);
+    word_keep(out->value, sizeof out->value, must ? must : list);
+    word_keep(out->otherwise, sizeof out->otherwise, otherwise);
+    if (list) /* without the bracket that closes it */
+        word_cut(out->value, ']');
+    out->names = list != NULL;
+    out->has_default = otherwise != NULL;
+}
+
+bool clv__aten_word(const char **args, aten_word *out)
+{
+    while (**args == ' ')
+        (*args)++;
+    size_t n = strcspn(*args, " ");
+    if (n == 0)
+        return false;
+    char text[96];
+    snprintf(text, sizeof text, "%.*s", (int)n, *args);
+    *args += n;
+    *out = (aten_word){0};
+    if (!strcmp(text, "~") || !strcmp(text, "^")) {
+        out->kind = *text == '~' ? WORD_COUNTED : WORD_FIRST_ONLY;
+    } else if (*text == '-') {
+        word_read_named(text + 1, out);
+        out->kind = WORD_IGNORED;
+    } else if (*text == '>') {
+        out->kind = WORD_RESULT;
+        word_keep(out->ours, sizeof out->ours, text + 1);
+    } else if (strchr(text, ':')) {
+        out->kind = WORD_LITERAL;
+        word_keep(out->value, sizeof out->value, word_cut(text, ':'));
+        word_keep(out->ours, sizeof out->ours, text);
+    } else {
+        word_read_named(text, out);
+    }
+    return true;
+}
+
+bool clv__aten_takes(const aten_word *w)
+{
+    return w->kind == WORD_TENSOR || w->kind == WORD_ATTR ||
+           w->kind == WORD_MUST || w->kind == WORD_IGNORED;
+}
+
+bool clv__aten_among(const char *names, const char *key)
+{
+    size_t n = strlen(key);
+    for (const char *p = names; *p; p += strcspn(p, "/,"), p += *p != '\0')
+        if (!strncmp(p, key, n) && strchr("/,", p[n]))
+            return true;
+    return false;
+}
+
+bool clv__aten_member(const char *cls, const char **at, char *name, size_t size)
+{
+    aten_word w;
+    if (!*at) {
+        const aten_row *r = row_named(aten_modules, COUNT(aten_modules), cls);
+        *at = r ? r->args : "";
+    }
+    while (clv__aten_word(at, &w))
+        if (clv__aten_takes(&w)) {
+            snprintf(name, size, "%s", w.torch);
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,101 @@
+/* row.h - what the files that read a call share.
+ *
+ *   row.c     finds the row of a call and takes its words apart
+ *   args.c    maps arguments and members to inputs and attributes
+ *   index.c   x[...] of a tensor
+ *   call.c    builds the node
+ *   finish.c  compares shapes with those torch saw */
+#ifndef CLV_ATEN_ROW_H
+#define CLV_ATEN_ROW_H
+
+#include "formats/aten/aten.h"
+#include "ops/ops.h"
+
+/* One row of aten.def. */
+typedef struct aten_row {
+    const char *name;
+    clv_op op;
+    const char *args;
+} aten_row;
+
+typedef enum aten_word_kind {
+    WORD_TENSOR,
+    WORD_ATTR,
+    WORD_IGNORED,
+    WORD_MUST,    /* the call runs with this value alone */
+    WORD_LITERAL, /* an attribute whose value the row gives */
+    WORD_RESULT,  /* an attribute whose value the result gives */
+    WORD_COUNTED,
+    WORD_FIRST_ONLY
+} aten_word_kind;
+
+/* One word of a row's arguments; aten.def says how they are written. */
+typedef struct aten_word {
+    aten_word_kind kind;
+    char torch[48], ours[48]; /* torch's names and ours */
+    char value[48];           /* what must be, a literal, or a list of names */
+    char otherwise[32];       /* the value when it is left out */
+    bool list, rest, first;   /* of tensors */
+    bool needed, names, has_default;
+    int at; /* input number from 1, or 0: the next */
+} aten_word;
+
+enum { ATEN_MAX_ATTRS = 16 };
+
+/* A call being read: its tensors and attributes so far. */
+typedef struct aten_reading {
+    aten_builder *b;
+    const aten_call *call;
+    const aten_row *row; /* NULL: the call has none */
+    clv_op op;
+    uint32_t *ins;
+    uint32_t n_ins;
+    size_t cap_ins;
+    clv_attr attrs[ATEN_MAX_ATTRS];
+    uint32_t n_attrs;
+    bool writes;     /* to its first tensor, in place */
+    bool first_only; /* kernels make the first result alone */
+    bool no_memory;  /* some allocation failed */
+    char why[120];   /* why the node is counted only; "": it may run */
+} aten_reading;
+
+/* -- row.c ----------------------------------------------------------------*/
+
+/* The name of a target without namespace, overload, and the underscore of
+ * operators in place. */
+void clv__aten_plain(const char *target, char *buf, size_t size);
+const aten_row *clv__aten_find(const aten_call *call, const char *plain);
+/* Takes the next word off *args; false when there is none. */
+bool clv__aten_word(const char **args, aten_word *out);
+/* Whether the word stands for an argument of torch's. */
+bool clv__aten_takes(const aten_word *w);
+/* Whether `key` is one of the names in "dim/axis". */
+bool clv__aten_among(const char *names, const char *key);
+
+/* -- args.c ---------------------------------------------------------------*/
+
+void clv__aten_put_input(aten_reading *r, uint32_t v);
+void clv__aten_put_int(aten_reading *r, clv_attr_key key, int64_t v);
+void clv__aten_put_ints(aten_reading *r, clv_attr_key key, const int64_t *v,
+                        uint32_t n);
+/* Adds every tensor in `arg`, however deep, as an input. */
+void clv__aten_put_tensors(aten_reading *r, const aten_arg *arg);
+/* Says why a call can be counted but not run. The first reason stays. */
+void clv__aten_counted(aten_reading *r, const char *fmt, ...) CLV_PRINTF(2, 3);
+/* Reads the arguments of a function, or the members of a module, by the row. */
+void clv__aten_read(aten_reading *r);
+
+/* -- index.c --------------------------------------------------------------*/
+
+/* x[index]: sets r->op to a slice, a selection, new axes or a gather. An index
+ * that is several of these at once stays a slice that is counted only. */
+void clv__aten_read_index(aten_reading *r);
+
+/* -- finish.c -------------------------------------------------------------*/
+
+/* Gives a node its attributes, and the reason why it is counted only ("": it
+ * may run). False when memory ran out. */
+bool clv__aten_set_attrs(clv_graph *g, clv_node *n, const clv_attr *from,
+                         uint32_t count, const char *why);
+
+#endif
