@@ -409,6 +409,23 @@ static PyObject *graph_compile(PyObject *self, PyObject *args, PyObject *kw)
     return g ? model_new(self, g, backend, threads) : NULL;
 }
 
+PyDoc_STRVAR(
+    split_doc,
+    "split($self, reads, backend, device=None, cpu_ops=(), min_support=0,\n"
+    "      min_subgraph_size=0, max_subgraph_count=0, some_support=False)\n"
+    "--\n\n"
+    "Cuts a captured graph by what a backend supports, within limits (0: "
+    "none).\n`reads` is the torch graph: (name, [numbers of the nodes it "
+    "reads]) of each node.\nReturns the device of each subgraph and the "
+    "subgraph of each torch node.");
+
+static PyObject *graph_split(PyObject *self, PyObject *args, PyObject *kw)
+{
+    const clv_graph *g = graph_peek(self);
+    return g ? graph_split_nodes(g, ((graph_object *)self)->names, args, kw)
+             : NULL;
+}
+
 PyDoc_STRVAR(warnings_doc, "warnings($self)\n--\n\n"
                            "Things worth saying about the model as read.");
 
@@ -444,11 +461,12 @@ static PyObject *graph_repr(PyObject *self)
     }
 
 /* The verbs of verbs.c are put behind these. */
-enum { N_OWN = 5 };
+enum { N_OWN = 6 };
 static PyMethodDef graph_methods[N_OWN + N_VERBS + 1] = {
     METHOD(profile),
     METHOD(counts),
     METHOD(compile),
+    METHOD(split),
     {"nodes", graph_nodes, METH_NOARGS, nodes_doc},
     {"warnings", graph_warnings, METH_NOARGS, warnings_doc},
 };
@@ -503,6 +521,23 @@ static PyObject *py_backends(PyObject *self, PyObject *unused)
     return list;
 }
 
+PyDoc_STRVAR(has_backend_doc, "has_backend(name)\n--\n\n"
+                              "Whether this machine can open a backend.");
+
+static PyObject *py_has_backend(PyObject *self, PyObject *name)
+{
+    PyObject *bytes = PyUnicode_AsUTF8String(name);
+    clv_backend *b = NULL;
+    (void)self;
+    if (!bytes)
+        return NULL;
+    bool opens =
+        clv_backend_open(PyBytes_AsString(bytes), NULL, &b, NULL) == CLV_OK;
+    clv_backend_free(b);
+    Py_DECREF(bytes);
+    return PyBool_FromLong(opens);
+}
+
 PyDoc_STRVAR(main_doc,
              "main(argv, capture=None)\n--\n\n"
              "Run the cleave command; returns its exit code. capture(name, "
@@ -531,6 +566,7 @@ static PyMethodDef functions[] = {
      METH_VARARGS | METH_KEYWORDS, hardware_doc},
     {"models", py_models, METH_NOARGS, models_doc},
     {"backends", py_backends, METH_NOARGS, backends_doc},
+    {"has_backend", py_has_backend, METH_O, has_backend_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -70,6 +70,13 @@ PyObject *model_new(PyObject *graph, const clv_graph *g, const char *backend,
 extern PyType_Spec model_spec;
 extern PyObject *model_type;
 
+/* -- split.c --------------------------------------------------------------*/
+
+/* Graph.split of a graph whose nodes torch calls `names` (NULL: not captured).
+ */
+PyObject *graph_split_nodes(const clv_graph *g, PyObject *names, PyObject *args,
+                            PyObject *kw);
+
 /* -- command.c ------------------------------------------------------------*/
 
 /* main(argv, capture=None): the cleave command in this process. */

@@ -5,18 +5,18 @@ torch_neuronx's graph partitioner, over cleave.
     net = trace(model, inputs, partitioner_config=config)
     net(inputs)
 
-The cut is the C library's: the fewest subgraphs there can be. Supported
-subgraphs run in cleave's own runtime, everything else in PyTorch; a subgraph
+The cut is the C library's, limits and all: the fewest subgraphs there can be
+(docs/capability.md). Supported subgraphs run in cleave's own runtime, everything else in PyTorch; a subgraph
 that the runtime cannot compile, or computes differently from PyTorch on the
 example inputs, runs in PyTorch too, and the log says so.
 """
+import functools
 import inspect
 import logging
 from collections import Counter
 from types import SimpleNamespace
 
-from cleave._cleave import __version__, from_fx
-from cleave._cleave import open as from_name
+from cleave._cleave import __version__, from_fx, has_backend
 from cleave.torch import (CaptureError, _arguments, _quiet, _reason, _warm_up,
                           _workable)  # first: it says that torch is missing
 
@@ -26,7 +26,9 @@ from torch.fx.passes.shape_prop import ShapeProp
 from torch.fx.passes.split_module import split_module
 from torch.utils import _pytree as pytree
 
+__all__ = ["PartitionerConfig", "Subgraph", "Traced", "analyze", "trace"]
 logger = logging.getLogger("Neuron")
+TOLERANCE = 1e-4
 
 
 class _Console(logging.StreamHandler):
@@ -36,25 +38,23 @@ class _Console(logging.StreamHandler):
         return not logging.root.handlers
 
 
-if not logger.handlers:
-    logger.addHandler(_Console())
-    logger.handlers[0].setFormatter(logging.Formatter("Neuron: %(message)s"))
+def _say_to_console():
+    if not logger.handlers:
+        logger.addHandler(_Console())
+        logger.handlers[0].setFormatter(
+            logging.Formatter("Neuron: %(message)s"))
 
 
+@functools.cache
 def _runtime():
     """oneDNN where its plugin is installed, else None: plain C kernels."""
-    try:
-        from_name("alexnet").partition("capability", backend="onednn")
-        return "onednn"
-    except LookupError:
-        return None
+    return "onednn" if has_backend("onednn") else None
 
 
-RUNTIME = _runtime()
-# What is asked where no accelerator is named.
-DEFAULT_BACKEND = RUNTIME or \
-    "all-but:sort,argsort,topk,kthvalue,median,unique,nonzero,nms"
-TOLERANCE = 1e-4
+def _default_backend():
+    """What is asked where no accelerator is named."""
+    return _runtime() or \
+        "all-but:sort,argsort,topk,kthvalue,median,unique,nonzero,nms"
 
 
 class PartitionerConfig:
@@ -62,9 +62,10 @@ class PartitionerConfig:
 
     trace_kwargs            {"backend": name} of the accelerator
     model_support_percentage_threshold, or min_operator_percentage_threshold
-                            share of operators that must be supported
-    min_subgraph_size       operators in every subgraph; -1: any
-    max_subgraph_count      subgraphs of both devices; -1: any
+                            min_support of docs/capability.md, which says what
+                            these limits mean
+    min_subgraph_size       -1: any
+    max_subgraph_count      -1: any
     ops_to_partition        {"aten::log_softmax"} that run on the CPU anyway
     analyze_parameters      compiler_workdir, additional_ignored_ops, max_workers
     """
@@ -103,6 +104,13 @@ class PartitionerConfig:
     def min_operator_percentage_threshold(self):
         return self.model_support_percentage_threshold
 
+    def _limits(self):
+        """The arguments of Graph.split that say the same."""
+        return {"cpu_ops": self.ops_to_partition, "some_support": True,
+                "min_support": self.model_support_percentage_threshold,
+                "min_subgraph_size": max(self.min_subgraph_size, 0),
+                "max_subgraph_count": max(self.max_subgraph_count, 0)}
+
 
 # -- the flat graph ----------------------------------------------------------
 
@@ -121,6 +129,15 @@ class _Flat:
         self.module.recompile()
         self.inputs = pytree.tree_flatten((args, kwargs))[0]
         self.graph = from_fx(self.module, type(model).__name__)
+
+    def split(self, backend, limits):
+        """Devices of the subgraphs, and {node's name: its subgraph}."""
+        number = {n: i for i, n in enumerate(self.module.graph.nodes)}
+        devices, places = self.graph.split(
+            [(n.name, [number[a] for a in n.all_input_nodes]) for n in number],
+            backend, "neuron", **limits)
+        return [d.upper() for d in devices], {
+            n.name: place for n, place in zip(number, places)}
 
 
 def _exported(model, args, kwargs):
@@ -183,16 +200,15 @@ def _kind(node):
 
 def analyze(func, example_inputs, compiler_workdir=None,
             additional_ignored_ops=frozenset(), max_workers=4,
-            is_hf_transformers=False, cleanup=False, *,
-            backend=DEFAULT_BACKEND):
+            is_hf_transformers=False, cleanup=False, *, backend=None):
     """Which operators the backend supports: a dict in torch_neuronx's form."""
     flat = _Flat(func, *_arguments(example_inputs, None))
-    return _analysis(flat, backend)[0]
+    return _analysis(flat, backend or _default_backend())[0]
 
 
-def _analysis(flat, backend, ops=()):
-    cut = flat.graph.partition("capability", backend=backend, cpu_ops=ops)
-    support, nodes = cut["support"], flat.graph.nodes()
+def _analysis(flat, backend):
+    support = flat.graph.partition("capability", backend=backend)["support"]
+    nodes = flat.graph.nodes()
     first = {_kind(n): n for n in reversed(nodes)}
     found = {
         "cleave_version": __version__,
@@ -206,7 +222,7 @@ def _analysis(flat, backend, ops=()):
              "opGraph": first.get(_kind(row), {}).get("name", "")}
             for row in support["unsupported"]],
     }
-    return found, cut
+    return found, support
 
 
 def _call(node):
@@ -220,36 +236,42 @@ def _call(node):
 def trace(func, example_inputs, *_, partitioner_config=None, backend=None,
           **kwargs):
     """A module that runs func's supported subgraphs in cleave."""
+    _say_to_console()
     if kwargs:
         raise TypeError(f"trace has no option '{sorted(kwargs)[0]}'")
     config = partitioner_config
     if config is not None and not isinstance(config, PartitionerConfig):
         raise TypeError("partitioner_config is a PartitionerConfig")
     backend = backend or (config and config.trace_kwargs.get("backend")) or \
-        DEFAULT_BACKEND
+        _default_backend()
     args, named = _arguments(example_inputs, None)
     _check_tensors(func, (args, named))
     flat = _Flat(func, args, named)
     logger.info("Analyzing Operator Support...")
-    report, cut = _analysis(flat, backend)
-    if not cut["subgraphs"]:
-        raise ValueError("the model has no operators to partition")
-    _log_support(report, cut["support"])
+    report, support = _analysis(flat, backend)
+    _log_support(report, support)
     if config is None:
-        if cut["support"]["unsupported"]:
-            raise ValueError(
-                f"{cut['support']['total'] - cut['support']['supported']} "
-                f"operators are not supported by {backend}; pass a "
-                "partitioner_config to run them on the CPU")
+        devices, place = _split_whole(flat, backend)
     else:
-        _check_support(config, cut["support"])
-        if config.ops_to_partition:
-            cut = _analysis(flat, backend, config.ops_to_partition)[1]
-        _check_limits(config, cut)
-    if len(cut["subgraphs"]) == 1 and not cut["support"]["unsupported"]:
+        devices, place = flat.split(backend, config._limits())
+        logger.info("Model Support percentage of %.2f%% above threshold of "
+                    "%.2f%%", support["percentage"],
+                    100 * config.model_support_percentage_threshold)
+    if not devices:
+        raise ValueError("the model has no operators to partition")
+    if devices == ["NEURON"]:
         logger.info("Model operator support is 100%; tracing entire model.")
-    logger.info("Num Partitions: %d\n", len(cut["subgraphs"]))
-    return Traced(flat, cut)
+    logger.info("Num Partitions: %d\n", len(devices))
+    return Traced(flat, devices, place)
+
+
+def _split_whole(flat, backend):
+    """Without a partitioner the backend must support all of the model."""
+    try:
+        return flat.split(backend, {"min_support": 1})
+    except ValueError as e:
+        raise ValueError(f"{e}; pass a partitioner_config to run what "
+                         f"{backend} does not support on the CPU") from None
 
 
 def _check_tensors(func, inputs):
@@ -278,49 +300,16 @@ def _log_support(report, support):
                 support["percentage"], support["supported"], support["total"])
 
 
-def _check_support(config, support):
-    percent = support["percentage"]
-    limit = 100 * config.model_support_percentage_threshold
-    if percent <= 2:
-        raise ValueError("Model support percentage is very close to 0%, "
-                         "aborting trace.")
-    if percent < limit:
-        raise ValueError(f"Model support percentage of {percent:.2f}% below "
-                         f"threshold of {limit:.2f}%")
-    logger.info("Model Support percentage of %.2f%% above threshold of %.2f%%",
-                percent, limit)
-
-
-def _check_limits(config, cut):
-    for sub in cut["subgraphs"]:
-        size = len(sub["node_names"])
-        if config.min_subgraph_size > size:
-            raise ValueError(
-                f"Partitioner created a {_device(sub)} subgraph with {size} "
-                "operators, which is less than the specified min subgraph "
-                f"size of {config.min_subgraph_size}")
-    n = len(cut["subgraphs"])
-    if 0 < config.max_subgraph_count < n:
-        raise ValueError(
-            f"The partitioner has found {n} subgraphs which exceeds the "
-            f"specified max subgraph count of {config.max_subgraph_count}.")
-
-
-def _device(sub):
-    return "CPU" if sub["device"] == "cpu" else "NEURON"
-
-
 class Traced(torch.nn.Module):
     """A partitioned model; calls like the original, can be saved and loaded."""
 
-    def __init__(self, flat, cut):
+    def __init__(self, flat, devices, place):
         super().__init__()
         self.call = flat.call
         self.out_spec = flat.out_spec
         self.shapes = [tuple(t.shape) for t in flat.inputs
                        if isinstance(t, torch.Tensor)]
-        self.devices = [_device(s) for s in cut["subgraphs"]]
-        place = _places(flat, cut, self.devices)
+        self.devices = devices
         self.parts = split_module(flat.module, flat.module,
                                   lambda node: place[node.name])
         _log_partitions(flat, place, self.devices)
@@ -395,25 +384,6 @@ class _Call:
             raise ValueError("the inputs differ in structure from those the "
                              "model was traced with")
         return flat
-
-
-def _places(flat, cut, devices):
-    """The subgraph of every node of the graph; those without an operator of
-    ours (parts of results, sizes) go with what they read. A node that reads
-    what only torch sees it read (the shape of another) may have to wait."""
-    number = {name: sub["id"] for sub in cut["subgraphs"]
-              for name in sub["node_names"]}
-    ours = {n["torch"]: number[n["name"]] for n in flat.graph.nodes()}
-    place = {}
-    for node in flat.module.graph.nodes:
-        least = max((place[a.name] for a in node.all_input_nodes), default=0)
-        own = ours.get(node.name, least)
-        place[node.name] = max(own, least)
-        if devices[place[node.name]] != devices[own]:
-            place[node.name] += 1
-        if place[node.name] == len(devices):
-            devices.append(devices[own])
-    return place
 
 
 def _log_partitions(flat, place, devices):
@@ -495,7 +465,7 @@ class Subgraph(torch.nn.Module):
         try:
             return from_fx(self.torch_module, "subgraph", {
                 holders[i]: (path, args[i])
-                for i, path in self.weights.items()}).compile(RUNTIME)
+                for i, path in self.weights.items()}).compile(_runtime())
         finally:
             for node in holders:    # the tensors are the caller's
                 node.meta.pop("val", None)

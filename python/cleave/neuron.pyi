@@ -4,9 +4,9 @@ from typing import Any, Callable, Collection, Final
 import torch
 from torch.nn import Module
 
+__all__ = ["PartitionerConfig", "Subgraph", "Traced", "analyze", "trace"]
+
 logger: logging.Logger
-RUNTIME: Final[str | None]
-DEFAULT_BACKEND: Final[str]
 TOLERANCE: Final[float]
 
 class PartitionerConfig:
@@ -29,7 +29,8 @@ def analyze(func: Module | Callable[..., Any], example_inputs: Any,
             compiler_workdir: str | None = None,
             additional_ignored_ops: Collection[str] = ...,
             max_workers: int = 4, is_hf_transformers: bool = False,
-            cleanup: bool = False, *, backend: str = ...) -> dict[str, Any]: ...
+            cleanup: bool = False, *,
+            backend: str | None = None) -> dict[str, Any]: ...
 def trace(func: Module | Callable[..., Any], example_inputs: Any, *_: Any,
           partitioner_config: PartitionerConfig | None = None,
           backend: str | None = None, **kwargs: Any) -> Traced: ...
@@ -37,7 +38,8 @@ def trace(func: Module | Callable[..., Any], example_inputs: Any, *_: Any,
 class Traced(Module):
     devices: list[str]
     shapes: list[tuple[int, ...]]
-    def __init__(self, flat: Any, cut: dict[str, Any]) -> None: ...
+    def __init__(self, flat: Any, devices: list[str],
+                 place: dict[str, int]) -> None: ...
     def forward(self, *args: Any, **kwargs: Any) -> Any: ...
     def runtimes(self) -> list[tuple[str, str, str]]: ...
     def save(self, path: Any) -> None: ...

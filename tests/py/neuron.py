@@ -2,6 +2,7 @@
 loading, other processes, every way to call. test_1, test_2 and test_4 are the
 note's blocks of code, with what blocks 3 and 5 say is printed.
 timeout: 600"""
+import contextlib
 import copy
 import inspect
 import io
@@ -200,6 +201,91 @@ def test_limits_and_texts():
     with raises(ValueError, "nobody"):
         torch_neuronx.trace(MLP(), inputs, partitioner_config=config(
             ops_to_partition={"aten::nobody_knows"}))
+
+
+class ShapeOnly(nn.Module):
+    """view_as reads the sorted tensor for its shape: torch waits for it, our
+    graph does not. relu, sort, relu, sort, add then alternate: five parts."""
+
+    def forward(self, x):
+        s = torch.sort(torch.relu(x))[0]
+        return torch.sort(torch.relu(x.view(-1).view_as(s)))[0] + s
+
+
+def test_no_partition_after_the_limits():
+    x = torch.rand(4, 4)
+    config = lambda n: torch_neuronx.PartitionerConfig(
+        max_subgraph_count=n, model_support_percentage_threshold=0)
+    with raises(ValueError, "found 5 subgraphs which exceeds the specified max "
+                "subgraph count of 4"):
+        torch_neuronx.trace(ShapeOnly(), x, partitioner_config=config(4))
+    net = torch_neuronx.trace(ShapeOnly(), x, partitioner_config=config(5))
+    equal(net.devices, ["NEURON", "CPU"] * 2 + ["NEURON"], "devices")
+    same(net, ShapeOnly(), x)
+
+
+class Views(nn.Module):
+    """One arithmetic operator on either device, and views beside them."""
+
+    def forward(self, x):
+        y = torch.relu(x.view(2, 8).transpose(0, 1))
+        return torch.sort(y)[0].reshape(4, 4).unsqueeze(0)
+
+
+def test_one_meaning_of_size():
+    """Views do not count: not here, not in the command, not in C."""
+    x, backend = torch.rand(4, 4), "all-but:sort"
+    text = "subgraph with 1 operators, which is less than the specified min " \
+        "subgraph size of 2"
+    graph = cleave.capture(Views(), x).graph
+    cut = graph.partition("capability", backend=backend, min_subgraph_size=1)
+    check(max(len(s["node_names"]) for s in cut["subgraphs"]) > 1, "views")
+    with raises(ValueError, text):
+        graph.partition("capability", backend=backend, min_subgraph_size=2)
+    for size, ok in ((1, True), (2, False)):
+        config = torch_neuronx.PartitionerConfig(min_subgraph_size=size)
+        with raises(ValueError, text) if not ok else contextlib.nullcontext():
+            net = torch_neuronx.trace(Views(), x, backend=backend,
+                                      partitioner_config=config)
+    equal(net.devices, ["NEURON", "CPU"], "devices")
+
+
+def test_without_a_partitioner():
+    with raises(ValueError, "85.71% below threshold of 100.00%; pass a "
+                "partitioner_config"):
+        torch_neuronx.trace(MLP(), inputs)
+    with raises(ValueError, "no operators"):
+        torch_neuronx.trace(nn.Identity(), inputs)
+
+
+def test_accelerator_by_name():
+    """Texts call the accelerator what the log does, whatever it is here."""
+    with raises(ValueError, "created a NEURON subgraph with 6 operators"):
+        torch_neuronx.trace(MLP(), inputs, backend="all-but:sort",
+                            partitioner_config=torch_neuronx.PartitionerConfig(
+                                min_subgraph_size=7))
+
+
+def test_split():
+    """What trace calls: arguments are checked, nothing is guessed."""
+    graph = cleave.capture(MLP(), inputs).graph
+    names = [n["torch"] for n in graph.nodes()]
+    chain = [(n, [i - 1] if i else []) for i, n in enumerate(names)]
+    devices, places = graph.split(chain, "all-but:sort", max_subgraph_count=2)
+    equal((devices, places), (["all-but", "cpu"], [0] * 6 + [1]), "a chain")
+    for reads, error in (([("a", [0])], ValueError), ([("a", [-1])], OverflowError),
+                         ([("a", ["b"])], TypeError), (["a"], TypeError),
+                         ([("a", 1)], TypeError), (None, TypeError)):
+        with raises(error, ""):
+            graph.split(reads, "null")
+    with raises(ValueError, "min_subgraph_size is 0 (no limit) or more, not -1"):
+        graph.split(chain, "null", min_subgraph_size=-1)
+    with raises(ValueError, "0 to 1, not 2"):
+        graph.split(chain, "null", min_support=2)
+    with raises(LookupError, "nobody"):
+        graph.split(chain, "nobody")
+    with raises(TypeError, "captured"):
+        cleave.load("alexnet").split([], "null")
 
 
 def test_analyze():
