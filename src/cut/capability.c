@@ -129,8 +129,8 @@ static clv_status check_support(const job *j, clv_err *e)
                          j->o.min_support);
     if (j->o.some_support && share <= CLV_HARDLY_SUPPORTED)
         return clv__fail(e, CLV_LIMIT,
-                         "Model support percentage of %.2f%% is very close to "
-                         "0%%",
+                         "Model support percentage is very close to 0%%: "
+                         "%.2f%%",
                          j->s->percentage);
     if (share >= j->o.min_support)
         return CLV_OK;
