@@ -213,8 +213,9 @@ static void place_all(split_job *j)
             uint32_t p = t->place[t->read[k]];
             last = p > last ? p : last;
         }
-        t->place[i] =
-            t->own[i] == CLV_NONE ? last : clv_cut_of(j->cut, t->own[i]);
+        t->place[i] = t->own[i] == CLV_NONE
+                          ? last
+                          : clv_cut_subgraph_of(j->cut, t->own[i]);
     }
 }
 
