@@ -244,16 +244,6 @@ static void dependencies(clv_cut *c, uint32_t k, const uint32_t *before,
 
 /* -- cost -----------------------------------------------------------------*/
 
-/* True when an earlier input of n is the same value, as costs count it. */
-static bool read_before(const clv_graph *g, const clv_node *n, uint32_t i)
-{
-    const uint32_t *ins = node_ins(g, n);
-    for (uint32_t k = 0; k < i && k < 64; k++)
-        if (ins[k] == ins[i])
-            return true;
-    return false;
-}
-
 /* Bytes of n's distinct activations or weights, as bytes[i] and their sum. */
 static int64_t whole_reads(const clv_graph *g, const clv_node *n, bool weights,
                            int64_t *bytes)
@@ -263,7 +253,7 @@ static int64_t whole_reads(const clv_graph *g, const clv_node *n, bool weights,
         const clv_value *v = node_in(g, n, i);
         if (v && value_is_fixed(v) != weights)
             continue;
-        bool known = v && v->rank != CLV_NO_RANK && !read_before(g, n, i);
+        bool known = v && v->rank != CLV_NO_RANK && !input_repeats(g, n, i);
         bytes[i] = known ? clv__held_bytes(v) : 0;
         all = sat_add(all, bytes[i]);
     }

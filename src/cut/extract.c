@@ -74,6 +74,7 @@ static bool put_node(copy *c, uint32_t i, uint32_t *ids)
     made->origin = n->origin;
     made->source = n->source;
     made->flags = n->flags;
+    made->params = n->params;
     return true;
 }
 

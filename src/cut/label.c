@@ -199,11 +199,8 @@ static int64_t change(const sweep *s, uint32_t i, uint32_t to)
         if (v == CLV_NONE || g->values[v].producer == CLV_NONE ||
             too_many(g, v))
             continue;
-        bool twice = false; /* the same tensor again is not another */
-        for (uint32_t j = 0; j < k && j < 16; j++)
-            twice = twice || node_ins(g, n)[j] == v;
         uint32_t maker = s->l->of[g->values[v].producer];
-        int64_t bytes = twice ? 0 : value_bytes(&g->values[v]);
+        int64_t bytes = input_repeats(g, n, k) ? 0 : value_bytes(&g->values[v]);
         if (from != maker && !read_at(s, v, from, i))
             sum -= bytes;
         if (to != maker && !read_at(s, v, to, i))

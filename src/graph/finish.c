@@ -3,7 +3,8 @@
  *   1. structure: every edge names a value, every value one producer
  *   2. order: nodes are put in topological order (most builders already
  *      deliver that; then nothing moves); a cycle is an error that names it
- *   3. index: the readers of each value, in CSR form */
+ *   3. index: the readers of each value, in CSR form, and the inputs that a
+ *      node reads more than once */
 #include "graph/graph.h"
 
 #include <string.h>
@@ -158,6 +159,43 @@ static bool build_users(clv_graph *g)
     return true;
 }
 
+/* Readers are listed in order, so a node that reads a value twice stands beside
+ * itself in the list of that value. */
+static bool reads_twice(const clv_graph *g)
+{
+    for (uint32_t v = 0; v < g->n_values; v++)
+        for (uint32_t k = g->user_first[v] + 1; k < g->user_first[v + 1]; k++)
+            if (g->users[k] == g->users[k - 1])
+                return true;
+    return false;
+}
+
+/* Sets the bit of each input edge whose value the node has already read. */
+static bool mark_repeats(clv_graph *g)
+{
+    clv__free(g->repeats);
+    g->repeats = NULL;
+    if (!reads_twice(g))
+        return true;
+    size_t size = ((size_t)g->n_values + 1) * sizeof(uint32_t);
+    uint32_t *reader = clv__alloc(size); /* per value: its last reader */
+    g->repeats = clv__zalloc((size_t)g->n_edges / 8 + 1);
+    if (reader)
+        memset(reader, 0xff, size);
+    for (uint32_t id = 0; reader && g->repeats && id < g->n_nodes; id++)
+        for (uint32_t i = 0; i < g->nodes[id].n_in; i++) {
+            uint32_t edge = g->nodes[id].first_edge + i, v = g->edges[edge];
+            if (v == CLV_NONE)
+                continue;
+            if (reader[v] == id)
+                g->repeats[edge / 8] |= (uint8_t)(1u << edge % 8);
+            reader[v] = id;
+        }
+    bool ok = reader && g->repeats;
+    clv__free(reader);
+    return ok;
+}
+
 /* Kahn's algorithm; the queue keeps the given order where it may. */
 static clv_status order_nodes(clv_graph *g, uint32_t *order, uint32_t *missing,
                               clv_err *e)
@@ -217,5 +255,5 @@ clv_status clv__graph_finish(clv_graph *g, clv_err *e)
     if (!in_order(g))
         CLV_TRY(sort_nodes(g, e));
     CLV_TRY(verify_read(g, e));
-    return build_users(g) ? CLV_OK : clv__nomem(e);
+    return build_users(g) && mark_repeats(g) ? CLV_OK : clv__nomem(e);
 }

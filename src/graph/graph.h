@@ -101,6 +101,7 @@ typedef struct clv_node {
     uint32_t scope;
     uint16_t op;
     uint8_t n_attrs, flags;
+    int64_t params; /* elements of the weights it counts (ops/owner.c) */
 } clv_node;
 
 typedef struct clv_scope {
@@ -121,8 +122,11 @@ struct clv_graph {
     uint32_t *inputs, *outputs;
     uint32_t n_inputs, n_outputs;
     uint32_t *user_first, *users; /* CSR of readers, by clv__graph_finish */
+    uint8_t *repeats;   /* a bit per edge, see input_repeats; NULL: none do */
+    uint8_t *stored_as; /* a type per value (ops/owner.c); NULL: their own */
     const char **warnings;
     uint32_t n_warnings;
+    uint32_t n_unsaid; /* warnings left out; the last one says how many */
     strmap node_names, scope_paths, op_names;
     clv_graph **bodies; /* graphs held by attributes */
     uint32_t n_bodies;
@@ -133,6 +137,7 @@ struct clv_graph {
     const void *file; /* the mapped file that weights lie in, or NULL */
     size_t file_size;
     bool inferred;
+    bool has_fixed;      /* some value is computed from weights alone */
     bool renamed;        /* some node did not get the name it asked for */
     atomic_uint holders; /* besides the first: frees to come before the last */
     size_t cap_nodes, cap_values, cap_scopes, cap_edges, cap_inputs,
@@ -197,6 +202,14 @@ static inline clv_value *node_out(const clv_graph *g, const clv_node *n,
                                   uint32_t i)
 {
     return &g->values[node_outs(g, n)[i]];
+}
+
+/* True when an earlier input of n is the same value as its i-th. */
+static inline bool input_repeats(const clv_graph *g, const clv_node *n,
+                                 uint32_t i)
+{
+    uint32_t edge = n->first_edge + i;
+    return g->repeats && g->repeats[edge / 8] >> edge % 8 & 1;
 }
 
 static inline bool value_is_weight(const clv_value *v)

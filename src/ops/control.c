@@ -45,16 +45,28 @@ static void bind_scalar(clv_graph *body, uint32_t i, clv_dtype t)
     bind(body, i, &scalar, false);
 }
 
+/* Repeats the first warnings of a body as those of g, and counts the others.
+ * The last warning of a body may itself say how many it left out. */
+static bool pass_warnings(clv_graph *g, const clv_node *n,
+                          const clv_graph *body)
+{
+    enum { BODY_SAID = 8 };
+    uint32_t all = body->n_warnings - (body->n_unsaid > 0);
+    uint32_t said = all < BODY_SAID ? all : BODY_SAID;
+    for (uint32_t i = 0; i < said; i++)
+        if (!clv__graph_warn(g, "%s: %s", n->name, body->warnings[i]))
+            return false;
+    g->n_unsaid += all - said + body->n_unsaid;
+    return true;
+}
+
 static clv_status infer_body(clv_graph *g, const clv_node *n, clv_graph *body,
                              clv_err *e)
 {
     if (body->inferred)
         return CLV_OK;
     CLV_TRY(clv_graph_infer(body, e));
-    for (uint32_t i = 0; i < body->n_warnings && i < 8; i++)
-        if (!clv__graph_warn(g, "%s: %s", n->name, body->warnings[i]))
-            return clv__nomem(e);
-    return CLV_OK;
+    return pass_warnings(g, n, body) ? CLV_OK : clv__nomem(e);
 }
 
 static const clv_value *body_out(const clv_graph *body, uint32_t i)

@@ -86,6 +86,7 @@ static void pass_on(clv_graph *g, const clv_node *n)
         if (v && !value_is_fixed(v))
             fixed = 0;
     }
+    g->has_fixed |= fixed != 0;
     for (uint32_t i = 0; i < n->n_out; i++) {
         clv_value *v = node_out(g, n, i);
         v->flags |= bound | fixed;
@@ -97,11 +98,12 @@ static void pass_on(clv_graph *g, const clv_node *n)
     }
 }
 
-/* A shape that depends on data, or on a bound that does not fit, is not
- * known: outputs stay as their builder declared them, and that is said. */
+enum { WARNINGS_SAID = 20 }; /* of one graph; the others are counted */
+
+/* Leaves the outputs of n as their builder declared them, and warns: their
+ * shape depends on data, or on a bound that does not fit. */
 static clv_status not_known(clv_graph *g, clv_node *n, clv_err *e)
 {
-    enum { SAID = 20 };
     n->flags |= CLV_N_UNSHAPED;
     clv_err local = {CLV_OK, ""};
     if (e)
@@ -109,8 +111,10 @@ static clv_status not_known(clv_graph *g, clv_node *n, clv_err *e)
     clv__err_clear(e);
     for (uint32_t i = 0; i < n->n_out; i++)
         out_bound(g, n, i);
-    if (g->n_warnings >= SAID)
+    if (g->n_warnings >= WARNINGS_SAID) {
+        g->n_unsaid++;
         return CLV_OK;
+    }
     return clv__graph_warn(g, "node '%s' (%s): %s", n->name,
                            clv__ops[n->op].name, local.msg)
                ? CLV_OK
@@ -175,8 +179,13 @@ clv_status clv_graph_infer(clv_graph *g, clv_err *err)
 
 clv_status clv__graph_inferred(clv_graph *g, clv_err *e)
 {
+    CLV_TRY(clv__join_quantised(g, e));
+    CLV_TRY(clv__own_weights(g, e));
+    if (g->n_unsaid &&
+        !clv__graph_warn(g, "%u more warnings are not shown", g->n_unsaid))
+        return clv__nomem(e);
     g->inferred = true;
-    return clv__join_quantised(g, e);
+    return CLV_OK;
 }
 
 clv_dtype clv__compute_type(const clv_graph *g, const clv_node *n)
@@ -192,121 +201,24 @@ clv_dtype clv__compute_type(const clv_graph *g, const clv_node *n)
 
 /* -- cost -----------------------------------------------------------------*/
 
-/* True when an earlier input of n is the same value. */
-static bool repeated(const clv_graph *g, const clv_node *n, uint32_t i)
-{
-    const uint32_t *ins = node_ins(g, n);
-    for (uint32_t k = 0; k < i && k < 64; k++)
-        if (ins[k] == ins[i])
-            return true;
-    return false;
-}
-
-static bool makes_fixed(const clv_graph *g, const clv_node *n)
+bool clv__node_is_fixed(const clv_graph *g, const clv_node *n)
 {
     return n->n_out && node_outs(g, n)[0] != CLV_NONE &&
            node_out(g, n, 0)->flags & CLV_V_FIXED;
 }
 
-/* A reader that does not look at the elements. */
-static bool asks_size(const clv_node *n)
+/* Adds the bytes that n moves: it reads each distinct input once and writes
+ * each output once. */
+static void traffic(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
-    return n->op == CLV_OP_SHAPE || n->op == CLV_OP_SIZE;
-}
-
-/* The node that a weight's elements count for: its first reader, or the first
- * that reads what is made of it beforehand. */
-static uint32_t counted_by(const clv_graph *g, uint32_t v)
-{
-    uint32_t id = CLV_NONE;
-    for (int steps = 0; steps < 64; steps++) {
-        uint32_t u = g->user_first[v], end = g->user_first[v + 1];
-        if (u == end)
-            return id;                     /* made of weights, read by nobody */
-        end = end - u > 16 ? u + 16 : end; /* this is asked for each of them */
-        while (u + 1 < end && asks_size(&g->nodes[g->users[u]]))
-            u++;
-        id = g->users[u];
-        if (!makes_fixed(g, &g->nodes[id]))
-            return id;
-        v = node_outs(g, &g->nodes[id])[0];
-    }
-    return id;
-}
-
-/* Elements of the weights behind value v that count for node id. A weight
- * reached twice counts once: `seen` remembers up to its size. */
-typedef struct roots {
-    uint32_t seen[32], n;
-    uint32_t visits; /* a graph made to branch without end stops here */
-    int64_t params;
-} roots;
-
-static void add_roots(const clv_graph *g, uint32_t id, uint32_t v, int depth,
-                      roots *r)
-{
-    const clv_value *value = &g->values[v];
-    if (r->visits++ > 4096)
-        return;
-    for (uint32_t i = 0; i < r->n; i++)
-        if (r->seen[i] == v)
-            return;
-    if (r->n < 32)
-        r->seen[r->n++] = v;
-    if (value->kind == CLV_VALUE_PARAM) {
-        if (counted_by(g, v) == id)
-            r->params = sat_add(r->params, clv__numel(value));
-        return;
-    }
-    if (!(value->flags & CLV_V_FIXED) || depth == 0)
-        return;
-    const clv_node *n = &g->nodes[value->producer];
-    for (uint32_t i = 0; i < n->n_in && i < 32 && !asks_size(n); i++)
-        if (node_in(g, n, i))
-            add_roots(g, id, node_ins(g, n)[i], depth - 1, r);
-}
-
-/* Weights are read in the form they are stored in: a quantised one that is
- * unpacked first counts its small elements. */
-int64_t clv__stored_bytes(const clv_graph *g, const clv_value *v)
-{
-    if (!(v->flags & CLV_V_FIXED))
-        return clv__held_bytes(v);
-    const clv_value *at = v;
-    for (int steps = 0; steps < 16 && at->flags & CLV_V_FIXED; steps++) {
-        const clv_node *n = &g->nodes[at->producer];
-        bool unpacks = n->op == CLV_OP_DEQUANTIZE_LINEAR ||
-                       n->op == CLV_OP_CAST ||
-                       clv__ops[n->op].cls == CLV_CLASS_VIEW;
-        if (!unpacks || !node_in(g, n, 0))
-            break;
-        at = node_in(g, n, 0);
-    }
-    clv_value as = *v;
-    as.dtype = at->dtype;
-    return clv__bytes(&as);
-}
-
-/* Each distinct input is read once, each output written once. Parameters are
- * counted by the first node that reads them, so tied weights count once. */
-static void traffic(const clv_graph *g, const clv_node *n, uint32_t id,
-                    clv_cost *c)
-{
-    roots r;
-    r.n = r.visits = 0;
-    r.params = 0;
     for (uint32_t i = 0; i < n->n_in; i++) {
         const clv_value *v = node_in(g, n, i);
-        if (!v || v->rank == CLV_NO_RANK || repeated(g, n, i))
+        if (!v || v->rank == CLV_NO_RANK || input_repeats(g, n, i))
             continue;
         int64_t *bytes = value_is_fixed(v) ? &c->bytes_weights : &c->bytes_in;
-        if (c->trust != CLV_TRUST_FREE)
-            *bytes = sat_add(*bytes, clv__stored_bytes(g, v));
-        if (value_is_fixed(v))
-            add_roots(g, id, node_ins(g, n)[i], 16, &r);
+        *bytes = sat_add(*bytes, clv__stored_bytes(g, v));
     }
-    c->params = r.params;
-    for (uint32_t i = 0; i < n->n_out && c->trust != CLV_TRUST_FREE; i++)
+    for (uint32_t i = 0; i < n->n_out; i++)
         if (node_out(g, n, i)->rank != CLV_NO_RANK)
             c->bytes_out =
                 sat_add(c->bytes_out, clv__held_bytes(node_out(g, n, i)));
@@ -339,7 +251,7 @@ static clv_trust trust_of(const clv_graph *g, const clv_node *n)
 {
     if (clv__ops[n->op].cls == CLV_CLASS_VIEW)
         return CLV_TRUST_FREE;
-    if (makes_fixed(g, n) || known_result(g, n))
+    if (clv__node_is_fixed(g, n) || known_result(g, n))
         return CLV_TRUST_FREE; /* done once, when the model is loaded */
     if (clv__in_quantised(n))
         return CLV_TRUST_FREE; /* done by the node that it wraps */
@@ -363,8 +275,9 @@ clv_status clv__cost_node(const clv_graph *g, uint32_t id, clv_cost *c,
                           clv_err *e)
 {
     const clv_node *n = &g->nodes[id];
-    *c = (clv_cost){.trust = trust_of(g, n)};
-    traffic(g, n, id, c);
+    *c = (clv_cost){.params = n->params, .trust = trust_of(g, n)};
+    if (c->trust != CLV_TRUST_FREE)
+        traffic(g, n, c);
     if (c->trust != CLV_TRUST_UNKNOWN) {
         clv__ops[n->op].cost(g, n, c);
         clv__cost_rounding(g, n, c);

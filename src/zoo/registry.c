@@ -83,11 +83,12 @@ clv_status clv__zoo_build(const zoo_model *m, const clv_open_opts *opts,
     m->build(&b, &(zoo_input){dims, m->info.rank}, m->variant);
     if (b.status == CLV_OK)
         b.status = clv__graph_finish(g, e);
+    if (b.status == CLV_OK) /* its nodes were inferred as they were added */
+        b.status = clv__graph_inferred(g, e);
     if (b.status != CLV_OK) {
         clv_graph_free(g);
         return b.status;
     }
-    g->inferred = true; /* node by node, as it was built */
     *out = g;
     return CLV_OK;
 }

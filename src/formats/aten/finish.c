@@ -119,6 +119,6 @@ clv_status clv__aten_finish(aten_builder *b, clv_err *e)
     for (uint32_t id = 0; id < b->g->n_nodes; id++)
         if (!finish_node(b->g, id))
             return clv__nomem(e);
-    b->g->inferred = true;
+    CLV_TRY(clv__graph_inferred(b->g, e));
     return finish_writes(b) ? CLV_OK : clv__nomem(e);
 }
