@@ -580,6 +580,85 @@ static void random_graphs(void)
     }
 }
 
+/* -- many kinds -----------------------------------------------------------*/
+
+/* n nodes in a row, each of a kind of its own that nobody supports; the first
+ * kind comes twice. */
+static model strangers(uint32_t n)
+{
+    model m = begin();
+    uint32_t x = value(&m, CLV_VALUE_INPUT, 2, 2);
+    x = op_of(&m, "unknown", "my::op_0", &x, 1);
+    for (uint32_t i = 0; i < n; i++) {
+        char origin[32];
+        snprintf(origin, sizeof origin, "my::op_%u", i);
+        x = op_of(&m, "unknown", origin, &x, 1);
+    }
+    finish(&m, x);
+    support(&m, "ref");
+    return m;
+}
+
+/* Every kind has a row and a trial; none is cut off. */
+static void many_kinds(void)
+{
+    enum { N = 1500 };
+    model m = strangers(N);
+    const clv_capability_info *i = cut(&m, NULL);
+    CHECK_OR_RETURN(i != NULL);
+    CHECK_EQ_INT(i->n_rows, N);
+    CHECK_EQ_INT(i->rows[0].count, 2);
+    CHECK_EQ_INT(i->n_what_if, N);
+    CHECK_EQ_INT(i->what_if_untried, 0);
+    end(&m);
+}
+
+/* A subgraph of very many types of operators lists them all. */
+static void types_of_a_subgraph(void)
+{
+    static const clv_op like[] = {CLV_OP_EXP, CLV_OP_RELU, CLV_OP_ADD};
+    model m = begin();
+    uint32_t x = value(&m, CLV_VALUE_INPUT, 2, 2), added = 0, n;
+    const uint32_t in[] = {x, x, x};
+    for (int op = 0; op < CLV_OP_COUNT; op++)
+        for (int i = 0; i < 3; i++)
+            if (clv__ops[op].min_in <= 3 &&
+                clv__ops[op].cls == CLV_CLASS_COMPUTE &&
+                clv__ops[op].infer == clv__ops[like[i]].infer) {
+                for (int twice = 0; twice < 2; twice++)
+                    op_of(&m, clv__ops[op].name, NULL, in, clv__ops[op].min_in);
+                added++;
+            }
+    finish(&m, one(&m, "sort", x));
+    support(&m, "null");
+    CHECK_OR_RETURN(cut(&m, NULL) != NULL);
+    CHECK_EQ_INT(subgraphs(&m), 1);
+    clv_type_total *types = clv__cut_types(m.c, 0, &n);
+    CHECK(added > 64);
+    CHECK_EQ_INT(n, added + 1);
+    for (uint32_t i = 0; types && i + 1 < n; i++)
+        CHECK_EQ_INT(types[i].count, 2);
+    clv__free(types);
+    end(&m);
+}
+
+/* What would take too long is counted, and reported. */
+static void too_many_kinds(void)
+{
+    enum { N = 4000 };
+    model m = strangers(N);
+    const clv_capability_info *i = cut(&m, NULL);
+    CHECK_OR_RETURN(i != NULL);
+    CHECK_EQ_INT(i->n_rows, N);
+    CHECK(i->n_what_if >= 256 && i->what_if_untried > 0);
+    CHECK_EQ_INT(i->n_what_if + i->what_if_untried, N);
+    bool first = false; /* it has the most nodes */
+    for (uint32_t k = 0; k < i->n_what_if; k++)
+        first = first || i->what_if[k].nodes == 2;
+    CHECK(first);
+    end(&m);
+}
+
 static const check_case cases[] = {
     {"sort_at_the_end", sort_at_the_end},
     {"sort_in_the_middle", sort_in_the_middle},
@@ -595,5 +674,8 @@ static const check_case cases[] = {
     {"limits_by_brute_force", limits_by_brute_force},
     {"orders_and_shares", orders_and_shares},
     {"random_graphs", random_graphs},
+    {"many_kinds", many_kinds},
+    {"types_of_a_subgraph", types_of_a_subgraph},
+    {"too_many_kinds", too_many_kinds},
 };
 CHECK_MAIN(cases)

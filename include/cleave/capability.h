@@ -40,7 +40,8 @@ typedef struct clv_what_if {
     uint32_t nodes;         /* that are unsupported now */
     uint32_t subgraphs;     /* there would be */
     int64_t crossing_bytes; /* there would be */
-    const char *reason;     /* of the first such node */
+    int64_t fewer_subgraphs, fewer_bytes; /* than there are now */
+    const char *reason;                   /* of the first such node */
 } clv_what_if;
 
 /* Operators of one kind with one answer. */
@@ -69,7 +70,8 @@ typedef struct clv_capability_info {
     uint32_t n_certificate[2];
     const clv_what_if *what_if; /* largest gain first */
     uint32_t n_what_if;
-    const uint32_t *demoted; /* supported nodes that limits sent to the CPU */
+    uint32_t what_if_untried; /* more kinds, for which there was no time */
+    const uint32_t *demoted;  /* supported nodes that limits sent to the CPU */
     uint32_t n_demoted;
     int64_t demoted_flops;
     bool demotion_unproven; /* fewer might do: the graph is too wide to tell */

@@ -299,6 +299,20 @@ static bool could_be_supported(const job *j, uint32_t i)
     return !s->supported && !s->forced;
 }
 
+/* A kind of operator, and what supporting it would do. */
+typedef struct trial {
+    clv_what_if w;
+    uint32_t kind;
+} trial;
+
+static int by_nodes(const void *a, const void *b)
+{
+    const trial *x = a, *y = b;
+    if (x->w.nodes != y->w.nodes)
+        return x->w.nodes > y->w.nodes ? -1 : 1;
+    return x->kind < y->kind ? -1 : x->kind > y->kind;
+}
+
 static int by_gain(const void *a, const void *b)
 {
     const clv_what_if *x = a, *y = b;
@@ -309,7 +323,8 @@ static int by_gain(const void *a, const void *b)
     return strcmp(x->op, y->op);
 }
 
-static bool try_kind(job *j, uint8_t *side, clv_what_if *w)
+/* Labels the graph anew, with the nodes of one kind supported. */
+static bool try_kind(job *j, const uint32_t *kind, uint8_t *side, trial *t)
 {
     arena_mark mark = arena_save(&j->mem);
     labels l;
@@ -317,52 +332,105 @@ static bool try_kind(job *j, uint8_t *side, clv_what_if *w)
     for (uint32_t i = 0; i < j->d.n; i++) {
         const clv_node_support *s = &j->s->nodes[i];
         side[i] = (uint8_t)s->side;
-        if (could_be_supported(j, i) && strcmp(kind_of(j->g, i), w->op) == 0)
+        if (kind[i] == t->kind)
             side[i] = s->arithmetic ? CLV_SIDE_ACCELERATOR : CLV_SIDE_EITHER;
     }
     bool ok = solve(j, side, &l) && clv__blocks_of(&j->mem, &l, j->d.n, &b);
     if (ok) {
-        w->subgraphs = b.n;
-        w->crossing_bytes = clv__crossing_bytes(j->g, b.of, b.n);
-        ok = w->crossing_bytes >= 0;
+        t->w.subgraphs = b.n;
+        t->w.crossing_bytes = clv__crossing_bytes(j->g, b.of, b.n);
+        ok = t->w.crossing_bytes >= 0;
+        t->w.fewer_subgraphs = (int64_t)j->b.n - b.n;
+        t->w.fewer_bytes = j->info.crossing_bytes - t->w.crossing_bytes;
     }
     arena_rewind(&j->mem, mark);
     return ok;
 }
 
-enum { KINDS_MAX = 256 };
+/* The number of a text: that of the equal one before it, or the next. The text
+ * must outlive the map. CLV_NONE: no memory. */
+static uint32_t number_of(strmap *seen, const char *text, uint32_t *n)
+{
+    size_t len = strlen(text);
+    uint32_t k = strmap_get(seen, text, len);
+    if (k == CLV_NONE && strmap_put(seen, text, len, *n))
+        k = (*n)++;
+    return k;
+}
+
+/* Numbers the kinds of operators that could be supported; kind[i] is CLV_NONE
+ * for all other nodes. */
+static bool number_kinds(const job *j, uint32_t *kind, uint32_t *n)
+{
+    strmap seen = {0};
+    bool ok = true;
+    *n = 0;
+    for (uint32_t i = 0; i < j->d.n && ok; i++) {
+        kind[i] = CLV_NONE;
+        if (could_be_supported(j, i)) {
+            kind[i] = number_of(&seen, kind_of(j->g, i), n);
+            ok = kind[i] != CLV_NONE;
+        }
+    }
+    strmap_free(&seen);
+    return ok;
+}
+
+/* One trial per kind, those with the most nodes first. */
+static trial *list_trials(job *j, const uint32_t *kind, uint32_t n)
+{
+    trial *list = arena_zalloc(&j->mem, ((size_t)n + 1) * sizeof *list);
+    for (uint32_t i = 0; list && i < j->d.n; i++) {
+        if (kind[i] == CLV_NONE)
+            continue;
+        trial *t = &list[kind[i]];
+        if (t->w.nodes++ == 0) {
+            t->kind = kind[i];
+            t->w.op = kind_of(j->g, i);
+            t->w.reason = j->s->nodes[i].reason;
+        }
+    }
+    if (list)
+        qsort(list, n, sizeof *list, by_nodes);
+    return list;
+}
+
+/* A trial takes time in proportion to the nodes. All kinds are tried unless
+ * that is too much work; then the ones with the most nodes are, and the report
+ * says how many are left. */
+enum { WHAT_IF_WORK = 1 << 23, WHAT_IF_LEAST = 256 };
+
+static uint32_t trials_worth_it(uint32_t n_kinds, uint32_t n_nodes)
+{
+    uint32_t most = WHAT_IF_WORK / (n_nodes + 1);
+    most = most > WHAT_IF_LEAST ? most : WHAT_IF_LEAST;
+    return n_kinds < most ? n_kinds : most;
+}
 
 static bool what_if(job *j, clv_cut *c)
 {
-    clv_what_if *list = arena_zalloc(&c->mem, KINDS_MAX * sizeof *list);
-    uint8_t *side = arena_alloc(&j->mem, (size_t)j->d.n + 1);
-    uint32_t n = 0;
-    if (!list || !side)
+    size_t nodes = (size_t)j->d.n + 1;
+    uint32_t n, *kind = arena_array(&j->mem, nodes, sizeof *kind);
+    uint8_t *side = arena_alloc(&j->mem, nodes);
+    if (!kind || !side || !number_kinds(j, kind, &n))
         return false;
-    for (uint32_t i = 0; i < j->d.n; i++) {
-        uint32_t k = 0;
-        if (!could_be_supported(j, i))
-            continue;
-        const char *kind = kind_of(j->g, i);
-        while (k < n && strcmp(list[k].op, kind) != 0)
-            k++;
-        if (k == KINDS_MAX)
-            continue;
-        if (k == n) {
-            const char *why = j->s->nodes[i].reason;
-            list[n].op = kind;
-            list[n++].reason = arena_strndup(&c->mem, why, strlen(why));
-            if (!list[k].reason)
-                return false;
-        }
-        list[k].nodes++;
-    }
-    for (uint32_t k = 0; k < n; k++)
-        if (!try_kind(j, side, &list[k]))
+    uint32_t tried = trials_worth_it(n, j->d.n);
+    trial *trials = list_trials(j, kind, n);
+    clv_what_if *list = arena_array(&c->mem, (size_t)tried + 1, sizeof *list);
+    if (!trials || !list)
+        return false;
+    for (uint32_t k = 0; k < tried; k++) {
+        const char *why = trials[k].w.reason;
+        if (!try_kind(j, kind, side, &trials[k]))
             return false;
-    qsort(list, n, sizeof *list, by_gain);
+        list[k] = trials[k].w;
+        if (!(list[k].reason = arena_strndup(&c->mem, why, strlen(why))))
+            return false;
+    }
+    qsort(list, tried, sizeof *list, by_gain);
     j->info.what_if = list;
-    j->info.n_what_if = n;
+    j->info.n_what_if = tried;
+    j->info.what_if_untried = n - tried;
     return true;
 }
 
@@ -391,44 +459,50 @@ static bool explain(const job *j, clv_cut *c)
     return true;
 }
 
-static bool same_answer(const job *j, const clv_support_row *r, uint32_t i)
+/* Numbers the rows of the table of support: nodes of one kind with one answer
+ * and one reason share a row. row[i] is CLV_NONE where node i does no work. */
+static bool number_rows(job *j, uint32_t *row, uint32_t *n)
 {
-    const clv_node_support *a = &j->s->nodes[r->node], *b = &j->s->nodes[i];
-    const clv_node *x = &j->g->nodes[r->node], *y = &j->g->nodes[i];
-    return x->op == y->op && a->supported == b->supported &&
-           strcmp(kind_of(j->g, r->node), kind_of(j->g, i)) == 0 &&
-           (b->supported || strcmp(a->reason, b->reason) == 0);
+    strmap seen = {0};
+    bool ok = true;
+    *n = 0;
+    for (uint32_t i = 0; i < j->d.n && ok; i++) {
+        const clv_node_support *s = &j->s->nodes[i];
+        row[i] = CLV_NONE;
+        if (!s->arithmetic)
+            continue;
+        const char *key = arena_printf(&j->mem, "%d %d %s\n%s", s->supported,
+                                       (int)j->g->nodes[i].op, kind_of(j->g, i),
+                                       s->supported ? "" : s->reason);
+        ok = key && (row[i] = number_of(&seen, key, n)) != CLV_NONE;
+    }
+    strmap_free(&seen);
+    return ok;
 }
-
-enum { ROWS_MAX = 1024 };
 
 static bool list_support(job *j, clv_cut *c)
 {
-    clv_support_row *rows = arena_zalloc(&c->mem, ROWS_MAX * sizeof *rows);
-    uint32_t n = 0;
+    uint32_t n, *row = arena_array(&j->mem, (size_t)j->d.n + 1, sizeof *row);
+    if (!row || !number_rows(j, row, &n))
+        return false;
+    clv_support_row *rows =
+        arena_zalloc(&c->mem, ((size_t)n + 1) * sizeof *rows);
     for (uint32_t i = 0; rows && i < j->d.n; i++) {
         const clv_node_support *s = &j->s->nodes[i];
         const clv_node *x = &j->g->nodes[i];
-        uint32_t k = 0;
-        if (!s->arithmetic)
+        if (row[i] == CLV_NONE || rows[row[i]].count++ > 0)
             continue;
-        while (k < n && !same_answer(j, &rows[k], i))
-            k++;
-        if (k == ROWS_MAX)
-            continue;
-        if (k == n)
-            rows[n++] = (clv_support_row){
-                .op = clv__ops[x->op].name,
-                .origin = x->origin ? x->origin : "",
-                .supported = s->supported,
-                .node = i,
-                .reason = s->supported ? ""
-                                       : arena_strndup(&c->mem, s->reason,
-                                                       strlen(s->reason)),
-            };
-        if (!rows[k].reason)
+        const char *why = s->supported ? "" : s->reason;
+        rows[row[i]] = (clv_support_row){
+            .op = clv__ops[x->op].name,
+            .origin = x->origin ? x->origin : "",
+            .supported = s->supported,
+            .count = 1,
+            .node = i,
+            .reason = arena_strndup(&c->mem, why, strlen(why)),
+        };
+        if (!rows[row[i]].reason)
             return false;
-        rows[k].count++;
     }
     j->info.rows = rows;
     j->info.n_rows = n;

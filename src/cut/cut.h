@@ -50,6 +50,11 @@ CLV_MUST clv_status clv__cut_suggest(clv_cut *c, clv_err *e);
 CLV_MUST clv_status clv__cut_extract(const clv_cut *c, uint32_t k,
                                      clv_graph **out, clv_err *e);
 
+/* The types of operators in subgraph k, in order of first appearance, with how
+ * many there are and what they cost. Returns a list (caller frees with
+ * clv__free); NULL: no memory. */
+clv_type_total *clv__cut_types(const clv_cut *c, uint32_t k, uint32_t *n);
+
 /* Bytes node n reads of each of its n_in inputs, out of its cost c: all of
  * it, unless the operator reads only a part (a gather), which is then shared
  * out. They add up to the activations and weights that c counts; a value that

@@ -33,6 +33,28 @@ static clv_threads_bin threads_bin(int64_t threads)
     return b;
 }
 
+clv_type_total *clv__cut_types(const clv_cut *c, uint32_t k, uint32_t *n)
+{
+    const clv_graph *g = c->p->g;
+    const clv_subgraph *s = &c->subs[k];
+    uint32_t row[CLV_OP_COUNT];
+    clv_type_total *list = clv__alloc(((size_t)s->n_nodes + 1) * sizeof *list);
+    memset(row, 0xff, sizeof row);
+    *n = 0;
+    for (uint32_t i = 0; list && i < s->n_nodes; i++) {
+        uint32_t op = g->nodes[s->nodes[i]].op;
+        const clv_cost *cost = &c->p->layers[s->nodes[i]].cost;
+        if (row[op] == CLV_NONE) {
+            row[op] = (*n)++;
+            list[row[op]] = (clv_type_total){.type = clv__ops[op].name};
+        }
+        list[row[op]].count++;
+        list[row[op]].flops += cost->flops;
+        list[row[op]].macs += cost->macs;
+    }
+    return list;
+}
+
 static int64_t moved(const clv_subgraph *s)
 {
     return s->cost.bytes_in + s->cost.bytes_weights + s->cost.bytes_out;

@@ -1,5 +1,6 @@
 /* capability.c - a capability cut for people, and its keys in JSON: what is
  * supported, the partitions, why there are not fewer, what would change it. */
+#include "cut/cut.h"
 #include "report/partition.h"
 #include "report/table.h"
 
@@ -73,31 +74,18 @@ static void put_unsupported(const clv_cut *c, const clv_capability_info *i,
 
 /* -- partitions -----------------------------------------------------------*/
 
-enum { KINDS = 64 };
-
 /* "linear:3, relu:2", in order of first appearance. */
-static void put_kinds(table *tab, const clv_graph *g, const clv_subgraph *s)
+static void put_kinds(table *tab, const clv_cut *c, uint32_t k)
 {
-    const char *kind[KINDS];
-    uint32_t count[KINDS], n = 0;
+    uint32_t n;
     clv_buf text = {0};
-    for (uint32_t i = 0; i < s->n_nodes; i++) {
-        const char *op = clv_graph_node(g, s->nodes[i]).op;
-        uint32_t k = 0;
-        while (k < n && strcmp(kind[k], op) != 0)
-            k++;
-        if (k == KINDS)
-            continue;
-        if (k == n) {
-            kind[n] = op;
-            count[n++] = 0;
-        }
-        count[k]++;
-    }
-    for (uint32_t k = 0; k < n; k++)
-        clv_buf_printf(&text, "%s%s:%u", k ? ", " : "", kind[k], count[k]);
+    clv_type_total *types = clv__cut_types(c, k, &n);
+    for (uint32_t i = 0; types && i < n; i++)
+        clv_buf_printf(&text, "%s%s:%u", i ? ", " : "", types[i].type,
+                       types[i].count);
     table_text(tab, text.text ? text.text : "");
-    tab->failed = tab->failed || text.failed;
+    tab->failed = tab->failed || text.failed || !types;
+    clv__free(types);
     clv_buf_free(&text);
 }
 
@@ -132,7 +120,6 @@ static void put_partitions(const clv_cut *c, const clv_capability_info *i,
 {
     static const table_col cols[] = {{"#", TABLE_RIGHT},
                                      {"Operators", TABLE_WRAP}};
-    const clv_graph *g = clv_profile_graph(clv_cut_profile(c));
     uint32_t n;
     const clv_subgraph *subs = clv_cut_subgraphs(c, &n);
     uint32_t shown = o->verbose || n < PARTITIONS_SHOWN ? n : PARTITIONS_SHOWN;
@@ -143,7 +130,7 @@ static void put_partitions(const clv_cut *c, const clv_capability_info *i,
     tab.margin = 2;
     for (uint32_t k = 0; k < shown; k++) {
         table_digits(&tab, k);
-        put_kinds(&tab, g, &subs[k]);
+        put_kinds(&tab, c, k);
     }
     table_print(&tab, o, out);
     if (n > shown)
@@ -205,15 +192,21 @@ static void put_what_if(const clv_cut *c, const clv_capability_info *i,
     tab.margin = 2;
     for (uint32_t k = 0; k < i->n_what_if && (o->verbose || k < top); k++) {
         const clv_what_if *w = &i->what_if[k];
-        int64_t less = i->crossing_bytes - w->crossing_bytes;
         table_text(&tab, w->op);
         table_digits(&tab, w->nodes);
         table_printf(&tab, "%u -> %u", n, w->subgraphs);
         table_bytes(&tab, w->crossing_bytes);
-        table_bytes(&tab, less);
+        table_bytes(&tab, w->fewer_bytes);
         table_text(&tab, w->reason);
     }
     table_print(&tab, o, out);
+    if (!o->verbose && i->n_what_if > top)
+        clv_buf_printf(out, "  and %u more (--verbose)\n", i->n_what_if - top);
+    if (i->what_if_untried)
+        clv_buf_printf(out,
+                       "  %u rarer kinds were not tried: it would take "
+                       "too long\n",
+                       i->what_if_untried);
 }
 
 static void put_demoted(const clv_capability_info *i, clv_buf *out)
@@ -296,11 +289,8 @@ static void json_path(jsonw *w, const char *key, const clv_graph *g,
     jsonw_end(w);
 }
 
-static void json_what_if(jsonw *w, const clv_cut *c,
-                         const clv_capability_info *i)
+static void json_what_if(jsonw *w, const clv_capability_info *i)
 {
-    uint32_t n;
-    clv_cut_subgraphs(c, &n);
     jsonw_array(w, "what_if");
     for (uint32_t k = 0; k < i->n_what_if; k++) {
         const clv_what_if *x = &i->what_if[k];
@@ -308,13 +298,14 @@ static void json_what_if(jsonw *w, const clv_cut *c,
         jsonw_str(w, "op", x->op);
         jsonw_int(w, "nodes", x->nodes);
         jsonw_int(w, "subgraphs", x->subgraphs);
-        jsonw_int(w, "fewer_subgraphs", (int64_t)n - x->subgraphs);
+        jsonw_int(w, "fewer_subgraphs", x->fewer_subgraphs);
         jsonw_int(w, "crossing_bytes", x->crossing_bytes);
-        jsonw_int(w, "fewer_bytes", i->crossing_bytes - x->crossing_bytes);
+        jsonw_int(w, "fewer_bytes", x->fewer_bytes);
         jsonw_str(w, "reason", x->reason);
         jsonw_end(w);
     }
     jsonw_end(w);
+    jsonw_int(w, "what_if_untried", i->what_if_untried);
 }
 
 void clv__json_capability(jsonw *w, const clv_cut *c)
@@ -332,5 +323,5 @@ void clv__json_capability(jsonw *w, const clv_cut *c)
     json_path(w, "demoted", g, i->demoted, i->n_demoted);
     jsonw_int(w, "demoted_flops", i->demoted_flops);
     jsonw_bool(w, "demotion_unproven", i->demotion_unproven);
-    json_what_if(w, c, i);
+    json_what_if(w, i);
 }
