@@ -799,13 +799,12 @@ def copies():
 # -- indexing -----------------------------------------------------------------
 
 def indexing():
-    for op in ("gather", "gather_elements"):
-        case(op, "4,5 3,5:int64", lambda x, i: x.gather(0, i), flops="0",
-             bytes="4*out + 8*15 + 4*out", axis=0)
-    case("gather", "4,5 3,9:int64", lambda x, i: x.gather(1, i), axis=1)
-    fails("gather", "4,5 5,5:int64", lambda x, i: x.gather(1, i),
+    case("gather_elements", "4,5 3,5:int64", lambda x, i: x.gather(0, i),
+         flops="0", bytes="4*out + 8*15 + 4*out", axis=0)
+    case("gather_elements", "4,5 3,9:int64", lambda x, i: x.gather(1, i), axis=1)
+    fails("gather_elements", "4,5 5,5:int64", lambda x, i: x.gather(1, i),
           "5 indices along axis 0 of 4", axis=1)
-    fails("gather", "4,5 3:int64", lambda x, i: x.gather(1, i),
+    fails("gather_elements", "4,5 3:int64", lambda x, i: x.gather(1, i),
           "indices of rank 1 into rank 2", axis=1)
     case("take_along", "4,5 1,2:int64",
          lambda x, i: torch.take_along_dim(x, i, 1), flops="0", axis=1)
@@ -839,11 +838,11 @@ def indexing():
           "mask of 6 over an axis of 5")
     fails("index", "4,5 2:int64 3:int64", lambda x, i, j: x[i, j],
           "do not broadcast")
-    case("scatter", "4,5 3,5:int64 3,5", lambda x, i, u: x.scatter(0, i, u),
+    case("scatter_elements", "4,5 3,5:int64 3,5", lambda x, i, u: x.scatter(0, i, u),
          flops="0", axis=0)
-    case("scatter", "4,5 3,5:int64", lambda x, i: x.scatter(0, i, 1.0),
+    case("scatter_elements", "4,5 3,5:int64", lambda x, i: x.scatter(0, i, 1.0),
          flops="0", axis=0, value=1.0)
-    fails("scatter", "4,5 3,6:int64 3,6", lambda x, i, u: x.scatter(0, i, u),
+    fails("scatter_elements", "4,5 3,6:int64 3,6", lambda x, i, u: x.scatter(0, i, u),
           "6 indices along axis 1 of 5", axis=0)
     onnx_case("scatter_elements", "ScatterElements", "4,5 1,5:int64 1,5",
               flops="0", axis=0)

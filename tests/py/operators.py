@@ -180,6 +180,8 @@ for name in ("softmax", "log_softmax"):
     fn(name, lambda a, f=f: f(a, -1, dtype=torch.float64), x)
     fn(name, lambda a, f=f: f(a), m)
     overload("_" + name, getattr(aten, "_" + name).default, x, args=(2, False))
+fn("softmin", lambda a: F.softmin(a, 1), x)
+fn("softmin", lambda a: F.softmin(a, dim=-1, dtype=torch.float64), x)
 
 # -- elementwise -------------------------------------------------------------
 same_name("add sub mul div true_divide floor_divide remainder fmod maximum "
@@ -261,7 +263,23 @@ overload("linalg_vector_norm", aten.linalg_vector_norm.default, m,
 same_name("argmax argmin", torch, x, dim=1, keepdim=True)
 same_name("cumsum cumprod", torch, m, dim=1)
 same_name("cumsum", torch, ints, dim=0, dtype=torch.float32)
-same_name("cummax", torch, m, dim=1)
+edge = torch.tensor([[1.0, float("nan"), 0, 2], [3, 3, -1, 3],
+                     [float("inf"), -float("inf"), 0, -0.0]])
+same_name("cummax cummin logcumsumexp", torch, m, dim=1)
+same_name("cummax cummin logcumsumexp", torch, edge, dim=-1)
+same_name("cummax cummin", torch, ints, 0)
+for a in (m, x, ints, edge):
+    same_name("median", torch, a)
+    same_name("median", torch, a, 1)
+    fn("median", lambda a: torch.median(a, dim=0, keepdim=True), a)
+    fn("median", lambda a: a.median(-1)[0], a)
+    fn("kthvalue", lambda a: torch.kthvalue(a, 3)[0], a)
+    fn("kthvalue", lambda a: a.kthvalue(2, dim=0, keepdim=True)[0], a)
+# torch promises no place among equal values.
+same_name("kthvalue", torch, m, 3)
+same_name("kthvalue", torch, x, 2, dim=0, keepdim=True)
+overload("median", aten.median.dim, m, args=(1, True))
+overload("kthvalue", aten.kthvalue.default, m, args=(2, 0))
 fn("topk", lambda a: torch.topk(a, 3, dim=0), m)
 fn("topk", lambda a: torch.topk(a, 3, largest=False)[0], m)
 same_name("sort", torch, m)
@@ -273,7 +291,10 @@ for name in ("max", "min"):
     f = getattr(torch, name)
     fn(f"{name}.1", f, m)
     fn(f"{name}.2", f, m, m.flip(0))
-    fn(f"{name}.2", lambda a, f=f: f(a, 1)[0], m)
+    fn(f"{name}.dim", lambda a, f=f: f(a, 1)[0], m)
+    fn(f"{name}.dim", lambda a, f=f: f(a, dim=0, keepdim=True)[0], m)
+    fn(f"{name}.dim", lambda a, f=f: f(a, 1), m)
+    fn(f"{name}.dim", lambda a, f=getattr(aten, name).dim: f(a, 0)[0], m)
 
 # -- pools -------------------------------------------------------------------
 for d, a in ((1, seq), (2, x), (3, vol)):
@@ -322,6 +343,8 @@ method("view", x, args=(2, -1))
 method("view", x, args=(torch.int32,))
 method("reshape", x, args=((6, 2, 64),))
 method("unflatten", x, args=(1, (2, 3)))
+method("unflatten", x, args=(-1, (2, -1)))
+same_name("unflatten", torch, x, dim=1, sizes=(3, 2))
 method("view_as reshape_as", x, torch.empty(4, 3, 64))
 overload("_unsafe_view", aten._unsafe_view.default, x, args=([12, 64],))
 method("ravel", x)
@@ -431,6 +454,55 @@ same_name("masked_select", torch, unit, flags)
 same_name("nonzero", torch, flags)
 same_name("one_hot", F, n8, 9)
 same_name("take_along_dim", torch, m, at, dim=0)
+same_name("take", torch, m, torch.tensor([[0, 34, -1], [7, 3, 3]]))
+same_name("index_add", torch, m, 0, torch.tensor([4, 0, 4]), torch.randn(3, 7))
+same_name("index_add", torch, m, 1, torch.tensor([2, 2]), torch.randn(5, 2),
+          alpha=-0.5)
+same_name("index_add", torch, ints, 0, torch.tensor([1, 1]), ints[:2], alpha=3)
+overload("index_add", aten.index_add.default, m, 0, torch.tensor([4, 0, 4]),
+         torch.randn(3, 7))
+same_name("masked_scatter", torch, unit, flags, torch.randn(20))
+same_name("masked_scatter", torch, unit, flags[:1], torch.randn(4, 5))
+steps = torch.tensor([-1.0, -0.5, 0, 0, 0.5, 1])
+at_steps = torch.cat([unit.flatten(), steps, torch.tensor(
+    [float("nan"), float("inf"), -float("inf")])])
+same_name("bucketize", torch, at_steps, steps)
+same_name("bucketize", torch, ints, torch.tensor([-3, 0, 4]))
+same_name("bucketize", torch, at_steps, steps, right=True)
+same_name("bucketize", torch, at_steps, steps, out_int32=True)
+same_name("searchsorted", torch, steps, at_steps)
+same_name("searchsorted", torch, pos.sort(1)[0], unit)
+same_name("searchsorted", torch, steps, at_steps, side="left")
+same_name("searchsorted", torch, steps, at_steps, side="right")
+table, bags = torch.randn(9, 3), torch.randint(0, 9, (4, 5))
+starts = torch.tensor([0, 2, 2, 5])
+for how, mode in enumerate(("sum", "mean", "max")):
+    fn("embedding_bag", lambda i, w, m=mode: F.embedding_bag(i, w, mode=m),
+       bags, table)
+    fn("embedding_bag", lambda i, w, o, m=mode: F.embedding_bag(
+        i, w, o, mode=m), bags.flatten(), table, starts)
+    for name in ("aten.embedding_bag", "_embedding_bag",
+                 "_embedding_bag_forward_only"):
+        op = getattr(aten, name.replace("aten.", "")).default
+        fn(name, lambda w, i, o, op=op, h=how: op(w, i, o, False, h)[0],
+           table, bags.flatten(), starts)
+    mod("EmbeddingBag", nn.EmbeddingBag(9, 3, mode=mode), bags)
+    mod("EmbeddingBag", nn.EmbeddingBag(9, 3, mode=mode), bags.flatten(), starts)
+fn("embedding_bag", F.embedding_bag, bags, table)
+fn("embedding_bag", lambda i, w, s: F.embedding_bag(
+    i, w, mode="sum", per_sample_weights=s), bags, table, torch.randn(4, 5))
+fn("embedding_bag", lambda i, w, o, s: F.embedding_bag(
+    i, w, o, mode="sum", per_sample_weights=s), bags.flatten(), table, starts,
+   torch.randn(20))
+fn("embedding_bag", lambda i, w: F.embedding_bag(i, w, padding_idx=3), bags,
+   table)
+fn("embedding_bag", lambda i, w, o: F.embedding_bag(
+    i, w, o, include_last_offset=True), bags.flatten(), table,
+   torch.tensor([0, 3, 20]))
+fn("aten.embedding_bag", lambda w, i, o, s: aten.embedding_bag.padding_idx(
+    w, i, o, False, 0, False, s, False, None)[0], table, bags.flatten(), starts,
+   torch.randn(20))
+mod("EmbeddingBag", nn.EmbeddingBag(9, 3, padding_idx=2), bags)
 
 
 # -- made --------------------------------------------------------------------
@@ -646,6 +718,7 @@ mod("GLU", nn.GLU(1), x)
 mod("Softmax", nn.Softmax(1), x)
 mod("Softmax", nn.Softmax(), m)
 mod("LogSoftmax", nn.LogSoftmax(2), x)
+mod("Softmin", nn.Softmin(2), x)
 mod("Embedding", nn.Embedding(9, 3, padding_idx=2), n8)
 mod("Embedding", nn.Embedding(9, 3, max_norm=0.5), n8)
 mod("Dropout", nn.Dropout().eval(), x)
@@ -654,6 +727,7 @@ mod("AlphaDropout", nn.AlphaDropout().eval(), x)
 mod("Identity", nn.Identity(), x)
 mod("Flatten", nn.Flatten(2), x)
 mod("Unflatten", nn.Unflatten(1, (2, 3)), x)
+mod("Unflatten", nn.Unflatten(2, (2, -1)), x)
 mod("PixelShuffle", nn.PixelShuffle(2), torch.randn(1, 8, 3, 3))
 mod("PixelUnshuffle", nn.PixelUnshuffle(2), x)
 mod("ChannelShuffle", nn.ChannelShuffle(3), x)

@@ -53,7 +53,7 @@ clv_status kernel_logcumsumexp(kernel *k)
 }
 
 /* x, sorted boundaries (..,n), one row for all or one per row of x: how many
- * lie below. */
+ * lie below each element. NaN lies above all, as in PyTorch. */
 clv_status kernel_bucketize(kernel *k)
 {
     const clv_tensor *x = k->in[0], *edges = k->in[1];
@@ -61,7 +61,7 @@ clv_status kernel_bucketize(kernel *k)
     int64_t each = x->rank ? x->dims[x->rank - 1] : 1;
     for (int64_t i = 0, count = numel(x); i < count; i++) {
         int64_t base = edges->rank > 1 ? i / each * n : 0, at = 0;
-        while (at < n && get_f(edges, base + at) < get_f(x, i))
+        while (at < n && !(get_f(edges, base + at) >= get_f(x, i)))
             at++;
         put_i(&k->out[0], i, at);
     }

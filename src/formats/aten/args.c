@@ -512,8 +512,11 @@ static void args_read_module(aten_reading *r)
     const aten_call *c = r->call;
     const char *words = r->row->args;
     aten_word w;
-    for (uint32_t i = 0; i < c->n_args; i++)
+    for (uint32_t i = 0; i < c->n_args; i++) {
+        if (c->args[i].kind == ATEN_TENSOR && r->n_ins < i)
+            clv__aten_counted(r, "argument %u is absent", r->n_ins + 1);
         clv__aten_put_tensors(r, &c->args[i]);
+    }
     while (clv__aten_word(&words, &w)) {
         const aten_arg *arg = args_named(c->members, c->n_members, w.torch);
         if (!clv__aten_takes(&w))

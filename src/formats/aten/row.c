@@ -47,9 +47,20 @@ void clv__aten_plain(const char *target, char *buf, size_t size)
         buf[len - 1] = '\0';
 }
 
-/* The most telling row of a function: that of the overload ("aten.max.dim"),
- * of ATen's operator ("aten.embedding"), of the number of arguments
- * ("arange.1"), or of the name alone. */
+/* Whether a call reduces over the one dim it gives: torch.max(x, 1). ATen says
+ * so in the name of the overload. */
+static bool row_gives_dim(const aten_call *c)
+{
+    bool yes = c->n_args > 1 && c->args[1].kind == ATEN_INT;
+    for (uint32_t i = 0; !yes && i < c->n_named; i++)
+        yes = !strcmp(c->named[i].name, "dim");
+    return yes;
+}
+
+/* The most telling row of a function: that of the overload
+ * ("aten.var.default"), of ATen's operator ("aten.embedding"), of a call with
+ * one dim ("max.dim"), of the number of arguments ("arange.1"), or of the name
+ * alone. */
 const aten_row *clv__aten_find(const aten_call *call, const char *plain)
 {
     char text[300];
@@ -59,6 +70,9 @@ const aten_row *clv__aten_find(const aten_call *call, const char *plain)
     const aten_row *r = strchr(target, '.') ? row_of_function(target) : NULL;
     snprintf(text, sizeof text, "aten.%s", plain);
     if (!r && (call->method || !strncmp(target, "aten.", 5)))
+        r = row_of_function(text);
+    snprintf(text, sizeof text, "%s.dim", plain);
+    if (!r && row_gives_dim(call))
         r = row_of_function(text);
     snprintf(text, sizeof text, "%s.%u", plain, call->n_args);
     if (!r)

@@ -460,6 +460,13 @@ static bool form_by_input(const clv_graph *g, const clv_node *n)
     return n->n_in > 1;
 }
 
+/* A scatter of a tensor, not of one number. */
+static bool form_by_updates(const clv_graph *g, const clv_node *n)
+{
+    (void)g;
+    return n->n_in > 2;
+}
+
 /* A view whose size depends on data: what computes it stays. */
 static bool form_by_data(const clv_graph *g, const clv_node *n)
 {
