@@ -11,7 +11,7 @@ import sys
 import time
 
 root, build = os.environ["CLEAVE_ROOT"], os.environ["CLEAVE_BUILD"]
-sys.path[:0] = [build + "/python", root + "/python", root + "/tests/gen"]
+sys.path[:0] = [build + "/python", root + "/tests/gen"]
 
 from tv import torch, torchvision
 
@@ -60,7 +60,7 @@ analyses = (("counts", best(lambda: graph.counts("fvcore"), 50)),
             ("report", best(lambda: graph.profile(text=True), 50)))
 code = ("import time; s = time.perf_counter(); import cleave; "
         "print(time.perf_counter() - s)")
-paths = {**os.environ, "PYTHONPATH": f"{build}/python:{root}/python"}
+paths = {**os.environ, "PYTHONPATH": f"{build}/python"}
 importing = min(float(subprocess.run([sys.executable, "-c", code], env=paths,
                                      capture_output=True).stdout)
                 for _ in range(5))

@@ -8,10 +8,6 @@
 Everything is computed by the C library; results are dicts, the same as the
 command's JSON. PyTorch is needed for live modules only.
 """
-from pkgutil import extend_path
-
-__path__ = extend_path(__path__, __name__)    # the extension may lie elsewhere
-
 from cleave._cleave import (Error, Graph, Model, Tensor, __version__,
                             hardware, models, verify)
 from cleave._cleave import open as _open

@@ -3,7 +3,6 @@ ultralytics, transformers from a config. Nothing is downloaded, and weights are
 random or absent: costs do not depend on them."""
 import contextlib
 import importlib.util
-import inspect
 import os
 import sys
 
@@ -225,6 +224,7 @@ def _torchvision():
 
 
 def _from_torchvision(name, weights):
+    import inspect
     import torch
     library = _torchvision()
     try:
@@ -279,6 +279,7 @@ def from_config(config, weights=False):
 
 def _inputs_of(model):
     """What the forward of a transformers model is called with."""
+    import inspect
     import torch
     device = next(model.parameters()).device
     takes, config = inspect.signature(model.forward).parameters, model.config

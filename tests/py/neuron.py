@@ -266,6 +266,16 @@ def test_accelerator_by_name():
                                 min_subgraph_size=7))
 
 
+def test_import_does_nothing():
+    code = """
+import logging, cleave.neuron as n
+print(n._runtime.cache_info().currsize, logging.getLogger("Neuron").handlers)
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True,
+                         text=True)
+    equal(out.stdout, "0 []\n", out.stderr)
+
+
 def test_split():
     """What trace calls: arguments are checked, nothing is guessed."""
     graph = cleave.capture(MLP(), inputs).graph

@@ -108,6 +108,18 @@ except cleave.Error as e:
     check(float(lines[0]) < 1, f"import took {lines[0]} s")
 
 
+def test_import_loads_the_extension_alone():
+    code = """
+import sys
+before = set(sys.modules)
+import cleave
+print(sorted(set(sys.modules) - before))
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True,
+                         text=True)
+    equal(out.stdout.strip(), "['cleave', 'cleave._cleave']", out.stderr)
+
+
 def test_command_in_process():
     run = [sys.executable, "-m", "cleave"]
     ours = subprocess.run([*run, "profile", "resnet18"], capture_output=True,

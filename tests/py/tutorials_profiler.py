@@ -16,7 +16,7 @@ from torch import nn
 
 import cleave
 
-SHIM = os.path.join(os.environ["CLEAVE_ROOT"], "python", "cli")
+SHIM = os.path.join(os.environ["CLEAVE_ROOT"], "python", "compat", "cli")
 
 
 def run(*args):

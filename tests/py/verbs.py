@@ -250,7 +250,7 @@ def test_types():
     out, err, code = mypy.api.run([
         "--strict", "--follow-imports=silent", "--cache-dir=mypy",
         os.path.join(ROOT, "python", "cleave"),
-        os.path.join(ROOT, "python", "torch_neuronx.py")])
+        os.path.join(ROOT, "python", "compat", "torch_neuronx.py")])
     equal(code, 0, out + err)
     ran = subprocess.run([sys.executable, "-m", "mypy.stubtest"] +
                          [f"cleave.{m}" for m in STUBBED],
