@@ -52,7 +52,7 @@ static clv_status build(void *unused, clv_err *err)
         s = clv_graph_add_value(g, &input, &x, err);
     for (; s == CLV_OK && i < 100; i++)
         s = clv_graph_add_node(g,
-                               &(clv_node_arg){.op = "relu",
+                               &(clv_node_arg){.op = "my_op",
                                                .module = i % 2 ? "a.b" : "c",
                                                .origin = "Relu",
                                                .inputs = &x,

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "cleave.h"
 #include "cut/cut.h"
+#include "graph/schema.h"
 #include "random_graph.h"
 
 #include <math.h>
@@ -323,7 +324,7 @@ static void getitem_chain(void)
     uint32_t x = linear(&m, value(&m, CLV_VALUE_INPUT, 8, 16), 16, 16), part[2];
     for (int k = 0; k < 3; k++) {
         const clv_attr_arg two_parts = {
-            .name = "chunks", .type = CLV_ATTR_INT, .u.i = 2};
+            .name = "sections", .type = CLV_ATTR_INT, .u.i = 2};
         const clv_attr_arg axis = {
             .name = "axis", .type = CLV_ATTR_INT, .u.i = 1};
         const clv_attr_arg attrs[] = {two_parts, axis};
@@ -613,6 +614,15 @@ static void many_kinds(void)
     end(&m);
 }
 
+static bool needs_no_attribute(clv_op op)
+{
+    const clv_schema *takes = clv__schema_of(op);
+    for (uint32_t i = 0; i < takes->n_attrs; i++)
+        if (takes->attrs[i].presence == CLV_PRESENCE_REQUIRED)
+            return false;
+    return true;
+}
+
 /* A subgraph of very many types of operators lists them all. */
 static void types_of_a_subgraph(void)
 {
@@ -622,11 +632,13 @@ static void types_of_a_subgraph(void)
     const uint32_t in[] = {x, x, x};
     for (int op = 0; op < CLV_OP_COUNT; op++)
         for (int i = 0; i < 3; i++)
-            if (clv__ops[op].min_in <= 3 &&
+            if (clv__schema_of((clv_op)op)->min_in <= 3 &&
+                needs_no_attribute((clv_op)op) &&
                 clv__ops[op].cls == CLV_CLASS_COMPUTE &&
                 clv__ops[op].infer == clv__ops[like[i]].infer) {
                 for (int twice = 0; twice < 2; twice++)
-                    op_of(&m, clv__ops[op].name, NULL, in, clv__ops[op].min_in);
+                    op_of(&m, clv__ops[op].name, NULL, in,
+                          clv__schema_of((clv_op)op)->min_in);
                 added++;
             }
     finish(&m, one(&m, "sort", x));

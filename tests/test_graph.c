@@ -607,7 +607,7 @@ static void copies(void)
 {
     clv_graph *g = new_graph();
     char name[] = "node", module[] = "m.n", key[] = "custom", text[] = "value",
-         op[] = "relu", element[] = "e0";
+         op[] = "my_op", element[] = "e0";
     int64_t ints[] = {1, 2};
     double floats[] = {0.5};
     const char *strings[] = {element};
@@ -638,8 +638,8 @@ static void copies(void)
     CHECK_EQ_INT(n->attrs[1].u.ints[1], 2);
     CHECK_NEAR(n->attrs[2].u.floats[0], 0.5, 0);
     CHECK_STR(n->attrs[3].u.strings[0], "e0");
-    CHECK_NEAR(attr_float(n, CLV_A_ALPHA, 0), 2.5, 0);
-    CHECK_STR(clv__op_name((clv_op)n->op), "relu");
+    CHECK_NEAR(n->attrs[4].u.f, 2.5, 0);
+    CHECK_STR(n->origin, "my_op");
     clv_graph_free(g);
 }
 

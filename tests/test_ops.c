@@ -99,69 +99,8 @@ static void every_row_has_a_case(void)
                    __FILE__, __LINE__, "no case for %s", clv__ops[op].name);
 }
 
-/* -- docs/operators.md ----------------------------------------------------*/
-
-typedef struct row {
-    const char *name, *category, *cls, *cost;
-    int lo, hi, unit;
-} row;
-
-static const row rows[] = {
-#define OP(kind, name, cat, cls, fuse, lo, hi, unit, infer, cost, par, fold) \
-    {name, #cat, #cls, #cost, lo, hi, unit},
-#include "ops/ops.def"
-#undef OP
-};
-
-/* How the line of an operator begins, up to its attributes. */
-static void row_text(const row *r, char *text, size_t size)
-{
-    char inputs[16];
-    if (r->hi == MANY)
-        snprintf(inputs, sizeof inputs, "%d+", r->lo);
-    else if (r->hi == r->lo)
-        snprintf(inputs, sizeof inputs, "%d", r->lo);
-    else
-        snprintf(inputs, sizeof inputs, "%d-%d", r->lo, r->hi);
-    snprintf(text, size, "| `%s` | %s | %s | %s |", r->name, r->category,
-             r->cls, inputs);
-    for (char *c = text + strlen(r->name) + 4; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
-}
-
-/* Its figure, where that is one number per element. */
-static void unit_text(const row *r, char *text, size_t size)
-{
-    bool by_output = !strcmp(r->cost, "cost_eltwise");
-    bool by_input = !strcmp(r->cost, "cost_reduce");
-    *text = '\0';
-    if (r->unit && (by_output || by_input))
-        snprintf(text, size, "| %d per %s element |", r->unit,
-                 by_output ? "output" : "input");
-}
-
-static void manual_is_in_step(void)
-{
-    static char manual[100000];
-    FILE *f = fopen("docs/operators.md", "r");
-    CHECK_OR_RETURN(f);
-    manual[fread(manual, 1, sizeof manual - 1, f)] = '\0';
-    fclose(f);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char text[160], unit[40], line[600];
-        row_text(&rows[i], text, sizeof text);
-        unit_text(&rows[i], unit, sizeof unit);
-        const char *at = strstr(manual, text);
-        if (!check_that(at != NULL, __FILE__, __LINE__, "no line %s", text))
-            continue;
-        snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
-        CHECK_HAS(line, unit);
-    }
-}
-
 static const check_case cases[] = {
     {"cases_hold", cases_hold},
     {"every_row_has_a_case", every_row_has_a_case},
-    {"manual_is_in_step", manual_is_in_step},
 };
 CHECK_MAIN(cases)

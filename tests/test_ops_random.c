@@ -6,6 +6,7 @@
  * first checks; now and then a size is absurd. Then the cases of tests/cases/,
  * which fit, are spoilt a little at a time. The numbers are seeded, so a
  * failure repeats; CLEAVE_RANDOM sets how many nodes are tried. */
+#include "graph/schema.h"
 #include "ops_case.h"
 
 enum { NODES = 500, VALUES = 60, POOL = 400, ATTRS = 40, LIST = 20 };
@@ -133,6 +134,56 @@ static clv_attr any_attr(clv_graph *g)
     return a;
 }
 
+/* One of the words "a|b|c". */
+static const char *any_choice(clv_graph *g, const char *choices)
+{
+    uint32_t n = 1, at;
+    for (const char *c = choices; *c; c++)
+        n += *c == '|';
+    for (at = pick(n); at; at--)
+        choices += strcspn(choices, "|") + 1;
+    return arena_strndup(&g->mem, choices, strcspn(choices, "|"));
+}
+
+/* An attribute that the operator has, mostly of the right kind and in range. */
+static clv_attr any_known(clv_graph *g, const clv_schema *takes)
+{
+    clv_attr a = pool[pick(POOL)];
+    if (takes->n_attrs == 0 || pick(50) == 0)
+        return a;
+    const clv_attr_spec *s = &takes->attrs[pick(takes->n_attrs)];
+    a.key = s->key;
+    a.name = clv__attr_name((clv_attr_key)s->key);
+    if (pick(30) == 0)
+        return a;
+    switch ((clv_attr_kind)s->kind) {
+    case CLV_KIND_BOOL:
+    case CLV_KIND_INT:
+        a.type = CLV_ATTR_INT;
+        a.u.i = s->bounded ? s->lo + pick(3) : any_int();
+        break;
+    case CLV_KIND_DTYPE:
+        a.type = CLV_ATTR_INT;
+        a.u.i = 1 + pick(CLV_DTYPE_COUNT - 1);
+        break;
+    case CLV_KIND_NUMBER:
+    case CLV_KIND_FLOAT:
+        a.type = CLV_ATTR_FLOAT;
+        a.u.f = any_float();
+        break;
+    case CLV_KIND_STR:
+        a.type = CLV_ATTR_STRING;
+        a.u.s = s->choices ? any_choice(g, s->choices) : any_text();
+        break;
+    default:
+        while (a.type != CLV_ATTR_INTS && a.type != CLV_ATTR_FLOATS)
+            a = pool[pick(POOL)];
+        a.key = s->key;
+        a.name = clv__attr_name((clv_attr_key)s->key);
+    }
+    return a;
+}
+
 static void any_value(clv_graph *g)
 {
     static const uint8_t types[] = {CLV_FLOAT32, CLV_FLOAT32, CLV_FLOAT16,
@@ -169,12 +220,13 @@ static void any_value(clv_graph *g)
 /* Of the values at random, but half the time the same few, so that they fit. */
 static void any_node(clv_graph *g, clv_op op)
 {
-    const clv_op_info *info = &clv__ops[op];
-    uint32_t most = info->max_in == MANY ? info->min_in + 4u : info->max_in;
-    uint32_t n_in = info->min_in + pick(most - info->min_in + 1);
+    const clv_schema *takes = clv__schema_of(op);
+    uint32_t least = takes->min_in;
+    uint32_t most = takes->max_in == 255 ? least + 4u : takes->max_in;
+    uint32_t n_in = least + pick(most - least + 1);
     uint32_t ins[16], near = pick(VALUES);
     for (uint32_t i = 0; i < n_in; i++) {
-        bool absent = i >= info->min_in && pick(4) == 0;
+        bool absent = i >= least && pick(4) == 0;
         uint32_t v = pick(2) ? near : pick(VALUES);
         ins[i] = absent ? CLV_NONE : v;
     }
@@ -183,7 +235,7 @@ static void any_node(clv_graph *g, clv_op op)
     clv_attr *attrs = arena_array(&g->mem, ATTRS, sizeof *attrs);
     uint32_t n = pick(pick(2) ? 6 : ATTRS + 1); /* few, or nearly all */
     for (uint32_t i = 0; i < n; i++)
-        attrs[i] = pool[pick(POOL)];
+        attrs[i] = any_known(g, takes);
     g->nodes[id].attrs = attrs;
     g->nodes[id].n_attrs = (uint8_t)n;
     const clv_value *like = &g->values[pick(VALUES)]; /* as a file may claim */

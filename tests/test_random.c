@@ -22,6 +22,11 @@ typedef struct draw {
         .name = n, .type = CLV_ATTR_FLOAT, .u.f = (v) \
     }
 
+#define BELL \
+    { \
+        .name = "distribution", .type = CLV_ATTR_STRING, .u.s = "normal" \
+    }
+
 static const draw draws[] = {
     {"random_like", "RandomUniformLike", {{0}}, 0, 0.5, 1. / 12, 1. / 80},
     {"random_like",
@@ -31,10 +36,10 @@ static const draw draws[] = {
      1,
      16. / 12,
      256. / 80},
-    {"random_like", "RandomNormalLike", {{0}}, 0, 0, 1, 3},
+    {"random_like", "RandomNormalLike", {BELL}, 0, 0, 1, 3},
     {"random_like",
      "RandomNormalLike",
-     {F("mean", 5), F("scale", 2)},
+     {F("mean", 5), F("scale", 2), BELL},
      0,
      5,
      4,
@@ -122,19 +127,21 @@ static void moments(void)
     }
 }
 
-/* Classes come as often as their weights say: 1, 2, 3 and 4 of 10. ONNX gives
- * logarithms of them. */
+/* Classes come as often as their weights say: 1, 2, 3 and 4 of 10, or their
+ * logarithms. */
 static void multinomial(void)
 {
     static double y[DRAWS];
     for (int logs = 0; logs < 2; logs++) {
         float x[CLASSES];
         int count[CLASSES] = {0};
-        clv_attr_arg k = {.name = "k", .type = CLV_ATTR_INT, .u.i = DRAWS};
+        clv_attr_arg attrs[2] = {
+            {.name = "samples", .type = CLV_ATTR_INT, .u.i = DRAWS},
+            {.name = "logits", .type = CLV_ATTR_INT, .u.i = logs}};
         clv_node_arg node = {.op = "multinomial",
-                             .origin = logs ? "Multinomial" : "multinomial",
-                             .attrs = &k,
-                             .n_attrs = 1};
+                             .origin = logs ? "of logarithms" : "of weights",
+                             .attrs = attrs,
+                             .n_attrs = 2};
         clv_tensor in = {CLV_FLOAT32, 2, {1, CLASSES}, x};
         for (int i = 0; i < CLASSES; i++)
             x[i] = logs ? logf((float)i + 1) : (float)i + 1;

@@ -83,7 +83,8 @@ typedef enum clv_attr_type {
 
 /* An attribute as the caller gives it; everything is copied. */
 typedef struct clv_attr_arg {
-    const char *name; /* "stride", see docs/operators.md; others are kept */
+    const char *name; /* "stride", see docs/operators.md; an operator that is
+                         not known keeps any */
     clv_attr_type type;
     uint32_t n; /* of ints, floats, strings */
     union {

@@ -60,7 +60,7 @@ static int64_t count_none(subject *s)
  * for, so it counts nothing. */
 static int64_t aten_lstm(subject *s)
 {
-    return attr_int(s->n, CLV_A_PROJ, 0) ? s->ours->macs : 0;
+    return attr_int(s->n, CLV_A_PROJ) ? s->ours->macs : 0;
 }
 
 /* -- fvcore ---------------------------------------------------------------*/
@@ -93,7 +93,7 @@ static int64_t fvcore_grid_sample(subject *s)
 /* Known in two dimensions, by nearest neighbour and linear alone. */
 static int64_t fvcore_interpolate(subject *s)
 {
-    const char *mode = attr_str(s->n, CLV_A_MODE, "nearest");
+    const char *mode = attr_str(s->n, CLV_A_MODE);
     bool nearest = !strcmp(mode, "nearest");
     if (s->x->rank != 4 || (!nearest && !strstr(mode, "linear"))) {
         s->kind = NULL;
@@ -118,7 +118,7 @@ static int64_t softmax_of(int64_t rows, int64_t n, int64_t extra)
 
 static int64_t softmax_over_axis(const subject *s, int64_t extra)
 {
-    int64_t all = clv__numel(s->x), axis = attr_int(s->n, CLV_A_AXIS, -1);
+    int64_t all = clv__numel(s->x), axis = attr_int(s->n, CLV_A_AXIS);
     axis += axis < 0 ? s->x->rank : 0;
     int64_t n = axis >= 0 && axis < s->x->rank ? s->x->dims[axis] : 1;
     return n ? softmax_of(all / n, n, extra) : 0;
@@ -143,10 +143,10 @@ static int64_t thop_softmin(subject *s)
 static int64_t thop_attention(subject *s)
 {
     uint32_t r = s->x->rank;
-    bool first = r == 3 && !strcmp(attr_str(s->n, CLV_A_LAYOUT, ""), "batch");
+    bool first = r == 3 && attr_is(s->n, CLV_A_LAYOUT, "batch");
     int64_t keys = node_in(s->g, s->n, 1)->dims[first ? 1 : 0];
     int64_t rows = sat_mul(dims_product(s->x->dims, 0, r - 1),
-                           attr_int(s->n, CLV_A_HEADS, 1));
+                           attr_int(s->n, CLV_A_HEADS));
     return sat_add(s->ours->macs, softmax_of(rows, keys, 0));
 }
 
@@ -154,7 +154,7 @@ static int64_t thop_attention(subject *s)
  * beyond the products has the same units, so it tells how many there are. */
 static int64_t recurrent(const subject *s, int64_t each, int64_t gates)
 {
-    int64_t bias = attr_int(s->n, CLV_A_BIAS, 1) ? 2 * gates : 0;
+    int64_t bias = attr_int(s->n, CLV_A_BIAS) ? 2 * gates : 0;
     int64_t beside = s->ours->flops - sat_mul(2, s->ours->macs);
     int64_t units = beside / (clv__ops[s->n->op].unit + bias);
     return sat_add(s->ours->macs, sat_mul(units, each + bias));
@@ -197,11 +197,11 @@ static int64_t covered(const clv_node *n, uint32_t i, int64_t in, int64_t out)
     const int64_t *kernel = attr_ints(n, CLV_A_KERNEL, &nk);
     const int64_t *stride = attr_ints(n, CLV_A_STRIDE, &ns);
     const int64_t *padding = attr_ints(n, CLV_A_PADDING, &np);
-    int64_t k = list_at(kernel, nk, i, 1), s = list_at(stride, ns, i, k);
-    int64_t p = list_at(padding, np, i, 0);
+    int64_t k = list_at(kernel, nk, i), s = list_at(stride, ns, i);
+    int64_t p = list_at(padding, np, i);
     if (in > INT32_MAX || k > INT32_MAX || s < 1 || p > k)
         return sat_mul(out, k); /* nothing a tensor can have */
-    bool padded = attr_int(n, CLV_A_COUNT_INCLUDE_PAD, 1) != 0;
+    bool padded = attr_int(n, CLV_A_COUNT_INCLUDE_PAD) != 0;
     int64_t ends = sum_capped(k - p, s, out, padded ? in + p : in);
     int64_t starts = sum_capped(-p, s, out, INT64_MAX / 4);
     int64_t left = padded ? 0 : sum_capped(-p, s, out, 0);
@@ -224,7 +224,7 @@ static int64_t thop_avg_pool(subject *s)
 static int64_t thop_interpolate(subject *s)
 {
     static const int8_t linear[] = {0, 5, 11, 31}; /* by dimensions */
-    const char *mode = attr_str(s->n, CLV_A_MODE, "nearest");
+    const char *mode = attr_str(s->n, CLV_A_MODE);
     uint32_t nd = s->x->rank > 2 ? s->x->rank - 2u : 0;
     int64_t each = 0;
     if (strstr(mode, "linear") && nd < sizeof linear)

@@ -127,7 +127,7 @@ int64_t fvcore_einsum(subject *t)
     einsum s;
     char eq[128], text[32];
     const clv_value *b = node_in(t->g, t->n, 1);
-    renamed(attr_str(t->n, CLV_A_EQUATION, ""), eq, sizeof eq);
+    renamed(attr_str(t->n, CLV_A_EQUATION), eq, sizeof eq);
     if (!strcmp(eq, "abc,abd->acd"))
         return sat_mul(clv__numel(t->x), b->dims[2]);
     if (!strcmp(eq, "abc,adc->adb"))

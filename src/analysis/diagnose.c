@@ -85,8 +85,7 @@ static bool find_unknowns(clv_diagnosis *d)
         if (d->ours->layers[i].cost.trust != CLV_TRUST_UNKNOWN)
             continue;
         const clv_node *node = &g->nodes[i];
-        const char *name =
-            node->origin ? node->origin : clv__ops[node->op].name;
+        const char *name = clv__op_at_source(node);
         uint32_t row = strmap_get(&rows, name, strlen(name));
         if (row == CLV_NONE) {
             row = n++;

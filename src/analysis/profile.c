@@ -49,9 +49,8 @@ static clv_kind_total *kind_row(clv_profile *p, const char *kind)
 static clv_unsupported *unsupported_row(clv_profile *p, const clv_node *n,
                                         const char *kind)
 {
-    const char *name = kind ? kind : clv__ops[n->op].name;
-    if (n->op == CLV_OP_UNKNOWN && n->origin)
-        name = n->origin;
+    bool known = kind && n->op != CLV_OP_UNKNOWN;
+    const char *name = known ? kind : clv__op_shown(n);
     uint32_t i = strmap_get(&p->unsupported_names, name, strlen(name));
     if (i != CLV_NONE)
         return &p->unsupported[i];

@@ -41,14 +41,14 @@ CLV_MUST clv_status sized(const kernel *k, uint32_t i, uint32_t rank,
                           const int64_t *dims);
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 /* The axis attribute, made non-negative for input 0. */
-CLV_MUST clv_status axis_of(const kernel *k, int64_t otherwise, uint32_t *axis);
+CLV_MUST clv_status axis_of(const kernel *k, uint32_t *axis);
 /* A list from attribute `key`, or from the elements of input i. Contents of an
- * input are copied to scratch. n is 0 and found false when neither is there. */
+ * input are copied to scratch. Where neither is there, found is false and the
+ * list is the schema's default. */
 CLV_MUST clv_status list_of(kernel *k, clv_attr_key key, uint32_t i,
                             int_list *list);
-/* A number from attribute `key`, or from input i. */
-double number_of(const kernel *k, clv_attr_key key, uint32_t i,
-                 double otherwise);
+/* A number from attribute `key`, or from input i, or the schema's default. */
+double number_of(const kernel *k, clv_attr_key key, uint32_t i);
 
 /* Input i; NULL when it is left out. */
 const clv_tensor *input_of(const kernel *k, uint32_t i);

@@ -75,8 +75,8 @@ bool clv__names_node(const char *name, const clv_node *n)
     if (n->op != CLV_OP_UNKNOWN &&
         strcmp(want, clv__plain_name(ours, have, sizeof have)) == 0)
         return true;
-    if (n->origin &&
-        strcmp(want, clv__plain_name(n->origin, have, sizeof have)) == 0)
+    const char *there = clv__op_at_source(n);
+    if (strcmp(want, clv__plain_name(there, have, sizeof have)) == 0)
         return true;
     const struct alias *a = alias_of(want);
     return a && has_word(a->ours, ours);

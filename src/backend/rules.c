@@ -217,7 +217,7 @@ static uint32_t implied(const question *q, const char *name, int64_t *out)
         memcpy(out, w->dims + 2, (w->rank - 2u) * sizeof *out);
         return w->rank - 2u;
     }
-    int64_t groups = attr_int(n, CLV_A_GROUPS, 1);
+    int64_t groups = attr_int(n, CLV_A_GROUPS);
     if (strcmp(name, "depthwise") == 0)
         *out = groups > 1 && x && x->rank > 1 && x->rank != CLV_NO_RANK &&
                x->dims[1] == groups;

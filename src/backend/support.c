@@ -83,7 +83,7 @@ void clv__query(const clv_graph *g, uint32_t node, clv_buf *out)
     jsonw_start(&w, out, JSONW_COMPACT);
     jsonw_object(&w, NULL);
     jsonw_str(&w, "op", clv__ops[n->op].name);
-    jsonw_str(&w, "origin", n->origin ? n->origin : clv__ops[n->op].name);
+    jsonw_str(&w, "origin", clv__op_at_source(n));
     jsonw_array(&w, "inputs");
     for (uint32_t i = 0; i < n->n_in; i++)
         write_value(&w, node_in(g, n, i));
@@ -146,7 +146,7 @@ static clv_status ask(clv_backend *b, const clv_graph *g, const config_set *c,
     if (b->type->ask)
         return b->type->ask(b, c->query, c->n, answer, why, e);
     for (uint32_t i = 0; i < c->n; i++) {
-        const char *counted = clv__counted_only(&g->nodes[c->node[i]]);
+        const char *counted = g->nodes[c->node[i]].counted_only;
         if (counted && b->type->compile) {
             answer[i] = CLV_NO;
             snprintf(why[i].text, sizeof why[i].text, "%s", counted);

@@ -289,8 +289,7 @@ static clv_status meet_limits(job *j, clv_err *e)
 static const char *kind_of(const clv_graph *g, uint32_t i)
 {
     const clv_node *n = &g->nodes[i];
-    return n->op == CLV_OP_UNKNOWN && n->origin ? n->origin
-                                                : clv__ops[n->op].name;
+    return clv__op_shown(n);
 }
 
 static bool could_be_supported(const job *j, uint32_t i)
@@ -495,7 +494,7 @@ static bool list_support(job *j, clv_cut *c)
         const char *why = s->supported ? "" : s->reason;
         rows[row[i]] = (clv_support_row){
             .op = clv__ops[x->op].name,
-            .origin = x->origin ? x->origin : "",
+            .origin = clv__op_origin(x),
             .supported = s->supported,
             .count = 1,
             .node = i,

@@ -55,7 +55,7 @@ static bool is_row_softmax(const clv_graph *g, const clv_node *n)
     const clv_value *x = node_in(g, n, 0);
     if (n->op != CLV_OP_SOFTMAX || !x || x->rank == CLV_NO_RANK)
         return false;
-    int64_t axis = attr_int(n, CLV_A_AXIS, -1);
+    int64_t axis = attr_int(n, CLV_A_AXIS);
     return axis == -1 || axis == (int64_t)x->rank - 1;
 }
 

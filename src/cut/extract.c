@@ -71,8 +71,8 @@ static bool put_node(copy *c, uint32_t i, uint32_t *ids)
     clv_node *made = &c->to->nodes[id];
     made->attrs = n->attrs;
     made->n_attrs = n->n_attrs;
-    made->origin = n->origin;
-    made->source = n->source;
+    clv__node_label(made, n);
+    made->counted_only = n->counted_only;
     made->flags = n->flags;
     made->params = n->params;
     return true;

@@ -3,7 +3,7 @@
  * A node's name is unique in its graph: the second "relu" becomes "relu_1".
  * The map of names holds, for each name that was asked for, how often: n means
  * that "relu_1" to "relu_<n-1>" are taken too, though not in the map. */
-#include "graph/graph.h"
+#include "graph/schema.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -395,6 +395,35 @@ static const char *own_text(clv_graph *g, const char *s, bool *ok)
     return own;
 }
 
+static const char *attr_name_at(const void *ctx, uint32_t i)
+{
+    const clv_schema *takes = ctx;
+    return clv__attr_name((clv_attr_key)takes->attrs[i].key);
+}
+
+/* An operator that is known has the attributes of its schema and no others. */
+static clv_status check_attr_names(const clv_node_arg *arg, clv_op op,
+                                   const char *node, clv_err *err)
+{
+    const clv_schema *takes = clv__schema_of(op);
+    for (uint32_t i = 0; op != CLV_OP_UNKNOWN && i < arg->n_attrs; i++) {
+        const char *name = arg->attrs[i].name;
+        clv_attr_key key = clv__attr_find(name);
+        if (key != CLV_A_OTHER && clv__attr_spec(op, key))
+            continue;
+        uint32_t near = clv__closest(name, takes->n_attrs, attr_name_at, takes);
+        if (near == CLV_NONE)
+            return clv__fail(err, CLV_USAGE,
+                             "node '%s' (%s): has no attribute '%.80s'", node,
+                             arg->op, name);
+        return clv__fail(err, CLV_USAGE,
+                         "node '%s' (%s): has no attribute '%.80s'; did you "
+                         "mean '%s'?",
+                         node, arg->op, name, attr_name_at(takes, near));
+    }
+    return CLV_OK;
+}
+
 clv_status clv_graph_add_node(clv_graph *g, const clv_node_arg *arg,
                               uint32_t *outputs, clv_err *err)
 {
@@ -418,6 +447,7 @@ clv_status clv_graph_add_node(clv_graph *g, const clv_node_arg *arg,
                              arg->attrs[i].name);
 
     clv_op op = find_op(g, arg->op);
+    CLV_TRY(check_attr_names(arg, op, name, err));
     uint32_t scope = clv__scope_path(g, arg->module ? arg->module : "");
     uint32_t n_out = arg->n_outputs ? arg->n_outputs : 1;
     clv_attr *attrs = NULL;

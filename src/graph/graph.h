@@ -94,12 +94,16 @@ enum clv_node_flags {
 
 typedef struct clv_node {
     const char *name;
-    const char *origin; /* NULL: same as the operator */
-    const char *source; /* NULL: unknown */
+    const char *origin;       /* NULL: same as the operator */
+    const char *source;       /* NULL: unknown */
+    const char *counted_only; /* why it is counted but must not be run or
+                                 written: it came with arguments that no
+                                 attribute says. NULL for all others */
     const clv_attr *attrs;
     uint32_t first_edge, n_in, n_out;
     uint32_t scope;
     uint16_t op;
+    uint16_t custom; /* row of graph->custom that describes it, plus 1; or 0 */
     uint8_t n_attrs, flags;
     int64_t params; /* elements of the weights it counts (ops/owner.c) */
 } clv_node;
@@ -138,6 +142,7 @@ struct clv_graph {
     size_t file_size;
     bool inferred;
     bool has_fixed;      /* some value is computed from weights alone */
+    bool holds_weights;  /* a weight without data is an error, never drawn */
     bool renamed;        /* some node did not get the name it asked for */
     atomic_uint holders; /* besides the first: frees to come before the last */
     size_t cap_nodes, cap_values, cap_scopes, cap_edges, cap_inputs,
@@ -253,27 +258,35 @@ const char *clv__shape_text(const clv_value *v, char *buf, size_t size);
 const char *clv__value_name(const clv_graph *g, uint32_t v, char *buf,
                             size_t size);
 
+/* What people call the operator of n: its name at the source where we do not
+ * know it, else ours. For messages and lists, never to decide by. */
+const char *clv__op_shown(const clv_node *n);
+/* Its name at the source, or ours where it has none there. */
+const char *clv__op_at_source(const clv_node *n);
+/* The same, but "" where it has none there. */
+const char *clv__op_origin(const clv_node *n);
+/* `to` is shown as `from` is. */
+void clv__node_label(clv_node *to, const clv_node *from);
 const char *clv__op_name(clv_op op);
 clv_op clv__op_find(const char *name); /* CLV_OP_UNKNOWN if none */
 const char *clv__attr_name(clv_attr_key key);
 clv_attr_key clv__attr_find(const char *name); /* CLV_A_OTHER if none */
+/* An attribute that the node states itself; NULL where it leaves it out. */
 const clv_attr *attr_get(const clv_node *n, clv_attr_key key);
-int64_t attr_int(const clv_node *n, clv_attr_key key, int64_t otherwise);
-double attr_float(const clv_node *n, clv_attr_key key, double otherwise);
-const char *attr_str(const clv_node *n, clv_attr_key key,
-                     const char *otherwise);
-/* Attributes of a foreign format, by its own name. */
-const clv_attr *other_attr(const clv_node *n, const char *name);
-int64_t other_int(const clv_node *n, const char *name, int64_t otherwise);
-double other_float(const clv_node *n, const char *name, double otherwise);
-const char *other_str(const clv_node *n, const char *name,
-                      const char *otherwise);
-/* Why a node is counted but must not be run or exported: it came with arguments
- * that our attributes do not say. NULL for all others. */
-#define CLV_COUNTED_ONLY \
-    "counted_only" /* the attribute that holds the reason */
-const char *clv__counted_only(const clv_node *n);
-/* NULL and *count = 0 when absent; a single int is a list of one. */
+/* What an attribute is: the node's own value, or else the schema's default
+ * (0, "", no list where leaving it out has a meaning of its own). */
+int64_t attr_int(const clv_node *n, clv_attr_key key);
+double attr_float(const clv_node *n, clv_attr_key key);
+const char *attr_str(const clv_node *n, clv_attr_key key);
+bool attr_is(const clv_node *n, clv_attr_key key, const char *text);
+/* A single int is a list of one. NULL and *count = 0 when there is none. */
 const int64_t *attr_ints(const clv_node *n, clv_attr_key key, uint32_t *count);
+/* Whether the operator of n has an attribute of that name at all. */
+bool attr_exists(const clv_node *n, clv_attr_key key);
+/* CLV_NODTYPE where it is left out. */
+clv_dtype attr_dtype(const clv_node *n, clv_attr_key key);
+/* How often a reader asked an operator for what its schema does not have: a
+ * bug, which tests look for. */
+extern _Atomic uint32_t clv__schema_misses;
 
 #endif

@@ -96,6 +96,28 @@ const char *clv__value_name(const clv_graph *g, uint32_t v, char *buf,
 
 /* -- operators and attributes ---------------------------------------------*/
 
+const char *clv__op_at_source(const clv_node *n)
+{
+    return n->origin ? n->origin : op_names[n->op];
+}
+
+const char *clv__op_origin(const clv_node *n)
+{
+    return n->origin ? n->origin : "";
+}
+
+const char *clv__op_shown(const clv_node *n)
+{
+    return n->op == CLV_OP_UNKNOWN ? clv__op_at_source(n) : op_names[n->op];
+}
+
+void clv__node_label(clv_node *to, const clv_node *from)
+{
+    to->origin = from->origin;
+    to->source = from->source;
+    to->custom = from->custom;
+}
+
 const char *clv__op_name(clv_op op)
 {
     return op_names[op];
@@ -120,88 +142,6 @@ clv_attr_key clv__attr_find(const char *name)
         if (attr_names[i][0] == name[0] && !strcmp(attr_names[i], name))
             return (clv_attr_key)i;
     return CLV_A_OTHER;
-}
-
-const clv_attr *attr_get(const clv_node *n, clv_attr_key key)
-{
-    for (int i = 0; i < n->n_attrs; i++)
-        if (n->attrs[i].key == key)
-            return &n->attrs[i];
-    return NULL;
-}
-
-int64_t attr_int(const clv_node *n, clv_attr_key key, int64_t otherwise)
-{
-    const clv_attr *a = attr_get(n, key);
-    if (!a)
-        return otherwise;
-    if (a->type == CLV_ATTR_INT)
-        return a->u.i;
-    return a->type == CLV_ATTR_INTS && a->n ? a->u.ints[0] : otherwise;
-}
-
-double attr_float(const clv_node *n, clv_attr_key key, double otherwise)
-{
-    const clv_attr *a = attr_get(n, key);
-    if (!a)
-        return otherwise;
-    if (a->type == CLV_ATTR_FLOAT)
-        return a->u.f;
-    return a->type == CLV_ATTR_INT ? (double)a->u.i : otherwise;
-}
-
-const char *attr_str(const clv_node *n, clv_attr_key key, const char *otherwise)
-{
-    const clv_attr *a = attr_get(n, key);
-    return a && a->type == CLV_ATTR_STRING ? a->u.s : otherwise;
-}
-
-const clv_attr *other_attr(const clv_node *n, const char *name)
-{
-    for (uint32_t i = 0; i < n->n_attrs; i++)
-        if (n->attrs[i].name && !strcmp(n->attrs[i].name, name))
-            return &n->attrs[i];
-    return NULL;
-}
-
-int64_t other_int(const clv_node *n, const char *name, int64_t otherwise)
-{
-    const clv_attr *a = other_attr(n, name);
-    return a && a->type == CLV_ATTR_INT ? a->u.i : otherwise;
-}
-
-double other_float(const clv_node *n, const char *name, double otherwise)
-{
-    const clv_attr *a = other_attr(n, name);
-    if (a && a->type == CLV_ATTR_INT)
-        return (double)a->u.i;
-    return a && a->type == CLV_ATTR_FLOAT ? a->u.f : otherwise;
-}
-
-const char *other_str(const clv_node *n, const char *name,
-                      const char *otherwise)
-{
-    const clv_attr *a = other_attr(n, name);
-    return a && a->type == CLV_ATTR_STRING ? a->u.s : otherwise;
-}
-
-const char *clv__counted_only(const clv_node *n)
-{
-    return other_str(n, CLV_COUNTED_ONLY, NULL);
-}
-
-const int64_t *attr_ints(const clv_node *n, clv_attr_key key, uint32_t *count)
-{
-    const clv_attr *a = attr_get(n, key);
-    *count = 0;
-    if (a && a->type == CLV_ATTR_INT) {
-        *count = 1;
-        return &a->u.i;
-    }
-    if (!a || a->type != CLV_ATTR_INTS)
-        return NULL;
-    *count = a->n;
-    return a->u.ints;
 }
 
 /* -- the public walk ------------------------------------------------------*/

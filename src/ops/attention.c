@@ -100,13 +100,13 @@ static clv_status get_mha(const clv_graph *g, const clv_node *n, mha *m,
     if (r < 2 || r > 3 || m->k->rank != r || m->v->rank != r)
         return clv__fail(e, CLV_SHAPE, "ranks %u, %u and %u", r, m->k->rank,
                          m->v->rank);
-    bool first = r == 3 && !strcmp(attr_str(n, CLV_A_LAYOUT, ""), "batch");
+    bool first = r == 3 && attr_is(n, CLV_A_LAYOUT, "batch");
     uint32_t at = first ? 1 : 0, nb = first ? 0 : 1;
     m->batch = r == 3 ? m->q->dims[nb] : 1;
     m->queries = m->q->dims[at];
     m->keys = m->k->dims[at];
     m->embed = m->q->dims[r - 1];
-    m->heads = attr_int(n, CLV_A_HEADS, 1);
+    m->heads = attr_int(n, CLV_A_HEADS);
     if (m->heads < 1 || m->embed % m->heads)
         return clv__fail(e, CLV_SHAPE, "%lld features for %lld heads",
                          (long long)m->embed, (long long)m->heads);
@@ -183,8 +183,8 @@ static clv_status split_heads(const clv_value *v, int64_t heads, int64_t *dims,
 static clv_status get_heads(const clv_graph *g, const clv_node *n, cached *a,
                             clv_err *e)
 {
-    int64_t q[4], k[4], v[4], heads = attr_int(n, CLV_A_HEADS, 0);
-    int64_t kv_heads = attr_int(n, CLV_A_KV_HEADS, heads);
+    int64_t q[4], k[4], v[4], heads = attr_int(n, CLV_A_HEADS);
+    int64_t kv_heads = attr_int(n, CLV_A_KV_HEADS);
     CLV_TRY(split_heads(node_in(g, n, 0), heads, q, e));
     CLV_TRY(split_heads(node_in(g, n, 1), kv_heads, k, e));
     CLV_TRY(split_heads(node_in(g, n, 2), kv_heads, v, e));
@@ -204,7 +204,7 @@ static clv_status get_cached(const clv_graph *g, const clv_node *n, cached *a,
         return clv__fail(e, CLV_SHAPE, "the past keys do not fit");
     if (past)
         a->keys = sat_add(a->keys, past->dims[2]);
-    int64_t room = attr_int(n, CLV_A_SIZE, 0);
+    int64_t room = attr_int(n, CLV_A_SIZE);
     if (room > 0)
         a->keys = past && past->dims[2] > room ? past->dims[2] : room;
     return CLV_OK;
@@ -267,7 +267,7 @@ void cost_linear_attention(const clv_graph *g, const clv_node *n, clv_cost *c)
     cached a;
     if (get_heads(g, n, &a, NULL) != CLV_OK)
         return;
-    const char *rule = attr_str(n, CLV_A_MODE, "gated_delta");
+    const char *rule = attr_str(n, CLV_A_RULE);
     int64_t steps = sat_mul(sat_mul(a.batch, a.queries), sat_mul(a.d, a.dv));
     int64_t passes = a.heads + a.kv_heads * (strstr(rule, "delta") ? 2 : 1);
     c->macs = sat_mul(steps, passes);

@@ -277,8 +277,9 @@ clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
     bind_scalar(body, 0, CLV_INT64);
     bind_scalar(body, 1, CLV_BOOL);
     for (uint32_t i = 2; i < body->n_inputs; i++)
-        bind(body, i, node_in(g, n, i), (int64_t)i >= attr_int(n, CLV_A_K, 2));
-    uint32_t states = (uint32_t)attr_int(n, CLV_A_K, 2) - 2;
+        bind(body, i, node_in(g, n, i),
+             (int64_t)i >= attr_int(n, CLV_A_OWN_INPUTS));
+    uint32_t states = (uint32_t)attr_int(n, CLV_A_OWN_INPUTS) - 2;
     CLV_TRY(infer_body(g, n, body, e));
     loop_trips t = clv__loop_trips(g, n);
     if (!t.told && !attr_get(n, CLV_A_TRIPS) &&
@@ -312,13 +313,13 @@ static int64_t scan_axis(const clv_node *n, clv_attr_key key, uint32_t k)
     return k < count ? axes[k] : 0;
 }
 
-/* v without its batch axis, where the scan has one (`batch_dims`, before
- * opset 9), and without axis `axis` if it is scanned. */
+/* v without its batch axis, where the scan has one (`batched`), and without
+ * axis `axis` if it is scanned. */
 static clv_status slice_of(const clv_node *n, const clv_value *v, bool scanned,
                            int64_t axis, int64_t *dims, uint32_t *rank,
                            int64_t *size, clv_err *e)
 {
-    uint32_t a = CLV_NONE, lead = attr_int(n, CLV_A_BATCH_DIMS, 0) ? 1 : 0;
+    uint32_t a = CLV_NONE, lead = attr_int(n, CLV_A_BATCHED) ? 1 : 0;
     if (v->rank < lead + scanned)
         return clv__fail(e, CLV_SHAPE, "a scanned input of rank %u", v->rank);
     if (scanned) {
@@ -345,9 +346,10 @@ static clv_status bind_states(clv_graph *g, clv_node *n, clv_graph *body,
         int64_t dims[CLV_MAX_RANK];
         uint32_t rank, in = body->inputs[i];
         bool scanned = i >= states;
-        CLV_TRY(slice_of(n, v, scanned,
-                         scanned ? scan_axis(n, CLV_A_AXES, i - states) : 0,
-                         dims, &rank, trips, e));
+        CLV_TRY(
+            slice_of(n, v, scanned,
+                     scanned ? scan_axis(n, CLV_A_INPUT_AXES, i - states) : 0,
+                     dims, &rank, trips, e));
         body->values[in].dtype = v->dtype;
         if (!clv__value_set_shape(body, in, rank, dims))
             return clv__nomem(e);
@@ -361,7 +363,7 @@ static clv_status give_state(clv_graph *g, clv_node *n, uint32_t o,
                              int64_t axis, clv_err *e)
 {
     const clv_value *first = node_in(g, n, 0);
-    uint32_t lead = attr_int(n, CLV_A_BATCH_DIMS, 0) ? 1 : 0;
+    uint32_t lead = attr_int(n, CLV_A_BATCHED) ? 1 : 0;
     uint32_t rank = v ? v->rank + lead + (trips ? 1u : 0u) : 0, a = CLV_NONE;
     if (!v || v->rank == CLV_NO_RANK || rank > CLV_MAX_RANK)
         return CLV_OK;
@@ -377,13 +379,13 @@ static clv_status give_state(clv_graph *g, clv_node *n, uint32_t o,
     return out_shape(g, n, o, (clv_dtype)v->dtype, rank, dims, e);
 }
 
-/* `hidden` states, then `k` scanned inputs along `axes`; outputs along `perm`.
- */
+/* The states, then the scanned inputs along their axes; scanned outputs come
+ * along theirs. */
 clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
 {
     clv_graph *body = body_of(n, CLV_A_BODY);
-    int64_t scans = attr_int(n, CLV_A_K, 1), trips = 1;
-    int64_t states = attr_int(n, CLV_A_HIDDEN, 0);
+    int64_t scans = attr_int(n, CLV_A_SCANS), trips = 1;
+    int64_t states = attr_int(n, CLV_A_STATES);
     if (!body || scans < 0 || states < 0 ||
         sat_add(scans, states) > body->n_inputs)
         return clv__fail(e, CLV_FORMAT, "the body is missing or too small");
@@ -395,7 +397,7 @@ clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
     for (uint32_t o = 0; o < n->n_out; o++) {
         bool scanned = o >= states;
         int64_t axis =
-            scanned ? scan_axis(n, CLV_A_PERM, o - (uint32_t)states) : 0;
+            scanned ? scan_axis(n, CLV_A_OUTPUT_AXES, o - (uint32_t)states) : 0;
         CLV_TRY(give_state(g, n, o, body_out(body, o), scanned ? &trips : NULL,
                            axis, e));
     }
@@ -439,12 +441,12 @@ static int64_t scan_trips(const clv_graph *g, const clv_node *n)
 {
     int64_t dims[CLV_MAX_RANK], trips = 1;
     uint32_t rank;
-    const clv_value *v = node_in(g, n, (uint32_t)attr_int(n, CLV_A_HIDDEN, 0));
+    const clv_value *v = node_in(g, n, (uint32_t)attr_int(n, CLV_A_STATES));
     if (!v || v->rank == CLV_NO_RANK ||
-        slice_of(n, v, true, scan_axis(n, CLV_A_AXES, 0), dims, &rank, &trips,
-                 NULL) != CLV_OK)
+        slice_of(n, v, true, scan_axis(n, CLV_A_INPUT_AXES, 0), dims, &rank,
+                 &trips, NULL) != CLV_OK)
         return 1;
-    bool batched = attr_int(n, CLV_A_BATCH_DIMS, 0) != 0;
+    bool batched = attr_int(n, CLV_A_BATCHED) != 0;
     return sat_mul(trips, batched ? v->dims[0] : 1);
 }
 

@@ -69,7 +69,7 @@ static clv_status conv_shape(clv_graph *g, clv_node *n, conv *c,
                              clv_dtype dtype, clv_err *e)
 {
     CLV_TRY(check_ranks(n, c, e));
-    c->groups = attr_int(n, CLV_A_GROUPS, 1);
+    c->groups = attr_int(n, CLV_A_GROUPS);
     c->cin = sat_mul(c->w->dims[1], c->groups);
     c->cout = c->w->dims[0];
     CLV_TRY(check_channels(c, e));
@@ -81,10 +81,6 @@ static clv_status conv_shape(clv_graph *g, clv_node *n, conv *c,
         CLV_TRY(get_window(n, i, c->nd, c->x->dims[at], c->w->dims[2 + i], &win,
                            e));
         CLV_TRY(window_out(&win, c->x->dims[at], false, &dims[at], e));
-        /* PyTorch's padding="same" is only defined without a stride. */
-        if (win.stride != 1 && !strcmp(attr_str(n, CLV_A_PADDING, ""), "same"))
-            return clv__fail(e, CLV_SHAPE, "padding 'same' with stride %lld",
-                             (long long)win.stride);
     }
     return out_shape(g, n, 0, dtype, c->x->rank, dims, e);
 }
@@ -135,14 +131,14 @@ static clv_status convt_axis(const clv_node *n, const conv *c, uint32_t i,
     uint32_t count;
     const int64_t *more = attr_ints(n, CLV_A_OUTPUT_PADDING, &count);
     int64_t in = c->x->dims[c->channel + 1 + i];
-    int64_t extra = list_at(more, count, i, 0);
+    int64_t extra = list_at(more, count, i);
     CLV_TRY(get_window(n, i, c->nd, in, c->w->dims[2 + i], &w, e));
     if (extra < 0 || (extra >= w.stride && extra >= w.dilation))
         return clv__fail(
             e, CLV_SHAPE, "output padding %lld with stride %lld, dilation %lld",
             (long long)extra, (long long)w.stride, (long long)w.dilation);
     *out = sat_add(sat_mul(in - 1, w.stride), (w.kernel - 1) * w.dilation + 1);
-    if (*attr_str(n, CLV_A_AUTO_PAD, "") == 's') {
+    if (*attr_str(n, CLV_A_AUTO_PAD) == 's') {
         int64_t same = sat_mul(in, w.stride);
         *out = same < *out ? same : *out; /* padding is never negative */
         return CLV_OK;
@@ -157,7 +153,7 @@ clv_status infer_convt(clv_graph *g, clv_node *n, clv_err *e)
     conv c = {
         .x = node_in(g, n, 0), .w = node_in(g, n, 1), .bias = node_in(g, n, 2)};
     CLV_TRY(check_ranks(n, &c, e));
-    c.groups = attr_int(n, CLV_A_GROUPS, 1);
+    c.groups = attr_int(n, CLV_A_GROUPS);
     c.cin = c.w->dims[0];
     c.cout = sat_mul(c.w->dims[1], c.groups);
     CLV_TRY(check_channels(&c, e));
@@ -236,7 +232,7 @@ void par_conv(const clv_graph *g, const clv_node *n, clv_parallel *p)
     if (w->rank < 3 || x->rank != y->rank || y->rank + 1 < w->rank)
         return; /* only the output's shape is known */
     uint32_t channel = y->rank + 1u - w->rank;
-    int64_t groups = attr_int(n, CLV_A_GROUPS, 1);
+    int64_t groups = attr_int(n, CLV_A_GROUPS);
     p->batch = channel ? y->dims[0] : 1;
     p->channels = y->dims[channel];
     p->spatial = dims_product(y->dims, channel + 1, y->rank);

@@ -34,7 +34,7 @@ clv_status infer_repeat_interleave(clv_graph *g, clv_node *n, clv_err *e)
     int64_t dims[CLV_MAX_RANK] = {clv__numel(x)}, sum = 0;
     uint32_t rank = 1, axis = 0;
     if (attr_get(n, CLV_A_AXIS) && x->rank) {
-        CLV_TRY(get_axis(n, CLV_A_AXIS, 0, x->rank, &axis, e));
+        CLV_TRY(get_axis(n, x->rank, &axis, e));
         memcpy(dims, x->dims, x->rank * sizeof *dims);
         rank = x->rank;
     }
@@ -85,7 +85,7 @@ clv_status infer_pad(clv_graph *g, clv_node *n, clv_err *e)
                          count);
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);
-    const char *mode = attr_str(n, CLV_A_MODE, "constant");
+    const char *mode = attr_str(n, CLV_A_MODE);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t a;
         CLV_TRY(norm_axis(axes.found ? axes.v[i] : (int64_t)i, x->rank, &a, e));
@@ -106,7 +106,7 @@ static clv_status count_windows(const clv_node *n, const int64_t *image,
     *places = *taps = 1;
     for (uint32_t i = 0; i < nd; i++) {
         window w;
-        int64_t k = list_at(kernel, nk, i, 0), out;
+        int64_t k = list_at(kernel, nk, i), out;
         CLV_TRY(get_window(n, i, nd, image[i], k, &w, e));
         CLV_TRY(window_out(&w, image[i], false, &out, e));
         *places = sat_mul(*places, out);
@@ -160,7 +160,7 @@ clv_status infer_fold(clv_graph *g, clv_node *n, clv_err *e)
 static clv_status get_block(const clv_node *n, const clv_value *x,
                             int64_t *block, clv_err *e)
 {
-    *block = attr_int(n, CLV_A_BLOCK, 0);
+    *block = attr_int(n, CLV_A_BLOCK);
     if (x->rank < 3 || *block < 1)
         return clv__fail(e, CLV_SHAPE, "input of rank %u, block %lld", x->rank,
                          (long long)*block);
@@ -205,7 +205,7 @@ clv_status infer_pixel_unshuffle(clv_graph *g, clv_node *n, clv_err *e)
 clv_status infer_channel_shuffle(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
-    int64_t groups = attr_int(n, CLV_A_GROUPS, 1);
+    int64_t groups = attr_int(n, CLV_A_GROUPS);
     if (x->rank < 3 || groups < 1 || x->dims[1] % groups)
         return clv__fail(e, CLV_SHAPE, "input of rank %u in %lld groups",
                          x->rank, (long long)groups);
@@ -237,7 +237,7 @@ clv_status infer_meshgrid(clv_graph *g, clv_node *n, clv_err *e)
             return clv__fail(e, CLV_SHAPE, "input %u is not a vector", i);
         dims[i] = clv__numel(v);
     }
-    if (n->n_in > 1 && !strcmp(attr_str(n, CLV_A_MODE, "ij"), "xy")) {
+    if (n->n_in > 1 && attr_is(n, CLV_A_MODE, "xy")) {
         int64_t first = dims[0];
         dims[0] = dims[1];
         dims[1] = first;

@@ -329,6 +329,9 @@ clv_status clv__custom_load(clv_graph *g, const clv_open_opts *opts, clv_err *e)
         CLV_TRY(read_file(g, c, &root, e));
     }
     size_t n = opts->n_custom + (root ? root->n : 0);
+    if (n >= UINT16_MAX)
+        return clv__fail(e, CLV_USAGE, "%zu custom operators, at most %u", n,
+                         UINT16_MAX - 1u);
     c->rows = arena_array(&g->mem, n + 1, sizeof *c->rows);
     if (!c->rows)
         return clv__nomem(e);
@@ -345,17 +348,20 @@ clv_status clv__custom_load(clv_graph *g, const clv_open_opts *opts, clv_err *e)
 
 /* -- using it -------------------------------------------------------------*/
 
-/* By the operator's name at its source, with or without its domain. */
-static const custom_row *find(const clv_graph *g, const clv_node *n)
+uint16_t clv__custom_row(const clv_graph *g, const char *name)
 {
-    const char *origin = n->origin ? n->origin : "";
-    const char *dot = strrchr(origin, '.');
+    const char *dot = strrchr(name, '.');
     for (uint32_t i = 0; g->custom && i < g->custom->n; i++) {
         const char *op = g->custom->rows[i].op;
-        if (!strcmp(op, origin) || (dot && !strcmp(op, dot + 1)))
-            return &g->custom->rows[i];
+        if (!strcmp(op, name) || (dot && !strcmp(op, dot + 1)))
+            return (uint16_t)(i + 1);
     }
-    return NULL;
+    return 0;
+}
+
+static const custom_row *find(const clv_graph *g, const clv_node *n)
+{
+    return n->custom && g->custom ? &g->custom->rows[n->custom - 1] : NULL;
 }
 
 static clv_status set_output(clv_graph *g, clv_node *n, uint32_t i,

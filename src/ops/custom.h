@@ -13,6 +13,10 @@
 CLV_MUST clv_status clv__custom_load(clv_graph *g, const clv_open_opts *opts,
                                      clv_err *e);
 
+/* The row that describes the operator called `name`, with or without its
+ * domain, for clv_node.custom; 0 when there is none. Importers ask this of what
+ * they do not know. */
+uint16_t clv__custom_row(const clv_graph *g, const char *name);
 /* Shapes of an unknown operator's outputs; nothing where nobody described it.
  */
 CLV_MUST clv_status clv__custom_infer(clv_graph *g, clv_node *n, clv_err *e);

@@ -140,7 +140,7 @@ static clv_status read_result(const einsum *s, uint32_t *axes, uint32_t *rank,
 static clv_status parse(const clv_graph *g, const clv_node *n, einsum *s,
                         clv_err *e)
 {
-    *s = (einsum){.term = attr_str(n, CLV_A_EQUATION, "")};
+    *s = (einsum){.term = attr_str(n, CLV_A_EQUATION)};
     memset(s->size, -1, sizeof s->size);
     for (uint32_t i = 0; i < n->n_in; i++) {
         axis_set mine;

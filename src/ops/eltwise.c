@@ -35,14 +35,14 @@ clv_status infer_same(clv_graph *g, clv_node *n, clv_err *e)
 clv_status infer_dropout(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
-    CLV_TRY(out_shape(g, n, 1, attr_dtype(n, CLV_BOOL), x->rank, x->dims, e));
+    CLV_TRY(out_shape(g, n, 1, asked_type(n, CLV_BOOL), x->rank, x->dims, e));
     return out_like(g, n, 0, x, e);
 }
 
 /* exp, sqrt, ...: of integers they are floating, unless `dtype` says more. */
 clv_status infer_float(clv_graph *g, clv_node *n, clv_err *e)
 {
-    return out_typed(g, n, attr_dtype(n, to_float(node_in(g, n, 0)->dtype)), e);
+    return out_typed(g, n, asked_type(n, to_float(node_in(g, n, 0)->dtype)), e);
 }
 
 /* A question to each element. */
@@ -53,7 +53,7 @@ clv_status infer_test(clv_graph *g, clv_node *n, clv_err *e)
 
 clv_status infer_cast(clv_graph *g, clv_node *n, clv_err *e)
 {
-    clv_dtype t = attr_dtype(n, CLV_NODTYPE);
+    clv_dtype t = asked_type(n, CLV_NODTYPE);
     if (t == CLV_NODTYPE)
         return clv__fail(e, CLV_SHAPE, "cast to no known type");
     return out_typed(g, n, t, e);
@@ -91,7 +91,7 @@ clv_status infer_glu(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     uint32_t axis;
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, -1), x->rank, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &axis, e));
     if (x->dims[axis] % 2)
         return clv__fail(e, CLV_SHAPE, "axis of odd size %lld cannot be halved",
                          (long long)x->dims[axis]);
@@ -105,8 +105,8 @@ clv_status infer_softmax(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     uint32_t axis;
-    CLV_TRY(get_axis(n, CLV_A_AXIS, -1, x->rank, &axis, e));
-    return out_typed(g, n, attr_dtype(n, (clv_dtype)x->dtype), e);
+    CLV_TRY(get_axis(n, x->rank, &axis, e));
+    return out_typed(g, n, asked_type(n, (clv_dtype)x->dtype), e);
 }
 
 /* -- functions of several -------------------------------------------------*/
@@ -129,7 +129,7 @@ clv_status infer_broadcast(clv_graph *g, clv_node *n, clv_err *e)
 clv_status infer_divide(clv_graph *g, clv_node *n, clv_err *e)
 {
     clv_dtype t = result_type(g, n, 0);
-    bool rounds = *attr_str(n, CLV_A_MODE, "") != '\0';
+    bool rounds = n->op == CLV_OP_DIV && !attr_is(n, CLV_A_MODE, "none");
     return out_broadcast(g, n, rounds ? t : to_float(t), e);
 }
 
@@ -173,7 +173,7 @@ void cost_eltwise(const clv_graph *g, const clv_node *n, clv_cost *c)
 /* x * (1 + erf(x / sqrt 2)) / 2 is 5; with tanh of a cubic it is 9. */
 void cost_gelu(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
-    bool tanh = !strcmp(attr_str(n, CLV_A_APPROXIMATE, "none"), "tanh");
+    bool tanh = attr_is(n, CLV_A_APPROXIMATE, "tanh");
     int64_t unit = tanh ? 9 : clv__ops[n->op].unit;
     c->flops = sat_mul(unit, clv__numel(node_out(g, n, 0)));
 }

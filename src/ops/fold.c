@@ -282,7 +282,7 @@ clv_status fold_shape(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *x = node_in(g, n, 0);
     room r;
     CLV_TRY(fold_out(g, n, 0, &r, e));
-    int64_t rank = x->rank, from = attr_int(n, CLV_A_START, 0);
+    int64_t rank = x->rank, from = attr_int(n, CLV_A_START);
     from = from < -rank ? 0 : from < 0 ? from + rank : from;
     for (uint32_t i = 0; r.ints && i < r.n; i++)
         r.ints[i] = x->dims[from + i];
@@ -312,7 +312,7 @@ clv_status fold_full(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(fold_out(g, n, 0, &r, e));
     double x = n->op == CLV_OP_ONES ? 1 : 0;
     if (a)
-        x = attr_float(n, CLV_A_VALUE, 0);
+        x = attr_float(n, CLV_A_VALUE);
     for (uint32_t i = 0; !room_none(&r) && i < r.n; i++) {
         if (input)
             fold_copy(&r, i, &given, 0);

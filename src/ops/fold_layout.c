@@ -133,7 +133,7 @@ clv_status fold_slice(clv_graph *g, clv_node *n, clv_err *e)
     for (uint32_t i = 0; i < start.n; i++) {
         uint32_t a;
         CLV_TRY(norm_axis(axes.n ? axes.v[i] : (int64_t)i, x.v->rank, &a, e));
-        int64_t by = list_at(step.v, step.n, i, 1);
+        int64_t by = list_at(step.v, step.n, i);
         int64_t limit = by > 0 ? by : -by;
         if (limit > FOLD_MAX) /* at most one element: the stride is not used */
             by = 1;
@@ -149,8 +149,8 @@ clv_status fold_select(clv_graph *g, clv_node *n, clv_err *e)
     uint32_t axis;
     if (!fold_in(g, n, 0, &x))
         return CLV_OK;
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x.v->rank, &axis, e));
-    int64_t from[CLV_MAX_RANK] = {0}, at = attr_int(n, CLV_A_INDEX, 0);
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x.v->rank, &axis, e));
+    int64_t from[CLV_MAX_RANK] = {0}, at = attr_int(n, CLV_A_INDEX);
     strides_of(x.v, from);
     strided s = {.offset = (at < 0 ? at + x.v->dims[axis] : at) * from[axis]};
     for (uint32_t i = 0, k = 0; i < x.v->rank; i++)
@@ -166,7 +166,7 @@ clv_status fold_split(clv_graph *g, clv_node *n, clv_err *e)
     uint32_t axis;
     if (!fold_in(g, n, 0, &x))
         return CLV_OK;
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x.v->rank, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x.v->rank, &axis, e));
     strided s = {.offset = 0};
     strides_of(x.v, s.stride);
     for (uint32_t o = 0; o < n->n_out; o++) {
@@ -188,7 +188,7 @@ clv_status fold_cat(clv_graph *g, clv_node *n, clv_err *e)
         return CLV_OK;
     CLV_TRY(fold_out(g, n, 0, &r, e));
     const clv_value *y = node_out(g, n, 0);
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), y->rank, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), y->rank, &axis, e));
     int64_t outer = dims_product(y->dims, 0, axis), at = 0;
     int64_t row = dims_product(y->dims, axis, y->rank);
     for (uint32_t i = 0; r.n && i < n->n_in; i++) {
@@ -215,7 +215,7 @@ clv_status fold_index_select(clv_graph *g, clv_node *n, clv_err *e)
     uint32_t axis;
     if (!fold_in(g, n, 0, &x) || !fold_in(g, n, 1, &index) || !index.ints)
         return CLV_OK;
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x.v->rank, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x.v->rank, &axis, e));
     CLV_TRY(fold_out(g, n, 0, &r, e));
     int64_t size = x.v->dims[axis];
     int64_t after = dims_product(x.v->dims, axis + 1, x.v->rank);
@@ -237,7 +237,7 @@ clv_status fold_gather_nd(clv_graph *g, clv_node *n, clv_err *e)
     known x, index;
     room r;
     if (!fold_in(g, n, 0, &x) || !fold_in(g, n, 1, &index) || !index.ints ||
-        attr_int(n, CLV_A_BATCH_DIMS, 0) || index.v->rank == 0)
+        attr_int(n, CLV_A_BATCH_DIMS) || index.v->rank == 0)
         return CLV_OK;
     CLV_TRY(fold_out(g, n, 0, &r, e));
     int64_t depth = index.v->dims[index.v->rank - 1], from[CLV_MAX_RANK];
@@ -319,7 +319,7 @@ clv_status fold_nonzero(clv_graph *g, clv_node *n, clv_err *e)
     int64_t count = 0, rank = x.v->rank;
     for (uint32_t i = 0; i < x.n; i++)
         count += known_float(&x, i) != 0;
-    bool across = attr_int(n, CLV_A_AXIS, 0) == 1;
+    bool across = attr_int(n, CLV_A_BY_AXIS);
     int64_t dims[2] = {across ? rank : count, across ? count : rank};
     CLV_TRY(out_shape(g, n, 0, CLV_INT64, 2, dims, e));
     node_out(g, n, 0)->flags &= (uint8_t)~CLV_V_BOUND;
@@ -347,7 +347,7 @@ clv_status fold_compress(clv_graph *g, clv_node *n, clv_err *e)
     int64_t dims[CLV_MAX_RANK], count = 0;
     bool flat = !attr_get(n, CLV_A_AXIS);
     if (!flat)
-        CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+        CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &axis, e));
     int64_t size = flat ? clv__numel(x) : x->dims[axis];
     memcpy(dims, y->dims, y->rank * sizeof *dims);
     for (uint32_t i = 0; i < mask.n && i < size; i++)

@@ -15,7 +15,7 @@ clv_status infer_gather(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0), *index = node_in(g, n, 1);
     uint32_t axis;
-    CLV_TRY(get_axis(n, CLV_A_AXIS, 0, x->rank, &axis, e));
+    CLV_TRY(get_axis(n, x->rank, &axis, e));
     if (index->rank != x->rank)
         return clv__fail(e, CLV_SHAPE, "indices of rank %u into rank %u",
                          index->rank, x->rank);
@@ -38,7 +38,7 @@ clv_status infer_take_along(clv_graph *g, clv_node *n, clv_err *e)
         return out_shape(g, n, 0, t, 1, &count, e);
     }
     uint32_t axis, rank;
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &axis, e));
     if (index->rank != x->rank)
         return clv__fail(e, CLV_SHAPE, "indices of rank %u into rank %u",
                          index->rank, x->rank);
@@ -57,7 +57,7 @@ clv_status infer_index_select(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0), *index = node_in(g, n, 1);
     uint32_t axis, rank = 0;
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &axis, e));
     if (x->rank - 1 + index->rank > CLV_MAX_RANK)
         return clv__fail(e, CLV_SHAPE, "result of rank %u",
                          x->rank - 1u + index->rank);
@@ -83,7 +83,7 @@ clv_status infer_take(clv_graph *g, clv_node *n, clv_err *e)
 clv_status infer_gather_nd(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0), *index = node_in(g, n, 1);
-    int64_t batch = attr_int(n, CLV_A_BATCH_DIMS, 0);
+    int64_t batch = attr_int(n, CLV_A_BATCH_DIMS);
     int64_t depth = index->rank ? index->dims[index->rank - 1] : -1;
     if (batch < 0 || batch > x->rank || depth < 0 || depth > x->rank - batch ||
         batch >= index->rank)
@@ -190,7 +190,7 @@ clv_status infer_scatter(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *x = node_in(g, n, 0), *index = node_in(g, n, 1);
     const clv_value *updates = node_in(g, n, 2);
     uint32_t axis;
-    CLV_TRY(get_axis(n, CLV_A_AXIS, 0, x->rank, &axis, e));
+    CLV_TRY(get_axis(n, x->rank, &axis, e));
     if (index->rank != x->rank || (updates && updates->rank != x->rank))
         return clv__fail(e, CLV_SHAPE, "indices of rank %u into rank %u",
                          index->rank, x->rank);
@@ -215,7 +215,7 @@ clv_status infer_index_add(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *x = node_in(g, n, 0), *index = node_in(g, n, 1);
     const clv_value *updates = node_in(g, n, 2);
     uint32_t axis;
-    CLV_TRY(get_axis(n, CLV_A_AXIS, 0, x->rank, &axis, e));
+    CLV_TRY(get_axis(n, x->rank, &axis, e));
     if (updates->rank != x->rank || index->rank > 1)
         return clv__fail(e, CLV_SHAPE, "updates of rank %u into rank %u",
                          updates->rank, x->rank);
@@ -258,7 +258,7 @@ clv_status infer_compress(clv_graph *g, clv_node *n, clv_err *e)
     int64_t dims[CLV_MAX_RANK] = {clv__numel(x)}, most = clv__numel(mask);
     uint32_t rank = 1, axis = 0;
     if (attr_get(n, CLV_A_AXIS)) {
-        CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+        CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &axis, e));
         memcpy(dims, x->dims, x->rank * sizeof *dims);
         rank = x->rank;
     }
@@ -276,7 +276,7 @@ clv_status infer_nonzero(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *x = node_in(g, n, 0);
     int64_t points = clv__numel(x);
     int64_t down[2] = {points, x->rank}, across[2] = {x->rank, points};
-    bool turned = attr_int(n, CLV_A_AXIS, 0) == 1;
+    bool turned = attr_int(n, CLV_A_BY_AXIS);
     CLV_TRY(out_shape(g, n, 0, CLV_INT64, 2, turned ? across : down, e));
     out_bound(g, n, 0);
     return CLV_OK;
@@ -316,7 +316,7 @@ void cost_embedding_bag(const clv_graph *g, const clv_node *n, clv_cost *c)
     const clv_value *w = node_in(g, n, 0);
     int64_t looked = sat_mul(clv__numel(node_in(g, n, 1)), w->dims[1]);
     c->flops = sat_mul(looked, node_in(g, n, 3) ? 2 : 1);
-    if (!strcmp(attr_str(n, CLV_A_MODE, "mean"), "mean"))
+    if (attr_is(n, CLV_A_MODE, "mean"))
         c->flops = sat_add(c->flops, clv__numel(node_out(g, n, 0)));
     int64_t bytes =
         looked == CLV_SAT ? -1 : clv_dtype_bytes((clv_dtype)w->dtype, looked);
@@ -337,7 +337,7 @@ clv_status infer_one_hot(clv_graph *g, clv_node *n, clv_err *e)
         return clv__fail(e, CLV_SHAPE, "a depth of %g", depth);
     if (x->rank == CLV_MAX_RANK)
         return clv__fail(e, CLV_SHAPE, "result of rank %u", x->rank + 1u);
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, -1), x->rank + 1u, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank + 1u, &axis, e));
     for (uint32_t i = 0, k = 0; i <= x->rank; i++)
         dims[i] = i == axis ? (int64_t)depth : x->dims[k++];
     clv_dtype t = values ? (clv_dtype)values->dtype : CLV_INT64;
@@ -368,7 +368,7 @@ clv_status infer_tensor_scatter(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *x = node_in(g, n, 0), *u = node_in(g, n, 1);
     const clv_value *at = node_in(g, n, 2);
     uint32_t axis;
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, -2), x->rank, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &axis, e));
     bool fit =
         u->rank == x->rank && axis > 0 && (!at || clv__numel(at) == x->dims[0]);
     for (uint32_t i = 0; fit && i < x->rank; i++)

@@ -14,7 +14,7 @@ clv_status infer_reshape(clv_graph *g, clv_node *n, clv_err *e)
         return clv__fail(e, CLV_SHAPE, "reshape to rank %u", shape.n);
     int64_t dims[CLV_MAX_RANK], known = 1, total = clv__numel(x);
     uint32_t hole = CLV_NONE;
-    bool zero = attr_int(n, CLV_A_ALLOWZERO, 0) != 0;
+    bool zero = attr_int(n, CLV_A_ALLOWZERO) != 0;
     for (uint32_t i = 0; i < shape.n; i++) {
         dims[i] = shape.v[i];
         if (dims[i] == 0 && !zero && i < x->rank)
@@ -44,8 +44,8 @@ clv_status infer_flatten(clv_graph *g, clv_node *n, clv_err *e)
     if (x->rank == 0)
         return out_shape(g, n, 0, (clv_dtype)x->dtype, 1, &one, e);
     uint32_t from, to, rank = 0;
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_START, 0), x->rank, &from, e));
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_END, -1), x->rank, &to, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_START), x->rank, &from, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_END), x->rank, &to, e));
     if (from > to)
         return clv__fail(e, CLV_SHAPE, "flatten from axis %u to %u", from, to);
     int64_t dims[CLV_MAX_RANK];
@@ -63,7 +63,7 @@ clv_status infer_unflatten(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *x = node_in(g, n, 0);
     uint32_t axis, count, rank = 0, hole = CLV_NONE;
     const int64_t *shape = attr_ints(n, CLV_A_SHAPE, &count);
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &axis, e));
     if (count == 0 || count > CLV_MAX_RANK + 1u - x->rank)
         return clv__fail(e, CLV_SHAPE, "unflatten to %u axes", count);
     int64_t dims[CLV_MAX_RANK], known = 1, size = x->dims[axis];
@@ -180,7 +180,7 @@ clv_status infer_slice(clv_graph *g, clv_node *n, clv_err *e)
     for (uint32_t i = 0; i < start.n; i++) {
         uint32_t a;
         CLV_TRY(norm_axis(axes.n ? axes.v[i] : (int64_t)i, x->rank, &a, e));
-        int64_t by = list_at(step.v, step.n, i, 1);
+        int64_t by = list_at(step.v, step.n, i);
         if (by == 0 || by == INT64_MIN)
             return clv__fail(e, CLV_SHAPE, "slice step %lld", (long long)by);
         dims[a] = slice_count(x->dims[a], start.v[i], end.v[i], by);
@@ -193,8 +193,8 @@ clv_status infer_select(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     uint32_t a, at;
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &a, e));
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_INDEX, 0),
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &a, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_INDEX),
                       (uint32_t)(x->dims[a] < CLV_NONE ? x->dims[a] : CLV_NONE),
                       &at, e));
     int64_t dims[CLV_MAX_RANK];
@@ -210,9 +210,8 @@ clv_status infer_sliding_window(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     uint32_t axis;
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
-    int64_t size = attr_int(n, CLV_A_SIZE, 1),
-            step = attr_int(n, CLV_A_STEP, 1);
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &axis, e));
+    int64_t size = attr_int(n, CLV_A_SIZE), step = attr_int(n, CLV_A_STEP);
     if (size < 0 || step < 1 || size > x->dims[axis] || x->rank == CLV_MAX_RANK)
         return clv__fail(e, CLV_SHAPE, "windows of %lld every %lld over %lld",
                          (long long)size, (long long)step,
@@ -234,7 +233,7 @@ clv_status infer_diagonal(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(norm_axis(count == 2 ? axes[1] : 1, x->rank, &b, e));
     if (a == b)
         return clv__fail(e, CLV_SHAPE, "diagonal of axis %u and itself", a);
-    int64_t offset = attr_int(n, CLV_A_OFFSET, 0), dims[CLV_MAX_RANK];
+    int64_t offset = attr_int(n, CLV_A_OFFSET), dims[CLV_MAX_RANK];
     int64_t rows = x->dims[a], columns = x->dims[b];
     if (offset > 0)
         columns = columns > offset ? columns - offset : 0;
@@ -319,7 +318,7 @@ clv_status infer_cat(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *x = node_in(g, n, first);
     if (!x)
         return clv__fail(e, CLV_SHAPE, "input %u is missing", first);
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &axis, e));
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     for (uint32_t k = first + 1; k < n->n_in; k++) {
@@ -347,7 +346,7 @@ clv_status infer_stack(clv_graph *g, clv_node *n, clv_err *e)
     uint32_t axis;
     if (x->rank == CLV_MAX_RANK)
         return clv__fail(e, CLV_SHAPE, "stack to rank %u", x->rank + 1u);
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank + 1u, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank + 1u, &axis, e));
     for (uint32_t k = 1; k < n->n_in; k++) {
         const clv_value *y = node_in(g, n, k);
         if (!y || y->rank != x->rank ||
@@ -365,8 +364,10 @@ clv_status infer_chunk(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     uint32_t axis;
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
-    int64_t parts = attr_int(n, CLV_A_SECTIONS, n->n_out), left = x->dims[axis];
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &axis, e));
+    bool told = n->op == CLV_OP_CHUNK && attr_get(n, CLV_A_SECTIONS);
+    int64_t parts = told ? attr_int(n, CLV_A_SECTIONS) : n->n_out;
+    int64_t left = x->dims[axis];
     if (parts < 1)
         return clv__fail(e, CLV_SHAPE, "%lld chunks", (long long)parts);
     int64_t each = left / parts + (left % parts != 0);
@@ -387,7 +388,7 @@ clv_status infer_split(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *x = node_in(g, n, 0);
     int_list sizes;
     uint32_t axis;
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &axis, e));
     CLV_TRY(get_ints(g, n, CLV_A_SECTIONS, 1, &sizes, e));
     if (!sizes.found)
         return infer_chunk(g, n, e);
@@ -397,7 +398,7 @@ clv_status infer_split(clv_graph *g, clv_node *n, clv_err *e)
         return clv__fail(e, CLV_SHAPE, "%u sizes for %u parts", sizes.n,
                          n->n_out);
     for (uint32_t i = 0; i < n->n_out; i++) {
-        int64_t size = list_at(sizes.v, sizes.n, i, 0);
+        int64_t size = list_at(sizes.v, sizes.n, i);
         if (size < 0 || (sizes.n > 1 && size > left))
             return clv__fail(e, CLV_SHAPE, "part %u of %lld, %lld are left", i,
                              (long long)size, (long long)left);
@@ -416,7 +417,7 @@ clv_status infer_unbind(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     uint32_t axis, rank = 0;
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &axis, e));
     if (x->dims[axis] != n->n_out)
         return clv__fail(e, CLV_SHAPE, "%u outputs for an axis of %lld",
                          n->n_out, (long long)x->dims[axis]);

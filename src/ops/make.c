@@ -10,8 +10,8 @@
 clv_status infer_shape(clv_graph *g, clv_node *n, clv_err *e)
 {
     int64_t rank = node_in(g, n, 0)->rank;
-    int64_t from = attr_int(n, CLV_A_START, 0);
-    int64_t to = attr_int(n, CLV_A_END, rank);
+    int64_t from = attr_int(n, CLV_A_START);
+    int64_t to = attr_get(n, CLV_A_END) ? attr_int(n, CLV_A_END) : rank;
     from = from < -rank ? 0 : from < 0 ? from + rank : from;
     to = to < -rank ? 0 : to < 0 ? to + rank : to > rank ? rank : to;
     int64_t count = to > from ? to - from : 0;
@@ -48,13 +48,13 @@ clv_status infer_full(clv_graph *g, clv_node *n, clv_err *e)
     clv_dtype t = value_type(g, n, CLV_FLOAT32);
     if (node_in(g, n, 1))
         t = (clv_dtype)node_in(g, n, 1)->dtype;
-    return out_shape(g, n, 0, attr_dtype(n, t), shape.n, shape.v, e);
+    return out_shape(g, n, 0, asked_type(n, t), shape.n, shape.v, e);
 }
 
 clv_status infer_full_like(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
-    clv_dtype t = attr_dtype(n, (clv_dtype)x->dtype);
+    clv_dtype t = asked_type(n, (clv_dtype)x->dtype);
     return out_shape(g, n, 0, t, x->rank, x->dims, e);
 }
 
@@ -97,26 +97,26 @@ clv_status infer_range(clv_graph *g, clv_node *n, clv_err *e)
         return clv__fail(e, CLV_SHAPE, "range from %g to %g by %g", start, end,
                          step);
     int64_t size = count > 0 ? (int64_t)count : 0;
-    t = attr_dtype(n, t == CLV_NODTYPE ? CLV_INT64 : t);
+    t = asked_type(n, t == CLV_NODTYPE ? CLV_INT64 : t);
     return out_shape(g, n, 0, t, 1, &size, e);
 }
 
 /* `size` numbers from start to end */
 clv_status infer_linspace(clv_graph *g, clv_node *n, clv_err *e)
 {
-    int64_t size = attr_int(n, CLV_A_SIZE, 100);
-    return out_shape(g, n, 0, attr_dtype(n, CLV_FLOAT32), 1, &size, e);
+    int64_t size = attr_int(n, CLV_A_SIZE);
+    return out_shape(g, n, 0, asked_type(n, CLV_FLOAT32), 1, &size, e);
 }
 
 /* -- random ---------------------------------------------------------------*/
 
-/* weights (N,C) or (C) -> `k` draws each */
+/* weights (N,C) or (C) -> `samples` draws each */
 clv_status infer_multinomial(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     if (x->rank < 1 || x->rank > 2)
         return clv__fail(e, CLV_SHAPE, "input of rank %u", x->rank);
-    int64_t draws = attr_int(n, CLV_A_K, 1), dims[2] = {x->dims[0]};
+    int64_t draws = attr_int(n, CLV_A_SAMPLES), dims[2] = {x->dims[0]};
     dims[x->rank - 1] = draws;
-    return out_shape(g, n, 0, attr_dtype(n, CLV_INT64), x->rank, dims, e);
+    return out_shape(g, n, 0, asked_type(n, CLV_INT64), x->rank, dims, e);
 }

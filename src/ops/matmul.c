@@ -175,8 +175,8 @@ clv_status infer_gemm(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *a = node_in(g, n, 0), *b = node_in(g, n, 1);
     CLV_TRY(need_ranks(a, b, 2, 2, e));
-    int ta = attr_int(n, CLV_A_TRANS_A, 0) != 0;
-    int tb = attr_int(n, CLV_A_TRANS_B, 0) != 0;
+    int ta = attr_int(n, CLV_A_TRANS_A) != 0;
+    int tb = attr_int(n, CLV_A_TRANS_B) != 0;
     if (a->dims[!ta] != b->dims[tb])
         return inner_differ(a->dims[!ta], b->dims[tb], e);
     int64_t dims[2] = {a->dims[ta], b->dims[!tb]};
@@ -188,7 +188,7 @@ clv_status infer_gemm(clv_graph *g, clv_node *n, clv_err *e)
 void cost_gemm(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
     const clv_value *a = node_in(g, n, 0);
-    int64_t k = a->dims[attr_int(n, CLV_A_TRANS_A, 0) != 0 ? 0 : 1];
+    int64_t k = a->dims[attr_int(n, CLV_A_TRANS_A) != 0 ? 0 : 1];
     dot_products(c, clv__numel(node_out(g, n, 0)), k, node_in(g, n, 2));
 }
 

@@ -4,7 +4,8 @@
  * What such a model has learned lies in lists of the node; the importer makes
  * them inputs, so that they count as parameters. All take x (N,C), or (C) as
  * one row. A classifier (attribute `dtype`: the type of its labels) gives a
- * label per row and then the scores (N,k); a regressor the scores alone. */
+ * label per row and then the scores (N,scores); a regressor the scores alone.
+ */
 #include "ops/ops.h"
 
 /* Rows of x, and the features of each. */
@@ -21,16 +22,17 @@ static int64_t features_of(const clv_value *x)
 clv_status infer_scores(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
-    int64_t dims[2] = {rows_of(x), attr_int(n, CLV_A_K, 1)};
+    int64_t dims[2] = {rows_of(x), attr_int(n, CLV_A_SCORES)};
     uint32_t scores = attr_get(n, CLV_A_DTYPE) ? 1 : 0;
-    clv_dtype t = attr_int(n, CLV_A_BITS, 32) == 64 ? CLV_FLOAT64 : CLV_FLOAT32;
+    clv_dtype t = n->op == CLV_OP_TREE_SCORES ? attr_dtype(n, CLV_A_SCORE_DTYPE)
+                                              : CLV_FLOAT32;
+    if (t == CLV_NODTYPE)
+        t = CLV_FLOAT32;
     if (x->rank > 2 || dims[1] < 1)
         return clv__fail(e, CLV_SHAPE, "input of rank %u, %lld scores", x->rank,
                          (long long)dims[1]);
-    if (attr_int(n, CLV_A_DEPTH, 0) < 0 || attr_int(n, CLV_A_LAYERS, 0) < 0)
-        return clv__fail(e, CLV_SHAPE, "trees of a negative depth or number");
     if (scores)
-        CLV_TRY(out_shape(g, n, 0, attr_dtype(n, CLV_INT64), 1, dims, e));
+        CLV_TRY(out_shape(g, n, 0, asked_type(n, CLV_INT64), 1, dims, e));
     return out_shape(g, n, scores, t, 2, dims, e);
 }
 
@@ -61,8 +63,7 @@ void cost_vector_scores(const clv_graph *g, const clv_node *n, clv_cost *c)
  * per tree, down to the deepest leaf of each (attribute `depth`, in all). */
 void cost_tree_scores(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
-    int64_t steps =
-        sat_add(attr_int(n, CLV_A_DEPTH, 0), attr_int(n, CLV_A_LAYERS, 0));
+    int64_t steps = sat_add(attr_int(n, CLV_A_DEPTH), attr_int(n, CLV_A_TREES));
     c->flops = sat_mul(rows_of(node_in(g, n, 0)), steps);
     c->trust = CLV_TRUST_ESTIMATED;
 }
@@ -71,7 +72,7 @@ void cost_tree_scores(const clv_graph *g, const clv_node *n, clv_cost *c)
 clv_status infer_encode(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
-    return out_shape(g, n, 0, attr_dtype(n, (clv_dtype)x->dtype), x->rank,
+    return out_shape(g, n, 0, asked_type(n, (clv_dtype)x->dtype), x->rank,
                      x->dims, e);
 }
 

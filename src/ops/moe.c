@@ -43,7 +43,7 @@ static clv_status get_experts(const clv_graph *g, const clv_node *n, experts *m,
                    .n = router->dims[1],
                    .rows = w1->dims[1],
                    .inner = w2->dims[2]};
-    m->k = attr_int(n, CLV_A_K, 1);
+    m->k = attr_int(n, CLV_A_EXPERTS);
     bool fit = is_expert(w1, m->n, m->rows, m->hidden) &&
                is_expert(w2, m->n, m->hidden, m->inner) &&
                (m->rows == m->inner || m->rows == sat_mul(2, m->inner)) &&
@@ -97,7 +97,7 @@ void cost_moe(const clv_graph *g, const clv_node *n, clv_cost *c)
             c->macs = sat_add(c->macs, sat_mul(pairs, each));
         reads_only(g, n, i, sat_mul(bytes, used), c);
     }
-    int64_t act = act_flops(attr_str(n, CLV_A_MODE, "relu"));
+    int64_t act = act_flops(attr_str(n, CLV_A_ACTIVATION));
     int64_t inner = sat_add(sat_mul(act, m.inner), sat_mul(2, m.hidden));
     c->flops =
         sat_add(sat_mul(2, c->macs), sat_mul(pairs, sat_add(bias, inner)));

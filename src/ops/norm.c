@@ -13,7 +13,9 @@ clv_status infer_channel_norm(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *x = node_in(g, n, 0);
     if (x->rank < 2)
         return clv__fail(e, CLV_SHAPE, "input of rank %u", x->rank);
-    int64_t channels = x->dims[1], groups = attr_int(n, CLV_A_GROUPS, 1);
+    bool grouped = n->op == CLV_OP_GROUP_NORM;
+    int64_t channels = x->dims[1];
+    int64_t groups = grouped ? attr_int(n, CLV_A_GROUPS) : 1;
     if (groups < 1 || channels % groups)
         return clv__fail(e, CLV_SHAPE, "%lld channels in %lld groups",
                          (long long)channels, (long long)groups);
@@ -29,6 +31,17 @@ clv_status infer_channel_norm(clv_graph *g, clv_node *n, clv_err *e)
     return out_like(g, n, 0, x, e);
 }
 
+clv_status get_norm_axis(const clv_node *n, uint32_t rank, uint32_t *axis,
+                         clv_err *e)
+{
+    uint32_t count;
+    attr_ints(n, CLV_A_SHAPE, &count);
+    int64_t last = count ? -(int64_t)count : -1;
+    if (attr_get(n, CLV_A_AXIS))
+        last = attr_int(n, CLV_A_AXIS);
+    return norm_axis(last, rank, axis, e);
+}
+
 /* Over the axes from `axis` on, or over the last ones that `shape` lists.
  * Outputs 1 and 2: mean and 1/deviation, with those axes of size one. */
 clv_status infer_layer_norm(clv_graph *g, clv_node *n, clv_err *e)
@@ -36,8 +49,7 @@ clv_status infer_layer_norm(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *x = node_in(g, n, 0);
     uint32_t count, axis;
     const int64_t *shape = attr_ints(n, CLV_A_SHAPE, &count);
-    int64_t last = count ? -(int64_t)count : -1;
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, last), x->rank, &axis, e));
+    CLV_TRY(get_norm_axis(n, x->rank, &axis, e));
     for (uint32_t i = 0; i < count && count <= x->rank; i++)
         if (shape[i] != x->dims[x->rank - count + i])
             return clv__fail(e, CLV_SHAPE, "norm over %lld, axis has %lld",
@@ -74,7 +86,7 @@ void cost_norm(const clv_graph *g, const clv_node *n, clv_cost *c)
  * squares and `unit` more. */
 void cost_lrn(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
-    int64_t size = attr_int(n, CLV_A_SIZE, 1);
+    int64_t size = attr_int(n, CLV_A_SIZE);
     int64_t unit = sat_add(clv__ops[n->op].unit, size > 0 ? size : 0);
     c->flops = sat_mul(unit, clv__numel(node_out(g, n, 0)));
 }

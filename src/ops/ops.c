@@ -1,16 +1,15 @@
 /* ops.c - the operator table, and the drivers that run its rules. */
 #include "ops/ops.h"
+#include "graph/schema.h"
 
 #include <string.h>
 
 const clv_op_info clv__ops[CLV_OP_COUNT] = {
-#define OP(kind, name, cat, cls, fuse, lo, hi, unit, infer, cost, par, fold) \
+#define OP(kind, name, cat, cls, fuse, schema, unit, infer, cost, par, fold) \
     [CLV_OP_##kind] = {name, \
                        CLV_CAT_##cat, \
                        CLV_CLASS_##cls, \
                        CLV_FUSE_##fuse, \
-                       lo, \
-                       hi, \
                        unit, \
                        infer, \
                        cost, \
@@ -21,19 +20,6 @@ const clv_op_info clv__ops[CLV_OP_COUNT] = {
 };
 
 /* -- shape inference ------------------------------------------------------*/
-
-static clv_status check_inputs(const clv_graph *g, const clv_node *n,
-                               clv_err *e)
-{
-    const clv_op_info *op = &clv__ops[n->op];
-    if (n->n_in < op->min_in || (op->max_in != MANY && n->n_in > op->max_in))
-        return clv__fail(e, CLV_SHAPE, "%u inputs, takes %u to %u", n->n_in,
-                         op->min_in, op->max_in);
-    for (uint32_t i = 0; i < op->min_in; i++)
-        if (!node_in(g, n, i))
-            return clv__fail(e, CLV_SHAPE, "input %u is missing", i);
-    return CLV_OK;
-}
 
 /* An input without a rank leaves the outputs as their builder declared them. */
 static bool rank_missing(const clv_graph *g, const clv_node *n)
@@ -134,7 +120,7 @@ static bool bounded(const clv_graph *g, const clv_node *n)
 static clv_status infer_node(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_op_info *op = &clv__ops[n->op];
-    CLV_TRY(check_inputs(g, n, e));
+    CLV_TRY(clv__schema_check(g, n, e));
     if (op->cls == CLV_CLASS_DRAW)
         n->flags |= CLV_N_STATEFUL;
     if (rank_missing(g, n) && op->category != CLV_CAT_CONTROL &&
@@ -159,10 +145,7 @@ clv_status clv__infer_node(clv_graph *g, uint32_t id, clv_err *e)
     clv_node *n = &g->nodes[id];
     clv_status s = infer_node(g, n, e);
     if (s != CLV_OK)
-        clv__err_prefix(e, "node '%s' (%s)", n->name,
-                        n->op == CLV_OP_UNKNOWN && n->origin
-                            ? n->origin
-                            : clv__ops[n->op].name);
+        clv__err_prefix(e, "node '%s' (%s)", n->name, clv__op_shown(n));
     return s;
 }
 

@@ -46,8 +46,6 @@ typedef enum clv_fuse {
     CLV_FUSE_OPAQUE
 } clv_fuse;
 
-enum { MANY = 255 };
-
 typedef clv_status clv_infer_fn(clv_graph *g, clv_node *n, clv_err *e);
 typedef void clv_cost_fn(const clv_graph *g, const clv_node *n, clv_cost *c);
 typedef void clv_par_fn(const clv_graph *g, const clv_node *n, clv_parallel *p);
@@ -58,7 +56,6 @@ typedef struct clv_op_info {
     clv_category category;
     clv_op_class cls;
     clv_fuse fuse;
-    uint8_t min_in, max_in;
     uint8_t unit; /* FLOPs per element */
     clv_infer_fn *infer;
     clv_cost_fn *cost;
@@ -70,7 +67,7 @@ extern const clv_op_info clv__ops[CLV_OP_COUNT];
 
 /* The rules, declared from the table itself: a row cannot name a rule that
  * does not exist, and a rule's type cannot drift. */
-#define OP(kind, name, cat, cls, fuse, lo, hi, unit, infer, cost, par, fold) \
+#define OP(kind, name, cat, cls, fuse, schema, unit, infer, cost, par, fold) \
     clv_infer_fn infer; \
     clv_cost_fn cost; \
     clv_par_fn par;
@@ -127,7 +124,7 @@ CLV_MUST clv_status get_ints(const clv_graph *g, const clv_node *n,
                              clv_attr_key key, uint32_t i, int_list *list,
                              clv_err *e);
 /* The i-th of a list that may have one entry for all axes, or be empty. */
-int64_t list_at(const int64_t *list, uint32_t n, uint32_t i, int64_t otherwise);
+int64_t list_at(const int64_t *list, uint32_t n, uint32_t i);
 /* Padding of a window along spatial axis i of nd: before and after. */
 typedef struct window {
     int64_t kernel, stride, dilation, before, after;
@@ -152,9 +149,11 @@ CLV_MUST clv_status broadcast_from(const clv_graph *g, const clv_node *n,
                                    clv_err *e);
 /* b broadcasts to exactly the shape of a. */
 CLV_MUST clv_status fits(const clv_value *a, const clv_value *b, clv_err *e);
-/* Axis attribute `key` (or `otherwise`) of a tensor; a scalar has one axis. */
-CLV_MUST clv_status get_axis(const clv_node *n, clv_attr_key key,
-                             int64_t otherwise, uint32_t rank, uint32_t *out,
+/* The first axis that a layer norm or its like is over. */
+CLV_MUST clv_status get_norm_axis(const clv_node *n, uint32_t rank,
+                                  uint32_t *axis, clv_err *e);
+/* Attribute `axis` of a tensor; a scalar has one axis. */
+CLV_MUST clv_status get_axis(const clv_node *n, uint32_t rank, uint32_t *out,
                              clv_err *e);
 /* One int from attribute `key` or the contents of input i; see get_ints. */
 CLV_MUST clv_status get_int(const clv_graph *g, const clv_node *n,
@@ -197,7 +196,7 @@ clv_dtype promote(clv_dtype a, clv_dtype b);
 /* Type of an elementwise result over inputs from.. and scalar attributes. */
 clv_dtype result_type(const clv_graph *g, const clv_node *n, uint32_t from);
 clv_dtype to_float(clv_dtype t); /* float32 for bool and integers */
-/* Attribute `dtype`: a name, or the number of a clv_dtype. */
-clv_dtype attr_dtype(const clv_node *n, clv_dtype otherwise);
+/* The type that attribute `dtype` asks for, or else `natural`. */
+clv_dtype asked_type(const clv_node *n, clv_dtype natural);
 
 #endif

@@ -23,17 +23,14 @@ uint32_t pooled_axes(const clv_node *n)
     }
 }
 
-/* The window over spatial axis i; stride is the kernel unless given. */
+/* The window over spatial axis i. */
 static clv_status pool_window(const clv_node *n, const clv_value *x, uint32_t i,
                               uint32_t nd, window *w, clv_err *e)
 {
     uint32_t nk;
     const int64_t *kernel = attr_ints(n, CLV_A_KERNEL, &nk);
-    int64_t k = list_at(kernel, nk, i, 0);
-    CLV_TRY(get_window(n, i, nd, x->dims[x->rank - nd + i], k, w, e));
-    if (!attr_get(n, CLV_A_STRIDE))
-        w->stride = k;
-    return CLV_OK;
+    int64_t k = list_at(kernel, nk, i);
+    return get_window(n, i, nd, x->dims[x->rank - nd + i], k, w, e);
 }
 
 clv_status infer_pool(clv_graph *g, clv_node *n, clv_err *e)
@@ -44,7 +41,7 @@ clv_status infer_pool(clv_graph *g, clv_node *n, clv_err *e)
         return clv__fail(e, CLV_SHAPE, "input of rank %u", x->rank);
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);
-    bool ceil = attr_int(n, CLV_A_CEIL, 0) != 0;
+    bool ceil = attr_int(n, CLV_A_CEIL) != 0;
     for (uint32_t i = 0; i < nd; i++) {
         window w;
         uint32_t axis = x->rank - nd + i;
@@ -61,7 +58,7 @@ static int64_t window_size(const clv_node *n)
     const int64_t *kernel = attr_ints(n, CLV_A_KERNEL, &nk);
     int64_t size = 1;
     for (uint32_t i = 0; i < nd; i++)
-        size = sat_mul(size, list_at(kernel, nk, i, 1));
+        size = sat_mul(size, list_at(kernel, nk, i));
     return size;
 }
 
@@ -123,7 +120,7 @@ clv_status infer_adaptive(clv_graph *g, clv_node *n, clv_err *e)
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     for (uint32_t i = 0; i < nd; i++) {
-        int64_t s = list_at(size, ns, i, 0);
+        int64_t s = list_at(size, ns, i);
         if (s != 0 && s != -1)
             dims[x->rank - nd + i] = s;
     }

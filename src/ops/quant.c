@@ -17,7 +17,7 @@
 clv_status infer_quantize(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0), *zero = node_in(g, n, 2);
-    clv_dtype t = zero ? (clv_dtype)zero->dtype : attr_dtype(n, CLV_UINT8);
+    clv_dtype t = zero ? (clv_dtype)zero->dtype : asked_type(n, CLV_UINT8);
     return out_shape(g, n, 0, t, x->rank, x->dims, e);
 }
 
@@ -25,7 +25,7 @@ clv_status infer_quantize(clv_graph *g, clv_node *n, clv_err *e)
 clv_status infer_dequantize(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
-    clv_dtype t = attr_dtype(n, (clv_dtype)node_in(g, n, 1)->dtype);
+    clv_dtype t = asked_type(n, (clv_dtype)node_in(g, n, 1)->dtype);
     return out_shape(g, n, 0, t, x->rank, x->dims, e);
 }
 

@@ -26,7 +26,7 @@ static clv_status out_reduced(clv_graph *g, clv_node *n, clv_dtype dtype,
                               const bool *gone, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
-    bool keep = attr_int(n, CLV_A_KEEPDIM, 0) != 0;
+    bool keep = attr_int(n, CLV_A_KEEPDIM) != 0;
     int64_t dims[CLV_MAX_RANK];
     uint32_t rank = 0;
     for (uint32_t i = 0; i < x->rank; i++)
@@ -41,7 +41,7 @@ static clv_status reduce_to(clv_graph *g, clv_node *n, clv_dtype dtype,
 {
     bool gone[CLV_MAX_RANK];
     CLV_TRY(reduced_axes(g, n, gone, e));
-    return out_reduced(g, n, attr_dtype(n, dtype), gone, e);
+    return out_reduced(g, n, asked_type(n, dtype), gone, e);
 }
 
 clv_status infer_reduce(clv_graph *g, clv_node *n, clv_err *e)
@@ -78,7 +78,7 @@ static clv_status reduce_axis(clv_graph *g, clv_node *n, clv_dtype dtype,
     const clv_value *x = node_in(g, n, 0);
     bool gone[CLV_MAX_RANK];
     uint32_t axis;
-    CLV_TRY(get_axis(n, CLV_A_AXIS, -1, x->rank, &axis, e));
+    CLV_TRY(get_axis(n, x->rank, &axis, e));
     for (uint32_t i = 0; i < CLV_MAX_RANK; i++)
         gone[i] = all || i == axis;
     return out_reduced(g, n, dtype, gone, e);
@@ -98,8 +98,8 @@ clv_status infer_kthvalue(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     uint32_t axis;
-    CLV_TRY(get_axis(n, CLV_A_AXIS, -1, x->rank, &axis, e));
-    int64_t k = attr_int(n, CLV_A_K, 1), size = x->rank ? x->dims[axis] : 1;
+    CLV_TRY(get_axis(n, x->rank, &axis, e));
+    int64_t k = attr_int(n, CLV_A_K), size = x->rank ? x->dims[axis] : 1;
     if (k < 1 || k > size)
         return clv__fail(e, CLV_SHAPE, "value %lld of %lld", (long long)k,
                          (long long)size);
@@ -130,7 +130,7 @@ static clv_status scan_to(clv_graph *g, clv_node *n, clv_dtype dtype,
     CLV_TRY(get_int(g, n, CLV_A_AXIS, 1, &given, e));
     CLV_TRY(norm_axis(given, x->rank ? x->rank : 1, &axis, e));
     CLV_TRY(out_shape(g, n, 1, CLV_INT64, x->rank, x->dims, e));
-    return out_shape(g, n, 0, attr_dtype(n, dtype), x->rank, x->dims, e);
+    return out_shape(g, n, 0, asked_type(n, dtype), x->rank, x->dims, e);
 }
 
 /* Largest or smallest so far, and where it was. */

@@ -49,7 +49,7 @@ static clv_status sized_axis(const clv_node *n, const clv_value *x, uint32_t i,
 double clv__aspect_scale(const clv_node *n, const clv_value *x,
                          const int64_t *size, uint32_t count)
 {
-    const char *mode = attr_str(n, CLV_A_ASPECT, "stretch");
+    const char *mode = attr_str(n, CLV_A_ASPECT);
     bool least = !strcmp(mode, "not_larger");
     double best = 0;
     if (!least && strcmp(mode, "not_smaller"))
@@ -109,7 +109,7 @@ clv_status infer_interpolate(clv_graph *g, clv_node *n, clv_err *e)
 void cost_interpolate(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
     const clv_value *x = node_in(g, n, 0), *y = node_out(g, n, 0);
-    const char *mode = attr_str(n, CLV_A_MODE, "nearest");
+    const char *mode = attr_str(n, CLV_A_MODE);
     if (!strcmp(mode, "area"))
         c->flops = clv__numel(x);
     else
@@ -141,7 +141,7 @@ clv_status infer_grid_sample(clv_graph *g, clv_node *n, clv_err *e)
 void cost_grid_sample(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
     const clv_value *x = node_in(g, n, 0);
-    const char *mode = attr_str(n, CLV_A_MODE, "bilinear");
+    const char *mode = attr_str(n, CLV_A_MODE);
     c->flops =
         sat_mul(sample_cost(mode, x->rank - 2u), clv__numel(node_out(g, n, 0)));
 }
@@ -184,8 +184,8 @@ clv_status infer_roi(clv_graph *g, clv_node *n, clv_err *e)
         boxes->dims[1] > 5)
         return clv__fail(e, CLV_SHAPE, "input of rank %u, boxes of rank %u",
                          x->rank, boxes->rank);
-    int64_t dims[4] = {boxes->dims[0], x->dims[1], list_at(size, count, 0, 1),
-                       list_at(size, count, 1, 1)};
+    int64_t dims[4] = {boxes->dims[0], x->dims[1], list_at(size, count, 0),
+                       list_at(size, count, 1)};
     return out_shape(g, n, 0, (clv_dtype)x->dtype, 4, dims, e);
 }
 
@@ -193,7 +193,7 @@ clv_status infer_roi(clv_graph *g, clv_node *n, clv_err *e)
  * sampling ratio it depends on the boxes; 2 is taken then. */
 void cost_roi_align(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
-    int64_t ratio = attr_int(n, CLV_A_SAMPLING, 0);
+    int64_t ratio = attr_int(n, CLV_A_SAMPLING);
     if (ratio < 1) {
         ratio = 2;
         c->trust = CLV_TRUST_ESTIMATED;

@@ -26,12 +26,12 @@ static clv_status get_rnn(const clv_graph *g, const clv_node *n, rnn *r,
                           clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
-    const char *layout = attr_str(n, CLV_A_LAYOUT, "seq");
-    bool both = attr_int(n, CLV_A_BIDIRECTIONAL, 0) != 0 ||
-                !strcmp(attr_str(n, CLV_A_DIRECTION, ""), "bidirectional");
-    *r = (rnn){.hidden = attr_int(n, CLV_A_HIDDEN, 0),
-               .layers = attr_int(n, CLV_A_LAYERS, 1),
-               .output = attr_int(n, CLV_A_PROJ, 0),
+    const char *layout = attr_str(n, CLV_A_LAYOUT);
+    bool both = attr_int(n, CLV_A_BIDIRECTIONAL) != 0 ||
+                attr_is(n, CLV_A_DIRECTION, "bidirectional");
+    *r = (rnn){.hidden = attr_int(n, CLV_A_HIDDEN),
+               .layers = attr_int(n, CLV_A_LAYERS),
+               .output = attr_int(n, CLV_A_PROJ),
                .ways = both ? 2 : 1,
                .batched = x->rank == 3,
                .batch_first = x->rank == 3 && !strcmp(layout, "batch"),
@@ -88,7 +88,7 @@ void cost_rnn(const clv_graph *g, const clv_node *n, clv_cost *c)
     int64_t later = sat_mul(rows, r.output * (r.ways + 1));
     int64_t each = sat_add(sat_add(first, sat_mul(r.layers - 1, later)),
                            sat_mul(r.layers, again));
-    int64_t bias = attr_int(n, CLV_A_BIAS, 1) ? 2 * gates : 0;
+    int64_t bias = attr_int(n, CLV_A_BIAS) ? 2 * gates : 0;
     int64_t units =
         sat_mul(clv__ops[n->op].unit + bias, sat_mul(r.layers, r.hidden));
     c->macs = sat_mul(steps, each);

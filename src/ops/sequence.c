@@ -115,7 +115,7 @@ clv_status infer_sequence_construct(clv_graph *g, clv_node *n, clv_err *e)
 
 clv_status infer_sequence_empty(clv_graph *g, clv_node *n, clv_err *e)
 {
-    item t = {.dtype = attr_dtype(n, CLV_FLOAT32)};
+    item t = {.dtype = asked_type(n, CLV_FLOAT32)};
     return out_sequence(g, n, 0, &t, 0, e);
 }
 
@@ -219,13 +219,13 @@ clv_status infer_split_to_sequence(clv_graph *g, clv_node *n, clv_err *e)
     bool same;
     if (x->rank == CLV_NO_RANK)
         return clv__fail(e, CLV_UNSUPPORTED, "input 0 has no known shape");
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &axis, e));
     CLV_TRY(split_sizes(g, n, x->dims[axis], &most, &count, &same, e));
     item t = {.dtype = CLV_NODTYPE};
     item_add(&t, x);
     t.dims[axis] = most;
     t.bound |= !same;
-    if (!node_in(g, n, 1) && !attr_int(n, CLV_A_KEEPDIM, 1)) {
+    if (!node_in(g, n, 1) && !attr_int(n, CLV_A_KEEPDIM)) {
         t.rank--;
         memmove(t.dims + axis, t.dims + axis + 1,
                 (t.rank - axis) * sizeof *t.dims);
@@ -242,10 +242,10 @@ clv_status infer_concat_from_sequence(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(sequence_of(g, n, &s, e));
     item t = {.dtype = CLV_NODTYPE};
     item_add(&t, s);
-    bool stack = attr_int(n, CLV_A_KEEPDIM, 0) != 0;
+    bool stack = attr_int(n, CLV_A_NEW_AXIS) != 0;
     if (!t.any || t.rank == CLV_NO_RANK || t.rank + stack > CLV_MAX_RANK)
         return out_item(g, n, 0, &(item){.dtype = t.dtype}, e);
-    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), t.rank + stack, &axis, e));
+    CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), t.rank + stack, &axis, e));
     int64_t count = s->count == CLV_NONE ? 1 : s->count;
     t.bound |= s->count == CLV_NONE;
     if (stack) {
@@ -289,7 +289,7 @@ clv_status infer_optional_has(clv_graph *g, clv_node *n, clv_err *e)
 clv_status infer_string_normalize(clv_graph *g, clv_node *n, clv_err *e)
 {
     CLV_TRY(out_like(g, n, 0, node_in(g, n, 0), e));
-    if (attr_int(n, CLV_A_K, 0) > 0)
+    if (attr_int(n, CLV_A_STOPWORDS) > 0)
         out_bound(g, n, 0);
     return CLV_OK;
 }
@@ -306,7 +306,7 @@ clv_status infer_string_concat(clv_graph *g, clv_node *n, clv_err *e)
 clv_status infer_string_split(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
-    int64_t dims[CLV_MAX_RANK], splits = attr_int(n, CLV_A_K, -1);
+    int64_t dims[CLV_MAX_RANK], splits = attr_int(n, CLV_A_MAX_SPLITS);
     CLV_TRY(out_shape(g, n, 1, CLV_INT64, x->rank, x->dims, e));
     if (n->n_out && node_outs(g, n)[0] != CLV_NONE)
         node_out(g, n, 0)->dtype = CLV_STRING;

@@ -100,18 +100,16 @@ clv_status norm_axis(int64_t axis, uint32_t rank, uint32_t *out, clv_err *e)
     return CLV_OK;
 }
 
-clv_status get_axis(const clv_node *n, clv_attr_key key, int64_t otherwise,
-                    uint32_t rank, uint32_t *out, clv_err *e)
+clv_status get_axis(const clv_node *n, uint32_t rank, uint32_t *out, clv_err *e)
 {
-    return norm_axis(attr_int(n, key, otherwise), rank ? rank : 1, out, e);
+    return norm_axis(attr_int(n, CLV_A_AXIS), rank ? rank : 1, out, e);
 }
 
 clv_status get_ints(const clv_graph *g, const clv_node *n, clv_attr_key key,
                     uint32_t i, int_list *list, clv_err *e)
 {
-    *list = (int_list){0};
+    *list = (int_list){.found = attr_get(n, key) != NULL};
     list->v = attr_ints(n, key, &list->n);
-    list->found = list->v || attr_get(n, key);
     const clv_value *in = node_in(g, n, i);
     if (list->found || !in)
         return CLV_OK;
@@ -189,11 +187,9 @@ void reads_only(const clv_graph *g, const clv_node *n, uint32_t i,
         *sum -= all - bytes;
 }
 
-int64_t list_at(const int64_t *list, uint32_t n, uint32_t i, int64_t otherwise)
+int64_t list_at(const int64_t *list, uint32_t n, uint32_t i)
 {
-    if (n == 0)
-        return otherwise;
-    return list[i < n ? i : n - 1];
+    return n ? list[i < n ? i : n - 1] : 0;
 }
 
 int64_t log2_ceil(int64_t n)
@@ -229,13 +225,16 @@ static void same_padding(window *w, int64_t in, bool lower)
 clv_status get_window(const clv_node *n, uint32_t i, uint32_t nd, int64_t in,
                       int64_t kernel, window *w, clv_err *e)
 {
-    uint32_t ns, nl, np;
+    static const int64_t one = 1;
+    bool dilates = attr_exists(n, CLV_A_DILATION);
+    uint32_t ns, nl = 1, np;
     const int64_t *stride = attr_ints(n, CLV_A_STRIDE, &ns);
-    const int64_t *dilation = attr_ints(n, CLV_A_DILATION, &nl);
+    const int64_t *dilation =
+        dilates ? attr_ints(n, CLV_A_DILATION, &nl) : &one;
     const int64_t *pad = attr_ints(n, CLV_A_PADDING, &np);
     *w = (window){.kernel = kernel,
-                  .stride = list_at(stride, ns, i, 1),
-                  .dilation = list_at(dilation, nl, i, 1)};
+                  .stride = list_at(stride, ns, i),
+                  .dilation = list_at(dilation, nl, i)};
     const int64_t limit = INT64_C(1) << 40; /* sums below stay in range */
     if (w->stride < 1 || w->dilation < 1 || kernel < 1 || w->stride > limit ||
         w->dilation > limit || kernel > limit || in > limit)
@@ -246,13 +245,13 @@ clv_status get_window(const clv_node *n, uint32_t i, uint32_t nd, int64_t in,
     if (kernel > limit / w->dilation)
         return clv__fail(e, CLV_SHAPE, "kernel %lld with dilation %lld",
                          (long long)kernel, (long long)w->dilation);
-    const char *mode =
-        attr_str(n, CLV_A_AUTO_PAD, attr_str(n, CLV_A_PADDING, ""));
+    bool by_mode = attr_exists(n, CLV_A_AUTO_PAD);
+    const char *mode = by_mode ? attr_str(n, CLV_A_AUTO_PAD) : "none";
     if (!strcmp(mode, "same") || !strcmp(mode, "same_lower")) {
         same_padding(w, in, !strcmp(mode, "same_lower"));
         return CLV_OK;
     }
-    w->before = list_at(pad, np, i, 0);
+    w->before = list_at(pad, np, i);
     w->after = np == 2 * nd ? pad[nd + i] : w->before;
     if (w->before > limit || w->after > limit || w->before < -limit ||
         w->after < -limit)

@@ -8,19 +8,19 @@ clv_status infer_window(clv_graph *g, clv_node *n, clv_err *e)
 {
     int64_t size;
     CLV_TRY(get_int(g, n, CLV_A_SIZE, 0, &size, e));
-    return out_shape(g, n, 0, attr_dtype(n, CLV_FLOAT32), 1, &size, e);
+    return out_shape(g, n, 0, asked_type(n, CLV_FLOAT32), 1, &size, e);
 }
 
 /* bins, dft_length, ... -> (dft_length/2 + 1, bins) */
 clv_status infer_mel(clv_graph *g, clv_node *n, clv_err *e)
 {
     int64_t bins, length;
-    CLV_TRY(get_int(g, n, CLV_A_K, 0, &bins, e));
+    CLV_TRY(get_int(g, n, CLV_A_BINS, 0, &bins, e));
     CLV_TRY(get_int(g, n, CLV_A_SIZE, 1, &length, e));
     if (length < 0)
         return clv__fail(e, CLV_SHAPE, "a length of %lld", (long long)length);
     int64_t dims[2] = {length / 2 + 1, bins};
-    return out_shape(g, n, 0, attr_dtype(n, CLV_FLOAT32), 2, dims, e);
+    return out_shape(g, n, 0, asked_type(n, CLV_FLOAT32), 2, dims, e);
 }
 
 /* x (..,1 or 2) over `axis`; input 1 is the length, input 2 the axis. Real
@@ -38,8 +38,8 @@ clv_status infer_dft(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(norm_axis(given.n ? given.v[0] : 1, x->rank, &axis, e));
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);
-    bool one_side = attr_int(n, CLV_A_START, 0) != 0;
-    bool to_real = one_side && attr_int(n, CLV_A_REVERSE, 0);
+    bool one_side = attr_int(n, CLV_A_ONESIDED) != 0;
+    bool to_real = one_side && attr_int(n, CLV_A_INVERSE);
     if (length.n)
         dims[axis] = length.v[0];
     else if (to_real)
@@ -59,7 +59,7 @@ static int64_t fft_flops(int64_t length)
 void cost_dft(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
     const clv_value *x = node_in(g, n, 0);
-    int64_t axis = attr_int(n, CLV_A_AXIS, 1);
+    int64_t axis = attr_int(n, CLV_A_AXIS);
     int64_t length = x->dims[axis < 0 || axis >= x->rank ? 1 : axis];
     int64_t parts = x->dims[x->rank - 1];
     int64_t rows = length && parts ? clv__numel(x) / length / parts : 0;
@@ -80,7 +80,7 @@ clv_status infer_stft(clv_graph *g, clv_node *n, clv_err *e)
         return clv__fail(e, CLV_SHAPE, "frames of %lld every %lld",
                          (long long)length, (long long)step);
     int64_t dims[4] = {x->dims[0], (x->dims[1] - length) / step + 1,
-                       attr_int(n, CLV_A_START, 1) ? length / 2 + 1 : length,
+                       attr_int(n, CLV_A_ONESIDED) ? length / 2 + 1 : length,
                        2};
     return out_shape(g, n, 0, (clv_dtype)x->dtype, 4, dims, e);
 }

@@ -18,7 +18,7 @@ clv_status infer_sort(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     uint32_t axis;
-    CLV_TRY(get_axis(n, CLV_A_AXIS, -1, x->rank, &axis, e));
+    CLV_TRY(get_axis(n, x->rank, &axis, e));
     CLV_TRY(out_like(g, n, 0, x, e));
     return out_shape(g, n, 1, CLV_INT64, x->rank, x->dims, e);
 }
@@ -27,7 +27,7 @@ clv_status infer_argsort(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     uint32_t axis;
-    CLV_TRY(get_axis(n, CLV_A_AXIS, -1, x->rank, &axis, e));
+    CLV_TRY(get_axis(n, x->rank, &axis, e));
     return out_shape(g, n, 0, CLV_INT64, x->rank, x->dims, e);
 }
 
@@ -39,7 +39,7 @@ void cost_sort(const clv_graph *g, const clv_node *n, clv_cost *c)
     uint32_t axis = 0;
     int64_t size = clv__numel(x);
     if (x->rank && (!all || attr_get(n, CLV_A_AXIS)) &&
-        get_axis(n, CLV_A_AXIS, -1, x->rank, &axis, NULL) == CLV_OK)
+        get_axis(n, x->rank, &axis, NULL) == CLV_OK)
         size = x->dims[axis];
     comparisons(x, log2_ceil(size), c);
 }
@@ -51,7 +51,7 @@ clv_status infer_topk(clv_graph *g, clv_node *n, clv_err *e)
     uint32_t axis;
     int64_t k, dims[CLV_MAX_RANK];
     CLV_TRY(get_int(g, n, CLV_A_K, 1, &k, e));
-    CLV_TRY(get_axis(n, CLV_A_AXIS, -1, x->rank, &axis, e));
+    CLV_TRY(get_axis(n, x->rank, &axis, e));
     int64_t size = x->rank ? x->dims[axis] : 1;
     if (k < 0 || k > size)
         return clv__fail(e, CLV_SHAPE, "the largest %lld of %lld", (long long)k,
@@ -68,7 +68,7 @@ void cost_topk(const clv_graph *g, const clv_node *n, clv_cost *c)
     const clv_value *x = node_in(g, n, 0), *y = node_out(g, n, 0);
     uint32_t axis = 0;
     int64_t k = 1;
-    if (x->rank && get_axis(n, CLV_A_AXIS, -1, x->rank, &axis, NULL) == CLV_OK)
+    if (x->rank && get_axis(n, x->rank, &axis, NULL) == CLV_OK)
         k = y->dims[axis];
     comparisons(x, log2_ceil(sat_add(k, 1)), c);
 }
@@ -81,7 +81,7 @@ clv_status infer_unique(clv_graph *g, clv_node *n, clv_err *e)
     int64_t count = clv__numel(x);
     uint32_t axis;
     if (attr_get(n, CLV_A_AXIS)) {
-        CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS, 0), x->rank, &axis, e));
+        CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x->rank, &axis, e));
         count = x->dims[axis];
         CLV_TRY(out_like(g, n, 0, x, e));
     } else {

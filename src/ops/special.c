@@ -11,7 +11,7 @@
 clv_status infer_loss(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0), *labels = node_in(g, n, 1);
-    bool each = !strcmp(attr_str(n, CLV_A_REDUCTION, "mean"), "none");
+    bool each = attr_is(n, CLV_A_REDUCTION, "none");
     if (x->rank < 1 || labels->rank + 1u != x->rank)
         return clv__fail(e, CLV_SHAPE, "scores of rank %u, labels of rank %u",
                          x->rank, labels->rank);
@@ -22,14 +22,15 @@ clv_status infer_loss(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- training -------------------------------------------------------------*/
 
-/* Rate and step count, then `layers` groups of the same tensors: weights,
- * gradients, moments. The outputs are `k` groups: all but the gradients. */
+/* Rate and step count, then groups of the same tensors: weights, gradients, one
+ * moment, and of Adam a second one. The outputs are all groups but that of the
+ * gradients. */
 clv_status infer_optimizer(clv_graph *g, clv_node *n, clv_err *e)
 {
-    int64_t groups = attr_int(n, CLV_A_LAYERS, 3);
-    int64_t each = groups > 0 ? (n->n_in - 2) / groups : 0;
+    uint32_t groups = attr_is(n, CLV_A_RULE, "adam") ? 4 : 3;
+    uint32_t each = (n->n_in - 2) / groups;
     for (uint32_t o = 0; o < n->n_out && each > 0; o++) {
-        const clv_value *v = node_in(g, n, 2 + o % (uint32_t)each);
+        const clv_value *v = node_in(g, n, 2 + o % each);
         if (v)
             CLV_TRY(out_like(g, n, o, v, e));
     }
@@ -60,7 +61,7 @@ void cost_optimizer(const clv_graph *g, const clv_node *n, clv_cost *c)
 clv_status infer_tfidf(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
-    int64_t dims[2] = {0, 0}, size = attr_int(n, CLV_A_SIZE, 0);
+    int64_t dims[2] = {0, 0}, size = attr_int(n, CLV_A_SIZE);
     if (x->rank < 1 || x->rank > 2)
         return clv__fail(e, CLV_SHAPE, "input of rank %u", x->rank);
     dims[0] = x->dims[0];
@@ -81,7 +82,7 @@ clv_status infer_cast_like(clv_graph *g, clv_node *n, clv_err *e)
 clv_status infer_bitcast(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
-    clv_dtype t = attr_dtype(n, CLV_NODTYPE);
+    clv_dtype t = asked_type(n, CLV_NODTYPE);
     if (clv_dtype_bytes(t, 8) != clv_dtype_bytes((clv_dtype)x->dtype, 8))
         return clv__fail(e, CLV_SHAPE, "%s taken as %s",
                          clv_dtype_name((clv_dtype)x->dtype),
@@ -138,7 +139,7 @@ clv_status infer_linear_nbits(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *x = node_in(g, n, 0), *w = node_in(g, n, 1);
     int64_t depth = x->rank ? x->dims[x->rank - 1] : 0;
     if (x->rank < 1 || w->rank != 2 || depth > w->dims[1] ||
-        w->dims[1] - depth >= attr_int(n, CLV_A_BLOCK, 1))
+        w->dims[1] - depth >= attr_int(n, CLV_A_BLOCK))
         return clv__fail(e, CLV_SHAPE, "input and packed weight do not fit");
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);

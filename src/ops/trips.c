@@ -22,8 +22,7 @@ static loop_trips map_trips(const clv_graph *g, const clv_node *n)
 {
     const clv_value *v = node_in(g, n, 0);
     bool told = v->flags & CLV_V_SEQUENCE && v->count != CLV_NONE;
-    return (loop_trips){told ? v->count : attr_int(n, CLV_A_TRIPS, 1), told,
-                        told};
+    return (loop_trips){told ? v->count : attr_int(n, CLV_A_TRIPS), told, told};
 }
 
 /* A number that a body counts by: base + step * k in trip k, from 0. */
@@ -160,7 +159,7 @@ loop_trips clv__loop_trips(const clv_graph *g, const clv_node *n)
     int64_t most = INT64_MAX, first;
     known k;
     if (n->op == CLV_OP_SCAN)
-        return (loop_trips){attr_int(n, CLV_A_SIZE, 1), true, true};
+        return (loop_trips){1, true, true}; /* cost_loop counts slices */
     if (n->op == CLV_OP_SEQUENCE_MAP)
         return map_trips(g, n);
     bool count = fold_in(g, n, 0, &k) && k.ints && k.n == 1 && k.ints[0] >= 0 &&
@@ -171,7 +170,7 @@ loop_trips clv__loop_trips(const clv_graph *g, const clv_node *n)
         return (loop_trips){0, true, true};
     loop_trips t = {.told = count || (through && most < endless)};
     t.exact = t.told && through && !(count && k.v->flags & CLV_V_BOUND);
-    t.n = attr_int(n, CLV_A_TRIPS, 1);
+    t.n = attr_int(n, CLV_A_TRIPS);
     if (t.told)
         t.n = through && (!count || most < k.ints[0]) ? most : k.ints[0];
     if (t.n < 0)

@@ -84,15 +84,9 @@ clv_dtype to_float(clv_dtype t)
     return dtype_is_integral(t) ? CLV_FLOAT32 : t;
 }
 
-clv_dtype attr_dtype(const clv_node *n, clv_dtype otherwise)
+clv_dtype asked_type(const clv_node *n, clv_dtype natural)
 {
-    const clv_attr *a = attr_get(n, CLV_A_DTYPE);
-    if (!a)
-        return otherwise;
-    clv_dtype t = CLV_NODTYPE;
-    if (a->type == CLV_ATTR_STRING)
-        t = clv_dtype_find(a->u.s);
-    else if (a->type == CLV_ATTR_INT && a->u.i > 0 && a->u.i < CLV_DTYPE_COUNT)
-        t = (clv_dtype)a->u.i;
-    return t == CLV_NODTYPE ? otherwise : t;
+    bool has = attr_exists(n, CLV_A_DTYPE);
+    clv_dtype t = has ? attr_dtype(n, CLV_A_DTYPE) : CLV_NODTYPE;
+    return t == CLV_NODTYPE ? natural : t;
 }

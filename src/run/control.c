@@ -258,9 +258,11 @@ static clv_status iterate(loop *l, bool *go_on)
 
 static clv_status loop_end(loop *l, clv_status s)
 {
-    uint32_t count;
-    const int64_t *axes = attr_ints(l->n, CLV_A_PERM, &count);
-    const clv_attr *flip = attr_get(l->n, CLV_A_REVERSE);
+    bool scan = l->n->op == CLV_OP_SCAN;
+    uint32_t count = 0;
+    const int64_t *axes =
+        scan ? attr_ints(l->n, CLV_A_OUTPUT_AXES, &count) : NULL;
+    const clv_attr *flip = attr_get(l->n, CLV_A_OUTPUT_REVERSED);
     for (uint32_t o = 0; o < l->n->n_out && s == CLV_OK; o++) {
         clv_tensor *out = &l->result[o];
         uint32_t k = o - l->states, axis = 0;
@@ -270,7 +272,7 @@ static clv_status loop_end(loop *l, clv_status s)
             continue;
         }
         uint32_t rank = l->collected[k].slice.rank + 1;
-        if (l->n->op == CLV_OP_SCAN && k < count)
+        if (k < count)
             s = norm_axis(axes[k], rank, &axis, l->e);
         bool reverse = flip && flip->type == CLV_ATTR_INTS && k < flip->n &&
                        flip->u.ints[k];
@@ -335,8 +337,8 @@ static clv_status slice_at(const clv_tensor *t, int64_t axis, int64_t i,
 static clv_status scan_step(loop *l, uint32_t scans, int64_t i, int64_t trips)
 {
     uint32_t count;
-    const int64_t *axes = attr_ints(l->n, CLV_A_AXES, &count);
-    const clv_attr *way = attr_get(l->n, CLV_A_DIRECTION);
+    const int64_t *axes = attr_ints(l->n, CLV_A_INPUT_AXES, &count);
+    const clv_attr *way = attr_get(l->n, CLV_A_INPUT_REVERSED);
     clv_tensor *slice = arena_zalloc(l->scratch, (scans + 1u) * sizeof *slice);
     clv_status s = slice ? CLV_OK : clv__nomem(l->e);
     for (uint32_t k = 0; k < scans && s == CLV_OK; k++) {
@@ -372,8 +374,8 @@ static clv_status fill_up(loop *l, int64_t trips)
 
 static clv_status run_scan(loop *l)
 {
-    uint32_t scans = (uint32_t)attr_int(l->n, CLV_A_K, 1), count, a;
-    const int64_t *axes = attr_ints(l->n, CLV_A_AXES, &count);
+    uint32_t scans = (uint32_t)attr_int(l->n, CLV_A_SCANS), count, a;
+    const int64_t *axes = attr_ints(l->n, CLV_A_INPUT_AXES, &count);
     int64_t trips = 0;
     for (uint32_t k = 0; k < scans; k++) {
         const clv_tensor *t = l->given[l->states + k];
@@ -404,7 +406,7 @@ static clv_status run_scan(loop *l)
 static clv_status scan_entry(loop *l, const clv_tensor *const *whole,
                              const clv_tensor *lengths, int64_t b)
 {
-    uint32_t n = l->states + (uint32_t)attr_int(l->n, CLV_A_K, 1);
+    uint32_t n = l->states + (uint32_t)attr_int(l->n, CLV_A_SCANS);
     clv_tensor *part = arena_zalloc(l->scratch, (n + 1u) * sizeof *part);
     clv_status s = part ? CLV_OK : clv__nomem(l->e);
     l->most = lengths ? get_i(lengths, b) : INT64_MAX;
@@ -434,7 +436,7 @@ static clv_status run_batch(loop *l)
     if (!whole || !all)
         return clv__nomem(l->e);
     memcpy(whole, l->given, n * sizeof *whole);
-    for (uint32_t i = 0; i < l->states + (uint32_t)attr_int(l->n, CLV_A_K, 1);
+    for (uint32_t i = 0; i < l->states + (uint32_t)attr_int(l->n, CLV_A_SCANS);
          i++) {
         if (!whole[i] || !whole[i]->data || !whole[i]->rank ||
             (i && whole[i]->dims[0] != x->dims[0]))
@@ -471,15 +473,15 @@ static clv_status run_repeated(loop *l)
     l->body = body_of(n, CLV_A_BODY);
     if (!l->body)
         return clv__fail(l->e, CLV_FORMAT, "the body is missing");
-    l->states = (uint32_t)(scan ? attr_int(n, CLV_A_HIDDEN, 0)
-                                : attr_int(n, CLV_A_K, 2) - 2);
+    l->states = (uint32_t)(scan ? attr_int(n, CLV_A_STATES)
+                                : attr_int(n, CLV_A_OWN_INPUTS) - 2);
     l->first = scan ? 0 : 2;
     l->first_out = scan ? 0 : 1;
     if (l->states > n->n_in || l->states > n->n_out)
         return clv__fail(l->e, CLV_FORMAT, "%u states", l->states);
     if (!scan)
         return run_loop(l);
-    return attr_int(n, CLV_A_BATCH_DIMS, 0) ? run_batch(l) : run_scan(l);
+    return attr_int(n, CLV_A_BATCHED) ? run_batch(l) : run_scan(l);
 }
 
 clv_status clv__run_control(const clv_graph *g, uint32_t id, clv_tensor *tensor,

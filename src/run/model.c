@@ -32,8 +32,8 @@ typedef struct refusals {
 
 static void refuse(refusals *r, const clv_node *n)
 {
-    const char *op = n->origin ? n->origin : clv__ops[n->op].name;
-    const char *why = clv__counted_only(n);
+    const char *op = clv__op_at_source(n);
+    const char *why = n->counted_only;
     if (r->n++ >= 3) {
         if (r->m->refuse)
             r->m->refuse(r->m->refuser, op, n->name, why ? why : "");

@@ -118,7 +118,7 @@ static clv_status infer_one(const clv_graph *g, const clv_node *n,
                                 NULL, n->n_out);
     if (id == CLV_NONE)
         return clv__nomem(e);
-    one->nodes[id].origin = n->origin;
+    clv__node_label(&one->nodes[id], n);
     CLV_TRY(take_attrs(one, n, tensor, &one->nodes[id], e));
     for (uint32_t o = 0; o < n->n_out; o++)
         node_out(one, &one->nodes[id], o)->dtype = node_out(g, n, o)->dtype;

@@ -92,7 +92,7 @@ static clv_status seeded(weight_store *w, const clv_graph *g, uint32_t v,
                          clv_tensor *t, clv_err *e)
 {
     const char *name = g->values[v].name;
-    if (!strcmp(g->format, "torch"))
+    if (g->holds_weights)
         return clv__fail(e, CLV_USAGE, "has no data to run with");
     if (borrow(w, name, t))
         return CLV_OK;

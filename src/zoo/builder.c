@@ -366,11 +366,10 @@ tensor layer_norm(builder *b, const char *name, tensor x)
 
 tensor zoo_pool(builder *b, clv_op op, const char *name, tensor x, pool_args a)
 {
-    return zoo_module(b, op, name, x,
-                      ATTRS(INT(KERNEL, a.kernel),
-                            INT(STRIDE, or (a.stride, a.kernel)),
-                            INT(PADDING, a.padding), INT(CEIL, a.ceil),
-                            INT(COUNT_INCLUDE_PAD, !a.no_count_pad)));
+    clv_attr attrs[] = {
+        INT(KERNEL, a.kernel), INT(STRIDE, or (a.stride, a.kernel)),
+        INT(PADDING, a.padding), INT(CEIL, a.ceil), INT(COUNT_INCLUDE_PAD, 0)};
+    return zoo_module(b, op, name, x, attrs, a.no_count_pad ? 5 : 4);
 }
 
 tensor adaptive_avg_pool2d(builder *b, const char *name, tensor x, int64_t size)

@@ -99,7 +99,7 @@ case('interpolate mode="nearest-exact" size=[5,3]', [r],
 for kind in ("bilinear", "bicubic"):
     case('interpolate mode="%s" size=[5,3]' % kind, [r],
          F.interpolate(r, (5, 3), mode=kind))
-    case('interpolate mode="%s" size=[5,7] align_corners=1' % kind, [r],
+    case('interpolate mode="%s" size=[5,7] coordinates="align_corners"' % kind, [r],
          F.interpolate(r, (5, 7), mode=kind, align_corners=True))
     case('interpolate mode="%s" scales=[1.5,1.75]' % kind, [r],
          F.interpolate(r, scale_factor=(1.5, 1.75), mode=kind))
@@ -161,7 +161,7 @@ case("index_put", [x, hit, torch.tensor(7.0)], x.index_put((hit,), torch.tensor(
 src = rnd(20)
 case("masked_scatter", [x, hit, src], x.masked_scatter(hit, src))
 case("select_scatter axis=1 index=2", [x, u[0, :4]], x.select_scatter(u[0, :4], 1, 2))
-case("slice_scatter axes=[0] start=1 step=2", [x, u[:2]], x.slice_scatter(u[:2], 0, 1, 4, 2))
+case("slice_scatter axis=0 start=1 step=2", [x, u[:2]], x.slice_scatter(u[:2], 0, 1, 4, 2))
 t = torch.tensor([[0, 19], [7, 3]])
 case("take", [x, t], x.take(t))
 j = torch.tensor([[4, 0]])
@@ -264,7 +264,7 @@ case("attention heads=4 kv_heads=2", [flat(q4), flat(k), flat(v)],
 x = rnd(3, 4)
 case("rrelu min=0.1 max=0.4", [x], F.rrelu(x, 0.1, 0.4))
 case("rrelu", [x], F.rrelu(x))
-case("fake_quantize scale=0.1 value=3 min=0 max=15", [x],
+case("fake_quantize scale=0.1 zero_point=3 min=0 max=15", [x],
      torch.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 15))
 scales, zeros = rnd(4).abs() + 0.1, ints(7, 4).to(torch.int32)
 case("fake_quantize axis=1 min=-8 max=7", [x, scales, zeros],

@@ -64,10 +64,9 @@ static bool gated(const lowering *l, uint32_t v, link *k)
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t s = reader(l, v, i), m = reader(l, v, 1 - i);
         const clv_node *a = &l->g->nodes[s];
-        bool hard =
-            a->op == CLV_OP_HARDSIGMOID &&
-            fabs(attr_float(a, CLV_A_ALPHA, 1.0 / 6) - 1.0 / 6) < 1e-6 &&
-            fabs(attr_float(a, CLV_A_BETA, 0.5) - 0.5) < 1e-6;
+        bool hard = a->op == CLV_OP_HARDSIGMOID &&
+                    fabs(attr_float(a, CLV_A_ALPHA) - 1.0 / 6) < 1e-6 &&
+                    fabs(attr_float(a, CLV_A_BETA) - 0.5) < 1e-6;
         if ((a->op != CLV_OP_SIGMOID && !hard) || !is_free(l, s) ||
             !is_free(l, m) || l->g->nodes[m].op != CLV_OP_MUL ||
             l->g->nodes[m].n_in != 2 || readers(l, dnn_out(l, s)) != 1 ||

@@ -25,7 +25,7 @@ uint32_t dnn_result(const lowering *l, const chain *c, uint32_t n)
  * g = weight / sqrt(variance + eps) */
 static void apply_norm(const lowering *l, uint32_t bn, dnn_affine *a, int64_t i)
 {
-    double eps = attr_float(&l->g->nodes[bn], CLV_A_EPSILON, 1e-5);
+    double eps = attr_float(&l->g->nodes[bn], CLV_A_EPSILON);
     double mean = number(l, dnn_in(l, bn, 3), i);
     double g = (double)number(l, dnn_in(l, bn, 1), i) /
                sqrt((double)number(l, dnn_in(l, bn, 4), i) + eps);

@@ -23,10 +23,10 @@ static bool product_of(const lowering *l, uint32_t node, product *p)
     *p = (product){.bias = dnn_in(l, node, 2)};
     p->transposed = nd->op == CLV_OP_LINEAR;
     if (nd->op == CLV_OP_GEMM) {
-        p->transposed = attr_int(nd, CLV_A_TRANS_B, 0) != 0;
-        if (attr_int(nd, CLV_A_TRANS_A, 0) ||
-            fabs(attr_float(nd, CLV_A_ALPHA, 1) - 1) > 0 ||
-            fabs(attr_float(nd, CLV_A_BETA, 1) - 1) > 0)
+        p->transposed = attr_int(nd, CLV_A_TRANS_B) != 0;
+        if (attr_int(nd, CLV_A_TRANS_A) ||
+            fabs(attr_float(nd, CLV_A_ALPHA) - 1) > 0 ||
+            fabs(attr_float(nd, CLV_A_BETA) - 1) > 0)
             return false;
     }
     p->depth = x->dims[x->rank - 1];

@@ -22,8 +22,11 @@ static clv_status one_to_one(lowering *l, dnnl_primitive_desc_t pd,
 static bool bounds(const lowering *l, uint32_t node, float *lo, float *hi)
 {
     const clv_node *n = &l->g->nodes[node];
-    *lo = (float)attr_float(n, CLV_A_MIN, -(double)INFINITY);
-    *hi = (float)attr_float(n, CLV_A_MAX, (double)INFINITY);
+    bool clamp = n->op == CLV_OP_CLAMP; /* which may have one bound alone */
+    *lo = clamp && !attr_get(n, CLV_A_MIN) ? -INFINITY
+                                           : (float)attr_float(n, CLV_A_MIN);
+    *hi = clamp && !attr_get(n, CLV_A_MAX) ? INFINITY
+                                           : (float)attr_float(n, CLV_A_MAX);
     uint32_t a = dnn_in(l, node, 1), b = dnn_in(l, node, 2);
     return (a == CLV_NONE || dnn_scalar(l, a, lo)) &&
            (b == CLV_NONE || dnn_scalar(l, b, hi));
@@ -34,7 +37,7 @@ static bool linear(const lowering *l, uint32_t node, float *alpha, float *beta)
 {
     const clv_node *n = &l->g->nodes[node];
     uint32_t a = dnn_in(l, node, 0), b = dnn_in(l, node, 1);
-    float c = (float)attr_float(n, CLV_A_VALUE, 0);
+    float c = attr_get(n, CLV_A_VALUE) ? (float)attr_float(n, CLV_A_VALUE) : 0;
     bool first = false;
     if (n->n_in == 2) {
         if (clv__numel(dnn_value(l, b)) == 1 && dnn_scalar(l, b, &c))
@@ -66,7 +69,7 @@ bool dnn_eltwise(const lowering *l, uint32_t node, dnnl_alg_kind_t *alg,
     case CLV_OP_RELU:
         return *alg = dnnl_eltwise_relu, true;
     case CLV_OP_LEAKY_RELU:
-        *alpha = (float)attr_float(n, CLV_A_ALPHA, 0.01);
+        *alpha = (float)attr_float(n, CLV_A_ALPHA);
         return *alg = dnnl_eltwise_relu, true;
     case CLV_OP_RELU6:
         *beta = 6;
@@ -79,17 +82,17 @@ bool dnn_eltwise(const lowering *l, uint32_t node, dnnl_alg_kind_t *alg,
     case CLV_OP_TANH:
         return *alg = dnnl_eltwise_tanh, true;
     case CLV_OP_SILU:
-        *alpha = (float)attr_float(n, CLV_A_ALPHA, 1);
+        *alpha = (float)attr_float(n, CLV_A_ALPHA);
         return *alg = dnnl_eltwise_swish, true;
     case CLV_OP_HARDSWISH:
         return *alg = dnnl_eltwise_hardswish, true;
     case CLV_OP_GELU:
-        *alg = strcmp(attr_str(n, CLV_A_APPROXIMATE, "none"), "tanh") == 0
+        *alg = strcmp(attr_str(n, CLV_A_APPROXIMATE), "tanh") == 0
                    ? dnnl_eltwise_gelu_tanh
                    : dnnl_eltwise_gelu_erf;
         return true;
     case CLV_OP_ELU:
-        *alpha = (float)attr_float(n, CLV_A_ALPHA, 1);
+        *alpha = (float)attr_float(n, CLV_A_ALPHA);
         return *alg = dnnl_eltwise_elu, true;
     case CLV_OP_EXP:
         return *alg = dnnl_eltwise_exp, true;
@@ -135,8 +138,8 @@ static clv_status lower_hardsigmoid(lowering *l, uint32_t node)
     const clv_node *n = &l->g->nodes[node];
     uint32_t slots[2];
     const int args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
-    const float alpha[] = {(float)attr_float(n, CLV_A_ALPHA, 1.0 / 6), 0};
-    const float beta[] = {(float)attr_float(n, CLV_A_BETA, 0.5), 1};
+    const float alpha[] = {(float)attr_float(n, CLV_A_ALPHA), 0};
+    const float beta[] = {(float)attr_float(n, CLV_A_BETA), 1};
     const dnnl_alg_kind_t alg[] = {dnnl_eltwise_linear, dnnl_eltwise_clip_v2};
     CLV_TRY(dnn_dense(l, dnn_in(l, node, 0), &slots[0]));
     const dnnl_memory_desc_t md = l->x->slots[slots[0]].md;
@@ -227,7 +230,7 @@ static clv_status lower_softmax(lowering *l, uint32_t node)
     const clv_value *x = dnn_value(l, dnn_in(l, node, 0));
     dnnl_softmax_v2_desc_t d;
     dnnl_primitive_desc_t pd;
-    CLV_TRY(get_axis(n, CLV_A_AXIS, -1, x->rank, &axis, l->e));
+    CLV_TRY(get_axis(n, x->rank, &axis, l->e));
     CLV_TRY(dnn_dense(l, dnn_in(l, node, 0), &src));
     const dnnl_memory_desc_t *md = &l->x->slots[src].md;
     DNN(l, dnnl_softmax_v2_forward_desc_init(&d, dnnl_forward_inference,
@@ -251,17 +254,12 @@ static clv_status lower_layer_norm(lowering *l, uint32_t node)
     dnnl_layer_normalization_desc_t d;
     dnnl_primitive_desc_t pd;
     unsigned flags = 0;
-    uint32_t axis = x->rank - 1u;
+    uint32_t axis;
     if (n->n_out > 1 && l->g->user_first[node_outs(l->g, n)[1]] !=
                             l->g->user_first[node_outs(l->g, n)[1] + 1])
         return dnn_no(l, "layer_norm with statistics");
-    if (attr_get(n, CLV_A_AXIS))
-        CLV_TRY(get_axis(n, CLV_A_AXIS, -1, x->rank, &axis, l->e));
+    CLV_TRY(get_norm_axis(n, x->rank, &axis, l->e));
     if (axis != x->rank - 1u || (w != CLV_NONE && dnn_value(l, w)->rank != 1))
-        return dnn_no(l, "layer_norm over several axes");
-    uint32_t k;
-    const int64_t *shape = attr_ints(n, CLV_A_SHAPE, &k);
-    if (shape && k != 1)
         return dnn_no(l, "layer_norm over several axes");
     dnn_plain(&md, x->dims, x->rank);
     CLV_TRY(dnn_want(l, dnn_in(l, node, 0), &md, &slots[0]));
@@ -277,7 +275,7 @@ static clv_status lower_layer_norm(lowering *l, uint32_t node)
     }
     DNN(l, dnnl_layer_normalization_forward_desc_init(
                &d, dnnl_forward_inference, &md, NULL,
-               (float)attr_float(n, CLV_A_EPSILON, 1e-5), flags));
+               (float)attr_float(n, CLV_A_EPSILON), flags));
     DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
     y = *dnn_query(pd, dnnl_query_dst_md, 0);
     clv_status s = dnn_new(l, dnn_out(l, node), &y, &slots[1]);
@@ -305,7 +303,7 @@ clv_status dnn_norm(lowering *l, uint32_t node, bool relu, uint32_t v)
         CLV_TRY(dnn_dense(l, dnn_in(l, node, i), &slots[i]));
     DNN(l, dnnl_batch_normalization_forward_desc_init(
                &d, dnnl_forward_inference, &l->x->slots[slots[0]].md,
-               (float)attr_float(n, CLV_A_EPSILON, 1e-5),
+               (float)attr_float(n, CLV_A_EPSILON),
                relu ? flags | dnnl_fuse_norm_relu : flags));
     DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
     const dnnl_memory_desc_t md = *dnn_query(pd, dnnl_query_dst_md, 0);
@@ -357,7 +355,8 @@ static clv_status lower_pool(lowering *l, uint32_t node)
     uint32_t nd = x->rank - 2u, count;
     const int64_t *kernel = attr_ints(n, CLV_A_KERNEL, &count);
     bool max = is_max((clv_op)n->op);
-    bool with_pad = attr_int(n, CLV_A_COUNT_INCLUDE_PAD, 1) != 0;
+    bool with_pad = attr_exists(n, CLV_A_COUNT_INCLUDE_PAD) &&
+                    attr_int(n, CLV_A_COUNT_INCLUDE_PAD);
     frame f = {{0}, {0}, {0}, {0}, {0}};
     bool beyond = false, padded = false;
     if (x->rank < 3 || x->rank > 5 || x->rank != y->rank)
@@ -367,8 +366,8 @@ static clv_status lower_pool(lowering *l, uint32_t node)
         return dnn_no(l, "a pool with indices");
     for (uint32_t i = 0; i < nd; i++) {
         window w;
-        CLV_TRY(get_window(n, i, nd, x->dims[2 + i],
-                           list_at(kernel, count, i, 1), &w, l->e));
+        CLV_TRY(get_window(n, i, nd, x->dims[2 + i], list_at(kernel, count, i),
+                           &w, l->e));
         int64_t reach =
             (y->dims[2 + i] - 1) * w.stride + (w.kernel - 1) * w.dilation + 1;
         f.kernel[i] = w.kernel;

@@ -100,7 +100,7 @@ static bool look_split(const lowering *l, uint32_t node, uint32_t o,
     const clv_node *n = &l->g->nodes[node];
     int64_t first = 0, many = 1;
     uint32_t axis;
-    if (get_axis(n, CLV_A_AXIS, 0, (uint32_t)x->ndims, &axis, NULL))
+    if (get_axis(n, (uint32_t)x->ndims, &axis, NULL))
         return false;
     for (uint32_t i = 0; i <= o; i++) {
         first += i ? many : 0;
@@ -118,9 +118,9 @@ static bool look_select(const lowering *l, uint32_t node, uint32_t o,
     const clv_node *n = &l->g->nodes[node];
     uint32_t axis, index;
     (void)o;
-    if (get_axis(n, CLV_A_AXIS, 0, (uint32_t)x->ndims, &axis, NULL) ||
+    if (get_axis(n, (uint32_t)x->ndims, &axis, NULL) ||
         x->dims[axis] >= CLV_NONE ||
-        norm_axis(attr_int(n, CLV_A_INDEX, 0), (uint32_t)x->dims[axis], &index,
+        norm_axis(attr_int(n, CLV_A_INDEX), (uint32_t)x->dims[axis], &index,
                   NULL))
         return false;
     return part_of(dnn_value(l, dnn_out(l, node)), axis, index, 1, x, y, at);
@@ -204,7 +204,7 @@ static bool side_by_side(const lowering *l, uint32_t node, uint32_t *axis)
 {
     const clv_node *n = &l->g->nodes[node];
     const clv_value *y = dnn_value(l, dnn_out(l, node));
-    if (get_axis(n, CLV_A_AXIS, 0, y->rank, axis, NULL))
+    if (get_axis(n, y->rank, axis, NULL))
         return false;
     for (uint32_t i = 0; i < *axis; i++)
         if (y->dims[i] != 1)
@@ -271,7 +271,7 @@ clv_status dnn_lower_cat(lowering *l, uint32_t node)
     if (n->n_in > 32)
         return dnn_no(l, "more than 32 parts");
     bool near = side_by_side(l, node, &axis);
-    CLV_TRY(get_axis(n, CLV_A_AXIS, 0, y->rank, &axis, l->e));
+    CLV_TRY(get_axis(n, y->rank, &axis, l->e));
     bool plain = axis != 1 || y->rank < 3;
     for (uint32_t i = 0; i < n->n_in; i++) {
         const clv_value *x = dnn_value(l, dnn_in(l, node, i));

@@ -22,18 +22,15 @@ clv_status sized(const kernel *k, uint32_t i, uint32_t rank,
                 : clv__fail(k->e, CLV_SHAPE, "input %u does not fit", i);
 }
 
-clv_status axis_of(const kernel *k, int64_t otherwise, uint32_t *axis)
+clv_status axis_of(const kernel *k, uint32_t *axis)
 {
-    uint32_t rank = k->in[0]->rank;
-    return norm_axis(attr_int(k->n, CLV_A_AXIS, otherwise), rank ? rank : 1,
-                     axis, k->e);
+    return get_axis(k->n, k->in[0]->rank, axis, k->e);
 }
 
 clv_status list_of(kernel *k, clv_attr_key key, uint32_t i, int_list *list)
 {
-    *list = (int_list){0};
+    *list = (int_list){.found = attr_get(k->n, key) != NULL};
     list->v = attr_ints(k->n, key, &list->n);
-    list->found = attr_get(k->n, key) != NULL;
     if (list->found || i >= k->n->n_in || !k->in[i])
         return CLV_OK;
     int64_t n = numel(k->in[i]);
@@ -46,14 +43,12 @@ clv_status list_of(kernel *k, clv_attr_key key, uint32_t i, int_list *list)
     return CLV_OK;
 }
 
-double number_of(const kernel *k, clv_attr_key key, uint32_t i,
-                 double otherwise)
+double number_of(const kernel *k, clv_attr_key key, uint32_t i)
 {
-    if (attr_get(k->n, key))
-        return attr_float(k->n, key, otherwise);
-    if (i < k->n->n_in && k->in[i] && numel(k->in[i]) > 0)
-        return get_f(k->in[i], 0);
-    return otherwise;
+    const clv_tensor *in = input_of(k, i);
+    if (!attr_get(k->n, key) && in && numel(in) > 0)
+        return get_f(in, 0);
+    return attr_float(k->n, key);
 }
 
 const clv_tensor *input_of(const kernel *k, uint32_t i)

@@ -108,6 +108,13 @@ static double attend(const heads *h, int64_t lead, int64_t i, double *row,
     return sum;
 }
 
+/* Scores of heads of size d are divided by its root, unless the node says. */
+static double scale_of(const clv_node *n, int64_t d)
+{
+    double scale = attr_get(n, CLV_A_SCALE) ? attr_float(n, CLV_A_SCALE) : 0;
+    return scale != 0 ? scale : 1 / sqrt((double)d);
+}
+
 /* q (..,S,D), k (..,T,D), v (..,T,E), mask broadcast to (..,S,T) */
 clv_status kernel_sdpa(kernel *k)
 {
@@ -123,8 +130,8 @@ clv_status kernel_sdpa(kernel *k)
                .dv = v->dims[r - 1],
                .q_heads = r > 2 ? q->dims[r - 3] : 1,
                .kv_heads = r > 2 ? key->dims[r - 3] : 1,
-               .causal = attr_int(k->n, CLV_A_CAUSAL, 0) != 0};
-    h.scale = attr_float(k->n, CLV_A_SCALE, 1 / sqrt((double)h.d));
+               .causal = attr_int(k->n, CLV_A_CAUSAL) != 0};
+    h.scale = scale_of(k->n, h.d);
     double *row = arena_array(k->scratch, (size_t)h.keys + 1, sizeof *row);
     if (!row)
         return clv__nomem(k->e);
@@ -211,7 +218,7 @@ static void merge_heads(const clv_tensor *y, clv_tensor *out)
 
 static bool is_cache(const kernel *k)
 {
-    return !strcmp(attr_str(k->n, CLV_A_MODE, ""), "cache");
+    return attr_int(k->n, CLV_A_CACHE);
 }
 
 /* How many keys come before the first query of each batch entry: the whole
@@ -221,7 +228,7 @@ static clv_status find_cache(kernel *k, cache *c)
     const clv_tensor *key = k->in[1], *past = input_of(k, 4);
     const clv_tensor *last = is_cache(k) ? input_of(k, 6) : NULL;
     int64_t batch = key->dims[0], s = key->dims[key->rank == 3 ? 1 : 2];
-    int64_t room = attr_int(k->n, CLV_A_SIZE, 0);
+    int64_t room = attr_int(k->n, CLV_A_SIZE);
     int64_t length = past ? past->dims[2] : 0;
     c->room = room <= 0 ? length + s : room > length ? room : length;
     c->before = arena_array(k->scratch, (size_t)batch + 1, sizeof *c->before);
@@ -240,7 +247,7 @@ static clv_status find_cache(kernel *k, cache *c)
         c->turn = (rotation){.cos = k->in[7], .sin = k->in[8]};
         c->turn.half = c->turn.cos->rank == 2 ? c->turn.cos->dims[1] : 0;
         c->turn.turned = 2 * c->turn.half;
-        c->turn.pairs = other_int(k->n, "rotary_interleaved", 0) != 0;
+        c->turn.pairs = attr_int(k->n, CLV_A_INTERLEAVED) != 0;
         if (numel(c->turn.cos) != numel(c->turn.sin))
             return clv__fail(k->e, CLV_SHAPE, "cos and sin differ in size");
     }
@@ -268,8 +275,8 @@ static clv_status check_keep(const kernel *k, const heads *h)
  * value with the past */
 clv_status kernel_attention(kernel *k)
 {
-    int64_t n_heads = attr_int(k->n, CLV_A_HEADS, 0);
-    int64_t kv_heads = attr_int(k->n, CLV_A_KV_HEADS, n_heads);
+    int64_t n_heads = attr_int(k->n, CLV_A_HEADS);
+    int64_t kv_heads = attr_int(k->n, CLV_A_KV_HEADS);
     cache c = {0};
     clv_tensor q, new_key, new_v, key, v, y;
     CLV_TRY(find_cache(k, &c));
@@ -288,16 +295,15 @@ clv_status kernel_attention(kernel *k)
                .dv = v.dims[3],
                .q_heads = q.dims[1],
                .kv_heads = key.dims[1],
-               .cap = other_float(k->n, "softcap", 0),
-               .causal = attr_int(k->n, CLV_A_CAUSAL, 0) != 0,
+               .cap = attr_float(k->n, CLV_A_SOFTCAP),
+               .causal = attr_int(k->n, CLV_A_CAUSAL) != 0,
                .before = c.before,
                .keep = input_of(k, 6),
-               .dropped = other_float(k->n, "mask_filter_value", -10000),
+               .dropped = attr_float(k->n, CLV_A_MASK_VALUE),
                .last = is_cache(k),
-               .smooth = other_int(k->n, "smooth_softmax", 0) == 1};
-    h.scale = attr_float(k->n, CLV_A_SCALE, 0);
-    h.scale = h.scale != 0 ? h.scale : 1 / sqrt((double)h.d);
-    h.window = other_int(k->n, "local_window_size", 0);
+               .smooth = attr_int(k->n, CLV_A_SMOOTH_SOFTMAX) == 1};
+    h.scale = scale_of(k->n, h.d);
+    h.window = attr_int(k->n, CLV_A_LOCAL_WINDOW);
     h.window = h.window > 0 ? h.window : 0;
     CLV_TRY(check_mask(k, &h, q.dims[0]));
     CLV_TRY(check_keep(k, &h));
@@ -328,8 +334,7 @@ typedef struct rows {
 
 static rows rows_of(const kernel *k, const clv_tensor *x)
 {
-    bool first =
-        x->rank == 3 && !strcmp(attr_str(k->n, CLV_A_LAYOUT, ""), "batch");
+    bool first = x->rank == 3 && attr_is(k->n, CLV_A_LAYOUT, "batch");
     return (rows){x, x->rank == 2 ? 1 : x->dims[first ? 0 : 1],
                   x->dims[first ? 1 : 0], x->dims[x->rank - 1], first};
 }
@@ -413,7 +418,7 @@ clv_status kernel_mha(kernel *k)
 {
     rows q = rows_of(k, k->in[0]), key = rows_of(k, k->in[1]),
          v = rows_of(k, k->in[2]);
-    int64_t count = attr_int(k->n, CLV_A_HEADS, 1), embed = q.width;
+    int64_t count = attr_int(k->n, CLV_A_HEADS), embed = q.width;
     clv_tensor pq, pk, pv, mixed, mask, *scores = output_of(k, 1);
     CLV_TRY(project(k, &q, 0, count, embed, &pq));
     CLV_TRY(project(k, &key, 1, count, embed, &pk));
@@ -427,7 +432,7 @@ clv_status kernel_mha(kernel *k)
                .dv = embed / count,
                .q_heads = count,
                .kv_heads = count,
-               .causal = attr_int(k->n, CLV_A_CAUSAL, 0) != 0};
+               .causal = attr_int(k->n, CLV_A_CAUSAL) != 0};
     h.scale = 1 / sqrt((double)h.d);
     if (input_of(k, 7)) {
         CLV_TRY(additive(k, k->in[7], &mask));

@@ -40,7 +40,7 @@ static box box_at(const kernel *k, int64_t at)
     const clv_tensor *t = k->in[0];
     double a = get_f(t, at), b = get_f(t, at + 1), c = get_f(t, at + 2),
            d = get_f(t, at + 3);
-    if (other_int(k->n, "center_point_box", 0))
+    if (attr_is(k->n, CLV_A_BOXES, "center"))
         return (box){
             .x1 = a - c / 2, .y1 = b - d / 2, .x2 = a + c / 2, .y2 = b + d / 2};
     return (box){
@@ -64,13 +64,13 @@ static int64_t suppress(box *boxes, int64_t n, const limits *l)
 
 static limits limits_of(const kernel *k, int64_t n, bool classes)
 {
-    double most = number_of(k, CLV_A_MAX, 2, classes ? 0 : (double)n);
+    bool told = attr_get(k->n, CLV_A_MAX) || input_of(k, 2);
+    double most = told ? number_of(k, CLV_A_MAX, 2) : classes ? 0 : (double)n;
     limits l = {.most = most > (double)n ? n
                         : most > 0       ? (int64_t)most
                                          : 0,
                 .scored = input_of(k, 4) != NULL};
-    l.overlap = number_of(k, CLV_A_ALPHA, 3, 0);
-    l.overlap = other_float(k->n, "iou_threshold", l.overlap);
+    l.overlap = number_of(k, CLV_A_IOU_THRESHOLD, 3);
     l.score = l.scored && numel(k->in[4]) ? get_f(k->in[4], 0) : 0;
     return l;
 }

@@ -28,7 +28,7 @@ clv_status kernel_combine(kernel *k)
     const clv_tensor *in[3] = {k->in[0], k->in[1], input_of(k, 2)};
     clv_tensor *y = &k->out[0];
     int64_t s[3][CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
-    double x[3], v = attr_float(k->n, CLV_A_VALUE, in[2] ? 1 : 0);
+    double x[3], v = attr_float(k->n, CLV_A_VALUE);
     for (int t = 0; t < 3; t++)
         if (in[t])
             broadcast_strides(in[t], y->rank, s[t]);
@@ -47,7 +47,7 @@ clv_status kernel_combine(kernel *k)
 static clv_status lane_of(const kernel *k, lane *l)
 {
     uint32_t axis;
-    CLV_TRY(axis_of(k, -1, &axis));
+    CLV_TRY(axis_of(k, &axis));
     *l = lanes(k->in[0], axis);
     l->rows *= l->step;
     return CLV_OK;
@@ -88,12 +88,12 @@ clv_status kernel_softmin(kernel *k)
     return CLV_OK;
 }
 
-/* x over its p-norm; PyTorch keeps the norm above 1e-12, ONNX divides. */
+/* x over its p-norm, which is kept at `epsilon` or above. */
 clv_status kernel_lp_norm(kernel *k)
 {
     lane l;
-    double p = attr_float(k->n, CLV_A_P, 2);
-    bool onnx = k->n->origin && !strcmp(k->n->origin, "LpNormalization");
+    double p = attr_float(k->n, CLV_A_P);
+    double least = attr_float(k->n, CLV_A_EPSILON);
     CLV_TRY(lane_of(k, &l));
     for (int64_t r = 0; r < l.rows; r++) {
         int64_t first = lane_first(&l, r);
@@ -101,8 +101,8 @@ clv_status kernel_lp_norm(kernel *k)
         for (int64_t i = 0; i < l.n; i++)
             sum += pow(fabs(get_f(k->in[0], first + i * l.step)), p);
         double norm = pow(sum, 1 / p);
-        if (!onnx && norm < 1e-12)
-            norm = 1e-12;
+        if (norm < least)
+            norm = least;
         for (int64_t i = 0; i < l.n; i++)
             put_f(&k->out[0], first + i * l.step,
                   get_f(k->in[0], first + i * l.step) / norm);
@@ -117,8 +117,8 @@ clv_status kernel_addmm(kernel *k)
 {
     const clv_tensor *c = k->in[0], *a = k->in[1], *b = k->in[2];
     clv_tensor *y = &k->out[0];
-    double alpha = attr_float(k->n, CLV_A_ALPHA, 1);
-    double beta = attr_float(k->n, CLV_A_BETA, 1);
+    double alpha = attr_float(k->n, CLV_A_ALPHA);
+    double beta = attr_float(k->n, CLV_A_BETA);
     int64_t m = a->dims[a->rank - 2], depth = a->dims[a->rank - 1];
     int64_t cols = b->dims[b->rank - 1];
     int64_t sc[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
@@ -140,7 +140,7 @@ clv_status kernel_cdist(kernel *k)
 {
     const clv_tensor *a = k->in[0], *b = k->in[1];
     clv_tensor *y = &k->out[0], ba = *a, bb = *b;
-    double power = attr_float(k->n, CLV_A_P, 2);
+    double power = attr_float(k->n, CLV_A_P);
     int64_t m = a->dims[a->rank - 1], sa[CLV_MAX_RANK], sb[CLV_MAX_RANK];
     int64_t idx[CLV_MAX_RANK] = {0};
     uint32_t r = y->rank;

@@ -129,7 +129,7 @@ static double total(const kernel *k, const names *c, int64_t *idx,
 
 clv_status kernel_einsum(kernel *k)
 {
-    const char *s = attr_str(k->n, CLV_A_EQUATION, "");
+    const char *s = attr_str(k->n, CLV_A_EQUATION);
     char made[LETTERS + 4];
     clv_tensor *y = &k->out[0];
     int64_t size[EINSUM_AXES], result[EINSUM_AXES], idx[EINSUM_AXES] = {0};

@@ -17,12 +17,11 @@ typedef struct params {
 
 typedef double unary_fn(double x, params p);
 
-/* Attributes that become a and b, with their defaults. */
+/* Attributes that become a and b. */
 typedef struct unary_row {
     clv_op op;
     unary_fn *fn;
     clv_attr_key key_a, key_b; /* CLV_A_OTHER: none */
-    double a, b;
 } unary_row;
 
 #define FN(name, expr) \
@@ -118,38 +117,37 @@ FN(fn_isfinite, isfinite(x))
 
 #define PLAIN(op, fn) \
     { \
-        CLV_OP_##op, fn, CLV_A_OTHER, CLV_A_OTHER, 0, 0 \
+        CLV_OP_##op, fn, CLV_A_OTHER, CLV_A_OTHER \
     }
-#define WITH(op, fn, ka, a, kb, b) \
+#define WITH(op, fn, a, b) \
     { \
-        CLV_OP_##op, fn, CLV_A_##ka, CLV_A_##kb, a, b \
+        CLV_OP_##op, fn, CLV_A_##a, CLV_A_##b \
     }
 
 static const unary_row unary[] = {
     PLAIN(RELU, fn_relu),
     PLAIN(RELU6, fn_relu6),
-    WITH(LEAKY_RELU, fn_leaky, ALPHA, 0.01, OTHER, 0),
-    WITH(RRELU, fn_rrelu, MIN, 1.0 / 8, MAX, 1.0 / 3),
-    WITH(ELU, fn_elu, ALPHA, 1, OTHER, 0),
-    WITH(SELU, fn_selu, ALPHA, 1.67326324235437728481, BETA,
-         1.05070098735548049342),
-    WITH(CELU, fn_celu, ALPHA, 1, OTHER, 0),
+    WITH(LEAKY_RELU, fn_leaky, ALPHA, OTHER),
+    WITH(RRELU, fn_rrelu, MIN, MAX),
+    WITH(ELU, fn_elu, ALPHA, OTHER),
+    WITH(SELU, fn_selu, ALPHA, GAMMA),
+    WITH(CELU, fn_celu, ALPHA, OTHER),
     PLAIN(GELU, fn_gelu),
-    WITH(SILU, fn_silu, ALPHA, 1, OTHER, 0),
+    WITH(SILU, fn_silu, ALPHA, OTHER),
     PLAIN(MISH, fn_mish),
     PLAIN(SIGMOID, fn_sigmoid),
     PLAIN(LOGSIGMOID, fn_logsigmoid),
     PLAIN(TANH, fn_tanh),
-    WITH(HARDTANH, fn_hardtanh, MIN, -1, MAX, 1),
-    WITH(HARDSIGMOID, fn_hardsigmoid, ALPHA, 1.0 / 6, BETA, 0.5),
+    WITH(HARDTANH, fn_hardtanh, MIN, MAX),
+    WITH(HARDSIGMOID, fn_hardsigmoid, ALPHA, BETA),
     PLAIN(HARDSWISH, fn_hardswish),
-    WITH(SOFTPLUS, fn_softplus, BETA, 1, VALUE, 20),
+    WITH(SOFTPLUS, fn_softplus, BETA, THRESHOLD),
     PLAIN(SOFTSIGN, fn_softsign),
-    WITH(THRESHOLD, fn_threshold, ALPHA, 0, VALUE, 0),
-    WITH(HARDSHRINK, fn_hardshrink, ALPHA, 0.5, OTHER, 0),
-    WITH(SOFTSHRINK, fn_softshrink, ALPHA, 0.5, OTHER, 0),
+    WITH(THRESHOLD, fn_threshold, THRESHOLD, VALUE),
+    WITH(HARDSHRINK, fn_hardshrink, LAMBD, OTHER),
+    WITH(SOFTSHRINK, fn_softshrink, LAMBD, OTHER),
     PLAIN(TANHSHRINK, fn_tanhshrink),
-    WITH(SHRINK, fn_shrink, ALPHA, 0.5, BETA, 0),
+    WITH(SHRINK, fn_shrink, LAMBD, SHIFT),
     PLAIN(NEG, fn_neg),
     PLAIN(ABS, fn_abs),
     PLAIN(SIGN, fn_sign),
@@ -193,9 +191,9 @@ static double tanh_gelu(double x, params p)
            (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
 }
 
-static double param(const clv_node *n, clv_attr_key key, double otherwise)
+static double param(const clv_node *n, clv_attr_key key)
 {
-    return key == CLV_A_OTHER ? otherwise : attr_float(n, key, otherwise);
+    return key == CLV_A_OTHER ? 0 : attr_float(n, key);
 }
 
 clv_status kernel_unary(kernel *k)
@@ -204,11 +202,9 @@ clv_status kernel_unary(kernel *k)
     while (row->op != k->n->op)
         row++;
     unary_fn *fn = row->fn;
-    if (row->op == CLV_OP_GELU &&
-        !strcmp(attr_str(k->n, CLV_A_APPROXIMATE, "none"), "tanh"))
+    if (row->op == CLV_OP_GELU && attr_is(k->n, CLV_A_APPROXIMATE, "tanh"))
         fn = tanh_gelu;
-    params p = {param(k->n, row->key_a, row->a),
-                param(k->n, row->key_b, row->b)};
+    params p = {param(k->n, row->key_a), param(k->n, row->key_b)};
     int64_t n = numel(&k->out[0]);
     bool whole = !is_float(k->in[0]->dtype) && k->in[0]->dtype != CLV_BOOL &&
                  (row->op == CLV_OP_NEG || row->op == CLV_OP_ABS);
@@ -266,9 +262,9 @@ clv_status kernel_binary(kernel *k)
     const clv_tensor *b = input_of(k, 1);
     const clv_attr *value = attr_get(k->n, CLV_A_VALUE);
     bool extreme = k->n->op == CLV_OP_MAXIMUM || k->n->op == CLV_OP_MINIMUM;
-    double number = attr_float(k->n, CLV_A_VALUE, 0);
+    double number = attr_float(k->n, CLV_A_VALUE);
     clv_tensor scalar = {.dtype = CLV_FLOAT64, .data = &number};
-    int64_t whole = attr_int(k->n, CLV_A_VALUE, 0);
+    int64_t whole = attr_int(k->n, CLV_A_VALUE);
     if (value && value->type == CLV_ATTR_INT)
         scalar = (clv_tensor){.dtype = CLV_INT64, .data = &whole};
     if (!b && value)

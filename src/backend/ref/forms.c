@@ -82,7 +82,7 @@ static clv_status matmul_bnb4(kernel *k, int64_t size)
 {
     const clv_tensor *x = k->in[0], *w = k->in[1], *most = k->in[2];
     const uint8_t *bytes = w->data;
-    const double *table = bnb4[other_int(k->n, "quant_type", 1) != 0];
+    const double *table = bnb4[attr_is(k->n, CLV_A_CODES, "nf4")];
     int64_t n = w->dims[0], depth = w->dims[1];
     if (numel(most) < (n * depth + size - 1) / size)
         return clv__fail(k->e, CLV_SHAPE, "too few magnitudes");
@@ -101,12 +101,12 @@ static clv_status matmul_bnb4(kernel *k, int64_t size)
 
 clv_status kernel_matmul_nbits(kernel *k)
 {
-    int64_t bits = attr_int(k->n, CLV_A_BITS, 4);
-    int64_t size = attr_int(k->n, CLV_A_BLOCK, 32);
+    int64_t bits = attr_int(k->n, CLV_A_BITS);
+    int64_t size = attr_int(k->n, CLV_A_BLOCK);
     if (size < 1 || (bits != 2 && bits != 4 && bits != 8))
         return clv__fail(k->e, CLV_UNSUPPORTED, "blocks of %lld, %lld bits",
                          (long long)size, (long long)bits);
-    if (k->n->origin && strstr(k->n->origin, "Bnb4"))
+    if (!attr_is(k->n, CLV_A_CODES, "integers"))
         return matmul_bnb4(k, size);
     return matmul_blocks(k, bits, size);
 }
@@ -143,13 +143,13 @@ clv_status kernel_rotary(kernel *k)
     bool flat = x->rank == 3;
     rotation r = {.cos = k->in[1], .sin = k->in[2]};
     r.half = r.cos->rank ? r.cos->dims[r.cos->rank - 1] : 1;
-    r.turned = other_int(k->n, "rotary_embedding_dim", 0);
+    r.turned = attr_int(k->n, CLV_A_ROTARY_DIM);
     r.turned = r.turned ? r.turned : 2 * r.half;
-    r.pairs = other_int(k->n, "interleaved", 0) != 0;
+    r.pairs = attr_int(k->n, CLV_A_INTERLEAVED) != 0;
     if (r.turned < 2 || x->rank < 3 || x->rank > 4)
         return clv__fail(k->e, CLV_SHAPE, "tables of %lld for rank %u",
                          (long long)r.half, x->rank);
-    int64_t given = attr_int(k->n, CLV_A_HEADS, 0);
+    int64_t given = attr_int(k->n, CLV_A_HEADS);
     int64_t heads = !flat ? x->dims[1] : given ? given : x->dims[2] / r.turned;
     int64_t length = x->dims[flat ? 1 : 2];
     int64_t width =

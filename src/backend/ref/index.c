@@ -33,7 +33,7 @@ static clv_status take_slices(kernel *k, const clv_tensor *x,
 clv_status kernel_index_select(kernel *k)
 {
     uint32_t axis;
-    CLV_TRY(axis_of(k, 0, &axis));
+    CLV_TRY(axis_of(k, &axis));
     return take_slices(k, k->in[0], k->in[1], axis);
 }
 
@@ -50,7 +50,7 @@ clv_status kernel_gather(kernel *k)
     clv_tensor *y = &k->out[0];
     uint32_t axis = 0;
     if (x->rank)
-        CLV_TRY(axis_of(k, 0, &axis));
+        CLV_TRY(axis_of(k, &axis));
     int64_t own[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
     strides_of(x, own);
     for (int64_t i = 0, n = numel(y); i < n; i++) {
@@ -85,7 +85,7 @@ static clv_status nd_offset(const kernel *k, const clv_tensor *x,
 clv_status kernel_gather_nd(kernel *k)
 {
     const clv_tensor *x = k->in[0], *index = k->in[1];
-    uint32_t batch = (uint32_t)attr_int(k->n, CLV_A_BATCH_DIMS, 0);
+    uint32_t batch = (uint32_t)attr_int(k->n, CLV_A_BATCH_DIMS);
     int64_t depth = index->dims[index->rank - 1];
     int64_t run = product(x, batch + (uint32_t)depth, x->rank);
     int64_t batches = product(x, 0, batch);
@@ -123,8 +123,9 @@ static void combine(clv_tensor *y, int64_t at, const clv_tensor *u, int64_t i,
 
 static const char *reduction(const kernel *k)
 {
-    const char *otherwise = k->n->op == CLV_OP_SCATTER_ADD ? "add" : "none";
-    return attr_str(k->n, CLV_A_REDUCTION, otherwise);
+    if (k->n->op == CLV_OP_SCATTER_ADD)
+        return "add";
+    return attr_str(k->n, CLV_A_REDUCTION);
 }
 
 /* x, indices, updates, element by element along `axis`. */
@@ -133,10 +134,10 @@ clv_status kernel_scatter(kernel *k)
     const clv_tensor *x = k->in[0], *index = k->in[1];
     const clv_tensor *u = k->n->n_in > 2 ? k->in[2] : NULL;
     clv_tensor *y = &k->out[0];
-    double value = attr_float(k->n, CLV_A_VALUE, 0);
+    double value = attr_float(k->n, CLV_A_VALUE);
     uint32_t axis = 0;
     if (x->rank)
-        CLV_TRY(axis_of(k, 0, &axis));
+        CLV_TRY(axis_of(k, &axis));
     int64_t own[CLV_MAX_RANK], us[CLV_MAX_RANK] = {0}, idx[CLV_MAX_RANK] = {0};
     strides_of(x, own);
     if (u)
@@ -181,7 +182,7 @@ clv_status kernel_nonzero(kernel *k)
 {
     const clv_tensor *x = k->in[0];
     clv_tensor *y = &k->out[0];
-    bool turned = attr_int(k->n, CLV_A_AXIS, 0) == 1;
+    bool turned = attr_int(k->n, CLV_A_BY_AXIS);
     int64_t n = numel(x), points = 0, found = 0;
     for (int64_t i = 0; i < n; i++)
         points += get_f(x, i) != 0;
@@ -207,7 +208,7 @@ clv_status kernel_compress(kernel *k)
     uint32_t axis = 0;
     bool flat = !attr_get(k->n, CLV_A_AXIS);
     if (!flat)
-        CLV_TRY(axis_of(k, 0, &axis));
+        CLV_TRY(axis_of(k, &axis));
     int64_t size = flat ? numel(x) : x->dims[axis];
     int64_t rows = flat ? 1 : product(x, 0, axis);
     int64_t run = flat ? 1 : product(x, axis + 1, x->rank);
@@ -230,7 +231,7 @@ clv_status kernel_one_hot(kernel *k)
     const clv_tensor *values = k->n->n_in > 2 ? k->in[2] : NULL;
     clv_tensor *y = &k->out[0];
     uint32_t axis;
-    CLV_TRY(norm_axis(attr_int(k->n, CLV_A_AXIS, -1), y->rank, &axis, k->e));
+    CLV_TRY(norm_axis(attr_int(k->n, CLV_A_AXIS), y->rank, &axis, k->e));
     int64_t depth = y->dims[axis], idx[CLV_MAX_RANK] = {0};
     int64_t run = product(y, axis + 1, y->rank);
     for (int64_t i = 0, n = numel(y); i < n; i++) {
@@ -252,7 +253,7 @@ clv_status kernel_triangle(kernel *k)
     const clv_tensor *x = k->in[0];
     clv_tensor *y = &k->out[0];
     bool upper = k->n->op == CLV_OP_TRIU;
-    int64_t diagonal = (int64_t)number_of(k, CLV_A_K, 1, 0);
+    int64_t diagonal = (int64_t)number_of(k, CLV_A_DIAGONAL, 1);
     if (x->rank < 2)
         return clv__fail(k->e, CLV_SHAPE, "a triangle of rank %u", x->rank);
     int64_t cols = x->dims[x->rank - 1], rows = x->dims[x->rank - 2];

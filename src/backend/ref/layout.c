@@ -67,7 +67,7 @@ clv_status kernel_slice(kernel *k)
     strides_of(x, strides);
     for (uint32_t i = 0; i < start.n; i++) {
         uint32_t a;
-        int64_t by = list_at(step.v, step.n, i, 1);
+        int64_t by = list_at(step.v, step.n, i);
         CLV_TRY(norm_axis(axes.n ? axes.v[i] : (int64_t)i, x->rank, &a, k->e));
         base += slice_start(start.v[i], x->dims[a], by) * strides[a];
         strides[a] *= by;
@@ -80,9 +80,9 @@ clv_status kernel_select(kernel *k)
 {
     const clv_tensor *x = k->in[0];
     int64_t own[CLV_MAX_RANK], strides[CLV_MAX_RANK];
-    int64_t index = attr_int(k->n, CLV_A_INDEX, 0);
+    int64_t index = attr_int(k->n, CLV_A_INDEX);
     uint32_t axis, to = 0;
-    CLV_TRY(axis_of(k, 0, &axis));
+    CLV_TRY(axis_of(k, &axis));
     strides_of(x, own);
     for (uint32_t i = 0; i < x->rank; i++)
         if (i != axis)
@@ -108,8 +108,8 @@ clv_status kernel_cat(kernel *k)
 {
     clv_tensor *y = &k->out[0];
     uint32_t axis;
-    CLV_TRY(norm_axis(attr_int(k->n, CLV_A_AXIS, 0), y->rank ? y->rank : 1,
-                      &axis, k->e));
+    CLV_TRY(norm_axis(attr_int(k->n, CLV_A_AXIS), y->rank ? y->rank : 1, &axis,
+                      k->e));
     int64_t rows = rows_before(y, axis), at = 0;
     int64_t row = rows ? numel(y) / rows : 0;
     for (uint32_t i = 0; i < k->n->n_in && row > 0; i++) {
@@ -128,7 +128,7 @@ clv_status kernel_split(kernel *k)
 {
     const clv_tensor *x = k->in[0];
     uint32_t axis;
-    CLV_TRY(axis_of(k, 0, &axis));
+    CLV_TRY(axis_of(k, &axis));
     int64_t rows = rows_before(x, axis), at = 0;
     int64_t row = rows ? numel(x) / rows : 0;
     for (uint32_t i = 0; i < k->n->n_out && row > 0; i++) {
@@ -233,8 +233,8 @@ clv_status kernel_pad(kernel *k)
     CLV_TRY(list_of(k, CLV_A_AXES, 3, &axes));
     int64_t own[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
     int64_t before[CLV_MAX_RANK] = {0};
-    const char *mode = attr_str(k->n, CLV_A_MODE, "constant");
-    double value = number_of(k, CLV_A_VALUE, 2, 0);
+    const char *mode = attr_str(k->n, CLV_A_MODE);
+    double value = number_of(k, CLV_A_VALUE, 2);
     strides_of(x, own);
     for (uint32_t i = 0; i < pads.n / 2; i++) {
         uint32_t a;

@@ -29,7 +29,7 @@ static clv_status one(const kernel *k, const loss *l, int64_t n, int64_t p,
 
 static clv_status reduce(kernel *k, const loss *l)
 {
-    const char *how = attr_str(k->n, CLV_A_REDUCTION, "mean");
+    const char *how = attr_str(k->n, CLV_A_REDUCTION);
     double total = 0, weights = 0, w, v;
     for (int64_t n = 0; n < l->batch; n++)
         for (int64_t p = 0; p < l->places; p++) {

@@ -87,7 +87,7 @@ static void choose(const kernel *k, mixture *m, int64_t t, double *order)
             m->weight[e] = 0;
         sum += m->weight[e];
     }
-    bool scale = other_int(k->n, "normalize_routing_weights", 0) != 0;
+    bool scale = attr_int(k->n, CLV_A_NORMALIZE) != 0;
     for (int64_t e = 0; scale && sum > 0 && e < m->experts; e++)
         m->weight[e] /= sum;
 }
@@ -115,16 +115,17 @@ static mixture mixture_of(const kernel *k)
                  .w3 = input_of(k, 6),
                  .b3 = input_of(k, 7),
                  .mix = input_of(k, 8),
-                 .k = attr_int(k->n, CLV_A_K, 1)};
+                 .k = attr_int(k->n, CLV_A_EXPERTS)};
     m.hidden = m.w2->dims[1];
     m.inner = m.w2->dims[2];
     m.rows = m.w1->dims[1];
     m.experts = m.w1->dims[0];
-    m.act = attr_str(k->n, CLV_A_MODE, "relu");
-    m.alpha = other_float(k->n, "activation_alpha", 1);
-    m.beta = other_float(k->n, "activation_beta", 0);
-    m.limit = other_float(k->n, "swiglu_limit", INFINITY);
-    m.fusion = (int)other_int(k->n, "swiglu_fusion", 0);
+    m.act = attr_str(k->n, CLV_A_ACTIVATION);
+    m.alpha = attr_float(k->n, CLV_A_ALPHA);
+    m.beta = attr_float(k->n, CLV_A_BETA);
+    m.limit = attr_get(k->n, CLV_A_LIMIT) ? attr_float(k->n, CLV_A_LIMIT)
+                                          : (double)INFINITY;
+    m.fusion = (int)attr_int(k->n, CLV_A_FUSION);
     return m;
 }
 

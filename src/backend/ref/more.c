@@ -12,8 +12,8 @@ clv_status kernel_clamp(kernel *k)
     const clv_tensor *lo = input_of(k, 1), *hi = input_of(k, 2);
     bool has_lo = lo || attr_get(k->n, CLV_A_MIN);
     bool has_hi = hi || attr_get(k->n, CLV_A_MAX);
-    double low = number_of(k, CLV_A_MIN, 1, 0);
-    double high = number_of(k, CLV_A_MAX, 2, 0);
+    double low = number_of(k, CLV_A_MIN, 1);
+    double high = number_of(k, CLV_A_MAX, 2);
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         double v = get_f(x, i);
         if (has_lo && v < low)
@@ -71,7 +71,7 @@ clv_status kernel_hardmax(kernel *k)
     const clv_tensor *x = k->in[0];
     uint32_t axis;
     int64_t step = 1;
-    CLV_TRY(axis_of(k, -1, &axis));
+    CLV_TRY(axis_of(k, &axis));
     for (uint32_t i = axis + 1; i < x->rank; i++)
         step *= x->dims[i];
     int64_t n = x->dims[axis], rows = n ? numel(x) / n : 0;
@@ -88,8 +88,8 @@ clv_status kernel_hardmax(kernel *k)
 
 clv_status kernel_isinf(kernel *k)
 {
-    bool plus = other_int(k->n, "detect_positive", 1) != 0;
-    bool minus = other_int(k->n, "detect_negative", 1) != 0;
+    bool plus = attr_int(k->n, CLV_A_DETECT_POSITIVE) != 0;
+    bool minus = attr_int(k->n, CLV_A_DETECT_NEGATIVE) != 0;
     for (int64_t i = 0, n = numel(k->in[0]); i < n; i++) {
         double v = get_f(k->in[0], i);
         put_i(&k->out[0], i, isinf(v) && (v > 0 ? plus : minus));
@@ -101,8 +101,8 @@ clv_status kernel_isinf(kernel *k)
 
 clv_status kernel_range(kernel *k)
 {
-    double start = number_of(k, CLV_A_START, 0, 0);
-    double step = number_of(k, CLV_A_STEP, 2, 1);
+    double start = number_of(k, CLV_A_START, 0);
+    double step = number_of(k, CLV_A_STEP, 2);
     for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
         put_f(&k->out[0], i, start + step * (double)i);
     return CLV_OK;
@@ -110,8 +110,8 @@ clv_status kernel_range(kernel *k)
 
 clv_status kernel_linspace(kernel *k)
 {
-    double start = attr_float(k->n, CLV_A_START, 0);
-    double end = attr_float(k->n, CLV_A_END, 0);
+    double start = attr_float(k->n, CLV_A_START);
+    double end = attr_float(k->n, CLV_A_END);
     int64_t n = numel(&k->out[0]);
     for (int64_t i = 0; i < n; i++)
         put_f(&k->out[0], i,
@@ -131,18 +131,18 @@ clv_status kernel_fill(kernel *k)
             : d && d->ints ? (double)d->ints[0]
                            : 0;
     } else if (a || k->n->n_in > 1) {
-        v = number_of(k, CLV_A_VALUE, 1, v);
+        v = number_of(k, CLV_A_VALUE, 1);
     }
     for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
         put_f(&k->out[0], i, v);
     return CLV_OK;
 }
 
-/* Ones on diagonal k. */
+/* Ones on one diagonal. */
 clv_status kernel_eye(kernel *k)
 {
     clv_tensor *y = &k->out[0];
-    int64_t diagonal = attr_int(k->n, CLV_A_K, 0), cols = y->dims[1];
+    int64_t diagonal = attr_int(k->n, CLV_A_DIAGONAL), cols = y->dims[1];
     for (int64_t i = 0, n = y->rank == 2 ? numel(y) : 0; i < n; i++)
         put_f(y, i, i % cols - i / cols == diagonal);
     return CLV_OK;
@@ -155,10 +155,10 @@ clv_status kernel_gemm(kernel *k)
 {
     const clv_tensor *a = k->in[0], *b = k->in[1], *c = input_of(k, 2);
     clv_tensor *y = &k->out[0];
-    bool ta = attr_int(k->n, CLV_A_TRANS_A, 0) != 0;
-    bool tb = attr_int(k->n, CLV_A_TRANS_B, 0) != 0;
-    double alpha = attr_float(k->n, CLV_A_ALPHA, 1);
-    double beta = attr_float(k->n, CLV_A_BETA, 1);
+    bool ta = attr_int(k->n, CLV_A_TRANS_A) != 0;
+    bool tb = attr_int(k->n, CLV_A_TRANS_B) != 0;
+    double alpha = attr_float(k->n, CLV_A_ALPHA);
+    double beta = attr_float(k->n, CLV_A_BETA);
     int64_t m = y->dims[0], n = y->dims[1], depth = a->dims[ta ? 0 : 1];
     int64_t sc[2] = {0, 0};
     if (c)
@@ -189,9 +189,8 @@ clv_status kernel_blocks(kernel *k)
         k->n->op == CLV_OP_PIXEL_SHUFFLE || k->n->op == CLV_OP_PIXEL_UNSHUFFLE;
     bool to_space =
         k->n->op == CLV_OP_DEPTH_TO_SPACE || k->n->op == CLV_OP_PIXEL_SHUFFLE;
-    int64_t b = other_int(k->n, "block", 1);
-    b = attr_int(k->n, CLV_A_BLOCK, b);
-    bool crd = pixels || !strcmp(attr_str(k->n, CLV_A_MODE, "DCR"), "CRD");
+    int64_t b = attr_int(k->n, CLV_A_BLOCK);
+    bool crd = pixels || attr_is(k->n, CLV_A_MODE, "CRD");
     const clv_tensor *wide = to_space ? y : x, *deep = to_space ? x : y;
     uint32_t r = wide->rank;
     int64_t channels = wide->dims[r - 3], h = deep->dims[r - 2];
@@ -214,10 +213,10 @@ clv_status kernel_blocks(kernel *k)
 clv_status kernel_lrn(kernel *k)
 {
     const clv_tensor *x = k->in[0];
-    int64_t size = attr_int(k->n, CLV_A_SIZE, 1), c = x->dims[1];
-    double alpha = attr_float(k->n, CLV_A_ALPHA, 1e-4);
-    double beta = attr_float(k->n, CLV_A_BETA, 0.75);
-    double bias = other_float(k->n, "bias", attr_float(k->n, CLV_A_K, 1));
+    int64_t size = attr_int(k->n, CLV_A_SIZE), c = x->dims[1];
+    double alpha = attr_float(k->n, CLV_A_ALPHA);
+    double beta = attr_float(k->n, CLV_A_BETA);
+    double bias = attr_float(k->n, CLV_A_K);
     int64_t plane = c && x->dims[0] ? numel(x) / (c * x->dims[0]) : 0;
     if (x->rank < 2)
         return clv__fail(k->e, CLV_SHAPE, "no channels in rank %u", x->rank);

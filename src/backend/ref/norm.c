@@ -37,8 +37,8 @@ static clv_status batch_statistics(kernel *k, int64_t plane)
 {
     const clv_tensor *x = k->in[0];
     const clv_tensor *w = input_of(k, 1), *b = input_of(k, 2);
-    double eps = attr_float(k->n, CLV_A_EPSILON, 1e-5);
-    double momentum = other_float(k->n, "momentum", 0.9);
+    double eps = attr_float(k->n, CLV_A_EPSILON);
+    double momentum = attr_float(k->n, CLV_A_MOMENTUM);
     int64_t batch = x->dims[0], channels = x->dims[1];
     double count = (double)(batch * plane);
     for (int64_t c = 0; c < channels; c++) {
@@ -70,10 +70,10 @@ clv_status kernel_batch_norm(kernel *k)
     const clv_tensor *w = input_of(k, 1), *b = input_of(k, 2);
     const clv_tensor *mean = input_of(k, 3), *var = input_of(k, 4);
     clv_tensor *y = &k->out[0];
-    double eps = attr_float(k->n, CLV_A_EPSILON, 1e-5);
+    double eps = attr_float(k->n, CLV_A_EPSILON);
     int64_t channels = x->dims[1], n = numel(x);
     int64_t plane = channels && x->dims[0] ? n / (channels * x->dims[0]) : 0;
-    if (!mean || !var || other_int(k->n, "training_mode", 0))
+    if (!mean || !var || attr_int(k->n, CLV_A_TRAINING))
         return batch_statistics(k, plane);
     for (int64_t i = 0; i < n; i++) {
         int64_t c = i / plane % channels;
@@ -90,10 +90,9 @@ static clv_status last_axes_norm(kernel *k, bool center)
     const clv_tensor *x = k->in[0];
     const clv_tensor *w = input_of(k, 1), *b = input_of(k, 2);
     clv_tensor *y = &k->out[0];
-    uint32_t count, axis;
-    attr_ints(k->n, CLV_A_SHAPE, &count);
-    CLV_TRY(axis_of(k, count ? -(int64_t)count : -1, &axis));
-    double eps = attr_float(k->n, CLV_A_EPSILON, 1e-5);
+    uint32_t axis;
+    CLV_TRY(get_norm_axis(k->n, x->rank, &axis, k->e));
+    double eps = attr_float(k->n, CLV_A_EPSILON);
     int64_t run = 1;
     for (uint32_t i = axis; i < x->rank; i++)
         run *= x->dims[i];
@@ -146,8 +145,8 @@ clv_status kernel_group_norm(kernel *k)
     int64_t channels = x->dims[1], n = numel(x);
     int64_t groups = k->n->op == CLV_OP_INSTANCE_NORM
                          ? channels
-                         : attr_int(k->n, CLV_A_GROUPS, 1);
-    double eps = attr_float(k->n, CLV_A_EPSILON, 1e-5);
+                         : attr_int(k->n, CLV_A_GROUPS);
+    double eps = attr_float(k->n, CLV_A_EPSILON);
     if (n == 0)
         return CLV_OK;
     int64_t plane = n / (x->dims[0] * channels);
@@ -191,7 +190,7 @@ clv_status kernel_softmax(kernel *k)
     uint32_t axis = 0;
     int64_t step = 1, n = 1;
     if (x->rank)
-        CLV_TRY(axis_of(k, -1, &axis));
+        CLV_TRY(axis_of(k, &axis));
     for (uint32_t i = axis; i < x->rank; i++)
         (i == axis ? (n = x->dims[i]) : (step *= x->dims[i]));
     int64_t rows = n > 0 && step > 0 ? numel(x) / (n * step) : 0;

@@ -34,10 +34,8 @@ static clv_status windows_of(const kernel *k, uint32_t nd, pool *p)
     const int64_t *size = attr_ints(k->n, CLV_A_KERNEL, &nk);
     for (uint32_t a = 0; a < nd; a++) {
         uint32_t i = SPATIAL - nd + a;
-        int64_t ker = list_at(size, nk, a, 1);
+        int64_t ker = list_at(size, nk, a);
         CLV_TRY(get_window(k->n, a, nd, p->in[i], ker, &p->win[i], k->e));
-        if (!attr_get(k->n, CLV_A_STRIDE))
-            p->win[i].stride = ker;
     }
     return CLV_OK;
 }
@@ -81,16 +79,17 @@ static sums look(const clv_tensor *x, int64_t first, const pool *p,
     return s;
 }
 
-/* The place of the largest: PyTorch counts in its plane, ONNX in the tensor,
- * by columns where storage_order says so. */
+/* The place of the largest, as attribute `indices` counts: in its plane, or in
+ * the whole tensor, by rows or by columns. */
 static int64_t place_of(const kernel *k, const pool *p, int64_t plane,
                         int64_t where)
 {
     int64_t rows = p->in[1], cols = p->in[2];
-    bool onnx = k->n->origin && !strcmp(k->n->origin, "MaxPool");
-    if (other_int(k->n, "storage_order", 0) && p->in[0] == 1)
+    if (attr_is(k->n, CLV_A_INDICES, "plane"))
+        return where;
+    if (attr_is(k->n, CLV_A_INDICES, "tensor_by_columns") && p->in[0] == 1)
         where = where % cols * rows + where / cols;
-    return onnx ? plane * p->in[0] * rows * cols + where : where;
+    return plane * p->in[0] * rows * cols + where;
 }
 
 clv_status kernel_pool(kernel *k)
@@ -101,12 +100,12 @@ clv_status kernel_pool(kernel *k)
     uint32_t nd = pooled_axes(k->n);
     pool p = pool_of(x, y, nd);
     CLV_TRY(windows_of(k, nd, &p));
-    bool count_pad = attr_int(k->n, CLV_A_COUNT_INCLUDE_PAD, 0) != 0;
     bool largest = op == CLV_OP_MAX_POOL1D || op == CLV_OP_MAX_POOL2D ||
                    op == CLV_OP_MAX_POOL3D;
     bool lp = op == CLV_OP_LP_POOL1D || op == CLV_OP_LP_POOL2D ||
               op == CLV_OP_LP_POOL3D;
-    double power = lp ? attr_float(k->n, CLV_A_P, 2) : 0;
+    bool count_pad = !largest && !lp && attr_int(k->n, CLV_A_COUNT_INCLUDE_PAD);
+    double power = lp ? attr_float(k->n, CLV_A_P) : 0;
     bool indices = k->n->n_out > 1 && k->out[1].data;
     int64_t in_plane = p.in[0] * p.in[1] * p.in[2];
     int64_t out_plane = p.out[0] * p.out[1] * p.out[2];

@@ -136,7 +136,7 @@ static clv_status conv_of(const kernel *k, const clv_tensor *x,
     const int64_t *x_dims = x->dims, *y_dims = y->dims;
     uint32_t nd = w->rank - 2, channel = x->rank == w->rank; /* or no batch */
     *c = (conv){.batch = channel ? x->dims[0] : 1,
-                .groups = attr_int(k->n, CLV_A_GROUPS, 1)};
+                .groups = attr_int(k->n, CLV_A_GROUPS)};
     c->cin = x->dims[channel] / c->groups;
     c->cout = y->dims[channel] / c->groups;
     x_dims += channel + 1;
@@ -257,7 +257,7 @@ clv_status kernel_conv(kernel *k)
  * long, cuts off; the smaller half in front unless the mode says lower. */
 static void same_pads(const kernel *k, conv *c)
 {
-    const char *mode = attr_str(k->n, CLV_A_AUTO_PAD, "");
+    const char *mode = attr_str(k->n, CLV_A_AUTO_PAD);
     for (int i = 0; *mode == 's' && i < SPATIAL; i++) {
         int64_t whole = (c->in[i] - 1) * c->stride[i] +
                         (c->kernel[i] - 1) * c->dilation[i] + 1;

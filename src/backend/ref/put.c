@@ -14,10 +14,10 @@ clv_status kernel_index_add(kernel *k)
 {
     const clv_tensor *x = k->in[0], *index = k->in[1], *u = k->in[2];
     uint32_t axis;
-    CLV_TRY(axis_of(k, 0, &axis));
+    CLV_TRY(axis_of(k, &axis));
     lane l = lanes(x, axis);
     int64_t n = numel(index);
-    double alpha = attr_float(k->n, CLV_A_ALPHA, 1);
+    double alpha = attr_float(k->n, CLV_A_ALPHA);
     start_from(k);
     for (int64_t i = 0; i < l.rows * n * l.step; i++) {
         int64_t r = i / (n * l.step), s = i % l.step, at;
@@ -62,9 +62,9 @@ clv_status kernel_select_scatter(kernel *k)
     const clv_tensor *u = k->in[1];
     uint32_t axis;
     int64_t at;
-    CLV_TRY(axis_of(k, 0, &axis));
+    CLV_TRY(axis_of(k, &axis));
     lane l = lanes(k->in[0], axis);
-    CLV_TRY(checked(k, attr_int(k->n, CLV_A_INDEX, 0), l.n, &at));
+    CLV_TRY(checked(k, attr_int(k->n, CLV_A_INDEX), l.n, &at));
     if (numel(u) != l.rows * l.step)
         return clv__fail(k->e, CLV_SHAPE, "the slice has another shape");
     start_from(k);
@@ -77,12 +77,11 @@ clv_status kernel_select_scatter(kernel *k)
 clv_status kernel_slice_scatter(kernel *k)
 {
     const clv_tensor *u = k->in[1];
-    uint32_t axis, count;
-    const int64_t *axes = attr_ints(k->n, CLV_A_AXES, &count);
-    CLV_TRY(norm_axis(count ? axes[0] : 0, k->in[0]->rank, &axis, k->e));
+    uint32_t axis;
+    CLV_TRY(axis_of(k, &axis));
     lane l = lanes(k->in[0], axis);
-    int64_t from = attr_int(k->n, CLV_A_START, 0);
-    int64_t step = attr_int(k->n, CLV_A_STEP, 1);
+    int64_t from = attr_int(k->n, CLV_A_START);
+    int64_t step = attr_int(k->n, CLV_A_STEP);
     int64_t n = u->rank > axis ? u->dims[axis] : 0;
     from = from < 0 ? from + l.n : from;
     if (u->rank != k->in[0]->rank || from < 0 || step < 1 ||
@@ -102,10 +101,10 @@ clv_status kernel_tensor_scatter(kernel *k)
 {
     const clv_tensor *u = k->in[1], *at = input_of(k, 2);
     uint32_t axis;
-    CLV_TRY(axis_of(k, -2, &axis));
+    CLV_TRY(axis_of(k, &axis));
     lane l = lanes(k->in[0], axis);
     int64_t n = u->dims[axis], batch = k->in[0]->dims[0];
-    bool circular = !strcmp(attr_str(k->n, CLV_A_MODE, ""), "circular");
+    bool circular = attr_is(k->n, CLV_A_MODE, "circular");
     start_from(k);
     for (int64_t i = 0; i < l.rows * n; i++) {
         int64_t to = at ? get_i(at, i / n / (l.rows / batch)) : 0;
@@ -142,7 +141,7 @@ clv_status kernel_take_along(kernel *k)
     uint32_t axis;
     if (!attr_get(k->n, CLV_A_AXIS))
         return kernel_take(k);
-    CLV_TRY(axis_of(k, 0, &axis));
+    CLV_TRY(axis_of(k, &axis));
     strides_of(x, own);
     broadcast_strides(x, y->rank, sx);
     broadcast_strides(index, y->rank, si);
@@ -161,7 +160,7 @@ clv_status kernel_embedding_bag(kernel *k)
 {
     const clv_tensor *w = k->in[0], *index = k->in[1];
     const clv_tensor *offsets = input_of(k, 2), *scale = input_of(k, 3);
-    const char *mode = attr_str(k->n, CLV_A_MODE, "mean");
+    const char *mode = attr_str(k->n, CLV_A_MODE);
     clv_tensor *y = &k->out[0];
     int64_t bags = y->dims[0], width = w->dims[1], n = numel(index);
     for (int64_t b = 0; b < bags; b++) {

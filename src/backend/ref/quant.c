@@ -28,9 +28,9 @@ static clv_status find_scaling(const kernel *k, scaling *s)
     *s = (scaling){.scale = k->in[1], .zero = input_of(k, 2), .run = 1};
     int64_t many = numel(s->scale), want = 1;
     if (many != 1) {
-        CLV_TRY(axis_of(k, 1, &axis));
+        CLV_TRY(axis_of(k, &axis));
         s->length = want = x->dims[axis];
-        s->size = attr_int(k->n, CLV_A_BLOCK, 0);
+        s->size = attr_int(k->n, CLV_A_BLOCK);
         for (uint32_t a = axis + 1; a < x->rank; a++)
             s->run *= x->dims[a];
     }
@@ -89,7 +89,7 @@ clv_status kernel_dequantize(kernel *k)
     const clv_tensor *x = k->in[0];
     scaling s;
     CLV_TRY(find_scaling(k, &s));
-    double offset = attr_float(k->n, CLV_A_OFFSET, 0);
+    double offset = attr_float(k->n, CLV_A_OFFSET);
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t at = scale_index(&s, i);
         double z = s.zero ? get_f(s.zero, at) : offset;
@@ -99,21 +99,21 @@ clv_status kernel_dequantize(kernel *k)
 }
 
 /* There and back, within `min` and `max`; scale and zero point are inputs, or
- * attributes `scale` and `value`. */
+ * attributes `scale` and `zero_point`. */
 clv_status kernel_fake_quantize(kernel *k)
 {
     const clv_tensor *x = k->in[0];
-    double lo = attr_float(k->n, CLV_A_MIN, 0);
-    double hi = attr_float(k->n, CLV_A_MAX, 255);
+    double lo = attr_float(k->n, CLV_A_MIN);
+    double hi = attr_float(k->n, CLV_A_MAX);
     scaling s = {.scale = NULL};
     if (input_of(k, 1))
         CLV_TRY(find_scaling(k, &s));
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t at = scale_index(&s, i);
         double scale =
-            s.scale ? get_f(s.scale, at) : attr_float(k->n, CLV_A_SCALE, 1);
+            s.scale ? get_f(s.scale, at) : attr_float(k->n, CLV_A_SCALE);
         double z =
-            s.zero ? get_f(s.zero, at) : attr_float(k->n, CLV_A_VALUE, 0);
+            s.zero ? get_f(s.zero, at) : attr_float(k->n, CLV_A_ZERO_POINT);
         double v = (double)steps(get_f(x, i), scale) + z;
         v = v < lo ? lo : v > hi ? hi : v;
         put_f(&k->out[0], i, (v - z) * scale);

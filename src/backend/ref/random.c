@@ -10,8 +10,8 @@
 static uint64_t seed_of(const kernel *k)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
-    double seed = other_float(k->n, "seed", 0);
-    if (other_attr(k->n, "seed")) {
+    double seed = attr_float(k->n, CLV_A_SEED);
+    if (attr_get(k->n, CLV_A_SEED)) {
         memcpy(&h, &seed, sizeof h);
         return h;
     }
@@ -38,15 +38,13 @@ static double normal(uint64_t seed, int64_t i)
            cos(2 * pi * uniform(seed, 2 * i + 1));
 }
 
-/* Normal where the operator says so by its name, else uniform. */
 clv_status kernel_random(kernel *k)
 {
-    const char *origin = k->n->origin ? k->n->origin : "";
-    bool bell = strstr(origin, "ormal") || strstr(origin, "randn");
-    double low = other_float(k->n, "low", 0);
-    double high = other_float(k->n, "high", 1);
-    double mean = other_float(k->n, "mean", 0);
-    double scale = attr_float(k->n, CLV_A_SCALE, 1);
+    bool bell = attr_is(k->n, CLV_A_DISTRIBUTION, "normal");
+    double low = attr_float(k->n, CLV_A_LOW);
+    double high = attr_float(k->n, CLV_A_HIGH);
+    double mean = attr_float(k->n, CLV_A_MEAN);
+    double scale = attr_float(k->n, CLV_A_SCALE);
     uint64_t seed = seed_of(k);
     for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
         put_f(&k->out[0], i,
@@ -64,12 +62,11 @@ clv_status kernel_bernoulli(kernel *k)
     return CLV_OK;
 }
 
-/* A class by its weight: a probability in PyTorch, its logarithm in ONNX. */
+/* A class by its weight: a probability, or its logarithm. */
 static double weight_of(const kernel *k, int64_t i)
 {
-    bool logs = k->n->origin && !strcmp(k->n->origin, "Multinomial");
     double w = get_f(k->in[0], i);
-    return logs ? exp(w) : w;
+    return attr_int(k->n, CLV_A_LOGITS) ? exp(w) : w;
 }
 
 clv_status kernel_multinomial(kernel *k)
@@ -97,7 +94,7 @@ clv_status kernel_dropout(kernel *k)
 {
     const clv_tensor *x = k->in[0], *train = input_of(k, 2);
     clv_tensor *y = output_of(k, 0), *mask = output_of(k, 1);
-    double p = number_of(k, CLV_A_P, 1, 0.5);
+    double p = number_of(k, CLV_A_P, 1);
     uint64_t seed = seed_of(k);
     if (!train || !numel(train) || !get_i(train, 0))
         p = 0;

@@ -120,7 +120,7 @@ clv_status kernel_reduce(kernel *k)
     bool gone[CLV_MAX_RANK];
     CLV_TRY(gone_axes(k, gone));
     split s = split_axes(x, gone);
-    double p = attr_float(k->n, CLV_A_P, 2);
+    double p = k->n->op == CLV_OP_NORM ? attr_float(k->n, CLV_A_P) : 0;
     int64_t at[CLV_MAX_RANK] = {0}, size = 1;
     for (uint32_t i = 0; i < s.n_gone; i++)
         size *= s.gone[i];
@@ -146,7 +146,7 @@ clv_status kernel_variance(kernel *k)
     bool gone[CLV_MAX_RANK];
     CLV_TRY(gone_axes(k, gone));
     split s = split_axes(x, gone);
-    double less = other_float(k->n, "correction", 1);
+    double less = attr_float(k->n, CLV_A_CORRECTION);
     int64_t at[CLV_MAX_RANK] = {0}, size = 1;
     for (uint32_t i = 0; i < s.n_gone; i++)
         size *= s.gone[i];
@@ -257,10 +257,10 @@ clv_status kernel_argmax(kernel *k)
     uint32_t axis = 0;
     bool all = !attr_get(k->n, CLV_A_AXIS);
     if (!all)
-        CLV_TRY(axis_of(k, 0, &axis));
+        CLV_TRY(axis_of(k, &axis));
     lane l = all ? (lane){numel(x), 1, 1} : lanes(x, axis);
     bool least = k->n->op == CLV_OP_ARGMIN;
-    bool last = other_int(k->n, "select_last_index", 0) != 0;
+    bool last = attr_int(k->n, CLV_A_SELECT_LAST) != 0;
     for (int64_t r = 0; r < l.rows; r++)
         for (int64_t s = 0; s < l.step; s++) {
             int64_t best = 0, first = r * l.n * l.step + s;
@@ -288,8 +288,8 @@ clv_status kernel_cumulate(kernel *k)
                       k->e));
     lane l = lanes(x, axis);
     bool product = k->n->op == CLV_OP_CUMPROD;
-    bool back = attr_int(k->n, CLV_A_REVERSE, 0) != 0;
-    bool exclusive = attr_int(k->n, CLV_A_EXCLUSIVE, 0) != 0;
+    bool back = attr_int(k->n, CLV_A_REVERSE) != 0;
+    bool exclusive = attr_int(k->n, CLV_A_EXCLUSIVE) != 0;
     for (int64_t r = 0; r < l.rows; r++)
         for (int64_t s = 0; s < l.step; s++) {
             double sum = product ? 1 : 0;

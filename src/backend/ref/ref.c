@@ -13,7 +13,7 @@ static const char *not_that(const clv_graph *g, const clv_node *n)
     if (n->op == CLV_OP_ATTENTION && n->n_out > 3 &&
         clv__is_read(g, node_outs(g, n)[3]))
         return "no kernel that shows scores";
-    return clv__counted_only(n);
+    return n->counted_only;
 }
 
 bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why)

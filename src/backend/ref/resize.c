@@ -2,8 +2,8 @@
  *
  * Per axis a table says, for each output place, which inputs are read (taps)
  * and with what weight; an output is the sum over the product of the tables.
- * ONNX names how a place is found (coordinate_transformation_mode); what comes
- * from PyTorch has align_corners and its own rounding of nearest. */
+ * Attribute `coordinates` says how a place is found, `rounding` which input is
+ * nearest to it. */
 #include "backend/kernel.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ typedef struct resize {
     rounding rounding;
     method method;
     bool exclude; /* taps outside are left out, not moved to the edge */
-    bool foreign; /* ONNX: the width is the scaled one, not rounded */
+    bool scaled;  /* the width is the scaled one, not rounded */
     double cubic, fill;
 } resize;
 
@@ -54,52 +54,40 @@ static int name_index(const char *const *names, int n, const char *name)
     return -1;
 }
 
-static clv_status read_onnx(const kernel *k, resize *r)
+/* Where an output lies among the inputs, when the node does not say. */
+static const char *usual_place(const clv_node *n, method m)
+{
+    if (attr_get(n, CLV_A_COORDINATES))
+        return attr_str(n, CLV_A_COORDINATES);
+    if (attr_is(n, CLV_A_MODE, "nearest-exact"))
+        return "tf_half_pixel_for_nn";
+    return m == NEAREST ? "asymmetric" : "half_pixel";
+}
+
+static clv_status read_options(const kernel *k, resize *r)
 {
     static const char *const places[] = {
         "half_pixel", "pytorch_half_pixel",   "align_corners",
         "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
     static const char *const rounds[] = {"round_prefer_floor",
                                          "round_prefer_ceil", "floor", "ceil"};
-    const char *place = other_str(
-        k->n, "coordinate_transformation_mode",
-        !strcmp(k->n->origin, "Upsample") ? "asymmetric" : "half_pixel");
-    const char *round = other_str(
-        k->n, "nearest_mode",
-        !strcmp(k->n->origin, "Upsample") ? "floor" : "round_prefer_floor");
-    int c = name_index(places, 6, place), d = name_index(rounds, 4, round);
-    if (c < 0 || d < 0 || other_int(k->n, "antialias", 0))
-        return clv__fail(k->e, CLV_UNSUPPORTED, "resize by %s, %s%s", place,
-                         round,
-                         other_int(k->n, "antialias", 0) ? ", antialias" : "");
-    r->coords = (coords)c;
-    r->rounding = (rounding)d;
-    r->exclude = other_int(k->n, "exclude_outside", 0) != 0;
-    r->fill = other_float(k->n, "extrapolation_value", 0);
-    return CLV_OK;
-}
-
-static clv_status read_options(const kernel *k, resize *r)
-{
-    const char *mode = attr_str(k->n, CLV_A_MODE, "nearest");
+    const char *mode = attr_str(k->n, CLV_A_MODE);
     *r = (resize){.method = strstr(mode, "cubic")    ? CUBIC
                             : strstr(mode, "linear") ? LINEAR
                                                      : NEAREST,
-                  .cubic = attr_float(k->n, CLV_A_CUBIC, -0.75)};
-    r->foreign =
-        k->n->origin && strcmp(k->g->format, "torch") &&
-        (!strcmp(k->n->origin, "Resize") || !strcmp(k->n->origin, "Upsample"));
-    if (!strcmp(mode, "area"))
-        return clv__fail(k->e, CLV_UNSUPPORTED, "resize of mode area");
-    if (r->foreign)
-        return read_onnx(k, r);
-    if (attr_int(k->n, CLV_A_ALIGN_CORNERS, 0))
-        r->coords = ALIGN_CORNERS;
-    else if (!strcmp(mode, "nearest-exact"))
-        r->coords = TF_HALF_PIXEL;
-    else if (r->method == NEAREST)
-        r->coords = ASYMMETRIC;
-    r->rounding = TO_FLOOR;
+                  .exclude = attr_int(k->n, CLV_A_EXCLUDE_OUTSIDE),
+                  .scaled = attr_int(k->n, CLV_A_SCALED_WIDTH),
+                  .fill = attr_float(k->n, CLV_A_EXTRAPOLATION),
+                  .cubic = attr_float(k->n, CLV_A_CUBIC)};
+    const char *place = usual_place(k->n, r->method);
+    const char *round = attr_str(k->n, CLV_A_ROUNDING);
+    bool antialias = attr_int(k->n, CLV_A_ANTIALIAS);
+    int c = name_index(places, 6, place), d = name_index(rounds, 4, round);
+    if (c < 0 || d < 0 || antialias || !strcmp(mode, "area"))
+        return clv__fail(k->e, CLV_UNSUPPORTED, "resize of mode %s by %s%s",
+                         mode, place, antialias ? ", antialias" : "");
+    r->coords = (coords)c;
+    r->rounding = (rounding)d;
     return CLV_OK;
 }
 
@@ -109,7 +97,7 @@ static clv_status read_options(const kernel *k, resize *r)
 static double place_of(const resize *r, const axis_map *m, int64_t i)
 {
     double x = (double)i, last = (double)m->in - 1;
-    double width = r->foreign ? m->scale * (double)m->in : (double)m->out;
+    double width = r->scaled ? m->scale * (double)m->in : (double)m->out;
     switch (r->coords) {
     case ALIGN_CORNERS:
         return width == 1 ? 0 : x * last / (width - 1);

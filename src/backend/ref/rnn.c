@@ -133,7 +133,7 @@ clv_status kernel_rnn(kernel *k)
 {
     const clv_tensor *h0 = input_of(k, 5), *c0 = input_of(k, 6);
     bool lstm = k->n->op == CLV_OP_LSTM, gru = k->n->op == CLV_OP_GRU;
-    const char *direction = attr_str(k->n, CLV_A_DIRECTION, "forward");
+    const char *direction = attr_str(k->n, CLV_A_DIRECTION);
     cell c = {.x = k->in[0],
               .w = input_of(k, 1),
               .r = input_of(k, 2),
@@ -143,21 +143,14 @@ clv_status kernel_rnn(kernel *k)
               .gates = lstm  ? 4
                        : gru ? 3
                              : 1};
-    if (strcmp(attr_str(k->n, CLV_A_LAYOUT, ""), "onnx") != 0)
+    if (strcmp(attr_str(k->n, CLV_A_LAYOUT), "onnx") != 0)
         return clv__fail(k->e, CLV_UNSUPPORTED,
                          "recurrent layers run in ONNX's form only");
-    for (uint32_t i = 0; i < k->n->n_attrs; i++) {
-        const char *name = k->n->attrs[i].name;
-        if (!strcmp(name, "linear_before_reset"))
-            c.reset_after = k->n->attrs[i].u.i != 0;
-        if (!strcmp(name, "activations") || !strcmp(name, "clip"))
-            return clv__fail(k->e, CLV_UNSUPPORTED, "recurrent layers with %s",
-                             name);
-    }
+    c.reset_after = gru && attr_int(k->n, CLV_A_LINEAR_BEFORE_RESET);
     c.length = c.x->dims[0];
     c.batch = c.x->dims[1];
     c.input = c.x->dims[2];
-    c.hidden = attr_int(k->n, CLV_A_HIDDEN, 0);
+    c.hidden = attr_int(k->n, CLV_A_HIDDEN);
     int64_t ways = !strcmp(direction, "bidirectional") ? 2 : 1;
     if (!c.w || !c.r)
         return clv__fail(k->e, CLV_SHAPE, "a recurrent layer without weights");

@@ -13,9 +13,9 @@ typedef struct grid {
 
 static clv_status read_grid(const kernel *k, grid *g)
 {
-    const char *mode = attr_str(k->n, CLV_A_MODE, "bilinear");
-    const char *pad = other_str(k->n, "padding_mode", "zeros");
-    *g = (grid){.align = attr_int(k->n, CLV_A_ALIGN_CORNERS, 0) != 0,
+    const char *mode = attr_str(k->n, CLV_A_MODE);
+    const char *pad = attr_str(k->n, CLV_A_PADDING_MODE);
+    *g = (grid){.align = attr_int(k->n, CLV_A_ALIGN_CORNERS) != 0,
                 .border = !strcmp(pad, "border"),
                 .reflect = !strcmp(pad, "reflection"),
                 .taps = strstr(mode, "cubic")    ? 4
@@ -168,14 +168,10 @@ static clv_status region_of(const kernel *k, int64_t i, region *r)
     const clv_tensor *boxes = k->in[1], *batch = input_of(k, 2);
     const clv_tensor *y = &k->out[0];
     int64_t width = boxes->dims[1], at = i * width + (width == 5);
-    double scale = other_float(k->n, "spatial_scale", 1);
-    bool onnx = k->n->origin && !strcmp(k->n->origin, "RoiAlign");
-    const char *mode = other_str(k->n, "coordinate_transformation_mode",
-                                 onnx ? "half_pixel" : "output_half_pixel");
-    bool aligned = !strcmp(mode, "half_pixel") || other_int(k->n, "aligned", 0);
+    double scale = attr_float(k->n, CLV_A_SPATIAL_SCALE);
+    bool aligned = attr_int(k->n, CLV_A_ALIGNED);
     double shift = aligned ? 0.5 : 0;
-    int64_t ratio =
-        other_int(k->n, "sampling_ratio", attr_int(k->n, CLV_A_SAMPLING, 0));
+    int64_t ratio = attr_int(k->n, CLV_A_SAMPLING);
     r->batch = width == 5 ? get_i(boxes, at - 1) : batch ? get_i(batch, i) : 0;
     if (r->batch < 0 || r->batch >= k->in[0]->dims[0])
         return clv__fail(k->e, CLV_SHAPE, "a box of image %lld of %lld",
@@ -202,7 +198,7 @@ clv_status kernel_roi_align(kernel *k)
 {
     const clv_tensor *x = k->in[0];
     clv_tensor *y = &k->out[0];
-    bool most = !strcmp(attr_str(k->n, CLV_A_MODE, "avg"), "max");
+    bool most = attr_is(k->n, CLV_A_MODE, "max");
     int64_t channels = x->dims[1], bins = y->dims[2] * y->dims[3];
     for (int64_t i = 0; i < y->dims[0]; i++) {
         region r = {0};
@@ -247,7 +243,7 @@ clv_status kernel_max_roi_pool(kernel *k)
 {
     const clv_tensor *x = k->in[0], *boxes = k->in[1];
     clv_tensor *y = &k->out[0];
-    double scale = other_float(k->n, "spatial_scale", 1), box[4];
+    double scale = attr_float(k->n, CLV_A_SPATIAL_SCALE), box[4];
     int64_t channels = x->dims[1], rows = y->dims[2], cols = y->dims[3];
     if (boxes->dims[1] != 5)
         return clv__fail(k->e, CLV_SHAPE, "boxes of %lld numbers, not 5",

@@ -12,7 +12,7 @@ clv_status kernel_cummax(kernel *k)
     bool least = k->n->op == CLV_OP_CUMMIN;
     uint32_t axis = 0;
     if (x->rank)
-        CLV_TRY(axis_of(k, 0, &axis));
+        CLV_TRY(axis_of(k, &axis));
     lane l = lanes(x, axis);
     for (int64_t r = 0; r < l.rows * l.step; r++) {
         int64_t first = lane_first(&l, r), best = 0;
@@ -35,7 +35,7 @@ clv_status kernel_logcumsumexp(kernel *k)
     const clv_tensor *x = k->in[0];
     uint32_t axis = 0;
     if (x->rank)
-        CLV_TRY(axis_of(k, 0, &axis));
+        CLV_TRY(axis_of(k, &axis));
     lane l = lanes(x, axis);
     for (int64_t r = 0; r < l.rows * l.step; r++) {
         int64_t first = lane_first(&l, r);

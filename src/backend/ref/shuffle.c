@@ -37,7 +37,7 @@ clv_status kernel_stack(kernel *k)
 {
     clv_tensor *y = &k->out[0];
     uint32_t axis;
-    CLV_TRY(norm_axis(attr_int(k->n, CLV_A_AXIS, 0), y->rank, &axis, k->e));
+    CLV_TRY(norm_axis(attr_int(k->n, CLV_A_AXIS), y->rank, &axis, k->e));
     int64_t run = product(y, axis + 1, y->rank), many = y->dims[axis];
     for (int64_t i = 0, n = numel(y); i < n; i++)
         move(y, i, k->in[i / run % many], i / (run * many) * run + i % run);
@@ -48,7 +48,7 @@ clv_status kernel_stack(kernel *k)
 clv_status kernel_channel_shuffle(kernel *k)
 {
     const clv_tensor *x = k->in[0];
-    int64_t groups = attr_int(k->n, CLV_A_GROUPS, 1), channels = x->dims[1];
+    int64_t groups = attr_int(k->n, CLV_A_GROUPS), channels = x->dims[1];
     int64_t run = product(x, 2, x->rank), each = channels / groups;
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t c = i / run % channels;
@@ -68,13 +68,13 @@ clv_status kernel_repeat_interleave(kernel *k)
     bool flat = !attr_get(k->n, CLV_A_AXIS) || !x->rank;
     CLV_TRY(list_of(k, CLV_A_REPEATS, 1, &times));
     if (!flat)
-        CLV_TRY(axis_of(k, 0, &axis));
+        CLV_TRY(axis_of(k, &axis));
     int64_t size = flat ? numel(x) : x->dims[axis], to = 0;
     int64_t run = flat ? 1 : product(x, axis + 1, x->rank);
     int64_t rows = flat ? 1 : product(x, 0, axis), room = numel(y);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < size; i++) {
-            int64_t many = list_at(times.v, times.n, (uint32_t)i, 0);
+            int64_t many = list_at(times.v, times.n, (uint32_t)i);
             for (int64_t t = 0; t < many; t++)
                 for (int64_t j = 0; j < run && to < room; j++)
                     move(y, to++, x, (r * size + i) * run + j);
@@ -85,7 +85,7 @@ clv_status kernel_repeat_interleave(kernel *k)
 /* Vectors, each repeated along the axes of the others. */
 clv_status kernel_meshgrid(kernel *k)
 {
-    bool xy = k->n->n_in > 1 && !strcmp(attr_str(k->n, CLV_A_MODE, "ij"), "xy");
+    bool xy = k->n->n_in > 1 && attr_is(k->n, CLV_A_MODE, "xy");
     for (uint32_t o = 0; o < k->n->n_out && o < k->n->n_in; o++) {
         clv_tensor *y = output_of(k, o);
         uint32_t axis = xy && o < 2 ? 1 - o : o;
@@ -114,7 +114,7 @@ static clv_status windows_of(const kernel *k, const clv_tensor *image,
     w->taps = 1;
     for (uint32_t i = 0; i < w->nd; i++) {
         w->image[i] = image->dims[first + i];
-        CLV_TRY(get_window(k->n, i, w->nd, w->image[i], list_at(size, nk, i, 1),
+        CLV_TRY(get_window(k->n, i, w->nd, w->image[i], list_at(size, nk, i),
                            &w->w[i], k->e));
         CLV_TRY(window_out(&w->w[i], w->image[i], false, &w->across[i], k->e));
         w->taps *= w->w[i].kernel;
@@ -201,7 +201,7 @@ clv_status kernel_diagonal(kernel *k)
     uint32_t n, a, b, rank = 0;
     const int64_t *axes = attr_ints(k->n, CLV_A_AXES, &n);
     int64_t own[CLV_MAX_RANK], strides[CLV_MAX_RANK];
-    int64_t offset = attr_int(k->n, CLV_A_OFFSET, 0);
+    int64_t offset = attr_int(k->n, CLV_A_OFFSET);
     CLV_TRY(norm_axis(n == 2 ? axes[0] : 0, x->rank, &a, k->e));
     CLV_TRY(norm_axis(n == 2 ? axes[1] : 1, x->rank, &b, k->e));
     strides_of(x, own);
@@ -406,7 +406,7 @@ clv_status kernel_index_put(kernel *k)
 
 clv_status kernel_shape(kernel *k)
 {
-    int64_t rank = k->in[0]->rank, from = attr_int(k->n, CLV_A_START, 0);
+    int64_t rank = k->in[0]->rank, from = attr_int(k->n, CLV_A_START);
     from = from < -rank ? 0 : from < 0 ? from + rank : from;
     for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
         put_i(&k->out[0], i, k->in[0]->dims[from + i]);

@@ -48,18 +48,18 @@ clv_status kernel_dft(kernel *k)
     clv_tensor *y = &k->out[0];
     uint32_t axis;
     int64_t parts = x->dims[x->rank - 1], inner = 1, rows = 1;
-    CLV_TRY(norm_axis((int64_t)number_of(k, CLV_A_AXIS, 2, 1), x->rank, &axis,
-                      k->e));
+    CLV_TRY(
+        norm_axis((int64_t)number_of(k, CLV_A_AXIS, 2), x->rank, &axis, k->e));
     int64_t length = x->dims[axis], bins = y->dims[axis];
     if (attr_get(k->n, CLV_A_SIZE) || (given && numel(given)))
-        length = (int64_t)number_of(k, CLV_A_SIZE, 1, 0);
+        length = (int64_t)number_of(k, CLV_A_SIZE, 1);
     bool half = y->dims[y->rank - 1] == 1;
     if (half && !attr_get(k->n, CLV_A_SIZE) && !(given && numel(given)))
         length = bins;
     if (length < 1 || axis + 1 == x->rank)
         return clv__fail(k->e, CLV_SHAPE, "a transform of length %lld",
                          (long long)length);
-    bool inverse = attr_int(k->n, CLV_A_REVERSE, 0) != 0;
+    bool inverse = attr_int(k->n, CLV_A_INVERSE) != 0;
     for (uint32_t i = axis + 1; i + 1 < x->rank; i++)
         inner *= x->dims[i];
     for (uint32_t i = 0; i < axis; i++)
@@ -85,8 +85,8 @@ clv_status kernel_stft(kernel *k)
     const clv_tensor *x = k->in[0], *taper = input_of(k, 2);
     clv_tensor *y = &k->out[0];
     int64_t parts = x->rank > 2 ? x->dims[2] : 1, frames = y->dims[1];
-    int64_t step = (int64_t)number_of(k, CLV_A_STEP, 1, 1);
-    int64_t length = (int64_t)number_of(k, CLV_A_SIZE, 3, 0);
+    int64_t step = (int64_t)number_of(k, CLV_A_STEP, 1);
+    int64_t length = (int64_t)number_of(k, CLV_A_SIZE, 3);
     if (length < 1 && taper)
         length = numel(taper);
     if (length < 1 || step < 1 || (taper && numel(taper) < length) ||
@@ -107,17 +107,16 @@ clv_status kernel_stft(kernel *k)
 
 /* -- made -----------------------------------------------------------------*/
 
-/* A sum of cosines: Hann, Hamming or Blackman, by the name it came with. */
+/* A sum of cosines: Hann, Hamming or Blackman. */
 clv_status kernel_window(kernel *k)
 {
     clv_tensor *y = &k->out[0];
-    const char *name = k->n->origin ? k->n->origin : "HannWindow";
-    bool periodic = other_int(k->n, "periodic", 1) != 0;
+    bool periodic = attr_int(k->n, CLV_A_PERIODIC) != 0;
     double a = 0.5, b = 0.5, c = 0;
-    if (strstr(name, "Hamming")) {
+    if (attr_is(k->n, CLV_A_WINDOW, "hamming")) {
         a = 25.0 / 46;
         b = 1 - a;
-    } else if (strstr(name, "Blackman")) {
+    } else if (attr_is(k->n, CLV_A_WINDOW, "blackman")) {
         a = 0.42;
         c = 0.08;
     }
@@ -133,7 +132,7 @@ clv_status kernel_window(kernel *k)
 /* The j-th edge of the triangles, as a bin of the spectrum. */
 static int64_t mel_edge(const kernel *k, int64_t j, int64_t bins)
 {
-    double length = number_of(k, CLV_A_SIZE, 1, 1), rate = get_f(k->in[2], 0);
+    double length = number_of(k, CLV_A_SIZE, 1), rate = get_f(k->in[2], 0);
     double low = 2595 * log10(1 + get_f(k->in[3], 0) / 700);
     double high = 2595 * log10(1 + get_f(k->in[4], 0) / 700);
     double mel = low + (double)j * (high - low) / (double)(bins + 2);

@@ -44,14 +44,14 @@ clv_status kernel_sort(kernel *k)
                                            : NULL;
     uint32_t axis = 0;
     if (x->rank)
-        CLV_TRY(axis_of(k, -1, &axis));
+        CLV_TRY(axis_of(k, &axis));
     int64_t n = x->rank ? x->dims[axis] : 1, step = 1, rows = 1;
     for (uint32_t i = axis + 1; i < x->rank; i++)
         step *= x->dims[i];
     for (uint32_t i = 0; i < axis; i++)
         rows *= x->dims[i];
     int64_t take = k->out[0].rank ? k->out[0].dims[axis] : 1;
-    bool down = attr_int(k->n, CLV_A_LARGEST, op == CLV_OP_TOPK) != 0;
+    bool down = attr_int(k->n, CLV_A_LARGEST) != 0;
     entry *row = arena_array(k->scratch, (size_t)n + 1, sizeof *row);
     if (!row)
         return clv__nomem(k->e);
@@ -80,7 +80,7 @@ clv_status kernel_sort(kernel *k)
 static int64_t wanted(const kernel *k, const entry *row, int64_t n)
 {
     if (k->n->op == CLV_OP_KTHVALUE)
-        return attr_int(k->n, CLV_A_K, 1) - 1;
+        return attr_int(k->n, CLV_A_K) - 1;
     return isnan(row[n - 1].value) ? n - 1 : (n - 1) / 2;
 }
 
@@ -92,7 +92,7 @@ clv_status kernel_kth(kernel *k)
     bool all = k->n->op == CLV_OP_MEDIAN && !attr_get(k->n, CLV_A_AXIS);
     uint32_t axis = 0;
     if (x->rank && !all)
-        CLV_TRY(axis_of(k, -1, &axis));
+        CLV_TRY(axis_of(k, &axis));
     lane l = all ? (lane){numel(x), 1, 1} : lanes(x, axis);
     entry *row = arena_array(k->scratch, (size_t)l.n + 1, sizeof *row);
     if (!row)

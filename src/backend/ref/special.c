@@ -64,8 +64,8 @@ clv_status kernel_reverse_sequence(kernel *k)
     const clv_tensor *x = k->in[0], *length = k->in[1];
     uint32_t time, batch;
     int64_t own[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
-    CLV_TRY(norm_axis(other_int(k->n, "time_axis", 0), x->rank, &time, k->e));
-    CLV_TRY(norm_axis(other_int(k->n, "batch_axis", 1), x->rank, &batch, k->e));
+    CLV_TRY(norm_axis(attr_int(k->n, CLV_A_TIME_AXIS), x->rank, &time, k->e));
+    CLV_TRY(norm_axis(attr_int(k->n, CLV_A_BATCH_AXIS), x->rank, &batch, k->e));
     strides_of(x, own);
     if (numel(length) < x->dims[batch])
         return clv__fail(k->e, CLV_SHAPE, "%lld lengths for %lld sequences",
@@ -88,17 +88,17 @@ clv_status kernel_reverse_sequence(kernel *k)
 
 /* -- max_unpool -----------------------------------------------------------*/
 
-/* The shape that indices count in: for ONNX what the windows give, whatever
- * size is asked for; for PyTorch the result's. */
-static clv_status indexed_shape(const kernel *k, bool onnx, clv_tensor *t)
+/* The shape that indices count in: where they count in the whole tensor, what
+ * the windows give, whatever size is asked for; else the result's. */
+static clv_status indexed_shape(const kernel *k, bool whole, clv_tensor *t)
 {
     const clv_tensor *x = k->in[0];
     uint32_t nk, nd = x->rank - 2;
     const int64_t *size = attr_ints(k->n, CLV_A_KERNEL, &nk);
     *t = k->out[0];
-    for (uint32_t i = 0; onnx && i < nd; i++) {
+    for (uint32_t i = 0; whole && i < nd; i++) {
         window w;
-        CLV_TRY(get_window(k->n, i, nd, x->dims[2 + i], list_at(size, nk, i, 1),
+        CLV_TRY(get_window(k->n, i, nd, x->dims[2 + i], list_at(size, nk, i),
                            &w, k->e));
         t->dims[2 + i] =
             (x->dims[2 + i] - 1) * w.stride + w.kernel - w.before - w.after;
@@ -124,9 +124,9 @@ clv_status kernel_max_unpool(kernel *k)
 {
     const clv_tensor *x = k->in[0], *index = k->in[1];
     clv_tensor *y = &k->out[0], shape;
-    bool onnx = k->n->origin && !strcmp(k->n->origin, "MaxUnpool");
+    bool whole = attr_is(k->n, CLV_A_INDICES, "tensor");
     int64_t in_plane = 1, plane = 1, out_plane = 1;
-    CLV_TRY(indexed_shape(k, onnx, &shape));
+    CLV_TRY(indexed_shape(k, whole, &shape));
     for (uint32_t a = 2; a < x->rank; a++) {
         in_plane *= x->dims[a];
         plane *= shape.dims[a];
@@ -135,7 +135,7 @@ clv_status kernel_max_unpool(kernel *k)
     memset(y->data, 0, (size_t)clv_tensor_bytes(y));
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t lead = i / in_plane;
-        int64_t at = get_i(index, i) - (onnx ? lead * plane : 0);
+        int64_t at = get_i(index, i) - (whole ? lead * plane : 0);
         if (at < 0 || at >= plane)
             return clv__fail(k->e, CLV_SHAPE, "index %lld of a plane of %lld",
                              (long long)at, (long long)plane);
@@ -155,23 +155,15 @@ typedef struct grams {
     const double *weight;
 } grams;
 
-static const int64_t *ints_of(const clv_node *n, const char *name, uint32_t *c)
-{
-    const clv_attr *a = other_attr(n, name);
-    bool there = a && a->type == CLV_ATTR_INTS;
-    *c = there ? a->n : 0;
-    return there ? a->u.ints : NULL;
-}
-
 static clv_status read_grams(const kernel *k, grams *g)
 {
-    const clv_attr *w = other_attr(k->n, "weights");
-    *g = (grams){.shortest = other_int(k->n, "min_gram_length", 1),
-                 .longest = other_int(k->n, "max_gram_length", 1),
-                 .skips = other_int(k->n, "max_skip_count", 0)};
-    g->pool = ints_of(k->n, "pool_int64s", &g->n_pool);
-    g->first = ints_of(k->n, "ngram_counts", &g->n_first);
-    g->slot = ints_of(k->n, "ngram_indexes", &g->n_slot);
+    const clv_attr *w = attr_get(k->n, CLV_A_GRAM_WEIGHTS);
+    *g = (grams){.shortest = attr_int(k->n, CLV_A_MIN_GRAM),
+                 .longest = attr_int(k->n, CLV_A_MAX_GRAM),
+                 .skips = attr_int(k->n, CLV_A_MAX_SKIP)};
+    g->pool = attr_ints(k->n, CLV_A_GRAM_POOL, &g->n_pool);
+    g->first = attr_ints(k->n, CLV_A_GRAM_STARTS, &g->n_first);
+    g->slot = attr_ints(k->n, CLV_A_GRAM_PLACES, &g->n_slot);
     if (w && w->type == CLV_ATTR_FLOATS) {
         g->weight = w->u.floats;
         g->n_weight = w->n;
@@ -181,7 +173,7 @@ static clv_status read_grams(const kernel *k, grams *g)
     for (uint32_t i = 0; i < g->n_first; i++)
         if (g->first[i] < 0 || g->first[i] > g->n_pool ||
             (i && g->first[i] < g->first[i - 1]))
-            return clv__fail(k->e, CLV_FORMAT, "ngram_counts out of order");
+            return clv__fail(k->e, CLV_FORMAT, "gram_starts out of order");
     return CLV_OK;
 }
 
@@ -240,7 +232,7 @@ clv_status kernel_tfidf(kernel *k)
 {
     const clv_tensor *x = k->in[0];
     clv_tensor *y = &k->out[0];
-    const char *mode = attr_str(k->n, CLV_A_MODE, "TF");
+    const char *mode = attr_str(k->n, CLV_A_MODE);
     grams g;
     CLV_TRY(read_grams(k, &g));
     int64_t length = x->dims[x->rank - 1], size = y->dims[y->rank - 1];

@@ -62,21 +62,20 @@ static void adam(const step *p, const state *s, int64_t i)
  * results are the groups but the gradients. */
 clv_status kernel_optimizer(kernel *k)
 {
-    const char *name = k->n->origin ? k->n->origin : "";
-    bool is_adam = strstr(name, "Adam") != NULL;
-    bool is_adagrad = strstr(name, "Adagrad") != NULL;
+    bool is_adam = attr_is(k->n, CLV_A_RULE, "adam");
+    bool is_adagrad = attr_is(k->n, CLV_A_RULE, "adagrad");
     step_fn *fn = is_adam ? adam : is_adagrad ? adagrad : momentum;
     uint32_t groups = is_adam ? 4 : 3, each = (k->n->n_in - 2) / groups;
     step p = {.rate = get_f(k->in[0], 0),
               .count = get_f(k->in[1], 0),
-              .alpha = attr_float(k->n, CLV_A_ALPHA, 0.9),
-              .beta = attr_float(k->n, CLV_A_BETA, 0.999),
-              .epsilon = attr_float(k->n, CLV_A_EPSILON, 1e-6),
-              .norm = other_float(k->n, "norm_coefficient", 0),
-              .post = other_float(k->n, "norm_coefficient_post", 0),
-              .nesterov = !strcmp(attr_str(k->n, CLV_A_MODE, ""), "nesterov")};
+              .alpha = attr_float(k->n, CLV_A_ALPHA),
+              .beta = attr_float(k->n, CLV_A_BETA),
+              .epsilon = attr_float(k->n, CLV_A_EPSILON),
+              .norm = attr_float(k->n, CLV_A_NORM_COEFFICIENT),
+              .post = attr_float(k->n, CLV_A_NORM_COEFFICIENT_POST),
+              .nesterov = attr_is(k->n, CLV_A_RULE, "nesterov")};
     if (is_adagrad)
-        p.rate /= 1 + p.count * other_float(k->n, "decay_factor", 0);
+        p.rate /= 1 + p.count * attr_float(k->n, CLV_A_DECAY);
     if (k->n->n_out < each * (groups - 1))
         return clv__fail(k->e, CLV_SHAPE, "%u outputs of %u weights",
                          k->n->n_out, each);

@@ -100,7 +100,7 @@ clv_status kernel_unique(kernel *k)
     slices s = {x, numel(x), 1, 1};
     uint32_t axis = 0;
     if (attr_get(k->n, CLV_A_AXIS)) {
-        CLV_TRY(axis_of(k, 0, &axis));
+        CLV_TRY(axis_of(k, &axis));
         s.n = x->dims[axis];
         for (uint32_t i = 0; i < axis; i++)
             s.outer *= x->dims[i];
@@ -116,7 +116,7 @@ clv_status kernel_unique(kernel *k)
         return clv__nomem(k->e);
     sort_slices(&s, order, to);
     int64_t n = find_groups(&s, order, groups, in);
-    if (!attr_int(k->n, CLV_A_SORTED, 1))
+    if (!attr_int(k->n, CLV_A_SORTED))
         qsort(groups, (size_t)n, sizeof *groups, by_place);
     for (int64_t g = 0; g < n; g++)
         to[groups[g].rank] = g;

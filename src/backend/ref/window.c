@@ -87,7 +87,7 @@ clv_status kernel_affine_grid(kernel *k)
 {
     const clv_tensor *theta = k->in[0];
     clv_tensor *y = &k->out[0];
-    bool corners = attr_int(k->n, CLV_A_ALIGN_CORNERS, 0) != 0;
+    bool corners = attr_int(k->n, CLV_A_ALIGN_CORNERS) != 0;
     uint32_t nd = y->rank - 2u;
     int64_t idx[CLV_MAX_RANK] = {0};
     for (int64_t i = 0, n = numel(y); i < n; i++) {
@@ -136,10 +136,10 @@ clv_status kernel_sliding_window(kernel *k)
     const clv_tensor *x = k->in[0];
     int64_t strides[CLV_MAX_RANK + 1];
     uint32_t axis;
-    CLV_TRY(axis_of(k, 0, &axis));
+    CLV_TRY(axis_of(k, &axis));
     strides_of(x, strides);
     strides[x->rank] = strides[axis];
-    strides[axis] *= attr_int(k->n, CLV_A_STEP, 1);
+    strides[axis] *= attr_int(k->n, CLV_A_STEP);
     copy_strided(&k->out[0], x, 0, strides);
     return CLV_OK;
 }

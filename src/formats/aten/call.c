@@ -124,7 +124,7 @@ static void call_keep_edges(aten_reading *r)
     call_all_tensors(&all);
     r->no_memory |= all.no_memory;
     for (uint32_t i = 0; i < all.n_ins; i++) {
-        bool seen = r->n_ins >= clv__ops[r->op].max_in;
+        bool seen = r->n_ins >= clv__schema_of(r->op)->max_in;
         for (uint32_t k = 0; !seen && k < r->n_ins; k++)
             seen = r->ins[k] == all.ins[i];
         if (!seen)

@@ -19,10 +19,7 @@ bool clv__aten_set_attrs(clv_graph *g, clv_node *n, const clv_attr *from,
     if (count)
         memcpy(attrs, from, count * sizeof *attrs);
     if (*own)
-        attrs[count++] = (clv_attr){.name = CLV_COUNTED_ONLY,
-                                    .key = CLV_A_OTHER,
-                                    .type = CLV_ATTR_STRING,
-                                    .u.s = own};
+        n->counted_only = own;
     n->attrs = attrs;
     n->n_attrs = (uint8_t)count;
     return true;
@@ -30,7 +27,7 @@ bool clv__aten_set_attrs(clv_graph *g, clv_node *n, const clv_attr *from,
 
 static bool finish_count_only(clv_graph *g, clv_node *n, const char *why)
 {
-    return clv__counted_only(n) ||
+    return n->counted_only ||
            clv__aten_set_attrs(g, n, n->attrs, n->n_attrs, why);
 }
 
@@ -45,7 +42,7 @@ static bool finish_same_shape(const clv_value *v, const clv_value *told)
 /* Drops contents that inference found for a node it knows only half of. */
 static void finish_forget(clv_graph *g, const clv_node *n)
 {
-    for (uint32_t i = 0; clv__counted_only(n) && i < n->n_out; i++)
+    for (uint32_t i = 0; n->counted_only && i < n->n_out; i++)
         node_out(g, n, i)->data = NULL;
 }
 

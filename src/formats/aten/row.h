@@ -9,6 +9,7 @@
 #define CLV_ATEN_ROW_H
 
 #include "formats/aten/aten.h"
+#include "graph/schema.h"
 #include "ops/ops.h"
 
 /* One row of aten.def. */

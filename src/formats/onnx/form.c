@@ -37,7 +37,7 @@ static void body_matmul(body *b)
 /* x * sigmoid(alpha * x) */
 static void body_silu(body *b)
 {
-    double alpha = attr_float(b->n, CLV_A_ALPHA, 1);
+    double alpha = attr_float(b->n, CLV_A_ALPHA);
     name s = fresh(b), x = in(0);
     if (alpha != 1) {
         x = fresh(b);
@@ -65,7 +65,7 @@ static void tanh_gelu(body *b)
 /* x * (1 + erf(x / sqrt 2)) / 2 */
 static void body_gelu(body *b)
 {
-    if (!strcmp(attr_str(b->n, CLV_A_APPROXIMATE, "none"), "tanh")) {
+    if (attr_is(b->n, CLV_A_APPROXIMATE, "tanh")) {
         tanh_gelu(b);
         return;
     }
@@ -86,9 +86,9 @@ static void body_clamp(body *b)
 {
     name lo = none, hi = none;
     if (attr_get(b->n, CLV_A_MIN))
-        lo = number_like(b, attr_float(b->n, CLV_A_MIN, 0));
+        lo = number_like(b, attr_float(b->n, CLV_A_MIN));
     if (attr_get(b->n, CLV_A_MAX))
-        hi = number_like(b, attr_float(b->n, CLV_A_MAX, 0));
+        hi = number_like(b, attr_float(b->n, CLV_A_MAX));
     node3(b, "Clip", in(0), lo, hi, out(0));
 }
 
@@ -153,9 +153,9 @@ static void body_select(body *b)
     onnx_out o;
     out_start(&o, "Constant", "", "");
     out_output(&o, index.s);
-    out_int(&o, "value_int", attr_int(b->n, CLV_A_INDEX, 0));
+    out_int(&o, "value_int", attr_int(b->n, CLV_A_INDEX));
     out_finish(b, &o);
-    gather_on(b, in(0), index, axis(b, 0));
+    gather_on(b, in(0), index, axis(b));
 }
 
 /* x[i] of one index tensor: rows of a table. */
@@ -168,7 +168,7 @@ static void body_index(body *b)
 static void body_split(body *b)
 {
     int64_t sizes[64];
-    uint32_t a = axis(b, 0), n = b->n->n_out;
+    uint32_t a = axis(b), n = b->n->n_out;
     b->unable = n > 64;
     for (uint32_t i = 0; !b->unable && i < n; i++)
         sizes[i] = node_out(b->g, b->n, i)->dims[a];
@@ -206,7 +206,7 @@ void reduce(body *b, const char *op, name x, const int64_t *axes, uint32_t n,
 static const char *reduction(const clv_node *n)
 {
     if (n->op == CLV_OP_NORM)
-        return attr_float(n, CLV_A_P, 2) == 1 ? "ReduceL1" : "ReduceL2";
+        return attr_float(n, CLV_A_P) == 1 ? "ReduceL1" : "ReduceL2";
     for (size_t i = 0; onnx_op_row(i); i++)
         if (onnx_op_row(i)->op == n->op)
             return onnx_op_row(i)->name;
@@ -217,12 +217,12 @@ static const char *reduction(const clv_node *n)
 static void body_reduce(body *b)
 {
     int_list axes = {0};
-    double p = attr_float(b->n, CLV_A_P, 2);
+    double p = b->n->op == CLV_OP_NORM ? attr_float(b->n, CLV_A_P) : 2;
     b->unable = get_ints(b->g, b->n, CLV_A_AXES, 1, &axes, NULL) != CLV_OK ||
                 b->n->n_out != 1 || (p != 1 && p != 2);
     if (!b->unable)
         reduce(b, reduction(b->n), in(0), axes.v, axes.n,
-               attr_int(b->n, CLV_A_KEEPDIM, 0) != 0, out(0));
+               attr_int(b->n, CLV_A_KEEPDIM) != 0, out(0));
 }
 
 /* One number everywhere. */
@@ -231,7 +231,7 @@ static void body_full(body *b)
     const clv_value *y = form_out(b);
     const clv_attr *v = attr_get(b->n, CLV_A_VALUE);
     int to = onnx_dtype_number((clv_dtype)y->dtype);
-    double x = b->n->op == CLV_OP_ONES ? 1 : attr_float(b->n, CLV_A_VALUE, 0);
+    double x = b->n->op == CLV_OP_ONES ? 1 : attr_float(b->n, CLV_A_VALUE);
     if (v && v->type == CLV_ATTR_INT)
         x = (double)v->u.i;
     b->unable = to == 0 || (!v && b->n->op == CLV_OP_CONSTANT_OF_SHAPE) ||
@@ -279,7 +279,7 @@ static void body_slice(body *b)
     b->unable = b->n->n_in > 1 || ns == 0 || ns > CLV_MAX_RANK;
     for (uint32_t i = 0; !b->unable && i < ns; i++) {
         order[i] = na ? axes[i] : (int64_t)i;
-        ones[i] = list_at(step, nt, i, 1);
+        ones[i] = list_at(step, nt, i);
     }
     if (b->unable)
         return;
@@ -322,13 +322,13 @@ static void body_pad(body *b)
 {
     uint32_t n;
     const int64_t *pads = attr_ints(b->n, CLV_A_PADDING, &n);
-    const char *mode = attr_str(b->n, CLV_A_MODE, "constant");
+    const char *mode = attr_str(b->n, CLV_A_MODE);
     b->unable =
         n == 0 || n != 2u * form_in(b, 0)->rank || attr_get(b->n, CLV_A_AXES);
     if (b->unable)
         return;
     name list = ints(b, pads, n);
-    name value = number_like(b, attr_float(b->n, CLV_A_VALUE, 0));
+    name value = number_like(b, attr_float(b->n, CLV_A_VALUE));
     onnx_out o;
     out_start(&o, "Pad", "", "");
     out_input(&o, in(0).s);
@@ -373,40 +373,37 @@ static name given_scales(body *b)
     return to;
 }
 
-/* How a resize samples, in ONNX's words; half pixels unless corners are
- * aligned. Smoothing came with opset 18. */
+/* How a resize samples, in ONNX's words. Smoothing came with opset 18. */
 static void resize_attrs(body *b, onnx_out *o, const char *mode)
 {
     bool nearest = !strcmp(mode, "nearest");
     bool cubic = !strcmp(mode, "bicubic") || !strcmp(mode, "cubic");
-    bool corners = attr_int(b->n, CLV_A_ALIGN_CORNERS, 0) != 0;
+    const clv_attr *place = attr_get(b->n, CLV_A_COORDINATES);
+    bool antialias = attr_int(b->n, CLV_A_ANTIALIAS);
+    double fill = attr_float(b->n, CLV_A_EXTRAPOLATION);
+    b->unable = b->unable || (antialias && b->opset < 18);
     out_string(o, "mode", nearest ? "nearest" : cubic ? "cubic" : "linear");
     out_string(o, "coordinate_transformation_mode",
-               other_str(b->n, "coordinate_transformation_mode",
-                         imported(b) ? "half_pixel"
-                         : corners   ? "align_corners"
-                         : nearest   ? "asymmetric"
-                                     : "half_pixel"));
+               place     ? place->u.s
+               : nearest ? "asymmetric"
+                         : "half_pixel");
     if (nearest)
-        out_string(o, "nearest_mode",
-                   other_str(b->n, "nearest_mode",
-                             imported(b) ? "round_prefer_floor" : "floor"));
+        out_string(o, "nearest_mode", attr_str(b->n, CLV_A_ROUNDING));
     if (cubic)
-        out_float(o, "cubic_coeff_a", attr_float(b->n, CLV_A_CUBIC, -0.75));
-    for (uint32_t i = 0; i < b->n->n_attrs; i++) {
-        const clv_attr *a = &b->n->attrs[i];
-        if (a->key != CLV_A_OTHER || strstr(a->name, "mode"))
-            continue;
-        b->unable |= !strcmp(a->name, "antialias") && b->opset < 18;
-        out_attr(o, a);
-    }
+        out_float(o, "cubic_coeff_a", attr_float(b->n, CLV_A_CUBIC));
+    if (attr_int(b->n, CLV_A_EXCLUDE_OUTSIDE))
+        out_int(o, "exclude_outside", 1);
+    if (fill != 0)
+        out_float(o, "extrapolation_value", fill);
+    if (antialias)
+        out_int(o, "antialias", 1);
 }
 
 /* By the scales it was given, or to the sizes of the result. */
 static void body_interpolate(body *b)
 {
     const clv_value *y = form_out(b);
-    const char *aspect = attr_str(b->n, CLV_A_ASPECT, "stretch");
+    const char *aspect = attr_str(b->n, CLV_A_ASPECT);
     b->unable = b->n->n_in > 3 || strcmp(aspect, "stretch"); /* or a region */
     name scales = given_scales(b);
     name sizes = *scales.s ? none : ints(b, y->dims, y->rank);
@@ -418,17 +415,17 @@ static void body_interpolate(body *b)
     if (*sizes.s)
         out_input(&o, sizes.s);
     out_output(&o, out(0).s);
-    resize_attrs(b, &o, attr_str(b->n, CLV_A_MODE, "nearest"));
+    resize_attrs(b, &o, attr_str(b->n, CLV_A_MODE));
     out_finish(b, &o);
 }
 
 /* x / max(|x|, eps) along the axis */
 static void body_lp_norm(body *b)
 {
-    int64_t on = axis(b, -1);
+    int64_t on = axis(b);
     name n = fresh(b), m = fresh(b);
-    double eps = attr_float(b->n, CLV_A_EPSILON, 1e-12);
-    b->unable = attr_float(b->n, CLV_A_P, 2) != 2;
+    double eps = attr_float(b->n, CLV_A_EPSILON);
+    b->unable = attr_float(b->n, CLV_A_P) != 2;
     reduce(b, "ReduceL2", in(0), &on, 1, true, n);
     node2(b, "Max", n, number_like(b, eps), m);
     node2(b, "Div", in(0), m, out(0));
@@ -450,7 +447,7 @@ static bool form_is_flat(const clv_graph *g, const clv_node *n)
     const clv_value *x = node_in(g, n, 0);
     const clv_value *y = n->n_out ? node_out(g, n, 0) : NULL;
     return x && x->rank > 1 && y && y->rank == 2 &&
-           attr_int(n, CLV_A_START, 0) == 1;
+           attr_int(n, CLV_A_START) == 1;
 }
 
 /* What might be an attribute is given as an input. */
@@ -472,7 +469,7 @@ static bool form_by_data(const clv_graph *g, const clv_node *n)
 {
     const clv_value *y = n->n_out ? node_out(g, n, 0) : NULL;
     return n->n_in > 1 && y && y->flags & CLV_V_BOUND &&
-           !attr_int(n, CLV_A_ALLOWZERO, 0);
+           !attr_int(n, CLV_A_ALLOWZERO);
 }
 
 /* -- lookup ---------------------------------------------------------------*/

@@ -1,6 +1,7 @@
 /* form_attrs.c - the attributes of operators that ONNX has too: one
  * function per set of them, named in onnx.def. */
 #include "formats/onnx/writer.h"
+#include "graph/schema.h"
 
 #include <string.h>
 
@@ -11,8 +12,8 @@ static void sized_pads(const body *b, uint32_t i, uint32_t nd, window *w,
                        int64_t *more)
 {
     const clv_value *x = form_in(b, 0), *y = form_out(b);
-    const char *mode = attr_str(b->n, CLV_A_AUTO_PAD, "");
-    if (!*mode && !attr_get(b->n, CLV_A_OUTPUT_SIZE))
+    const char *mode = attr_str(b->n, CLV_A_AUTO_PAD);
+    if (*mode != 's' && !attr_get(b->n, CLV_A_OUTPUT_SIZE))
         return;
     int64_t whole = (x->dims[x->rank - nd + i] - 1) * w->stride +
                     (w->kernel - 1) * w->dilation + 1;
@@ -29,23 +30,21 @@ static void windows(const body *b, onnx_out *o, uint32_t nd, uint32_t weight)
     bool kernel = weight == 0;
     int64_t strides[3], dilations[3], pads[6], sizes[3], more[3] = {0};
     bool back = b->n->op >= CLV_OP_CONVT1D && b->n->op <= CLV_OP_CONVT3D;
-    uint32_t n_more;
-    const int64_t *extra = attr_ints(b->n, CLV_A_OUTPUT_PADDING, &n_more);
-    uint32_t nk;
+    uint32_t n_more = 0, nk = 0;
+    const int64_t *extra =
+        back ? attr_ints(b->n, CLV_A_OUTPUT_PADDING, &n_more) : NULL;
     const clv_value *x = form_in(b, 0);
-    const int64_t *k = attr_ints(b->n, CLV_A_KERNEL, &nk);
+    const int64_t *k = kernel ? attr_ints(b->n, CLV_A_KERNEL, &nk) : NULL;
     for (uint32_t i = 0; i < nd; i++) {
         window w = {0};
-        sizes[i] =
-            kernel ? list_at(k, nk, i, 1) : form_in(b, weight)->dims[2 + i];
+        sizes[i] = kernel ? list_at(k, nk, i) : form_in(b, weight)->dims[2 + i];
         if (get_window(b->n, i, nd, x->dims[x->rank - nd + i], sizes[i], &w,
                        NULL) != CLV_OK)
             continue;
-        more[i] = list_at(extra, n_more, i, 0);
+        more[i] = list_at(extra, n_more, i);
         if (back)
             sized_pads(b, i, nd, &w, &more[i]);
-        strides[i] =
-            kernel && !attr_get(b->n, CLV_A_STRIDE) ? sizes[i] : w.stride;
+        strides[i] = w.stride;
         dilations[i] = w.dilation;
         pads[i] = w.before;
         pads[nd + i] = w.after;
@@ -75,7 +74,7 @@ void conv_attrs(body *b, onnx_out *o)
 {
     bool scaled = b->n->op == CLV_OP_QLINEAR_CONV;
     windows(b, o, form_in(b, 0)->rank - 2u, scaled ? 3 : 1);
-    out_int(o, "group", attr_int(b->n, CLV_A_GROUPS, 1));
+    out_int(o, "group", attr_int(b->n, CLV_A_GROUPS));
 }
 
 void deform_attrs(body *b, onnx_out *o)
@@ -87,7 +86,7 @@ void deform_attrs(body *b, onnx_out *o)
 /* Opset 20 renamed the modes. */
 void grid_attrs(body *b, onnx_out *o)
 {
-    const char *mode = attr_str(b->n, CLV_A_MODE, "linear");
+    const char *mode = attr_str(b->n, CLV_A_MODE);
     bool old = b->opset < 20, cubic = strstr(mode, "cubic") != NULL;
     if (strcmp(mode, "nearest") != 0)
         mode = cubic ? (old ? "bicubic" : "cubic")
@@ -95,23 +94,23 @@ void grid_attrs(body *b, onnx_out *o)
                      : "linear";
     b->unable = old && form_in(b, 0)->rank != 4;
     out_string(o, "mode", mode);
-    out_int(o, "align_corners", attr_int(b->n, CLV_A_ALIGN_CORNERS, 0));
-    other_attrs(b, o);
+    out_int(o, "align_corners", attr_int(b->n, CLV_A_ALIGN_CORNERS));
+    out_string(o, "padding_mode", attr_str(b->n, CLV_A_PADDING_MODE));
 }
 
 void group_norm_attrs(body *b, onnx_out *o)
 {
     epsilon_attr(b, o);
-    out_int(o, "num_groups", attr_int(b->n, CLV_A_GROUPS, 1));
+    out_int(o, "num_groups", attr_int(b->n, CLV_A_GROUPS));
 }
 
 void pool_attrs(body *b, onnx_out *o)
 {
     windows(b, o, form_in(b, 0)->rank - 2u, 0);
-    out_int(o, "ceil_mode", attr_int(b->n, CLV_A_CEIL, 0));
-    const clv_attr *order = other_attr(b->n, "storage_order");
-    if (order)
-        out_attr(o, order);
+    out_int(o, "ceil_mode", attr_int(b->n, CLV_A_CEIL));
+    if (clv__attr_spec((clv_op)b->n->op, CLV_A_INDICES) &&
+        attr_is(b->n, CLV_A_INDICES, "tensor_by_columns"))
+        out_int(o, "storage_order", 1);
 }
 
 /* Dilated since opset 19. */
@@ -122,7 +121,7 @@ void avg_pool_attrs(body *b, onnx_out *o)
     for (uint32_t i = 0; i < n && b->opset < 19; i++)
         b->unable = b->unable || by[i] != 1;
     pool_attrs(b, o);
-    out_int(o, "count_include_pad", attr_int(b->n, CLV_A_COUNT_INCLUDE_PAD, 0));
+    out_int(o, "count_include_pad", attr_int(b->n, CLV_A_COUNT_INCLUDE_PAD));
 }
 
 /* In training, batch norm is another thing. */
@@ -134,13 +133,13 @@ void batch_norm_attrs(body *b, onnx_out *o)
 
 void epsilon_attr(body *b, onnx_out *o)
 {
-    out_float(o, "epsilon", attr_float(b->n, CLV_A_EPSILON, 1e-5));
+    out_float(o, "epsilon", attr_float(b->n, CLV_A_EPSILON));
 }
 
 void layer_norm_attrs(body *b, onnx_out *o)
 {
     epsilon_attr(b, o);
-    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, -1));
+    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS));
 }
 
 /* The norm's power; ceil and dilations came at opset 18. */
@@ -148,42 +147,40 @@ void lp_pool_attrs(body *b, onnx_out *o)
 {
     uint32_t n;
     const int64_t *by = attr_ints(b->n, CLV_A_DILATION, &n);
-    bool plain = !attr_int(b->n, CLV_A_CEIL, 0);
+    bool plain = !attr_int(b->n, CLV_A_CEIL);
     for (uint32_t i = 0; i < n; i++)
         plain = plain && by[i] == 1;
     b->unable = b->opset < 18 && !plain;
     windows(b, o, form_in(b, 0)->rank - 2u, 0);
     if (b->opset >= 18)
-        out_int(o, "ceil_mode", attr_int(b->n, CLV_A_CEIL, 0));
-    out_int(o, "p", (int64_t)attr_float(b->n, CLV_A_P, 2));
+        out_int(o, "ceil_mode", attr_int(b->n, CLV_A_CEIL));
+    out_int(o, "p", (int64_t)attr_float(b->n, CLV_A_P));
 }
 
 void hardsigmoid_attrs(body *b, onnx_out *o)
 {
-    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, 1.0 / 6));
-    out_float(o, "beta", attr_float(b->n, CLV_A_BETA, 0.5));
+    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA));
+    out_float(o, "beta", attr_float(b->n, CLV_A_BETA));
 }
 
 void approximate_attr(body *b, onnx_out *o)
 {
-    out_string(o, "approximate", attr_str(b->n, CLV_A_APPROXIMATE, "none"));
+    out_string(o, "approximate", attr_str(b->n, CLV_A_APPROXIMATE));
 }
 
 void alpha_attr(body *b, onnx_out *o)
 {
-    double otherwise = b->n->op == CLV_OP_LEAKY_RELU ? 0.01 : 1;
-    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, otherwise));
+    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA));
 }
 
 void axis_attr(body *b, onnx_out *o)
 {
-    int64_t otherwise = b->n->op == CLV_OP_CAT ? 0 : -1;
-    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, otherwise));
+    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS));
 }
 
 void flatten_attrs(body *b, onnx_out *o)
 {
-    out_int(o, "axis", attr_int(b->n, CLV_A_START, 1));
+    out_int(o, "axis", attr_int(b->n, CLV_A_START));
 }
 
 void perm_attr(body *b, onnx_out *o)
@@ -206,12 +203,12 @@ void no_attrs(body *b, onnx_out *o)
 
 void axis0_attr(body *b, onnx_out *o)
 {
-    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, 0));
+    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS));
 }
 
 static void axis1_attr(body *b, onnx_out *o)
 {
-    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, 1));
+    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS));
 }
 
 static bool is_narrow(const clv_value *v)
@@ -226,7 +223,7 @@ void quant_attrs(body *b, onnx_out *o)
     const clv_value *x = form_in(b, 0), *scale = form_in(b, 1);
     const clv_value *y = form_out(b), *zero = form_in(b, 2);
     bool back = b->n->op == CLV_OP_DEQUANTIZE_LINEAR;
-    int64_t block = attr_int(b->n, CLV_A_BLOCK, 0);
+    int64_t block = attr_int(b->n, CLV_A_BLOCK);
     bool plain = !block && is_narrow(back ? x : y) &&
                  (back || zero || y->dtype == CLV_UINT8);
     b->unable = (b->opset < 21 && !plain) ||
@@ -242,37 +239,37 @@ void quant_attrs(body *b, onnx_out *o)
 
 void batch_dims_attr(body *b, onnx_out *o)
 {
-    out_int(o, "batch_dims", attr_int(b->n, CLV_A_BATCH_DIMS, 0));
+    out_int(o, "batch_dims", attr_int(b->n, CLV_A_BATCH_DIMS));
 }
 
 void arg_attrs(body *b, onnx_out *o)
 {
     axis0_attr(b, o);
     if (attr_get(b->n, CLV_A_SELECT_LAST))
-        out_int(o, "select_last_index", attr_int(b->n, CLV_A_SELECT_LAST, 0));
+        out_int(o, "select_last_index", attr_int(b->n, CLV_A_SELECT_LAST));
     other_attrs(b, o);
-    out_int(o, "keepdims", attr_int(b->n, CLV_A_KEEPDIM, 0));
+    out_int(o, "keepdims", attr_int(b->n, CLV_A_KEEPDIM));
 }
 
 void topk_attrs(body *b, onnx_out *o)
 {
     b->unable = b->n->n_in != 2;
     axis_attr(b, o);
-    out_int(o, "largest", attr_int(b->n, CLV_A_LARGEST, 1));
-    out_int(o, "sorted", attr_int(b->n, CLV_A_SORTED, 1));
+    out_int(o, "largest", attr_int(b->n, CLV_A_LARGEST));
+    out_int(o, "sorted", attr_int(b->n, CLV_A_SORTED));
 }
 
 void gemm_attrs(body *b, onnx_out *o)
 {
-    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, 1));
-    out_float(o, "beta", attr_float(b->n, CLV_A_BETA, 1));
-    out_int(o, "transA", attr_int(b->n, CLV_A_TRANS_A, 0));
-    out_int(o, "transB", attr_int(b->n, CLV_A_TRANS_B, 0));
+    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA));
+    out_float(o, "beta", attr_float(b->n, CLV_A_BETA));
+    out_int(o, "transA", attr_int(b->n, CLV_A_TRANS_A));
+    out_int(o, "transB", attr_int(b->n, CLV_A_TRANS_B));
 }
 
 void reduction_attr(body *b, onnx_out *o)
 {
-    const char *how = attr_str(b->n, CLV_A_REDUCTION, "none");
+    const char *how = attr_str(b->n, CLV_A_REDUCTION);
     b->unable = strcmp(how, "none") && b->opset < 18;
     if (b->opset >= 16)
         out_string(o, "reduction", how);
@@ -288,51 +285,51 @@ void cast_attrs(body *b, onnx_out *o)
 void pad_attrs(body *b, onnx_out *o)
 {
     b->unable = b->n->n_in > 3 && b->opset < 18;
-    out_string(o, "mode", attr_str(b->n, CLV_A_MODE, "constant"));
+    out_string(o, "mode", attr_str(b->n, CLV_A_MODE));
 }
 
 void block_attrs(body *b, onnx_out *o)
 {
-    out_int(o, "blocksize", attr_int(b->n, CLV_A_BLOCK, 1));
+    out_int(o, "blocksize", attr_int(b->n, CLV_A_BLOCK));
     if (b->n->op == CLV_OP_DEPTH_TO_SPACE)
-        out_string(o, "mode", attr_str(b->n, CLV_A_MODE, "DCR"));
+        out_string(o, "mode", attr_str(b->n, CLV_A_MODE));
 }
 
 void equation_attr(body *b, onnx_out *o)
 {
-    out_string(o, "equation", attr_str(b->n, CLV_A_EQUATION, ""));
+    out_string(o, "equation", attr_str(b->n, CLV_A_EQUATION));
 }
 
 void cumsum_attrs(body *b, onnx_out *o)
 {
     b->unable = b->n->n_in != 2;
-    out_int(o, "exclusive", attr_int(b->n, CLV_A_EXCLUSIVE, 0));
-    out_int(o, "reverse", attr_int(b->n, CLV_A_REVERSE, 0));
+    out_int(o, "exclusive", attr_int(b->n, CLV_A_EXCLUSIVE));
+    out_int(o, "reverse", attr_int(b->n, CLV_A_REVERSE));
 }
 
 /* Since opset 20 the axis is an input. */
 void dft_attrs(body *b, onnx_out *o)
 {
     b->unable = b->opset >= 20 || b->n->n_in > 2;
-    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS, 1));
+    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS));
     stft_attrs(b, o);
 }
 
 void stft_attrs(body *b, onnx_out *o)
 {
-    out_int(o, "onesided", attr_int(b->n, CLV_A_START, 0));
-    const clv_attr *inverse = other_attr(b->n, "inverse");
-    if (inverse)
-        out_attr(o, inverse);
+    out_int(o, "onesided", attr_int(b->n, CLV_A_ONESIDED));
+    if (b->n->op == CLV_OP_DFT && attr_int(b->n, CLV_A_INVERSE))
+        out_int(o, "inverse", 1);
 }
 
 /* ONNX rounds integers towards zero, and nothing else. */
 void div_attrs(body *b, onnx_out *o)
 {
-    const char *mode = attr_str(b->n, CLV_A_MODE, "");
+    const char *mode = attr_str(b->n, CLV_A_MODE);
     bool whole = dtype_is_integral((clv_dtype)form_out(b)->dtype);
     (void)o;
-    b->unable = b->n->n_in != 2 || (*mode && (!whole || strcmp(mode, "trunc")));
+    b->unable = b->n->n_in != 2 ||
+                (strcmp(mode, "none") && (!whole || strcmp(mode, "trunc")));
 }
 
 /* Nothing is dropped when a model runs; the mask had another type once. */
@@ -350,12 +347,10 @@ void scatter_attrs(body *b, onnx_out *o)
 
 void lrn_attrs(body *b, onnx_out *o)
 {
-    out_int(o, "size", attr_int(b->n, CLV_A_SIZE, 1));
-    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA, 1e-4));
-    out_float(o, "beta", attr_float(b->n, CLV_A_BETA, 0.75));
-    if (attr_get(b->n, CLV_A_K))
-        out_float(o, "bias", attr_float(b->n, CLV_A_K, 1));
-    other_attrs(b, o);
+    out_int(o, "size", attr_int(b->n, CLV_A_SIZE));
+    out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA));
+    out_float(o, "beta", attr_float(b->n, CLV_A_BETA));
+    out_float(o, "bias", attr_float(b->n, CLV_A_K));
 }
 
 void mod_attrs(body *b, onnx_out *o)
@@ -368,7 +363,7 @@ void mod_attrs(body *b, onnx_out *o)
 void nonzero_attrs(body *b, onnx_out *o)
 {
     (void)o;
-    b->unable = attr_int(b->n, CLV_A_AXIS, 0) != 1;
+    b->unable = !attr_int(b->n, CLV_A_BY_AXIS);
 }
 
 void one_hot_attrs(body *b, onnx_out *o)
@@ -385,15 +380,15 @@ void range_attrs(body *b, onnx_out *o)
 
 void trilu_attrs(body *b, onnx_out *o)
 {
-    b->unable = attr_get(b->n, CLV_A_K) != NULL;
+    b->unable = attr_get(b->n, CLV_A_DIAGONAL) != NULL;
     out_int(o, "upper", b->n->op == CLV_OP_TRIU);
 }
 
 /* Activations and clip, among others, are ONNX's own. */
 void rnn_attrs(body *b, onnx_out *o)
 {
-    b->unable = strcmp(attr_str(b->n, CLV_A_LAYOUT, ""), "onnx") != 0;
-    out_int(o, "hidden_size", attr_int(b->n, CLV_A_HIDDEN, 1));
-    out_string(o, "direction", attr_str(b->n, CLV_A_DIRECTION, "forward"));
+    b->unable = strcmp(attr_str(b->n, CLV_A_LAYOUT), "onnx") != 0;
+    out_int(o, "hidden_size", attr_int(b->n, CLV_A_HIDDEN));
+    out_string(o, "direction", attr_str(b->n, CLV_A_DIRECTION));
     other_attrs(b, o);
 }

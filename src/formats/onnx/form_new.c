@@ -37,7 +37,7 @@ static name scaled_down(body *b, name x, const int64_t *axes, uint32_t n)
 {
     name square = fresh(b), mean = fresh(b), sum = fresh(b), root = fresh(b);
     name y = fresh(b);
-    double eps = attr_float(b->n, CLV_A_EPSILON, 1e-5);
+    double eps = attr_float(b->n, CLV_A_EPSILON);
     node2(b, "Mul", x, x, square);
     reduce(b, "ReduceMean", square, axes, n, true, mean);
     node2(b, "Add", mean, number_like(b, eps), sum);
@@ -76,7 +76,7 @@ static name input_or_none(body *b, uint32_t i)
 /* The axes that the norm is over: from `axis` on. */
 static uint32_t last_axes(body *b, int64_t *axes)
 {
-    uint32_t first = axis(b, -1), n = 0;
+    uint32_t first = axis(b), n = 0;
     for (uint32_t a = first; a < form_in(b, 0)->rank; a++)
         axes[n++] = a;
     return n;
@@ -103,7 +103,7 @@ void body_rms_norm(body *b)
 void body_group_norm(body *b)
 {
     const clv_value *x = form_in(b, 0);
-    int64_t groups[3] = {x->dims[0], attr_int(b->n, CLV_A_GROUPS, 1), -1};
+    int64_t groups[3] = {x->dims[0], attr_int(b->n, CLV_A_GROUPS), -1};
     int64_t column[CLV_MAX_RANK], last = 2;
     for (uint32_t i = 0; i + 1 < x->rank; i++)
         column[i] = i ? 1 : x->dims[1];
@@ -154,7 +154,7 @@ static void turn(body *b, name x1, name x2, name cosine, name sine, name *y)
  * neighbours. */
 static name turned(body *b, name x, const int64_t *dims, int64_t dim)
 {
-    bool pairs = other_int(b->n, "interleaved", 0) != 0;
+    bool pairs = attr_int(b->n, CLV_A_INTERLEAVED) != 0;
     int64_t half = dim / 2, five[5] = {dims[0], dims[1], dims[2], half, 2};
     int64_t four[4] = {dims[0], dims[1], dims[2], half};
     name cosine = table_rows(b, 1, half), sine = table_rows(b, 2, half);
@@ -207,8 +207,8 @@ void body_rotary(body *b)
 {
     const clv_value *x = form_in(b, 0), *table = form_in(b, 1);
     int64_t dims[4] = {0}, half = table->dims[table->rank - 1];
-    int64_t dim = other_int(b->n, "rotary_embedding_dim", 0);
-    int64_t heads = attr_int(b->n, CLV_A_HEADS, 0);
+    int64_t dim = attr_int(b->n, CLV_A_ROTARY_DIM);
+    int64_t heads = attr_int(b->n, CLV_A_HEADS);
     const char *from = b->n->origin ? b->n->origin : "";
     dim = dim ? dim : 2 * half;
     b->unable = strcmp(from, "RotaryEmbedding") || dim > 2 * half || dim % 2;
@@ -312,13 +312,14 @@ static name capped(body *b, name x, double cap)
 /* softmax(q k' scale, capped, masked) v, with the numbers as heads. */
 static name mixed(body *b, const scores *s, name q, name k, name v)
 {
-    double scale = attr_float(b->n, CLV_A_SCALE, 0);
+    const clv_attr *given = attr_get(b->n, CLV_A_SCALE);
+    double scale = given ? attr_float(b->n, CLV_A_SCALE) : 0;
     scale = scale != 0 ? scale : 1 / sqrt((double)s->q[3]);
     name dot = fresh(b), x = fresh(b), soft = fresh(b), y = fresh(b);
     node2(b, "MatMul", q, permuted(b, k, last_two, 4), dot);
     node2(b, "Mul", dot, number_like(b, scale), x);
-    x = capped(b, x, other_float(b->n, "softcap", 0));
-    if (attr_int(b->n, CLV_A_CAUSAL, 0))
+    x = capped(b, x, attr_float(b->n, CLV_A_SOFTCAP));
+    if (attr_int(b->n, CLV_A_CAUSAL))
         x = causal(b, s, x);
     x = masked(b, x);
     onnx_out o;
@@ -335,17 +336,16 @@ static bool is_plain(const body *b)
 {
     return b->n->n_out <= 3 && !form_in(b, 6) && !form_in(b, 7) &&
            !attr_get(b->n, CLV_A_SIZE) &&
-           other_int(b->n, "local_window_size", -1) <= 0 &&
-           !other_int(b->n, "smooth_softmax", 0) &&
-           !other_int(b->n, "do_rotary", 0);
+           attr_int(b->n, CLV_A_LOCAL_WINDOW) <= 0 &&
+           !attr_int(b->n, CLV_A_SMOOTH_SOFTMAX);
 }
 
 void body_attention(body *b)
 {
     scores s = {.before = 0};
     const clv_value *q = form_in(b, 0), *past = form_in(b, 4);
-    int64_t heads = attr_int(b->n, CLV_A_HEADS, 0);
-    int64_t kv = attr_int(b->n, CLV_A_KV_HEADS, heads);
+    int64_t heads = attr_int(b->n, CLV_A_HEADS);
+    int64_t kv = attr_int(b->n, CLV_A_KV_HEADS);
     b->unable = !is_plain(b);
     name qh = as_heads(b, in(0), q, heads, s.q);
     name kh = as_heads(b, in(1), form_in(b, 1), kv, s.k);

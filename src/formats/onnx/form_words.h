@@ -85,11 +85,10 @@ static inline name number(body *b, double v)
     return to;
 }
 
-static inline uint32_t axis(const body *b, int64_t otherwise)
+static inline uint32_t axis(const body *b)
 {
     uint32_t a = 0, r = form_in(b, 0)->rank;
-    clv_status s =
-        norm_axis(attr_int(b->n, CLV_A_AXIS, otherwise), r ? r : 1, &a, NULL);
+    clv_status s = get_axis(b->n, r, &a, NULL);
     return s == CLV_OK ? a : 0;
 }
 

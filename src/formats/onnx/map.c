@@ -1,5 +1,6 @@
 /* map.c - what a change of names cannot map, for the ai.onnx domain. */
 #include "formats/onnx/map.h"
+#include "graph/schema.h"
 
 #include <string.h>
 
@@ -57,7 +58,6 @@ static clv_op sibling(clv_op two, uint32_t n)
 
 clv_status map_window_attrs(draft *d, clv_err *e)
 {
-    (void)e;
     const clv_attr *a = draft_attr(d, CLV_A_AUTO_PAD);
     const char *mode = a && a->type == CLV_ATTR_STRING ? a->u.s : "NOTSET";
     draft_drop(d, CLV_A_AUTO_PAD);
@@ -68,6 +68,8 @@ clv_status map_window_attrs(draft *d, clv_err *e)
         draft_set_str(d, CLV_A_AUTO_PAD, "same");
     else if (!strcmp(mode, "SAME_LOWER"))
         draft_set_str(d, CLV_A_AUTO_PAD, "same_lower");
+    else if (strcmp(mode, "VALID"))
+        return clv__fail(e, CLV_FORMAT, "auto_pad is '%.40s'", mode);
     return CLV_OK;
 }
 
@@ -96,15 +98,22 @@ clv_status map_conv_transpose(draft *d, clv_err *e)
     return map_window_attrs(d, e);
 }
 
-/* Strides are 1 where ONNX has none; ours would be the kernel. */
+/* Strides are 1 where ONNX has none; ours would be the kernel. Places of the
+ * largest elements are counted in the whole tensor. */
 clv_status map_pool(draft *d, clv_err *e)
 {
     uint32_t n = spatial_axes(d, 0);
+    if (d->op == CLV_OP_MAX_POOL2D)
+        draft_set_str(d, CLV_A_INDICES,
+                      draft_other_int(d, "storage_order", 0)
+                          ? "tensor_by_columns"
+                          : "tensor");
     d->op = sibling(d->op, n);
     int64_t one = 1;
     if (!draft_attr(d, CLV_A_STRIDE))
         CLV_TRY(draft_set_ints(d, CLV_A_STRIDE, &one, 1, e));
-    if (!draft_attr(d, CLV_A_COUNT_INCLUDE_PAD))
+    if (clv__attr_spec(d->op, CLV_A_COUNT_INCLUDE_PAD) &&
+        !draft_attr(d, CLV_A_COUNT_INCLUDE_PAD))
         draft_set_int(d, CLV_A_COUNT_INCLUDE_PAD, 0);
     return map_window_attrs(d, e);
 }
@@ -141,6 +150,7 @@ clv_status map_unpool(draft *d, clv_err *e)
         CLV_TRY(draft_set_ints(d, CLV_A_OUTPUT_SIZE, shape, n, e));
         d->n_in = 2;
     }
+    draft_set_str(d, CLV_A_INDICES, "tensor");
     int64_t one = 1;
     if (!draft_attr(d, CLV_A_STRIDE))
         CLV_TRY(draft_set_ints(d, CLV_A_STRIDE, &one, 1, e));
@@ -168,12 +178,11 @@ static clv_status output_size(draft *d, int64_t h, int64_t w, clv_err *e)
 /* Before opset 16 pixels were taken by their corners. */
 clv_status map_roi_align(draft *d, clv_err *e)
 {
-    if (d->opset < 16 && d->n_attrs < ONNX_MAX_ATTRS)
-        d->attrs[d->n_attrs++] =
-            (clv_attr){.name = "coordinate_transformation_mode",
-                       .key = CLV_A_OTHER,
-                       .type = CLV_ATTR_STRING,
-                       .u.s = "output_half_pixel"};
+    const clv_attr *mode = draft_other(d, "coordinate_transformation_mode");
+    bool half = mode && mode->type == CLV_ATTR_STRING
+                    ? !strcmp(mode->u.s, "half_pixel")
+                    : d->opset >= 16;
+    draft_set_int(d, CLV_A_ALIGNED, half);
     return output_size(d, draft_other_int(d, "output_height", 1),
                        draft_other_int(d, "output_width", 1), e);
 }
@@ -285,9 +294,8 @@ clv_status map_clip(draft *d, clv_err *e)
 clv_status map_trilu(draft *d, clv_err *e)
 {
     (void)e;
-    if (draft_int(d, CLV_A_UPPER, 1) == 0)
+    if (draft_other_int(d, "upper", 1) == 0)
         d->op = CLV_OP_TRIL;
-    draft_drop(d, CLV_A_UPPER);
     return CLV_OK;
 }
 
@@ -345,15 +353,16 @@ clv_status map_activation(draft *d, clv_err *e)
         clv_attr_key key;
         double otherwise;
     } rows[] = {{"HardSigmoid", "alpha", CLV_A_ALPHA, 0.2},
-                {"Selu", "gamma", CLV_A_BETA, 1.05070102214813232421875},
-                {"Shrink", "lambd", CLV_A_ALPHA, 0.5},
-                {"Shrink", "bias", CLV_A_BETA, 0},
-                {"ThresholdedRelu", "alpha", CLV_A_ALPHA, 1}};
+                {"Selu", "gamma", CLV_A_GAMMA, 1.05070102214813232421875},
+                {"Shrink", "lambd", CLV_A_LAMBD, 0.5},
+                {"Shrink", "bias", CLV_A_SHIFT, 0},
+                {"LRN", "bias", CLV_A_K, 1},
+                {"ThresholdedRelu", "alpha", CLV_A_THRESHOLD, 1}};
     (void)e;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!text_is(d->p->op, rows[i].op) || draft_attr(d, rows[i].key))
             continue;
-        const clv_attr *a = draft_other(d, rows[i].name);
+        const clv_attr *a = draft_named(d, rows[i].name);
         bool given = a && a->type == CLV_ATTR_FLOAT;
         draft_set_float(d, rows[i].key, given ? a->u.f : rows[i].otherwise);
     }
@@ -413,6 +422,14 @@ clv_status map_rnn(draft *d, clv_err *e)
         draft_set_int(d, CLV_A_HIDDEN, r->dims[2]);
     draft_set_int(d, CLV_A_BIAS, draft_in(d, 3) != NULL);
     return batch && d->n_in ? batch_first(d, e) : CLV_OK;
+}
+
+/* ONNX divides by whatever the norm is. */
+clv_status map_lp_norm(draft *d, clv_err *e)
+{
+    (void)e;
+    draft_set_float(d, CLV_A_EPSILON, 0);
+    return CLV_OK;
 }
 
 /* -- reductions -----------------------------------------------------------*/
@@ -531,25 +548,26 @@ clv_status map_split(draft *d, clv_err *e)
     return CLV_OK;
 }
 
-/* The only way before opset 11: by the corner, and rounded down. */
-static void old_sampling(draft *d)
+void draft_sampling(draft *d, bool short_form)
 {
-    static const clv_attr words[2] = {{.name = "coordinate_transformation_mode",
-                                       .key = CLV_A_OTHER,
-                                       .type = CLV_ATTR_STRING,
-                                       .u.s = "asymmetric"},
-                                      {.name = "nearest_mode",
-                                       .key = CLV_A_OTHER,
-                                       .type = CLV_ATTR_STRING,
-                                       .u.s = "floor"}};
-    for (int i = 0; i < 2 && d->n_attrs < ONNX_MAX_ATTRS; i++)
-        d->attrs[d->n_attrs++] = words[i];
+    const clv_attr *place = draft_other(d, "coordinate_transformation_mode");
+    const clv_attr *round = draft_other(d, "nearest_mode");
+    const char *where = place && place->type == CLV_ATTR_STRING ? place->u.s
+                        : short_form                            ? "asymmetric"
+                                                                : "half_pixel";
+    const char *to = round && round->type == CLV_ATTR_STRING ? round->u.s
+                     : short_form                            ? "floor"
+                                  : "round_prefer_floor";
+    draft_set_str(d, CLV_A_COORDINATES, where);
+    draft_set_str(d, CLV_A_ROUNDING, to);
+    draft_set_int(d, CLV_A_SCALED_WIDTH, 1);
 }
 
 /* Resize has roi, scales, sizes; version 10 and Upsample only scales. Ours
  * takes sizes, then scales, then roi where the mode reads it. */
 clv_status map_resize(draft *d, clv_err *e)
 {
+    (void)e;
     static const uint32_t old[3] = {0, CLV_NONE, 1}, now[4] = {0, 3, 2, 1};
     const clv_attr *mode = draft_other(d, "coordinate_transformation_mode");
     bool crop = mode && mode->type == CLV_ATTR_STRING &&
@@ -559,8 +577,7 @@ clv_status map_resize(draft *d, clv_err *e)
     if (!short_form && scales && scales->rank == 1 && scales->dims[0] == 0)
         d->ins[2] = CLV_NONE; /* an empty list stands for none */
     draft_keep(d, short_form ? old : now, crop && !short_form ? 4 : 3);
-    if (short_form)
-        old_sampling(d);
+    draft_sampling(d, short_form);
     const clv_attr *a = draft_attr(d, CLV_A_SCALES);
     if (a && a->type == CLV_ATTR_FLOATS)
         return CLV_OK;
@@ -576,6 +593,5 @@ clv_status map_resize(draft *d, clv_err *e)
         while (d->n_in && d->ins[d->n_in - 1] == CLV_NONE)
             d->n_in--;
     }
-    (void)e;
     return CLV_OK;
 }

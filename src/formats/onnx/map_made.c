@@ -58,17 +58,26 @@ clv_status map_dequantize(draft *d, clv_err *e)
     return map_dtype(d, e);
 }
 
+clv_status map_random_like(draft *d, clv_err *e)
+{
+    bool bell = text_is(d->p->op, "RandomNormal") ||
+                text_is(d->p->op, "RandomNormalLike");
+    draft_set_str(d, CLV_A_DISTRIBUTION, bell ? "normal" : "uniform");
+    return map_dtype(d, e);
+}
+
 /* float32 unless the attribute says otherwise. */
 clv_status map_random(draft *d, clv_err *e)
 {
     if (!draft_attr(d, CLV_A_DTYPE))
         draft_set_int(d, CLV_A_DTYPE, 1);
-    return map_dtype(d, e);
+    return map_random_like(d, e);
 }
 
 clv_status map_multinomial(draft *d, clv_err *e)
 {
-    draft_set_int(d, CLV_A_K, draft_other_int(d, "sample_size", 1));
+    draft_set_int(d, CLV_A_SAMPLES, draft_other_int(d, "sample_size", 1));
+    draft_set_int(d, CLV_A_LOGITS, 1);
     if (!draft_attr(d, CLV_A_DTYPE))
         draft_set_int(d, CLV_A_DTYPE, 6);
     return map_dtype(d, e);
@@ -79,6 +88,7 @@ clv_status map_eye_like(draft *d, clv_err *e)
     const clv_value *x = draft_in(d, 0);
     if (!x || x->rank != 2)
         return CLV_OK;
+    draft_set_int(d, CLV_A_DIAGONAL, draft_int(d, CLV_A_K, 0));
     if (draft_attr(d, CLV_A_DTYPE))
         CLV_TRY(map_dtype(d, e));
     else
@@ -112,6 +122,11 @@ clv_status map_constant_of_shape(draft *d, clv_err *e)
 /* Windows of signal processing and mel weights: output_datatype. */
 clv_status map_window(draft *d, clv_err *e)
 {
+    if (d->op == CLV_OP_WINDOW)
+        draft_set_str(d, CLV_A_WINDOW,
+                      text_is(d->p->op, "HannWindow")      ? "hann"
+                      : text_is(d->p->op, "HammingWindow") ? "hamming"
+                                                           : "blackman");
     draft_set_int(d, CLV_A_DTYPE, draft_other_int(d, "output_datatype", 1));
     return map_dtype(d, e);
 }
@@ -122,19 +137,20 @@ clv_status map_dft(draft *d, clv_err *e)
 {
     (void)e;
     bool frames = text_is(d->p->op, "STFT");
-    draft_set_int(d, CLV_A_START, draft_other_int(d, "onesided", frames));
-    draft_set_int(d, CLV_A_REVERSE, draft_other_int(d, "inverse", 0));
+    draft_set_int(d, CLV_A_ONESIDED, draft_other_int(d, "onesided", frames));
+    if (!frames)
+        draft_set_int(d, CLV_A_INVERSE, draft_other_int(d, "inverse", 0));
     return CLV_OK;
 }
 
 /* -- bodies ---------------------------------------------------------------*/
 
-/* `k` is how many inputs the loop itself has; captured ones follow. */
+/* The loop's own inputs come first; captured ones follow. */
 clv_status map_loop(draft *d, clv_err *e)
 {
     (void)e;
     uint32_t formal = d->p->n_in < 2 ? 2 : d->p->n_in;
-    draft_set_int(d, CLV_A_K, formal);
+    draft_set_int(d, CLV_A_OWN_INPUTS, formal);
     if (d->r->opts->loop > 0)
         draft_set_int(d, CLV_A_TRIPS, d->r->opts->loop);
     return CLV_OK;
@@ -154,12 +170,12 @@ static clv_status rename_list(draft *d, const char *from, clv_attr_key to,
 static clv_status map_batched_scan(draft *d, clv_err *e)
 {
     uint32_t lengths = CLV_NONE;
-    draft_set_int(d, CLV_A_BATCH_DIMS, 1);
+    draft_set_int(d, CLV_A_BATCHED, 1);
     if (d->p->n_in && d->p->ins[0].n)
         CLV_TRY(onnx_lookup(d->f, d->p->ins[0], &lengths, e));
     if (lengths != CLV_NONE && lengths != ONNX_ABSENT)
         d->ins[d->n_in++] = lengths;
-    return rename_list(d, "directions", CLV_A_DIRECTION, e);
+    return rename_list(d, "directions", CLV_A_INPUT_REVERSED, e);
 }
 
 clv_status map_scan(draft *d, clv_err *e)
@@ -169,14 +185,14 @@ clv_status map_scan(draft *d, clv_err *e)
     if (scans < 0 || scans > formal)
         return clv__fail(e, CLV_FORMAT, "%lld scanned inputs of %u",
                          (long long)scans, formal);
-    draft_set_int(d, CLV_A_K, scans);
-    draft_set_int(d, CLV_A_HIDDEN, formal - scans);
+    draft_set_int(d, CLV_A_SCANS, scans);
+    draft_set_int(d, CLV_A_STATES, formal - scans);
     if (d->opset < 9)
         return map_batched_scan(d, e);
-    CLV_TRY(rename_list(d, "scan_input_directions", CLV_A_DIRECTION, e));
-    CLV_TRY(rename_list(d, "scan_output_directions", CLV_A_REVERSE, e));
-    CLV_TRY(rename_list(d, "scan_input_axes", CLV_A_AXES, e));
-    return rename_list(d, "scan_output_axes", CLV_A_PERM, e);
+    CLV_TRY(rename_list(d, "scan_input_directions", CLV_A_INPUT_REVERSED, e));
+    CLV_TRY(rename_list(d, "scan_output_directions", CLV_A_OUTPUT_REVERSED, e));
+    CLV_TRY(rename_list(d, "scan_input_axes", CLV_A_INPUT_AXES, e));
+    return rename_list(d, "scan_output_axes", CLV_A_OUTPUT_AXES, e);
 }
 
 clv_status map_sequence_map(draft *d, clv_err *e)
@@ -192,7 +208,8 @@ clv_status map_sequence_map(draft *d, clv_err *e)
 clv_status map_sequence(draft *d, clv_err *e)
 {
     (void)e;
-    draft_set_int(d, CLV_A_KEEPDIM, draft_other_int(d, "new_axis", 0));
+    if (d->op == CLV_OP_CONCAT_FROM_SEQUENCE)
+        draft_set_int(d, CLV_A_NEW_AXIS, draft_other_int(d, "new_axis", 0));
     return CLV_OK;
 }
 
@@ -214,15 +231,15 @@ clv_status map_optional(draft *d, clv_err *e)
     return CLV_OK;
 }
 
-/* `k`: words that are taken out, or the most splits there are. */
+/* How many words are taken out, or the most splits there are. */
 clv_status map_string(draft *d, clv_err *e)
 {
     (void)e;
     const clv_attr *words = draft_other(d, "stopwords");
     if (d->op == CLV_OP_STRING_NORMALIZE)
-        draft_set_int(d, CLV_A_K, words ? words->n : 0);
+        draft_set_int(d, CLV_A_STOPWORDS, words ? words->n : 0);
     else if (draft_other(d, "maxsplit"))
-        draft_set_int(d, CLV_A_K, draft_other_int(d, "maxsplit", -1));
+        draft_set_int(d, CLV_A_MAX_SPLITS, draft_other_int(d, "maxsplit", -1));
     return CLV_OK;
 }
 
@@ -232,7 +249,7 @@ clv_status map_string(draft *d, clv_err *e)
 clv_status map_nonzero(draft *d, clv_err *e)
 {
     (void)e;
-    draft_set_int(d, CLV_A_AXIS, 1);
+    draft_set_int(d, CLV_A_BY_AXIS, 1);
     return CLV_OK;
 }
 
@@ -251,6 +268,14 @@ clv_status map_pow(draft *d, clv_err *e)
                       1, &d->ins[1], e);
 }
 
+clv_status map_nms(draft *d, clv_err *e)
+{
+    (void)e;
+    if (draft_other_int(d, "center_point_box", 0))
+        draft_set_str(d, CLV_A_BOXES, "center");
+    return CLV_OK;
+}
+
 /* A depth given as a floating number. */
 clv_status map_one_hot(draft *d, clv_err *e)
 {
@@ -261,13 +286,18 @@ clv_status map_one_hot(draft *d, clv_err *e)
     return CLV_OK;
 }
 
-/* How many weights are updated, and the vectors that come back of each. */
+/* Momentum has two ways, which its own attribute tells apart. */
 clv_status map_optimizer(draft *d, clv_err *e)
 {
     (void)e;
-    bool adam = text_is(d->p->op, "Adam");
-    draft_set_int(d, CLV_A_K, adam ? 3 : 2);
-    draft_set_int(d, CLV_A_LAYERS, adam ? 4 : 3);
+    const clv_attr *mode = draft_attr(d, CLV_A_MODE);
+    bool ahead =
+        mode && mode->type == CLV_ATTR_STRING && !strcmp(mode->u.s, "nesterov");
+    draft_set_str(d, CLV_A_RULE,
+                  text_is(d->p->op, "Adam")      ? "adam"
+                  : text_is(d->p->op, "Adagrad") ? "adagrad"
+                  : ahead                        ? "nesterov"
+                                                 : "momentum");
     return CLV_OK;
 }
 

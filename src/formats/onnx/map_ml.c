@@ -9,18 +9,10 @@
 
 #include <string.h>
 
-static clv_attr *find(const draft *d, const char *name)
-{
-    for (uint32_t i = 0; i < d->n_attrs; i++)
-        if (!strcmp(d->attrs[i].name, name))
-            return &d->attrs[i];
-    return NULL;
-}
-
 /* How many entries list `name` has, or its like of another type. */
 static uint32_t length(const draft *d, const char *name, const char *like)
 {
-    const clv_attr *a = find(d, name), *b = find(d, like);
+    const clv_attr *a = draft_named(d, name), *b = draft_named(d, like);
     return a && a->n ? a->n : b ? b->n : 0;
 }
 
@@ -34,7 +26,7 @@ static bool is_double(const draft *d, uint32_t v)
 static clv_status stored(draft *d, const char *name, clv_value_kind kind,
                          uint32_t *value, clv_err *e)
 {
-    clv_attr *a = find(d, name);
+    clv_attr *a = draft_named(d, name);
     bool list = a && a->type == CLV_ATTR_FLOATS && a->n;
     *value = CLV_NONE;
     if (a && a->type == CLV_ATTR_TENSOR) {
@@ -64,9 +56,9 @@ static void set_scores(draft *d, int64_t scores, const char *strings,
                        const char *ints)
 {
     uint32_t labels = length(d, strings, ints);
-    const clv_attr *names = find(d, strings);
+    const clv_attr *names = draft_named(d, strings);
     draft_set_int(d, CLV_A_DTYPE, names && names->n ? CLV_STRING : CLV_INT64);
-    draft_set_int(d, CLV_A_K, scores > 1 || labels > 2 ? scores : 2);
+    draft_set_int(d, CLV_A_SCORES, scores > 1 || labels > 2 ? scores : 2);
 }
 
 static bool classifies(const draft *d)
@@ -77,7 +69,7 @@ static bool classifies(const draft *d)
 
 static bool transforms(const draft *d)
 {
-    const clv_attr *post = find(d, "post_transform");
+    const clv_attr *post = draft_named(d, "post_transform");
     return post && post->type == CLV_ATTR_STRING && strcmp(post->u.s, "NONE");
 }
 
@@ -85,7 +77,8 @@ static bool transforms(const draft *d)
  */
 static clv_status as_product(draft *d, uint32_t w, uint32_t b, clv_err *e)
 {
-    int64_t all = clv__numel(&d->g->values[w]), k = draft_int(d, CLV_A_K, 1);
+    int64_t all = clv__numel(&d->g->values[w]),
+            k = draft_int(d, CLV_A_SCORES, 1);
     int64_t dims[2] = {k, k > 0 ? all / k : 0};
     if (k <= 0 || all % k)
         return clv__fail(e, CLV_FORMAT, "%lld coefficients for %lld targets",
@@ -109,7 +102,7 @@ clv_status map_ml_linear(draft *d, clv_err *e)
                    n ? n : length(d, "classlabels_strings", "classlabels_ints"),
                    "classlabels_strings", "classlabels_ints");
     else
-        draft_set_int(d, CLV_A_K, draft_other_int(d, "targets", 1));
+        draft_set_int(d, CLV_A_SCORES, draft_other_int(d, "targets", 1));
     const clv_value *x = draft_in(d, 0);
     if (!classifies(d) && !transforms(d) && x && x->rank == 2 &&
         x->dtype == CLV_FLOAT32)
@@ -139,7 +132,7 @@ clv_status map_ml_svm(draft *d, clv_err *e)
     if (classifies(d))
         svm_scores(d, pairs);
     else
-        draft_set_int(d, CLV_A_K, 1);
+        draft_set_int(d, CLV_A_SCORES, 1);
     d->done = true;
     return draft_emit(d, d->op, "", (uint32_t[]){d->ins[0], vectors, w, rho}, 4,
                       d->attrs, d->n_attrs, d->outs, d->n_out, NULL, e);
@@ -159,13 +152,13 @@ typedef struct forest {
 
 static const int64_t *ints_of(const draft *d, const char *name, uint32_t n)
 {
-    const clv_attr *a = find(d, name);
+    const clv_attr *a = draft_named(d, name);
     return a && a->type == CLV_ATTR_INTS && a->n >= n ? a->u.ints : NULL;
 }
 
 static clv_status forest_read(const draft *d, forest *f, clv_err *e)
 {
-    const clv_attr *modes = find(d, "nodes_modes");
+    const clv_attr *modes = draft_named(d, "nodes_modes");
     *f = (forest){.n = length(d, "nodes_truenodeids", "")};
     f->left = ints_of(d, "nodes_truenodeids", f->n);
     f->right = ints_of(d, "nodes_falsenodeids", f->n);
@@ -217,7 +210,7 @@ static clv_status forest_measure(draft *d, forest *f, clv_err *e)
             f->trees++;
         }
     }
-    const clv_attr *roots = find(d, "tree_roots");
+    const clv_attr *roots = draft_named(d, "tree_roots");
     for (uint32_t i = 0; f->left_leaf && roots && i < roots->n; i++)
         if (roots->type == CLV_ATTR_INTS && roots->u.ints[i] >= 0 &&
             roots->u.ints[i] < f->n) {
@@ -263,11 +256,11 @@ clv_status map_ml_trees(draft *d, clv_err *e)
     if (classifies(d))
         set_scores(d, labels, "classlabels_strings", "classlabels_int64s");
     else
-        draft_set_int(d, CLV_A_K, draft_other_int(d, "n_targets", 1));
+        draft_set_int(d, CLV_A_SCORES, draft_other_int(d, "n_targets", 1));
     if (f.left_leaf && is_double(d, d->ins[0]))
-        draft_set_int(d, CLV_A_BITS, 64);
+        draft_set_int(d, CLV_A_SCORE_DTYPE, CLV_FLOAT64);
     draft_set_int(d, CLV_A_DEPTH, f.depth);
-    draft_set_int(d, CLV_A_LAYERS, f.trees);
+    draft_set_int(d, CLV_A_TREES, f.trees);
     d->done = true;
     return draft_emit(d, d->op, "", ins, 5, d->attrs, d->n_attrs, d->outs,
                       d->n_out, NULL, e);
@@ -305,7 +298,7 @@ clv_status map_ml_scaler(draft *d, clv_err *e)
 /* Rows divided by their norm; the largest element is the norm of no p. */
 clv_status map_ml_normalizer(draft *d, clv_err *e)
 {
-    const clv_attr *norm = find(d, "norm");
+    const clv_attr *norm = draft_named(d, "norm");
     bool l1 = norm && norm->type == CLV_ATTR_STRING && !strcmp(norm->u.s, "L1");
     bool l2 = norm && norm->type == CLV_ATTR_STRING && !strcmp(norm->u.s, "L2");
     d->n_attrs = 0;
@@ -353,7 +346,7 @@ clv_status map_ml_encode(draft *d, clv_err *e)
     const clv_value *x = draft_in(d, 0);
     bool words = x && x->dtype == CLV_STRING;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const clv_attr *a = find(d, rows[i].name);
+        const clv_attr *a = draft_named(d, rows[i].name);
         clv_dtype t = rows[i].t;
         if (!a)
             continue;

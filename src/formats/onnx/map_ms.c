@@ -51,11 +51,7 @@ double ms_float(const draft *d, const char *name, double otherwise)
 
 void ms_count_only(draft *d, const char *reason)
 {
-    if (d->n_attrs < ONNX_MAX_ATTRS)
-        d->attrs[d->n_attrs++] = (clv_attr){.name = CLV_COUNTED_ONLY,
-                                            .key = CLV_A_OTHER,
-                                            .type = CLV_ATTR_STRING,
-                                            .u.s = reason};
+    d->counted_only = reason;
 }
 
 clv_status ms_finish(draft *d, clv_op op, const uint32_t *ins, uint32_t n_in,
@@ -275,6 +271,7 @@ clv_status map_ms_nchwc_upsample(draft *d, clv_err *e)
         scales[i] = (double)a->u.ints[i];
     a->type = CLV_ATTR_FLOATS;
     a->u.floats = scales;
+    draft_sampling(d, true);
     return CLV_OK;
 }
 

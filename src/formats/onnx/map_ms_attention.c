@@ -5,7 +5,7 @@
  *
  *     0-2 q, k, v    3 added to scores    4-5 past keys and values
  *     6 what keys count: lengths (B), ends and begins (2B), or 0 and 1 per key
- *       (B,T), (B,S,T); in mode "cache" the last key's index (B)
+ *       (B,T), (B,S,T); with `cache` the last key's index (B)
  *     7-8 cos and sin, by which queries and new keys are turned */
 #include "formats/onnx/map_ms.h"
 
@@ -19,7 +19,10 @@ static clv_status attend(draft *d, const uint32_t ins[INPUTS], uint32_t present,
                          clv_err *e)
 {
     uint32_t outs[4], n = INPUTS, n_out = d->n_out < 4 ? d->n_out : 4;
+    int64_t local = draft_other_int(d, "local_window_size", -1);
     d->done = true;
+    if (local > 0)
+        draft_set_int(d, CLV_A_LOCAL_WINDOW, local);
     memcpy(outs, d->outs, n_out * sizeof *outs);
     if (present != CLV_NONE) {
         n_out = 3;
@@ -203,7 +206,7 @@ clv_status map_ms_gqa(draft *d, clv_err *e)
     if (draft_ints(d, 6, &total, &n) && n == 1)
         draft_set_int(d, CLV_A_SIZE, *total);
     draft_set_int(d, CLV_A_CAUSAL, 1);
-    draft_set_str(d, CLV_A_MODE, "cache");
+    draft_set_int(d, CLV_A_CACHE, 1);
     if (draft_in(d, 9) || draft_in(d, 11))
         ms_count_only(d, "positions or sinks of its own");
     return attend(d, ins, CLV_NONE, e);

@@ -61,6 +61,16 @@ static clv_status expert_weight(draft *d, uint32_t w, uint32_t scale,
                    &d->ins[w], e);
 }
 
+/* A token goes to the k experts that its router scores highest. */
+clv_status map_ms_moe(draft *d, clv_err *e)
+{
+    (void)e;
+    draft_set_int(d, CLV_A_EXPERTS, draft_int(d, CLV_A_K, 1));
+    draft_set_float(d, CLV_A_ALPHA, ms_float(d, "activation_alpha", 1));
+    draft_set_float(d, CLV_A_BETA, ms_float(d, "activation_beta", 0));
+    return CLV_OK;
+}
+
 /* Weights of few bits are first made floats; then as MoE. */
 clv_status map_ms_qmoe(draft *d, clv_err *e)
 {
@@ -73,7 +83,7 @@ clv_status map_ms_qmoe(draft *d, clv_err *e)
     CLV_TRY(expert_weight(d, 8, 9, 13, "fc3_expert_weight_bits", e));
     draft_drop(d, CLV_A_BLOCK);
     draft_keep(d, order, 9);
-    return CLV_OK;
+    return map_ms_moe(d, e);
 }
 
 /* -- a bias before --------------------------------------------------------*/

@@ -15,6 +15,9 @@ clv_status map_ms_nbits(draft *d, clv_err *e)
     bool whole = text_is(d->p->op, "MatMulNBits") && block > 1;
     int64_t pad = whole && k > 0 && k % block ? block - k % block : 0;
     int64_t shape[2] = {n, sat_add(k, pad)};
+    if (text_is(d->p->op, "MatMulBnb4"))
+        draft_set_str(d, CLV_A_CODES,
+                      draft_other_int(d, "quant_type", 1) ? "nf4" : "fp4");
     const clv_value *b = draft_in(d, 1);
     clv_dtype t = bits == 2 ? CLV_UINT2 : bits == 8 ? CLV_UINT8 : CLV_UINT4;
     if (!b || !value_is_weight(b) || n < 1 || k < 1)

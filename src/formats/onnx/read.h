@@ -183,6 +183,7 @@ typedef struct draft {
     uint32_t n_in, n_out;
     clv_attr *attrs; /* ONNX_MAX_ATTRS of room */
     uint32_t n_attrs;
+    const char *counted_only; /* of the nodes added from now on, or NULL */
     bool done; /* the mapping function has added the nodes itself */
 } draft;
 
@@ -195,6 +196,7 @@ CLV_MUST clv_status onnx_attr_table(reader *r, clv_err *e);
 
 clv_attr *draft_attr(const draft *d, clv_attr_key key);
 clv_attr *draft_other(const draft *d, const char *name); /* by ONNX name */
+clv_attr *draft_named(const draft *d, const char *name); /* by either name */
 int64_t draft_int(const draft *d, clv_attr_key key, int64_t otherwise);
 int64_t draft_other_int(const draft *d, const char *name, int64_t otherwise);
 void draft_drop(draft *d, clv_attr_key key);

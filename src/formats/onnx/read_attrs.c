@@ -6,6 +6,7 @@
  * looked up in the call's attributes, then in the caller's own call, and so
  * on; a reference to nothing is an attribute left out. */
 #include "formats/onnx/read.h"
+#include "graph/schema.h"
 
 #include <string.h>
 
@@ -17,7 +18,6 @@ static const struct {
     {"allowzero", CLV_A_ALLOWZERO},
     {"alpha", CLV_A_ALPHA},
     {"approximate", CLV_A_APPROXIMATE},
-    {"activation_type", CLV_A_MODE},
     {"auto_pad", CLV_A_AUTO_PAD},
     {"axes", CLV_A_AXES},
     {"axis", CLV_A_AXIS},
@@ -76,10 +76,74 @@ static const struct {
     {"to", CLV_A_DTYPE},
     {"transA", CLV_A_TRANS_A},
     {"transB", CLV_A_TRANS_B},
-    {"update_rule", CLV_A_MODE},
-    {"upper", CLV_A_UPPER},
     {"value", CLV_A_VALUE},
 };
+
+/* Attributes of single operators that mean the same under another name. They
+ * are kept as they came, for people and for the writer, and said again under
+ * our key where the operator has it. */
+static const struct {
+    const char *name;
+    clv_attr_key key;
+} said_again[] = {
+    {"activation_type", CLV_A_ACTIVATION},
+    {"antialias", CLV_A_ANTIALIAS},
+    {"batch_axis", CLV_A_BATCH_AXIS},
+    {"decay_factor", CLV_A_DECAY},
+    {"detect_negative", CLV_A_DETECT_NEGATIVE},
+    {"detect_positive", CLV_A_DETECT_POSITIVE},
+    {"exclude_outside", CLV_A_EXCLUDE_OUTSIDE},
+    {"extrapolation_value", CLV_A_EXTRAPOLATION},
+    {"high", CLV_A_HIGH},
+    {"ignore_index", CLV_A_IGNORE_INDEX},
+    {"interleaved", CLV_A_INTERLEAVED},
+    {"linear_before_reset", CLV_A_LINEAR_BEFORE_RESET},
+    {"low", CLV_A_LOW},
+    {"mask_filter_value", CLV_A_MASK_VALUE},
+    {"max_gram_length", CLV_A_MAX_GRAM},
+    {"max_skip_count", CLV_A_MAX_SKIP},
+    {"mean", CLV_A_MEAN},
+    {"min_gram_length", CLV_A_MIN_GRAM},
+    {"momentum", CLV_A_MOMENTUM},
+    {"ngram_counts", CLV_A_GRAM_STARTS},
+    {"ngram_indexes", CLV_A_GRAM_PLACES},
+    {"norm_coefficient", CLV_A_NORM_COEFFICIENT},
+    {"norm_coefficient_post", CLV_A_NORM_COEFFICIENT_POST},
+    {"normalize_routing_weights", CLV_A_NORMALIZE},
+    {"padding_mode", CLV_A_PADDING_MODE},
+    {"periodic", CLV_A_PERIODIC},
+    {"pool_int64s", CLV_A_GRAM_POOL},
+    {"rotary_embedding_dim", CLV_A_ROTARY_DIM},
+    {"rotary_interleaved", CLV_A_INTERLEAVED},
+    {"sampling_ratio", CLV_A_SAMPLING},
+    {"saturate", CLV_A_SATURATE},
+    {"seed", CLV_A_SEED},
+    {"select_last_index", CLV_A_SELECT_LAST},
+    {"smooth_softmax", CLV_A_SMOOTH_SOFTMAX},
+    {"softcap", CLV_A_SOFTCAP},
+    {"spatial_scale", CLV_A_SPATIAL_SCALE},
+    {"swiglu_fusion", CLV_A_FUSION},
+    {"swiglu_limit", CLV_A_LIMIT},
+    {"time_axis", CLV_A_TIME_AXIS},
+    {"training_mode", CLV_A_TRAINING},
+    {"update_rule", CLV_A_RULE},
+    {"weights", CLV_A_GRAM_WEIGHTS},
+};
+
+/* Says attribute a of operator op again under our key. */
+static void say_again(draft *d, clv_op op, const clv_attr *a)
+{
+    for (size_t i = 0; i < sizeof said_again / sizeof *said_again; i++) {
+        clv_attr_key key = said_again[i].key;
+        if (strcmp(a->name, said_again[i].name) || !clv__attr_spec(op, key) ||
+            draft_attr(d, key) || d->n_attrs >= ONNX_MAX_ATTRS)
+            continue;
+        clv_attr *own = &d->attrs[d->n_attrs++];
+        *own = *a;
+        own->key = (uint8_t)key;
+        own->name = clv__attr_name(key);
+    }
+}
 
 clv_status onnx_attr_table(reader *r, clv_err *e)
 {
@@ -321,6 +385,9 @@ clv_status onnx_attrs_read(draft *d, clv_err *e)
         CLV_TRY(read_value(d, a, out, e));
         d->n_attrs++;
     }
+    for (uint32_t i = 0, n = d->n_attrs; d->row && i < n; i++)
+        if (d->attrs[i].key == CLV_A_OTHER)
+            say_again(d, (clv_op)d->row->op, &d->attrs[i]);
     return CLV_OK;
 }
 
@@ -338,6 +405,14 @@ clv_attr *draft_other(const draft *d, const char *name)
 {
     for (uint32_t i = 0; i < d->n_attrs; i++)
         if (d->attrs[i].key == CLV_A_OTHER && !strcmp(d->attrs[i].name, name))
+            return &d->attrs[i];
+    return NULL;
+}
+
+clv_attr *draft_named(const draft *d, const char *name)
+{
+    for (uint32_t i = 0; i < d->n_attrs; i++)
+        if (!strcmp(d->attrs[i].name, name))
             return &d->attrs[i];
     return NULL;
 }

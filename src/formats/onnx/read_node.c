@@ -4,6 +4,8 @@
  * operator of the table onnx.def, or unknown to us: then it is kept with
  * its origin, and its outputs are what the file declares. */
 #include "formats/onnx/read.h"
+#include "graph/schema.h"
+#include "ops/custom.h"
 
 #include <string.h>
 
@@ -138,7 +140,7 @@ static clv_status absorb(clv_graph *g, uint32_t id, clv_err *e)
     clv_payload *data = clv__value_data(g, id);
     if (!fill || !data)
         return clv__nomem(e);
-    *fill = attr_float(n, CLV_A_VALUE, 0);
+    *fill = attr_float(n, CLV_A_VALUE);
     data->fill = fill;
     n->flags |= ONNX_DEAD;
     v->kind = CLV_VALUE_CONST;
@@ -312,11 +314,19 @@ clv_status draft_emit(draft *d, clv_op op, const char *suffix,
             : CLV_NONE;
     if (id == CLV_NONE)
         return clv__nomem(e);
-    if (n_attrs)
-        memcpy(own, attrs, n_attrs * sizeof *own);
+    for (uint32_t i = 0; i < n_attrs; i++) {
+        own[i] = attrs[i];
+        if (op != CLV_OP_UNKNOWN && own[i].key != CLV_A_OTHER &&
+            !clv__attr_spec(op, (clv_attr_key)own[i].key))
+            own[i].key = CLV_A_OTHER; /* means nothing to this operator */
+    }
     g->nodes[id].attrs = own;
+    if (attrs == d->attrs)
+        g->nodes[id].counted_only = d->counted_only;
     g->nodes[id].n_attrs = (uint8_t)n_attrs;
     g->nodes[id].origin = origin;
+    if (op == CLV_OP_UNKNOWN)
+        g->nodes[id].custom = clv__custom_row(g, origin);
     if (out)
         *out = node_outs(g, &g->nodes[id])[0];
     return infer(d->f->unit, id, e);

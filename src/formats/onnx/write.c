@@ -136,7 +136,7 @@ static const char *why_not(const clv_node *n)
 
 clv_status writer_cannot(const writer *w, const clv_node *n, clv_err *e)
 {
-    const char *counted = clv__counted_only(n);
+    const char *counted = n->counted_only;
     if (counted)
         return clv__fail(e, CLV_UNSUPPORTED, "node '%s' (%s): %s", n->name,
                          clv__ops[n->op].name, counted);
@@ -217,8 +217,9 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
     onnx_form f = onnx_form_of(w->g, n, w->opset);
     body b = {.g = w->g, .n = n, .opset = w->opset, .field = PB_FUNCTION_NODE};
     onnx_out o;
-    if (clv__counted_only(n) || says_more(w->g, n, &f) ||
-        has_later_type(w, n) || mixes_types(w->g, n))
+
+    if (n->counted_only || says_more(w->g, n, &f) || has_later_type(w, n) ||
+        mixes_types(w->g, n))
         return writer_cannot(w, n, e);
     bool bare = f.name && !f.attrs;
     if (!bare && shapeless(w->g, n))

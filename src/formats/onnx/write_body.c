@@ -19,10 +19,10 @@ bool writer_has_bodies(const clv_node *n)
 uint32_t writer_formal(const clv_node *n)
 {
     int64_t formal = n->op == CLV_OP_IF     ? 1
-                     : n->op == CLV_OP_LOOP ? attr_int(n, CLV_A_K, 2)
-                     : n->op == CLV_OP_SCAN ? attr_int(n, CLV_A_HIDDEN, 0) +
-                                                  attr_int(n, CLV_A_K, 1)
-                                            : n->n_in;
+                     : n->op == CLV_OP_LOOP ? attr_int(n, CLV_A_OWN_INPUTS)
+                     : n->op == CLV_OP_SCAN
+                         ? attr_int(n, CLV_A_STATES) + attr_int(n, CLV_A_SCANS)
+                         : n->n_in;
     return formal < n->n_in ? (uint32_t)formal : n->n_in;
 }
 
@@ -100,9 +100,8 @@ static bool is_steady(const clv_graph *g, const clv_node *n,
 {
     bool loop = n->op == CLV_OP_LOOP;
     uint32_t lead = loop ? 2 : 0, formal = writer_formal(n);
-    uint32_t states =
-        loop ? formal - 2 : (uint32_t)attr_int(n, CLV_A_HIDDEN, 0);
-    if (formal < lead || attr_int(n, CLV_A_BATCH_DIMS, 0))
+    uint32_t states = loop ? formal - 2 : (uint32_t)attr_int(n, CLV_A_STATES);
+    if (formal < lead || (!loop && attr_int(n, CLV_A_BATCHED)))
         return false;
     for (uint32_t i = 0; i < states; i++) {
         uint32_t o = i + (loop ? 1 : 0);

@@ -29,7 +29,7 @@ static void put_renamed(body *b, onnx_out *o, const clv_attr *a,
         out_attr(o, &own);
         return;
     }
-    int t = onnx_dtype_number(attr_dtype(b->n, CLV_NODTYPE));
+    int t = onnx_dtype_number(asked_type(b->n, CLV_NODTYPE));
     b->unable = b->unable || t == 0;
     out_int(o, name, t);
 }

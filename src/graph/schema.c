@@ -1,0 +1,355 @@
+/* schema.c - the tables of ops/schema.def, and the readers of attributes.
+ *
+ * The table is expanded three times: the inputs of each schema, its attributes,
+ * and the schemas themselves; ops.def then gives each operator its schema. A
+ * reader that asks an operator for an attribute its schema lacks is a bug of
+ * ours: it gets zero, and clv__schema_misses tells the tests. */
+#include "graph/schema.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+/* -- inputs ---------------------------------------------------------------*/
+
+#define IN(name)   {#name, CLV_NEED_IN},
+#define OPT(name)  {#name, CLV_NEED_OPT},
+#define REST(name) {#name, CLV_NEED_REST},
+#define SCHEMA(name, inputs, attrs) \
+    static const clv_input_spec inputs_##name[] = {inputs{NULL, CLV_NEED_IN}};
+#include "ops/schema.def"
+#undef SCHEMA
+#undef IN
+#undef OPT
+#undef REST
+
+/* -- attributes -----------------------------------------------------------*/
+
+#define REQUIRED      .presence = CLV_PRESENCE_REQUIRED
+#define IS(x)         .presence = CLV_PRESENCE_DEFAULT, .whole = (x), .real = (double)(x)
+#define REAL(x)       .presence = CLV_PRESENCE_DEFAULT, .real = (x)
+#define TEXT(s)       .presence = CLV_PRESENCE_DEFAULT, .text = (s)
+#define SAME_AS(k)    .presence = CLV_PRESENCE_SAME_AS, .other = CLV_A_##k
+#define NONE(s)       .presence = CLV_PRESENCE_NONE, .text = (s)
+#define ANY
+#define FROM(x)       .bounded = true, .lo = (x), .hi = INT64_MAX
+#define WITHIN(a, b)  .bounded = true, .lo = (a), .hi = (b)
+#define ONE_OF(s)     .choices = (s)
+#define ATTRIBUTE(k, t, ...) {.key = CLV_A_##k, .kind = CLV_KIND_##t, __VA_ARGS__},
+#define INT(k, p, r)    ATTRIBUTE(k, INT, p, r)
+#define BOOL(k, p, r)   ATTRIBUTE(k, BOOL, p, WITHIN(0, 1))
+#define FLOAT(k, p, r)  ATTRIBUTE(k, FLOAT, p, r)
+#define NUMBER(k, p, r) ATTRIBUTE(k, NUMBER, p, r)
+#define STR(k, p, r)    ATTRIBUTE(k, STR, p, r)
+#define INTS(k, p, r)   ATTRIBUTE(k, INTS, p, r)
+#define FLOATS(k, p, r) ATTRIBUTE(k, FLOATS, p, r)
+#define STRS(k, p, r)   ATTRIBUTE(k, STRS, p, r)
+#define KIND(k, p, r)   ATTRIBUTE(k, DTYPE, p, r)
+#define BODY(k, p, r)   ATTRIBUTE(k, BODY, p, r)
+#define SCHEMA(name, inputs, attrs) \
+    static const clv_attr_spec attrs_##name[] = { \
+        attrs{.key = CLV_A_OTHER}};
+#include "ops/schema.def"
+#undef SCHEMA
+#undef INT
+#undef BOOL
+#undef FLOAT
+#undef NUMBER
+#undef STR
+#undef INTS
+#undef FLOATS
+#undef STRS
+#undef KIND
+#undef BODY
+
+/* -- schemas --------------------------------------------------------------*/
+
+#define IN(name)   +1
+#define OPT(name)
+#define REST(name)
+#define SCHEMA(name, inputs, attrs) SCHEMA_MIN_##name = 0 inputs,
+enum {
+#include "ops/schema.def"
+};
+#undef SCHEMA
+#undef OPT
+#undef REST
+#define OPT(name)  +1
+#define REST(name) +255 /* any number */
+#define SCHEMA(name, inputs, attrs) SCHEMA_MAX_##name = 0 inputs,
+enum {
+#include "ops/schema.def"
+};
+#undef SCHEMA
+#undef IN
+#undef OPT
+#undef REST
+
+#define MOST(n) ((n) > 255 ? 255 : (n))
+#define SCHEMA(name, inputs, attrs) \
+    static const clv_schema schema_##name = { \
+        inputs_##name, attrs_##name, SCHEMA_MIN_##name, \
+        MOST(SCHEMA_MAX_##name), \
+        sizeof attrs_##name / sizeof *attrs_##name - 1};
+#include "ops/schema.def"
+#undef SCHEMA
+
+static const clv_schema *const schemas[CLV_OP_COUNT] = {
+#define OP(kind, name, cat, cls, fuse, schema, ...) \
+    [CLV_OP_##kind] = &schema_##schema,
+#include "ops/ops.def"
+#undef OP
+};
+
+/* clang-format on */
+
+const clv_schema *clv__schema_of(clv_op op)
+{
+    return schemas[op];
+}
+
+const clv_attr_spec *clv__attr_spec(clv_op op, clv_attr_key key)
+{
+    const clv_schema *s = schemas[op];
+    for (uint32_t i = 0; i < s->n_attrs; i++)
+        if (s->attrs[i].key == key)
+            return &s->attrs[i];
+    return NULL;
+}
+
+/* -- readers --------------------------------------------------------------*/
+
+_Atomic uint32_t clv__schema_misses;
+
+static const clv_attr_spec none_of_that_name = {.presence = CLV_PRESENCE_NONE};
+
+/* Where the default of `key` is stated, followed through SAME_AS; *own is the
+ * attribute that the node has of the other name, or NULL. */
+static const clv_attr_spec *stated(const clv_node *n, clv_attr_key key,
+                                   const clv_attr **own)
+{
+    const clv_attr_spec *a = clv__attr_spec((clv_op)n->op, key);
+    *own = NULL;
+    if (!a) {
+        clv__schema_misses++;
+        return &none_of_that_name;
+    }
+    if (a->presence != CLV_PRESENCE_SAME_AS)
+        return a;
+    *own = attr_get(n, (clv_attr_key)a->other);
+    a = clv__attr_spec((clv_op)n->op, (clv_attr_key)a->other);
+    return a ? a : &none_of_that_name;
+}
+
+bool attr_exists(const clv_node *n, clv_attr_key key)
+{
+    return clv__attr_spec((clv_op)n->op, key) != NULL;
+}
+
+const clv_attr *attr_get(const clv_node *n, clv_attr_key key)
+{
+    for (int i = 0; i < n->n_attrs; i++)
+        if (n->attrs[i].key == key)
+            return &n->attrs[i];
+    return NULL;
+}
+
+int64_t attr_int(const clv_node *n, clv_attr_key key)
+{
+    const clv_attr *a = attr_get(n, key);
+    const clv_attr_spec *s = a ? NULL : stated(n, key, &a);
+    if (a && a->type == CLV_ATTR_INT)
+        return a->u.i;
+    if (a && a->type == CLV_ATTR_INTS && a->n)
+        return a->u.ints[0];
+    return s ? s->whole : 0;
+}
+
+double attr_float(const clv_node *n, clv_attr_key key)
+{
+    const clv_attr *a = attr_get(n, key);
+    const clv_attr_spec *s = a ? NULL : stated(n, key, &a);
+    if (a && a->type == CLV_ATTR_FLOAT)
+        return a->u.f;
+    if (a && a->type == CLV_ATTR_INT)
+        return (double)a->u.i;
+    return s ? s->real : 0;
+}
+
+const char *attr_str(const clv_node *n, clv_attr_key key)
+{
+    const clv_attr *a = attr_get(n, key);
+    const clv_attr_spec *s = a ? NULL : stated(n, key, &a);
+    if (a)
+        return a->type == CLV_ATTR_STRING ? a->u.s : "";
+    return s->presence == CLV_PRESENCE_DEFAULT && s->text ? s->text : "";
+}
+
+bool attr_is(const clv_node *n, clv_attr_key key, const char *text)
+{
+    return !strcmp(attr_str(n, key), text);
+}
+
+const int64_t *attr_ints(const clv_node *n, clv_attr_key key, uint32_t *count)
+{
+    const clv_attr *a = attr_get(n, key);
+    const clv_attr_spec *s = a ? NULL : stated(n, key, &a);
+    *count = 0;
+    if (a && a->type == CLV_ATTR_INTS) {
+        *count = a->n;
+        return a->u.ints;
+    }
+    if (a && a->type == CLV_ATTR_INT) {
+        *count = 1;
+        return &a->u.i;
+    }
+    if (!s || s->presence != CLV_PRESENCE_DEFAULT)
+        return NULL;
+    *count = 1;
+    return &s->whole;
+}
+
+clv_dtype attr_dtype(const clv_node *n, clv_attr_key key)
+{
+    const clv_attr *a = attr_get(n, key);
+    if (!a)
+        stated(n, key, &a);
+    if (a && a->type == CLV_ATTR_STRING)
+        return clv_dtype_find(a->u.s);
+    if (a && a->type == CLV_ATTR_INT && a->u.i > 0 && a->u.i < CLV_DTYPE_COUNT)
+        return (clv_dtype)a->u.i;
+    return CLV_NODTYPE;
+}
+
+/* -- for people -----------------------------------------------------------*/
+
+const char *clv__attr_kind_text(clv_attr_kind kind)
+{
+    static const char *const names[CLV_KIND_BODY + 1] = {
+        "integer", "0 or 1", "float",        "number", "text",
+        "ints",    "floats", "list of text", "type",   "body"};
+    return (unsigned)kind <= CLV_KIND_BODY ? names[kind] : "";
+}
+
+const char *clv__attr_default_text(const clv_attr_spec *a, char *buf,
+                                   size_t size)
+{
+    *buf = '\0';
+    if (a->presence == CLV_PRESENCE_SAME_AS)
+        snprintf(buf, size, "as %s", clv__attr_name((clv_attr_key)a->other));
+    else if (a->presence == CLV_PRESENCE_DEFAULT && a->text)
+        snprintf(buf, size, "%s", a->text);
+    else if (a->presence == CLV_PRESENCE_DEFAULT)
+        snprintf(buf, size, "%.12g", a->real);
+    return buf;
+}
+
+/* -- checking -------------------------------------------------------------*/
+
+static clv_status check_inputs(const clv_graph *g, const clv_node *n,
+                               const clv_schema *s, clv_err *e)
+{
+    if (n->n_in < s->min_in || (s->max_in != 255 && n->n_in > s->max_in))
+        return clv__fail(e, CLV_SHAPE, "%u inputs, takes %u to %u", n->n_in,
+                         s->min_in, s->max_in);
+    for (uint32_t i = 0; i < s->min_in; i++)
+        if (!node_in(g, n, i))
+            return clv__fail(e, CLV_SHAPE, "input %u (%s) is missing", i,
+                             s->inputs[i].name);
+    return CLV_OK;
+}
+
+/* Whether an attribute of this type can be what the schema asks for. */
+static bool type_fits(const clv_attr *a, const clv_attr_spec *s)
+{
+    switch ((clv_attr_kind)s->kind) {
+    case CLV_KIND_INT:
+    case CLV_KIND_BOOL:
+        return a->type == CLV_ATTR_INT ||
+               (a->type == CLV_ATTR_INTS && a->n == 1);
+    case CLV_KIND_FLOAT:
+    case CLV_KIND_NUMBER:
+        return a->type == CLV_ATTR_FLOAT || a->type == CLV_ATTR_INT;
+    case CLV_KIND_STR:
+        return a->type == CLV_ATTR_STRING;
+    case CLV_KIND_INTS:
+        return a->type == CLV_ATTR_INTS || a->type == CLV_ATTR_INT;
+    case CLV_KIND_FLOATS:
+        return a->type == CLV_ATTR_FLOATS || a->type == CLV_ATTR_FLOAT ||
+               a->type == CLV_ATTR_INTS || a->type == CLV_ATTR_INT;
+    case CLV_KIND_STRS:
+        return a->type == CLV_ATTR_STRINGS;
+    case CLV_KIND_DTYPE:
+        return a->type == CLV_ATTR_INT || a->type == CLV_ATTR_STRING;
+    case CLV_KIND_BODY:
+        return a->type == CLV_ATTR_GRAPH;
+    }
+    return false;
+}
+
+static clv_status check_range(const clv_attr *a, const clv_attr_spec *s,
+                              clv_err *e)
+{
+    bool one = a->type == CLV_ATTR_INT;
+    uint32_t n = one ? 1 : a->type == CLV_ATTR_INTS ? a->n : 0;
+    for (uint32_t i = 0; s->bounded && i < n; i++) {
+        int64_t x = one ? a->u.i : a->u.ints[i];
+        if (x >= s->lo && x <= s->hi)
+            continue;
+        if (s->hi == INT64_MAX)
+            return clv__fail(e, CLV_SHAPE, "%s is %lld, must be at least %lld",
+                             a->name, (long long)x, (long long)s->lo);
+        return clv__fail(e, CLV_SHAPE, "%s is %lld, must be %lld to %lld",
+                         a->name, (long long)x, (long long)s->lo,
+                         (long long)s->hi);
+    }
+    return CLV_OK;
+}
+
+/* Whether `word` is one of "a|b|c". */
+static bool is_choice(const char *choices, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = choices;; at++) {
+        size_t len = strcspn(at, "|");
+        if (len == n && !memcmp(at, word, n))
+            return true;
+        at += len;
+        if (!*at)
+            return false;
+    }
+}
+
+static clv_status check_attr(const clv_node *n, const clv_attr *a, clv_err *e)
+{
+    const clv_attr_spec *s =
+        clv__attr_spec((clv_op)n->op, (clv_attr_key)a->key);
+    if (!s)
+        return clv__fail(e, CLV_SHAPE, "has no attribute '%s'", a->name);
+    if (!type_fits(a, s))
+        return clv__fail(e, CLV_SHAPE, "%s must be %s%s", a->name,
+                         s->kind == CLV_KIND_INT ? "an " : "",
+                         clv__attr_kind_text((clv_attr_kind)s->kind));
+    if (s->choices && !is_choice(s->choices, a->u.s))
+        return clv__fail(e, CLV_SHAPE, "%s is '%s', must be one of %s", a->name,
+                         a->u.s, s->choices);
+    if (s->kind == CLV_KIND_DTYPE &&
+        attr_dtype(n, (clv_attr_key)a->key) == CLV_NODTYPE)
+        return clv__fail(e, CLV_SHAPE, "%s is not a type", a->name);
+    return check_range(a, s, e);
+}
+
+clv_status clv__schema_check(const clv_graph *g, const clv_node *n, clv_err *e)
+{
+    const clv_schema *s = schemas[n->op];
+    CLV_TRY(check_inputs(g, n, s, e));
+    for (uint32_t i = 0; i < n->n_attrs && n->op != CLV_OP_UNKNOWN; i++)
+        if (n->attrs[i].key != CLV_A_OTHER)
+            CLV_TRY(check_attr(n, &n->attrs[i], e));
+    for (uint32_t i = 0; i < s->n_attrs; i++)
+        if (s->attrs[i].presence == CLV_PRESENCE_REQUIRED &&
+            !attr_get(n, (clv_attr_key)s->attrs[i].key))
+            return clv__fail(e, CLV_SHAPE, "attribute '%s' is missing",
+                             clv__attr_name((clv_attr_key)s->attrs[i].key));
+    return CLV_OK;
+}

@@ -1,0 +1,72 @@
+/* schema.h - what each operator takes, as ops/schema.def states it.
+ *
+ * Everybody who reads an attribute goes through here, so a default has one
+ * home: attr_int(n, key) is the node's own value, or else the schema's. */
+#ifndef CLV_SCHEMA_H
+#define CLV_SCHEMA_H
+
+#include "graph/graph.h"
+
+typedef enum clv_input_need {
+    CLV_NEED_IN,  /* must be there */
+    CLV_NEED_OPT, /* may be left out */
+    CLV_NEED_REST /* any number more */
+} clv_input_need;
+
+typedef struct clv_input_spec {
+    const char *name; /* NULL ends the list */
+    clv_input_need need;
+} clv_input_spec;
+
+typedef enum clv_attr_kind {
+    CLV_KIND_INT,
+    CLV_KIND_BOOL,
+    CLV_KIND_FLOAT,
+    CLV_KIND_NUMBER,
+    CLV_KIND_STR,
+    CLV_KIND_INTS,
+    CLV_KIND_FLOATS,
+    CLV_KIND_STRS,
+    CLV_KIND_DTYPE,
+    CLV_KIND_BODY
+} clv_attr_kind;
+
+typedef enum clv_attr_presence {
+    CLV_PRESENCE_REQUIRED,
+    CLV_PRESENCE_DEFAULT, /* `whole`, `real` or `text` when it is left out */
+    CLV_PRESENCE_SAME_AS, /* what attribute `other` is */
+    CLV_PRESENCE_NONE     /* leaving it out has a meaning, which `text` tells */
+} clv_attr_presence;
+
+typedef struct clv_attr_spec {
+    uint8_t key, kind, presence, other;
+    int64_t whole;
+    double real;
+    const char *text;
+    bool bounded; /* a number must lie in [lo, hi] */
+    int64_t lo, hi;
+    const char *choices; /* of a string: "a|b|c"; NULL: any */
+} clv_attr_spec;
+
+typedef struct clv_schema {
+    const clv_input_spec *inputs;
+    const clv_attr_spec *attrs;
+    uint8_t min_in, max_in; /* max_in 255: any number */
+    uint8_t n_attrs;
+} clv_schema;
+
+const clv_schema *clv__schema_of(clv_op op);
+/* How operator op takes attribute `key`; NULL when it has none of that name. */
+const clv_attr_spec *clv__attr_spec(clv_op op, clv_attr_key key);
+/* "an integer", "a list of integers": for messages and documents. */
+const char *clv__attr_kind_text(clv_attr_kind kind);
+/* The default as text ("1", "mean", "as kernel"), into buf; "" for none. */
+const char *clv__attr_default_text(const clv_attr_spec *a, char *buf,
+                                   size_t size);
+
+/* Checks the inputs and the attributes of a node. The message says what is
+ * wrong and both values, not where. */
+CLV_MUST clv_status clv__schema_check(const clv_graph *g, const clv_node *n,
+                                      clv_err *e);
+
+#endif
