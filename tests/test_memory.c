@@ -562,14 +562,15 @@ static void planners(void)
         rng r = {seed};
         clv_buffer b[120];
         uint32_t n = 1 + rng_below(&r, 119);
-        const char *planner;
+        arena_layout plan;
         for (uint32_t i = 0; i < n; i++) {
             uint32_t first = rng_below(&r, 100);
             b[i] = (clv_buffer){i, first, first + rng_below(&r, 20),
                                 1 + rng_below(&r, 1000), -1};
         }
         clv_memory m = {.buffers = b, .n_buffers = n};
-        m.totals.arena = clv__arena_plan(b, n, 8, 0, &planner);
+        CHECK(clv__arena_plan(b, n, 8, 120, &plan, NULL) == CLV_OK);
+        m.totals.arena = plan.size;
         check_plan(&m, 8);
         CHECK(m.totals.arena <= greedy_by_size(&m, 8));
     }
@@ -581,7 +582,7 @@ static void many_buffers(void)
     enum { N = 30000 };
     clv_buffer *b = calloc(N, sizeof *b);
     rng r = {7};
-    const char *planner;
+    arena_layout plan;
     int64_t live[N] = {0}, peak = 0, now = 0;
     for (uint32_t i = 0; i < N; i++) {
         uint32_t last = i + rng_below(&r, i % 7 ? 50 : 20000);
@@ -596,9 +597,11 @@ static void many_buffers(void)
         peak = now > peak ? now : peak;
     }
     clv_memory m = {.buffers = b, .n_buffers = N};
-    m.totals.arena = clv__arena_plan(b, N, 64, peak, &planner);
+    CHECK(clv__arena_plan(b, N, 64, N, &plan, NULL) == CLV_OK);
+    m.totals.arena = plan.size;
     m.totals.arena_bound = m.totals.peak = peak;
-    CHECK_STR(planner, "by_time");
+    CHECK_EQ_INT(plan.bound, peak);
+    CHECK_STR(plan.planner, "by_time");
     check_plan(&m, 64);
     CHECK((double)m.totals.arena < 1.3 * (double)peak);
     free(b);

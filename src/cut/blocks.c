@@ -1,6 +1,8 @@
 /* blocks.c - from labels to blocks, connected if asked, to a cut. */
 #include "cut/blocks.h"
 
+#include "analysis/liveness.h"
+
 #include <string.h>
 
 bool clv__blocks_of(arena *a, const labels *l, uint32_t n_nodes, blocks *out)
@@ -234,79 +236,76 @@ clv_status clv__blocks_cut(const clv_profile *p, const char *strategy,
 
 /* -- memory ---------------------------------------------------------------*/
 
-typedef struct liveness {
-    const clv_cut *c;
-    uint32_t *last; /* per value: step of its last use in the subgraph */
-    uint32_t *in;   /* per value: the subgraph (plus one) `last` is about */
-} liveness;
-
-/* What is kept in memory for v while subgraph k runs. */
-static uint32_t kept(const liveness *l, uint32_t v, uint32_t k)
+/* What is kept in memory for v while subgraph k runs: its storage, if that is
+ * made there; else v, which the subgraph is given as a tensor of its own. */
+static uint32_t kept(const clv_cut *c, uint32_t v, uint32_t k)
 {
-    const clv_graph *g = l->c->p->g;
+    const clv_graph *g = c->p->g;
     uint32_t root = clv__storage(g, v), maker = g->values[root].producer;
-    return maker != CLV_NONE && l->c->of[maker] == k ? root : v;
+    return maker != CLV_NONE && c->of[maker] == k ? root : v;
 }
 
-static int64_t bytes_of(const liveness *l, uint32_t v)
+/* Its nodes are the steps. It is given its inputs before the first and hands
+ * its outputs over after the last. */
+static void touch_nodes(const clv_cut *c, uint32_t k, liveness *l)
 {
-    const clv_value *x = &l->c->p->g->values[v];
-    return x->rank == CLV_NO_RANK || value_is_weight(x) ? 0
-                                                        : clv__held_bytes(x);
-}
-
-/* Calls for each value of a node: inputs, then outputs. */
-#define EACH_VALUE(g, n, v) \
-    for (uint32_t e_ = 0; e_ < (n)->n_in + (n)->n_out; e_++) \
-        if (((v) = (g)->edges[(n)->first_edge + e_]) != CLV_NONE)
-
-static int64_t peak_of(liveness *l, uint32_t k)
-{
-    const clv_graph *g = l->c->p->g;
-    const clv_subgraph *s = &l->c->subs[k];
-    int64_t live = 0, peak = 0;
-    uint32_t v;
-    for (uint32_t i = 0; i < s->n_nodes; i++)
-        EACH_VALUE(g, &g->nodes[s->nodes[i]], v)
-        {
-            uint32_t x = kept(l, v, k), maker = g->values[x].producer;
-            bool outside = maker == CLV_NONE || l->c->of[maker] != k;
-            if (l->in[x] != k + 1 && outside)
-                live = sat_add(live, bytes_of(l, x));
-            l->in[x] = k + 1;
-            l->last[x] = i;
-        }
-    for (uint32_t i = 0; i < s->n_outputs; i++)
-        l->last[kept(l, s->outputs[i], k)] = s->n_nodes;
-    peak = live;
+    const clv_graph *g = c->p->g;
+    const clv_subgraph *s = &c->subs[k];
+    l->n_steps = s->n_nodes;
+    for (uint32_t i = 0; i < s->n_inputs; i++)
+        clv__live_touch(l, s->inputs[i], 0);
     for (uint32_t i = 0; i < s->n_nodes; i++) {
         const clv_node *n = &g->nodes[s->nodes[i]];
-        for (uint32_t o = 0; o < n->n_out; o++)
-            if (kept(l, node_outs(g, n)[o], k) == node_outs(g, n)[o])
-                live = sat_add(live, bytes_of(l, node_outs(g, n)[o]));
-        peak = live > peak ? live : peak;
-        EACH_VALUE(g, n, v)
-        {
-            uint32_t x = kept(l, v, k);
-            if (l->last[x] != i)
-                continue;
-            live -= live == CLV_SAT ? 0 : bytes_of(l, x);
-            l->last[x] = CLV_NONE; /* gone, and only once */
-        }
+        for (uint32_t e = 0; e < n->n_in + n->n_out; e++)
+            if (node_ins(g, n)[e] != CLV_NONE)
+                clv__live_touch(l, kept(c, node_ins(g, n)[e], k), i);
     }
-    return peak;
+    for (uint32_t i = 0; i < s->n_outputs; i++)
+        clv__live_keep(l, kept(c, s->outputs[i], k));
+}
+
+/* The interval of v becomes a buffer of b, which has n, and is forgotten. */
+static uint32_t take_buffer(const clv_cut *c, uint32_t v, liveness *l,
+                            clv_buffer *b, uint32_t n)
+{
+    const clv_value *x = &c->p->g->values[v];
+    if (x->rank != CLV_NO_RANK && !value_is_weight(x))
+        b[n++] = clv__live_buffer(l, v, clv__held_bytes(x));
+    clv__live_forget(l, v);
+    return n;
+}
+
+/* The most that is alive while subgraph k runs; b and live are scratch. */
+static int64_t peak_of(const clv_cut *c, uint32_t k, liveness *l, clv_buffer *b,
+                       int64_t *live)
+{
+    const clv_graph *g = c->p->g;
+    const clv_subgraph *s = &c->subs[k];
+    uint32_t n = 0;
+    touch_nodes(c, k, l);
+    for (uint32_t i = 0; i < s->n_inputs; i++)
+        n = take_buffer(c, s->inputs[i], l, b, n);
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        const clv_node *x = &g->nodes[s->nodes[i]];
+        for (uint32_t o = 0; o < x->n_out; o++)
+            if (kept(c, node_outs(g, x)[o], k) == node_outs(g, x)[o])
+                n = take_buffer(c, node_outs(g, x)[o], l, b, n);
+    }
+    return clv__live_bytes(b, n, 1, live, s->n_nodes);
 }
 
 const int64_t *clv__cut_peaks(clv_cut *c)
 {
     const clv_graph *g = c->p->g;
+    arena scratch = {0};
+    liveness l;
     int64_t *peak = arena_array(&c->mem, (size_t)c->n_subs + 1, sizeof *peak);
-    liveness l = {c, clv__alloc(((size_t)g->n_values + 1) * sizeof *l.last),
-                  clv__zalloc(((size_t)g->n_values + 1) * sizeof *l.in)};
-    for (uint32_t k = 0; peak && l.last && l.in && k < c->n_subs; k++)
-        peak[k] = peak_of(&l, k);
-    bool ok = l.last && l.in;
-    clv__free(l.last);
-    clv__free(l.in);
+    clv_buffer *b = arena_array(&scratch, (size_t)g->n_values + 1, sizeof *b);
+    int64_t *live = arena_array(&scratch, (size_t)g->n_nodes + 1, sizeof *live);
+    bool ok =
+        peak && b && live && clv__live_start(&l, &scratch, g->n_values, 0);
+    for (uint32_t k = 0; ok && k < c->n_subs; k++)
+        peak[k] = peak_of(c, k, &l, b, live);
+    arena_free(&scratch);
     return ok ? peak : NULL;
 }

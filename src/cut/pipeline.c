@@ -9,6 +9,7 @@
  * Several orders are tried. Where an order has more than POSITIONS places to
  * cut, those that move the least in each stretch of equal work are kept. The
  * bound, max(total / k, heaviest operator), holds for every order and cut. */
+#include "analysis/liveness.h"
 #include "cleave/placement.h"
 #include "cut/blocks.h"
 
@@ -100,30 +101,31 @@ static int64_t bytes_of(const clv_graph *g, uint32_t v)
                                             : clv__held_bytes(&g->values[v]);
 }
 
-/* A tensor passes every place after its maker up to its last reader. */
+/* A tensor passes every place after its maker up to its last reader: places are
+ * steps at which it is alive. */
 static bool fill_cross(job *j)
 {
     const clv_graph *g = j->g;
-    uint32_t *place = arena_array(&j->mem, (size_t)j->d.n + 1, sizeof *place);
-    if (!place)
+    uint32_t n = 0, places = j->d.n;
+    liveness l;
+    uint32_t *place = arena_array(&j->mem, (size_t)places + 1, sizeof *place);
+    clv_buffer *b = arena_array(&j->mem, (size_t)g->n_values + 1, sizeof *b);
+    if (!place || !b || !clv__live_start(&l, &j->mem, g->n_values, places))
         return false;
-    memset(j->cross, 0, ((size_t)j->d.n + 1) * sizeof *j->cross);
-    for (uint32_t i = 0; i < j->d.n; i++)
+    for (uint32_t i = 0; i < places; i++)
         place[j->seq[i]] = i;
     for (uint32_t v = 0; v < g->n_values; v++) {
-        uint32_t maker = g->values[v].producer, last = 0;
-        if (maker == CLV_NONE)
+        uint32_t maker = g->values[v].producer;
+        if (maker == CLV_NONE || g->user_first[v] == g->user_first[v + 1])
             continue;
+        clv__live_touch(&l, v, place[maker] + 1);
         for (uint32_t u = g->user_first[v]; u < g->user_first[v + 1]; u++)
-            last = place[g->users[u]] > last ? place[g->users[u]] : last;
-        if (last > place[maker]) { /* open at maker+1, closed after last */
-            int64_t *open = &j->cross[place[maker] + 1];
-            *open = sat_add(*open, bytes_of(g, v));
-            j->cross[last + 1] -= last + 1 <= j->d.n ? bytes_of(g, v) : 0;
-        }
+            clv__live_touch(&l, v, place[g->users[u]]);
+        b[n++] = clv__live_buffer(&l, v, bytes_of(g, v));
     }
-    for (uint32_t i = 1; i <= j->d.n; i++)
-        j->cross[i] = sat_add(j->cross[i], j->cross[i - 1]);
+    if (clv__live_bytes(b, n, 1, j->cross, places) == CLV_SAT)
+        for (uint32_t i = 0; i < places; i++)
+            j->cross[i] = CLV_SAT; /* no place is cheap */
     return true;
 }
 

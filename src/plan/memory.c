@@ -1,10 +1,10 @@
-/* memory.c - liveness of tensors over the subgraphs of a cut.
+/* memory.c - what is alive while the subgraphs of a cut run, one per step.
  *
  *   1. each storage that leaves its subgraph is a buffer: alive from the step
  *      that makes it to the last step that reads it or a view of it
  *   2. an elementwise subgraph may write its result over an input that dies
  *      there and has the same size: then both are one buffer
- *   3. bytes alive per step by a difference array; the peak is its maximum */
+ *   3. bytes alive per step, their peak, and a plan (analysis/liveness.h) */
 #include "plan/memory.h"
 
 #include <string.h>
@@ -26,47 +26,60 @@ static bool one_loop(const clv_graph *g, const clv_subgraph *s, int64_t numel)
     return true;
 }
 
-/* The last step at which each storage is read, through views as well; the end
- * for what leaves the graph. */
-static void last_uses(const clv_cut *c, const uint32_t *step_of, uint32_t *last)
+/* Who touches what: views share the storage of what they look at, outputs are
+ * read after the end. */
+static void touch_all(const clv_cut *c, const uint32_t *step_of, liveness *l)
 {
     const clv_graph *g = c->p->g;
+    for (uint32_t v = 0; v < g->n_values; v++)
+        if (g->values[v].view_of != CLV_NONE)
+            clv__live_alias(l, v, g->values[v].view_of);
     for (uint32_t v = 0; v < g->n_values; v++) {
-        uint32_t root = clv__storage(g, v);
-        if (g->values[v].flags & CLV_V_OUTPUT)
-            last[root] = c->n_subs ? c->n_subs - 1 : 0;
+        uint32_t maker = g->values[v].producer, end = 0;
         for (uint32_t u = g->user_first[v]; u < g->user_first[v + 1]; u++) {
             uint32_t step = step_of[c->of[g->users[u]]];
-            if (last[root] < step)
-                last[root] = step;
+            end = step > end ? step : end;
         }
+        uint32_t made = maker == CLV_NONE ? 0 : step_of[c->of[maker]];
+        if (maker != CLV_NONE || g->values[v].kind == CLV_VALUE_INPUT)
+            clv__live_span(l, v, made, end > made ? end : made);
     }
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        clv__live_keep(l, g->outputs[i]);
 }
 
-/* True if storage r, made in subgraph k, is needed after k has run. */
-static bool leaves(const clv_graph *g, uint32_t r, uint32_t step,
-                   const uint32_t *last, bool is_output)
+/* What finding the buffers needs. */
+typedef struct finder {
+    clv_memory *m;
+    liveness l;
+    bool *is_output; /* per value: its storage leaves the graph */
+} finder;
+
+/* Storage r, made at this step, is needed after it; or by nobody, and is kept
+ * for the step that makes it. */
+static bool leaves(const finder *f, uint32_t r, uint32_t step)
 {
+    const clv_graph *g = f->m->c->p->g;
     bool unread = g->user_first[r] == g->user_first[r + 1];
-    return is_output || unread || last[r] > step;
+    return f->is_output[r] || unread || f->l.of[r].last > step;
 }
 
-/* Inputs of s kept in buffer b: two, as in x + x.T, forbid overwriting it. */
-static uint32_t readers_of(const clv_memory *m, const clv_subgraph *s,
-                           uint32_t b)
+/* Inputs of s kept in storage r: two, as in x + x.T, forbid overwriting it. */
+static uint32_t readers_of(const finder *f, const clv_subgraph *s, uint32_t r)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n_inputs; i++)
-        n += m->buffer_of[clv__storage(m->c->p->g, s->inputs[i])] == b;
+        n += clv__live_root(&f->l, s->inputs[i]) == r;
     return n;
 }
 
-/* A buffer of as many bytes and elements that dies at this step and may be
- * overwritten: the whole tensor is read, element by element, in order. What
- * leaves the graph is never overwritten, nor are the graph's inputs. */
-static uint32_t overwritten(const clv_memory *m, const clv_subgraph *s,
-                            uint32_t r, uint32_t step, const bool *is_output)
+/* An input of s with as many bytes and elements as r that dies at this step and
+ * may be overwritten: the whole tensor is read, element by element, in order.
+ * What leaves the graph is never overwritten, nor are the graph's inputs. */
+static uint32_t overwritten(const finder *f, const clv_subgraph *s, uint32_t r,
+                            uint32_t step)
 {
+    const clv_memory *m = f->m;
     const clv_graph *g = m->c->p->g;
     int64_t numel = clv__numel(&g->values[r]);
     if (!one_loop(g, s, numel))
@@ -74,50 +87,75 @@ static uint32_t overwritten(const clv_memory *m, const clv_subgraph *s,
     for (uint32_t i = 0; i < s->n_inputs; i++) {
         uint32_t v = s->inputs[i], b = m->buffer_of[v];
         if (b != CLV_NONE && g->values[v].kind == CLV_VALUE_ACTIVATION &&
-            !is_output[v] && m->buffers[b].last == step &&
+            !f->is_output[v] &&
+            f->l.of[clv__live_root(&f->l, v)].last == step &&
             clv__numel(&g->values[v]) == numel &&
             m->buffers[b].bytes == clv__held_bytes(&g->values[r]) &&
-            readers_of(m, s, b) == 1)
-            return b;
+            readers_of(f, s, clv__live_root(&f->l, v)) == 1)
+            return v;
     }
     return CLV_NONE;
 }
 
-static void add_buffer(clv_memory *m, uint32_t r, uint32_t first, uint32_t last)
+static void add_buffer(finder *f, uint32_t r)
 {
+    clv_memory *m = f->m;
     int64_t bytes = clv__held_bytes(&m->c->p->g->values[r]);
     if (bytes == 0 || bytes == CLV_SAT)
         return; /* empty, or a shape nobody knows */
     m->buffer_of[r] = m->n_buffers;
-    m->buffers[m->n_buffers++] = (clv_buffer){r, first, last, bytes, 0};
+    m->buffers[m->n_buffers++] = clv__live_buffer(&f->l, r, bytes);
 }
 
-static void made_at(clv_memory *m, uint32_t step, const uint32_t *last,
-                    const bool *is_output, bool inplace)
+/* r is written over v, and lives on in the same buffer. */
+static void share_buffer(finder *f, uint32_t r, uint32_t v)
 {
+    clv_buffer *b = &f->m->buffers[f->m->buffer_of[v]];
+    clv__live_alias(&f->l, r, v);
+    *b = clv__live_buffer(&f->l, v, b->bytes);
+    f->m->buffer_of[r] = f->m->buffer_of[v];
+}
+
+/* The buffers that a step makes; one of its results may go into a buffer that
+ * is there already. */
+static void made_at(finder *f, uint32_t step, bool inplace)
+{
+    const clv_memory *m = f->m;
     const clv_graph *g = m->c->p->g;
     const clv_subgraph *s = &m->c->subs[m->order[step]];
-    bool taken = false;
     for (uint32_t i = 0; i < s->n_nodes; i++) {
         const clv_node *n = &g->nodes[s->nodes[i]];
         for (uint32_t o = 0; o < n->n_out; o++) {
             uint32_t r = node_outs(g, n)[o];
-            if (g->values[r].view_of != CLV_NONE ||
-                !leaves(g, r, step, last, is_output[r]))
+            if (g->values[r].view_of != CLV_NONE || !leaves(f, r, step))
                 continue;
-            uint32_t end = last[r] > step ? last[r] : step;
-            uint32_t over = inplace && !taken
-                                ? overwritten(m, s, r, step, is_output)
-                                : CLV_NONE;
+            uint32_t over = inplace ? overwritten(f, s, r, step) : CLV_NONE;
             if (over == CLV_NONE) {
-                add_buffer(m, r, step, end);
+                add_buffer(f, r);
                 continue;
             }
-            taken = true;
-            m->buffers[over].last = end;
-            m->buffer_of[r] = over;
+            inplace = false;
+            share_buffer(f, r, over);
         }
     }
+}
+
+static bool prepare(finder *f, arena *scratch)
+{
+    clv_memory *m = f->m;
+    const clv_graph *g = m->c->p->g;
+    uint32_t n = m->c->n_subs;
+    uint32_t *step_of = arena_array(scratch, (size_t)n + 1, sizeof *step_of);
+    f->is_output = arena_zalloc(scratch, (size_t)g->n_values + 1);
+    if (!step_of || !f->is_output ||
+        !clv__live_start(&f->l, scratch, g->n_values, n))
+        return false;
+    for (uint32_t k = 0; k < n; k++)
+        step_of[m->order[k]] = k;
+    touch_all(m->c, step_of, &f->l);
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        f->is_output[clv__live_root(&f->l, g->outputs[i])] = true;
+    return true;
 }
 
 /* Fills buffers and buffer_of for m->order. */
@@ -125,24 +163,15 @@ static bool find_buffers(clv_memory *m, bool inplace)
 {
     const clv_graph *g = m->c->p->g;
     arena scratch = {0};
-    uint32_t n = m->c->n_subs;
-    uint32_t *last =
-        arena_zalloc(&scratch, ((size_t)g->n_values + 1) * sizeof *last);
-    uint32_t *step_of = arena_array(&scratch, (size_t)n + 1, sizeof *step_of);
-    bool *is_output = arena_zalloc(&scratch, (size_t)g->n_values + 1);
-    bool ok = last && step_of && is_output;
+    finder f = {.m = m};
+    bool ok = prepare(&f, &scratch);
     if (ok) {
-        for (uint32_t k = 0; k < n; k++)
-            step_of[m->order[k]] = k;
-        for (uint32_t i = 0; i < g->n_outputs; i++)
-            is_output[clv__storage(g, g->outputs[i])] = true;
-        last_uses(m->c, step_of, last);
         memset(m->buffer_of, 0xff, g->n_values * sizeof *m->buffer_of);
         m->n_buffers = 0;
-        for (uint32_t i = 0; n && i < g->n_inputs; i++)
-            add_buffer(m, g->inputs[i], 0, last[g->inputs[i]]);
-        for (uint32_t step = 0; step < n; step++)
-            made_at(m, step, last, is_output, inplace);
+        for (uint32_t i = 0; m->c->n_subs && i < g->n_inputs; i++)
+            add_buffer(&f, g->inputs[i]);
+        for (uint32_t step = 0; step < m->c->n_subs; step++)
+            made_at(&f, step, inplace);
     }
     arena_free(&scratch);
     return ok;
@@ -152,22 +181,11 @@ static bool find_buffers(clv_memory *m, bool inplace)
 
 static void find_peak(clv_memory *m)
 {
-    uint32_t n = m->c->n_subs;
-    memset(m->live, 0, ((size_t)n + 2) * sizeof *m->live);
-    for (uint32_t i = 0; i < m->n_buffers; i++) {
-        const clv_buffer *b = &m->buffers[i];
-        m->live[b->first] += b->bytes;
-        m->live[b->last + 1] -= b->bytes;
-    }
-    m->totals.peak = 0;
-    m->totals.peak_step = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        m->live[k] += k ? m->live[k - 1] : 0;
-        if (m->live[k] > m->totals.peak) {
-            m->totals.peak = m->live[k];
-            m->totals.peak_step = k;
-        }
-    }
+    uint32_t n = m->c->n_subs, k = 0;
+    m->totals.peak = clv__live_bytes(m->buffers, m->n_buffers, 1, m->live, n);
+    while (k < n && m->totals.peak != CLV_SAT && m->live[k] < m->totals.peak)
+        k++;
+    m->totals.peak_step = k < n ? k : 0;
 }
 
 /* All storage there is, rounded up, and the weights: if that fits, so does
@@ -199,27 +217,6 @@ static int64_t simple_estimate(const clv_cut *c, int64_t weights)
             most = io;
     }
     return sat_add(weights, most);
-}
-
-/* The lower bound on any plan: the peak with every buffer rounded up. */
-static int64_t aligned_peak(const clv_memory *m, int64_t align)
-{
-    uint32_t n = m->c->n_subs;
-    int64_t *live = clv__zalloc(((size_t)n + 2) * sizeof *live);
-    if (!live)
-        return CLV_SAT;
-    for (uint32_t i = 0; i < m->n_buffers; i++) {
-        const clv_buffer *b = &m->buffers[i];
-        int64_t bytes = (b->bytes + align - 1) / align * align;
-        live[b->first] += bytes;
-        live[b->last + 1] -= bytes;
-    }
-    int64_t peak = 0, now = 0;
-    for (uint32_t k = 0; k < n; k++)
-        if ((now += live[k]) > peak)
-            peak = now;
-    clv__free(live);
-    return peak;
 }
 
 /* -- the analysis ---------------------------------------------------------*/
@@ -276,11 +273,13 @@ static clv_status analyse(clv_memory *m, const clv_memory_opts *opts,
     t->steps = m->c->n_subs;
     t->weights = m->c->p->totals.weight_bytes;
     t->simple = simple_estimate(m->c, t->weights);
-    t->arena_bound = aligned_peak(m, align);
-    t->arena = clv__arena_plan(m->buffers, m->n_buffers, align, t->arena_bound,
-                               &t->planner);
-    return t->arena == CLV_SAT || t->arena_bound == CLV_SAT ? clv__nomem(e)
-                                                            : CLV_OK;
+    arena_layout plan;
+    CLV_TRY(
+        clv__arena_plan(m->buffers, m->n_buffers, align, t->steps, &plan, e));
+    t->arena = plan.size;
+    t->arena_bound = plan.bound;
+    t->planner = plan.planner;
+    return CLV_OK;
 }
 
 clv_status clv_memory_new(const clv_cut *c, const clv_memory_opts *opts,

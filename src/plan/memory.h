@@ -2,7 +2,7 @@
 #ifndef CLV_MEMORY_H
 #define CLV_MEMORY_H
 
-#include "cleave/memory.h"
+#include "analysis/liveness.h"
 #include "cut/cut.h"
 
 struct clv_memory {
@@ -15,13 +15,6 @@ struct clv_memory {
     uint32_t n_buffers;
     uint32_t *buffer_of; /* per value */
 };
-
-/* Gives every buffer an offset, a multiple of align, so that no two that are
- * alive at the same step overlap. Tries planners until one reaches `bound`, the
- * least there can be; keeps the smallest plan and names its planner. Returns
- * the size, CLV_SAT when memory ran out. */
-int64_t clv__arena_plan(clv_buffer *b, uint32_t n, int64_t align, int64_t bound,
-                        const char **planner);
 
 /* An order of the subgraphs with a lower peak, if a greedy search finds one;
  * order holds a valid one on entry. False when memory ran out. */

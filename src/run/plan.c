@@ -2,8 +2,9 @@
  *
  *   1. parts become steps: a compiled subgraph is one, a kernel's node is one
  *   2. a value that a plain copy makes shares the storage of what it copies
- *   3. liveness over the steps gives every storage an offset in one block */
-#include "plan/memory.h"
+ *   3. liveness over the steps gives every storage an offset in one block
+ *      (analysis/liveness.h) */
+#include "analysis/liveness.h"
 #include "run/run.h"
 
 #include <stdio.h>
@@ -113,78 +114,52 @@ static bool make_steps(clv_model *m)
 
 /* -- liveness -------------------------------------------------------------*/
 
-typedef struct lives {
-    uint32_t *first, *last; /* per value, of storages: steps */
-} lives;
-
-static void touch(const clv_model *m, lives *l, uint32_t v, uint32_t at)
+static void touch_list(liveness *l, const uint32_t *values, uint32_t n,
+                       uint32_t at)
 {
-    uint32_t r = m->root[v];
-    if (l->first[r] == CLV_NONE)
-        l->first[r] = at;
-    if (l->last[r] < at)
-        l->last[r] = at;
+    for (uint32_t i = 0; i < n; i++)
+        if (values[i] != CLV_NONE)
+            clv__live_touch(l, values[i], at);
 }
 
-static void touch_node(const clv_model *m, lives *l, uint32_t id, uint32_t at)
-{
-    const clv_node *n = &m->g->nodes[id];
-    for (uint32_t i = 0; i < n->n_in + n->n_out; i++)
-        if (node_ins(m->g, n)[i] != CLV_NONE)
-            touch(m, l, node_ins(m->g, n)[i], at);
-}
-
-static void find_lives(const clv_model *m, lives *l)
+/* The workspace of step i is value n_values + i. */
+static void touch_all(const clv_model *m, liveness *l)
 {
     const clv_graph *g = m->g;
-    memset(l->first, 0xff, g->n_values * sizeof *l->first);
-    memset(l->last, 0, g->n_values * sizeof *l->last);
+    for (uint32_t v = 0; v < g->n_values; v++)
+        if (m->root[v] != v)
+            clv__live_alias(l, v, m->root[v]);
     for (uint32_t at = 0; at < m->n_steps; at++) {
         const step *s = &m->steps[at];
+        const clv_node *n = &g->nodes[s->node];
+        clv__live_touch(l, g->n_values + at, at);
         if (!s->exec) {
-            touch_node(m, l, s->node, at);
+            touch_list(l, node_ins(g, n), n->n_in + n->n_out, at);
             continue;
         }
         const clv_subgraph *sub =
             &clv_cut_subgraphs(m->cut, &(uint32_t){0})[s->part];
-        for (uint32_t i = 0; i < sub->n_inputs; i++)
-            touch(m, l, sub->inputs[i], at);
-        for (uint32_t i = 0; i < sub->n_outputs; i++)
-            touch(m, l, sub->outputs[i], at);
+        touch_list(l, sub->inputs, sub->n_inputs, at);
+        touch_list(l, sub->outputs, sub->n_outputs, at);
     }
     for (uint32_t i = 0; i < g->n_outputs; i++)
-        touch(m, l, g->outputs[i], m->n_steps ? m->n_steps - 1 : 0);
+        clv__live_keep(l, g->outputs[i]);
 }
 
-/* No plan can need less: the most that lives at one step. */
-static int64_t most_alive(const clv_buffer *b, uint32_t n, int64_t *at,
-                          uint32_t n_steps)
+/* What lies in the arena: activations, and workspaces of backends. */
+static uint32_t find_buffers(const clv_model *m, const liveness *l,
+                             clv_buffer *b)
 {
-    int64_t most = 0, now = 0;
-    memset(at, 0, ((size_t)n_steps + 2) * sizeof *at);
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t bytes = (b[i].bytes + 63) / 64 * 64;
-        at[b[i].first] += bytes;
-        at[b[i].last + 1] -= bytes;
-    }
-    for (uint32_t i = 0; i < n_steps; i++)
-        if ((now += at[i]) > most)
-            most = now;
-    return most;
-}
-
-static uint32_t find_buffers(const clv_model *m, const lives *l, clv_buffer *b)
-{
-    uint32_t n = 0;
-    for (uint32_t v = 0; v < m->g->n_values; v++) {
+    uint32_t n = 0, nv = m->g->n_values;
+    for (uint32_t v = 0; v < nv; v++) {
         int64_t bytes = clv_tensor_bytes(&m->tensor[v]);
-        if (m->place[v] == PLACE_ARENA && bytes > 0 && l->first[v] != CLV_NONE)
-            b[n++] = (clv_buffer){v, l->first[v], l->last[v], bytes, 0};
+        if (m->place[v] == PLACE_ARENA && bytes > 0 &&
+            l->of[v].first != CLV_NONE)
+            b[n++] = clv__live_buffer(l, v, bytes);
     }
     for (uint32_t i = 0; i < m->n_steps; i++)
         if (m->steps[i].exec && m->steps[i].exec->workspace > 0)
-            b[n++] = (clv_buffer){m->g->n_values + i, i, i,
-                                  m->steps[i].exec->workspace, 0};
+            b[n++] = clv__live_buffer(l, nv + i, m->steps[i].exec->workspace);
     return n;
 }
 
@@ -215,33 +190,25 @@ static int64_t free_memory(void)
 static clv_status place_all(clv_model *m, arena *scratch, int64_t memory,
                             clv_err *e)
 {
-    size_t nv = m->g->n_values, n = nv + m->n_steps + 2;
-    lives l = {arena_array(scratch, nv + 1, sizeof *l.first),
-               arena_array(scratch, nv + 1, sizeof *l.last)};
-    clv_buffer *b = arena_array(scratch, n, sizeof *b);
-    int64_t *at = arena_array(scratch, n, sizeof *at);
-    if (!l.first || !l.last || !b || !at)
+    uint32_t nv = m->g->n_values;
+    size_t n = (size_t)nv + m->n_steps;
+    liveness l;
+    arena_layout plan;
+    clv_buffer *b = arena_array(scratch, n + 1, sizeof *b);
+    if (n > UINT32_MAX || !b ||
+        !clv__live_start(&l, scratch, (uint32_t)n, m->n_steps))
         return clv__nomem(e);
-    find_lives(m, &l);
+    touch_all(m, &l);
     uint32_t count = find_buffers(m, &l, b);
-    const char *planner;
-    int64_t sum = 0;
+    CLV_TRY(clv__arena_plan(b, count, 64, m->n_steps, &plan, e));
     for (uint32_t i = 0; i < count; i++)
-        sum = sat_add(sum, sat_add(b[i].bytes, 63));
-    if (sum == CLV_SAT)
-        return clv__fail(e, CLV_OVERFLOW, "activations do not fit 64 bits");
-    int64_t bound = most_alive(b, count, at, m->n_steps);
-    int64_t size = clv__arena_plan(b, count, 64, bound, &planner);
-    if (size == CLV_SAT)
-        return clv__nomem(e);
-    for (uint32_t i = 0; i < count; i++)
-        if (b[i].value < m->g->n_values)
+        if (b[i].value < nv)
             m->offset[b[i].value] = b[i].offset;
         else
-            m->steps[b[i].value - m->g->n_values].offset = b[i].offset;
-    m->info.arena_bytes = size;
+            m->steps[b[i].value - nv].offset = b[i].offset;
+    m->info.arena_bytes = plan.size;
     int64_t have = memory ? memory : free_memory();
-    return size > have ? too_large(m, have, e) : CLV_OK;
+    return plan.size > have ? too_large(m, have, e) : CLV_OK;
 }
 
 clv_status clv__run_plan(clv_model *m, int64_t memory, clv_err *e)

@@ -185,7 +185,6 @@ static clv_status home_buffer(lowering *l, uint32_t of, uint32_t *b)
         return CLV_OK;
     CLV_TRY(add_buffer(l,
                        (buffer){.bytes = clv__bytes(dnn_value(l, of)),
-                                .first = CLV_NONE,
                                 .value = CLV_NONE,
                                 .shared = true},
                        b));
@@ -205,9 +204,7 @@ clv_status dnn_new(lowering *l, uint32_t v, const dnnl_memory_desc_t *md,
         at = l->home[v].at;
         CLV_TRY(home_buffer(l, l->home[v].of, &b));
     } else {
-        CLV_TRY(add_buffer(
-            l, (buffer){.bytes = bytes, .first = CLV_NONE, .value = CLV_NONE},
-            &b));
+        CLV_TRY(add_buffer(l, (buffer){.bytes = bytes, .value = CLV_NONE}, &b));
     }
     CLV_TRY(add_slot(l, md, b, v, id));
     l->x->slots[*id].at = at;
@@ -248,7 +245,7 @@ clv_status dnn_slot(lowering *l, uint32_t v, uint32_t *id)
     if (*id != CLV_NONE)
         return CLV_OK;
     const clv_value *x = dnn_value(l, v);
-    buffer fresh = {.bytes = clv__bytes(x), .first = CLV_NONE, .value = v};
+    buffer fresh = {.bytes = clv__bytes(x), .value = v};
     if (dnn_const(l, v)) {
         fresh.value = CLV_NONE;
         fresh.data = l->dry ? l : l->s->tensor[v].data;
@@ -348,10 +345,8 @@ static clv_status add_constant(lowering *l, const dnnl_memory_desc_t *md,
     *data = l->dry ? NULL : slab_alloc(l->x, size);
     if (!*data && !l->dry)
         return clv__nomem(l->e);
-    const buffer fresh = {.bytes = (int64_t)size,
-                          .first = CLV_NONE,
-                          .value = CLV_NONE,
-                          .data = l->dry ? l : *data};
+    const buffer fresh = {
+        .bytes = (int64_t)size, .value = CLV_NONE, .data = l->dry ? l : *data};
     CLV_TRY(add_buffer(l, fresh, &b));
     return add_slot(l, md, b, v, id);
 }
@@ -471,15 +466,6 @@ clv_status dnn_view(lowering *l, uint32_t v, const int64_t *dims, uint32_t rank,
 
 /* -- operations -----------------------------------------------------------*/
 
-static void touch(onednn_exec *x, uint32_t s)
-{
-    buffer *b = &x->buffers[x->slots[s].buffer];
-    uint32_t at = (uint32_t)x->n_ops;
-    if (b->first == CLV_NONE)
-        b->first = at;
-    b->last = at;
-}
-
 static clv_status add_step(lowering *l, dnn_step o, const int *args,
                            const uint32_t *slots, uint32_t n)
 {
@@ -488,7 +474,7 @@ static clv_status add_step(lowering *l, dnn_step o, const int *args,
     for (uint32_t i = 0; i < n; i++) {
         o.arg[i] = args[i];
         o.slot[i] = slots[i];
-        touch(x, slots[i]);
+        x->buffers[x->slots[slots[i]].buffer].used = true;
     }
     if (!CLV_GROW(x->ops, x->n_ops, x->cap_ops)) {
         dnnl_primitive_desc_destroy(o.pd);

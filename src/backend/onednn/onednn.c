@@ -3,8 +3,8 @@
  * Built as a plugin of its own, so that the library does not depend on oneDNN.
  * Support is asked by making the primitive descriptor of the node alone. */
 #include "backend/onednn/onednn.h"
+#include "analysis/liveness.h"
 #include "backend/plugin.h"
-#include "plan/memory.h"
 
 #include <omp.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static memories *memories_new(onednn_exec *x)
         dnnl_stream_create(&m->stream, x->engine, dnnl_stream_default_flags);
     for (size_t i = 0; i < x->n_slots && s == dnnl_success; i++) {
         const buffer *b = &x->buffers[x->slots[i].buffer];
-        if (b->first != CLV_NONE)
+        if (b->used)
             s = dnnl_memory_create(&m->of[i], &x->slots[i].md, x->engine,
                                    b->data ? (char *)b->data + x->slots[i].at
                                            : NULL);
@@ -187,8 +187,8 @@ static clv_status deliver(lowering *l, uint32_t v)
         return clv__fail(l->e, CLV_INTERNAL, "oneDNN: an output nobody made");
     dnn_plain(&plain, value->dims, value->rank);
     buffer *b = &x->buffers[x->slots[s].buffer];
-    if (b->value == CLV_NONE && !b->data && !b->shared &&
-        b->first != CLV_NONE && x->slots[s].at == 0 &&
+    if (b->value == CLV_NONE && !b->data && !b->shared && b->used &&
+        x->slots[s].at == 0 &&
         dnnl_memory_desc_equal(&x->slots[s].md, &plain)) {
         b->value = v;
         return CLV_OK;
@@ -205,27 +205,29 @@ static clv_status deliver(lowering *l, uint32_t v)
     return dnn_op(l, pd, args, slots, 2);
 }
 
-/* Offsets for all buffers of the workspace. */
+/* Offsets for all buffers of the workspace: they are alive from the first op
+ * that has a slot in them to the last. */
 static clv_status plan(lowering *l)
 {
     onednn_exec *x = l->x;
-    clv_buffer *b = arena_array(&l->mem, x->n_buffers + 2, sizeof *b);
-    uint32_t n = 0;
-    const char *planner;
-    if (!b)
+    liveness live;
+    arena_layout layout;
+    uint32_t n = 0, ops = (uint32_t)x->n_ops;
+    clv_buffer *b = arena_array(&l->mem, x->n_buffers + 1, sizeof *b);
+    if (!b || !clv__live_start(&live, &l->mem, (uint32_t)x->n_buffers, ops))
         return clv__nomem(l->e);
+    for (uint32_t i = 0; i < ops; i++)
+        for (uint32_t k = 0; k < x->ops[i].n_args; k++)
+            clv__live_touch(&live, x->slots[x->ops[i].slot[k]].buffer, i);
     for (uint32_t i = 0; i < x->n_buffers; i++) {
         const buffer *f = &x->buffers[i];
-        if (f->first != CLV_NONE && f->value == CLV_NONE && !f->data &&
-            f->bytes > 0)
-            b[n++] = (clv_buffer){i, f->first, f->last, f->bytes, 0};
+        if (f->used && f->value == CLV_NONE && !f->data && f->bytes > 0)
+            b[n++] = clv__live_buffer(&live, i, f->bytes);
     }
-    int64_t size = clv__arena_plan(b, n, 64, 0, &planner);
-    if (size == CLV_SAT)
-        return clv__nomem(l->e);
+    CLV_TRY(clv__arena_plan(b, n, 64, ops, &layout, l->e));
     for (uint32_t i = 0; i < n; i++)
         x->buffers[b[i].value].offset = b[i].offset;
-    x->scratchpad_offset = (size + 63) / 64 * 64;
+    x->scratchpad_offset = (layout.size + 63) / 64 * 64;
     x->base.workspace = x->scratchpad_offset + x->scratchpad + 64;
     return CLV_OK;
 }

@@ -25,10 +25,10 @@ enum { OP_ARGS = 34, CHAIN_MAX = 8 };
 
 typedef struct buffer {
     int64_t bytes, offset; /* in the workspace */
-    uint32_t first, last;  /* ops, both included */
     uint32_t value;        /* memory of this value instead; or CLV_NONE */
     void *data;            /* a constant: in a slab, or borrowed */
     bool shared;           /* several values look at it */
+    bool used;             /* some op reads or writes it */
 } buffer;
 
 typedef struct dnn_place {

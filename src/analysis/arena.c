@@ -14,7 +14,7 @@
  *
  * The last three compare with every placed buffer that overlaps in time; they
  * are left out above GREEDY_MAX buffers, the rounds above BLAME_MAX. */
-#include "plan/memory.h"
+#include "analysis/liveness.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -349,17 +349,13 @@ static const struct {
 
 enum { N_PLANNERS = sizeof planners / sizeof *planners };
 
-int64_t clv__arena_plan(clv_buffer *b, uint32_t n, int64_t align, int64_t bound,
-                        const char **planner)
+/* The smallest plan that the planners find; CLV_SAT: out of memory. */
+static int64_t arena_best(clv_buffer *b, uint32_t n, int64_t align,
+                          int64_t bound, const char **planner)
 {
     item *x = clv__alloc(((size_t)n + 1) * sizeof *x);
     int64_t best = CLV_SAT;
-    *planner = "none";
-    if (n == 0 || !x) {
-        clv__free(x);
-        return x ? 0 : CLV_SAT;
-    }
-    for (size_t k = 0; k < N_PLANNERS && best > bound; k++) {
+    for (size_t k = 0; x && k < N_PLANNERS && best > bound; k++) {
         for (uint32_t i = 0; i < n; i++)
             x[i] = (item){b[i].first,
                           b[i].last,
@@ -377,4 +373,20 @@ int64_t clv__arena_plan(clv_buffer *b, uint32_t n, int64_t align, int64_t bound,
     }
     clv__free(x);
     return best;
+}
+
+clv_status clv__arena_plan(clv_buffer *b, uint32_t n, int64_t align,
+                           uint32_t n_steps, arena_layout *out, clv_err *e)
+{
+    int64_t *live = clv__alloc(((size_t)n_steps + 1) * sizeof *live);
+    *out = (arena_layout){.planner = "none"};
+    if (!live)
+        return clv__nomem(e);
+    out->bound = clv__live_bytes(b, n, align, live, n_steps);
+    clv__free(live);
+    if (out->bound == CLV_SAT)
+        return clv__fail(e, CLV_OVERFLOW, "activations do not fit 64 bits");
+    if (n > 0)
+        out->size = arena_best(b, n, align, out->bound, &out->planner);
+    return out->size == CLV_SAT ? clv__nomem(e) : CLV_OK;
 }
