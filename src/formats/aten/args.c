@@ -404,25 +404,25 @@ static const aten_arg *args_at(const aten_call *c, uint32_t i,
                          : args_named(c->named, c->n_named, names);
 }
 
-/* "dim0,dim1": several arguments, from place *i on, as one list. Leaves *i at
- * the last of them. NULL unless all are there. */
-static const aten_arg *args_gather(const aten_call *c, uint32_t *i,
-                                   const char *names, aten_arg *list)
+/* "dim0,dim1": copies several arguments, from place *i on, to items, and leaves
+ * *i at the last of them. Returns how many there are, 0 unless all are. */
+static uint32_t args_gather(const aten_call *c, uint32_t *i, const char *names,
+                            aten_arg items[ARGS_MAX_GATHERED])
 {
-    aten_arg *items = (aten_arg *)list->u.items;
+    uint32_t n = 0;
     bool whole = true;
     for (const char *p = names; p; ++*i) {
         char name[48];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(p, ","), p);
         const aten_arg *arg = args_at(c, *i, name);
-        whole = whole && arg && list->n < ARGS_MAX_GATHERED;
+        whole = whole && arg && n < ARGS_MAX_GATHERED;
         if (whole)
-            items[list->n++] = *arg;
+            items[n++] = *arg;
         p = strchr(p, ',');
         p += p != NULL;
     }
     --*i;
-    return whole ? list : NULL;
+    return whole ? n : 0;
 }
 
 /* A keyword that no word names must not matter. */
@@ -457,10 +457,14 @@ static void args_read_word(aten_reading *r, const aten_word *w, uint32_t *i)
 {
     const aten_call *c = r->call;
     aten_arg items[ARGS_MAX_GATHERED], pair[2], made = {.kind = ATEN_LIST};
-    made.u.items = items;
-    const aten_arg *arg = strchr(w->torch, ',')
-                              ? args_gather(c, i, w->torch, &made)
-                              : args_at(c, *i, w->torch);
+    const aten_arg *arg;
+    if (strchr(w->torch, ',')) {
+        made.n = args_gather(c, i, w->torch, items);
+        made.u.items = items;
+        arg = made.n ? &made : NULL;
+    } else {
+        arg = args_at(c, *i, w->torch);
+    }
     /* permute(x, 0, 2, 1) or permute(x, dims) */
     if (arg && w->rest && *i < c->n_args && arg->kind != ATEN_LIST) {
         made.n = c->n_args - *i;
