@@ -124,7 +124,8 @@ static bool fx_arg_at(fx_walk *w, PyObject *o, aten_arg *out, int depth)
             return fx_arg_values(w, known, out);
         if (PyObject_HasAttrString(o, "users")) /* a node */
             return fx_arg_result(w, o, out, depth);
-        fx_arg_number(o, out);
+        if (!fx_is_tensor(o)) /* which may be taken for the number in it */
+            fx_arg_number(o, out);
     }
     return true;
 }

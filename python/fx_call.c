@@ -221,6 +221,20 @@ bool fx_call_function(fx_walk *w, PyObject *node, const char *name,
 
 /* -- modules --------------------------------------------------------------*/
 
+/* A member as an argument: most are plain, which is quick to tell; the rest are
+ * weights. */
+static bool fx_member_arg(fx_walk *w, PyObject *o, const char *path,
+                          aten_arg *out)
+{
+    bool plain = o == Py_None || PyLong_Check(o) || PyFloat_Check(o) ||
+                 PyUnicode_Check(o) || fx_is_list(o);
+    if (plain || !fx_is_tensor(o))
+        return fx_arg(w, o, out);
+    uint32_t v = fx_weight_of(w, o, path);
+    *out = (aten_arg){.kind = ATEN_TENSOR, .u.value = v};
+    return v != CLV_NONE;
+}
+
 /* The members that the module's row reads, into a call. */
 static bool fx_members(fx_walk *w, PyObject *module, aten_call *call)
 {
@@ -237,14 +251,7 @@ static bool fx_members(fx_walk *w, PyObject *module, aten_call *call)
         aten_named *one = &list[call->n_members++];
         one->name = arena_strndup(&w->scratch, name, strlen(name));
         snprintf(path, sizeof path, "%s.%s", call->path, name);
-        if (fx_is_tensor(o)) {
-            one->value.kind = ATEN_TENSOR;
-            one->value.u.value = fx_weight_of(w, o, path);
-            ok = one->value.u.value != CLV_NONE;
-        } else {
-            ok = fx_arg(w, o, &one->value);
-        }
-        ok = ok && one->name;
+        ok = one->name && fx_member_arg(w, o, path, &one->value);
         Py_DECREF(o);
     }
     call->members = list;
