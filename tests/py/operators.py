@@ -822,6 +822,35 @@ def compare(call, inputs):
 BACKENDS = [None] + ["onednn"] * ("onednn" in cleave._cleave.backends())
 
 
+class Resized(nn.Module):
+    """Some planes of a, resized: how many there are is data."""
+
+    def __init__(self, **options):
+        super().__init__()
+        self.up = nn.Upsample(**options)
+
+    def forward(self, a, keep):
+        return self.up(a[keep].unsqueeze(0))
+
+
+def test_resize_of_a_size_by_data():
+    a, keep = torch.randn(6, 4, 5), torch.tensor([1, 0, 1, 1, 0, 1]).bool()
+    for options in ({"scale_factor": 1.7, "mode": "bilinear"},
+                    {"scale_factor": 1.7, "mode": "bilinear",
+                     "align_corners": True},
+                    {"size": 7, "mode": "bilinear"},
+                    {"scale_factor": 1.3, "mode": "bicubic"},
+                    {"scale_factor": 1.6, "mode": "nearest"},
+                    {"scale_factor": 1.6, "mode": "nearest-exact"}):
+        module = torch.fx.symbolic_trace(Resized(**options))
+        ShapeProp(module).propagate(a, torch.ones(6).bool())
+        with torch.no_grad():
+            want = [Resized(**options)(a, keep)]
+        graph = from_fx(module, "resized")
+        for backend in BACKENDS:
+            equal(run(graph, backend, [a, keep], want), "", str(options))
+
+
 def test_rows():
     for kind, name in ROWS:
         cases = (FNS if kind == "FN" else MODULES).get(name, [])

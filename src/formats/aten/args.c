@@ -327,6 +327,8 @@ static void args_put_name(aten_reading *r, const aten_word *w,
 {
     int64_t n = 0;
     const char *p = w->value;
+    if (arg->kind == ATEN_NONE)
+        return;
     bool ok = args_int(arg, &n) && n >= 0;
     for (; ok && n > 0; n--) {
         p = strchr(p, ',');
