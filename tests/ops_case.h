@@ -25,8 +25,17 @@ typedef struct block {
 
 /* -- reading --------------------------------------------------------------*/
 
+/* An integer of 64 bits, signed or not, or what a fraction is cut to. */
+static int64_t read_integer(const char *s, double value)
+{
+    size_t digits = strspn(s + (*s == '-'), "0123456789");
+    if (!digits || memchr(".eE", s[(*s == '-') + digits], 3))
+        return (int64_t)value;
+    return *s == '-' ? strtoll(s, NULL, 10) : (int64_t)strtoull(s, NULL, 10);
+}
+
 /* "[1,2]" or "{1,2}": numbers up to the closing bracket; -1 on a bad list. */
-static int read_numbers(const char **at, char close, double *out)
+static int read_numbers(const char **at, char close, double *out, int64_t *ints)
 {
     int n = 0;
     for (const char *s = *at + 1; n < MOST; n++) {
@@ -38,6 +47,7 @@ static int read_numbers(const char **at, char close, double *out)
         out[n] = strtod(s, &end);
         if (end == s)
             return -1;
+        ints[n] = read_integer(s, out[n]);
         s = end + (*end == ',');
     }
     return -1;
@@ -73,9 +83,7 @@ static uint32_t read_value(const char **at)
     int64_t dims[MOST];
     uint32_t v = CLV_NONE;
     *at += len;
-    int rank = read_numbers(at, ']', list);
-    for (int i = 0; i < rank; i++)
-        dims[i] = (int64_t)list[i];
+    int rank = read_numbers(at, ']', list, dims);
     arg.rank = (uint32_t)rank;
     arg.dims = dims;
     CHECK(rank >= 0 && clv_graph_add_value(graph, &arg, &v, NULL) == CLV_OK);
@@ -85,14 +93,10 @@ static uint32_t read_value(const char **at)
     }
     if (**at != '{' || v == CLV_NONE)
         return v;
-    int n = read_numbers(at, '}', list);
     int64_t *ints = arena_array(&graph->mem, MOST, sizeof *ints);
     double *floats = arena_array(&graph->mem, MOST, sizeof *floats);
+    int n = read_numbers(at, '}', floats, ints);
     clv_payload *data = clv__value_data(graph, v);
-    for (int i = 0; i < n; i++) {
-        ints[i] = (int64_t)list[i];
-        floats[i] = list[i];
-    }
     data->n = (uint32_t)n;
     if (dtype_is_integral(arg.dtype))
         data->ints = ints;
@@ -129,15 +133,10 @@ static clv_attr_arg read_attr(char **at)
             a.u.i = strtoll(value, NULL, 10);
         return a;
     }
-    double list[MOST];
     const char *s = value;
-    int n = read_numbers(&s, ']', list);
     int64_t *ints = arena_array(&graph->mem, MOST, sizeof *ints);
     double *floats = arena_array(&graph->mem, MOST, sizeof *floats);
-    for (int i = 0; i < n; i++) {
-        ints[i] = (int64_t)list[i];
-        floats[i] = list[i];
-    }
+    int n = read_numbers(&s, ']', floats, ints);
     a.type = is_float ? CLV_ATTR_FLOATS : CLV_ATTR_INTS;
     a.n = (uint32_t)n;
     if (is_float)

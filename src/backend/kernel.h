@@ -4,10 +4,15 @@
  * whose shapes are already inferred. Kernels favour plain loops over speed:
  * they are the oracle for every other backend. Elements are read and written
  * through get_f/put_f (any type as double) or get_i/put_i (any type as int64),
- * so one loop serves all types; products have a float32 loop of their own. */
+ * so one loop serves all types; products have a float32 loop of their own.
+ *
+ * Integers never pass through double, which holds only 53 bits of them: what is
+ * moved goes through copy_run, what is compared through search_key or
+ * less_than, what is computed through put_arith or an int64_t lane. */
 #ifndef CLV_KERNEL_H
 #define CLV_KERNEL_H
 
+#include "ops/arith.h"
 #include "ops/ops.h"
 #include "tensor/tensor.h"
 
@@ -49,6 +54,36 @@ CLV_MUST clv_status list_of(kernel *k, clv_attr_key key, uint32_t i,
                             int_list *list);
 /* A number from attribute `key`, or from input i, or the schema's default. */
 double number_of(const kernel *k, clv_attr_key key, uint32_t i);
+
+/* A number that keeps its type: a tensor of one element. */
+typedef struct scalar_arg {
+    clv_tensor t; /* whose data may be `i` or `f` below: do not copy it */
+    int64_t i;
+    double f;
+} scalar_arg;
+/* Sets *out to attribute `key`, or to the first element of input i. Returns
+ * false, and sets it to the schema's default, where there is neither. */
+bool scalar_at(const kernel *k, clv_attr_key key, uint32_t i, scalar_arg *out);
+
+/* y[at] = a (row) b, exact where all three are integers. `row` must have a
+ * version for these types. */
+void put_arith(const clv_arith *row, clv_tensor *y, int64_t at, element a,
+               element b);
+
+/* Elements `step` apart, the first at `at`. */
+typedef struct strip {
+    const clv_tensor *t;
+    int64_t at, step;
+} strip;
+/* A sum of products, in double unless all are integers, which wrap. */
+typedef struct dot_sum {
+    double real;
+    uint64_t whole;
+} dot_sum;
+dot_sum dot(strip a, strip b, int64_t n);
+/* y[at] = alpha * sum + beta * c; no c: c.t is NULL. */
+void put_affine(clv_tensor *y, int64_t at, dot_sum sum, const double *scales,
+                element c);
 
 /* Input i; NULL when it is left out. */
 const clv_tensor *input_of(const kernel *k, uint32_t i);

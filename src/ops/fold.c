@@ -96,9 +96,15 @@ static int64_t wrap(uint64_t x)
     return (int64_t)x;
 }
 
-/* Functions of one number that shape arithmetic uses. */
-static bool int_op(clv_op op, int64_t a, int64_t *y)
+/* Functions of one number that shape arithmetic uses; a number of type uint64
+ * is never negative. */
+static bool int_op(clv_op op, int64_t a, clv_dtype t, int64_t *y)
 {
+    if (t == CLV_UINT64 && a < 0 && op != CLV_OP_NEG) {
+        *y = op == CLV_OP_SIGN ? 1 : op == CLV_OP_LOGICAL_NOT ? 0 : a;
+        return op == CLV_OP_SIGN || op == CLV_OP_LOGICAL_NOT ||
+               op == CLV_OP_ABS || op == CLV_OP_RELU;
+    }
     switch (op) {
     case CLV_OP_NEG:
         *y = wrap(0 - (uint64_t)a);
@@ -167,10 +173,11 @@ static bool fold_pair(clv_op op, const known *a, uint32_t i, const known *b,
     const clv_arith *two = clv__arith(op);
     if (a->ints && b->ints) {
         int64_t y = 0;
-        if (two ? !two->i : !int_op(op, a->ints[i], &y))
+        clv_dtype t = (clv_dtype)a->v->dtype;
+        if (two ? !two->i : !int_op(op, a->ints[i], t, &y))
             return false;
         if (two)
-            y = two->i(a->ints[i], b->ints[j]);
+            y = clv__arith_int(two, t)(a->ints[i], b->ints[j]);
         if (r->ints)
             r->ints[k] = y;
         else /* a quotient of integers may be floating */
@@ -253,6 +260,15 @@ clv_status fold_where(clv_graph *g, clv_node *n, clv_err *e)
     return CLV_OK;
 }
 
+/* Whether a[i] < b[j], exactly for integers. */
+static bool known_below(const known *a, uint32_t i, const known *b, uint32_t j)
+{
+    if (!a->ints || !b->ints)
+        return known_float(a, i) < known_float(b, j);
+    return clv__arith_int(clv__arith(CLV_OP_LT),
+                          (clv_dtype)a->v->dtype)(a->ints[i], b->ints[j]);
+}
+
 clv_status fold_clamp(clv_graph *g, clv_node *n, clv_err *e)
 {
     known x, lo = {0}, hi = {0};
@@ -264,13 +280,12 @@ clv_status fold_clamp(clv_graph *g, clv_node *n, clv_err *e)
         return CLV_OK;
     CLV_TRY(fold_out(g, n, 0, &r, e));
     for (uint32_t i = 0; !room_none(&r) && i < r.n; i++) {
-        double v = known_float(&x, i);
-        if (lo.n && v < known_float(&lo, 0))
-            fold_copy(&r, i, &lo, 0);
-        else if (hi.n && v > known_float(&hi, 0))
-            fold_copy(&r, i, &hi, 0);
-        else
-            fold_copy(&r, i, &x, i);
+        const known *from = &x;
+        if (lo.n && known_below(&x, i, &lo, 0))
+            from = &lo;
+        if (hi.n && known_below(&hi, 0, from, from == &x ? i : 0))
+            from = &hi;
+        fold_copy(&r, i, from, from == &x ? i : 0);
     }
     return CLV_OK;
 }

@@ -28,6 +28,8 @@ bool fold_ready(const clv_graph *g, const clv_node *n, uint32_t from);
 
 static inline double known_float(const known *k, uint32_t i)
 {
+    if (k->ints && k->v && k->v->dtype == CLV_UINT64)
+        return (double)(uint64_t)k->ints[i];
     return k->ints ? (double)k->ints[i] : k->floats[i];
 }
 

@@ -67,15 +67,25 @@ void cost_make(const clv_graph *g, const clv_node *n, clv_cost *c)
 
 /* -- progressions ---------------------------------------------------------*/
 
-/* Inputs 0 to 2 or attributes: one number, and whether it is an integer. */
+/* A number of a progression; `whole` counts if all three are integers. */
+typedef struct term {
+    double real;
+    int64_t whole;
+} term;
+
+/* Inputs 0 to 2 or attributes: one number, and the type they have together. */
 static clv_status get_number(const clv_graph *g, const clv_node *n,
-                             clv_attr_key key, uint32_t i, double *out,
+                             clv_attr_key key, uint32_t i, term *out,
                              clv_dtype *type, clv_err *e)
 {
     const clv_attr *a = attr_get(n, key);
     const clv_value *v = node_in(g, n, i);
     uint32_t count;
-    CLV_TRY(get_floats(g, n, key, i, out, 1, &count, e));
+    CLV_TRY(get_floats(g, n, key, i, &out->real, 1, &count, e));
+    if (count && a && a->type == CLV_ATTR_INT)
+        out->whole = a->u.i;
+    else if (count && !a && v && v->data && v->data->ints)
+        out->whole = v->data->ints[0];
     if (count && a)
         *type =
             promote(*type, a->type == CLV_ATTR_INT ? CLV_INT64 : CLV_FLOAT32);
@@ -84,18 +94,32 @@ static clv_status get_number(const clv_graph *g, const clv_node *n,
     return CLV_OK;
 }
 
+/* How many of start, start + step, .. lie before end: exact for integers. */
+static double steps_between(const term *start, const term *end,
+                            const term *step, bool integers)
+{
+    bool up = step->whole > 0;
+    uint64_t from = (uint64_t)(up ? start : end)->whole;
+    uint64_t to = (uint64_t)(up ? end : start)->whole;
+    uint64_t by = up ? (uint64_t)step->whole : 0 - (uint64_t)step->whole;
+    if (!integers || step->whole == 0)
+        return step->real == 0 ? (double)NAN
+                               : ceil((end->real - start->real) / step->real);
+    return (int64_t)from < (int64_t)to ? (double)((to - from - 1) / by + 1) : 0;
+}
+
 /* start, start + step, ... before end */
 clv_status infer_range(clv_graph *g, clv_node *n, clv_err *e)
 {
-    double start = 0, end = 0, step = 1;
+    term start = {0, 0}, end = {0, 0}, step = {1, 1};
     clv_dtype t = CLV_NODTYPE;
     CLV_TRY(get_number(g, n, CLV_A_START, 0, &start, &t, e));
     CLV_TRY(get_number(g, n, CLV_A_END, 1, &end, &t, e));
     CLV_TRY(get_number(g, n, CLV_A_STEP, 2, &step, &t, e));
-    double count = step == 0 ? NAN : ceil((end - start) / step);
+    double count = steps_between(&start, &end, &step, dtype_is_integral(t));
     if (!(fabs(count) < 9e18))
-        return clv__fail(e, CLV_SHAPE, "range from %g to %g by %g", start, end,
-                         step);
+        return clv__fail(e, CLV_SHAPE, "range from %g to %g by %g", start.real,
+                         end.real, step.real);
     int64_t size = count > 0 ? (int64_t)count : 0;
     t = asked_type(n, t == CLV_NODTYPE ? CLV_INT64 : t);
     return out_shape(g, n, 0, t, 1, &size, e);

@@ -219,3 +219,38 @@ void copy_run(clv_tensor *y, int64_t to, const clv_tensor *x, int64_t from,
     memcpy((char *)y->data + (size_t)to * size,
            (const char *)x->data + (size_t)from * size, (size_t)n * size);
 }
+
+/* -- order ----------------------------------------------------------------*/
+
+enum { SIGN_SHIFT = 63 };
+
+int64_t order_key(const clv_tensor *t, int64_t i)
+{
+    if (t->dtype == CLV_UINT64)
+        return (int64_t)((uint64_t)get_i(t, i) ^ UINT64_C(1) << SIGN_SHIFT);
+    if (!is_float(t->dtype))
+        return get_i(t, i);
+    double x = get_f(t, i);
+    int64_t bits; /* those of positive doubles rise with them */
+    memcpy(&bits, &x, sizeof bits);
+    if (isnan(x))
+        return INT64_MAX;
+    return bits < 0 ? -(bits & INT64_MAX) : bits;
+}
+
+int64_t search_key(const clv_tensor *t, int64_t i, bool least)
+{
+    int64_t key = order_key(t, i);
+    bool nan = key == INT64_MAX && is_float(t->dtype);
+    return least && !nan ? ~key : key;
+}
+
+bool less_than(element a, element b)
+{
+    if (is_float(a.t->dtype) || is_float(b.t->dtype))
+        return get_f(a.t, a.i) < get_f(b.t, b.i);
+    int64_t x = get_i(a.t, a.i), y = get_i(b.t, b.i);
+    bool huge_x = a.t->dtype == CLV_UINT64 && x < 0; /* 2^63 or more */
+    bool huge_y = b.t->dtype == CLV_UINT64 && y < 0;
+    return huge_x == huge_y ? x < y : huge_y;
+}

@@ -56,6 +56,15 @@ clv_status clv__tensor_copy(const clv_tensor *t, clv_tensor *out, clv_err *e)
     return CLV_OK;
 }
 
+/* How far x and y are apart; of integers, exactly whether they are. */
+static double distance(element x, element y)
+{
+    if (is_float(x.t->dtype) || is_float(y.t->dtype))
+        return fabs(get_f(x.t, x.i) - get_f(y.t, y.i));
+    uint64_t a = (uint64_t)get_i(x.t, x.i), b = (uint64_t)get_i(y.t, y.i);
+    return (double)(less_than(x, y) ? b - a : a - b);
+}
+
 void clv_tensor_diff(const clv_tensor *a, const clv_tensor *b, double *absolute,
                      double *relative)
 {
@@ -64,7 +73,8 @@ void clv_tensor_diff(const clv_tensor *a, const clv_tensor *b, double *absolute,
     if (n != clv_tensor_numel(a))
         most = (double)INFINITY;
     for (int64_t i = 0; i < n && most < (double)INFINITY; i++) {
-        double x = get_f(a, i), y = get_f(b, i), d = fabs(x - y);
+        double x = get_f(a, i), y = get_f(b, i);
+        double d = distance((element){a, i}, (element){b, i});
         if (isnan(x) && isnan(y))
             continue;
         if (isnan(d))

@@ -21,6 +21,21 @@ void put_i(clv_tensor *t, int64_t i, int64_t x);
 void copy_run(clv_tensor *y, int64_t to, const clv_tensor *x, int64_t from,
               int64_t n);
 
+/* An element, by its place. */
+typedef struct element {
+    const clv_tensor *t;
+    int64_t i;
+} element;
+
+/* A number that orders the elements of t as their values do, exactly for every
+ * type; NaN is the largest. Keys of different types cannot be compared. */
+int64_t order_key(const clv_tensor *t, int64_t i);
+/* The same for a search: larger means closer to what is sought, which is the
+ * smallest element if `least`, else the largest. A NaN is found first. */
+int64_t search_key(const clv_tensor *t, int64_t i, bool least);
+/* Whether a < b. Integers are compared exactly, whatever their types. */
+bool less_than(element a, element b);
+
 /* -- walking (strides.c) --------------------------------------------------*/
 
 int64_t numel(const clv_tensor *t);

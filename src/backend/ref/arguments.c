@@ -51,6 +51,39 @@ double number_of(const kernel *k, clv_attr_key key, uint32_t i)
     return attr_float(k->n, key);
 }
 
+/* The first element that a constant of the graph holds. */
+static void constant_number(const clv_payload *p, scalar_arg *out)
+{
+    if (!p || (!p->floats && !p->ints))
+        return;
+    out->t.dtype = p->floats ? CLV_FLOAT64 : CLV_INT64;
+    if (p->floats) {
+        out->f = p->floats[0];
+        out->t.data = &out->f;
+    } else {
+        out->i = p->ints[0];
+    }
+}
+
+bool scalar_at(const kernel *k, clv_attr_key key, uint32_t i, scalar_arg *out)
+{
+    const clv_attr *a = attr_get(k->n, key);
+    const clv_tensor *in = input_of(k, i);
+    *out = (scalar_arg){.t = {.dtype = CLV_INT64, .data = &out->i}};
+    if (a && a->type == CLV_ATTR_INT) {
+        out->i = a->u.i;
+    } else if (a && a->type == CLV_ATTR_TENSOR) {
+        constant_number(k->g->values[a->u.value].data, out);
+    } else if (!a && in && numel(in) > 0) {
+        out->t = *in;
+    } else {
+        out->f = attr_exists(k->n, key) ? attr_float(k->n, key) : 0;
+        out->t = (clv_tensor){.dtype = CLV_FLOAT64, .data = &out->f};
+        return a != NULL;
+    }
+    return true;
+}
+
 const clv_tensor *input_of(const kernel *k, uint32_t i)
 {
     return i < k->n->n_in ? k->in[i] : NULL;

@@ -14,10 +14,8 @@ static double combined(clv_op op, double a, double b, double c, double v)
         return a + v * b * c;
     case CLV_OP_ADDCDIV:
         return a + v * b / c;
-    case CLV_OP_LERP:
+    default: /* CLV_OP_LERP */
         return a + c * (b - a);
-    default: /* CLV_OP_MASKED_FILL: b is the mask */
-        return b != 0 ? c : a;
     }
 }
 
@@ -29,13 +27,46 @@ clv_status kernel_combine(kernel *k)
     clv_tensor *y = &k->out[0];
     int64_t s[3][CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
     double x[3], v = attr_float(k->n, CLV_A_VALUE);
+    bool integers = k->n->op == CLV_OP_ADDCMUL && dtype_is_integral(y->dtype);
+    uint64_t by = (uint64_t)(int64_t)v;
     for (int t = 0; t < 3; t++)
         if (in[t])
             broadcast_strides(in[t], y->rank, s[t]);
     for (int64_t i = 0, n = numel(y); i < n; i++) {
-        for (int t = 0; t < 3; t++)
-            x[t] = in[t] ? get_f(in[t], offset_of(idx, s[t], y->rank)) : v;
-        put_f(y, i, combined((clv_op)k->n->op, x[0], x[1], x[2], v));
+        uint64_t whole[3] = {0};
+        for (int t = 0; t < 3; t++) {
+            int64_t at = in[t] ? offset_of(idx, s[t], y->rank) : 0;
+            x[t] = in[t] ? get_f(in[t], at) : v;
+            whole[t] = integers ? (uint64_t)get_i(in[t], at) : 0;
+        }
+        if (integers)
+            put_i(y, i, (int64_t)(whole[0] + by * whole[1] * whole[2]));
+        else
+            put_f(y, i, combined((clv_op)k->n->op, x[0], x[1], x[2], v));
+        next_index(idx, y->dims, y->rank);
+    }
+    return CLV_OK;
+}
+
+/* x where the mask is false, else a number or the element of input 2. */
+clv_status kernel_masked_fill(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *mask = k->in[1], *value = input_of(k, 2);
+    clv_tensor *y = &k->out[0];
+    int64_t sx[CLV_MAX_RANK], sm[CLV_MAX_RANK], sv[CLV_MAX_RANK] = {0};
+    int64_t idx[CLV_MAX_RANK] = {0};
+    scalar_arg v;
+    (void)scalar_at(k, CLV_A_VALUE, 2, &v);
+    broadcast_strides(x, y->rank, sx);
+    broadcast_strides(mask, y->rank, sm);
+    if (value)
+        broadcast_strides(value, y->rank, sv);
+    for (int64_t i = 0, n = numel(y); i < n; i++) {
+        if (get_i(mask, offset_of(idx, sm, y->rank)))
+            copy_run(y, i, value ? value : &v.t, offset_of(idx, sv, y->rank),
+                     1);
+        else
+            copy_run(y, i, x, offset_of(idx, sx, y->rank), 1);
         next_index(idx, y->dims, y->rank);
     }
     return CLV_OK;
@@ -122,14 +153,14 @@ clv_status kernel_addmm(kernel *k)
     int64_t m = a->dims[a->rank - 2], depth = a->dims[a->rank - 1];
     int64_t cols = b->dims[b->rank - 1];
     int64_t sc[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
+    const double scales[2] = {alpha, beta};
     broadcast_strides(c, y->rank, sc);
     for (int64_t i = 0, n = numel(y); i < n; i++) {
         int64_t batch = i / (m * cols), row = i / cols, col = i % cols;
-        double sum = 0;
-        for (int64_t p = 0; p < depth; p++)
-            sum += get_f(a, row * depth + p) *
-                   get_f(b, (batch * depth + p) * cols + col);
-        put_f(y, i, alpha * sum + beta * get_f(c, offset_of(idx, sc, y->rank)));
+        put_affine(y, i,
+                   dot((strip){a, row * depth, 1},
+                       (strip){b, batch * depth * cols + col, cols}, depth),
+                   scales, (element){c, offset_of(idx, sc, y->rank)});
         next_index(idx, y->dims, y->rank);
     }
     return CLV_OK;

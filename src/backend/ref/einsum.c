@@ -110,18 +110,26 @@ static int64_t offset(const names *c, const int64_t *idx,
 }
 
 /* The sum of products for the result's place that idx holds. */
-static double total(const kernel *k, const names *c, int64_t *idx,
-                    const int64_t *strides)
+static dot_sum total(const kernel *k, const names *c, int64_t *idx,
+                     const int64_t *strides)
 {
-    double sum = 0;
+    dot_sum sum = {0, 0};
+    bool real = is_float(k->out[0].dtype);
     for (uint32_t i = c->n_result; i < c->n; i++)
         if (c->dims[i] == 0)
-            return 0;
+            return sum;
     do {
         double p = 1;
-        for (uint32_t t = 0; t < k->n->n_in; t++)
-            p *= get_f(k->in[t], offset(c, idx, strides + t * EINSUM_AXES));
-        sum += p;
+        uint64_t whole = 1;
+        for (uint32_t t = 0; t < k->n->n_in; t++) {
+            int64_t at = offset(c, idx, strides + t * EINSUM_AXES);
+            if (real)
+                p *= get_f(k->in[t], at);
+            else
+                whole *= (uint64_t)get_i(k->in[t], at);
+        }
+        sum.real += real ? p : 0;
+        sum.whole += real ? 0 : whole;
     } while (next_index(idx + c->n_result, c->dims + c->n_result,
                         c->n - c->n_result));
     return sum;
@@ -148,7 +156,8 @@ clv_status kernel_einsum(kernel *k)
     read_term(s, s + strlen(s), y, result, size);
     names c = choose(size, result);
     for (int64_t i = 0, n = numel(y); i < n; i++) {
-        put_f(y, offset(&c, idx, result), total(k, &c, idx, strides));
+        put_affine(y, offset(&c, idx, result), total(k, &c, idx, strides),
+                   (const double[]){1, 1}, (element){NULL, 0});
         next_index(idx, c.dims, c.n_result);
     }
     return CLV_OK;

@@ -4,7 +4,6 @@
  * Attributes of activations (slopes, limits) reach the function as two
  * parameters. */
 #include "backend/kernel.h"
-#include "ops/arith.h"
 
 #include <math.h>
 #include <string.h>
@@ -184,6 +183,57 @@ static const unary_row unary[] = {
     PLAIN(ISFINITE, fn_isfinite),
 };
 
+/* -- integers -------------------------------------------------------------*/
+
+typedef int64_t whole_fn(int64_t x);
+
+#define WHOLE(name, expr) \
+    static int64_t name(int64_t x) \
+    { \
+        return expr; \
+    }
+
+WHOLE(whole_same, x)
+WHOLE(whole_neg, (int64_t)(0 - (uint64_t)x))
+WHOLE(whole_abs, x < 0 ? whole_neg(x) : x)
+WHOLE(whole_sign, (x > 0) - (x < 0))
+WHOLE(whole_true, x != 0)
+WHOLE(whole_not, x == 0)
+WHOLE(whole_relu, x > 0 ? x : 0)
+WHOLE(whole_relu6, x<0 ? 0 : x> 6 ? 6 : x)
+WHOLE(whole_least6, (uint64_t)x > 6 ? 6 : x)
+WHOLE(whole_square, (int64_t)((uint64_t)x *(uint64_t)x))
+
+/* What integers become, and the bits of uint64 numbers. */
+static const struct whole_row {
+    clv_op op;
+    whole_fn *i, *u;
+} whole_rows[] = {
+    {CLV_OP_NEG, whole_neg, whole_neg},
+    {CLV_OP_ABS, whole_abs, whole_same},
+    {CLV_OP_SIGN, whole_sign, whole_true},
+    {CLV_OP_RELU, whole_relu, whole_same},
+    {CLV_OP_RELU6, whole_relu6, whole_least6},
+    {CLV_OP_SQUARE, whole_square, whole_square},
+    {CLV_OP_FLOOR, whole_same, whole_same},
+    {CLV_OP_CEIL, whole_same, whole_same},
+    {CLV_OP_ROUND, whole_same, whole_same},
+    {CLV_OP_TRUNC, whole_same, whole_same},
+    {CLV_OP_LOGICAL_NOT, whole_not, whole_not},
+};
+
+/* The function of integers that a node applies; NULL: none, or not to them. */
+static whole_fn *whole_version(const kernel *k)
+{
+    clv_dtype t = k->in[0]->dtype;
+    if (!dtype_is_integral(t) || !dtype_is_integral(k->out[0].dtype))
+        return NULL;
+    for (size_t i = 0; i < sizeof whole_rows / sizeof *whole_rows; i++)
+        if (whole_rows[i].op == k->n->op)
+            return t == CLV_UINT64 ? whole_rows[i].u : whole_rows[i].i;
+    return NULL;
+}
+
 static double tanh_gelu(double x, params p)
 {
     (void)p;
@@ -206,17 +256,12 @@ clv_status kernel_unary(kernel *k)
         fn = tanh_gelu;
     params p = {param(k->n, row->key_a), param(k->n, row->key_b)};
     int64_t n = numel(&k->out[0]);
-    bool whole = !is_float(k->in[0]->dtype) && k->in[0]->dtype != CLV_BOOL &&
-                 (row->op == CLV_OP_NEG || row->op == CLV_OP_ABS);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t v = whole ? get_i(k->in[0], i) : 0;
-        if (whole && (row->op == CLV_OP_NEG || v < 0))
-            put_i(&k->out[0], i, (int64_t)(0 - (uint64_t)v));
-        else if (whole)
-            put_i(&k->out[0], i, v);
+    whole_fn *whole = whole_version(k);
+    for (int64_t i = 0; i < n; i++)
+        if (whole)
+            put_i(&k->out[0], i, whole(get_i(k->in[0], i)));
         else
             put_f(&k->out[0], i, fn(get_f(k->in[0], i), p));
-    }
     return CLV_OK;
 }
 
@@ -231,6 +276,28 @@ clv_status kernel_bitwise_not(kernel *k)
 }
 
 /* -- two inputs -----------------------------------------------------------*/
+
+/* The type in which integers a and b are compared and divided: uint64 if one
+ * is and the other has no sign. */
+static clv_dtype whole_type(const clv_tensor *a, const clv_tensor *b)
+{
+    bool wide = a->dtype == CLV_UINT64 || b->dtype == CLV_UINT64;
+    return wide && !is_signed(a->dtype) && !is_signed(b->dtype) ? CLV_UINT64
+                                                                : CLV_INT64;
+}
+
+void put_arith(const clv_arith *row, clv_tensor *y, int64_t at, element a,
+               element b)
+{
+    bool real = is_float(a.t->dtype) || is_float(b.t->dtype) ||
+                is_float(y->dtype) || !row->i;
+    if (real && row->f)
+        put_f(y, at, row->f(get_f(a.t, a.i), get_f(b.t, b.i)));
+    else if (!real)
+        put_i(y, at,
+              clv__arith_int(row, whole_type(a.t, b.t))(get_i(a.t, a.i),
+                                                        get_i(b.t, b.i)));
+}
 
 /* y = f(a, b) over y's shape, both broadcast to it. */
 static clv_status apply(kernel *k, const clv_arith *row, const clv_tensor *a,
@@ -247,10 +314,7 @@ static clv_status apply(kernel *k, const clv_arith *row, const clv_tensor *a,
     for (int64_t i = 0, n = numel(y); i < n; i++) {
         int64_t ia = offset_of(idx, sa, y->rank);
         int64_t ib = offset_of(idx, sb, y->rank);
-        if (whole)
-            put_i(y, i, row->i(get_i(a, ia), get_i(b, ib)));
-        else
-            put_f(y, i, row->f(get_f(a, ia), get_f(b, ib)));
+        put_arith(row, y, i, (element){a, ia}, (element){b, ib});
         next_index(idx, y->dims, y->rank);
     }
     return CLV_OK;
@@ -266,7 +330,9 @@ clv_status kernel_binary(kernel *k)
     clv_tensor scalar = {.dtype = CLV_FLOAT64, .data = &number};
     int64_t whole = attr_int(k->n, CLV_A_VALUE);
     if (value && value->type == CLV_ATTR_INT)
-        scalar = (clv_tensor){.dtype = CLV_INT64, .data = &whole};
+        scalar = (clv_tensor){
+            .dtype = k->in[0]->dtype == CLV_UINT64 ? CLV_UINT64 : CLV_INT64,
+            .data = &whole};
     if (!b && value)
         b = &scalar;
     if (!b && extreme)
@@ -293,12 +359,8 @@ clv_status kernel_where(kernel *k)
     broadcast_strides(b, y->rank, sb);
     for (int64_t i = 0, n = numel(y); i < n; i++) {
         bool yes = get_i(c, offset_of(idx, sc, y->rank)) != 0;
-        const clv_tensor *from = yes ? a : b;
         int64_t at = offset_of(idx, yes ? sa : sb, y->rank);
-        if (is_float(from->dtype))
-            put_f(y, i, get_f(from, at));
-        else
-            put_i(y, i, get_i(from, at));
+        copy_run(y, i, yes ? a : b, at, 1);
         next_index(idx, y->dims, y->rank);
     }
     return CLV_OK;
@@ -306,12 +368,6 @@ clv_status kernel_where(kernel *k)
 
 clv_status kernel_cast(kernel *k)
 {
-    const clv_tensor *x = k->in[0];
-    clv_tensor *y = &k->out[0];
-    for (int64_t i = 0, n = numel(y); i < n; i++)
-        if (is_float(x->dtype))
-            put_f(y, i, get_f(x, i));
-        else
-            put_i(y, i, get_i(x, i));
+    copy_run(&k->out[0], 0, k->in[0], 0, numel(&k->out[0]));
     return CLV_OK;
 }

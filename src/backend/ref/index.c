@@ -103,22 +103,33 @@ clv_status kernel_gather_nd(kernel *k)
 
 /* -- putting --------------------------------------------------------------*/
 
-/* y[at] = y[at] (op) update[i]; op is the attribute reduction. */
+/* What an update is combined by; NULL: it replaces what was there. */
+static const clv_arith *reducer(const char *name)
+{
+    static const struct {
+        const char *name;
+        clv_op op;
+    } table[] = {{"max", CLV_OP_MAXIMUM},
+                 {"min", CLV_OP_MINIMUM},
+                 {"mul", CLV_OP_MUL},
+                 {"prod", CLV_OP_MUL}};
+    if (!strcmp(name, "none"))
+        return NULL;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (!strcmp(table[i].name, name))
+            return clv__arith(table[i].op);
+    return clv__arith(CLV_OP_ADD);
+}
+
+/* y[at] = y[at] (op) u[i]; op is the attribute reduction. */
 static void combine(clv_tensor *y, int64_t at, const clv_tensor *u, int64_t i,
                     const char *op)
 {
-    bool whole = !is_float(y->dtype);
-    double a = get_f(y, at), b = get_f(u, i);
-    if (!strcmp(op, "none"))
-        copy_run(y, at, u, i, 1);
-    else if (!strcmp(op, "max"))
-        put_f(y, at, a > b ? a : b);
-    else if (!strcmp(op, "min"))
-        put_f(y, at, a < b ? a : b);
-    else if (!strcmp(op, "mul") || !strcmp(op, "prod"))
-        whole ? put_i(y, at, get_i(y, at) * get_i(u, i)) : put_f(y, at, a * b);
+    const clv_arith *row = reducer(op);
+    if (row)
+        put_arith(row, y, at, (element){y, at}, (element){u, i});
     else
-        whole ? put_i(y, at, get_i(y, at) + get_i(u, i)) : put_f(y, at, a + b);
+        copy_run(y, at, u, i, 1);
 }
 
 static const char *reduction(const kernel *k)
@@ -134,7 +145,7 @@ clv_status kernel_scatter(kernel *k)
     const clv_tensor *x = k->in[0], *index = k->in[1];
     const clv_tensor *u = k->n->n_in > 2 ? k->in[2] : NULL;
     clv_tensor *y = &k->out[0];
-    double value = attr_float(k->n, CLV_A_VALUE);
+    scalar_arg value;
     uint32_t axis = 0;
     if (x->rank)
         CLV_TRY(axis_of(k, &axis));
@@ -142,6 +153,7 @@ clv_status kernel_scatter(kernel *k)
     strides_of(x, own);
     if (u)
         strides_of(u, us);
+    (void)scalar_at(k, CLV_A_VALUE, UINT32_MAX, &value);
     copy_run(y, 0, x, 0, numel(x));
     for (int64_t i = 0, n = numel(index); i < n; i++) {
         int64_t at, to;
@@ -151,7 +163,7 @@ clv_status kernel_scatter(kernel *k)
         if (u)
             combine(y, to, u, offset_of(idx, us, u->rank), reduction(k));
         else
-            put_f(y, to, value);
+            copy_run(y, to, &value.t, 0, 1);
         next_index(idx, index->dims, index->rank);
     }
     return CLV_OK;

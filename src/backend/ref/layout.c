@@ -234,7 +234,8 @@ clv_status kernel_pad(kernel *k)
     int64_t own[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
     int64_t before[CLV_MAX_RANK] = {0};
     const char *mode = attr_str(k->n, CLV_A_MODE);
-    double value = number_of(k, CLV_A_VALUE, 2);
+    scalar_arg fill;
+    (void)scalar_at(k, CLV_A_VALUE, 2, &fill);
     strides_of(x, own);
     for (uint32_t i = 0; i < pads.n / 2; i++) {
         uint32_t a;
@@ -253,7 +254,7 @@ clv_status kernel_pad(kernel *k)
         if (inside)
             copy_run(y, i, x, at, 1);
         else
-            put_f(y, i, value);
+            copy_run(y, i, &fill.t, 0, 1);
         next_index(idx, y->dims, y->rank);
     }
     return CLV_OK;

@@ -5,6 +5,23 @@
 #include <math.h>
 #include <string.h>
 
+static clv_status clamp_integers(const kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    scalar_arg low, high;
+    bool has_low = scalar_at(k, CLV_A_MIN, 1, &low);
+    bool has_high = scalar_at(k, CLV_A_MAX, 2, &high);
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        element v = {x, i};
+        if (has_low && less_than(v, (element){&low.t, 0}))
+            v = (element){&low.t, 0};
+        if (has_high && less_than((element){&high.t, 0}, v))
+            v = (element){&high.t, 0};
+        copy_run(&k->out[0], i, v.t, v.i, 1);
+    }
+    return CLV_OK;
+}
+
 /* Limits as attributes or inputs 1 and 2. */
 clv_status kernel_clamp(kernel *k)
 {
@@ -14,6 +31,8 @@ clv_status kernel_clamp(kernel *k)
     bool has_hi = hi || attr_get(k->n, CLV_A_MAX);
     double low = number_of(k, CLV_A_MIN, 1);
     double high = number_of(k, CLV_A_MAX, 2);
+    if (dtype_is_integral(x->dtype) && dtype_is_integral(k->out[0].dtype))
+        return clamp_integers(k);
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         double v = get_f(x, i);
         if (has_lo && v < low)
@@ -38,9 +57,12 @@ clv_status kernel_prelu(kernel *k)
     else
         broadcast_strides(slope, x->rank, strides);
     for (int64_t i = 0, n = numel(x); i < n; i++) {
-        double v = get_f(x, i);
-        double a = get_f(slope, offset_of(idx, strides, x->rank));
-        put_f(&k->out[0], i, v < 0 ? a * v : v);
+        element v = {x, i};
+        element a = {slope, offset_of(idx, strides, x->rank)};
+        if (get_f(x, i) < 0)
+            put_arith(clv__arith(CLV_OP_MUL), &k->out[0], i, a, v);
+        else
+            copy_run(&k->out[0], i, x, i, 1);
         next_index(idx, x->dims, x->rank);
     }
     return CLV_OK;
@@ -51,15 +73,23 @@ clv_status kernel_add_n(kernel *k)
 {
     clv_tensor *y = &k->out[0];
     int64_t idx[CLV_MAX_RANK] = {0}, strides[CLV_MAX_RANK];
+    bool mean = k->n->op == CLV_OP_MEAN_N;
+    bool real = mean || !dtype_is_integral(y->dtype);
     for (int64_t i = 0, n = numel(y); i < n; i++) {
         double sum = 0;
+        uint64_t whole = 0;
         for (uint32_t t = 0; t < k->n->n_in; t++) {
             broadcast_strides(k->in[t], y->rank, strides);
-            sum += get_f(k->in[t], offset_of(idx, strides, y->rank));
+            int64_t at = offset_of(idx, strides, y->rank);
+            if (real)
+                sum += get_f(k->in[t], at);
+            else
+                whole += (uint64_t)get_i(k->in[t], at);
         }
-        if (k->n->op == CLV_OP_MEAN_N)
-            sum /= k->n->n_in;
-        put_f(y, i, sum);
+        if (real)
+            put_f(y, i, mean ? sum / k->n->n_in : sum);
+        else
+            put_i(y, i, (int64_t)whole);
         next_index(idx, y->dims, y->rank);
     }
     return CLV_OK;
@@ -78,7 +108,8 @@ clv_status kernel_hardmax(kernel *k)
     for (int64_t r = 0; r < rows; r++) {
         int64_t first = r / step * n * step + r % step, best = 0;
         for (int64_t i = 1; i < n; i++)
-            if (get_f(x, first + i * step) > get_f(x, first + best * step))
+            if (search_key(x, first + i * step, false) >
+                search_key(x, first + best * step, false))
                 best = i;
         for (int64_t i = 0; i < n; i++)
             put_f(&k->out[0], first + i * step, i == best);
@@ -103,8 +134,17 @@ clv_status kernel_range(kernel *k)
 {
     double start = number_of(k, CLV_A_START, 0);
     double step = number_of(k, CLV_A_STEP, 2);
+    scalar_arg first, by;
+    bool whole = dtype_is_integral(k->out[0].dtype);
+    (void)scalar_at(k, CLV_A_START, 0, &first);
+    (void)scalar_at(k, CLV_A_STEP, 2, &by);
+    uint64_t from = (uint64_t)get_i(&first.t, 0);
+    uint64_t each = (uint64_t)get_i(&by.t, 0);
     for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
-        put_f(&k->out[0], i, start + step * (double)i);
+        if (whole)
+            put_i(&k->out[0], i, (int64_t)(from + each * (uint64_t)i));
+        else
+            put_f(&k->out[0], i, start + step * (double)i);
     return CLV_OK;
 }
 
@@ -123,18 +163,11 @@ clv_status kernel_linspace(kernel *k)
 /* The number of attribute value (a tensor's first element), or input 1. */
 clv_status kernel_fill(kernel *k)
 {
-    const clv_attr *a = attr_get(k->n, CLV_A_VALUE);
-    double v = k->n->op == CLV_OP_ONES ? 1 : 0;
-    if (a && a->type == CLV_ATTR_TENSOR) {
-        const clv_payload *d = k->g->values[a->u.value].data;
-        v = d && d->floats ? d->floats[0]
-            : d && d->ints ? (double)d->ints[0]
-                           : 0;
-    } else if (a || k->n->n_in > 1) {
-        v = number_of(k, CLV_A_VALUE, 1);
-    }
+    scalar_arg v;
+    if (!scalar_at(k, CLV_A_VALUE, 1, &v))
+        put_f(&v.t, 0, k->n->op == CLV_OP_ONES);
     for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
-        put_f(&k->out[0], i, v);
+        copy_run(&k->out[0], i, &v.t, 0, 1);
     return CLV_OK;
 }
 
@@ -163,16 +196,13 @@ clv_status kernel_gemm(kernel *k)
     int64_t sc[2] = {0, 0};
     if (c)
         broadcast_strides(c, 2, sc);
+    const double scales[2] = {alpha, beta};
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++) {
-            double sum = 0;
-            for (int64_t p = 0; p < depth; p++)
-                sum += get_f(a, ta ? p * m + i : i * depth + p) *
-                       get_f(b, tb ? j * depth + p : p * n + j);
-            sum *= alpha;
-            if (c)
-                sum += beta * get_f(c, i * sc[0] + j * sc[1]);
-            put_f(y, i * n + j, sum);
+            strip row = {a, ta ? i : i * depth, ta ? m : 1};
+            strip col = {b, tb ? j * depth : j, tb ? 1 : n};
+            put_affine(y, i * n + j, dot(row, col, depth), scales,
+                       (element){c, i * sc[0] + j * sc[1]});
         }
     return CLV_OK;
 }
@@ -203,7 +233,7 @@ clv_status kernel_blocks(kernel *k)
                         : (by * b + bx) * channels + idx[1];
         int64_t at =
             ((idx[0] * channels * b * b + c) * h + idx[2] / b) * w + idx[3] / b;
-        put_f(y, to_space ? i : at, get_f(x, to_space ? at : i));
+        copy_run(y, to_space ? i : at, x, to_space ? at : i, 1);
         next_index(idx, dims, 4);
     }
     return CLV_OK;

@@ -42,7 +42,8 @@ static clv_status windows_of(const kernel *k, uint32_t nd, pool *p)
 
 /* What one window holds. */
 typedef struct sums {
-    double most, sum, power;
+    double sum, power;
+    int64_t most;           /* the key of the largest */
     int64_t where;          /* of the largest, in the plane */
     int64_t inside, padded; /* taps in the image, and in image plus padding */
 } sums;
@@ -50,7 +51,7 @@ typedef struct sums {
 static sums look(const clv_tensor *x, int64_t first, const pool *p,
                  const int64_t *at, double power)
 {
-    sums s = {.most = -INFINITY, .where = -1};
+    sums s = {.where = -1};
     int64_t tap[SPATIAL] = {0}, size[SPATIAL];
     for (int i = 0; i < SPATIAL; i++)
         size[i] = p->win[i].kernel;
@@ -68,15 +69,26 @@ static sums look(const clv_tensor *x, int64_t first, const pool *p,
         if (!inside)
             continue;
         double v = get_f(x, first + where);
+        int64_t key = search_key(x, first + where, false);
         s.inside++;
         s.sum += v;
         s.power += power > 0 ? pow(fabs(v), power) : 0;
-        if (s.where < 0 || v > s.most || isnan(v)) {
-            s.most = v;
+        if (s.where < 0 || key > s.most || isnan(v)) {
+            s.most = key;
             s.where = where;
         }
     } while (next_index(tap, size, SPATIAL));
     return s;
+}
+
+/* A window that holds nothing has no largest element. */
+static void put_largest(clv_tensor *y, int64_t at, const clv_tensor *x,
+                        int64_t first, const sums *s)
+{
+    if (s->where < 0)
+        put_f(y, at, -INFINITY);
+    else
+        copy_run(y, at, x, first + s->where, 1);
 }
 
 /* The place of the largest, as attribute `indices` counts: in its plane, or in
@@ -114,10 +126,11 @@ clv_status kernel_pool(kernel *k)
         for (int64_t i = 0; i < out_plane; i++) {
             sums s = look(x, c * in_plane, &p, at, power);
             int64_t n = count_pad ? s.padded : s.inside;
-            double v = largest ? s.most
-                       : lp    ? pow(s.power, 1 / power)
-                               : s.sum / (double)n;
-            put_f(y, c * out_plane + i, v);
+            double v = lp ? pow(s.power, 1 / power) : s.sum / (double)n;
+            if (largest)
+                put_largest(y, c * out_plane + i, x, c * in_plane, &s);
+            else
+                put_f(y, c * out_plane + i, v);
             if (indices)
                 put_i(&k->out[1], c * out_plane + i,
                       place_of(k, &p, c, s.where));
@@ -151,8 +164,10 @@ clv_status kernel_adaptive_pool(kernel *k)
                                     .before = -from};
             }
             sums s = look(x, c * in_plane, &p, zero, 0);
-            put_f(y, c * out_plane + i,
-                  largest ? s.most : s.sum / (double)s.inside);
+            if (largest)
+                put_largest(y, c * out_plane + i, x, c * in_plane, &s);
+            else
+                put_f(y, c * out_plane + i, s.sum / (double)s.inside);
             if (k->n->n_out > 1 && k->out[1].data)
                 put_i(&k->out[1], c * out_plane + i, s.where);
             next_index(at, p.out, SPATIAL);

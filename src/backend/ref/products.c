@@ -7,24 +7,35 @@
 
 #include <string.h>
 
-/* One multiply-accumulate chain: sum of a[i * sa] * b[i * sb]. */
-static void dot(clv_tensor *out, int64_t at, const clv_tensor *a, int64_t ia,
-                int64_t sa, const clv_tensor *b, int64_t ib, int64_t sb,
-                int64_t n, const clv_tensor *bias, int64_t ibias)
+dot_sum dot(strip a, strip b, int64_t n)
 {
-    if (is_float(out->dtype)) {
-        double sum = bias ? get_f(bias, ibias) : 0;
-        for (int64_t i = 0; i < n; i++)
-            sum += get_f(a, ia + i * sa) * get_f(b, ib + i * sb);
-        put_f(out, at, sum);
+    dot_sum s = {0, 0};
+    bool real = is_float(a.t->dtype) || is_float(b.t->dtype);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t ia = a.at + i * a.step, ib = b.at + i * b.step;
+        if (real)
+            s.real += get_f(a.t, ia) * get_f(b.t, ib);
+        else
+            s.whole += (uint64_t)get_i(a.t, ia) * (uint64_t)get_i(b.t, ib);
+    }
+    return s;
+}
+
+void put_affine(clv_tensor *y, int64_t at, dot_sum sum, const double *scales,
+                element c)
+{
+    if (is_float(y->dtype)) {
+        double x = scales[0] * (sum.real + (double)(int64_t)sum.whole);
+        put_f(y, at, c.t ? x + scales[1] * get_f(c.t, c.i) : x);
         return;
     }
-    uint64_t sum = bias ? (uint64_t)get_i(bias, ibias) : 0;
-    for (int64_t i = 0; i < n; i++)
-        sum +=
-            (uint64_t)get_i(a, ia + i * sa) * (uint64_t)get_i(b, ib + i * sb);
-    put_i(out, at, (int64_t)sum);
+    uint64_t x = (uint64_t)(int64_t)scales[0] * sum.whole;
+    if (c.t)
+        x += (uint64_t)(int64_t)scales[1] * (uint64_t)get_i(c.t, c.i);
+    put_i(y, at, (int64_t)x);
 }
+
+static const double unscaled[2] = {1, 1};
 
 /* -- matrix products ------------------------------------------------------*/
 
@@ -78,8 +89,10 @@ clv_status kernel_linear(kernel *k)
     }
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++)
-            dot(y, i * cols + j, x, i * depth, 1, w, j * depth, 1, depth, bias,
-                j);
+            put_affine(
+                y, i * cols + j,
+                dot((strip){x, i * depth, 1}, (strip){w, j * depth, 1}, depth),
+                unscaled, (element){bias, j});
     return CLV_OK;
 }
 
@@ -112,8 +125,10 @@ clv_status kernel_matmul(kernel *k)
                        NULL, (float *)y->data + t * m * n, m, depth, n, false);
         for (int64_t i = 0; !fast && i < m; i++)
             for (int64_t j = 0; j < n; j++)
-                dot(y, (t * m + i) * n + j, a, ia + i * depth, 1, b, ib + j, n,
-                    depth, NULL, 0);
+                put_affine(y, (t * m + i) * n + j,
+                           dot((strip){a, ia + i * depth, 1},
+                               (strip){b, ib + j, n}, depth),
+                           unscaled, (element){NULL, 0});
         next_index(idx, y->dims, lead);
     }
     return CLV_OK;

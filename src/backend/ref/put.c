@@ -27,7 +27,8 @@ clv_status kernel_index_add(kernel *k)
             put_f(&k->out[0], at, get_f(&k->out[0], at) + alpha * get_f(u, i));
         else
             put_i(&k->out[0], at,
-                  get_i(&k->out[0], at) + (int64_t)alpha * get_i(u, i));
+                  (int64_t)((uint64_t)get_i(&k->out[0], at) +
+                            (uint64_t)(int64_t)alpha * (uint64_t)get_i(u, i)));
     }
     return CLV_OK;
 }

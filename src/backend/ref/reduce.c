@@ -6,72 +6,156 @@
 
 /* -- over any axes --------------------------------------------------------*/
 
-/* What one reduction needs of the elements it has seen. */
+/* What is known of the elements that one result reduces. Integers that become
+ * an integer are summed in `whole`, exactly; all others in `real`. */
 typedef struct tally {
-    int64_t n, whole, whole_product; /* integers, exact */
-    int64_t hits;                    /* that are not zero */
-    int64_t low, high;
-    double sum, product, square, mean, most, least, norm;
-    bool any, all;
+    bool integers;
+    double real, power; /* power: the order of a norm */
+    uint64_t whole;
+    int64_t n, best, key; /* best: where the element sought for lies */
 } tally;
 
-static void see(tally *t, double v, int64_t i, double p)
+typedef void see_fn(tally *t, element x);
+typedef void put_fn(const kernel *k, const tally *t, int64_t at);
+
+static void see_sum(tally *t, element x)
 {
-    t->n++;
-    t->sum += v;
-    t->product *= v;
-    t->square += v * v;
-    t->norm += p == 2 ? v * v : p == 1 ? fabs(v) : pow(fabs(v), p);
-    t->most = t->n == 1 || v > t->most || isnan(v) ? v : t->most;
-    t->least = t->n == 1 || v < t->least || isnan(v) ? v : t->least;
-    t->hits += v != 0;
-    t->any = t->any || v != 0;
-    t->all = t->all && v != 0;
-    t->whole = (int64_t)((uint64_t)t->whole + (uint64_t)i);
-    t->whole_product = (int64_t)((uint64_t)t->whole_product * (uint64_t)i);
-    t->low = t->n == 1 || i < t->low ? i : t->low;
-    t->high = t->n == 1 || i > t->high ? i : t->high;
+    if (t->integers)
+        t->whole += (uint64_t)get_i(x.t, x.i);
+    else
+        t->real += get_f(x.t, x.i);
 }
 
-static void put_result(const kernel *k, const tally *t, double p, int64_t at)
+static void see_product(tally *t, element x)
 {
-    clv_tensor *y = &k->out[0];
-    bool whole = !is_float(k->in[0]->dtype) && !is_float(y->dtype);
-    double n = (double)t->n;
-    switch (k->n->op) {
-    case CLV_OP_SUM:
-        whole ? put_i(y, at, t->whole) : put_f(y, at, t->sum);
-        break;
-    case CLV_OP_PROD:
-        whole ? put_i(y, at, t->whole_product) : put_f(y, at, t->product);
-        break;
-    case CLV_OP_MAX:
-        whole ? put_i(y, at, t->high) : put_f(y, at, t->most);
-        break;
-    case CLV_OP_MIN:
-        whole ? put_i(y, at, t->low) : put_f(y, at, t->least);
-        break;
-    case CLV_OP_MEAN:
-        put_f(y, at, whole ? (double)(t->n ? t->whole / t->n : 0) : t->sum / n);
-        break;
-    case CLV_OP_SUM_SQUARE:
-        put_f(y, at, t->square);
-        break;
-    case CLV_OP_LOG_SUM:
-        put_f(y, at, log(t->sum));
-        break;
-    case CLV_OP_COUNT_NONZERO:
-        put_i(y, at, t->hits);
-        break;
-    case CLV_OP_ANY:
-        put_i(y, at, t->any);
-        break;
-    case CLV_OP_ALL:
-        put_i(y, at, t->all);
-        break;
-    default: /* CLV_OP_NORM */
-        put_f(y, at, p == 1 ? t->norm : pow(t->norm, 1 / p));
+    if (t->integers)
+        t->whole *= (uint64_t)get_i(x.t, x.i);
+    else
+        t->real *= get_f(x.t, x.i);
+}
+
+static void see_square(tally *t, element x)
+{
+    double v = get_f(x.t, x.i);
+    uint64_t whole = t->integers ? (uint64_t)get_i(x.t, x.i) : 0;
+    t->real += v * v;
+    t->whole += whole * whole;
+}
+
+static void see_power(tally *t, element x)
+{
+    double v = fabs(get_f(x.t, x.i)), p = t->power;
+    int64_t i = t->integers ? get_i(x.t, x.i) : 0;
+    bool minus = i < 0 && x.t->dtype != CLV_UINT64;
+    t->real += p == 2 ? v * v : p == 1 ? v : pow(v, p);
+    t->whole += minus ? 0 - (uint64_t)i : (uint64_t)i;
+}
+
+static void see_nonzero(tally *t, element x)
+{
+    t->whole += get_f(x.t, x.i) != 0;
+}
+
+static void seek(tally *t, element x, bool least)
+{
+    int64_t key = search_key(x.t, x.i, least);
+    if (t->n == 0 || key > t->key) {
+        t->key = key;
+        t->best = x.i;
     }
+}
+
+static void see_most(tally *t, element x)
+{
+    seek(t, x, false);
+}
+
+static void see_least(tally *t, element x)
+{
+    seek(t, x, true);
+}
+
+static void put_total(const kernel *k, const tally *t, int64_t at)
+{
+    if (t->integers)
+        put_i(&k->out[0], at, (int64_t)t->whole);
+    else
+        put_f(&k->out[0], at, t->real);
+}
+
+/* The mean of integers is cut towards zero. */
+static void put_mean(const kernel *k, const tally *t, int64_t at)
+{
+    clv_dtype unit = k->in[0]->dtype == CLV_UINT64 ? CLV_UINT64 : CLV_INT64;
+    if (t->integers)
+        put_i(&k->out[0], at,
+              clv__arith_int(clv__arith(CLV_OP_DIV), unit)((int64_t)t->whole,
+                                                           t->n));
+    else
+        put_f(&k->out[0], at, t->real / (double)t->n);
+}
+
+static void put_log(const kernel *k, const tally *t, int64_t at)
+{
+    put_f(&k->out[0], at,
+          log(t->integers ? (double)(int64_t)t->whole : t->real));
+}
+
+static void put_root(const kernel *k, const tally *t, int64_t at)
+{
+    if (t->power == 1)
+        put_total(k, t, at);
+    else
+        put_f(&k->out[0], at, pow(t->real, 1 / t->power));
+}
+
+static void put_count(const kernel *k, const tally *t, int64_t at)
+{
+    put_i(&k->out[0], at, (int64_t)t->whole);
+}
+
+static void put_any(const kernel *k, const tally *t, int64_t at)
+{
+    put_i(&k->out[0], at, t->whole > 0);
+}
+
+static void put_all(const kernel *k, const tally *t, int64_t at)
+{
+    put_i(&k->out[0], at, t->whole == (uint64_t)t->n);
+}
+
+static void put_best(const kernel *k, const tally *t, int64_t at)
+{
+    if (t->n)
+        copy_run(&k->out[0], at, k->in[0], t->best, 1);
+    else
+        put_i(&k->out[0], at, 0);
+}
+
+static const struct reduction {
+    clv_op op;
+    see_fn *see;
+    put_fn *put;
+} reductions[] = {
+    {CLV_OP_SUM, see_sum, put_total},
+    {CLV_OP_PROD, see_product, put_total},
+    {CLV_OP_MAX, see_most, put_best},
+    {CLV_OP_MIN, see_least, put_best},
+    {CLV_OP_MEAN, see_sum, put_mean},
+    {CLV_OP_SUM_SQUARE, see_square, put_total},
+    {CLV_OP_LOG_SUM, see_sum, put_log},
+    {CLV_OP_COUNT_NONZERO, see_nonzero, put_count},
+    {CLV_OP_ANY, see_nonzero, put_any},
+    {CLV_OP_ALL, see_nonzero, put_all},
+    {CLV_OP_NORM, see_power, put_root},
+};
+
+static const struct reduction *reduction_of(clv_op op)
+{
+    const struct reduction *r = reductions;
+    while (r->op != op)
+        r++;
+    return r;
 }
 
 /* Axes that go, from attribute or input 1; none: all of them. */
@@ -120,6 +204,10 @@ clv_status kernel_reduce(kernel *k)
     bool gone[CLV_MAX_RANK];
     CLV_TRY(gone_axes(k, gone));
     split s = split_axes(x, gone);
+    const struct reduction *r = reduction_of((clv_op)k->n->op);
+    bool product = k->n->op == CLV_OP_PROD;
+    bool integers =
+        dtype_is_integral(x->dtype) && dtype_is_integral(k->out[0].dtype);
     double p = k->n->op == CLV_OP_NORM ? attr_float(k->n, CLV_A_P) : 0;
     int64_t at[CLV_MAX_RANK] = {0}, size = 1;
     for (uint32_t i = 0; i < s.n_gone; i++)
@@ -127,13 +215,16 @@ clv_status kernel_reduce(kernel *k)
     for (int64_t o = 0, n = numel(&k->out[0]); o < n; o++) {
         int64_t base = offset_of(at, s.kept_strides, s.n_kept);
         int64_t idx[CLV_MAX_RANK] = {0};
-        tally t = {.product = 1, .whole_product = 1, .all = true};
-        for (int64_t i = 0; i < size; i++) {
+        tally t = {.integers = integers,
+                   .power = p,
+                   .real = product,
+                   .whole = product};
+        for (int64_t i = 0; i < size; i++, t.n++) {
             int64_t from = base + offset_of(idx, s.gone_strides, s.n_gone);
-            see(&t, get_f(x, from), is_float(x->dtype) ? 0 : get_i(x, from), p);
+            r->see(&t, (element){x, from});
             next_index(idx, s.gone, s.n_gone);
         }
-        put_result(k, &t, p, o);
+        r->put(k, &t, o);
         next_index(at, s.kept, s.n_kept);
     }
     return CLV_OK;
@@ -249,7 +340,6 @@ clv_status kernel_logsumexp(kernel *k)
 
 /* -- along one axis -------------------------------------------------------*/
 
-/* The axis of size n, elements `step` apart, in `rows` blocks. */
 /* The index of the largest or smallest; `last` takes the last of equals. */
 clv_status kernel_argmax(kernel *k)
 {
@@ -265,10 +355,9 @@ clv_status kernel_argmax(kernel *k)
         for (int64_t s = 0; s < l.step; s++) {
             int64_t best = 0, first = r * l.n * l.step + s;
             for (int64_t i = 1; i < l.n; i++) {
-                double v = get_f(x, first + i * l.step);
-                double b = get_f(x, first + best * l.step);
-                bool better = least ? v < b : v > b;
-                if (better || (last && v == b))
+                int64_t v = search_key(x, first + i * l.step, least);
+                int64_t b = search_key(x, first + best * l.step, least);
+                if (v > b || (last && v == b))
                     best = i;
             }
             put_i(&k->out[0], r * l.step + s, best);

@@ -197,6 +197,15 @@ static double blend(const sampler *s, uint32_t axis, int64_t base)
     return sum;
 }
 
+/* The one element that a nearest place reads. */
+static int64_t nearest(const sampler *s)
+{
+    int64_t at = 0;
+    for (uint32_t a = 0; a < s->x->rank; a++)
+        at += s->table[a][s->idx[a]].at[0] * s->strides[a];
+    return at;
+}
+
 /* One scale for all axes that have a size, where the node asks for that. */
 static clv_status keep_aspect(const kernel *k, double *scale)
 {
@@ -286,7 +295,10 @@ clv_status kernel_interpolate(kernel *k)
         bool outside = false;
         for (uint32_t a = 0; a < y->rank; a++)
             outside = outside || s.table[a][s.idx[a]].outside;
-        put_f(y, i, outside ? r.fill : blend(&s, 0, 0));
+        if (r.method == NEAREST && !outside)
+            copy_run(y, i, s.x, nearest(&s), 1);
+        else
+            put_f(y, i, outside ? r.fill : blend(&s, 0, 0));
         next_index(s.idx, y->dims, y->rank);
     }
     return CLV_OK;

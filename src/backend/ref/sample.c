@@ -90,6 +90,21 @@ static double grid_sum(const clv_tensor *x, uint32_t axis, int64_t base,
     return sum;
 }
 
+/* The element that one tap per axis names, or 0 outside of x. */
+static void put_nearest(clv_tensor *y, int64_t to, const clv_tensor *x,
+                        int64_t base, int64_t (*at)[4])
+{
+    bool inside = true;
+    for (uint32_t a = 2; a < x->rank; a++) {
+        inside = inside && at[a - 2][0] >= 0;
+        base = base * x->dims[a] + at[a - 2][0];
+    }
+    if (inside)
+        copy_run(y, to, x, base, 1);
+    else
+        put_i(y, to, 0);
+}
+
 /* x (N,C,spatial), grid (N,places,nd): the last coordinate is the first axis
  * from the end. */
 clv_status kernel_grid_sample(kernel *k)
@@ -112,8 +127,12 @@ clv_status kernel_grid_sample(kernel *k)
                 grid_taps(&g, get_f(where, (b * places + p) * nd + nd - 1 - a),
                           x->dims[2 + a], at[a], weight[a]);
             for (int64_t c = 0; c < channels; c++)
-                put_f(y, (b * channels + c) * places + p,
-                      grid_sum(x, 2, b * channels + c, g.taps, at, weight));
+                if (g.taps == 1)
+                    put_nearest(y, (b * channels + c) * places + p, x,
+                                b * channels + c, at);
+                else
+                    put_f(y, (b * channels + c) * places + p,
+                          grid_sum(x, 2, b * channels + c, g.taps, at, weight));
         }
     return CLV_OK;
 }

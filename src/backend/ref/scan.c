@@ -17,9 +17,8 @@ clv_status kernel_cummax(kernel *k)
     for (int64_t r = 0; r < l.rows * l.step; r++) {
         int64_t first = lane_first(&l, r), best = 0;
         for (int64_t i = 0; i < l.n; i++) {
-            double v = get_f(x, first + i * l.step);
-            double b = get_f(x, first + best * l.step);
-            if (isnan(v) || (!isnan(b) && (least ? v <= b : v >= b)))
+            if (search_key(x, first + i * l.step, least) >=
+                search_key(x, first + best * l.step, least))
                 best = i;
             if (y)
                 copy_run(y, first + i * l.step, x, first + best * l.step, 1);
@@ -52,6 +51,14 @@ clv_status kernel_logcumsumexp(kernel *k)
     return CLV_OK;
 }
 
+/* Whether a boundary lies below x; each does where one of them is NaN. */
+static bool lies_below(element edge, element x)
+{
+    if (is_float(edge.t->dtype) || is_float(x.t->dtype))
+        return !(get_f(edge.t, edge.i) >= get_f(x.t, x.i));
+    return less_than(edge, x);
+}
+
 /* x, sorted boundaries (..,n), one row for all or one per row of x: how many
  * lie below each element. NaN lies above all, as in PyTorch. */
 clv_status kernel_bucketize(kernel *k)
@@ -61,7 +68,8 @@ clv_status kernel_bucketize(kernel *k)
     int64_t each = x->rank ? x->dims[x->rank - 1] : 1;
     for (int64_t i = 0, count = numel(x); i < count; i++) {
         int64_t base = edges->rank > 1 ? i / each * n : 0, at = 0;
-        while (at < n && !(get_f(edges, base + at) >= get_f(x, i)))
+        while (at < n &&
+               lies_below((element){edges, base + at}, (element){x, i}))
             at++;
         put_i(&k->out[0], i, at);
     }

@@ -4,14 +4,6 @@
 
 #include <string.h>
 
-static void move(clv_tensor *y, int64_t to, const clv_tensor *x, int64_t from)
-{
-    if (is_float(x->dtype))
-        put_f(y, to, get_f(x, from));
-    else
-        put_i(y, to, get_i(x, from));
-}
-
 static int64_t product(const clv_tensor *t, uint32_t from, uint32_t to)
 {
     int64_t p = 1;
@@ -40,7 +32,8 @@ clv_status kernel_stack(kernel *k)
     CLV_TRY(norm_axis(attr_int(k->n, CLV_A_AXIS), y->rank, &axis, k->e));
     int64_t run = product(y, axis + 1, y->rank), many = y->dims[axis];
     for (int64_t i = 0, n = numel(y); i < n; i++)
-        move(y, i, k->in[i / run % many], i / (run * many) * run + i % run);
+        copy_run(y, i, k->in[i / run % many], i / (run * many) * run + i % run,
+                 1);
     return CLV_OK;
 }
 
@@ -53,7 +46,7 @@ clv_status kernel_channel_shuffle(kernel *k)
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t c = i / run % channels;
         int64_t from = c % groups * each + c / groups;
-        move(&k->out[0], i, x, i + (from - c) * run);
+        copy_run(&k->out[0], i, x, i + (from - c) * run, 1);
     }
     return CLV_OK;
 }
@@ -77,7 +70,7 @@ clv_status kernel_repeat_interleave(kernel *k)
             int64_t many = list_at(times.v, times.n, (uint32_t)i);
             for (int64_t t = 0; t < many; t++)
                 for (int64_t j = 0; j < run && to < room; j++)
-                    move(y, to++, x, (r * size + i) * run + j);
+                    copy_run(y, to++, x, (r * size + i) * run + j, 1);
         }
     return CLV_OK;
 }
@@ -90,8 +83,8 @@ clv_status kernel_meshgrid(kernel *k)
         clv_tensor *y = output_of(k, o);
         uint32_t axis = xy && o < 2 ? 1 - o : o;
         for (int64_t i = 0; y && i < numel(y); i++)
-            move(y, i, k->in[o],
-                 i / product(y, axis + 1, y->rank) % y->dims[axis]);
+            copy_run(y, i, k->in[o],
+                     i / product(y, axis + 1, y->rank) % y->dims[axis], 1);
     }
     return CLV_OK;
 }
@@ -151,7 +144,7 @@ clv_status kernel_unfold(kernel *k)
     for (int64_t i = 0, n = numel(y); i < n; i++) {
         int64_t from = pixel_of(&w, i);
         if (from >= 0)
-            move(y, i, x, from);
+            copy_run(y, i, x, from, 1);
         else
             put_f(y, i, 0);
     }
@@ -169,7 +162,8 @@ clv_status kernel_fold(kernel *k)
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t to = pixel_of(&w, i);
         if (to >= 0)
-            put_f(y, to, get_f(y, to) + get_f(x, i));
+            put_arith(clv__arith(CLV_OP_ADD), y, to, (element){y, to},
+                      (element){x, i});
     }
     return CLV_OK;
 }
@@ -187,7 +181,7 @@ clv_status kernel_masked_select(kernel *k)
     broadcast_strides(mask, shape.rank, sm);
     for (int64_t i = 0, n = numel(&shape); i < n; i++) {
         if (get_i(mask, offset_of(idx, sm, shape.rank)))
-            move(y, found++, x, offset_of(idx, sx, shape.rank));
+            copy_run(y, found++, x, offset_of(idx, sx, shape.rank), 1);
         next_index(idx, shape.dims, shape.rank);
     }
     y->dims[0] = found;
@@ -369,7 +363,7 @@ clv_status kernel_index(kernel *k)
     for (uint32_t i = 0; i < to.view.rank && i < y->rank; i++)
         y->dims[i] = to.view.dims[i]; /* masks know only now */
     for (int64_t i = 0, n = numel(&to.view); i < n; i++) {
-        move(y, i, x, place_of(x, &p, &to, idx));
+        copy_run(y, i, x, place_of(x, &p, &to, idx), 1);
         next_index(idx, to.view.dims, to.view.rank);
     }
     return CLV_OK;

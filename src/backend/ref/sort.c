@@ -1,34 +1,26 @@
-/* sort.c - the largest k, sorted rows: a stable merge of (value, place). */
+/* sort.c - the largest k, sorted rows: pairs of (key, place) in order. */
 #include "backend/kernel.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 typedef struct entry {
-    double value;
-    int64_t place;
+    int64_t key, place; /* the key is as order_key says */
 } entry;
 
 /* NaN counts as the largest, as in PyTorch; equal values keep their order. */
 static int rising(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
-    bool nx = isnan(x->value), ny = isnan(y->value);
-    if (nx != ny)
-        return nx ? 1 : -1;
-    if (!nx && x->value != y->value)
-        return x->value < y->value ? -1 : 1;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
 static int falling(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
-    bool nx = isnan(x->value), ny = isnan(y->value);
-    if (nx != ny)
-        return nx ? -1 : 1;
-    if (!nx && x->value != y->value)
-        return x->value > y->value ? -1 : 1;
+    if (x->key != y->key)
+        return x->key > y->key ? -1 : 1;
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
@@ -58,15 +50,13 @@ clv_status kernel_sort(kernel *k)
     for (int64_t rs = 0; rs < rows * step; rs++) {
         int64_t r = rs / step, s = rs % step;
         for (int64_t i = 0; i < n; i++)
-            row[i] = (entry){get_f(x, (r * n + i) * step + s), i};
+            row[i] = (entry){order_key(x, (r * n + i) * step + s), i};
         qsort(row, (size_t)n, sizeof *row, down ? falling : rising);
         for (int64_t i = 0; i < take; i++) {
             int64_t to = (r * take + i) * step + s;
             int64_t from = (r * n + row[i].place) * step + s;
-            if (values && values->data && is_float(values->dtype))
-                put_f(values, to, get_f(x, from));
-            else if (values && values->data)
-                put_i(values, to, get_i(x, from));
+            if (values && values->data)
+                copy_run(values, to, x, from, 1);
             if (places && places->data)
                 put_i(places, to, row[i].place);
         }
@@ -81,7 +71,8 @@ static int64_t wanted(const kernel *k, const entry *row, int64_t n)
 {
     if (k->n->op == CLV_OP_KTHVALUE)
         return attr_int(k->n, CLV_A_K) - 1;
-    return isnan(row[n - 1].value) ? n - 1 : (n - 1) / 2;
+    bool nan = is_float(k->in[0]->dtype) && row[n - 1].key == INT64_MAX;
+    return nan ? n - 1 : (n - 1) / 2;
 }
 
 /* kthvalue and median: values, and where they were. */
@@ -102,7 +93,7 @@ clv_status kernel_kth(kernel *k)
     for (int64_t r = 0; r < l.rows * l.step; r++) {
         int64_t first = lane_first(&l, r);
         for (int64_t i = 0; i < l.n; i++)
-            row[i] = (entry){get_f(x, first + i * l.step), i};
+            row[i] = (entry){order_key(x, first + i * l.step), i};
         qsort(row, (size_t)l.n, sizeof *row, rising);
         int64_t at = row[wanted(k, row, l.n)].place;
         if (y)

@@ -77,10 +77,7 @@ clv_status kernel_reverse_sequence(kernel *k)
                              (long long)len, (long long)x->dims[time]);
         if (t < len)
             from += (len - 1 - 2 * t) * own[time];
-        if (is_float(x->dtype))
-            put_f(&k->out[0], i, get_f(x, from));
-        else
-            put_i(&k->out[0], i, get_i(x, from));
+        copy_run(&k->out[0], i, x, from, 1);
         next_index(idx, x->dims, x->rank);
     }
     return CLV_OK;
@@ -141,7 +138,7 @@ clv_status kernel_max_unpool(kernel *k)
                              (long long)at, (long long)plane);
         int64_t to = replaced(&shape, y, at);
         if (to >= 0)
-            put_f(y, lead * out_plane + to, get_f(x, i));
+            copy_run(y, lead * out_plane + to, x, i, 1);
     }
     return CLV_OK;
 }

@@ -14,17 +14,12 @@ typedef struct slices {
 
 static int compare(const slices *s, int64_t a, int64_t b)
 {
-    bool real = is_float(s->x->dtype);
     for (int64_t o = 0; o < s->outer; o++)
         for (int64_t r = 0; r < s->run; r++) {
-            int64_t ia = (o * s->n + a) * s->run + r;
-            int64_t ib = (o * s->n + b) * s->run + r;
-            double fa = real ? get_f(s->x, ia) : 0;
-            double fb = real ? get_f(s->x, ib) : 0;
-            int64_t va = real ? 0 : get_i(s->x, ia);
-            int64_t vb = real ? 0 : get_i(s->x, ib);
-            if (fa != fb || va != vb)
-                return fa < fb || va < vb ? -1 : 1;
+            int64_t x = order_key(s->x, (o * s->n + a) * s->run + r);
+            int64_t y = order_key(s->x, (o * s->n + b) * s->run + r);
+            if (x != y)
+                return x < y ? -1 : 1;
         }
     return 0;
 }
@@ -86,10 +81,7 @@ static void write_values(const slices *s, const group *groups, int64_t n,
             for (int64_t r = 0; r < s->run; r++) {
                 int64_t from = (o * s->n + groups[g].first) * s->run + r;
                 int64_t to = (o * n + g) * s->run + r;
-                if (is_float(y->dtype))
-                    put_f(y, to, get_f(s->x, from));
-                else
-                    put_i(y, to, get_i(s->x, from));
+                copy_run(y, to, s->x, from, 1);
             }
 }
 
