@@ -26,6 +26,16 @@ void say(const char *kind, const char *text)
     fputs(line, stderr);
 }
 
+/* A --dim before the i-th gives its name another value. */
+static bool has_other_value(const options *o, size_t i)
+{
+    const clv_dim_arg *d = o->dim.items;
+    for (size_t k = 0; k < i; k++)
+        if (!strcmp(d[k].name, d[i].name) && d[k].value != d[i].value)
+            return true;
+    return false;
+}
+
 clv_status open_model(const options *o, const char *model, clv_graph **out,
                       clv_err *err)
 {
@@ -34,7 +44,7 @@ clv_status open_model(const options *o, const char *model, clv_graph **out,
         return fail(err, CLV_USAGE, "%s takes one --batch, not %zu",
                     o->cmd->verb, o->batch.n);
     for (size_t i = 1; i < o->dim.n; i++)
-        if (!strcmp(o->dim.items[i].name, o->dim.items[i - 1].name))
+        if (has_other_value(o, i))
             return fail(err, CLV_USAGE, "%s takes one value of --dim %s",
                         o->cmd->verb, o->dim.items[i].name);
     clv_open_opts opts = {

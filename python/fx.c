@@ -186,11 +186,9 @@ clv_graph *graph_from_fx(PyObject *module, const char *name, PyObject *weights,
                  .keep = PyList_New(0),
                  .lifted = weights && PyDict_Check(weights) ? weights : NULL};
     bool ok = w.values && w.owned && w.names && w.keep &&
-              clv_graph_new(name, &w.b.g, &w.err) == CLV_OK;
-    if (ok) {
-        w.b.g->format = "torch";
+              clv__build_new(name, "torch", NULL, &w.b.g, &w.err) == CLV_OK;
+    if (ok)
         w.b.g->holds_weights = true;
-    }
     ok = ok && fx_walk_all(&w, module) &&
          clv__aten_finish(&w.b, &w.err) == CLV_OK;
     if (ok)

@@ -10,6 +10,7 @@
 #include "bridge.h"
 
 #include "formats/aten/aten.h"
+#include "ops/build.h"
 
 typedef struct fx_walk {
     aten_builder b;

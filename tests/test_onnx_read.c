@@ -118,6 +118,71 @@ static void bad_shape(void)
     CHECK_HAS(e.msg, "has 4 axes, the given shape has 2");
 }
 
+/* The batch is the first axis of every input, one with a given shape too. */
+static void batch_of_given_shape(void)
+{
+    int64_t dims[2] = {1, 16};
+    clv_shape_arg shape = {"input_ids", dims, 2};
+    clv_open_opts opts = {.shapes = &shape, .n_shapes = 1, .batch = 2};
+    opened o;
+    if (open_file(DATA "bert_tiny-free.onnx", &opts, &o))
+        CHECK_EQ_INT(o.t->macs, 2 * INT64_C(6422528));
+    close_it(&o);
+}
+
+/* Options that contradict themselves, or speak of an input that is not there:
+ * what is given again with the same value is fine. */
+static void bad_options(void)
+{
+    static const int64_t a[2] = {1, 16}, b[2] = {1, 32};
+    static const struct {
+        const char *name;
+        clv_dim_arg dims[3];
+        clv_shape_arg shapes[2];
+        clv_status want;
+        const char *says;
+    } rows[] = {
+        {"dimension again",
+         {{"batch", 1}, {"sequence", 16}, {"batch", 1}},
+         {{"input_ids", a, 2}, {"input_ids", a, 2}},
+         CLV_OK,
+         ""},
+        {"dimension twice",
+         {{"batch", 1}, {"sequence", 16}, {"batch", 3}},
+         {{"input_ids", a, 2}, {"input_ids", a, 2}},
+         CLV_USAGE,
+         "dimension 'batch' is given as 1 and as 3"},
+        {"negative",
+         {{"batch", 1}, {"sequence", -2}, {"batch", 1}},
+         {{"input_ids", a, 2}, {"input_ids", a, 2}},
+         CLV_USAGE,
+         "dimension 'sequence' is given as -2"},
+        {"shape twice",
+         {{"batch", 1}, {"sequence", 16}, {"batch", 1}},
+         {{"input_ids", a, 2}, {"input_ids", b, 2}},
+         CLV_USAGE,
+         "the shape of input 'input_ids' is given as [1, 16] and as [1, 32]"},
+        {"no such input",
+         {{"batch", 1}, {"sequence", 16}, {"batch", 1}},
+         {{"input_ids", a, 2}, {"input_idx", a, 2}},
+         CLV_USAGE,
+         "has no input 'input_idx'; it has 'input_ids'"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        clv_open_opts opts = {.dims = rows[i].dims,
+                              .n_dims = 3,
+                              .shapes = rows[i].shapes,
+                              .n_shapes = 2};
+        clv_graph *g;
+        clv_err e;
+        check_row(rows[i].name);
+        CHECK_EQ_INT(clv_graph_open(DATA "bert_tiny-free.onnx", &opts, &g, &e),
+                     rows[i].want);
+        CHECK_HAS(e.msg, rows[i].says);
+        clv_graph_free(g);
+    }
+}
+
 static void counted_type(void)
 {
     opened full, half;
@@ -448,6 +513,8 @@ static const check_case cases[] = {
     {"symbols", symbols},
     {"symbols_are_shared", symbols_are_shared},
     {"bad_shape", bad_shape},
+    {"batch_of_given_shape", batch_of_given_shape},
+    {"bad_options", bad_options},
     {"counted_type", counted_type},
     {"modules", modules},
     {"modules_by_weights", modules_by_weights},

@@ -287,7 +287,7 @@ static void try_graph(uint32_t first)
         if (clv__ops[op].category != CLV_CAT_CONTROL)
             any_node(g, op);
     }
-    CHECK(clv__graph_finish(g, &err) == CLV_OK);
+    CHECK(clv__graph_order(g, &err) == CLV_OK);
     for (uint32_t id = 0; id < g->n_nodes; id++) {
         err = (clv_err){0};
         tried[g->nodes[id].op]++;
@@ -373,7 +373,7 @@ static void spoil(block *b)
         clv_err err = {0};
         block copy = *b; /* build writes into its text */
         CHECK_OR_RETURN(clv_graph_new("spoilt", &graph, NULL) == CLV_OK);
-        bool built = build(&copy) && clv__graph_finish(graph, &err) == CLV_OK;
+        bool built = build(&copy) && clv__graph_order(graph, &err) == CLV_OK;
         for (uint32_t k = 0; built && k <= pick(3); k++)
             spoil_node(&graph->nodes[0]);
         if (CHECK(built) && clv__infer_node(graph, 0, &err) == CLV_OK)

@@ -284,10 +284,10 @@ typedef struct {
 #define BIG(bits) (INT64_C(1) << (bits))
 
 static const bad_shape bad_shapes[] = {
-    {"rank", "resnet50", 3, {3, 224, 224}, 0, CLV_USAGE, {"rank 4", "3"}},
+    {"rank", "resnet50", 3, {3, 224, 224}, 0, CLV_SHAPE, {"4 axes", "has 3"}},
     {"zero", "resnet50", 4, {1, 3, 0, 224}, 0, CLV_USAGE, {"2 is 0"}},
     {"negative", "vgg11", 4, {1, -3, 224, 224}, 0, CLV_USAGE, {"1 is -3"}},
-    {"negative batch", "vgg11", 0, {0}, -2, CLV_USAGE, {"0 is -2"}},
+    {"negative batch", "vgg11", 0, {0}, -2, CLV_USAGE, {"batch of -2"}},
     {"input overflows",
      "resnet50",
      4,

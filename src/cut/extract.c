@@ -6,6 +6,8 @@
  * is a constant. Attributes and contents are borrowed. */
 #include "cut/cut.h"
 
+#include "ops/build.h"
+
 #include <string.h>
 
 typedef struct copy {
@@ -101,7 +103,7 @@ clv_status clv__cut_extract(const clv_cut *cut, uint32_t k, clv_graph **out,
     copy c = {.from = g};
     size_t widest = 1;
     *out = NULL;
-    CLV_TRY(clv_graph_new(clv_graph_name(g), &c.to, e));
+    CLV_TRY(clv__build_part(g, &c.to, e));
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         size_t n = (size_t)g->nodes[i].n_in + g->nodes[i].n_out;
         widest = n > widest ? n : widest;
@@ -111,7 +113,7 @@ clv_status clv__cut_extract(const clv_cut *cut, uint32_t k, clv_graph **out,
     if (c.of)
         memset(c.of, 0xff, ((size_t)g->n_values + 1) * sizeof *c.of);
     clv_status s = c.of && ids && fill(&c, &cut->subs[k], ids)
-                       ? clv__graph_finish(c.to, e)
+                       ? clv__build_finish(c.to, CLV_BUILT_COPIED, e)
                        : clv__nomem(e);
     clv__free(c.of);
     clv__free(ids);
@@ -119,7 +121,6 @@ clv_status clv__cut_extract(const clv_cut *cut, uint32_t k, clv_graph **out,
         clv_graph_free(c.to);
         return s;
     }
-    c.to->inferred = true;
     *out = c.to;
     return CLV_OK;
 }

@@ -1,12 +1,151 @@
 /* formats.c - the file formats, and the way from a path to a graph.
  *
  * Formats are told apart by their contents; the first that knows the file
- * loads it. Whatever fails says which file it was. */
+ * loads it. Whatever fails says which file it was. A file that none of them
+ * knows is at least called by what it is, where its first bytes tell: a row of
+ * formats_kinds goes when a format learns to read it. No ONNX model begins as
+ * one of these does (their first bytes are no field of a protobuf message), so
+ * they are looked for first, whatever the file's name ends in. */
 #include "formats/formats.h"
+
+#include <string.h>
 
 static const clv_importer formats[] = {
     {"onnx", "ONNX", clv__onnx_knows, clv__onnx_load},
 };
+
+/* -- kinds of files that are not read -------------------------------------*/
+
+#define FORMATS_EXPORT "torch.onnx.export writes a model that is"
+
+/* A file with these bytes at this place. */
+typedef struct formats_kind {
+    uint16_t at;
+    uint8_t n;
+    const char *bytes;
+    const char *text;   /* what it is */
+    const char *advice; /* what to do; "": nothing to say */
+} formats_kind;
+
+#define KIND(at, bytes, text, advice) \
+    { \
+        at, sizeof(bytes) - 1, bytes, text, advice \
+    }
+
+static const formats_kind formats_kinds[] = {
+    KIND(0, "\x89HDF\r\n\x1a\n", "an HDF5 file (Keras .h5)",
+         "tf2onnx writes a model that is"),
+    KIND(4, "TFL3", "a TFLite model", "tf2onnx writes a model that is"),
+    KIND(0, "GGUF", "a GGUF model", ""),
+    KIND(0, "\x80\x02", "a Python pickle (an old PyTorch .pt or .pth)",
+         FORMATS_EXPORT),
+    KIND(0, "\x80\x03", "a Python pickle", FORMATS_EXPORT),
+    KIND(0, "\x80\x04", "a Python pickle", FORMATS_EXPORT),
+    KIND(0, "\x80\x05", "a Python pickle", FORMATS_EXPORT),
+    KIND(0, "\x93NUMPY", "a NumPy array", ""),
+    KIND(0, "ML\xefR", "MLIR bytecode", ""),
+    KIND(0, "\x1f\x8b", "a gzip file", "unpack it first"),
+    KIND(0,
+         "\xfd"
+         "7zXZ",
+         "an xz file", "unpack it first"),
+    KIND(4, "1AY&SY", "a bzip2 file", "unpack it first"),
+    KIND(0, "\x28\xb5\x2f\xfd", "a zstd file", "unpack it first"),
+    KIND(257, "ustar\0", "a tar archive", "unpack it first"),
+    KIND(257, "ustar  ", "a tar archive", "unpack it first"),
+    KIND(0, "version https://git-lfs", "a Git LFS pointer",
+         "'git lfs pull' fetches the file itself"),
+    KIND(0, "<!DOCTYPE", "a web page", ""),
+    KIND(0, "<!doctype", "a web page", ""),
+    KIND(0, "<html", "a web page", ""),
+    KIND(0, "<?xml", "an XML file (OpenVINO .xml)", ""),
+    KIND(0,
+         "\x7f"
+         "ELF",
+         "a program or library", ""),
+};
+
+static bool formats_has(const clv_mapping *map, size_t at, const char *bytes,
+                        size_t n)
+{
+    return map->size >= at + n &&
+           !memcmp((const char *)map->data + at, bytes, n);
+}
+
+/* The name of a zip's first member lies behind a head of 30 bytes. */
+static const formats_kind *formats_zip(const clv_mapping *map)
+{
+    enum { NAME_LENGTH = 26, NAME = 30 };
+    static const formats_kind torch = {
+        .text = "a PyTorch archive (.pt, .pth or .pt2)",
+        .advice = FORMATS_EXPORT};
+    static const formats_kind npz = {.text = "a NumPy .npz archive",
+                                     .advice = ""};
+    static const formats_kind keras = {.text = "a Keras .keras archive",
+                                       .advice =
+                                           "tf2onnx writes a model that is"};
+    static const formats_kind plain = {.text = "a zip archive",
+                                       .advice = "unpack it first"};
+    static const struct {
+        const char *end;
+        const formats_kind *kind;
+    } members[] = {
+        {"/data.pkl", &torch},
+        {"/version", &torch},
+        {"/byteorder", &torch},
+        {"/.format_version", &torch},
+        {"/archive_format", &torch},
+        {"/archive_version", &torch},
+        {"exported_program.json", &torch},
+        {".npy", &npz},
+        {"metadata.json", &keras},
+    };
+    const uint8_t *p = map->data;
+    if (!formats_has(map, 0, "PK\3\4", 4) || map->size < NAME)
+        return NULL;
+    size_t n = p[NAME_LENGTH] | (size_t)p[NAME_LENGTH + 1] << 8;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        size_t end = strlen(members[i].end);
+        if (n >= end && formats_has(map, NAME + n - end, members[i].end, end))
+            return members[i].kind;
+    }
+    return &plain;
+}
+
+/* Eight bytes of length, then that much JSON, which begins with a brace. */
+static const formats_kind *formats_safetensors(const clv_mapping *map)
+{
+    static const formats_kind kind = {
+        .text = "a safetensors file (weights without a graph)", .advice = ""};
+    const uint8_t *p = map->data;
+    uint64_t length = 0;
+    for (int i = 7; map->size > 8 && i >= 0; i--)
+        length = length << 8 | p[i];
+    bool fits = length > 1 && length <= map->size - 8;
+    return fits && formats_has(map, 8, "{\"", 2) ? &kind : NULL;
+}
+
+static const formats_kind *formats_kind_of(const clv_mapping *map)
+{
+    for (size_t i = 0; i < sizeof formats_kinds / sizeof *formats_kinds; i++)
+        if (formats_has(map, formats_kinds[i].at, formats_kinds[i].bytes,
+                        formats_kinds[i].n))
+            return &formats_kinds[i];
+    const formats_kind *zip = formats_zip(map);
+    return zip ? zip : formats_safetensors(map);
+}
+
+static clv_status formats_refuse(const char *path, const formats_kind *kind,
+                                 clv_err *e)
+{
+    if (!kind)
+        return clv__fail(e, CLV_FORMAT,
+                         "%s: not a model file that is understood here", path);
+    return clv__fail(e, CLV_FORMAT, "%s: %s is not read here%s%s", path,
+                     kind->text, *kind->advice ? "; " : "", kind->advice);
+}
+
+/* -- the way in -----------------------------------------------------------*/
 
 clv_status clv__import(const char *path, const clv_open_opts *opts,
                        clv_graph **out, clv_err *e)
@@ -14,7 +153,8 @@ clv_status clv__import(const char *path, const clv_open_opts *opts,
     clv_mapping map;
     *out = NULL;
     CLV_TRY(clv__mapping_open(path, &map, e));
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+    const formats_kind *kind = formats_kind_of(&map);
+    for (size_t i = 0; !kind && i < sizeof formats / sizeof *formats; i++) {
         if (!formats[i].knows(&map, path))
             continue;
         clv_status s = formats[i].load(map, path, opts, out, e);
@@ -23,6 +163,5 @@ clv_status clv__import(const char *path, const clv_open_opts *opts,
         return s;
     }
     clv__mapping_close(&map);
-    return clv__fail(e, CLV_FORMAT,
-                     "%s: not a model file that is understood here", path);
+    return formats_refuse(path, kind, e);
 }

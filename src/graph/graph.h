@@ -3,10 +3,10 @@
  *   nodes[i]   operator, attributes, module scope; its inputs and outputs
  *              are edges[first_edge ...]: n_in inputs, then n_out outputs
  *   values[j]  type, shape, kind, producer; users[user_first[j] ...] are the
- *              nodes that read it, in order (after clv__graph_finish)
+ *              nodes that read it, in order (after clv__graph_order)
  *   scopes[k]  the module tree; 0 is the root
  *
- * Invariants after clv__graph_finish: nodes are in topological order; a value
+ * Invariants after clv__graph_order: nodes are in topological order; a value
  * has at most one producer; a producer lists it among its outputs; absent
  * optional inputs are CLV_NONE. Names, shapes and attributes live in one arena.
  */
@@ -125,7 +125,7 @@ struct clv_graph {
     uint32_t n_nodes, n_values, n_scopes, n_edges;
     uint32_t *inputs, *outputs;
     uint32_t n_inputs, n_outputs;
-    uint32_t *user_first, *users; /* CSR of readers, by clv__graph_finish */
+    uint32_t *user_first, *users; /* CSR of readers, by clv__graph_order */
     uint8_t *repeats;   /* a bit per edge, see input_repeats; NULL: none do */
     uint8_t *stored_as; /* a type per value (ops/owner.c); NULL: their own */
     const char **warnings;
@@ -180,7 +180,7 @@ bool clv__graph_own_body(clv_graph *g, clv_graph *body);
 clv_graph *clv__graph_hold(clv_graph *g);
 
 /* Orders nodes, fills the CSR of users, verifies. */
-CLV_MUST clv_status clv__graph_finish(clv_graph *g, clv_err *e);
+CLV_MUST clv_status clv__graph_order(clv_graph *g, clv_err *e);
 
 /* -- reading --------------------------------------------------------------*/
 

@@ -1,5 +1,11 @@
-/* open.c - a model by what the user typed: a name of the zoo or a path. */
+/* open.c - the front door: what the user typed, a name of the zoo or a path,
+ * becomes an inferred graph.
+ *
+ * What holds for every model is checked here: that the options agree with each
+ * other, and that they speak of inputs which the model has. Builders begin and
+ * finish graphs in one way (ops/build.h). */
 #include "formats/formats.h"
+#include "ops/build.h"
 #include "zoo/zoo.h"
 
 #include <string.h>
@@ -25,22 +31,60 @@ static clv_status not_found(const char *model, clv_err *err)
                      model);
 }
 
+static clv_status open_any(const char *model, const clv_open_opts *opts,
+                           clv_graph **out, clv_err *e)
+{
+    const zoo_model *m = clv__zoo_find(model);
+    if (m && opts && opts->n_dims)
+        return clv__fail(e, CLV_USAGE,
+                         "--dim %s: '%s' has no named dimensions; --batch and "
+                         "--input-shape set its sizes",
+                         opts->dims[0].name, model);
+    if (m)
+        return clv__zoo_build(m, opts, out, e);
+    clv_status s = clv__import(model, opts, out, e);
+    if (s != CLV_NOT_FOUND)
+        return s;
+    clv__err_clear(e);
+    return not_found(model, e);
+}
+
+static bool open_has_input(const clv_graph *g, const char *name)
+{
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        if (!strcmp(g->values[g->inputs[i]].name, name))
+            return true;
+    return false;
+}
+
+/* Every shape that has a name is that of an input. */
+static clv_status open_check_names(const clv_graph *g, const char *model,
+                                   const clv_open_opts *opts, clv_err *e)
+{
+    for (size_t i = 0; opts && i < opts->n_shapes; i++) {
+        const char *name = opts->shapes[i].name;
+        if (!name || open_has_input(g, name))
+            continue;
+        if (g->n_inputs == 0)
+            return clv__fail(e, CLV_USAGE, "%s has no input '%s', nor any",
+                             model, name);
+        return clv__fail(e, CLV_USAGE, "%s has no input '%s'; it has '%s'",
+                         model, name, g->values[g->inputs[0]].name);
+    }
+    return CLV_OK;
+}
+
 clv_status clv_graph_open(const char *model, const clv_open_opts *opts,
                           clv_graph **out, clv_err *err)
 {
     clv__err_clear(err);
     *out = NULL;
-    const zoo_model *m = clv__zoo_find(model);
-    if (m && opts && opts->n_dims)
-        return clv__fail(err, CLV_USAGE,
-                         "--dim %s: '%s' has no named dimensions; --batch and "
-                         "--input-shape set its sizes",
-                         opts->dims[0].name, model);
-    if (m)
-        return clv__zoo_build(m, opts, out, err);
-    clv_status s = clv__import(model, opts, out, err);
-    if (s != CLV_NOT_FOUND)
-        return s;
-    clv__err_clear(err);
-    return not_found(model, err);
+    CLV_TRY(clv__build_check(opts, err));
+    CLV_TRY(open_any(model, opts, out, err));
+    clv_status s = open_check_names(*out, model, opts, err);
+    if (s != CLV_OK) {
+        clv_graph_free(*out);
+        *out = NULL;
+    }
+    return s;
 }

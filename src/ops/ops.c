@@ -149,28 +149,6 @@ clv_status clv__infer_node(clv_graph *g, uint32_t id, clv_err *e)
     return s;
 }
 
-clv_status clv_graph_infer(clv_graph *g, clv_err *err)
-{
-    clv__err_clear(err);
-    if (g->inferred)
-        return CLV_OK;
-    CLV_TRY(clv__graph_finish(g, err));
-    for (uint32_t id = 0; id < g->n_nodes; id++)
-        CLV_TRY(clv__infer_node(g, id, err));
-    return clv__graph_inferred(g, err);
-}
-
-clv_status clv__graph_inferred(clv_graph *g, clv_err *e)
-{
-    CLV_TRY(clv__join_quantised(g, e));
-    CLV_TRY(clv__own_weights(g, e));
-    if (g->n_unsaid &&
-        !clv__graph_warn(g, "%u more warnings are not shown", g->n_unsaid))
-        return clv__nomem(e);
-    g->inferred = true;
-    return CLV_OK;
-}
-
 clv_dtype clv__compute_type(const clv_graph *g, const clv_node *n)
 {
     const clv_value *x = node_in(g, n, 0);

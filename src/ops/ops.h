@@ -83,9 +83,6 @@ clv_fold_fn fold_eltwise, fold_where, fold_clamp, fold_shape, fold_size,
 
 /* Runs the shape rule of node id. */
 CLV_MUST clv_status clv__infer_node(clv_graph *g, uint32_t id, clv_err *e);
-/* Makes g read-only and notes what its costs are computed from. To be called
- * once every node has been inferred. */
-CLV_MUST clv_status clv__graph_inferred(clv_graph *g, clv_err *e);
 /* Gives each weight to the one node that counts it: sets `params` of every
  * node, and the types that weights are stored in (owner.c). */
 CLV_MUST clv_status clv__own_weights(clv_graph *g, clv_err *e);

@@ -1,5 +1,5 @@
 /* registry.c - every built-in model: find one, build it. */
-#include "ops/custom.h"
+#include "ops/build.h"
 #include "zoo/zoo.h"
 
 #include <string.h>
@@ -34,24 +34,17 @@ const zoo_model *clv__zoo_find(const char *name)
     return NULL;
 }
 
-/* The default input, then --input-shape, then --batch. */
+/* The default input, as the options change it. */
 static clv_status input_dims(const zoo_model *m, const clv_open_opts *opts,
-                             int64_t *dims, clv_err *e)
+                             clv_build_input *in, clv_err *e)
 {
-    memcpy(dims, m->info.input, m->info.rank * sizeof *dims);
-    for (size_t i = 0; opts && i < opts->n_shapes; i++) {
-        const clv_shape_arg *s = &opts->shapes[i];
-        if (s->name && strcmp(s->name, "x"))
-            return clv__fail(e, CLV_USAGE, "%s has no input '%s'; it has 'x'",
-                             m->info.name, s->name);
-        if (s->rank != m->info.rank)
-            return clv__fail(e, CLV_USAGE,
-                             "%s takes an input of rank %u, not %u",
-                             m->info.name, m->info.rank, s->rank);
-        memcpy(dims, s->dims, s->rank * sizeof *dims);
+    memcpy(in->dims, m->info.input, m->info.rank * sizeof *in->dims);
+    clv_status s = clv__build_shape(opts, in, e);
+    if (s != CLV_OK) {
+        clv__err_prefix(e, "%s", m->info.name);
+        return s;
     }
-    if (opts && opts->batch)
-        dims[0] = opts->batch;
+    const int64_t *dims = in->dims;
     for (uint32_t i = 0; i < m->info.rank; i++)
         if (dims[i] < 1)
             return clv__fail(e, CLV_USAGE, "input dimension %u is %lld", i,
@@ -66,29 +59,18 @@ static clv_status input_dims(const zoo_model *m, const clv_open_opts *opts,
 clv_status clv__zoo_build(const zoo_model *m, const clv_open_opts *opts,
                           clv_graph **out, clv_err *e)
 {
-    int64_t dims[CLV_MAX_RANK];
-    *out = NULL;
-    CLV_TRY(input_dims(m, opts, dims, e));
+    clv_build_input in = {"x", 1, true, m->info.rank, {0}};
     clv_graph *g;
-    CLV_TRY(clv_graph_new(m->info.name, &g, e));
-    g->format = "zoo";
-    clv_status s = clv__custom_load(g, opts, e);
-    if (s != CLV_OK) {
-        clv_graph_free(g);
-        return s;
-    }
-    builder b = {.g = g, .e = e, .dtype = CLV_FLOAT32};
-    if (opts && opts->dtype != CLV_NODTYPE)
-        b.dtype = opts->dtype;
-    m->build(&b, &(zoo_input){dims, m->info.rank}, m->variant);
+    *out = NULL;
+    CLV_TRY(input_dims(m, opts, &in, e));
+    CLV_TRY(clv__build_new(m->info.name, "zoo", opts, &g, e));
+    builder b = {.g = g, .e = e, .dtype = clv__build_dtype(opts, CLV_FLOAT32)};
+    m->build(&b, &(zoo_input){in.dims, in.rank}, m->variant);
     if (b.status == CLV_OK)
-        b.status = clv__graph_finish(g, e);
-    if (b.status == CLV_OK) /* its nodes were inferred as they were added */
-        b.status = clv__graph_inferred(g, e);
-    if (b.status != CLV_OK) {
+        b.status = clv__build_finish(g, CLV_BUILT_INFERRED, e);
+    if (b.status == CLV_OK)
+        *out = g;
+    else
         clv_graph_free(g);
-        return b.status;
-    }
-    *out = g;
-    return CLV_OK;
+    return b.status;
 }

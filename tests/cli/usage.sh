@@ -30,6 +30,7 @@ run cleave profile alexnet --input-shape 1,3,224,
 run cleave profile alexnet --input-shape 1,3,22.4,224
 run cleave profile alexnet --input-shape 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1
 run cleave profile alexnet --input-shape image=1,3,224,224
+run cleave profile alexnet --input-shape 1,3,224,224 --input-shape 1,3,320,320
 run cleave diagnose alexnet --expected-gflops many
 run cleave diagnose alexnet --expected-gflops 1e30
 # A dimension that the model has not.
@@ -39,4 +40,10 @@ for verb in profile memory diagnose; do
 done
 cleave profile "$batch" --dim seq=2 2>&1 | sed "s#$CLEAVE_ROOT/##"
 cleave profile resnet18 --dim batch=2
+echo "exit $?"
+# A dimension with two values, and one with the same value twice.
+free=$CLEAVE_ROOT/tests/data/onnx/bert_tiny-free.onnx
+cleave profile "$free" --dim batch=1 --dim sequence=2 --dim batch=3
+echo "exit $?"
+cleave profile "$free" --dim batch=2 --dim sequence=2 --dim batch=2 >/dev/null
 echo "exit $?"

@@ -6,6 +6,7 @@
  * a view or a move keeps torch's shape and is counted only; anything else
  * becomes unknown, and says so. */
 #include "formats/aten/row.h"
+#include "ops/build.h"
 
 #include <string.h>
 
@@ -110,12 +111,15 @@ static bool finish_writes(aten_builder *b)
     return ok;
 }
 
+static clv_status finish_settle(clv_graph *g, uint32_t id, void *ctx,
+                                clv_err *e)
+{
+    (void)ctx;
+    return finish_node(g, id) ? CLV_OK : clv__nomem(e);
+}
+
 clv_status clv__aten_finish(aten_builder *b, clv_err *e)
 {
-    CLV_TRY(clv__graph_finish(b->g, e));
-    for (uint32_t id = 0; id < b->g->n_nodes; id++)
-        if (!finish_node(b->g, id))
-            return clv__nomem(e);
-    CLV_TRY(clv__graph_inferred(b->g, e));
+    CLV_TRY(clv__build_finish_by(b->g, finish_settle, NULL, e));
     return finish_writes(b) ? CLV_OK : clv__nomem(e);
 }

@@ -17,6 +17,7 @@
 #include "formats/onnx/fields.h"
 #include "formats/onnx/types.h"
 #include "formats/onnx/wire.h"
+#include "ops/build.h"
 #include "ops/ops.h"
 
 #include <string.h>

@@ -18,7 +18,7 @@ static bool plain_float(clv_dtype t)
 
 clv_dtype onnx_counted(const reader *r, clv_dtype t)
 {
-    return r->opts->dtype != CLV_NODTYPE && plain_float(t) ? r->opts->dtype : t;
+    return clv__build_dtype(r->opts, t);
 }
 
 typedef struct tensor {

@@ -42,10 +42,8 @@ static void bury(clv_graph *g)
 clv_status onnx_finish(unit *u, clv_err *e)
 {
     bury(u->g);
-    if (u->unordered)
-        return clv_graph_infer(u->g, e);
-    CLV_TRY(clv__graph_finish(u->g, e));
-    return clv__graph_inferred(u->g, e);
+    return clv__build_finish(
+        u->g, u->unordered ? CLV_BUILT_BARE : CLV_BUILT_INFERRED, e);
 }
 
 /* -- names ----------------------------------------------------------------*/
@@ -456,13 +454,7 @@ clv_status onnx_body(draft *d, wire w, clv_graph **body, clv_err *e)
     if (d->f->depth >= ONNX_MAX_DEPTH)
         return clv__fail(e, CLV_FORMAT, "bodies nested deeper than %d",
                          ONNX_MAX_DEPTH);
-    CLV_TRY(clv_graph_new(d->name ? d->name : "", body, e));
-    if (!clv__graph_own_body(d->g, *body)) {
-        clv_graph_free(*body);
-        return clv__nomem(e);
-    }
-    (*body)->format = "onnx";
-    (*body)->custom = d->g->custom;
+    CLV_TRY(clv__build_body(d->g, d->name ? d->name : "", body, e));
     unit u = {.g = *body,
               .unordered = true, /* its node infers it */
               .each = d->op == CLV_OP_SEQUENCE_MAP};

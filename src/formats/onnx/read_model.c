@@ -6,7 +6,6 @@
  * itself again is an error, and so is a model that expands out of proportion
  * to its file. */
 #include "formats/onnx/read.h"
-#include "ops/custom.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -395,15 +394,15 @@ static clv_status own_map(clv_graph *g, clv_mapping map, clv_err *e)
 }
 
 /* "dir/resnet50.onnx" is called resnet50. */
-static clv_status new_graph(const char *path, clv_graph **g, clv_err *e)
+static clv_status new_graph(const char *path, const clv_open_opts *opts,
+                            clv_graph **g, clv_err *e)
 {
     const char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;
     const char *dot = strrchr(base, '.');
     size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
-    CLV_TRY(clv_graph_new("", g, e));
+    CLV_TRY(clv__build_new("", "onnx", opts, g, e));
     (*g)->name = arena_strndup(&(*g)->mem, base, n);
-    (*g)->format = "onnx";
     (*g)->folder =
         slash ? arena_strndup(&(*g)->mem, path, (size_t)(slash - path) + 1)
               : "./";
@@ -432,7 +431,7 @@ clv_status clv__onnx_load(clv_mapping map, const char *path,
     static const clv_open_opts none = {0};
     clv_graph *g;
     *out = NULL;
-    clv_status s = new_graph(path, &g, e);
+    clv_status s = new_graph(path, opts, &g, e);
     if (s != CLV_OK) {
         clv__mapping_close(&map);
         return s;
@@ -442,8 +441,6 @@ clv_status clv__onnx_load(clv_mapping map, const char *path,
                 .budget = 200000 + map.size / 8};
     default_opsets(r.opset);
     s = own_map(g, map, e);
-    if (s == CLV_OK)
-        s = clv__custom_load(g, opts, e);
     if (s == CLV_OK)
         s = onnx_attr_table(&r, e);
     if (s == CLV_OK)

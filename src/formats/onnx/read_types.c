@@ -1,9 +1,9 @@
 /* read_types.c - ValueInfoProto: types, shapes and symbolic dimensions.
  *
  * A dimension is a number, a name ("batch"), or nothing. Names get their
- * number from --dim, else from an --input-shape that stands at their place,
- * else from --batch on a first axis; one that nobody gives is taken as 1 and
- * said so. The name stays beside the number. */
+ * number from the options: their own, else that of the batch or a given shape
+ * at their place; one that nobody gives is taken as 1 and said so. The name
+ * stays beside the number. */
 #include "formats/onnx/read.h"
 
 #include <string.h>
@@ -126,35 +126,21 @@ static int64_t symbol_value(const reader *r, text name)
     return r->bound[i].value;
 }
 
-/* The --input-shape for the input called `name`, the first one's being
- * allowed to have no name. */
-static const clv_shape_arg *shape_arg(const reader *r, text name, bool first)
-{
-    const clv_shape_arg *unnamed = NULL;
-    for (size_t i = 0; i < r->opts->n_shapes; i++) {
-        const clv_shape_arg *s = &r->opts->shapes[i];
-        if (s->name && text_is(name, s->name))
-            return s;
-        if (!s->name && first)
-            unnamed = s;
-    }
-    return unnamed;
-}
-
-/* Symbols standing where --input-shape or --batch gives a number. */
+/* Gives a number to the symbols of an input that stand where the options have
+ * one. A shape that does not fit is refused when the input is bound. */
 static clv_status learn_input(reader *r, text name, const onnx_type *t,
                               bool first, clv_err *e)
 {
-    const clv_shape_arg *arg = shape_arg(r, name, first);
-    for (uint32_t i = 0; t->rank != CLV_NO_RANK && i < t->rank; i++) {
-        int64_t value = -1;
-        if (arg && arg->rank == t->rank)
-            value = arg->dims[i];
-        else if (!arg && i == 0 && r->opts->batch > 0)
-            value = r->opts->batch;
-        if (symbol_value(r, t->symbols[i]) < 0 && value >= 0 && t->symbols[i].n)
-            CLV_TRY(bind_symbol(r, t->symbols[i], value, e));
-    }
+    clv_build_input in = {name.s, name.n, first, t->rank, {0}};
+    for (uint32_t i = 0; i < CLV_MAX_RANK; i++)
+        in.dims[i] = -1;
+    if (t->rank == CLV_NO_RANK ||
+        clv__build_shape(r->opts, &in, NULL) != CLV_OK)
+        return CLV_OK;
+    for (uint32_t i = 0; i < in.rank; i++)
+        if (symbol_value(r, t->symbols[i]) < 0 && in.dims[i] >= 0 &&
+            t->symbols[i].n)
+            CLV_TRY(bind_symbol(r, t->symbols[i], in.dims[i], e));
     return CLV_OK;
 }
 
@@ -316,31 +302,20 @@ clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
     const char *name = g->values[v].name;
     if (t->form)
         return declare_form(r, g, v, t, e);
-    const clv_shape_arg *arg =
-        shape_arg(r, (text){name, strlen(name)}, g->n_inputs == 1);
-    if (arg && t->rank != CLV_NO_RANK && t->rank != arg->rank)
-        return clv__fail(e, CLV_SHAPE,
-                         "input '%s' has %u axes, the given shape has %u", name,
-                         t->rank, arg->rank);
-    int64_t dims[CLV_MAX_RANK];
-    uint32_t rank = arg ? arg->rank : t->rank;
-    if (rank == CLV_NO_RANK)
+    clv_build_input in = {name, strlen(name), g->n_inputs == 1, t->rank, {0}};
+    memcpy(in.dims, t->dims, sizeof in.dims);
+    CLV_TRY(clv__build_shape(r->opts, &in, e));
+    if (in.rank == CLV_NO_RANK)
         return CLV_OK;
-    if (rank > CLV_MAX_RANK)
-        return clv__fail(e, CLV_SHAPE, "input '%s': rank %u, at most %d", name,
-                         rank, CLV_MAX_RANK);
-    for (uint32_t i = 0; i < rank; i++) {
-        dims[i] = arg ? arg->dims[i] : t->dims[i];
-        if (!arg && i == 0 && r->opts->batch > 0)
-            dims[i] = r->opts->batch;
-        else if (dims[i] < 0)
-            dims[i] = symbol_value(r, t->symbols[i]);
-        if (dims[i] < 0) {
+    for (uint32_t i = 0; i < in.rank; i++) {
+        if (in.dims[i] < 0)
+            in.dims[i] = symbol_value(r, t->symbols[i]);
+        if (in.dims[i] < 0) {
             CLV_TRY(unbound(r, g, v, i, t->symbols[i], e));
-            dims[i] = 1;
+            in.dims[i] = 1;
         }
     }
-    CLV_TRY(set_shape(g, v, "input", rank, dims, e));
+    CLV_TRY(set_shape(g, v, "input", in.rank, in.dims, e));
     return t->rank == CLV_NO_RANK ? CLV_OK : keep_symbols(g, v, t, e);
 }
 

@@ -1,4 +1,4 @@
-/* finish.c - order, index and verify a graph once it is built.
+/* order.c - order, index and verify the nodes of a graph.
  *
  *   1. structure: every edge names a value, every value one producer
  *   2. order: nodes are put in topological order (most builders already
@@ -249,7 +249,7 @@ static clv_status sort_nodes(clv_graph *g, clv_err *e)
     return s;
 }
 
-clv_status clv__graph_finish(clv_graph *g, clv_err *e)
+clv_status clv__graph_order(clv_graph *g, clv_err *e)
 {
     CLV_TRY(verify_structure(g, e));
     if (!in_order(g))
