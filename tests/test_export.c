@@ -3,6 +3,7 @@
  * Every model of the zoo is written as ONNX without weights and opened again:
  * its profile must be the same, operator for operator. A few are written at
  * every opset. Other readers' word is in tests/py/export_onnx.py. */
+#include "graph/graph.h"
 #include "starve.h"
 
 #include <stdlib.h>
@@ -171,6 +172,48 @@ static void no_form(void)
     clv_graph_free(g);
 }
 
+/* A hundred parts of a split, and names of a thousand letters that differ in
+ * the last: all come back. */
+static void long_lists_and_names(void)
+{
+    enum { PARTS = 100, LETTERS = 1000 };
+    static const int64_t dims[2] = {2, PARTS};
+    char name[LETTERS + 1];
+    uint32_t x, id;
+    clv_graph *g = NULL;
+    clv_err err = {CLV_OK, ""};
+    clv_onnx_opts opts = {.weights = CLV_WEIGHTS_NONE};
+    memset(name, 'n', LETTERS);
+    name[LETTERS] = '\0';
+    CHECK_OR_RETURN(clv_graph_new("split", &g, &err) == CLV_OK);
+    name[LETTERS - 1] = 'x';
+    x = clv__value_add(g, arena_strndup(&g->mem, name, LETTERS),
+                       CLV_VALUE_INPUT, CLV_FLOAT32);
+    CHECK(clv__value_set_shape(g, x, 2, dims));
+    name[LETTERS - 1] = 's';
+    id = clv__node_add(g, CLV_OP_CHUNK, name, 0, &x, 1, NULL, PARTS);
+    static const clv_attr attrs[] = {
+        {.name = "axis", .key = CLV_A_AXIS, .type = CLV_ATTR_INT, .u.i = 1},
+        {.name = "sections",
+         .key = CLV_A_SECTIONS,
+         .type = CLV_ATTR_INT,
+         .u.i = PARTS}};
+    g->nodes[id].attrs = attrs;
+    g->nodes[id].n_attrs = 2;
+    for (uint32_t i = 0; i < PARTS; i++)
+        CHECK(clv__graph_output(g, node_outs(g, &g->nodes[id])[i]));
+    if (CHECK(clv_graph_infer(g, &err) == CLV_OK))
+        CHECK(clv_export_onnx(g, path, &opts, &err) == CLV_OK);
+    CHECK_STR(err.msg, "");
+    clv_graph_free(g);
+    if (check_that(clv_graph_open(path, NULL, &g, &err) == CLV_OK, __FILE__,
+                   __LINE__, "%s", err.msg)) {
+        CHECK_EQ_INT(g->n_outputs, PARTS);
+        CHECK_EQ_INT(strlen(g->values[g->inputs[0]].name), LETTERS);
+    }
+    clv_graph_free(g);
+}
+
 /* -- allocation failure ---------------------------------------------------*/
 
 static clv_status write_once(void *g, clv_err *err)
@@ -209,6 +252,7 @@ static const check_case cases[] = {
     {"copies", copies},
     {"other opset", other_opset},
     {"no form", no_form},
+    {"long lists and names", long_lists_and_names},
     {"no memory", no_memory},
     {"clean", clean},
 };

@@ -509,6 +509,71 @@ static void pieces(void)
     close_it(&o);
 }
 
+/* -- no limits on chains --------------------------------------------------*/
+
+/* TensorProto of which the file holds no data. */
+static bytes weight_of(const char *name, int dtype, uint32_t rank,
+                       const int64_t *dims)
+{
+    bytes t = {0};
+    for (uint32_t i = 0; i < rank; i++)
+        put_int(&t, 1, (uint64_t)dims[i]);
+    put_int(&t, 2, (uint64_t)dtype);
+    put_text(&t, 8, name);
+    return t;
+}
+
+/* A batch norm whose mean comes through a hundred views: it is a buffer still,
+ * as the variance is, and only scale and bias are parameters. */
+static void many_views(void)
+{
+    static const char *const names[] = {"scale", "bias", "m0", "var"};
+    static const int64_t three[1] = {3};
+    bytes g = graph_of();
+    for (int i = 0; i < 4; i++)
+        put_message(&g, 5, weight_of(names[i], 1, 1, three));
+    for (int i = 0; i < 100; i++) {
+        char from[16], to[16];
+        snprintf(from, sizeof from, "m%d", i);
+        snprintf(to, sizeof to, "m%d", i + 1);
+        put_message(&g, 1, node_of("Transpose", from, to));
+    }
+    put_message(&g, 1,
+                node_of("BatchNormalization", "x scale bias m100 var", "y"));
+    opened o;
+    if (open_bytes(model_of(g), NULL, &o))
+        CHECK_EQ_INT(o.t->params, 6);
+    close_it(&o);
+}
+
+/* Integer weights that are joined of parts, joined of parts, ... */
+static void many_parts(void)
+{
+    enum { PARTS = 20 };
+    static const int64_t column[2] = {3, 1};
+    bytes g = graph_of();
+    put_message(&g, 5, weight_of("w0", 2, 2, column));
+    for (int i = 1; i < PARTS; i++) {
+        char part[16], ins[32], to[16];
+        snprintf(part, sizeof part, "p%d", i);
+        snprintf(ins, sizeof ins, "w%d p%d", i - 1, i);
+        snprintf(to, sizeof to, "w%d", i);
+        bytes n = node_of("Concat", ins, to), axis = {0};
+        put_text(&axis, 1, "axis");
+        put_int(&axis, 3, 1);
+        put_int(&axis, 20, 2);
+        put_message(&n, 5, axis);
+        put_message(&g, 5, weight_of(part, 2, 2, column));
+        put_message(&g, 1, n);
+    }
+    put_message(&g, 1, node_of("DynamicQuantizeLinear", "x", "q scale zero"));
+    put_message(&g, 1, node_of("MatMulInteger", "q w19", "y"));
+    opened o;
+    if (open_bytes(model_of(g), NULL, &o))
+        CHECK_EQ_INT(o.t->params, 3 * PARTS);
+    close_it(&o);
+}
+
 static const check_case cases[] = {
     {"symbols", symbols},
     {"symbols_are_shared", symbols_are_shared},
@@ -527,5 +592,7 @@ static const check_case cases[] = {
     {"newer_versions", newer_versions},
     {"loops", loops},
     {"pieces", pieces},
+    {"many_views", many_views},
+    {"many_parts", many_parts},
 };
 CHECK_MAIN(cases)

@@ -167,14 +167,13 @@ static void body_index(body *b)
 
 static void body_split(body *b)
 {
-    int64_t sizes[64];
     uint32_t a = axis(b), n = b->n->n_out;
-    b->unable = n > 64;
-    for (uint32_t i = 0; !b->unable && i < n; i++)
+    int64_t *sizes = clv__alloc(n * sizeof *sizes);
+    b->nodes.failed = b->nodes.failed || !sizes;
+    for (uint32_t i = 0; sizes && i < n; i++)
         sizes[i] = node_out(b->g, b->n, i)->dims[a];
-    if (b->unable)
-        return;
-    name parts = ints(b, sizes, n);
+    name parts = ints(b, sizes, sizes ? n : 0);
+    clv__free(sizes);
     onnx_out o;
     out_start(&o, "Split", "", "");
     out_input(&o, in(0).s);

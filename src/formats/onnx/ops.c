@@ -112,7 +112,7 @@ const onnx_op *onnx_op_of(reader *r, const proto *p)
     if (onnx_domain_of(p->domain) != ONNX_AI)
         return onnx_op_find(p->domain, p->op);
     const onnx_op **slot =
-        &r->recent[(p->op.n + 5u * s[0] + 3u * s[p->op.n / 2]) % 64];
+        &r->recent[(p->op.n + 5u * s[0] + 3u * s[p->op.n / 2]) % ONNX_RECENT];
     if (!*slot || !text_is(p->op, (*slot)->name))
         *slot = onnx_op_find(p->domain, p->op);
     return *slot;

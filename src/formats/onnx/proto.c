@@ -16,14 +16,14 @@ void pb_varint(clv_buf *b, uint64_t v)
     clv_buf_add(b, bytes, n);
 }
 
-static void tag(clv_buf *b, int field, wire_type type)
+static void pb_tag(clv_buf *b, int field, wire_type type)
 {
     pb_varint(b, (uint64_t)field << 3 | (uint64_t)type);
 }
 
 void pb_uint(clv_buf *b, int field, uint64_t v)
 {
-    tag(b, field, WIRE_VARINT);
+    pb_tag(b, field, WIRE_VARINT);
     pb_varint(b, v);
 }
 
@@ -31,13 +31,13 @@ void pb_float(clv_buf *b, int field, float v)
 {
     char bytes[4];
     memcpy(bytes, &v, sizeof bytes);
-    tag(b, field, WIRE_FIXED32);
+    pb_tag(b, field, WIRE_FIXED32);
     clv_buf_add(b, bytes, sizeof bytes);
 }
 
 void pb_head(clv_buf *b, int field, uint64_t n)
 {
-    tag(b, field, WIRE_BYTES);
+    pb_tag(b, field, WIRE_BYTES);
     pb_varint(b, n);
 }
 

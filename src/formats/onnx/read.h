@@ -1,4 +1,33 @@
-/* read.h - the ONNX reader's own structures.
+/* read.h - the ONNX reader: how a model is read, and its own structures.
+ *
+ * A file is mapped and its messages are walked where they lie (wire.h). The
+ * reader makes a graph of it in these steps:
+ *
+ *   model       versions, functions and the graph are found (read_model.c)
+ *   names       every graph, body and inlined function has names of its own, a
+ *               frame. A name that a body does not define is looked for in the
+ *               graph around it, and becomes one more input of the body, which
+ *               its node reads too (read_graph.c)
+ *   functions   a call is replaced by the function's nodes, whose inputs,
+ *               outputs and attributes are bound to the call's (read_model.c)
+ *   constants   a stored tensor, or a Constant node, is a value and no node.
+ * Its bytes are pointed at and not read, and the head of a large one is peeked
+ * at by copying it from the file (read_peek.c). Only small ones that shapes may
+ * follow from are decoded (read_const.c) types       the inputs get their
+ * shapes from the file and the options. The shapes that the file declares of
+ * other values stand until they are inferred, and are compared with that
+ * (read_types.c) nodes       a node is decoded, its edges are looked up and its
+ * attributes get our names. This draft goes to the mapping function of its row
+ * in onnx.def, which changes its operator, inputs and attributes, or adds
+ * several nodes in its place (read_node.c, map.h). Its shape rule runs at once,
+ * so that later mapping functions know the shapes before them; from the first
+ * node on that comes before its inputs, all rules wait for the end roles each
+ * reader of a stored tensor says what it is: a parameter, a buffer, a constant
+ * (the letters of onnx.def) finish      as every graph is finished
+ * (ops/build.h); then nodes without a module get one by the names of their
+ * weights (read_modules.c)
+ *
+ * The structures, from the outside in:
  *
  *   reader   one load: the file, options, functions, name tables, budgets
  *   unit     one graph being built: the model's, or the body of a loop or
@@ -42,16 +71,30 @@ char *onnx_name(arena *mem, text t);
 /* For "%.*s": texts come from the file and may be long. */
 #define TEXT(t) (int)((t).n < 200 ? (t).n : 200), (t).s ? (t).s : ""
 
+/* A model beyond one of the first four is refused, with a message. */
 enum {
-    ONNX_MAX_DEPTH = 64,   /* nested bodies and inlined functions */
-    ONNX_MAX_ATTRS = 128,  /* of one node */
-    ONNX_MAX_LISTS = 4096, /* elements read of a small constant */
-    ONNX_MAX_EDGES = 1 << 16,
+    ONNX_MAX_DEPTH = 64,    /* nested bodies, and inlined functions */
+    ONNX_MAX_TYPE = 8,      /* nested types: a sequence of optionals of ... */
+    ONNX_MAX_EDGES = 65536, /* inputs of a node, and outputs */
+    ONNX_MAX_ATTRS = 112,   /* attributes of a node */
+    ONNX_MORE_ATTRS = 16,   /* room for those that a mapping function adds */
+    ONNX_MORE_INS = 8, /* absent inputs that it may ask for, or fill, at the end
+                        */
+    ONNX_MAX_LISTS = 4096,   /* elements read of a small constant */
+    ONNX_MAX_VIEWS = 64,     /* views between a weight and its reader */
     ONNX_RESERVED = 1 << 15, /* names that tables are made for at once */
+    ONNX_RECENT = 64,        /* rows of operators that are kept at hand */
     ONNX_PEEK = 2 * 4096,    /* bytes copied at once, at most */
     ONNX_NEWEST_IR = 14,
     ONNX_NEWEST_OPSET = 28,
 };
+
+/* Inlining functions may make this many nodes, and one more for so many bytes
+ * of the file: then it expands without measure. */
+enum { ONNX_BUDGET = 200000, ONNX_BUDGET_BYTES = 8 };
+
+/* Attributes that fit into a draft. */
+enum { ONNX_ATTR_ROOM = ONNX_MAX_ATTRS + ONNX_MORE_ATTRS };
 
 /* A flag of nodes that go before the graph is finished. */
 #define ONNX_DEAD 0x80
@@ -167,7 +210,8 @@ typedef struct reader {
     int64_t ir_version;
     uint64_t budget;  /* nodes that may still be made by inlining */
     const char *open; /* an input with a size that is taken as 1, or NULL */
-    const struct onnx_op *recent[64]; /* rows of ai.onnx that nodes had */
+    const struct onnx_op
+        *recent[ONNX_RECENT]; /* rows of ai.onnx that nodes had */
 } reader;
 
 typedef struct draft {
@@ -182,7 +226,7 @@ typedef struct draft {
     clv_op op;
     uint32_t *ins, *outs;
     uint32_t n_in, n_out;
-    clv_attr *attrs; /* ONNX_MAX_ATTRS of room */
+    clv_attr *attrs; /* ONNX_ATTR_ROOM of room */
     uint32_t n_attrs;
     const char *counted_only; /* of the nodes added from now on, or NULL */
     bool done; /* the mapping function has added the nodes itself */

@@ -13,7 +13,7 @@
 static const struct {
     const char *name;
     clv_attr_key key;
-} renamed[] = {
+} attrs_renamed[] = {
     {"align_corners", CLV_A_ALIGN_CORNERS},
     {"allowzero", CLV_A_ALLOWZERO},
     {"alpha", CLV_A_ALPHA},
@@ -147,9 +147,9 @@ static void say_again(draft *d, clv_op op, const clv_attr *a)
 
 clv_status onnx_attr_table(reader *r, clv_err *e)
 {
-    for (uint32_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
-        if (!strmap_put(&r->attr_keys, renamed[i].name, strlen(renamed[i].name),
-                        i))
+    for (uint32_t i = 0; i < sizeof attrs_renamed / sizeof *attrs_renamed; i++)
+        if (!strmap_put(&r->attr_keys, attrs_renamed[i].name,
+                        strlen(attrs_renamed[i].name), i))
             return clv__nomem(e);
     return CLV_OK;
 }
@@ -157,7 +157,7 @@ clv_status onnx_attr_table(reader *r, clv_err *e)
 /* -- reading --------------------------------------------------------------*/
 
 /* What a file that states no type must have meant. */
-static uint32_t type_by_field(uint32_t number)
+static uint32_t attrs_type_by_field(uint32_t number)
 {
     switch (number) {
     case PB_ATTR_F:
@@ -181,8 +181,8 @@ static uint32_t type_by_field(uint32_t number)
     }
 }
 
-static clv_status attr_field(const wire *w, const wire_field *f, onnx_attr *a,
-                             clv_err *e)
+static clv_status attrs_field(const wire *w, const wire_field *f, onnx_attr *a,
+                              clv_err *e)
 {
     switch (f->number) {
     case PB_ATTR_NAME:
@@ -229,9 +229,9 @@ clv_status onnx_attr_read(wire w, onnx_attr *a, clv_err *e)
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        CLV_TRY(attr_field(&w, &f, a, e));
-        if (type_by_field(f.number))
-            guess = type_by_field(f.number);
+        CLV_TRY(attrs_field(&w, &f, a, e));
+        if (attrs_type_by_field(f.number))
+            guess = attrs_type_by_field(f.number);
     }
     if (a->type == 0)
         a->type = guess;
@@ -241,7 +241,7 @@ clv_status onnx_attr_read(wire w, onnx_attr *a, clv_err *e)
 }
 
 /* The attribute a reference stands for, NULL when the calls give none. */
-static const onnx_attr *resolve(const frame *f, const onnx_attr *a)
+static const onnx_attr *attrs_resolve(const frame *f, const onnx_attr *a)
 {
     while (a && a->ref.n) {
         const onnx_attr *found = NULL;
@@ -257,8 +257,8 @@ static const onnx_attr *resolve(const frame *f, const onnx_attr *a)
 
 /* -- lists ----------------------------------------------------------------*/
 
-static clv_status read_ints(clv_graph *g, const onnx_attr *a, clv_attr *out,
-                            clv_err *e)
+static clv_status attrs_ints(clv_graph *g, const onnx_attr *a, clv_attr *out,
+                             clv_err *e)
 {
     size_t n = a->n_ints, at = 0;
     int64_t *v = arena_array(&g->mem, n, sizeof *v);
@@ -275,8 +275,8 @@ static clv_status read_ints(clv_graph *g, const onnx_attr *a, clv_attr *out,
     return CLV_OK;
 }
 
-static clv_status read_floats(clv_graph *g, const onnx_attr *a, clv_attr *out,
-                              clv_err *e)
+static clv_status attrs_floats(clv_graph *g, const onnx_attr *a, clv_attr *out,
+                               clv_err *e)
 {
     size_t n = a->n_floats, at = 0;
     double *v = arena_array(&g->mem, n, sizeof *v);
@@ -293,8 +293,8 @@ static clv_status read_floats(clv_graph *g, const onnx_attr *a, clv_attr *out,
     return CLV_OK;
 }
 
-static clv_status read_strings(clv_graph *g, const onnx_attr *a, clv_attr *out,
-                               clv_err *e)
+static clv_status attrs_strings(clv_graph *g, const onnx_attr *a, clv_attr *out,
+                                clv_err *e)
 {
     size_t n = a->n_strings, at = 0;
     const char **v = arena_array(&g->mem, n, sizeof *v);
@@ -317,7 +317,7 @@ static clv_status read_strings(clv_graph *g, const onnx_attr *a, clv_attr *out,
 
 /* -- one attribute --------------------------------------------------------*/
 
-static clv_status name_attr(draft *d, text name, clv_attr *out, clv_err *e)
+static clv_status attrs_name(draft *d, text name, clv_attr *out, clv_err *e)
 {
     uint32_t row = strmap_get(&d->r->attr_keys, name.s, name.n);
     if (onnx_domain_of(d->p->domain) == ONNX_CLEAVE) {
@@ -326,8 +326,8 @@ static clv_status name_attr(draft *d, text name, clv_attr *out, clv_err *e)
         return out->name ? CLV_OK : clv__nomem(e);
     }
     if (row != CLV_NONE) {
-        out->key = (uint8_t)renamed[row].key;
-        out->name = clv__attr_name(renamed[row].key);
+        out->key = (uint8_t)attrs_renamed[row].key;
+        out->name = clv__attr_name(attrs_renamed[row].key);
         return CLV_OK;
     }
     out->key = CLV_A_OTHER;
@@ -335,8 +335,8 @@ static clv_status name_attr(draft *d, text name, clv_attr *out, clv_err *e)
     return out->name ? CLV_OK : clv__nomem(e);
 }
 
-static clv_status read_value(draft *d, const onnx_attr *a, clv_attr *out,
-                             clv_err *e)
+static clv_status attrs_value(draft *d, const onnx_attr *a, clv_attr *out,
+                              clv_err *e)
 {
     clv_graph *g = d->g;
     switch (a->type) {
@@ -361,13 +361,13 @@ static clv_status read_value(draft *d, const onnx_attr *a, clv_attr *out,
         return onnx_body(d, a->graph, &out->u.body, e);
     case PB_TYPE_FLOATS:
         out->type = CLV_ATTR_FLOATS;
-        return read_floats(g, a, out, e);
+        return attrs_floats(g, a, out, e);
     case PB_TYPE_INTS:
         out->type = CLV_ATTR_INTS;
-        return read_ints(g, a, out, e);
+        return attrs_ints(g, a, out, e);
     default:
         out->type = CLV_ATTR_STRINGS;
-        return read_strings(g, a, out, e);
+        return attrs_strings(g, a, out, e);
     }
 }
 
@@ -376,13 +376,13 @@ clv_status onnx_attrs_read(draft *d, clv_err *e)
     for (uint32_t i = 0; i < d->p->n_attrs; i++) {
         onnx_attr own;
         CLV_TRY(onnx_attr_read(d->p->attrs[i], &own, e));
-        const onnx_attr *a = resolve(d->f, &own);
+        const onnx_attr *a = attrs_resolve(d->f, &own);
         if (!a || a->type == 0 || a->type > PB_TYPE_STRINGS)
             continue; /* lists of tensors and graphs, types: no rule asks */
         clv_attr *out = &d->attrs[d->n_attrs];
         *out = (clv_attr){0};
-        CLV_TRY(name_attr(d, own.name, out, e));
-        CLV_TRY(read_value(d, a, out, e));
+        CLV_TRY(attrs_name(d, own.name, out, e));
+        CLV_TRY(attrs_value(d, a, out, e));
         d->n_attrs++;
     }
     for (uint32_t i = 0, n = d->n_attrs; d->row && i < n; i++)
@@ -436,9 +436,9 @@ void draft_drop(draft *d, clv_attr_key key)
         *a = d->attrs[--d->n_attrs];
 }
 
-/* A slot for key: the one it has, or a new one. ONNX_MAX_ATTRS leaves room
- * for what mapping functions add. */
-static clv_attr *slot(draft *d, clv_attr_key key)
+/* A slot for key: the one it has, or a new one, of the ONNX_MORE_ATTRS that
+ * there is room for. */
+static clv_attr *attrs_slot(draft *d, clv_attr_key key)
 {
     clv_attr *a = draft_attr(d, key);
     if (!a)
@@ -449,21 +449,21 @@ static clv_attr *slot(draft *d, clv_attr_key key)
 
 void draft_set_int(draft *d, clv_attr_key key, int64_t i)
 {
-    clv_attr *a = slot(d, key);
+    clv_attr *a = attrs_slot(d, key);
     a->type = CLV_ATTR_INT;
     a->u.i = i;
 }
 
 void draft_set_float(draft *d, clv_attr_key key, double x)
 {
-    clv_attr *a = slot(d, key);
+    clv_attr *a = attrs_slot(d, key);
     a->type = CLV_ATTR_FLOAT;
     a->u.f = x;
 }
 
 void draft_set_str(draft *d, clv_attr_key key, const char *s)
 {
-    clv_attr *a = slot(d, key);
+    clv_attr *a = attrs_slot(d, key);
     a->type = CLV_ATTR_STRING;
     a->u.s = s;
 }
@@ -476,7 +476,7 @@ clv_status draft_set_ints(draft *d, clv_attr_key key, const int64_t *v,
         return clv__nomem(e);
     if (n)
         memcpy(own, v, n * sizeof *own);
-    clv_attr *a = slot(d, key);
+    clv_attr *a = attrs_slot(d, key);
     a->type = CLV_ATTR_INTS;
     a->n = n;
     a->u.ints = own;

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static bool plain_float(clv_dtype t)
+static bool const_is_float(clv_dtype t)
 {
     return t == CLV_FLOAT32 || t == CLV_FLOAT16 || t == CLV_BFLOAT16 ||
            t == CLV_FLOAT64;
@@ -34,7 +34,7 @@ typedef struct tensor {
 
 /* -- reading --------------------------------------------------------------*/
 
-static clv_status key_value(wire w, text *key, text *value, clv_err *e)
+static clv_status const_entry(wire w, text *key, text *value, clv_err *e)
 {
     *key = *value = (text){"", 0};
     while (wire_left(&w)) {
@@ -48,10 +48,10 @@ static clv_status key_value(wire w, text *key, text *value, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status external_entry(wire w, tensor *t, clv_err *e)
+static clv_status const_external(wire w, tensor *t, clv_err *e)
 {
     text key, value;
-    CLV_TRY(key_value(w, &key, &value, e));
+    CLV_TRY(const_entry(w, &key, &value, e));
     if (text_is(key, "location"))
         t->location = value;
     else if (text_is(key, "offset"))
@@ -61,8 +61,8 @@ static clv_status external_entry(wire w, tensor *t, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status read_dims(const wire *w, const wire_field *f, tensor *t,
-                            clv_err *e)
+static clv_status const_dims(const wire *w, const wire_field *f, tensor *t,
+                             clv_err *e)
 {
     size_t n = t->rank;
     CLV_TRY(wire_ints(f, t->dims, CLV_MAX_RANK, &n, e));
@@ -72,12 +72,12 @@ static clv_status read_dims(const wire *w, const wire_field *f, tensor *t,
     return CLV_OK;
 }
 
-static clv_status tensor_field(const wire *w, const wire_field *f, tensor *t,
-                               clv_err *e)
+static clv_status const_field(const wire *w, const wire_field *f, tensor *t,
+                              clv_err *e)
 {
     switch (f->number) {
     case PB_TENSOR_DIMS:
-        return read_dims(w, f, t, e);
+        return const_dims(w, f, t, e);
     case PB_TENSOR_DATA_TYPE:
         t->dtype = onnx_dtype(f->value);
         return wire_expect(w, f, WIRE_VARINT, e);
@@ -101,7 +101,7 @@ static clv_status tensor_field(const wire *w, const wire_field *f, tensor *t,
         return CLV_OK;
     case PB_TENSOR_EXTERNAL_DATA:
         CLV_TRY(wire_expect(w, f, WIRE_BYTES, e));
-        return external_entry(f->bytes, t, e);
+        return const_external(f->bytes, t, e);
     case PB_TENSOR_DATA_LOCATION:
         t->external = f->value == PB_LOCATION_EXTERNAL;
         return wire_expect(w, f, WIRE_VARINT, e);
@@ -110,7 +110,7 @@ static clv_status tensor_field(const wire *w, const wire_field *f, tensor *t,
     }
 }
 
-static clv_status check_tensor(const wire *start, const tensor *t, clv_err *e)
+static clv_status const_check(const wire *start, const tensor *t, clv_err *e)
 {
     for (uint32_t i = 0; i < t->rank; i++)
         if (t->dims[i] < 0)
@@ -125,21 +125,21 @@ static clv_status check_tensor(const wire *start, const tensor *t, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status read_tensor(wire w, tensor *t, clv_err *e)
+static clv_status const_read(wire w, tensor *t, clv_err *e)
 {
     wire start = w;
     *t = (tensor){.all = w};
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        CLV_TRY(tensor_field(&w, &f, t, e));
+        CLV_TRY(const_field(&w, &f, t, e));
     }
-    return check_tensor(&start, t, e);
+    return const_check(&start, t, e);
 }
 
 /* The fields before the raw bytes, from a copy of the tensor's head; false
  * where anything follows those, or the copy shows less. */
-static bool peek_fields(reader *r, wire w, tensor *t)
+static bool const_peek(reader *r, wire w, tensor *t)
 {
     enum { RAW_DATA = PB_TENSOR_RAW_DATA << 3 | WIRE_BYTES };
     wire head = onnx_peek(r, w);
@@ -157,25 +157,25 @@ static bool peek_fields(reader *r, wire w, tensor *t)
             return t->has_raw = true;
         }
         if (wire_next(&head, &f, NULL) != CLV_OK ||
-            tensor_field(&head, &f, t, NULL) != CLV_OK)
+            const_field(&head, &f, t, NULL) != CLV_OK)
             return false;
     }
     return false;
 }
 
 /* A stored tensor: what it holds lies between its head and the next one's. */
-static clv_status read_stored(reader *r, wire w, tensor *t, clv_err *e)
+static clv_status const_read_stored(reader *r, wire w, tensor *t, clv_err *e)
 {
     *t = (tensor){.all = w};
-    if (!peek_fields(r, w, t))
-        return read_tensor(w, t, e);
+    if (!const_peek(r, w, t))
+        return const_read(w, t, e);
     t->name.s = arena_strndup(&r->mem, t->name.s, t->name.n);
-    return t->name.s ? check_tensor(&w, t, e) : clv__nomem(e);
+    return t->name.s ? const_check(&w, t, e) : clv__nomem(e);
 }
 
 /* -- contents -------------------------------------------------------------*/
 
-static double bits_to_double(clv_dtype t, uint64_t bits)
+static double const_double(clv_dtype t, uint64_t bits)
 {
     if (t == CLV_FLOAT64) {
         double x;
@@ -191,7 +191,7 @@ static double bits_to_double(clv_dtype t, uint64_t bits)
     return clv__small_decode(t, (uint32_t)bits & 0xffff);
 }
 
-static int64_t bits_to_int(clv_dtype t, uint64_t bits)
+static int64_t const_int(clv_dtype t, uint64_t bits)
 {
     switch (t) {
     case CLV_INT8:
@@ -208,7 +208,7 @@ static int64_t bits_to_int(clv_dtype t, uint64_t bits)
 }
 
 /* Element i of little-endian bytes. */
-static uint64_t raw_bits(const uint8_t *p, size_t size, size_t i)
+static uint64_t const_bits(const uint8_t *p, size_t size, size_t i)
 {
     uint64_t bits = 0;
     for (size_t k = 0; k < size; k++)
@@ -216,14 +216,14 @@ static uint64_t raw_bits(const uint8_t *p, size_t size, size_t i)
     return bits;
 }
 
-static bool whole_bytes(clv_dtype t)
+static bool const_whole_bytes(clv_dtype t)
 {
-    return plain_float(t) || t == CLV_BOOL ||
+    return const_is_float(t) || t == CLV_BOOL ||
            (t >= CLV_INT8 && t <= CLV_UINT64);
 }
 
-static clv_status decode_raw(clv_graph *g, clv_value *v, const uint8_t *p,
-                             uint32_t n, clv_err *e)
+static clv_status const_decode_raw(clv_graph *g, clv_value *v, const uint8_t *p,
+                                   uint32_t n, clv_err *e)
 {
     clv_dtype t = (clv_dtype)v->dtype;
     size_t size = (size_t)clv_dtype_bytes(t, 1);
@@ -233,13 +233,13 @@ static clv_status decode_raw(clv_graph *g, clv_value *v, const uint8_t *p,
     int64_t *ints = list;
     double *floats = list;
     for (uint32_t i = 0; i < n; i++) {
-        if (plain_float(t))
-            floats[i] = bits_to_double(t, raw_bits(p, size, i));
+        if (const_is_float(t))
+            floats[i] = const_double(t, const_bits(p, size, i));
         else
-            ints[i] = bits_to_int(t, raw_bits(p, size, i));
+            ints[i] = const_int(t, const_bits(p, size, i));
     }
     v->data->n = n;
-    if (plain_float(t))
+    if (const_is_float(t))
         v->data->floats = floats;
     else
         v->data->ints = ints;
@@ -247,8 +247,8 @@ static clv_status decode_raw(clv_graph *g, clv_value *v, const uint8_t *p,
 }
 
 /* Typed data: one number per element; half floats come as their bits. */
-static clv_status decode_typed(clv_graph *g, clv_value *v, const tensor *t,
-                               uint32_t n, clv_err *e)
+static clv_status const_decode_typed(clv_graph *g, clv_value *v,
+                                     const tensor *t, uint32_t n, clv_err *e)
 {
     bool wide =
         t->typed == PB_TENSOR_FLOAT_DATA || t->typed == PB_TENSOR_DOUBLE_DATA;
@@ -275,15 +275,15 @@ static clv_status decode_typed(clv_graph *g, clv_value *v, const tensor *t,
                          TEXT(t->name), got, n);
     for (uint32_t i = 0; !wide && i < n; i++) {
         uint64_t bits = (uint64_t)ints[i];
-        if (plain_float(t->dtype))
-            floats[i] = bits_to_double(t->dtype, bits);
+        if (const_is_float(t->dtype))
+            floats[i] = const_double(t->dtype, bits);
         else
-            ints[i] = bits_to_int(t->dtype, bits);
+            ints[i] = const_int(t->dtype, bits);
     }
-    if (wide != plain_float(t->dtype) && wide)
+    if (wide != const_is_float(t->dtype) && wide)
         return CLV_OK; /* complex numbers come as pairs of floats */
     v->data->n = n;
-    if (plain_float(t->dtype))
+    if (const_is_float(t->dtype))
         v->data->floats = floats;
     else
         v->data->ints = ints;
@@ -297,20 +297,20 @@ clv_status onnx_contents(clv_graph *g, uint32_t id, clv_err *e)
     int64_t n = data ? clv__numel(v) : 0;
     tensor t;
     if (!data || data->ints || data->floats || n > ONNX_MAX_LISTS ||
-        !whole_bytes((clv_dtype)v->dtype))
+        !const_whole_bytes((clv_dtype)v->dtype))
         return CLV_OK;
     if (data->bytes)
-        return decode_raw(g, v, data->bytes, (uint32_t)n, e);
+        return const_decode_raw(g, v, data->bytes, (uint32_t)n, e);
     if (!data->proto)
         return CLV_OK;
-    CLV_TRY(read_tensor(wire_over(data->proto, data->proto_size), &t, e));
-    return t.typed ? decode_typed(g, v, &t, (uint32_t)n, e) : CLV_OK;
+    CLV_TRY(const_read(wire_over(data->proto, data->proto_size), &t, e));
+    return t.typed ? const_decode_typed(g, v, &t, (uint32_t)n, e) : CLV_OK;
 }
 
 /* -- external data --------------------------------------------------------*/
 
 /* Relative, and no step out of the model's folder. */
-static bool stays_inside(text path)
+static bool const_stays_inside(text path)
 {
     if (path.n == 0 || path.s[0] == '/' || memchr(path.s, 0, path.n) ||
         memchr(path.s, '\\', path.n))
@@ -326,7 +326,7 @@ static bool stays_inside(text path)
     return true;
 }
 
-static bool decimal(text t, uint64_t *out)
+static bool const_decimal(text t, uint64_t *out)
 {
     *out = 0;
     for (size_t i = 0; i < t.n; i++) {
@@ -337,15 +337,16 @@ static bool decimal(text t, uint64_t *out)
     return true;
 }
 
-static clv_status locate(clv_graph *g, const tensor *t, clv_payload *data,
-                         clv_err *e)
+static clv_status const_locate(clv_graph *g, const tensor *t, clv_payload *data,
+                               clv_err *e)
 {
-    if (!stays_inside(t->location))
+    if (!const_stays_inside(t->location))
         return clv__fail(e, CLV_FORMAT,
                          "tensor '%.*s': its data '%.*s' would lie outside "
                          "the model's folder",
                          TEXT(t->name), TEXT(t->location));
-    if (!decimal(t->offset, &data->offset) || !decimal(t->length, &data->size))
+    if (!const_decimal(t->offset, &data->offset) ||
+        !const_decimal(t->length, &data->size))
         return clv__fail(e, CLV_FORMAT,
                          "tensor '%.*s': external offset '%.*s', length "
                          "'%.*s'",
@@ -357,7 +358,7 @@ static clv_status locate(clv_graph *g, const tensor *t, clv_payload *data,
 /* -- values ---------------------------------------------------------------*/
 
 /* Raw bytes must be as many as type and shape say. */
-static clv_status point_at(const tensor *t, clv_value *v, clv_err *e)
+static clv_status const_point_at(const tensor *t, clv_value *v, clv_err *e)
 {
     int64_t want = clv__bytes(v);
     if (t->dtype != CLV_STRING && (int64_t)wire_left(&t->raw) != want)
@@ -371,15 +372,15 @@ static clv_status point_at(const tensor *t, clv_value *v, clv_err *e)
     return CLV_OK;
 }
 
-static bool worth_reading(const tensor *t, int64_t n, bool initializer)
+static bool const_worth_reading(const tensor *t, int64_t n, bool initializer)
 {
-    if (n > ONNX_MAX_LISTS || !whole_bytes(t->dtype))
+    if (n > ONNX_MAX_LISTS || !const_whole_bytes(t->dtype))
         return false;
-    return !plain_float(t->dtype) || n <= 1 || !initializer;
+    return !const_is_float(t->dtype) || n <= 1 || !initializer;
 }
 
-static clv_status fill(clv_graph *g, const tensor *t, uint32_t id,
-                       bool initializer, clv_err *e)
+static clv_status const_fill(clv_graph *g, const tensor *t, uint32_t id,
+                             bool initializer, clv_err *e)
 {
     clv_value *v = &g->values[id];
     int64_t n = clv__numel(v);
@@ -389,21 +390,21 @@ static clv_status fill(clv_graph *g, const tensor *t, uint32_t id,
     if (!data)
         return clv__nomem(e);
     if (t->external)
-        return locate(g, t, data, e);
+        return const_locate(g, t, data, e);
     if (t->has_raw && !t->typed)
-        CLV_TRY(point_at(t, v, e));
+        CLV_TRY(const_point_at(t, v, e));
     else {
         data->proto = t->all.cur;
         data->proto_size = wire_left(&t->all);
     }
-    if (!worth_reading(t, n, initializer))
+    if (!const_worth_reading(t, n, initializer))
         return CLV_OK;
     if (t->has_raw && !t->typed)
-        return decode_raw(g, v, t->raw.cur, (uint32_t)n, e);
-    return decode_typed(g, v, t, (uint32_t)n, e);
+        return const_decode_raw(g, v, t->raw.cur, (uint32_t)n, e);
+    return const_decode_typed(g, v, t, (uint32_t)n, e);
 }
 
-static clv_status add_value(reader *r, unit *u, const tensor *t, text name,
+static clv_status const_add(reader *r, unit *u, const tensor *t, text name,
                             bool initializer, uint32_t *out, clv_err *e)
 {
     clv_graph *g = u->g;
@@ -418,9 +419,9 @@ static clv_status add_value(reader *r, unit *u, const tensor *t, text name,
         return clv__fail(e, CLV_OVERFLOW,
                          "tensor '%.*s': its size does not fit 64 bits",
                          TEXT(name));
-    CLV_TRY(fill(g, t, v, initializer, e));
+    CLV_TRY(const_fill(g, t, v, initializer, e));
     if (initializer && n > 1 && !t->fixed &&
-        (plain_float(t->dtype) || t->dtype >= CLV_FLOAT8E4M3))
+        (const_is_float(t->dtype) || t->dtype >= CLV_FLOAT8E4M3))
         g->values[v].kind = CLV_VALUE_PARAM;
     clv_dtype counted = onnx_counted(r, t->dtype);
     if (counted != t->dtype && g->values[v].data)
@@ -435,10 +436,11 @@ clv_status onnx_tensor(reader *r, unit *u, wire w, text *name, bool initializer,
                        uint32_t *value, clv_err *e)
 {
     tensor t;
-    CLV_TRY(initializer ? read_stored(r, w, &t, e) : read_tensor(w, &t, e));
+    CLV_TRY(initializer ? const_read_stored(r, w, &t, e)
+                        : const_read(w, &t, e));
     if (initializer)
         *name = t.name;
-    return add_value(r, u, &t, *name, initializer, value, e);
+    return const_add(r, u, &t, *name, initializer, value, e);
 }
 
 /* SparseTensorProto: the name and type of its values, dense dims. */
@@ -450,9 +452,9 @@ clv_status onnx_sparse(reader *r, unit *u, wire w, text *name, uint32_t *value,
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
         if (f.number == PB_SPARSE_VALUES && f.type == WIRE_BYTES)
-            CLV_TRY(read_tensor(f.bytes, &values, e));
+            CLV_TRY(const_read(f.bytes, &values, e));
         else if (f.number == PB_SPARSE_DIMS)
-            CLV_TRY(read_dims(&w, &f, &dense, e));
+            CLV_TRY(const_dims(&w, &f, &dense, e));
     }
     for (uint32_t i = 0; i < dense.rank; i++)
         if (dense.dims[i] < 0)
@@ -460,7 +462,7 @@ clv_status onnx_sparse(reader *r, unit *u, wire w, text *name, uint32_t *value,
     dense.dtype = values.dtype;
     if (!name->n)
         *name = values.name;
-    return add_value(r, u, &dense, *name, true, value, e);
+    return const_add(r, u, &dense, *name, true, value, e);
 }
 
 clv_status onnx_const_ints(clv_graph *g, uint32_t v, uint32_t rank,

@@ -24,8 +24,8 @@ void onnx_unit_free(unit *u)
     clv__free(u->captured);
 }
 
-/* Takes the dead nodes out; the others move up. */
-static void bury(clv_graph *g)
+/* Removes the nodes that are marked dead. */
+static void graph_bury(clv_graph *g)
 {
     uint32_t kept = 0;
     for (uint32_t id = 0; id < g->n_nodes; id++) {
@@ -41,14 +41,14 @@ static void bury(clv_graph *g)
 
 clv_status onnx_finish(unit *u, clv_err *e)
 {
-    bury(u->g);
+    graph_bury(u->g);
     return clv__build_finish(
         u->g, u->unordered ? CLV_BUILT_BARE : CLV_BUILT_INFERRED, e);
 }
 
 /* -- names ----------------------------------------------------------------*/
 
-static clv_status define(frame *f, text name, uint32_t v, clv_err *e)
+static clv_status graph_define(frame *f, text name, uint32_t v, clv_err *e)
 {
     bool added;
     if (!strmap_add(&f->names, name.s, name.n, v, &added))
@@ -59,8 +59,8 @@ static clv_status define(frame *f, text name, uint32_t v, clv_err *e)
 }
 
 /* A value of an enclosing graph becomes one more input of this one. */
-static clv_status capture(frame *f, text name, uint32_t outer, uint32_t *value,
-                          clv_err *e)
+static clv_status graph_capture(frame *f, text name, uint32_t outer,
+                                uint32_t *value, clv_err *e)
 {
     unit *u = f->unit;
     const clv_value *from = &f->outer->unit->g->values[outer];
@@ -88,19 +88,19 @@ clv_status onnx_lookup(frame *f, text name, uint32_t *value, clv_err *e)
         *value = outer;
         return CLV_OK;
     }
-    return capture(f, name, outer, value, e);
+    return graph_capture(f, name, outer, value, e);
 }
 
-/* As many as a table is made for at once; one of more grows, since a file may
- * lie. */
-static size_t bounded(size_t n)
+/* Limits how many entries a table is made for at once. A file may claim more
+ * than it has; a table that needs more grows. */
+static size_t graph_bounded(size_t n)
 {
     return n < ONNX_RESERVED ? n : ONNX_RESERVED;
 }
 
-static clv_status reserve(frame *f, size_t names, clv_err *e)
+static clv_status graph_reserve(frame *f, size_t names, clv_err *e)
 {
-    names = bounded(names);
+    names = graph_bounded(names);
     return strmap_reserve(&f->names, names) &&
                    clv__graph_reserve(f->unit->g, 0, names)
                ? CLV_OK
@@ -109,8 +109,8 @@ static clv_status reserve(frame *f, size_t names, clv_err *e)
 
 /* -- 1. fields and stored tensors -----------------------------------------*/
 
-static clv_status initializer(reader *r, frame *f, const wire_field *field,
-                              clv_err *e)
+static clv_status graph_initializer(reader *r, frame *f,
+                                    const wire_field *field, clv_err *e)
 {
     text name = {NULL, 0};
     uint32_t v;
@@ -118,7 +118,7 @@ static clv_status initializer(reader *r, frame *f, const wire_field *field,
     CLV_TRY(field->number == PB_GRAPH_INITIALIZER
                 ? onnx_tensor(r, f->unit, field->bytes, &name, true, &v, e)
                 : onnx_sparse(r, f->unit, field->bytes, &name, &v, e));
-    clv_status s = define(f, name, v, e);
+    clv_status s = graph_define(f, name, v, e);
     if (s == CLV_FORMAT)
         clv__err_prefix(e, "byte %zu", at);
     return s;
@@ -130,7 +130,7 @@ typedef struct fields {
     size_t n[PB_GRAPH_END];
 } fields;
 
-static bool is_stored(uint32_t number)
+static bool graph_is_stored(uint32_t number)
 {
     return number == PB_GRAPH_INITIALIZER ||
            number == PB_GRAPH_SPARSE_INITIALIZER;
@@ -138,8 +138,8 @@ static bool is_stored(uint32_t number)
 
 /* Finds the fields of a graph or function, and reads a graph's stored tensors
  * on the way: their heads lie far apart, so that this is the only time. */
-static clv_status find_fields(reader *r, frame *graph, wire w, fields *all,
-                              clv_err *e)
+static clv_status graph_find_fields(reader *r, frame *graph, wire w,
+                                    fields *all, clv_err *e)
 {
     size_t stored = 0;
     *all = (fields){0};
@@ -154,18 +154,19 @@ static clv_status find_fields(reader *r, frame *graph, wire w, fields *all,
         if (all->n[field.number]++ == 0)
             *of = start;
         of->end = w.cur;
-        if (!graph || !is_stored(field.number) || field.type != WIRE_BYTES)
+        if (!graph || !graph_is_stored(field.number) ||
+            field.type != WIRE_BYTES)
             continue;
         if (stored++ == 0) /* there are about as many as nodes */
-            CLV_TRY(reserve(graph, 2 * all->n[PB_GRAPH_NODE], e));
-        CLV_TRY(initializer(r, graph, &field, e));
+            CLV_TRY(graph_reserve(graph, 2 * all->n[PB_GRAPH_NODE], e));
+        CLV_TRY(graph_initializer(r, graph, &field, e));
     }
     return CLV_OK;
 }
 
 /* -- 2. inputs ------------------------------------------------------------*/
 
-static clv_status input(reader *r, frame *f, wire w, clv_err *e)
+static clv_status graph_input(reader *r, frame *f, wire w, clv_err *e)
 {
     clv_graph *g = f->unit->g;
     size_t at = (size_t)(w.cur - w.file);
@@ -181,7 +182,7 @@ static clv_status input(reader *r, frame *f, wire w, clv_err *e)
             : CLV_NONE;
     if (v == CLV_NONE)
         return clv__nomem(e);
-    clv_status s = define(f, name, v, e);
+    clv_status s = graph_define(f, name, v, e);
     if (s == CLV_FORMAT)
         clv__err_prefix(e, "byte %zu: input", at);
     if (s != CLV_OK || f->outer)
@@ -189,13 +190,13 @@ static clv_status input(reader *r, frame *f, wire w, clv_err *e)
     return onnx_bind_input(r, g, v, &t, e);
 }
 
-static clv_status inputs(reader *r, frame *f, wire w, clv_err *e)
+static clv_status graph_inputs(reader *r, frame *f, wire w, clv_err *e)
 {
     while (wire_left(&w)) {
         wire_field field;
         CLV_TRY(wire_next(&w, &field, e));
         if (field.number == PB_GRAPH_INPUT && field.type == WIRE_BYTES)
-            CLV_TRY(input(r, f, field.bytes, e));
+            CLV_TRY(graph_input(r, f, field.bytes, e));
     }
     f->unit->n_formal = f->unit->g->n_inputs;
     return CLV_OK;
@@ -203,14 +204,14 @@ static clv_status inputs(reader *r, frame *f, wire w, clv_err *e)
 
 /* -- 3. outputs of nodes --------------------------------------------------*/
 
-static bool is_op(const proto *p, const char *op)
+static bool graph_is_op(const proto *p, const char *op)
 {
     return text_is(p->op, op) && onnx_domain_of(p->domain) == ONNX_AI;
 }
 
 /* The attribute sparse_value. */
-static clv_status sparse_value(reader *r, frame *f, const proto *p, uint32_t *v,
-                               clv_err *e)
+static clv_status graph_sparse_value(reader *r, frame *f, const proto *p,
+                                     uint32_t *v, clv_err *e)
 {
     for (uint32_t i = 0; i < p->n_attrs; i++)
         for (wire w = p->attrs[i]; wire_left(&w);) {
@@ -224,11 +225,12 @@ static clv_status sparse_value(reader *r, frame *f, const proto *p, uint32_t *v,
 }
 
 /* A Constant's value from whichever attribute holds it. */
-static clv_status constant(reader *r, frame *f, const proto *p, clv_err *e)
+static clv_status graph_constant(reader *r, frame *f, const proto *p,
+                                 clv_err *e)
 {
     clv_graph *g = f->unit->g;
     text name = p->n_out ? p->outs[0] : (text){"", 0};
-    clv_attr room[ONNX_MAX_ATTRS];
+    clv_attr room[ONNX_ATTR_ROOM];
     draft d = {.r = r, .f = f, .p = p, .g = g, .attrs = room};
     CLV_TRY(onnx_attrs_read(&d, e));
     uint32_t v = CLV_NONE;
@@ -236,7 +238,7 @@ static clv_status constant(reader *r, frame *f, const proto *p, clv_err *e)
         if (d.attrs[i].type == CLV_ATTR_TENSOR)
             v = d.attrs[i].u.value;
     if (v == CLV_NONE)
-        CLV_TRY(sparse_value(r, f, p, &v, e));
+        CLV_TRY(graph_sparse_value(r, f, p, &v, e));
     if (v == CLV_NONE)
         CLV_TRY(onnx_const_attr(g, d.attrs, d.n_attrs, &v, e));
     if (v == CLV_NONE)
@@ -244,30 +246,31 @@ static clv_status constant(reader *r, frame *f, const proto *p, clv_err *e)
     g->values[v].name = onnx_name(&g->mem, name);
     if (!g->values[v].name)
         return clv__nomem(e);
-    return name.n ? define(f, name, v, e) : CLV_OK;
+    return name.n ? graph_define(f, name, v, e) : CLV_OK;
 }
 
-/* Another name for a stored tensor; *done tells. */
-static clv_status alias(frame *f, const proto *p, bool *done, clv_err *e)
+/* Makes the output of an Identity another name for the stored tensor that it
+ * copies, and sets *done. */
+static clv_status graph_alias(frame *f, const proto *p, bool *done, clv_err *e)
 {
-    if (p->n_in != 1 || p->n_out != 1 || !is_op(p, "Identity"))
+    if (p->n_in != 1 || p->n_out != 1 || !graph_is_op(p, "Identity"))
         return CLV_OK;
     uint32_t v = strmap_get(&f->names, p->ins[0].s, p->ins[0].n);
     if (v >= ONNX_ABSENT || !value_is_weight(&f->unit->g->values[v]))
         return CLV_OK;
     *done = true;
-    return define(f, p->outs[0], v, e);
+    return graph_define(f, p->outs[0], v, e);
 }
 
-static clv_status declare_node(reader *r, frame *f, const proto *p, bool *done,
-                               clv_err *e)
+static clv_status graph_declare_node(reader *r, frame *f, const proto *p,
+                                     bool *done, clv_err *e)
 {
     clv_graph *g = f->unit->g;
-    CLV_TRY(alias(f, p, done, e));
+    CLV_TRY(graph_alias(f, p, done, e));
     if (*done)
         return CLV_OK;
-    if ((*done = is_op(p, "Constant")))
-        return constant(r, f, p, e);
+    if ((*done = graph_is_op(p, "Constant")))
+        return graph_constant(r, f, p, e);
     for (uint32_t i = 0; i < p->n_out; i++) {
         text name = p->outs[i];
         if (!name.n)
@@ -280,7 +283,7 @@ static clv_status declare_node(reader *r, frame *f, const proto *p, bool *done,
         }
         if (v == CLV_NONE)
             return clv__nomem(e);
-        CLV_TRY(define(f, name, v, e));
+        CLV_TRY(graph_define(f, name, v, e));
     }
     return CLV_OK;
 }
@@ -293,15 +296,15 @@ typedef struct nodes {
     size_t n;
 } nodes;
 
-static clv_status find_nodes(reader *r, const fields *all, uint32_t number,
-                             nodes *out, clv_err *e)
+static clv_status graph_find_nodes(reader *r, const fields *all,
+                                   uint32_t number, nodes *out, clv_err *e)
 {
     size_t n = all->n[number];
     *out = (nodes){all->of[number], number, arena_zalloc(&r->mem, n), n};
     return out->done ? CLV_OK : clv__nomem(e);
 }
 
-static size_t nodes_left(const nodes *all)
+static size_t graph_nodes_left(const nodes *all)
 {
     size_t left = 0;
     for (size_t i = 0; i < all->n; i++)
@@ -313,8 +316,8 @@ static size_t nodes_left(const nodes *all)
 typedef clv_status node_fn(reader *r, frame *f, const proto *p, bool *done,
                            clv_err *e);
 
-static clv_status each_node(reader *r, frame *f, const nodes *all, node_fn *fn,
-                            clv_err *e)
+static clv_status graph_each_node(reader *r, frame *f, const nodes *all,
+                                  node_fn *fn, clv_err *e)
 {
     bool *next = all->done;
     for (wire w = all->w; wire_left(&w);) {
@@ -340,8 +343,8 @@ static clv_status each_node(reader *r, frame *f, const nodes *all, node_fn *fn,
 
 /* -- 5. nodes -------------------------------------------------------------*/
 
-static clv_status add_node(reader *r, frame *f, const proto *p, bool *done,
-                           clv_err *e)
+static clv_status graph_add_node(reader *r, frame *f, const proto *p,
+                                 bool *done, clv_err *e)
 {
     *done = true;
     if (r->budget-- == 0)
@@ -359,16 +362,16 @@ clv_status onnx_nodes(reader *r, frame *f, wire w, uint32_t number, clv_err *e)
 {
     fields all;
     nodes own;
-    CLV_TRY(find_fields(r, NULL, w, &all, e));
-    CLV_TRY(find_nodes(r, &all, number, &own, e));
-    CLV_TRY(each_node(r, f, &own, declare_node, e));
-    return each_node(r, f, &own, add_node, e);
+    CLV_TRY(graph_find_fields(r, NULL, w, &all, e));
+    CLV_TRY(graph_find_nodes(r, &all, number, &own, e));
+    CLV_TRY(graph_each_node(r, f, &own, graph_declare_node, e));
+    return graph_each_node(r, f, &own, graph_add_node, e);
 }
 
 /* -- 4. and 6. ------------------------------------------------------------*/
 
-static clv_status declared_shapes(reader *r, frame *f, const fields *all,
-                                  uint32_t number, clv_err *e)
+static clv_status graph_declared_shapes(reader *r, frame *f, const fields *all,
+                                        uint32_t number, clv_err *e)
 {
     for (wire w = all->of[number]; wire_left(&w);) {
         wire_field field;
@@ -385,7 +388,7 @@ static clv_status declared_shapes(reader *r, frame *f, const fields *all,
     return CLV_OK;
 }
 
-static clv_status outputs(frame *f, wire w, clv_err *e)
+static clv_status graph_outputs(frame *f, wire w, clv_err *e)
 {
     while (wire_left(&w)) {
         wire_field field;
@@ -411,34 +414,37 @@ clv_status onnx_graph(reader *r, frame *f, wire w, clv_err *e)
 {
     fields all;
     nodes own;
-    CLV_TRY(find_fields(r, f, w, &all, e));
+    CLV_TRY(graph_find_fields(r, f, w, &all, e));
     size_t names = all.n[PB_GRAPH_NODE] + all.n[PB_GRAPH_INITIALIZER] +
                    all.n[PB_GRAPH_INPUT];
-    CLV_TRY(reserve(f, names, e));
+    CLV_TRY(graph_reserve(f, names, e));
     if (!f->outer)
         CLV_TRY(onnx_learn_symbols(r, all.of[PB_GRAPH_INPUT], e));
-    CLV_TRY(inputs(r, f, all.of[PB_GRAPH_INPUT], e));
-    CLV_TRY(find_nodes(r, &all, PB_GRAPH_NODE, &own, e));
-    CLV_TRY(each_node(r, f, &own, declare_node, e));
-    CLV_TRY(declared_shapes(r, f, &all, PB_GRAPH_OUTPUT, e));
-    CLV_TRY(declared_shapes(r, f, &all, PB_GRAPH_VALUE_INFO, e));
-    if (!clv__graph_reserve(f->unit->g, bounded(nodes_left(&own)),
-                            bounded(names)))
+    CLV_TRY(graph_inputs(r, f, all.of[PB_GRAPH_INPUT], e));
+    CLV_TRY(graph_find_nodes(r, &all, PB_GRAPH_NODE, &own, e));
+    CLV_TRY(graph_each_node(r, f, &own, graph_declare_node, e));
+    CLV_TRY(graph_declared_shapes(r, f, &all, PB_GRAPH_OUTPUT, e));
+    CLV_TRY(graph_declared_shapes(r, f, &all, PB_GRAPH_VALUE_INFO, e));
+    if (!clv__graph_reserve(f->unit->g, graph_bounded(graph_nodes_left(&own)),
+                            graph_bounded(names)))
         return clv__nomem(e);
-    CLV_TRY(each_node(r, f, &own, add_node, e));
-    return outputs(f, all.of[PB_GRAPH_OUTPUT], e);
+    CLV_TRY(graph_each_node(r, f, &own, graph_add_node, e));
+    return graph_outputs(f, all.of[PB_GRAPH_OUTPUT], e);
 }
 
 /* -- bodies ---------------------------------------------------------------*/
 
-static clv_status append_captured(draft *d, const unit *u, clv_err *e)
+static clv_status graph_append_captured(draft *d, const unit *u, clv_err *e)
 {
     if (u->n_captured == 0)
         return CLV_OK;
     if (d->n_in + u->n_captured > ONNX_MAX_EDGES)
-        return clv__fail(e, CLV_FORMAT, "the body uses too many outer values");
+        return clv__fail(e, CLV_FORMAT,
+                         "the body uses %zu outer values; with the inputs of "
+                         "its node at most %d",
+                         u->n_captured, ONNX_MAX_EDGES);
     uint32_t n = d->n_in + (uint32_t)u->n_captured;
-    uint32_t *ins = arena_array(&d->r->mem, n + 8, sizeof *ins);
+    uint32_t *ins = arena_array(&d->r->mem, n + ONNX_MORE_INS, sizeof *ins);
     if (!ins)
         return clv__nomem(e);
     if (d->n_in)
@@ -466,9 +472,9 @@ clv_status onnx_body(draft *d, wire w, clv_graph **body, clv_err *e)
                .opset = d->f->opset,
                .depth = d->f->depth + 1};
     clv_status s = onnx_graph(d->r, &f, w, e);
-    bury(u.g);
+    graph_bury(u.g);
     if (s == CLV_OK)
-        s = append_captured(d, &u, e);
+        s = graph_append_captured(d, &u, e);
     strmap_free(&f.names);
     onnx_unit_free(&u);
     return s;

@@ -1,18 +1,20 @@
-/* read_model.c - ModelProto: versions, functions of the model, the graph.
+/* read_model.c - ModelProto: versions, functions of the model, the graph. The
+ * way in is at the end; read.h tells the whole story.
  *
- * A call of a function is replaced by the function's nodes: its inputs are
- * other names for the call's, its outputs are the call's values, attributes
- * that refer to the call's are bound. Calls may nest; a function that reaches
- * itself again is an error, and so is a model that expands out of proportion
- * to its file. */
+ * A call of a function is replaced by the function's nodes. The inputs of the
+ * function become other names for the call's inputs, its outputs are the
+ * call's outputs, and an attribute that refers to one of the call is bound to
+ * it. Calls may nest. A function that calls itself is an error, and so is a
+ * model that expands out of proportion to its file. */
 #include "formats/onnx/read.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* True when one of eight bytes is below ' ' or at 0x7f, or above such a one:
- * then the top bit of its difference is set. */
-static bool suspect(const char *s)
+/* True when one of eight bytes is a control character (below ' ', or 0x7f), and
+ * sometimes when none is: a byte of 0x80 and more, or one above a control
+ * character, may set the top bit of the difference too. */
+static bool model_suspect(const char *s)
 {
     const uint64_t ones = 0x0101010101010101u;
     uint64_t w;
@@ -20,14 +22,14 @@ static bool suspect(const char *s)
     return ((w - ' ' * ones) | ((w ^ 0x7f * ones) - ones)) & 0x80 * ones;
 }
 
-/* Names end up in tables and messages: no control characters in them. Eight
- * bytes are looked at together, the last ones twice. */
-static void scrub(char *s, size_t n)
+/* Replaces the control characters of a name, which ends up in tables and
+ * messages. It looks at eight bytes at a time, and at the last ones twice. */
+static void model_scrub(char *s, size_t n)
 {
     size_t i = 0;
-    while (i + 8 <= n && !suspect(s + i))
+    while (i + 8 <= n && !model_suspect(s + i))
         i += 8;
-    if (n >= 8 && i + 8 > n && !suspect(s + n - 8))
+    if (n >= 8 && i + 8 > n && !model_suspect(s + n - 8))
         return;
     for (; i < n; i++)
         if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
@@ -38,14 +40,14 @@ char *onnx_name(arena *mem, text t)
 {
     char *own = arena_strndup(mem, t.s, t.n);
     if (own)
-        scrub(own, t.n);
+        model_scrub(own, t.n);
     return own;
 }
 
 /* -- opsets ---------------------------------------------------------------*/
 
 /* OperatorSetIdProto into a table of versions by domain. */
-static clv_status read_opset(wire w, int32_t *opset, clv_err *e)
+static clv_status model_opset(wire w, int32_t *opset, clv_err *e)
 {
     text domain = {"", 0};
     int64_t version = 1;
@@ -64,7 +66,7 @@ static clv_status read_opset(wire w, int32_t *opset, clv_err *e)
     return CLV_OK;
 }
 
-static void default_opsets(int32_t *opset)
+static void model_default_opsets(int32_t *opset)
 {
     for (int i = 0; i < ONNX_DOMAINS; i++)
         opset[i] = 1;
@@ -72,7 +74,7 @@ static void default_opsets(int32_t *opset)
 
 /* -- functions ------------------------------------------------------------*/
 
-static clv_status add_function(reader *r, wire w, clv_err *e)
+static clv_status model_add_function(reader *r, wire w, clv_err *e)
 {
     onnx_function fn = {.body = w, .next = CLV_NONE};
     memcpy(fn.opset, r->opset, sizeof fn.opset);
@@ -86,7 +88,7 @@ static clv_status add_function(reader *r, wire w, clv_err *e)
         else if (f.number == PB_FUNCTION_OVERLOAD)
             fn.overload = text_of(f.bytes);
         else if (f.number == PB_FUNCTION_OPSET_IMPORT && f.type == WIRE_BYTES)
-            CLV_TRY(read_opset(f.bytes, fn.opset, e));
+            CLV_TRY(model_opset(f.bytes, fn.opset, e));
     }
     fn.next = strmap_get(&r->function_names, fn.name.s, fn.name.n);
     if (!CLV_GROW(r->functions, r->n_functions, r->cap_functions) ||
@@ -97,7 +99,7 @@ static clv_status add_function(reader *r, wire w, clv_err *e)
     return CLV_OK;
 }
 
-static bool same_text(text a, text b)
+static bool model_same_text(text a, text b)
 {
     return a.n == b.n && (a.n == 0 || !memcmp(a.s, b.s, a.n));
 }
@@ -108,16 +110,16 @@ onnx_function *onnx_function_find(reader *r, const proto *p)
         return NULL;
     uint32_t i = strmap_get(&r->function_names, p->op.s, p->op.n);
     for (; i != CLV_NONE; i = r->functions[i].next)
-        if (same_text(r->functions[i].domain, p->domain) &&
-            same_text(r->functions[i].overload, p->overload))
+        if (model_same_text(r->functions[i].domain, p->domain) &&
+            model_same_text(r->functions[i].overload, p->overload))
             return &r->functions[i];
     return NULL;
 }
 
 /* -- inlining -------------------------------------------------------------*/
 
-static clv_status bind_input(frame *caller, const proto *p, uint32_t i,
-                             frame *f, text name, clv_err *e)
+static clv_status model_bind_input(frame *caller, const proto *p, uint32_t i,
+                                   frame *f, text name, clv_err *e)
 {
     uint32_t v = CLV_NONE;
     if (i < p->n_in && p->ins[i].n) {
@@ -131,8 +133,8 @@ static clv_status bind_input(frame *caller, const proto *p, uint32_t i,
     return CLV_OK;
 }
 
-static clv_status bind_output(frame *caller, const proto *p, uint32_t i,
-                              frame *f, text name, clv_err *e)
+static clv_status model_bind_output(frame *caller, const proto *p, uint32_t i,
+                                    frame *f, text name, clv_err *e)
 {
     if (i >= p->n_out || !p->outs[i].n)
         return CLV_OK; /* nobody asked for it */
@@ -140,8 +142,10 @@ static clv_status bind_output(frame *caller, const proto *p, uint32_t i,
     return strmap_put(&f->results, name.s, name.n, v) ? CLV_OK : clv__nomem(e);
 }
 
-/* The call's attributes, then the function's defaults behind them. */
-static clv_status bind_attrs(reader *r, const proto *p, frame *f, clv_err *e)
+/* Binds the attributes of the call, and behind them the defaults that the
+ * function has for those which the call leaves out. */
+static clv_status model_bind_attrs(reader *r, const proto *p, frame *f,
+                                   clv_err *e)
 {
     size_t n = p->n_attrs;
     for (wire w = f->fn->body; wire_left(&w);) {
@@ -167,8 +171,8 @@ static clv_status bind_attrs(reader *r, const proto *p, frame *f, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status bind_call(reader *r, frame *caller, const proto *p, frame *f,
-                            clv_err *e)
+static clv_status model_bind_call(reader *r, frame *caller, const proto *p,
+                                  frame *f, clv_err *e)
 {
     uint32_t in = 0, out = 0;
     for (wire w = f->fn->body; wire_left(&w);) {
@@ -176,16 +180,17 @@ static clv_status bind_call(reader *r, frame *caller, const proto *p, frame *f,
         CLV_TRY(wire_next(&w, &field, e));
         text name = text_of(field.bytes);
         if (field.number == PB_FUNCTION_INPUT)
-            CLV_TRY(bind_input(caller, p, in++, f, name, e));
+            CLV_TRY(model_bind_input(caller, p, in++, f, name, e));
         else if (field.number == PB_FUNCTION_OUTPUT)
-            CLV_TRY(bind_output(caller, p, out++, f, name, e));
+            CLV_TRY(model_bind_output(caller, p, out++, f, name, e));
     }
-    return bind_attrs(r, p, f, e);
+    return model_bind_attrs(r, p, f, e);
 }
 
-/* An output that the function hands through is copied to the call's value. */
-static clv_status hand_through(reader *r, frame *f, const proto *p, text name,
-                               clv_err *e)
+/* Where a function's output is one of its inputs or a constant, an Identity
+ * copies it to the call's output. */
+static clv_status model_hand_through(reader *r, frame *f, const proto *p,
+                                     text name, clv_err *e)
 {
     uint32_t want = strmap_get(&f->results, name.s, name.n);
     uint32_t v = strmap_get(&f->names, name.s, name.n);
@@ -205,16 +210,16 @@ static clv_status hand_through(reader *r, frame *f, const proto *p, text name,
                       e);
 }
 
-static clv_status inline_body(reader *r, frame *caller, const proto *p,
-                              frame *f, clv_err *e)
+static clv_status model_inline_body(reader *r, frame *caller, const proto *p,
+                                    frame *f, clv_err *e)
 {
-    CLV_TRY(bind_call(r, caller, p, f, e));
+    CLV_TRY(model_bind_call(r, caller, p, f, e));
     CLV_TRY(onnx_nodes(r, f, f->fn->body, PB_FUNCTION_NODE, e));
     for (wire w = f->fn->body; wire_left(&w);) {
         wire_field field;
         CLV_TRY(wire_next(&w, &field, e));
         if (field.number == PB_FUNCTION_OUTPUT)
-            CLV_TRY(hand_through(r, f, p, text_of(field.bytes), e));
+            CLV_TRY(model_hand_through(r, f, p, text_of(field.bytes), e));
     }
     return CLV_OK;
 }
@@ -243,7 +248,7 @@ clv_status onnx_inline(reader *r, frame *caller, const proto *p,
         return clv__nomem(e);
     f.prefix = (text){prefix, strlen(prefix)};
     fn->active = true;
-    clv_status s = inline_body(r, caller, p, &f, e);
+    clv_status s = model_inline_body(r, caller, p, &f, e);
     fn->active = false;
     strmap_free(&f.names);
     strmap_free(&f.results);
@@ -264,24 +269,24 @@ static clv_status model_field(reader *r, const wire *w, const wire_field *f,
         return wire_expect(w, f, WIRE_BYTES, e);
     case PB_MODEL_OPSET_IMPORT:
         CLV_TRY(wire_expect(w, f, WIRE_BYTES, e));
-        return read_opset(f->bytes, r->opset, e);
+        return model_opset(f->bytes, r->opset, e);
     default:
         return CLV_OK;
     }
 }
 
-static clv_status read_functions(reader *r, wire w, clv_err *e)
+static clv_status model_functions(reader *r, wire w, clv_err *e)
 {
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
         if (f.number == PB_MODEL_FUNCTIONS && f.type == WIRE_BYTES)
-            CLV_TRY(add_function(r, f.bytes, e));
+            CLV_TRY(model_add_function(r, f.bytes, e));
     }
     return CLV_OK;
 }
 
-static clv_status check_versions(reader *r, clv_graph *g, clv_err *e)
+static clv_status model_check_versions(reader *r, clv_graph *g, clv_err *e)
 {
     bool ok = true;
     if (r->ir_version > ONNX_NEWEST_IR)
@@ -300,7 +305,8 @@ static clv_status check_versions(reader *r, clv_graph *g, clv_err *e)
 /* A graph in several pieces, as protobuf allows, is their bytes one after the
  * other. No exporter writes it so: they are copied, and offsets count from the
  * first. */
-static clv_status join_graph(wire w, clv_graph *g, wire *graph, clv_err *e)
+static clv_status model_join_graph(wire w, clv_graph *g, wire *graph,
+                                   clv_err *e)
 {
     size_t pieces = 0, total = 0;
     for (wire at = w; wire_left(&at);) {
@@ -326,7 +332,7 @@ static clv_status join_graph(wire w, clv_graph *g, wire *graph, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status read_model(reader *r, clv_graph *g, clv_err *e)
+static clv_status model_read(reader *r, clv_graph *g, clv_err *e)
 {
     wire w = wire_over(r->map.data, r->map.size), whole = w;
     wire graph = {NULL, NULL, w.file};
@@ -339,9 +345,9 @@ static clv_status read_model(reader *r, clv_graph *g, clv_err *e)
     }
     if (!graph.cur)
         return clv__fail(e, CLV_FORMAT, "no graph in the file");
-    CLV_TRY(join_graph(whole, g, &graph, e));
-    CLV_TRY(read_functions(r, whole, e));
-    CLV_TRY(check_versions(r, g, e));
+    CLV_TRY(model_join_graph(whole, g, &graph, e));
+    CLV_TRY(model_functions(r, whole, e));
+    CLV_TRY(model_check_versions(r, g, e));
 
     unit u = {.g = g};
     frame f = {.unit = &u, .opset = r->opset};
@@ -359,7 +365,7 @@ static clv_status read_model(reader *r, clv_graph *g, clv_err *e)
     return s;
 }
 
-static void reader_free(reader *r)
+static void model_reader_free(reader *r)
 {
     strmap_free(&r->attr_keys);
     strmap_free(&r->symbols);
@@ -372,13 +378,13 @@ static void reader_free(reader *r)
 /* -- the way in -----------------------------------------------------------*/
 
 /* What the graph borrows its weights from. */
-static void release(void *owner)
+static void model_release(void *owner)
 {
     clv__mapping_close(owner);
     clv__free(owner);
 }
 
-static clv_status own_map(clv_graph *g, clv_mapping map, clv_err *e)
+static clv_status model_own_map(clv_graph *g, clv_mapping map, clv_err *e)
 {
     clv_mapping *own = clv__alloc(sizeof *own);
     if (!own) {
@@ -387,15 +393,15 @@ static clv_status own_map(clv_graph *g, clv_mapping map, clv_err *e)
     }
     *own = map;
     g->owner = own;
-    g->release = release;
+    g->release = model_release;
     g->file = map.borrowed ? NULL : map.data;
     g->file_size = map.size;
     return CLV_OK;
 }
 
 /* "dir/resnet50.onnx" is called resnet50. */
-static clv_status new_graph(const char *path, const clv_open_opts *opts,
-                            clv_graph **g, clv_err *e)
+static clv_status model_new_graph(const char *path, const clv_open_opts *opts,
+                                  clv_graph **g, clv_err *e)
 {
     const char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;
@@ -412,8 +418,9 @@ static clv_status new_graph(const char *path, const clv_open_opts *opts,
     return clv__nomem(e);
 }
 
-/* Shapes that do not fit may come of a size that the file leaves open. */
-static void say_open(const reader *r, clv_err *e)
+/* Adds to an error about shapes that its reason may be a size which the file
+ * leaves open. */
+static void model_say_open(const reader *r, clv_err *e)
 {
     if (!r->open || !e || e->code != CLV_SHAPE)
         return;
@@ -431,24 +438,24 @@ clv_status clv__onnx_load(clv_mapping map, const char *path,
     static const clv_open_opts none = {0};
     clv_graph *g;
     *out = NULL;
-    clv_status s = new_graph(path, opts, &g, e);
+    clv_status s = model_new_graph(path, opts, &g, e);
     if (s != CLV_OK) {
         clv__mapping_close(&map);
         return s;
     }
     reader r = {.map = map,
                 .opts = opts ? opts : &none,
-                .budget = 200000 + map.size / 8};
-    default_opsets(r.opset);
-    s = own_map(g, map, e);
+                .budget = ONNX_BUDGET + map.size / ONNX_BUDGET_BYTES};
+    model_default_opsets(r.opset);
+    s = model_own_map(g, map, e);
     if (s == CLV_OK)
         s = onnx_attr_table(&r, e);
     if (s == CLV_OK)
-        s = read_model(&r, g, e);
-    say_open(&r, e);
-    reader_free(&r);
+        s = model_read(&r, g, e);
+    model_say_open(&r, e);
+    model_reader_free(&r);
     if (s != CLV_OK && e)
-        scrub(e->msg, strlen(e->msg));
+        model_scrub(e->msg, strlen(e->msg));
     if (s != CLV_OK) {
         clv_graph_free(g);
         return s;
@@ -460,20 +467,21 @@ clv_status clv__onnx_load(clv_mapping map, const char *path,
     return CLV_OK;
 }
 
-/* ONNX has no magic: the name tells, or else fields that only a ModelProto
- * has in this order. */
+/* ONNX has no magic number. The file's name tells, or else that it begins with
+ * a version and goes on with fields of a ModelProto up to the graph. */
 bool clv__onnx_knows(const clv_mapping *map, const char *path)
 {
     size_t n = strlen(path);
     if (n > 5 && !strcmp(path + n - 5, ".onnx"))
         return true;
+    enum { LOOKED_AT = 16, HIGHEST_IR = 99 };
     wire w = wire_over(map->data, map->size);
-    for (int i = 0; i < 16 && wire_left(&w); i++) {
+    for (int i = 0; i < LOOKED_AT && wire_left(&w); i++) {
         wire_field f;
         if (wire_next(&w, &f, NULL) != CLV_OK || f.number > PB_MODEL_LAST)
             return false;
         if (i == 0 && (f.number != PB_MODEL_IR_VERSION ||
-                       f.type != WIRE_VARINT || f.value > 99))
+                       f.type != WIRE_VARINT || f.value > HIGHEST_IR))
             return false;
         if (f.number == PB_MODEL_GRAPH)
             return f.type == WIRE_BYTES;

@@ -13,7 +13,7 @@
 enum { MODULES_DEEP = 32 };
 
 /* The module of a weight's name; CLV_NONE: it is no path, or memory ran out. */
-static uint32_t module_of(clv_graph *g, const char *name)
+static uint32_t modules_of_name(clv_graph *g, const char *name)
 {
     const char *last = name ? strrchr(name, '.') : NULL;
     int dots = 0;
@@ -35,7 +35,8 @@ static uint32_t module_of(clv_graph *g, const char *name)
 }
 
 /* By its weights, or what is made of them beforehand; else CLV_NONE. */
-static uint32_t own_module(clv_graph *g, const clv_node *n, const uint32_t *own)
+static uint32_t modules_own(clv_graph *g, const clv_node *n,
+                            const uint32_t *own)
 {
     uint32_t scope = CLV_NONE;
     for (uint32_t i = 0; i < n->n_in && scope == CLV_NONE; i++) {
@@ -45,12 +46,12 @@ static uint32_t own_module(clv_graph *g, const clv_node *n, const uint32_t *own)
         if (v->producer != CLV_NONE)
             scope = own[v->producer];
         else if (v->kind != CLV_VALUE_CONST)
-            scope = module_of(g, v->name);
+            scope = modules_of_name(g, v->name);
     }
     return scope;
 }
 
-static bool inside(const clv_graph *g, uint32_t scope, uint32_t outer)
+static bool modules_inside(const clv_graph *g, uint32_t scope, uint32_t outer)
 {
     while (scope != CLV_NONE && scope != outer)
         scope = g->scopes[scope].parent;
@@ -59,7 +60,7 @@ static bool inside(const clv_graph *g, uint32_t scope, uint32_t outer)
 
 /* The module around the last node before that has weights; where several come
  * together, one around another. */
-static uint32_t module_around(const clv_graph *g, const clv_node *n)
+static uint32_t modules_around(const clv_graph *g, const clv_node *n)
 {
     uint32_t last = CLV_NONE;
     for (uint32_t i = 0; i < n->n_in; i++) {
@@ -73,7 +74,7 @@ static uint32_t module_around(const clv_graph *g, const clv_node *n)
         const clv_value *v = node_in(g, n, i);
         uint32_t other =
             v && v->producer != CLV_NONE ? g->nodes[v->producer].scope : 0;
-        if (other && inside(g, scope, other))
+        if (other && modules_inside(g, scope, other))
             scope = other;
     }
     return scope;
@@ -87,11 +88,11 @@ clv_status onnx_modules(clv_graph *g, clv_err *e)
     if (!own)
         return clv__nomem(e);
     for (uint32_t id = 0; id < g->n_nodes; id++)
-        own[id] = own_module(g, &g->nodes[id], own);
+        own[id] = modules_own(g, &g->nodes[id], own);
     /* while a node is looked at, those before it have the module around them */
     for (uint32_t id = 0; id < g->n_nodes && g->n_scopes > 1; id++)
         g->nodes[id].scope = own[id] == CLV_NONE
-                                 ? module_around(g, &g->nodes[id])
+                                 ? modules_around(g, &g->nodes[id])
                                  : g->scopes[own[id]].parent;
     for (uint32_t id = 0; id < g->n_nodes; id++)
         if (own[id] != CLV_NONE)

@@ -11,8 +11,9 @@
 
 /* -- decoding -------------------------------------------------------------*/
 
-/* Room for one more of n items: ONNX_FEW, then twice as many as before. */
-static bool more(arena *mem, void **items, uint32_t n, size_t size)
+/* Makes room for one item more than n: there is room for ONNX_FEW, then for
+ * twice as many as before. */
+static bool node_more(arena *mem, void **items, uint32_t n, size_t size)
 {
     if (n < ONNX_FEW || (n & (n - 1)) != 0)
         return true;
@@ -23,10 +24,11 @@ static bool more(arena *mem, void **items, uint32_t n, size_t size)
     *items = room;
     return true;
 }
-#define MORE(mem, items, n) more(mem, (void **)&(items), n, sizeof *(items))
+#define MORE(mem, items, n) \
+    node_more(mem, (void **)&(items), n, sizeof *(items))
 
 /* Only torch's two keys for the module matter. */
-static clv_status metadata(wire w, proto *p, clv_err *e)
+static clv_status node_metadata(wire w, proto *p, clv_err *e)
 {
     text key = {"", 0}, value = {"", 0};
     while (wire_left(&w)) {
@@ -74,7 +76,7 @@ static clv_status node_field(reader *r, const wire_field *f, proto *p,
         p->overload = text_of(f->bytes);
         break;
     case PB_NODE_METADATA:
-        return metadata(f->bytes, p, e);
+        return node_metadata(f->bytes, p, e);
     }
     return ok ? CLV_OK : clv__nomem(e);
 }
@@ -97,10 +99,11 @@ clv_status onnx_node_read(reader *r, wire w, proto *p, clv_err *e)
         CLV_TRY(wire_expect(&w, &f, WIRE_BYTES, e));
         CLV_TRY(node_field(r, &f, p, e));
         if (p->n_in > ONNX_MAX_EDGES || p->n_out > ONNX_MAX_EDGES ||
-            p->n_attrs > ONNX_MAX_ATTRS - 16)
-            return wire_fail(&p->all, e,
-                             "a node with too many inputs, outputs or "
-                             "attributes");
+            p->n_attrs > ONNX_MAX_ATTRS)
+            return clv__fail(e, CLV_FORMAT,
+                             "byte %zu: a node with more than %d inputs or "
+                             "outputs, or %d attributes",
+                             p->offset, ONNX_MAX_EDGES, ONNX_MAX_ATTRS);
     }
     if (p->op.n == 0)
         return wire_fail(&p->all, e, "a node without an operator");
@@ -109,7 +112,7 @@ clv_status onnx_node_read(reader *r, wire w, proto *p, clv_err *e)
 
 /* -- what stored tensors are ----------------------------------------------*/
 
-static bool role_room(unit *u, uint32_t v)
+static bool node_role_room(unit *u, uint32_t v)
 {
     if (v < u->n_roles)
         return true;
@@ -124,9 +127,9 @@ static bool role_room(unit *u, uint32_t v)
     return true;
 }
 
-/* A weight that a node fills with one number, as models whose weights were
- * taken out have it, is a stored one: the node that makes it goes. */
-static clv_status absorb(clv_graph *g, uint32_t id, clv_err *e)
+/* Models whose weights were taken out fill each with one number by a node of
+ * its own. Such a weight becomes a stored one, and its node is marked dead. */
+static clv_status node_absorb(clv_graph *g, uint32_t id, clv_err *e)
 {
     clv_value *v = &g->values[id];
     if (v->producer == CLV_NONE || v->rank == CLV_NO_RANK)
@@ -149,11 +152,15 @@ static clv_status absorb(clv_graph *g, uint32_t id, clv_err *e)
     return CLV_OK;
 }
 
-/* What value v is a view of: a weight may be reshaped before its use. Of a
- * quantised table, rows are picked before they are dequantised. */
-static uint32_t behind_views(const clv_graph *g, uint32_t v, char role)
+/* The value that v is a view of: a weight may be reshaped before its use. Of a
+ * quantised table, rows are picked before they are dequantised. Inference has
+ * noted where a view leads; a node that comes before its inputs was not
+ * inferred, and its views are followed one by one. */
+static uint32_t node_behind_views(const clv_graph *g, uint32_t v, char role)
 {
-    for (int steps = 0; steps < 64 && role != 'c'; steps++) {
+    if (role != 'c' && role != 'q' && g->values[v].view_of != CLV_NONE)
+        v = g->values[v].view_of;
+    for (int steps = 0; steps < ONNX_MAX_VIEWS && role != 'c'; steps++) {
         const clv_value *value = &g->values[v];
         if (value->kind != CLV_VALUE_ACTIVATION || value->producer == CLV_NONE)
             break;
@@ -168,10 +175,10 @@ static uint32_t behind_views(const clv_graph *g, uint32_t v, char role)
     return v;
 }
 
-static clv_status mark_weight(unit *u, uint32_t v, char role, clv_err *e)
+static clv_status node_mark_weight(unit *u, uint32_t v, char role, clv_err *e)
 {
     clv_value *value = &u->g->values[v];
-    if (!role_room(u, v))
+    if (!node_role_room(u, v))
         return clv__nomem(e);
     if (role == 'c' && !(value->kind == CLV_VALUE_PARAM && u->roles[v] == 'p'))
         CLV_TRY(onnx_contents(u->g, v, e));
@@ -188,9 +195,9 @@ static clv_status mark_weight(unit *u, uint32_t v, char role, clv_err *e)
     return CLV_OK;
 }
 
-/* The value of the enclosing graph that input v of a body stands for; CLV_NONE
- * when it is one of the body's own. */
-static uint32_t captured_by(const frame *f, uint32_t v)
+/* The value of the enclosing graph that a body captures as its input v, or
+ * CLV_NONE when v is no captured one. */
+static uint32_t node_captured_by(const frame *f, uint32_t v)
 {
     const unit *u = f->unit;
     for (uint32_t i = u->n_formal; i < u->g->n_inputs && f->outer; i++)
@@ -199,64 +206,66 @@ static uint32_t captured_by(const frame *f, uint32_t v)
     return CLV_NONE;
 }
 
-static clv_status mark_part(frame *f, uint32_t v, int depth, clv_err *e);
+static clv_status node_mark_part(frame *f, uint32_t v, int depth, clv_err *e);
 
-/* A parameter that is joined of parts, as the gates of a recurrent layer in
- * another order are: each stored part is one. `v` is what the join makes. */
-static clv_status mark_parts(frame *f, uint32_t v, int depth, clv_err *e)
+/* Marks the stored parts of v as parameters where v is a parameter that a
+ * Concat joins of them, as exporters put the gates of a recurrent layer in
+ * another order. */
+static clv_status node_mark_parts(frame *f, uint32_t v, int depth, clv_err *e)
 {
     unit *u = f->unit;
     const clv_node *n = &u->g->nodes[u->g->values[v].producer];
-    if (!role_room(u, v))
+    if (!node_role_room(u, v))
         return clv__nomem(e);
     if (n->op != CLV_OP_CAT || u->roles[v] == 'p' || depth == 0)
         return CLV_OK;
     u->roles[v] = 'p';
     for (uint32_t i = 0; i < n->n_in; i++)
-        CLV_TRY(mark_part(f, node_ins(u->g, n)[i], depth - 1, e));
+        CLV_TRY(node_mark_part(f, node_ins(u->g, n)[i], depth - 1, e));
     return CLV_OK;
 }
 
-static clv_status mark_part(frame *f, uint32_t v, int depth, clv_err *e)
+static clv_status node_mark_part(frame *f, uint32_t v, int depth, clv_err *e)
 {
     for (; v != CLV_NONE; f = f->outer) {
-        v = behind_views(f->unit->g, v, 'p');
+        v = node_behind_views(f->unit->g, v, 'p');
         const clv_value *value = &f->unit->g->values[v];
         if (value_is_weight(value))
-            return mark_weight(f->unit, v, 'p', e);
+            return node_mark_weight(f->unit, v, 'p', e);
         if (value->producer != CLV_NONE)
-            return mark_parts(f, v, depth, e);
-        v = captured_by(f, v);
+            return node_mark_parts(f, v, depth, e);
+        v = node_captured_by(f, v);
     }
     return CLV_OK;
 }
 
-/* A reader's word on what value v is. One that calls it a parameter outweighs
- * the others; a captured value is the enclosing graph's to judge. */
-static clv_status mark_role(frame *f, uint32_t v, char role, clv_err *e)
+/* Notes what a reader takes value v for. A reader that takes it for a parameter
+ * outweighs the others. A captured value is marked in the enclosing graph. */
+static clv_status node_mark_role(frame *f, uint32_t v, char role, clv_err *e)
 {
     unit *u = f->unit;
-    v = behind_views(u->g, v, role);
+    v = node_behind_views(u->g, v, role);
     clv_value *value = &u->g->values[v];
     if (value->kind == CLV_VALUE_INPUT) {
-        uint32_t outer = captured_by(f, v);
-        return outer == CLV_NONE ? CLV_OK : mark_role(f->outer, outer, role, e);
+        uint32_t outer = node_captured_by(f, v);
+        return outer == CLV_NONE ? CLV_OK
+                                 : node_mark_role(f->outer, outer, role, e);
     }
     if (value->kind == CLV_VALUE_ACTIVATION && value->producer != CLV_NONE) {
         if (role == 'p')
-            CLV_TRY(mark_parts(f, v, 4, e));
+            CLV_TRY(node_mark_parts(f, v, ONNX_MAX_DEPTH, e));
         if (role != 'c' && role != 'q')
-            CLV_TRY(absorb(u->g, v, e));
+            CLV_TRY(node_absorb(u->g, v, e));
     }
-    return value_is_weight(value) ? mark_weight(u, v, role, e) : CLV_OK;
+    return value_is_weight(value) ? node_mark_weight(u, v, role, e) : CLV_OK;
 }
 
-static clv_status mark_roles(draft *d, clv_err *e)
+static clv_status node_mark_roles(draft *d, clv_err *e)
 {
     for (uint32_t i = 0; i < d->n_in; i++) {
         char role = d->row ? onnx_role(d->row, i) : 'x';
         if (d->ins[i] != CLV_NONE && role != 'x')
-            CLV_TRY(mark_role(d->f, d->ins[i], role, e));
+            CLV_TRY(node_mark_role(d->f, d->ins[i], role, e));
     }
     return CLV_OK;
 }
@@ -272,7 +281,7 @@ static const char *node_name(draft *d)
     return arena_printf(&d->r->mem, "%.*s/%s", TEXT(d->f->prefix), own);
 }
 
-static const char *origin_of(draft *d)
+static const char *node_origin(draft *d)
 {
     onnx_domain from = onnx_domain_of(d->p->domain);
     if (d->row && (from == ONNX_AI || from == ONNX_CLEAVE))
@@ -286,7 +295,7 @@ static const char *origin_of(draft *d)
 
 /* Nodes are inferred as they come, so that mapping functions see shapes. A
  * node that comes before its inputs puts that off to the end. */
-static clv_status infer(unit *u, uint32_t id, clv_err *e)
+static clv_status node_infer(unit *u, uint32_t id, clv_err *e)
 {
     const clv_graph *g = u->g;
     const clv_node *n = &g->nodes[id];
@@ -307,7 +316,7 @@ clv_status draft_emit(draft *d, clv_op op, const char *suffix,
     const char *name =
         *suffix ? arena_printf(&d->r->mem, "%s/%s", d->name, suffix) : d->name;
     clv_attr *own = n_attrs ? arena_array(&g->mem, n_attrs, sizeof *own) : NULL;
-    const char *origin = origin_of(d);
+    const char *origin = node_origin(d);
     uint32_t id =
         name && origin && (own || !n_attrs)
             ? clv__node_add(g, op, name, d->scope, ins, n_in, outs, n_out)
@@ -329,19 +338,17 @@ clv_status draft_emit(draft *d, clv_op op, const char *suffix,
         g->nodes[id].custom = clv__custom_row(g, origin);
     if (out)
         *out = node_outs(g, &g->nodes[id])[0];
-    return infer(d->f->unit, id, e);
+    return node_infer(d->f->unit, id, e);
 }
 
-static clv_status resolve_edges(draft *d, clv_err *e)
+static clv_status node_resolve_edges(draft *d, clv_err *e)
 {
     const proto *p = d->p;
-    /* 8 more: mapping functions may ask for, or put, absent inputs there */
-    enum { MORE_INS = 8 };
-    d->ins = arena_array(&d->r->mem, p->n_in + MORE_INS, sizeof *d->ins);
+    d->ins = arena_array(&d->r->mem, p->n_in + ONNX_MORE_INS, sizeof *d->ins);
     d->outs = arena_array(&d->r->mem, p->n_out + 1, sizeof *d->outs);
     if (!d->ins || !d->outs)
         return clv__nomem(e);
-    for (uint32_t i = 0; i < p->n_in + MORE_INS; i++)
+    for (uint32_t i = 0; i < p->n_in + ONNX_MORE_INS; i++)
         d->ins[i] = CLV_NONE;
     for (uint32_t i = 0; i < p->n_in; i++) {
         if (!p->ins[i].n)
@@ -376,7 +383,7 @@ static clv_status resolve_edges(draft *d, clv_err *e)
 
 /* An operator with bodies keeps its absent inputs: what the bodies capture
  * comes after them. Scan had sequence lengths first before opset 9. */
-static void keep_places(draft *d)
+static void node_keep_places(draft *d)
 {
     uint32_t least = d->op == CLV_OP_LOOP ? 2 : d->op == CLV_OP_IF ? 1 : 0;
     if (clv__ops[d->op].category != CLV_CAT_CONTROL)
@@ -388,12 +395,12 @@ static void keep_places(draft *d)
         memmove(d->ins, d->ins + 1, --d->n_in * sizeof *d->ins);
 }
 
-static clv_status build(draft *d, clv_err *e)
+static clv_status node_build(draft *d, clv_err *e)
 {
-    CLV_TRY(resolve_edges(d, e));
-    keep_places(d);
+    CLV_TRY(node_resolve_edges(d, e));
+    node_keep_places(d);
     CLV_TRY(onnx_attrs_read(d, e));
-    CLV_TRY(mark_roles(d, e));
+    CLV_TRY(node_mark_roles(d, e));
     if (d->row && d->row->map)
         CLV_TRY(d->row->map(d, e));
     if (d->done)
@@ -405,7 +412,7 @@ static clv_status build(draft *d, clv_err *e)
 clv_status onnx_node_add(reader *r, frame *f, const proto *p, clv_err *e)
 {
     const onnx_op *row = onnx_op_of(r, p);
-    clv_attr attrs[ONNX_MAX_ATTRS];
+    clv_attr attrs[ONNX_ATTR_ROOM];
     draft d = {.r = r,
                .f = f,
                .p = p,
@@ -418,7 +425,7 @@ clv_status onnx_node_add(reader *r, frame *f, const proto *p, clv_err *e)
     d.scope = onnx_scope(f, p);
     if (!d.name || d.scope == CLV_NONE)
         return clv__nomem(e);
-    clv_status s = build(&d, e);
+    clv_status s = node_build(&d, e);
     if (s != CLV_OK && s != CLV_FORMAT)
         clv__err_prefix(e, "byte %zu: node '%s'", p->offset, d.name);
     return s;

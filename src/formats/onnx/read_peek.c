@@ -43,7 +43,7 @@ wire onnx_peek(reader *r, wire w)
 }
 
 /* Key and length of a field of bytes. */
-static bool head_of(wire *head, uint64_t *number, uint64_t *size)
+static bool peek_head(wire *head, uint64_t *number, uint64_t *size)
 {
     uint64_t key;
     if (!head->cur || wire_varint(head, &key, NULL) != CLV_OK ||
@@ -58,7 +58,7 @@ clv_status onnx_next(reader *r, wire *w, wire_field *f, clv_err *e)
     wire head = onnx_peek(r, *w);
     const uint8_t *begin = head.cur;
     uint64_t number, size;
-    if (head_of(&head, &number, &size)) {
+    if (peek_head(&head, &number, &size)) {
         size_t skip = (size_t)(head.cur - begin);
         if (size <= wire_left(w) - skip) {
             const uint8_t *bytes = w->cur + skip;

@@ -1,21 +1,20 @@
 /* read_scope.c - the module a node came from.
  *
- * torch writes it in one of three ways; each gives "layer1.0.conv1":
+ * torch writes it in one of three ways; each of these is in layer1.0.conv1:
  *
  *   name_scopes   ['', 'layer1', 'layer1.0', 'layer1.0.conv1', 'conv2d']
- *   namespace     : ResNet/layer1: Sequential/.../layer1.0.conv1:
- * Conv2d/conv2d: aten... node name     /layer1/layer1.0/conv1/Conv        (the
- * older exporter)
+ *   namespace     : Net/layer1: List/layer1.0.conv1: Conv2d/conv2d: aten.conv2d
+ *   node name     /layer1/layer1.0/conv1/Conv          (the older exporter)
  *
- * In the first two the last item is the operation, the one before it is the
- * module's whole path. In the third, items are relative, but a member of a
- * list repeats the list's name. */
+ * In the first two the last item is the operation, and the one before it is
+ * the whole path of the module. In the third, each item is relative to the one
+ * before it, but a member of a list repeats the list's name. */
 #include "formats/onnx/read.h"
 
 #include <string.h>
 
 /* The item before the last of a Python list of quoted strings. */
-static text from_name_scopes(text t)
+static text scope_from_list(text t)
 {
     text last = {NULL, 0}, before = {NULL, 0};
     for (size_t i = 0; i < t.n; i++) {
@@ -33,7 +32,7 @@ static text from_name_scopes(text t)
 }
 
 /* The part before the last "/", from its own "/" to its ": ". */
-static text from_namespace(text t)
+static text scope_from_namespace(text t)
 {
     size_t end = t.n;
     while (end > 0 && t.s[end - 1] != '/')
@@ -50,7 +49,7 @@ static text from_namespace(text t)
 }
 
 /* Adds scopes for a dotted path that is not terminated. */
-static uint32_t add_path(clv_graph *g, uint32_t scope, text path)
+static uint32_t scope_add_path(clv_graph *g, uint32_t scope, text path)
 {
     for (size_t i = 0; i < path.n && scope != CLV_NONE;) {
         size_t from = i;
@@ -64,7 +63,7 @@ static uint32_t add_path(clv_graph *g, uint32_t scope, text path)
 }
 
 /* "/a/a.0/b/Conv": the items but the last; "a.0" replaces "a". */
-static uint32_t from_node_name(clv_graph *g, uint32_t scope, text t)
+static uint32_t scope_from_node_name(clv_graph *g, uint32_t scope, text t)
 {
     text last = {NULL, 0};
     size_t i = 1;
@@ -82,12 +81,12 @@ static uint32_t from_node_name(clv_graph *g, uint32_t scope, text t)
             rest.s += last.n + 1;
             rest.n -= last.n + 1;
         }
-        scope = add_path(g, scope, rest);
+        scope = scope_add_path(g, scope, rest);
         last = item;
     }
 }
 
-static bool plain(text t)
+static bool scope_is_plain(text t)
 {
     for (size_t i = 0; i < t.n; i++)
         if ((unsigned char)t.s[i] < ' ' || t.s[i] == 0x7f)
@@ -96,12 +95,12 @@ static bool plain(text t)
 }
 
 /* What of a node says its module. */
-static text path_of(const proto *p)
+static text scope_path(const proto *p)
 {
     if (p->module.n)
-        return from_name_scopes(p->module);
+        return scope_from_list(p->module);
     if (p->namespace.n)
-        return from_namespace(p->namespace);
+        return scope_from_namespace(p->namespace);
     size_t n = p->name.n;
     if (n < 2 || p->name.s[0] != '/')
         return (text){NULL, 0};
@@ -113,16 +112,16 @@ static text path_of(const proto *p)
 uint32_t onnx_scope(frame *f, const proto *p)
 {
     clv_graph *g = f->unit->g;
-    text path = path_of(p);
+    text path = scope_path(p);
     if (!path.n)
         return f->scope;
     if (f->last_path.n == path.n && !memcmp(f->last_path.s, path.s, path.n))
         return f->last_scope;
-    if (!plain(path))
+    if (!scope_is_plain(path))
         return f->scope;
     uint32_t scope = p->module.n || p->namespace.n
-                         ? add_path(g, f->scope, path)
-                         : from_node_name(g, f->scope, path);
+                         ? scope_add_path(g, f->scope, path)
+                         : scope_from_node_name(g, f->scope, path);
     f->last_path = path;
     f->last_scope = scope;
     return scope;

@@ -10,7 +10,7 @@
 
 /* -- reading --------------------------------------------------------------*/
 
-static clv_status read_dim(wire w, int64_t *dim, text *symbol, clv_err *e)
+static clv_status type_dim(wire w, int64_t *dim, text *symbol, clv_err *e)
 {
     *dim = -1;
     *symbol = (text){NULL, 0};
@@ -25,7 +25,7 @@ static clv_status read_dim(wire w, int64_t *dim, text *symbol, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status read_shape(wire w, onnx_type *t, clv_err *e)
+static clv_status type_shape(wire w, onnx_type *t, clv_err *e)
 {
     uint32_t rank = 0;
     while (wire_left(&w)) {
@@ -36,14 +36,14 @@ static clv_status read_shape(wire w, onnx_type *t, clv_err *e)
             continue;
         if (rank == CLV_MAX_RANK)
             return wire_fail(&at, e, "a shape of more than 16 axes");
-        CLV_TRY(read_dim(f.bytes, &t->dims[rank], &t->symbols[rank], e));
+        CLV_TRY(type_dim(f.bytes, &t->dims[rank], &t->symbols[rank], e));
         rank++;
     }
     t->rank = (uint8_t)rank;
     return CLV_OK;
 }
 
-static clv_status read_tensor_type(wire w, onnx_type *t, clv_err *e)
+static clv_status type_tensor(wire w, onnx_type *t, clv_err *e)
 {
     t->tensor = true;
     while (wire_left(&w)) {
@@ -52,14 +52,14 @@ static clv_status read_tensor_type(wire w, onnx_type *t, clv_err *e)
         if (f.number == PB_TENSOR_TYPE_ELEM && f.type == WIRE_VARINT)
             t->dtype = onnx_dtype(f.value);
         else if (f.number == PB_TENSOR_TYPE_SHAPE && f.type == WIRE_BYTES)
-            CLV_TRY(read_shape(f.bytes, t, e));
+            CLV_TRY(type_shape(f.bytes, t, e));
     }
     return CLV_OK;
 }
 
 /* A tensor, or a sequence or an optional of such, whose message
  * holds the type of the elements. */
-static clv_status read_type(wire w, onnx_type *t, int depth, clv_err *e)
+static clv_status type_read(wire w, onnx_type *t, int depth, clv_err *e)
 {
     while (wire_left(&w)) {
         wire_field f;
@@ -68,17 +68,19 @@ static clv_status read_type(wire w, onnx_type *t, int depth, clv_err *e)
         if (f.type != WIRE_BYTES)
             continue;
         if (f.number == PB_TYPE_OF_TENSOR || f.number == PB_TYPE_OF_SPARSE)
-            CLV_TRY(read_tensor_type(f.bytes, t, e));
+            CLV_TRY(type_tensor(f.bytes, t, e));
         if (f.number != PB_TYPE_OF_SEQUENCE && f.number != PB_TYPE_OF_OPTIONAL)
             continue;
         if (depth == 0)
-            return wire_fail(&at, e, "a type nested too deep");
+            return clv__fail(e, CLV_FORMAT,
+                             "byte %zu: a type nested deeper than %d",
+                             (size_t)(at.cur - at.file), ONNX_MAX_TYPE);
         t->form |=
             f.number == PB_TYPE_OF_SEQUENCE ? CLV_V_SEQUENCE : CLV_V_OPTIONAL;
         for (wire in = f.bytes; wire_left(&in);) {
             CLV_TRY(wire_next(&in, &f, e));
             if (f.number == PB_ELEM_TYPE && f.type == WIRE_BYTES)
-                CLV_TRY(read_type(f.bytes, t, depth - 1, e));
+                CLV_TRY(type_read(f.bytes, t, depth - 1, e));
         }
     }
     return CLV_OK;
@@ -87,7 +89,7 @@ static clv_status read_type(wire w, onnx_type *t, int depth, clv_err *e)
 clv_status onnx_type_read(wire w, onnx_type *t, clv_err *e)
 {
     *t = (onnx_type){.rank = CLV_NO_RANK};
-    return read_type(w, t, 8, e);
+    return type_read(w, t, ONNX_MAX_TYPE, e);
 }
 
 clv_status onnx_value_info(wire w, text *name, onnx_type *t, clv_err *e)
@@ -107,7 +109,8 @@ clv_status onnx_value_info(wire w, text *name, onnx_type *t, clv_err *e)
 
 /* -- symbols --------------------------------------------------------------*/
 
-static clv_status bind_symbol(reader *r, text name, int64_t value, clv_err *e)
+static clv_status type_bind_symbol(reader *r, text name, int64_t value,
+                                   clv_err *e)
 {
     if (!CLV_GROW(r->bound, r->n_symbols, r->cap_symbols) ||
         !strmap_put(&r->symbols, name.s, name.n, (uint32_t)r->n_symbols))
@@ -117,7 +120,7 @@ static clv_status bind_symbol(reader *r, text name, int64_t value, clv_err *e)
 }
 
 /* -1 when nobody has bound it. */
-static int64_t symbol_value(const reader *r, text name)
+static int64_t type_symbol_value(const reader *r, text name)
 {
     uint32_t i = name.n ? strmap_get(&r->symbols, name.s, name.n) : CLV_NONE;
     if (i == CLV_NONE)
@@ -128,8 +131,8 @@ static int64_t symbol_value(const reader *r, text name)
 
 /* Gives a number to the symbols of an input that stand where the options have
  * one. A shape that does not fit is refused when the input is bound. */
-static clv_status learn_input(reader *r, text name, const onnx_type *t,
-                              bool first, clv_err *e)
+static clv_status type_learn_input(reader *r, text name, const onnx_type *t,
+                                   bool first, clv_err *e)
 {
     clv_build_input in = {name.s, name.n, first, t->rank, {0}};
     for (uint32_t i = 0; i < CLV_MAX_RANK; i++)
@@ -138,9 +141,9 @@ static clv_status learn_input(reader *r, text name, const onnx_type *t,
         clv__build_shape(r->opts, &in, NULL) != CLV_OK)
         return CLV_OK;
     for (uint32_t i = 0; i < in.rank; i++)
-        if (symbol_value(r, t->symbols[i]) < 0 && in.dims[i] >= 0 &&
+        if (type_symbol_value(r, t->symbols[i]) < 0 && in.dims[i] >= 0 &&
             t->symbols[i].n)
-            CLV_TRY(bind_symbol(r, t->symbols[i], in.dims[i], e));
+            CLV_TRY(type_bind_symbol(r, t->symbols[i], in.dims[i], e));
     return CLV_OK;
 }
 
@@ -148,7 +151,8 @@ clv_status onnx_learn_symbols(reader *r, wire w, clv_err *e)
 {
     for (size_t i = 0; i < r->opts->n_dims; i++) {
         const clv_dim_arg *d = &r->opts->dims[i];
-        CLV_TRY(bind_symbol(r, (text){d->name, strlen(d->name)}, d->value, e));
+        CLV_TRY(
+            type_bind_symbol(r, (text){d->name, strlen(d->name)}, d->value, e));
     }
     bool first = true;
     while (wire_left(&w)) {
@@ -159,14 +163,15 @@ clv_status onnx_learn_symbols(reader *r, wire w, clv_err *e)
         text name;
         onnx_type t;
         CLV_TRY(onnx_value_info(f.bytes, &name, &t, e));
-        CLV_TRY(learn_input(r, name, &t, first, e));
+        CLV_TRY(type_learn_input(r, name, &t, first, e));
         first = false;
     }
     return CLV_OK;
 }
 
 /* The names of the inputs' dimensions, each once. */
-static const char **input_dims(arena *mem, const clv_graph *g, size_t *count)
+static const char **type_input_dims(arena *mem, const clv_graph *g,
+                                    size_t *count)
 {
     *count = 0;
     strmap seen = {0};
@@ -187,12 +192,12 @@ static const char **input_dims(arena *mem, const clv_graph *g, size_t *count)
     return names;
 }
 
-static clv_status no_dim(const char *name, const clv_graph *g, clv_err *e)
+static clv_status type_no_dim(const char *name, const clv_graph *g, clv_err *e)
 {
     size_t n;
     char near[160];
     arena mem = {0};
-    const char **names = input_dims(&mem, g, &n);
+    const char **names = type_input_dims(&mem, g, &n);
     bool like = names && clv_suggest(name, names, n, near, sizeof near);
     clv_status s =
         like ? clv__fail(e, CLV_USAGE,
@@ -214,15 +219,15 @@ clv_status onnx_check_dims(const reader *r, const clv_graph *g, clv_err *e)
         const char *name = r->opts->dims[i].name;
         uint32_t at = strmap_get(&r->symbols, name, strlen(name));
         if (at != CLV_NONE && !r->bound[at].used)
-            return no_dim(name, g, e);
+            return type_no_dim(name, g, e);
     }
     return CLV_OK;
 }
 
 /* -- graph inputs ---------------------------------------------------------*/
 
-static clv_status keep_symbols(clv_graph *g, uint32_t v, const onnx_type *t,
-                               clv_err *e)
+static clv_status type_keep_symbols(clv_graph *g, uint32_t v,
+                                    const onnx_type *t, clv_err *e)
 {
     bool any = false;
     for (uint32_t i = 0; i < t->rank; i++)
@@ -243,8 +248,8 @@ static clv_status keep_symbols(clv_graph *g, uint32_t v, const onnx_type *t,
     return CLV_OK;
 }
 
-static clv_status unbound(reader *r, clv_graph *g, uint32_t v, uint32_t axis,
-                          text symbol, clv_err *e)
+static clv_status type_unbound(reader *r, clv_graph *g, uint32_t v,
+                               uint32_t axis, text symbol, clv_err *e)
 {
     const char *name = g->values[v].name;
     bool ok =
@@ -260,13 +265,13 @@ static clv_status unbound(reader *r, clv_graph *g, uint32_t v, uint32_t axis,
     if (!r->open || axis > 0) /* a batch of 1 fits as a rule */
         r->open = name;
     if (symbol.n && ok)
-        CLV_TRY(bind_symbol(r, symbol, 1, e));
+        CLV_TRY(type_bind_symbol(r, symbol, 1, e));
     return ok ? CLV_OK : clv__nomem(e);
 }
 
 /* `what` is what a message calls the value. */
-static clv_status set_shape(clv_graph *g, uint32_t v, const char *what,
-                            uint32_t rank, const int64_t *dims, clv_err *e)
+static clv_status type_set_shape(clv_graph *g, uint32_t v, const char *what,
+                                 uint32_t rank, const int64_t *dims, clv_err *e)
 {
     const char *name = g->values[v].name;
     if (!clv__value_set_shape(g, v, rank, dims))
@@ -280,8 +285,8 @@ static clv_status set_shape(clv_graph *g, uint32_t v, const char *what,
 
 /* A sequence or an optional: its tensors have a shape where the file has a
  * number for every axis. A name may stand for another size in each. */
-static clv_status declare_form(const reader *r, clv_graph *g, uint32_t v,
-                               const onnx_type *t, clv_err *e)
+static clv_status type_declare_form(const reader *r, clv_graph *g, uint32_t v,
+                                    const onnx_type *t, clv_err *e)
 {
     int64_t dims[CLV_MAX_RANK];
     g->values[v].flags |= t->form;
@@ -289,11 +294,12 @@ static clv_status declare_form(const reader *r, clv_graph *g, uint32_t v,
     if (t->rank == CLV_NO_RANK)
         return CLV_OK;
     for (uint32_t i = 0; i < t->rank; i++) {
-        dims[i] = t->dims[i] < 0 ? symbol_value(r, t->symbols[i]) : t->dims[i];
+        dims[i] =
+            t->dims[i] < 0 ? type_symbol_value(r, t->symbols[i]) : t->dims[i];
         if (dims[i] < 0)
             return CLV_OK;
     }
-    return set_shape(g, v, "value", t->rank, dims, e);
+    return type_set_shape(g, v, "value", t->rank, dims, e);
 }
 
 clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
@@ -301,7 +307,7 @@ clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
 {
     const char *name = g->values[v].name;
     if (t->form)
-        return declare_form(r, g, v, t, e);
+        return type_declare_form(r, g, v, t, e);
     clv_build_input in = {name, strlen(name), g->n_inputs == 1, t->rank, {0}};
     memcpy(in.dims, t->dims, sizeof in.dims);
     CLV_TRY(clv__build_shape(r->opts, &in, e));
@@ -309,35 +315,36 @@ clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
         return CLV_OK;
     for (uint32_t i = 0; i < in.rank; i++) {
         if (in.dims[i] < 0)
-            in.dims[i] = symbol_value(r, t->symbols[i]);
+            in.dims[i] = type_symbol_value(r, t->symbols[i]);
         if (in.dims[i] < 0) {
-            CLV_TRY(unbound(r, g, v, i, t->symbols[i], e));
+            CLV_TRY(type_unbound(r, g, v, i, t->symbols[i], e));
             in.dims[i] = 1;
         }
     }
-    CLV_TRY(set_shape(g, v, "input", in.rank, in.dims, e));
-    return t->rank == CLV_NO_RANK ? CLV_OK : keep_symbols(g, v, t, e);
+    CLV_TRY(type_set_shape(g, v, "input", in.rank, in.dims, e));
+    return t->rank == CLV_NO_RANK ? CLV_OK : type_keep_symbols(g, v, t, e);
 }
 
 /* -- what the file says of other values -----------------------------------*/
 
 /* Declared shapes stand until a rule infers them. A size that is not known is
  * taken as 1, but not where it is another one for each tensor. */
-static clv_status assume(const reader *r, unit *u, uint32_t v,
-                         const onnx_type *t, clv_err *e)
+static clv_status type_assume(const reader *r, unit *u, uint32_t v,
+                              const onnx_type *t, clv_err *e)
 {
     clv_graph *g = u->g;
     int64_t dims[CLV_MAX_RANK];
     bool guess = false;
     for (uint32_t i = 0; i < t->rank; i++) {
-        dims[i] = t->dims[i] < 0 ? symbol_value(r, t->symbols[i]) : t->dims[i];
+        dims[i] =
+            t->dims[i] < 0 ? type_symbol_value(r, t->symbols[i]) : t->dims[i];
         guess |= dims[i] < 0;
         if (dims[i] < 0)
             dims[i] = 1;
     }
     if (guess && u->each)
         return CLV_OK;
-    CLV_TRY(set_shape(g, v, "value", t->rank, dims, e));
+    CLV_TRY(type_set_shape(g, v, "value", t->rank, dims, e));
     if (guess)
         g->values[v].flags |= CLV_V_BOUND;
     return CLV_OK;
@@ -352,22 +359,23 @@ clv_status onnx_declare(reader *r, unit *u, uint32_t v, const onnx_type *t,
     clv_dtype dtype = onnx_counted(r, t->dtype);
     g->values[v].dtype = (uint8_t)dtype;
     if (t->form)
-        return declare_form(r, g, v, t, e);
+        return type_declare_form(r, g, v, t, e);
     if (t->rank == CLV_NO_RANK)
         return CLV_OK;
-    CLV_TRY(assume(r, u, v, t, e));
+    CLV_TRY(type_assume(r, u, v, t, e));
     if (!CLV_GROW(u->declared, u->n_declared, u->cap_declared))
         return clv__nomem(e);
     int64_t *dims = arena_array(&r->mem, t->rank, sizeof *dims);
     if (!dims)
         return clv__nomem(e);
     for (uint32_t i = 0; i < t->rank; i++)
-        dims[i] = t->dims[i] < 0 ? symbol_value(r, t->symbols[i]) : t->dims[i];
+        dims[i] =
+            t->dims[i] < 0 ? type_symbol_value(r, t->symbols[i]) : t->dims[i];
     u->declared[u->n_declared++] = (declared){v, (uint8_t)dtype, t->rank, dims};
     return CLV_OK;
 }
 
-static bool agrees(const clv_value *v, const declared *d)
+static bool type_agrees(const clv_value *v, const declared *d)
 {
     if (v->rank == CLV_NO_RANK || v->flags & CLV_V_BOUND)
         return true;
@@ -387,7 +395,7 @@ clv_status onnx_compare(unit *u, clv_err *e)
     for (size_t i = 0; i < u->n_declared; i++) {
         const declared *d = &u->declared[i];
         const clv_value *v = &u->g->values[d->value];
-        if (agrees(v, d) || differ++ >= SHOWN)
+        if (type_agrees(v, d) || differ++ >= SHOWN)
             continue;
         clv_value said = {.dims = d->dims, .rank = d->rank};
         char a[256], b[256];

@@ -17,8 +17,8 @@ typedef struct pb_tensor {
     bool has_raw, external;
 } pb_tensor;
 
-static clv_status read_field(const wire *w, const wire_field *f, pb_tensor *t,
-                             clv_err *e)
+static clv_status tensor_field(const wire *w, const wire_field *f, pb_tensor *t,
+                               clv_err *e)
 {
     size_t n = t->rank;
     switch (f->number) {
@@ -43,13 +43,13 @@ static clv_status read_field(const wire *w, const wire_field *f, pb_tensor *t,
     }
 }
 
-static clv_status read_head(wire w, pb_tensor *t, clv_err *e)
+static clv_status tensor_head(wire w, pb_tensor *t, clv_err *e)
 {
     *t = (pb_tensor){.all = w};
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        CLV_TRY(read_field(&w, &f, t, e));
+        CLV_TRY(tensor_field(&w, &f, t, e));
     }
     for (uint32_t i = 0; i < t->rank; i++)
         if (t->dims[i] < 0)
@@ -78,8 +78,8 @@ static void sink_bits(sink *s, uint64_t bits)
     s->at++;
 }
 
-static clv_status one_by_one(sink *s, const wire_field *f, bool real, int width,
-                             clv_err *e)
+static clv_status tensor_one_by_one(sink *s, const wire_field *f, bool real,
+                                    int width, clv_err *e)
 {
     if (f->type != WIRE_BYTES) {
         sink_bits(s, f->value);
@@ -102,7 +102,7 @@ static clv_status one_by_one(sink *s, const wire_field *f, bool real, int width,
 
 /* A complex number is two floats; elements of few bits come a byte at a time.
  */
-static clv_status read_typed(const pb_tensor *t, clv_tensor *out, clv_err *e)
+static clv_status tensor_typed(const pb_tensor *t, clv_tensor *out, clv_err *e)
 {
     bool complex = t->dtype == CLV_COMPLEX64 || t->dtype == CLV_COMPLEX128;
     int64_t elements = clv_tensor_numel(out) * (complex ? 2 : 1);
@@ -113,15 +113,15 @@ static clv_status read_typed(const pb_tensor *t, clv_tensor *out, clv_err *e)
         CLV_TRY(wire_next(&w, &f, e));
         switch (f.number) {
         case PB_TENSOR_FLOAT_DATA:
-            CLV_TRY(one_by_one(&s, &f, true, sizeof(float), e));
+            CLV_TRY(tensor_one_by_one(&s, &f, true, sizeof(float), e));
             break;
         case PB_TENSOR_DOUBLE_DATA:
-            CLV_TRY(one_by_one(&s, &f, true, sizeof(double), e));
+            CLV_TRY(tensor_one_by_one(&s, &f, true, sizeof(double), e));
             break;
         case PB_TENSOR_INT32_DATA:
         case PB_TENSOR_INT64_DATA:
         case PB_TENSOR_UINT64_DATA:
-            CLV_TRY(one_by_one(&s, &f, false, 0, e));
+            CLV_TRY(tensor_one_by_one(&s, &f, false, 0, e));
         }
     }
     if (s.at != s.n && s.at != elements)
@@ -131,7 +131,8 @@ static clv_status read_typed(const pb_tensor *t, clv_tensor *out, clv_err *e)
 }
 
 /* Each number takes at least a byte of the file, or half of one. */
-static clv_status allocate(const pb_tensor *t, clv_tensor *out, clv_err *e)
+static clv_status tensor_allocate(const pb_tensor *t, clv_tensor *out,
+                                  clv_err *e)
 {
     int64_t bytes = clv_tensor_bytes(out), n = clv_tensor_numel(out);
     if (bytes < 0)
@@ -152,13 +153,13 @@ clv_status clv__tensor_pb(const void *data, size_t size, clv_tensor *out,
 {
     pb_tensor t;
     *out = (clv_tensor){0};
-    CLV_TRY(read_head(wire_over(data, size), &t, e));
+    CLV_TRY(tensor_head(wire_over(data, size), &t, e));
     out->dtype = t.dtype;
     out->rank = t.rank;
     memcpy(out->dims, t.dims, sizeof out->dims);
-    CLV_TRY(allocate(&t, out, e));
+    CLV_TRY(tensor_allocate(&t, out, e));
     if (!t.has_raw) {
-        clv_status s = read_typed(&t, out, e);
+        clv_status s = tensor_typed(&t, out, e);
         if (s != CLV_OK)
             clv__free(out->data), out->data = NULL;
         return s;

@@ -117,7 +117,7 @@ clv_status wire_ints(const wire_field *f, int64_t *out, size_t max, size_t *n,
     return CLV_OK;
 }
 
-static double as_double(uint64_t bits, size_t size)
+static double wire_as_double(uint64_t bits, size_t size)
 {
     if (size == 8) {
         double d;
@@ -130,14 +130,14 @@ static double as_double(uint64_t bits, size_t size)
     return (double)x;
 }
 
-static clv_status fixed_list(const wire_field *f, size_t size, double *out,
-                             size_t max, size_t *n, clv_err *e)
+static clv_status wire_fixed_list(const wire_field *f, size_t size, double *out,
+                                  size_t max, size_t *n, clv_err *e)
 {
     if (f->type != WIRE_BYTES) {
         CLV_TRY(wire_expect(&f->bytes, f,
                             size == 8 ? WIRE_FIXED64 : WIRE_FIXED32, e));
         if (*n < max)
-            out[*n] = as_double(f->value, size);
+            out[*n] = wire_as_double(f->value, size);
         ++*n;
         return CLV_OK;
     }
@@ -148,7 +148,7 @@ static clv_status fixed_list(const wire_field *f, size_t size, double *out,
     for (size_t i = 0; i < count && *n + i < max; i++) {
         uint64_t v = 0;
         CLV_TRY(wire_fixed(&w, size, &v, e));
-        out[*n + i] = as_double(v, size);
+        out[*n + i] = wire_as_double(v, size);
     }
     *n += count;
     return CLV_OK;
@@ -157,11 +157,11 @@ static clv_status fixed_list(const wire_field *f, size_t size, double *out,
 clv_status wire_floats(const wire_field *f, double *out, size_t max, size_t *n,
                        clv_err *e)
 {
-    return fixed_list(f, 4, out, max, n, e);
+    return wire_fixed_list(f, 4, out, max, n, e);
 }
 
 clv_status wire_doubles(const wire_field *f, double *out, size_t max, size_t *n,
                         clv_err *e)
 {
-    return fixed_list(f, 8, out, max, n, e);
+    return wire_fixed_list(f, 8, out, max, n, e);
 }

@@ -15,30 +15,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IR_VERSION = 8 };
+enum { WRITE_IR = 8, WRITE_OPSET = 17 }; /* unless another is asked for */
+enum { WRITE_OLDEST = 13, WRITE_NEWEST = 22 };
 
 /* -- the file -------------------------------------------------------------*/
 
-void writer_name(const writer *w, uint32_t v, char *buf, size_t size)
+/* The name of a value that has none of its own: its producer's, and a number.
+ */
+static const char *write_made_name(writer *w, uint32_t v)
 {
-    char own[512] = "";
-    buf[0] = '\0';
+    enum { NUMBER = 24 };
+    uint32_t p = w->g->values[v].producer;
+    size_t room = (p == CLV_NONE ? 0 : strlen(w->g->nodes[p].name)) + NUMBER;
+    char *own = arena_alloc(&w->mem, room);
+    const char *name = own ? clv__value_name(w->g, v, own, room) : NULL;
+    if (name && w->prefix)
+        name = arena_printf(&w->mem, "%s/%s", w->prefix, name);
+    w->nodes.failed = w->nodes.failed || !name;
+    return name ? name : "";
+}
+
+const char *writer_name(writer *w, uint32_t v)
+{
     if (v == CLV_NONE)
-        return;
-    if (w->outer && w->captured[v] != CLV_NONE) {
-        writer_name(w->outer, w->captured[v], buf, size);
-        return;
-    }
-    const char *name = clv__value_name(w->g, v, own, sizeof own);
-    if (w->prefix && !w->g->values[v].name)
-        snprintf(buf, size, "%s/%s", w->prefix, name);
-    else
-        snprintf(buf, size, "%s", name);
+        return "";
+    if (w->outer && w->captured[v] != CLV_NONE)
+        return writer_name(w->outer, w->captured[v]);
+    const char *name = w->g->values[v].name;
+    return name ? name : write_made_name(w, v);
 }
 
 /* "layer1.0.conv1" as torch writes it: our reader and others' viewers group
  * nodes by it. */
-static void put_scope(const writer *w, onnx_out *o, const clv_node *n)
+static void write_scope(const writer *w, onnx_out *o, const clv_node *n)
 {
     const clv_scope *s = &w->g->scopes[n->scope];
     clv_buf entry = {0}, list = {0};
@@ -49,28 +58,23 @@ static void put_scope(const writer *w, onnx_out *o, const clv_node *n)
     clv_buf_free(&list);
 }
 
-static void put_edges(const writer *w, onnx_out *o, const clv_node *n)
+static void write_edges(writer *w, onnx_out *o, const clv_node *n)
 {
-    char name[512];
-    for (uint32_t i = 0; i < writer_formal(n); i++) {
-        writer_name(w, node_ins(w->g, n)[i], name, sizeof name);
-        out_input(o, name);
-    }
-    for (uint32_t i = 0; i < n->n_out; i++) {
-        writer_name(w, node_outs(w->g, n)[i], name, sizeof name);
-        out_output(o, name);
-    }
+    for (uint32_t i = 0; i < writer_formal(n); i++)
+        out_input(o, writer_name(w, node_ins(w->g, n)[i]));
+    for (uint32_t i = 0; i < n->n_out; i++)
+        out_output(o, writer_name(w, node_outs(w->g, n)[i]));
 }
 
 /* Our own attributes, under our names: what a call hands to its function. */
-static void put_attrs(onnx_out *o, const clv_node *n)
+static void write_attrs(onnx_out *o, const clv_node *n)
 {
     for (uint32_t i = 0; i < n->n_attrs; i++)
         if (n->attrs[i].type != CLV_ATTR_STRINGS)
             out_attr(o, &n->attrs[i]);
 }
 
-static void put_opset(clv_buf *b, int field, const char *domain, int64_t v)
+static void write_opset(clv_buf *b, int field, const char *domain, int64_t v)
 {
     clv_buf m = {0};
     pb_text(&m, PB_OPSET_DOMAIN, domain);
@@ -80,7 +84,7 @@ static void put_opset(clv_buf *b, int field, const char *domain, int64_t v)
 
 /* The number of the function for node n, written when it is the first of its
  * kind. CLV_NONE: out of memory, or not possible (b->unable). */
-static uint32_t function_of(writer *w, const clv_node *n, body *b)
+static uint32_t write_function(writer *w, const clv_node *n, body *b)
 {
     writer *root = w->root;
     clv_buf f = {0};
@@ -97,6 +101,7 @@ static uint32_t function_of(writer *w, const clv_node *n, body *b)
         pb_text(&f, PB_FUNCTION_ATTRIBUTE, n->attrs[i].name);
     clv_buf_add(&f, b->nodes.text, b->nodes.len);
     pb_text(&f, PB_FUNCTION_DOMAIN, clv__ops[n->op].name); /* part of the key */
+    f.failed = f.failed || b->nodes.failed;
     uint32_t id =
         f.failed ? CLV_NONE : strmap_get(&root->bodies, f.text, f.len);
     if (id == CLV_NONE && !f.failed) {
@@ -109,7 +114,7 @@ static uint32_t function_of(writer *w, const clv_node *n, body *b)
         snprintf(fn, sizeof fn, "%s_%u", clv__ops[n->op].name, id);
         pb_text(&m, PB_FUNCTION_NAME, fn);
         clv_buf_add(&m, f.text, f.len);
-        put_opset(&m, PB_FUNCTION_OPSET_IMPORT, "", w->opset);
+        write_opset(&m, PB_FUNCTION_OPSET_IMPORT, "", w->opset);
         pb_text(&m, PB_FUNCTION_DOMAIN, "cleave"); /* the last one counts */
         pb_message(&root->functions, PB_MODEL_FUNCTIONS, &m);
     }
@@ -118,7 +123,7 @@ static uint32_t function_of(writer *w, const clv_node *n, body *b)
 }
 
 /* What is said of operators that newer opsets have, or copies keep. */
-static const char *why_not(const clv_node *n)
+static const char *write_why_not(const clv_node *n)
 {
     switch (clv__ops[n->op].category) {
     case CLV_CAT_CONTROL:
@@ -143,7 +148,7 @@ clv_status writer_cannot(const writer *w, const clv_node *n, clv_err *e)
     return clv__fail(e, CLV_UNSUPPORTED,
                      "node '%s' (%s) has no form in ONNX opset %lld%s", n->name,
                      n->origin ? n->origin : clv__ops[n->op].name,
-                     (long long)w->opset, why_not(n));
+                     (long long)w->opset, write_why_not(n));
 }
 
 /* A value of an imported graph that folding has found: a constant here. */
@@ -157,7 +162,7 @@ bool writer_folded(const clv_graph *g, uint32_t v)
 }
 
 /* Nobody needs the node: all it makes is written as constants. */
-static bool is_done(const clv_graph *g, const clv_node *n)
+static bool write_is_done(const clv_graph *g, const clv_node *n)
 {
     for (uint32_t i = 0; i < n->n_out; i++)
         if (!writer_folded(g, node_outs(g, n)[i]))
@@ -166,14 +171,15 @@ static bool is_done(const clv_graph *g, const clv_node *n)
 }
 
 /* An attribute of an imported node that its form in ONNX would drop. */
-static bool says_more(const clv_graph *g, const clv_node *n, const onnx_form *f)
+static bool write_says_more(const clv_graph *g, const clv_node *n,
+                            const onnx_form *f)
 {
     return f->name && !f->attrs && n->n_attrs && !strcmp(g->format, "onnx");
 }
 
 /* Attributes and bodies are said with shapes; of a sequence, there may be
  * none. */
-static bool shapeless(const clv_graph *g, const clv_node *n)
+static bool write_is_shapeless(const clv_graph *g, const clv_node *n)
 {
     for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
         uint32_t v = node_ins(g, n)[i];
@@ -185,26 +191,27 @@ static bool shapeless(const clv_graph *g, const clv_node *n)
 }
 
 /* A type that the opset's operators do not take. */
-static bool is_later_type(const clv_value *v, int64_t opset)
+static bool write_is_later_type(const clv_value *v, int64_t opset)
 {
     if (!v || v->dtype == CLV_NODTYPE)
         return false;
     return onnx_dtype_since((clv_dtype)v->dtype) > opset;
 }
 
-static bool has_later_type(const writer *w, const clv_node *n)
+static bool write_has_later_type(const writer *w, const clv_node *n)
 {
     bool later = false;
     for (uint32_t i = 0; i < n->n_in; i++)
-        later = later || is_later_type(node_in(w->g, n, i), w->opset);
+        later = later || write_is_later_type(node_in(w->g, n, i), w->opset);
     for (uint32_t i = 0; i < n->n_out; i++)
         if (node_outs(w->g, n)[i] != CLV_NONE)
-            later = later || is_later_type(node_out(w->g, n, i), w->opset);
+            later =
+                later || write_is_later_type(node_out(w->g, n, i), w->opset);
     return later;
 }
 
 /* Operands of two types, which ONNX does not take. */
-static bool mixes_types(const clv_graph *g, const clv_node *n)
+static bool write_mixes_types(const clv_graph *g, const clv_node *n)
 {
     bool arithmetic = n->op >= CLV_OP_ADD && n->op <= CLV_OP_FMOD;
     const clv_value *a = node_in(g, n, 0), *b = node_in(g, n, 1);
@@ -212,17 +219,16 @@ static bool mixes_types(const clv_graph *g, const clv_node *n)
     return arithmetic && told && a->dtype != b->dtype;
 }
 
-static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
+static clv_status write_node(writer *w, const clv_node *n, clv_err *e)
 {
     onnx_form f = onnx_form_of(w->g, n, w->opset);
     body b = {.g = w->g, .n = n, .opset = w->opset, .field = PB_FUNCTION_NODE};
     onnx_out o;
-
-    if (n->counted_only || says_more(w->g, n, &f) || has_later_type(w, n) ||
-        mixes_types(w->g, n))
+    if (n->counted_only || write_says_more(w->g, n, &f) ||
+        write_has_later_type(w, n) || write_mixes_types(w->g, n))
         return writer_cannot(w, n, e);
     bool bare = f.name && !f.attrs;
-    if (!bare && shapeless(w->g, n))
+    if (!bare && write_is_shapeless(w->g, n))
         return clv__fail(e, CLV_UNSUPPORTED,
                          "node '%s' (%s): a shape of it is not known", n->name,
                          n->origin ? n->origin : clv__ops[n->op].name);
@@ -231,7 +237,7 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
             w->read[node_ins(w->g, n)[i]] = true;
     if (f.name && writer_has_bodies(n)) {
         out_start(&o, f.name, "", n->name);
-        put_edges(w, &o, n);
+        write_edges(w, &o, n);
         clv_status s = writer_bodies(w, n, &o, e);
         if (s != CLV_OK) {
             clv_buf_free(&o.b);
@@ -239,7 +245,7 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
         }
     } else if (f.name) {
         out_start(&o, f.name, "", n->name);
-        put_edges(w, &o, n);
+        write_edges(w, &o, n);
         if (f.attrs)
             f.attrs(&b, &o);
         if (b.unable) {
@@ -250,17 +256,17 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
         if (!f.body)
             return writer_cannot(w, n, e);
         f.body(&b);
-        uint32_t id = b.unable ? CLV_NONE : function_of(w, n, &b);
+        uint32_t id = b.unable ? CLV_NONE : write_function(w, n, &b);
         clv_buf_free(&b.nodes);
         if (id == CLV_NONE)
             return b.unable ? writer_cannot(w, n, e) : clv__nomem(e);
         char call[96];
         snprintf(call, sizeof call, "%s_%u", clv__ops[n->op].name, id);
         out_start(&o, call, "cleave", n->name);
-        put_edges(w, &o, n);
-        put_attrs(&o, n);
+        write_edges(w, &o, n);
+        write_attrs(&o, n);
     }
-    put_scope(w, &o, n);
+    write_scope(w, &o, n);
     b.field = PB_GRAPH_NODE;
     out_finish(&b, &o);
     clv_buf_add(&w->nodes, b.nodes.text, b.nodes.len);
@@ -270,7 +276,7 @@ static clv_status put_node(writer *w, const clv_node *n, clv_err *e)
 }
 
 /* The TypeProto becomes one of a message that has it as its element type. */
-static void wrap_type(clv_buf *type, int field)
+static void write_wrap_type(clv_buf *type, int field)
 {
     clv_buf of = {0}, whole = {0};
     pb_message(&of, PB_ELEM_TYPE, type);
@@ -279,11 +285,10 @@ static void wrap_type(clv_buf *type, int field)
 }
 
 /* A ValueInfoProto of v, under another name if there is one. */
-static void put_value(writer *w, int field, uint32_t v, const char *as)
+static void write_value(writer *w, int field, uint32_t v, const char *as)
 {
     const clv_value *val = &w->g->values[v];
     clv_buf shape = {0}, tensor = {0}, type = {0}, info = {0};
-    char name[512];
     for (uint32_t i = 0; i < val->rank && val->rank != CLV_NO_RANK; i++) {
         clv_buf dim = {0};
         if (!(val->flags & CLV_V_BOUND)) /* else any size */
@@ -296,18 +301,17 @@ static void put_value(writer *w, int field, uint32_t v, const char *as)
         pb_message(&tensor, PB_TENSOR_TYPE_SHAPE, &shape);
     pb_message(&type, PB_TYPE_OF_TENSOR, &tensor);
     if (val->flags & CLV_V_SEQUENCE)
-        wrap_type(&type, PB_TYPE_OF_SEQUENCE);
+        write_wrap_type(&type, PB_TYPE_OF_SEQUENCE);
     if (val->flags & CLV_V_OPTIONAL)
-        wrap_type(&type, PB_TYPE_OF_OPTIONAL);
-    writer_name(w, v, name, sizeof name);
-    pb_text(&info, PB_VALUE_INFO_NAME, as ? as : name);
+        write_wrap_type(&type, PB_TYPE_OF_OPTIONAL);
+    pb_text(&info, PB_VALUE_INFO_NAME, as ? as : writer_name(w, v));
     pb_message(&info, PB_VALUE_INFO_TYPE, &type);
     pb_message(&w->tail, field, &info);
 }
 
 /* -- writing --------------------------------------------------------------*/
 
-static clv_status put(writer *w, const clv_buf *b, clv_err *e)
+static clv_status write_buffer(writer *w, const clv_buf *b, clv_err *e)
 {
     if (b->failed)
         return clv__nomem(e);
@@ -318,9 +322,9 @@ static clv_status put(writer *w, const clv_buf *b, clv_err *e)
 
 static clv_status write_graph(writer *w, clv_err *e)
 {
-    CLV_TRY(put(w, &w->nodes, e));
+    CLV_TRY(write_buffer(w, &w->nodes, e));
     CLV_TRY(writer_stream(w, e));
-    return put(w, &w->tail, e);
+    return write_buffer(w, &w->tail, e);
 }
 
 static void writer_free(writer *w)
@@ -337,63 +341,64 @@ static void writer_free(writer *w)
 static clv_status write_model(writer *w, clv_err *e)
 {
     clv_buf head = {0};
-    pb_uint(&head, PB_MODEL_IR_VERSION, IR_VERSION);
+    pb_uint(&head, PB_MODEL_IR_VERSION, WRITE_IR);
     pb_text(&head, PB_MODEL_PRODUCER_NAME, "cleave");
     pb_text(&head, PB_MODEL_PRODUCER_VERSION, clv_version());
-    put_opset(&head, PB_MODEL_OPSET_IMPORT, "", w->opset);
-    put_opset(&head, PB_MODEL_OPSET_IMPORT, "cleave", 1);
+    write_opset(&head, PB_MODEL_OPSET_IMPORT, "", w->opset);
+    write_opset(&head, PB_MODEL_OPSET_IMPORT, "cleave", 1);
     pb_head(&head, PB_MODEL_GRAPH,
             w->nodes.len + w->tail.len + writer_weight_size(w));
-    clv_status s = put(w, &head, e);
+    clv_status s = write_buffer(w, &head, e);
     if (s == CLV_OK)
         s = write_graph(w, e);
     if (s == CLV_OK)
-        s = put(w, &w->functions, e);
+        s = write_buffer(w, &w->functions, e);
     clv_buf_free(&head);
     return s;
 }
 
-/* A body may not hand on what it was given, or a constant: a copy of it. */
-static void put_output(writer *w, uint32_t i)
+/* A body may not hand on what it was given, a constant, or one value twice: it
+ * hands on a copy. `given` tells, per value, whether it is an output already.
+ */
+static void write_output(writer *w, uint32_t i, bool *given)
 {
     const clv_graph *g = w->g;
     uint32_t v = g->outputs[i];
-    bool again = false;
-    for (uint32_t k = 0; k < i && k < 256; k++)
-        again |= g->outputs[k] == v;
-    if (!w->outer ||
-        (g->values[v].producer != CLV_NONE && !writer_folded(g, v) && !again)) {
-        put_value(w, PB_GRAPH_OUTPUT, v, NULL);
+    bool again = given[v], made = g->values[v].producer != CLV_NONE;
+    given[v] = true;
+    if (!w->outer || (made && !writer_folded(g, v) && !again)) {
+        write_value(w, PB_GRAPH_OUTPUT, v, NULL);
         return;
     }
-    char name[512], as[560];
-    writer_name(w, v, name, sizeof name);
-    snprintf(as, sizeof as, "%s/%s/out%u", w->prefix, name, i);
+    const char *name = writer_name(w, v);
+    char *as = arena_printf(&w->mem, "%s/%s/out%u", w->prefix, name, i);
+    w->nodes.failed = w->nodes.failed || !as;
     onnx_out o;
     out_start(&o, "Identity", "", "");
     out_input(&o, name);
-    out_output(&o, as);
+    out_output(&o, as ? as : "");
     pb_message(&w->nodes, PB_GRAPH_NODE, &o.b);
-    put_value(w, PB_GRAPH_OUTPUT, v, as);
+    write_value(w, PB_GRAPH_OUTPUT, v, as);
 }
 
-static clv_status prepare(writer *w, const char *data_name, clv_err *e)
+static clv_status write_prepare(writer *w, const char *data_name, clv_err *e)
 {
     const clv_graph *g = w->g;
     w->read = arena_zalloc(&w->mem, g->n_values + (size_t)1);
-    if (!w->read)
+    bool *given = arena_zalloc(&w->mem, g->n_values + (size_t)1);
+    if (!w->read || !given)
         return clv__nomem(e);
     for (uint32_t i = 0; i < g->n_outputs; i++)
         w->read[g->outputs[i]] = true;
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        if (!is_done(g, &g->nodes[i]))
-            CLV_TRY(put_node(w, &g->nodes[i], e));
+        if (!write_is_done(g, &g->nodes[i]))
+            CLV_TRY(write_node(w, &g->nodes[i], e));
     CLV_TRY(writer_weights(w, data_name, e));
     pb_text(&w->tail, PB_GRAPH_NAME, g->name);
     for (uint32_t i = 0; i < w->n_formal; i++)
-        put_value(w, PB_GRAPH_INPUT, g->inputs[i], NULL);
+        write_value(w, PB_GRAPH_INPUT, g->inputs[i], NULL);
     for (uint32_t i = 0; i < g->n_outputs; i++)
-        put_output(w, i);
+        write_output(w, i, given);
     return CLV_OK;
 }
 
@@ -401,7 +406,7 @@ clv_status writer_graph(writer *w, clv_buf *out, clv_err *e)
 {
     char *text = NULL;
     size_t size = 0;
-    clv_status s = prepare(w, "", e);
+    clv_status s = write_prepare(w, "", e);
     if (s == CLV_OK && w->external)
         s = clv__fail(e, CLV_UNSUPPORTED, "a body with more than 1 GB");
     w->file = s == CLV_OK ? open_memstream(&text, &size) : NULL;
@@ -449,14 +454,14 @@ clv_status clv_export_onnx(const clv_graph *g, const char *path,
     bool imported = !strcmp(g->format, "onnx") && g->owner;
     if (imported && !w.opts->opset)
         return writer_copy(g, path, err);
-    w.opset = w.opts->opset ? w.opts->opset : 17;
-    if (w.opset < 13 || w.opset > 22)
-        return clv__fail(err, CLV_USAGE, "opset %lld; 13 to 22 can be written",
-                         (long long)w.opset);
+    w.opset = w.opts->opset ? w.opts->opset : WRITE_OPSET;
+    if (w.opset < WRITE_OLDEST || w.opset > WRITE_NEWEST)
+        return clv__fail(err, CLV_USAGE, "opset %lld; %d to %d can be written",
+                         (long long)w.opset, WRITE_OLDEST, WRITE_NEWEST);
     char *data = arena_printf(&w.mem, "%s.data", path);
     const char *base = data ? strrchr(data, '/') : NULL;
     clv_status s =
-        data ? prepare(&w, base ? base + 1 : data, err) : clv__nomem(err);
+        data ? write_prepare(&w, base ? base + 1 : data, err) : clv__nomem(err);
     if (s == CLV_OK)
         s = write_files(&w, path, data, err);
     writer_free(&w);

@@ -26,15 +26,16 @@ typedef struct writer {
     arena mem;
     bool external;
     FILE *file, *data;
-    struct writer *root;        /* the model's: functions are its */
-    const struct writer *outer; /* the enclosing graph's, NULL for the model */
-    uint32_t *captured; /* per value: the enclosing graph's, or CLV_NONE */
-    uint32_t n_formal;  /* inputs that are written; captured ones follow */
-    const char *prefix; /* of values without a name; NULL: none */
+    struct writer *root;  /* the model's: functions are its */
+    struct writer *outer; /* the enclosing graph's, NULL for the model */
+    uint32_t *captured;   /* per value: the enclosing graph's, or CLV_NONE */
+    uint32_t n_formal;    /* inputs that are written; captured ones follow */
+    const char *prefix;   /* of values without a name; NULL: none */
 } writer;
 
-/* The name of value v in the file; "" for CLV_NONE. */
-void writer_name(const writer *w, uint32_t v, char *buf, size_t size);
+/* The name of value v in the file; "" for CLV_NONE, and when memory ran out,
+ * which the buffer of nodes remembers. */
+const char *writer_name(writer *w, uint32_t v);
 /* Why node n ends the writing. */
 clv_status writer_cannot(const writer *w, const clv_node *n, clv_err *e);
 /* A value of an imported graph that folding has found: a constant here. */

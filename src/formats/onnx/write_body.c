@@ -28,9 +28,9 @@ uint32_t writer_formal(const clv_node *n)
 
 /* The body as attribute `name`; its inputs from `formal` on are the node's
  * from `first` on. */
-static clv_status put_body(writer *w, const clv_node *n, onnx_out *o,
-                           const char *name, const clv_graph *g,
-                           uint32_t formal, uint32_t first, clv_err *e)
+static clv_status bodies_put(writer *w, const clv_node *n, onnx_out *o,
+                             const char *name, const clv_graph *g,
+                             uint32_t formal, uint32_t first, clv_err *e)
 {
     writer in = {.g = g,
                  .opts = w->opts,
@@ -62,8 +62,8 @@ static clv_status put_body(writer *w, const clv_node *n, onnx_out *o,
 
 /* The branches come in the order of the attributes, and so does what they
  * capture. */
-static clv_status put_branches(writer *w, const clv_node *n, onnx_out *o,
-                               clv_err *e)
+static clv_status bodies_put_branches(writer *w, const clv_node *n, onnx_out *o,
+                                      clv_err *e)
 {
     const clv_graph *branch[2] = {NULL, NULL};
     uint32_t from[2] = {1, 1}, first = 1;
@@ -80,14 +80,14 @@ static clv_status put_branches(writer *w, const clv_node *n, onnx_out *o,
         int k = branch[then] && branch[then]->inferred ? then : !then;
         if (!branch[k] || !branch[k]->inferred)
             return writer_cannot(w, n, e);
-        CLV_TRY(put_body(w, n, o, then ? "then_branch" : "else_branch",
-                         branch[k], 0, from[k], e));
+        CLV_TRY(bodies_put(w, n, o, then ? "then_branch" : "else_branch",
+                           branch[k], 0, from[k], e));
     }
     return CLV_OK;
 }
 
 /* Value `a` of the node and `b` of the body are of one type and shape. */
-static bool alike(const clv_value *a, const clv_value *b)
+static bool bodies_alike(const clv_value *a, const clv_value *b)
 {
     return a && a->dtype == b->dtype && a->rank == b->rank &&
            a->rank != CLV_NO_RANK && !((a->flags | b->flags) & CLV_V_FORM) &&
@@ -95,8 +95,8 @@ static bool alike(const clv_value *a, const clv_value *b)
 }
 
 /* What a loop or scan carries keeps its shape. */
-static bool is_steady(const clv_graph *g, const clv_node *n,
-                      const clv_graph *inner)
+static bool bodies_steady(const clv_graph *g, const clv_node *n,
+                          const clv_graph *inner)
 {
     bool loop = n->op == CLV_OP_LOOP;
     uint32_t lead = loop ? 2 : 0, formal = writer_formal(n);
@@ -106,7 +106,8 @@ static bool is_steady(const clv_graph *g, const clv_node *n,
     for (uint32_t i = 0; i < states; i++) {
         uint32_t o = i + (loop ? 1 : 0);
         if (o >= inner->n_outputs || i + lead >= n->n_in ||
-            !alike(node_in(g, n, i + lead), &inner->values[inner->outputs[o]]))
+            !bodies_alike(node_in(g, n, i + lead),
+                          &inner->values[inner->outputs[o]]))
             return false;
     }
     return true;
@@ -115,15 +116,15 @@ static bool is_steady(const clv_graph *g, const clv_node *n,
 clv_status writer_bodies(writer *w, const clv_node *n, onnx_out *o, clv_err *e)
 {
     if (n->op == CLV_OP_IF)
-        return put_branches(w, n, o, e);
+        return bodies_put_branches(w, n, o, e);
     const clv_attr *a = attr_get(n, CLV_A_BODY);
     const clv_graph *inner = a && a->type == CLV_ATTR_GRAPH ? a->u.body : NULL;
     uint32_t formal = writer_formal(n);
     if (!inner || !inner->inferred || inner->n_inputs < formal ||
-        !is_steady(w->g, n, inner))
+        !bodies_steady(w->g, n, inner))
         return writer_cannot(w, n, e);
     for (uint32_t i = 0; i < n->n_attrs; i++)
         if (n->attrs[i].key == CLV_A_OTHER)
             out_attr(o, &n->attrs[i]);
-    return put_body(w, n, o, "body", inner, formal, formal, e);
+    return bodies_put(w, n, o, "body", inner, formal, formal, e);
 }

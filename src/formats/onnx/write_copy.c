@@ -91,7 +91,7 @@ static clv_status copy_externals(copying *c, const clv_graph *g, clv_err *e)
     return CLV_OK;
 }
 
-static bool same_folder(const char *a, const char *b)
+static bool copy_same_folder(const char *a, const char *b)
 {
     struct stat x, y;
     return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 &&
@@ -106,7 +106,7 @@ clv_status writer_copy(const clv_graph *g, const char *path, clv_err *e)
     c.folder = slash ? arena_strndup(&c.mem, path, (size_t)(slash - path) + 1)
                      : arena_strndup(&c.mem, "./", 2);
     clv_status s = c.folder ? CLV_OK : clv__nomem(e);
-    if (s == CLV_OK && !same_folder(c.folder, g->folder))
+    if (s == CLV_OK && !copy_same_folder(c.folder, g->folder))
         s = copy_externals(&c, g, e);
     if (s == CLV_OK)
         s = copy_bytes(map->data, map->size, path, e);

@@ -22,7 +22,7 @@ void out_output(onnx_out *o, const char *name)
     pb_text(&o->b, PB_NODE_OUTPUT, name);
 }
 
-static void put_attr(onnx_out *o, clv_buf *a, int type)
+static void out_put_attr(onnx_out *o, clv_buf *a, int type)
 {
     pb_uint(a, PB_ATTR_TYPE, (uint64_t)type);
     pb_message(&o->b, PB_NODE_ATTRIBUTE, a);
@@ -33,7 +33,7 @@ void out_int(onnx_out *o, const char *name, int64_t v)
     clv_buf a = {0};
     pb_text(&a, PB_ATTR_NAME, name);
     pb_uint(&a, PB_ATTR_I, (uint64_t)v);
-    put_attr(o, &a, PB_TYPE_INT);
+    out_put_attr(o, &a, PB_TYPE_INT);
 }
 
 void out_float(onnx_out *o, const char *name, double v)
@@ -41,7 +41,7 @@ void out_float(onnx_out *o, const char *name, double v)
     clv_buf a = {0};
     pb_text(&a, PB_ATTR_NAME, name);
     pb_float(&a, PB_ATTR_F, (float)v);
-    put_attr(o, &a, PB_TYPE_FLOAT);
+    out_put_attr(o, &a, PB_TYPE_FLOAT);
 }
 
 void out_string(onnx_out *o, const char *name, const char *s)
@@ -49,7 +49,7 @@ void out_string(onnx_out *o, const char *name, const char *s)
     clv_buf a = {0};
     pb_text(&a, PB_ATTR_NAME, name);
     pb_text(&a, PB_ATTR_S, s);
-    put_attr(o, &a, PB_TYPE_STRING);
+    out_put_attr(o, &a, PB_TYPE_STRING);
 }
 
 void out_ints(onnx_out *o, const char *name, const int64_t *v, uint32_t n)
@@ -58,7 +58,7 @@ void out_ints(onnx_out *o, const char *name, const int64_t *v, uint32_t n)
     pb_text(&a, PB_ATTR_NAME, name);
     for (uint32_t i = 0; i < n; i++)
         pb_uint(&a, PB_ATTR_INTS, (uint64_t)v[i]);
-    put_attr(o, &a, PB_TYPE_INTS);
+    out_put_attr(o, &a, PB_TYPE_INTS);
 }
 
 void out_floats(onnx_out *o, const char *name, const double *v, uint32_t n)
@@ -67,7 +67,7 @@ void out_floats(onnx_out *o, const char *name, const double *v, uint32_t n)
     pb_text(&a, PB_ATTR_NAME, name);
     for (uint32_t i = 0; i < n; i++)
         pb_float(&a, PB_ATTR_FLOATS, (float)v[i]);
-    put_attr(o, &a, PB_TYPE_FLOATS);
+    out_put_attr(o, &a, PB_TYPE_FLOATS);
 }
 
 void out_strings(onnx_out *o, const char *name, const char *const *v,
@@ -77,7 +77,7 @@ void out_strings(onnx_out *o, const char *name, const char *const *v,
     pb_text(&a, PB_ATTR_NAME, name);
     for (uint32_t i = 0; i < n; i++)
         pb_text(&a, PB_ATTR_STRINGS, v[i]);
-    put_attr(o, &a, PB_TYPE_STRINGS);
+    out_put_attr(o, &a, PB_TYPE_STRINGS);
 }
 
 void out_attr(onnx_out *o, const clv_attr *a)

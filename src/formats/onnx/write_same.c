@@ -20,8 +20,8 @@ static const onnx_op *same_row(const clv_node *n)
 }
 
 /* A list or a number, whatever our attribute is; a type by ONNX's number. */
-static void put_renamed(body *b, onnx_out *o, const clv_attr *a,
-                        const char *name)
+static void same_put_renamed(body *b, onnx_out *o, const clv_attr *a,
+                             const char *name)
 {
     clv_attr own = *a;
     own.name = name;
@@ -35,7 +35,7 @@ static void put_renamed(body *b, onnx_out *o, const clv_attr *a,
 }
 
 /* Where a shape may begin came later. */
-static bool is_later(const body *b, const clv_attr *a)
+static bool same_is_later(const body *b, const clv_attr *a)
 {
     bool part = a->key == CLV_A_START || a->key == CLV_A_END;
     return part && b->opset < 15;
@@ -50,8 +50,8 @@ static void same_attrs(body *b, onnx_out *o)
             out_attr(o, a);
         for (const onnx_rename *as = names; as->name; as++)
             if (as->key == a->key) {
-                b->unable = b->unable || is_later(b, a);
-                put_renamed(b, o, a, as->name);
+                b->unable = b->unable || same_is_later(b, a);
+                same_put_renamed(b, o, a, as->name);
             }
     }
 }

@@ -14,7 +14,7 @@ enum { BLOCK = 1 << 20 };
 
 static const int64_t INLINE_LIMIT = INT64_C(1) << 30;
 
-static void put_pair(clv_buf *b, const char *key, const char *value)
+static void weights_put_pair(clv_buf *b, const char *key, const char *value)
 {
     clv_buf m = {0};
     pb_text(&m, PB_ENTRY_KEY, key);
@@ -24,7 +24,7 @@ static void put_pair(clv_buf *b, const char *key, const char *value)
 
 /* Small numbers that shapes follow from always stand in the file itself; of
  * the rest, weights may be left out, or lie beside it. */
-static bool is_inside(const writer *w, uint32_t v)
+static bool weights_is_inside(const writer *w, uint32_t v)
 {
     const clv_payload *d = w->g->values[v].data;
     bool small =
@@ -34,30 +34,29 @@ static bool is_inside(const writer *w, uint32_t v)
 
 /* The TensorProto of a weight up to its data, with the tag and length before
  * it: everything but the bytes that are streamed. */
-static void put_weight_head(writer *w, uint32_t v, const char *data_name,
-                            int64_t offset)
+static void weights_put_head(writer *w, uint32_t v, const char *data_name,
+                             int64_t offset)
 {
     const clv_value *val = &w->g->values[v];
     clv_buf t = {0};
-    char name[512], number[32];
+    char number[32];
     uint64_t bytes = (uint64_t)clv__bytes(val);
-    bool inside = is_inside(w, v);
+    bool inside = weights_is_inside(w, v);
     for (uint32_t i = 0; i < val->rank; i++)
         pb_uint(&t, PB_TENSOR_DIMS, (uint64_t)val->dims[i]);
     pb_uint(&t, PB_TENSOR_DATA_TYPE,
             (uint64_t)onnx_dtype_number((clv_dtype)val->dtype));
-    writer_name(w, v, name, sizeof name);
-    pb_text(&t, PB_TENSOR_NAME, name);
+    pb_text(&t, PB_TENSOR_NAME, writer_name(w, v));
     if (val->kind != CLV_VALUE_PARAM)
         pb_text(&t, PB_TENSOR_DOC, PB_NOT_LEARNED);
     if (inside) {
         pb_head(&t, PB_TENSOR_RAW_DATA, bytes);
     } else {
-        put_pair(&t, "location", data_name);
+        weights_put_pair(&t, "location", data_name);
         snprintf(number, sizeof number, "%lld", (long long)offset);
-        put_pair(&t, "offset", number);
+        weights_put_pair(&t, "offset", number);
         snprintf(number, sizeof number, "%llu", (unsigned long long)bytes);
-        put_pair(&t, "length", number);
+        weights_put_pair(&t, "length", number);
         pb_uint(&t, PB_TENSOR_DATA_LOCATION, PB_LOCATION_EXTERNAL);
     }
     pb_head(&w->heads, PB_GRAPH_INITIALIZER, t.len + (inside ? bytes : 0));
@@ -88,16 +87,16 @@ clv_status writer_weights(writer *w, const char *data_name, clv_err *e)
         }
     w->external = total > INLINE_LIMIT;
     for (uint32_t i = 0; i < w->n_weights; i++) {
-        put_weight_head(w, w->weights[i], data_name, offset);
+        weights_put_head(w, w->weights[i], data_name, offset);
         w->head_end[i] = w->heads.len;
-        if (!is_inside(w, w->weights[i]))
+        if (!weights_is_inside(w, w->weights[i]))
             offset = sat_add(offset, clv__bytes(&g->values[w->weights[i]]));
     }
     return CLV_OK;
 }
 
-static clv_status put_data(const void *data, int64_t bytes, FILE *to,
-                           clv_err *e)
+static clv_status weights_put_data(const void *data, int64_t bytes, FILE *to,
+                                   clv_err *e)
 {
     if (bytes && fwrite(data, 1, (size_t)bytes, to) != (size_t)bytes)
         return clv__fail(e, CLV_IO, "cannot write weights: %s",
@@ -106,7 +105,8 @@ static clv_status put_data(const void *data, int64_t bytes, FILE *to,
 }
 
 /* Numbers that are known from folding, drawn from the seed, or zeros. */
-static clv_status stream_made(const writer *w, uint32_t v, FILE *to, clv_err *e)
+static clv_status weights_stream_made(const writer *w, uint32_t v, FILE *to,
+                                      clv_err *e)
 {
     const clv_value *val = &w->g->values[v];
     int64_t n = clv__numel(val), step = BLOCK / 16;
@@ -118,51 +118,51 @@ static clv_status stream_made(const writer *w, uint32_t v, FILE *to, clv_err *e)
         int64_t count = n - i < step ? n - i : step;
         if (known || w->opts->weights == CLV_WEIGHTS_RANDOM)
             clv__weight_fill(w->g, v, w->opts->seed, i, count, block);
-        s = put_data(block, clv_dtype_bytes((clv_dtype)val->dtype, count), to,
-                     e);
+        s = weights_put_data(
+            block, clv_dtype_bytes((clv_dtype)val->dtype, count), to, e);
     }
     clv__free(block);
     return s;
 }
 
 /* A tensor that the file lists number by number. */
-static clv_status stream_listed(const clv_payload *d, int64_t bytes, FILE *to,
-                                clv_err *e)
+static clv_status weights_stream_listed(const clv_payload *d, int64_t bytes,
+                                        FILE *to, clv_err *e)
 {
     clv_tensor t;
     CLV_TRY(clv__tensor_pb(d->proto, (size_t)d->proto_size, &t, e));
     clv_status s = clv_tensor_bytes(&t) == bytes
-                       ? put_data(t.data, bytes, to, e)
+                       ? weights_put_data(t.data, bytes, to, e)
                        : clv__fail(e, CLV_FORMAT, "its shape differs");
     clv__free(t.data);
     return s;
 }
 
-static clv_status stream(writer *w, uint32_t v, FILE *to, clv_err *e)
+static clv_status weights_stream(writer *w, uint32_t v, FILE *to, clv_err *e)
 {
     const clv_value *val = &w->g->values[v];
     const clv_payload *d = val->data;
     int64_t bytes = clv__bytes(val);
     const void *data;
     if (d && d->bytes && (int64_t)d->size == bytes)
-        return put_data(d->bytes, bytes, to, e);
+        return weights_put_data(d->bytes, bytes, to, e);
     if (d && d->file) {
         CLV_TRY(clv__external_at(&w->files, w->root->g->folder, d, bytes, &data,
                                  e));
-        return put_data(data, bytes, to, e);
+        return weights_put_data(data, bytes, to, e);
     }
     if (d && d->ints && val->dtype == CLV_INT64 && d->n == clv__numel(val))
-        return put_data(d->ints, bytes, to, e);
+        return weights_put_data(d->ints, bytes, to, e);
     if (d && d->proto)
-        return stream_listed(d, bytes, to, e);
-    return stream_made(w, v, to, e);
+        return weights_stream_listed(d, bytes, to, e);
+    return weights_stream_made(w, v, to, e);
 }
 
 uint64_t writer_weight_size(const writer *w)
 {
     uint64_t n = w->heads.len;
     for (uint32_t i = 0; i < w->n_weights; i++)
-        if (is_inside(w, w->weights[i]))
+        if (weights_is_inside(w, w->weights[i]))
             n += (uint64_t)clv__bytes(&w->g->values[w->weights[i]]);
     return n;
 }
@@ -176,9 +176,10 @@ clv_status writer_stream(writer *w, clv_err *e)
         size_t len = w->head_end[i] - from;
         if (fwrite(w->heads.text + from, 1, len, w->file) != len)
             return clv__fail(e, CLV_IO, "cannot write: %s", strerror(errno));
-        bool inside = is_inside(w, w->weights[i]);
+        bool inside = weights_is_inside(w, w->weights[i]);
         if (inside || w->data)
-            CLV_TRY(stream(w, w->weights[i], inside ? w->file : w->data, e));
+            CLV_TRY(weights_stream(w, w->weights[i], inside ? w->file : w->data,
+                                   e));
     }
     return CLV_OK;
 }
