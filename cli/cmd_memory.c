@@ -1,15 +1,9 @@
 /* cmd_memory.c - which tensors are alive when, and the memory that takes. */
 #include "strategy.h"
 
-typedef struct result {
-    clv_memory *memory;
-    int64_t budget;
-} result;
-
-static void report(const void *r, const clv_report_opts *o, clv_buf *out)
+static void report(const void *m, const clv_report_opts *o, clv_buf *out)
 {
-    const result *m = r;
-    clv_report_memory(m->memory, m->budget, o, out);
+    clv_report_memory(m, o, out);
 }
 
 static clv_status read_budget(const options *o, int64_t *budget, clv_err *err)
@@ -24,17 +18,16 @@ static clv_status read_budget(const options *o, int64_t *budget, clv_err *err)
     return CLV_OK;
 }
 
-static clv_status within(const result *r, clv_err *err)
+static clv_status within(const clv_memory *m, clv_err *err)
 {
-    const clv_memory_info *t = clv_memory_get(r->memory);
-    int64_t need = t->weights + t->peak;
-    if (r->budget == 0 || need <= r->budget)
+    const clv_memory_info *t = clv_memory_get(m);
+    if (t->over_budget == 0)
         return CLV_OK;
     return fail(err, CLV_LIMIT,
                 "%lld bytes of weights and live tensors exceed the budget of "
                 "%lld by %lld",
-                (long long)need, (long long)r->budget,
-                (long long)(need - r->budget));
+                (long long)t->total, (long long)t->budget,
+                (long long)t->over_budget);
 }
 
 static clv_status draw(const options *o, const clv_memory *m, clv_err *err)
@@ -51,22 +44,22 @@ clv_status cmd_memory(const options *o, clv_err *err)
     clv_graph *g = NULL;
     clv_profile *p = NULL;
     clv_cut *c = NULL;
-    result r = {0};
+    clv_memory *m = NULL;
     clv_memory_opts opts = {.no_inplace = o->no_inplace, .reorder = o->reorder};
-    clv_status s = read_budget(o, &r.budget, err);
+    clv_status s = read_budget(o, &opts.budget, err);
     if (s == CLV_OK)
         s = open_profile(o, &g, &p, err);
     if (s == CLV_OK)
         s = make_cut(o, "op", p, &c, err);
     if (s == CLV_OK)
-        s = clv_memory_new(c, &opts, &r.memory, err);
+        s = clv_memory_new(c, &opts, &m, err);
     if (s == CLV_OK && o->svg)
-        s = draw(o, r.memory, err);
+        s = draw(o, m, err);
     if (s == CLV_OK)
-        s = emit(o, report, &r, err);
+        s = emit(o, report, m, err);
     if (s == CLV_OK)
-        s = within(&r, err);
-    clv_memory_free(r.memory);
+        s = within(m, err);
+    clv_memory_free(m);
     clv_cut_free(c);
     clv_profile_free(p);
     clv_graph_free(g);

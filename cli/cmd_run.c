@@ -22,6 +22,7 @@ typedef struct job {
     uint64_t seed;
     progress bar;
     int64_t runs, run; /* all runs, and those that are done */
+    clv_tensor_stats *outputs;
     double *seconds, *part, *estimate, *error, *abs_error, *rel_error;
     clv_run_result result;
 } job;
@@ -237,12 +238,6 @@ static clv_status set_inputs(job *j, clv_context *c, clv_err *err)
     return s;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
 static void show(void *ctx, uint32_t done, uint32_t total)
 {
     job *j = ctx;
@@ -283,9 +278,21 @@ static clv_status run_all(job *j, clv_err *err)
             j->part[parts] += t;
         }
     }
-    qsort(j->seconds, (size_t)repeat, sizeof *j->seconds, by_value);
-    j->result.n_seconds = (uint32_t)repeat;
+    if (s == CLV_OK)
+        j->result.times = clv_time_stats_of(j->seconds, (uint32_t)repeat);
     return s;
+}
+
+static clv_status summarise(job *j, clv_err *err)
+{
+    const uint32_t *ids;
+    uint32_t n = clv_graph_outputs(j->g, &ids);
+    j->outputs = calloc((size_t)n + 1, sizeof *j->outputs);
+    if (!j->outputs)
+        return fail(err, CLV_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < n; i++)
+        j->outputs[i] = clv_tensor_stats_of(clv_context_output(j->context, i));
+    return CLV_OK;
 }
 
 /* -- measured against estimated -------------------------------------------*/
@@ -480,6 +487,8 @@ static clv_status run(job *j, clv_err *err)
         s = make_folder(o->output_dir, err);
     if (s == CLV_OK)
         s = run_all(j, err);
+    if (s == CLV_OK)
+        s = summarise(j, err);
     if (s == CLV_OK && o->verify)
         s = verify(j, err);
     progress_end(&j->bar);
@@ -494,7 +503,7 @@ static clv_status run(job *j, clv_err *err)
     r->m = j->model;
     r->c = j->context;
     r->backend = j->backend ? clv_backend_name(j->backend) : "ref";
-    r->seconds = j->seconds;
+    r->outputs = j->outputs;
     r->part = o->measure ? j->part : NULL;
     r->estimate = j->estimate;
     r->error = j->error;
@@ -513,6 +522,7 @@ clv_status cmd_run(const options *o, clv_err *err)
         clv_tensor_free(&j.in[i]);
     free(j.in);
     free(j.seconds);
+    free(j.outputs);
     free(j.part);
     free(j.estimate);
     free(j.error);

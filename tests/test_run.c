@@ -2,6 +2,7 @@
 #include "backend/backend.h"
 #include "starve.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -384,6 +385,34 @@ static void cut_is_compiled_as_it_is(void)
     clv_graph_free(g);
 }
 
+/* -- statistics -----------------------------------------------------------*/
+
+/* As numpy.percentile([5, 1, 4, 2, 3], [50, 95]) and nanmin, nanmean, nanmax
+ * and argsort say. */
+static void statistics(void)
+{
+    double seconds[] = {5, 1, 4, 2, 3}, one[] = {7};
+    clv_time_stats t = clv_time_stats_of(seconds, 5);
+    CHECK_EQ_INT(t.runs, 5);
+    CHECK_NEAR(t.median, 3, 1e-12);
+    CHECK_NEAR(t.p95, 4.8, 1e-12);
+    CHECK_NEAR(clv_time_stats_of(one, 1).p95, 7, 0);
+    float x[] = {3, NAN, -1, 8, 8, 0, 2, 9, 4, 6, 1};
+    const clv_tensor row = {
+        .dtype = CLV_FLOAT32, .rank = 2, .dims = {1, 11}, .data = x};
+    const int64_t top[] = {7, 3, 4, 9, 8};
+    clv_tensor_stats s = clv_tensor_stats_of(&row);
+    CHECK(s.min == -1 && s.max == 9 && s.nans == 1);
+    CHECK_NEAR(s.mean, 4, 1e-12);
+    CHECK(s.n_top == 5 && !memcmp(s.top, top, sizeof top));
+    const clv_tensor few = {
+        .dtype = CLV_FLOAT32, .rank = 2, .dims = {1, 3}, .data = x};
+    CHECK_EQ_INT(clv_tensor_stats_of(&few).n_top, 0);
+    const clv_tensor none = {
+        .dtype = CLV_FLOAT32, .rank = 1, .dims = {0}, .data = x};
+    CHECK(isnan(clv_tensor_stats_of(&none).mean));
+}
+
 /* -- memory that runs out -------------------------------------------------*/
 
 typedef struct {
@@ -483,6 +512,7 @@ static const check_case cases[] = {
     {"packed_archives", packed_archives},
     {"spoilt_archives", spoilt_archives},
     {"cut_is_compiled_as_it_is", cut_is_compiled_as_it_is},
+    {"statistics", statistics},
     {"out_of_memory", out_of_memory},
     {"another_batch", another_batch},
     {"another_batch_onednn", another_batch_onednn},

@@ -20,6 +20,7 @@ typedef struct clv_change {
     const char *name;
     uint32_t before, after; /* nodes; CLV_NONE: added, removed */
     unsigned what;          /* clv_changed, when both have it */
+    int64_t params, flops;  /* those after, less those before */
 } clv_change;
 
 /* All operators of one type, or one module, in every model. */
@@ -29,12 +30,22 @@ typedef struct clv_compared {
     const bool *has;                      /* one per model, as all below */
     const int64_t *count;                 /* operators */
     const int64_t *params, *macs, *flops; /* params: of modules only */
+    bool counted;                         /* some model has FLOPs here */
+    int64_t
+        difference; /* FLOPs of the second of two models, less the first's */
 } clv_compared;
+
+/* How many times as much as the first model another one takes; NaN where the
+ * first takes nothing. */
+typedef struct clv_ratios {
+    double params, macs, flops, memory, weights, peak;
+} clv_ratios;
 
 typedef struct clv_compare_info {
     uint32_t n; /* models */
     const clv_profile *const *profiles;
-    const int64_t *peaks; /* of live activations, operator by operator */
+    const int64_t *peaks;     /* of live activations, operator by operator */
+    const clv_ratios *ratios; /* one per model */
     const clv_compared *types, *modules;
     uint32_t n_types, n_modules;
     /* Two models only: layers of both are paired by name, or else by module,

@@ -32,6 +32,7 @@ typedef struct clv_task {
     uint32_t slack;  /* stages between the two */
     bool critical;   /* on the critical path */
     double weight, start;
+    double share;      /* of all weights */
     double slack_time; /* it may start this much later at no loss */
     /* Independent threads, and how many compute units they can use: at least
      * one, best with 256 threads each, at most with 32 (a warp) each. */
@@ -42,6 +43,7 @@ typedef struct clv_concurrency_info {
     const char *unit; /* of weights: "FLOPs", "s" */
     uint32_t subgraphs, n_stages;
     uint32_t max_parallel; /* subgraphs in the widest stage */
+    uint32_t wide_stages;  /* those with more than one subgraph */
     const clv_stage *stages;
     const clv_task *tasks;
     const uint32_t *critical; /* the heaviest path, in order */
@@ -98,6 +100,7 @@ typedef struct clv_schedule_info {
     double makespan;
     double lower_bound; /* no schedule on so many streams is shorter */
     double utilisation; /* busy share of all streams, 0 to 1 */
+    double speedup;     /* over one stream */
 } clv_schedule_info;
 
 typedef struct clv_schedule clv_schedule;

@@ -39,6 +39,7 @@ typedef struct clv_subgraph {
     /* Sums over its nodes, except bytes: those count what crosses its border.
      * A tensor made and read inside is not traffic. */
     clv_cost cost;
+    int64_t bytes_external; /* in, weights and out: what it moves */
     int64_t bytes_internal; /* traffic of its nodes run one by one, less the
                              * above: what keeping them together saves */
     double intensity;
@@ -108,6 +109,7 @@ typedef struct clv_pattern_total {
     int64_t flops;
     int64_t bytes_external; /* moved across their borders */
     int64_t bytes_internal; /* what fusing them saved */
+    int64_t bytes_unfused;  /* both together */
 } clv_pattern_total;
 
 typedef struct clv_summary_info {

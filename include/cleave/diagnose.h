@@ -22,6 +22,7 @@ typedef struct clv_diagnosis_info {
     int64_t flops, macs, expected; /* expected in FLOPs; 0: none was given */
     double percent;                /* ours against expected, signed */
     bool low;                      /* below 80 % of what was expected */
+    bool as_expected;              /* within 2 % of it */
     uint32_t operators, convs, matmuls;
     const clv_zero_type *zeros; /* by type, most operators first */
     uint32_t n_zeros, zero_operators;

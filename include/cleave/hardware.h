@@ -86,6 +86,7 @@ typedef struct clv_roofline {
     double occupancy; /* share of the units that have work */
     double attained;  /* operations per second */
     double share;     /* of peak (compute-bound) or of bandwidth (else) */
+    double of_total;  /* share of a map's seconds; 0 outside of one */
     clv_bound bound;
 } clv_roofline;
 

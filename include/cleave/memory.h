@@ -9,6 +9,7 @@ typedef struct clv_memory_opts {
     bool no_inplace; /* elementwise results never overwrite their input */
     bool reorder;    /* look for an order of subgraphs with a lower peak */
     int64_t align;   /* of offsets in the arena; 0: 64 bytes */
+    int64_t budget;  /* bytes for weights and peak together; 0: none */
 } clv_memory_opts;
 
 /* One tensor's storage. Views share it; so does the result of an elementwise
@@ -25,6 +26,9 @@ typedef struct clv_memory_info {
     int64_t weights;     /* stored parameters, buffers and constants */
     int64_t peak;        /* most activation bytes alive at one step */
     uint32_t peak_step;  /* the first such step */
+    int64_t total;       /* weights and peak */
+    int64_t budget;      /* as given */
+    int64_t over_budget; /* bytes by which the total exceeds it; 0: it fits */
     int64_t simple;      /* weights + the largest single input and output */
     int64_t arena;       /* size of the block the plan needs */
     int64_t arena_bound; /* no plan can need less: the peak, aligned */

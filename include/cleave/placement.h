@@ -20,6 +20,7 @@ typedef struct clv_placement_opts {
 /* What one placement costs, in seconds. */
 typedef struct clv_plan {
     double cpu, accelerator, transfer, total;
+    double ratio;       /* of the total to the optimum's */
     int64_t bytes;      /* moved between devices */
     uint32_t subgraphs; /* the fewest for these sides */
     uint32_t nodes;     /* on the accelerator */
@@ -59,6 +60,7 @@ typedef struct clv_pipeline_opts {
 
 typedef struct clv_pipeline_stage {
     double cost, transfer; /* of its operators; of what it reads from others */
+    double total;          /* both */
     int64_t memory;
 } clv_pipeline_stage;
 

@@ -90,6 +90,8 @@ typedef struct clv_totals {
     int64_t bottleneck_flops[CLV_BOTTLENECK_COUNT];
     uint32_t above_threshold; /* operators over ai_threshold */
     int64_t above_threshold_flops;
+    uint32_t below_threshold; /* all others */
+    int64_t below_threshold_flops;
 } clv_totals;
 
 /* All operators of one type, in order of first appearance. */

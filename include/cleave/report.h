@@ -59,9 +59,8 @@ CLV_API void clv_report_diagnosis(const char *model,
 CLV_API void clv_report_partition(const clv_cut *c, const clv_summary *s,
                                   const clv_report_opts *opts, clv_buf *out);
 
-/* budget in bytes, for weights and peak together; 0: none. */
-CLV_API void clv_report_memory(const clv_memory *m, int64_t budget,
-                               const clv_report_opts *opts, clv_buf *out);
+CLV_API void clv_report_memory(const clv_memory *m, const clv_report_opts *opts,
+                               clv_buf *out);
 
 /* What `cleave run` found out. Lists may be NULL. */
 typedef struct clv_run_result {
@@ -69,9 +68,9 @@ typedef struct clv_run_result {
     const clv_model *m;
     const clv_context *c;
     const char *backend;
-    double compiled;       /* seconds to compile */
-    const double *seconds; /* of the runs, ascending */
-    uint32_t n_seconds;
+    double compiled; /* seconds to compile */
+    clv_time_stats times;
+    const clv_tensor_stats *outputs;     /* per output; never NULL */
     const double *abs_error, *rel_error; /* per output, against ref */
     /* Per part, and their sum: measured seconds, those of the roofline of
      * `device`, and by how much these are off (0.1: 10 % too long). */

@@ -96,6 +96,32 @@ CLV_API const clv_tensor *clv_context_output(const clv_context *c, uint32_t i);
 /* Seconds each part took in the last run. */
 CLV_API const double *clv_context_times(const clv_context *c);
 
+/* -- what came out --------------------------------------------------------*/
+
+enum { CLV_TOP_SCORES = 5 };
+
+/* The numbers of a tensor, NaNs left out. min, max and mean are NaN when there
+ * is no number. */
+typedef struct clv_tensor_stats {
+    double min, max, mean;
+    int64_t nans;
+    /* Of a classifier's scores (one row of at least ten), the indices of the
+     * largest, largest first; none for other tensors. */
+    int64_t top[CLV_TOP_SCORES];
+    uint32_t n_top;
+} clv_tensor_stats;
+
+CLV_API clv_tensor_stats clv_tensor_stats_of(const clv_tensor *t);
+
+/* Times of several runs. */
+typedef struct clv_time_stats {
+    uint32_t runs;
+    double median, p95; /* seconds */
+} clv_time_stats;
+
+/* Sorts the n seconds; n is not 0. */
+CLV_API clv_time_stats clv_time_stats_of(double *seconds, uint32_t n);
+
 /* -- this machine ---------------------------------------------------------*/
 
 typedef struct clv_measure_opts {

@@ -194,6 +194,7 @@ static bool explain(clv_diagnosis *d)
     d->info.n_explanations = d->n_readings;
     d->info.percent = off_by(d->info.flops, d->info.expected);
     d->info.low = d->info.percent < -20;
+    d->info.as_expected = fabs(d->info.percent) <= 2;
     return !d->failed;
 }
 

@@ -131,10 +131,11 @@ static void add_layer(clv_totals *t, const clv_layer *l, double threshold)
     t->bottleneck[l->bottleneck]++;
     int64_t *bound = &t->bottleneck_flops[l->bottleneck];
     *bound = sat_add(*bound, c->flops);
-    if (l->intensity > threshold) {
-        t->above_threshold++;
-        t->above_threshold_flops = sat_add(t->above_threshold_flops, c->flops);
-    }
+    bool above = l->intensity > threshold;
+    int64_t *side =
+        above ? &t->above_threshold_flops : &t->below_threshold_flops;
+    *side = sat_add(*side, c->flops);
+    *(above ? &t->above_threshold : &t->below_threshold) += 1;
 }
 
 static clv_status sum_totals(clv_profile *p, clv_err *e)

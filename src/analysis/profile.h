@@ -23,4 +23,12 @@ struct clv_profile {
 /* Classes of FLOPs per byte. */
 clv_bottleneck clv__bottleneck_of(double intensity);
 
+/* The `top` layers with the most FLOPs, the most first; top is at most their
+ * number. Returns a list (caller frees with clv__free); NULL: no memory. */
+const clv_layer **clv__profile_top(const clv_profile *p, uint32_t top);
+/* All types of operators, those with the most FLOPs first. Returns a list
+ * (caller frees with clv__free); NULL: no memory. */
+const clv_type_total **clv__profile_top_types(const clv_profile *p,
+                                              uint32_t *n);
+
 #endif

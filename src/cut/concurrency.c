@@ -139,6 +139,7 @@ static bool list_stages(clv_concurrency *a, const packed *p)
         uint32_t n = at[i + 1];
         t->max_parallel = n > t->max_parallel ? n : t->max_parallel;
         *(n > 1 ? &t->independent : &t->sequential) += n;
+        t->wide_stages += n > 1;
         at[i + 1] += at[i];
         stages[i].n = n;
         stages[i].subgraphs = list + at[i];
@@ -214,6 +215,8 @@ static void fill_tasks(clv_concurrency *a, const packed *p)
         t->work += task->weight;
         a->stages[task->stage].flops += s->cost.flops;
     }
+    for (uint32_t k = 0; k < p->n && t->work > 0; k++)
+        a->tasks[k].share = a->tasks[k].weight / t->work;
     t->avg_threads = p->n ? threads / p->n : 0;
     t->speedup = t->span > 0 ? t->work / t->span : 1;
 }

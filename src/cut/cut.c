@@ -398,6 +398,7 @@ static void sum_cost(clv_cut *c, uint32_t k, reads *r, const uint8_t *how)
     }
     int64_t bytes =
         s->cost.bytes_in + s->cost.bytes_weights + s->cost.bytes_out;
+    s->bytes_external = bytes;
     s->bytes_internal = apart - bytes;
     s->intensity = bytes > 0 ? (double)s->cost.flops / (double)bytes : 0;
     s->bottleneck = clv__bottleneck_of(s->intensity);

@@ -55,6 +55,14 @@ CLV_MUST clv_status clv__cut_extract(const clv_cut *c, uint32_t k,
  * clv__free); NULL: no memory. */
 clv_type_total *clv__cut_types(const clv_cut *c, uint32_t k, uint32_t *n);
 
+/* All subgraphs, those with the most FLOPs first. Returns a list (caller frees
+ * with clv__free); NULL: no memory. */
+const clv_subgraph **clv__cut_by_flops(const clv_cut *c);
+
+/* Subgraph k, which is not the first, does the same as the one before it (equal
+ * operators on equal shapes) and reads it. */
+bool clv__cut_repeats(const clv_cut *c, uint32_t k);
+
 /* Bytes node n reads of each of its n_in inputs, out of its cost c: all of
  * it, unless the operator reads only a part (a gather), which is then shared
  * out. They add up to the activations and weights that c counts; a value that

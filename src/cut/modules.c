@@ -5,6 +5,8 @@
  * module that is used twice simply appears twice. */
 #include "cut/cut.h"
 
+#include <string.h>
+
 /* For each scope, itself or the ancestor at `depth`; the root has depth 0. */
 static bool fold_scopes(const clv_graph *g, uint32_t depth, arena *a,
                         uint32_t **out)
@@ -76,4 +78,37 @@ clv_status clv_cut_modules(const clv_profile *p, uint32_t depth, clv_cut **out,
         name_modules(*out, depth);
     arena_free(&a);
     return s;
+}
+
+/* -- modules that repeat --------------------------------------------------*/
+
+/* The same operator, with results of the same shapes. */
+static bool same_node(const clv_graph *g, uint32_t a, uint32_t b)
+{
+    const clv_node *x = &g->nodes[a], *y = &g->nodes[b];
+    if (x->op != y->op || x->n_out != y->n_out)
+        return false;
+    for (uint32_t i = 0; i < x->n_out; i++) {
+        const clv_value *v = node_out(g, x, i), *w = node_out(g, y, i);
+        if (v->rank != w->rank ||
+            (v->rank != CLV_NO_RANK && v->rank &&
+             memcmp(v->dims, w->dims, v->rank * sizeof *v->dims) != 0))
+            return false;
+    }
+    return true;
+}
+
+bool clv__cut_repeats(const clv_cut *c, uint32_t k)
+{
+    const clv_subgraph *a = &c->subs[k - 1], *b = &c->subs[k];
+    bool reads = false;
+    if (a->n_nodes < 2 || a->n_nodes != b->n_nodes ||
+        a->cost.flops != b->cost.flops)
+        return false;
+    for (uint32_t i = 0; i < b->n_depends_on; i++)
+        reads = reads || b->depends_on[i] == k - 1;
+    for (uint32_t i = 0; reads && i < a->n_nodes; i++)
+        if (!same_node(c->p->g, a->nodes[i], b->nodes[i]))
+            return false;
+    return reads;
 }

@@ -314,9 +314,9 @@ static bool fill_stages(job *j, clv_cut *c)
             }
         for (uint32_t i = 0; i < s->n_outputs; i++)
             st[k].memory = sat_add(st[k].memory, bytes_of(j->g, s->outputs[i]));
-        double sum = st[k].cost + st[k].transfer;
-        j->info.bottleneck =
-            sum > j->info.bottleneck ? sum : j->info.bottleneck;
+        st[k].total = st[k].cost + st[k].transfer;
+        if (st[k].total > j->info.bottleneck)
+            j->info.bottleneck = st[k].total;
     }
     j->info.stages = st;
     j->info.n_stages = c->n_subs;

@@ -267,6 +267,14 @@ static clv_status make_curve(job *j, clv_cut *c, clv_err *e)
 
 /* -- the cut --------------------------------------------------------------*/
 
+static void relate_plans(clv_placement_info *i)
+{
+    clv_plan *plans[] = {&i->all_cpu, &i->greedy, &i->optimum, &i->chosen};
+    double best = i->optimum.total;
+    for (int k = 0; k < 4; k++)
+        plans[k]->ratio = best > 0 ? plans[k]->total / best : 1;
+}
+
 static clv_status choose(job *j, uint8_t *side, labels *l, clv_err *e)
 {
     labels both[2];
@@ -282,7 +290,10 @@ static clv_status choose(job *j, uint8_t *side, labels *l, clv_err *e)
     *l = both[clv__label_best(both, false)];
     if (!clv__label_sweep(j->g, &j->d, side, l))
         return clv__nomem(e);
-    return plan_of(j, side, &j->info.chosen) ? CLV_OK : clv__nomem(e);
+    if (!plan_of(j, side, &j->info.chosen))
+        return clv__nomem(e);
+    relate_plans(&j->info);
+    return CLV_OK;
 }
 
 static clv_status run(job *j, clv_cut **out, clv_err *e)

@@ -109,6 +109,7 @@ static void sum_up(clv_schedule *s, const clv_concurrency_info *a)
     t->slots = s->slots;
     t->lower_bound = a->span > shared ? a->span : shared;
     t->utilisation = t->makespan > 0 ? a->work / (t->makespan * t->streams) : 0;
+    t->speedup = t->makespan > 0 ? a->work / t->makespan : 1;
 }
 
 clv_status clv_schedule_new(const clv_concurrency *a, uint32_t streams,

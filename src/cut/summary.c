@@ -55,9 +55,24 @@ clv_type_total *clv__cut_types(const clv_cut *c, uint32_t k, uint32_t *n)
     return list;
 }
 
-static int64_t moved(const clv_subgraph *s)
+static int sub_by_flops(const void *a, const void *b)
 {
-    return s->cost.bytes_in + s->cost.bytes_weights + s->cost.bytes_out;
+    const clv_subgraph *x = *(const clv_subgraph *const *)a;
+    const clv_subgraph *y = *(const clv_subgraph *const *)b;
+    if (x->cost.flops != y->cost.flops)
+        return x->cost.flops < y->cost.flops ? 1 : -1;
+    return (x > y) - (x < y);
+}
+
+const clv_subgraph **clv__cut_by_flops(const clv_cut *c)
+{
+    const clv_subgraph **list =
+        clv__alloc(((size_t)c->n_subs + 1) * sizeof *list);
+    for (uint32_t k = 0; list && k < c->n_subs; k++)
+        list[k] = &c->subs[k];
+    if (list)
+        qsort(list, c->n_subs, sizeof *list, sub_by_flops);
+    return list;
 }
 
 static void add_subgraph(clv_summary_info *t, const clv_subgraph *s)
@@ -65,7 +80,7 @@ static void add_subgraph(clv_summary_info *t, const clv_subgraph *s)
     t->operators += s->n_nodes;
     t->flops += s->cost.flops;
     t->macs += s->cost.macs;
-    t->bytes_external += moved(s);
+    t->bytes_external += s->bytes_external;
     t->bytes_internal += s->bytes_internal;
     t->max_size = s->n_nodes > t->max_size ? s->n_nodes : t->max_size;
     t->bottleneck[s->bottleneck]++;
@@ -79,7 +94,7 @@ static void intensities(clv_summary_info *t, const clv_subgraph *subs)
     double sum = 0;
     for (uint32_t k = 0; k < t->subgraphs; k++) {
         double x = subs[k].intensity;
-        if (moved(&subs[k]) == 0)
+        if (subs[k].bytes_external == 0)
             continue;
         t->min_intensity =
             n == 0 || x < t->min_intensity ? x : t->min_intensity;
@@ -109,7 +124,7 @@ static bool add_pattern(clv_summary *s, strmap *rows, const clv_subgraph *sub)
     p->count++;
     p->operators += sub->n_nodes;
     p->flops += sub->cost.flops;
-    p->bytes_external += moved(sub);
+    p->bytes_external += sub->bytes_external;
     p->bytes_internal += sub->bytes_internal;
     return true;
 }
@@ -135,6 +150,9 @@ static bool fill(clv_summary *s, const clv_cut *c)
         ok = add_pattern(s, &rows, &c->subs[k]);
     }
     strmap_free(&rows);
+    for (uint32_t i = 0; i < t->n_patterns; i++)
+        s->patterns[i].bytes_unfused =
+            s->patterns[i].bytes_external + s->patterns[i].bytes_internal;
     t->bytes_unfused = t->bytes_external + t->bytes_internal;
     if (t->bytes_unfused)
         t->reduction = (double)t->bytes_internal / (double)t->bytes_unfused;

@@ -60,7 +60,7 @@ static double actual_of(const facts *f, clv_budget_key key)
     case CLV_BUDGET_PEAK:
         return (double)f->memory->peak;
     case CLV_BUDGET_MEMORY:
-        return (double)(f->memory->weights + f->memory->peak);
+        return (double)f->memory->total;
     case CLV_BUDGET_ARENA:
         return (double)f->memory->arena;
     case CLV_BUDGET_TRAFFIC:

@@ -8,6 +8,7 @@
 #include "cleave/compare.h"
 #include "plan/memory.h"
 
+#include <math.h>
 #include <string.h>
 
 struct clv_compare {
@@ -33,13 +34,13 @@ static clv_compared *row_of(clv_compare *c, clv_compared *rows, uint32_t *n,
     int64_t *count = arena_zalloc(&c->mem, 4 * models * sizeof *count);
     if (!has || !count || !strmap_put(&c->names, name, len, *n))
         return NULL;
-    rows[*n] = (clv_compared){name,
-                              depth,
-                              has,
-                              count,
-                              count + models,
-                              count + 2 * models,
-                              count + 3 * models};
+    rows[*n] = (clv_compared){.name = name,
+                              .depth = depth,
+                              .has = has,
+                              .count = count,
+                              .params = count + models,
+                              .macs = count + 2 * models,
+                              .flops = count + 3 * models};
     return &rows[(*n)++];
 }
 
@@ -85,6 +86,40 @@ static bool unite_modules(clv_compare *c)
         }
     }
     return true;
+}
+
+/* What follows from the columns of a row. */
+static void sum_rows(const clv_compare *c, clv_compared *rows, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t m = 0; m < c->info.n; m++)
+            rows[i].counted = rows[i].counted || rows[i].flops[m] != 0;
+        if (c->info.n == 2)
+            rows[i].difference = rows[i].flops[1] - rows[i].flops[0];
+    }
+}
+
+static double ratio(int64_t part, int64_t whole)
+{
+    return whole ? (double)part / (double)whole : (double)NAN;
+}
+
+static bool fill_ratios(clv_compare *c)
+{
+    const clv_compare_info *i = &c->info;
+    const clv_totals *a = clv_profile_totals(i->profiles[0]);
+    clv_ratios *r = arena_array(&c->mem, i->n, sizeof *r);
+    for (uint32_t m = 0; r && m < i->n; m++) {
+        const clv_totals *b = clv_profile_totals(i->profiles[m]);
+        r[m] = (clv_ratios){ratio(b->params, a->params),
+                            ratio(b->macs, a->macs),
+                            ratio(b->flops, a->flops),
+                            ratio(b->memory, a->memory),
+                            ratio(b->weight_bytes, a->weight_bytes),
+                            ratio(i->peaks[m], i->peaks[0])};
+    }
+    c->info.ratios = r;
+    return r != NULL;
 }
 
 /* -- two versions ---------------------------------------------------------*/
@@ -134,7 +169,16 @@ static void add_change(clv_compare *c, const char *name, uint32_t before,
     t->changed += both;
     t->added += before == CLV_NONE;
     t->removed += after == CLV_NONE;
-    c->changes[t->n_changes++] = (clv_change){name, before, after, what};
+    clv_change *x = &c->changes[t->n_changes++];
+    *x = (clv_change){name, before, after, what, 0, 0};
+    if (before != CLV_NONE) {
+        x->params -= t->profiles[0]->layers[before].cost.params;
+        x->flops -= t->profiles[0]->layers[before].cost.flops;
+    }
+    if (after != CLV_NONE) {
+        x->params += t->profiles[1]->layers[after].cost.params;
+        x->flops += t->profiles[1]->layers[after].cost.flops;
+    }
 }
 
 /* A name for "the k-th operator of this type in this module", to pair layers
@@ -266,7 +310,11 @@ static clv_status fill(clv_compare *c, const clv_profile *const *profiles,
     bool ok = c->types && c->modules && unite_types(c);
     strmap_free(&c->names);
     c->names = (strmap){0};
-    ok = ok && unite_modules(c) && (n != 2 || align(c));
+    ok = ok && unite_modules(c) && (n != 2 || align(c)) && fill_ratios(c);
+    if (ok) {
+        sum_rows(c, c->types, c->info.n_types);
+        sum_rows(c, c->modules, c->info.n_modules);
+    }
     c->info.types = c->types;
     c->info.modules = c->modules;
     return ok ? CLV_OK : clv__nomem(e);

@@ -89,7 +89,7 @@ static clv_status memory_need(clv_map *m, clv_err *e)
     clv_memory *mem;
     CLV_TRY(clv_memory_new(m->c, NULL, &mem, e));
     const clv_memory_info *t = clv_memory_get(mem);
-    m->totals.memory = sat_add(t->weights, t->peak);
+    m->totals.memory = t->total;
     double room = m->d->memory.value;
     m->totals.fits = room <= 0 || (double)m->totals.memory <= room;
     clv_memory_free(mem);
@@ -120,6 +120,8 @@ static clv_status fill(clv_map *m, clv_err *e)
     t->peak = peak;
     t->batch = x && x->rank && x->rank != CLV_NO_RANK ? x->dims[0] : 1;
     t->ridge = clv_device_ridge(m->d, dtype);
+    for (uint32_t k = 0; k < n && t->seconds > 0; k++)
+        m->times[k].of_total = m->times[k].seconds / t->seconds;
     if (t->seconds > 0) {
         t->attained = (double)m->c->p->totals.flops / t->seconds;
         t->throughput = (double)t->batch / t->seconds;

@@ -273,6 +273,10 @@ static clv_status analyse(clv_memory *m, const clv_memory_opts *opts,
     t->steps = m->c->n_subs;
     t->weights = m->c->p->totals.weight_bytes;
     t->simple = simple_estimate(m->c, t->weights);
+    t->total = t->weights + t->peak;
+    t->budget = opts->budget;
+    if (t->budget > 0 && t->total > t->budget)
+        t->over_budget = t->total - t->budget;
     arena_layout plan;
     CLV_TRY(
         clv__arena_plan(m->buffers, m->n_buffers, align, t->steps, &plan, e));

@@ -4,6 +4,7 @@
 #include "report/csv.h"
 #include "report/table.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { COLUMNS_MAX = 8 }; /* models beside each other in a table */
@@ -24,12 +25,11 @@ static const char *model_name(const clv_compare_info *c, uint32_t i)
     return clv_graph_name(clv_profile_graph(c->profiles[i]));
 }
 
-/* "+1.80 G"; "0" when equal. buf has room for one byte more than a count. */
-static const char *text_delta(int64_t a, int64_t b, char *buf)
+/* "+1.20 M", "-3", "0". */
+static const char *text_delta(int64_t n, char *buf)
 {
-    bool less = b < a;
-    buf[0] = less ? '-' : '+';
-    text_count(less ? a - b : b - a, a == b ? buf : buf + 1);
+    buf[0] = '+';
+    text_count(n, n > 0 ? buf + 1 : buf);
     return buf;
 }
 
@@ -73,21 +73,18 @@ static void put_ratios(const clv_compare_info *c, const clv_report_opts *o,
         {"MACs", TABLE_RIGHT},  {"FLOPs", TABLE_RIGHT},
         {"Moved", TABLE_RIGHT}, {"Weights", TABLE_RIGHT},
         {"Peak", TABLE_RIGHT}};
-    const clv_totals *a = clv_profile_totals(c->profiles[0]);
-    const int64_t first[] = {a->params, a->macs,         a->flops,
-                             a->memory, a->weight_bytes, c->peaks[0]};
     table t;
     table_start(&t, cols, 7);
     for (uint32_t i = 1; i < c->n; i++) {
-        const clv_totals *b = clv_profile_totals(c->profiles[i]);
-        const int64_t now[] = {b->params, b->macs,         b->flops,
-                               b->memory, b->weight_bytes, c->peaks[i]};
+        const clv_ratios *r = &c->ratios[i];
+        const double all[] = {r->params, r->macs,    r->flops,
+                              r->memory, r->weights, r->peak};
         table_text(&t, model_name(c, i));
         for (int k = 0; k < 6; k++)
-            if (first[k])
-                table_printf(&t, "%.3fx", (double)now[k] / (double)first[k]);
-            else
+            if (isnan(all[k]))
                 table_text(&t, "-");
+            else
+                table_printf(&t, "%.3fx", all[k]);
     }
     text_heading(out, o, "Against %s", model_name(c, 0));
     table_print(&t, o, out);
@@ -108,10 +105,7 @@ static void put_rows(const clv_compare_info *c, const clv_compared *rows,
     if (c->n == 2)
         table_add_col(&t, "Difference", TABLE_RIGHT);
     for (uint32_t i = 0; i < n; i++) {
-        int64_t any = 0;
-        for (uint32_t m = 0; m < c->n; m++)
-            any |= rows[i].flops[m];
-        if (!any || rows[i].depth > depth)
+        if (!rows[i].counted || rows[i].depth > depth)
             continue;
         table_indent(&t, rows[i].depth > 1 ? rows[i].depth - 1 : 0);
         table_text(&t, rows[i].name);
@@ -121,7 +115,7 @@ static void put_rows(const clv_compare_info *c, const clv_compared *rows,
             else
                 table_text(&t, "-");
         if (c->n == 2)
-            table_text(&t, text_delta(rows[i].flops[0], rows[i].flops[1], buf));
+            table_text(&t, text_delta(rows[i].difference, buf));
     }
     table_print(&t, o, out);
 }
@@ -130,9 +124,6 @@ static void put_change(table *t, const clv_compare_info *c, const clv_change *x)
 {
     char what[96] = "", a[TEXT_MAX + 1], b[TEXT_MAX + 1];
     size_t len = 0;
-    uint32_t n;
-    const clv_layer *before = clv_profile_layers(c->profiles[0], &n);
-    const clv_layer *after = clv_profile_layers(c->profiles[1], &n);
     bool added = x->before == CLV_NONE, removed = x->after == CLV_NONE;
     for (int i = 0; i < N_DIFFERENCES; i++)
         if (x->what & differences[i].flag)
@@ -147,10 +138,8 @@ static void put_change(table *t, const clv_compare_info *c, const clv_change *x)
            : removed
                ? clv_graph_node(clv_profile_graph(c->profiles[0]), x->before).op
                : what);
-    table_text(t, text_delta(added ? 0 : before[x->before].cost.params,
-                             removed ? 0 : after[x->after].cost.params, a));
-    table_text(t, text_delta(added ? 0 : before[x->before].cost.flops,
-                             removed ? 0 : after[x->after].cost.flops, b));
+    table_text(t, text_delta(x->params, a));
+    table_text(t, text_delta(x->flops, b));
 }
 
 static void put_changes(const clv_compare_info *c, const clv_report_opts *o,

@@ -119,11 +119,10 @@ static void put_stages(const view *v)
                                      {"Parallel", TABLE_RIGHT},
                                      {"FLOPs", TABLE_RIGHT},
                                      {"Subgraphs", TABLE_CUT}};
-    uint32_t top = v->o->top ? v->o->top : 10, shown = 0, wide = 0;
+    uint32_t top = v->o->top ? v->o->top : 10, shown = 0;
+    uint32_t wide = v->a->wide_stages;
     char names[512];
     table t;
-    for (uint32_t i = 0; i < v->a->n_stages; i++)
-        wide += v->a->stages[i].n > 1;
     if (!v->o->verbose && wide == 0)
         return;
     text_heading(v->out, v->o, "%s",
@@ -158,8 +157,7 @@ static void put_task(const view *v, table *t, uint32_t k)
     table_digits(t, task->stage);
     table_digits(t, task->slack);
     table_text(t, text_weight(v, task->weight, w));
-    table_percent(t, (int64_t)(task->weight * 1e6 / (v->a->work + 1e-300)),
-                  1000000);
+    table_printf(t, "%.2f %%", 100 * task->share);
     table_text(t, text_weight(v, task->slack_time, w));
     table_count(t, task->threads);
     table_printf(t, "%lld-%lld-%lld", (long long)task->min_units,
@@ -300,8 +298,7 @@ static void put_schedule(const view *v)
     text_field(v->out, "Makespan:", "%s (no schedule is below %s)",
                text_weight(v, s->makespan, x),
                text_weight(v, s->lower_bound, y));
-    text_field(v->out, "Speed-up:", "%.2fx over one stream",
-               s->makespan > 0 ? v->a->work / s->makespan : 1);
+    text_field(v->out, "Speed-up:", "%.2fx over one stream", s->speedup);
     text_field(v->out, "Streams busy:", "%.1f %%", 100 * s->utilisation);
     for (uint32_t i = 0; i < s->streams && i < 16; i++)
         put_stream(v, s, i);

@@ -33,7 +33,7 @@ static void put_verdict(const clv_diagnosis_info *d, const clv_report_opts *o,
                    paint_off(o, paint));
     if (d->low)
         clv_buf_printf(out, "far below what was expected\n");
-    else if (d->percent < -2 || d->percent > 2)
+    else if (!d->as_expected)
         clv_buf_printf(out, "%.2f %% %s what was expected\n",
                        d->percent < 0 ? -d->percent : d->percent,
                        d->percent < 0 ? "below" : "above");

@@ -7,6 +7,7 @@
  * Folded along modules, a run of equal modules (same operators on the same
  * shapes, each reading the one before) is one box, "layer3.1 - layer3.5  x5".
  */
+#include "cut/cut.h"
 #include "report/svg.h"
 #include "report/text.h"
 
@@ -18,6 +19,7 @@ typedef struct box {
 
 typedef struct drawing {
     const clv_concurrency_info *a;
+    const clv_cut *c;
     const clv_graph *g;
     const clv_subgraph *subs;
     bool modules;
@@ -32,38 +34,6 @@ typedef struct drawing {
 
 /* -- boxes ----------------------------------------------------------------*/
 
-static bool same_node(const clv_graph *g, uint32_t a, uint32_t b)
-{
-    clv_node_info x = clv_graph_node(g, a), y = clv_graph_node(g, b);
-    if (strcmp(x.op, y.op) != 0 || x.n_outputs != y.n_outputs)
-        return false;
-    for (uint32_t i = 0; i < x.n_outputs; i++) {
-        clv_value_info v = clv_graph_value(g, x.outputs[i]);
-        clv_value_info w = clv_graph_value(g, y.outputs[i]);
-        if (v.rank != w.rank ||
-            (v.rank != CLV_NONE && v.rank &&
-             memcmp(v.dims, w.dims, v.rank * sizeof *v.dims) != 0))
-            return false;
-    }
-    return true;
-}
-
-/* Does subgraph k repeat the one before it, and read it? */
-static bool repeats(const drawing *d, uint32_t k)
-{
-    const clv_subgraph *a = &d->subs[k - 1], *b = &d->subs[k];
-    bool reads = false;
-    if (!d->modules || a->n_nodes < 2 || a->n_nodes != b->n_nodes ||
-        a->cost.flops != b->cost.flops)
-        return false;
-    for (uint32_t i = 0; i < b->n_depends_on; i++)
-        reads = reads || b->depends_on[i] == k - 1;
-    for (uint32_t i = 0; reads && i < a->n_nodes; i++)
-        if (!same_node(d->g, a->nodes[i], b->nodes[i]))
-            return false;
-    return reads;
-}
-
 static bool make_boxes(drawing *d)
 {
     uint32_t n = d->a->subgraphs;
@@ -76,7 +46,7 @@ static bool make_boxes(drawing *d)
     for (uint32_t i = 1; i < d->a->n_critical; i++)
         d->before[d->a->critical[i]] = d->a->critical[i - 1];
     for (uint32_t k = 0; k < n; k++) {
-        if (k == 0 || !repeats(d, k))
+        if (k == 0 || !d->modules || !clv__cut_repeats(d->c, k))
             d->boxes[d->n_boxes++].first = k;
         d->boxes[d->n_boxes - 1].last = k;
         d->box_of[k] = d->n_boxes - 1;
@@ -128,14 +98,13 @@ static void put_kind(const drawing *d, const box *b)
 static void put_cost(const drawing *d, const clv_subgraph *s)
 {
     char n[TEXT_MAX], m[TEXT_MAX];
-    int64_t bytes =
-        s->cost.bytes_in + s->cost.bytes_out + s->cost.bytes_weights;
     const char *flops = text_count(s->cost.flops, n);
     if (s->cost.trust == CLV_TRUST_FREE)
         clv_buf_printf(d->out, "\\nfree");
     else
         clv_buf_printf(d->out, "\\n%s%sFLOPs, %s", flops,
-                       strchr(flops, ' ') ? "" : " ", text_bytes(bytes, m));
+                       strchr(flops, ' ') ? "" : " ",
+                       text_bytes(s->bytes_external, m));
 }
 
 static void put_label(const drawing *d, const box *b)
@@ -274,6 +243,7 @@ void clv_report_dot(const clv_concurrency *a, clv_buf *out)
     const clv_cut *c = clv_concurrency_cut(a);
     uint32_t n;
     drawing d = {.a = clv_concurrency_get(a),
+                 .c = c,
                  .g = clv_profile_graph(clv_cut_profile(c)),
                  .subs = clv_cut_subgraphs(c, &n),
                  .modules = !strcmp(clv_cut_strategy(c), "module"),

@@ -83,7 +83,6 @@ static void put_ranking(const clv_map *m, const clv_report_opts *o,
     const clv_subgraph *subs = clv_cut_subgraphs(clv_map_cut(m), &n);
     const uint32_t *rank = clv_map_ranking(m);
     uint32_t rows = o->verbose ? n : o->top ? o->top : 10;
-    double total = clv_map_get(m)->seconds;
     char buf[TEXT_MAX];
     table t;
     table_start(&t, cols, 8);
@@ -93,7 +92,7 @@ static void put_ranking(const clv_map *m, const clv_report_opts *o,
         table_text(&t, sub_name(m, k));
         table_text(&t, subs[k].pattern);
         table_text(&t, text_time(r[k].seconds, buf));
-        table_printf(&t, "%.2f %%", total > 0 ? 100 * r[k].seconds / total : 0);
+        table_printf(&t, "%.2f %%", 100 * r[k].of_total);
         table_text(&t, clv_bound_name(r[k].bound));
         table_printf(&t, "%.1f %%", 100 * r[k].share);
         table_num(&t, subs[k].intensity);

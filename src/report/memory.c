@@ -68,7 +68,7 @@ static void put_alive(const clv_memory *m, const clv_cut *c,
     table_print(&tab, o, out);
 }
 
-static void memory_text(const clv_memory *m, const clv_cut *c, int64_t budget,
+static void memory_text(const clv_memory *m, const clv_cut *c,
                         const clv_report_opts *o, clv_buf *out)
 {
     const clv_memory_info *t = clv_memory_get(m);
@@ -87,18 +87,16 @@ static void memory_text(const clv_memory *m, const clv_cut *c, int64_t budget,
     if (t->order_peak != t->peak)
         text_field(out, "Peak before reordering", "%s",
                    text_bytes(t->order_peak, a));
-    text_field(out, "Total", "%s", text_bytes(t->weights + t->peak, a));
+    text_field(out, "Total", "%s", text_bytes(t->total, a));
     text_field(out, "Simple estimate", "%s (weights + largest layer)",
                text_bytes(t->simple, a));
     text_field(out, "Arena", "%s (%s; no plan is below %s)",
                text_bytes(t->arena, a), t->planner,
                text_bytes(t->arena_bound, b));
-    if (budget > 0)
-        text_field(out, "Budget", "%s: %s%s", text_bytes(budget, a),
-                   t->weights + t->peak <= budget ? "✓ fits" : "✗ exceeded by ",
-                   t->weights + t->peak <= budget
-                       ? ""
-                       : text_bytes(t->weights + t->peak - budget, b));
+    if (t->budget > 0)
+        text_field(out, "Budget", "%s: %s%s", text_bytes(t->budget, a),
+                   t->over_budget ? "✗ exceeded by " : "✓ fits",
+                   t->over_budget ? text_bytes(t->over_budget, b) : "");
     text_heading(out, o, "Bytes alive over time");
     put_timeline(m, out);
     put_alive(m, c, o, out);
@@ -124,8 +122,7 @@ static void put_buffers(jsonw *w, const clv_memory *m, const clv_graph *g)
     jsonw_end(w);
 }
 
-static void memory_json(const clv_memory *m, const clv_cut *c, int64_t budget,
-                        clv_buf *out)
+static void memory_json(const clv_memory *m, const clv_cut *c, clv_buf *out)
 {
     const clv_graph *g = clv_profile_graph(clv_cut_profile(c));
     const clv_memory_info *t = clv_memory_get(m);
@@ -141,14 +138,14 @@ static void memory_json(const clv_memory *m, const clv_cut *c, int64_t budget,
     jsonw_int(&w, "peak_step", t->peak_step);
     jsonw_str(&w, "peak_node", step_name(m, c, t->peak_step));
     jsonw_int(&w, "peak_before_reordering", t->order_peak);
-    jsonw_int(&w, "total_bytes", t->weights + t->peak);
+    jsonw_int(&w, "total_bytes", t->total);
     jsonw_int(&w, "simple_estimate", t->simple);
     jsonw_int(&w, "arena_bytes", t->arena);
     jsonw_int(&w, "arena_lower_bound", t->arena_bound);
     jsonw_str(&w, "arena_planner", t->planner);
-    if (budget > 0) {
-        jsonw_int(&w, "budget", budget);
-        jsonw_bool(&w, "fits", t->weights + t->peak <= budget);
+    if (t->budget > 0) {
+        jsonw_int(&w, "budget", t->budget);
+        jsonw_bool(&w, "fits", t->over_budget == 0);
     }
     jsonw_ints(&w, "timeline", clv_memory_timeline(m), t->steps);
     jsonw_array_flat(&w, "order");
@@ -174,14 +171,14 @@ static void memory_csv(const clv_memory *m, const clv_cut *c, clv_buf *out)
     }
 }
 
-void clv_report_memory(const clv_memory *m, int64_t budget,
-                       const clv_report_opts *opts, clv_buf *out)
+void clv_report_memory(const clv_memory *m, const clv_report_opts *opts,
+                       clv_buf *out)
 {
     const clv_cut *c = clv_memory_cut(m);
     if (opts->format == CLV_REPORT_JSON)
-        memory_json(m, c, budget, out);
+        memory_json(m, c, out);
     else if (opts->format == CLV_REPORT_CSV)
         memory_csv(m, c, out);
     else
-        memory_text(m, c, budget, opts, out);
+        memory_text(m, c, opts, out);
 }

@@ -1,5 +1,6 @@
 /* partition_text.c - a cut for people: totals, what patterns saved, how the
  * subgraphs are distributed, and the largest of them (all, when verbose). */
+#include "cut/cut.h"
 #include "report/partition.h"
 #include "report/table.h"
 
@@ -54,8 +55,7 @@ static void put_patterns(const clv_summary_info *t, const clv_report_opts *o,
         table_count(&tab, p->flops);
         table_bytes(&tab, p->bytes_external);
         table_bytes(&tab, p->bytes_internal);
-        table_percent(&tab, p->bytes_internal,
-                      p->bytes_internal + p->bytes_external);
+        table_percent(&tab, p->bytes_internal, p->bytes_unfused);
     }
     table_print(&tab, o, out);
     if (!o->verbose && t->n_patterns > top)
@@ -122,15 +122,6 @@ static void put_types(const clv_summary_info *t, const clv_report_opts *o,
 
 /* -- subgraphs ------------------------------------------------------------*/
 
-static int by_flops(const void *a, const void *b)
-{
-    const clv_subgraph *x = *(const clv_subgraph *const *)a;
-    const clv_subgraph *y = *(const clv_subgraph *const *)b;
-    if (x->cost.flops != y->cost.flops)
-        return x->cost.flops < y->cost.flops ? 1 : -1;
-    return (x > y) - (x < y);
-}
-
 static void put_depends(table *tab, const clv_subgraph *s)
 {
     char text[TEXT_MAX] = "";
@@ -157,8 +148,7 @@ static void put_subgraph(table *tab, const clv_cut *c, uint32_t id,
         table_bytes(tab, s->cost.bytes_weights);
         table_bytes(tab, s->bytes_internal);
     } else {
-        table_bytes(tab, s->cost.bytes_in + s->cost.bytes_out +
-                             s->cost.bytes_weights);
+        table_bytes(tab, s->bytes_external);
     }
     table_num(tab, s->intensity);
     table_text(tab, clv_bottleneck_name(s->bottleneck));
@@ -197,21 +187,19 @@ static void put_subgraphs(const clv_cut *c, const clv_report_opts *o,
 {
     uint32_t n, top = o->top ? o->top : 10;
     const clv_subgraph *subs = clv_cut_subgraphs(c, &n);
-    const clv_subgraph **sorted = clv__alloc(((size_t)n + 1) * sizeof *sorted);
+    bool ranked = !o->verbose && n > top;
+    const clv_subgraph **sorted = ranked ? clv__cut_by_flops(c) : NULL;
     table tab;
-    if (o->verbose || n <= top)
+    if (!ranked)
         text_heading(out, o, "Subgraphs");
     else
         text_heading(out, o, "Subgraphs (top %u by FLOPs)", top);
     start_subgraphs(&tab, o->verbose);
-    for (uint32_t k = 0; sorted && k < n; k++)
-        sorted[k] = &subs[k];
-    if (sorted && !o->verbose && n > top)
-        qsort(sorted, n, sizeof *sorted, by_flops);
-    for (uint32_t i = 0; sorted && i < n && (o->verbose || i < top); i++)
-        put_subgraph(&tab, c, (uint32_t)(sorted[i] - subs), sorted[i],
-                     o->verbose);
-    tab.failed = tab.failed || !sorted;
+    for (uint32_t i = 0; i < (ranked ? top : n) && (sorted || !ranked); i++) {
+        const clv_subgraph *x = ranked ? sorted[i] : &subs[i];
+        put_subgraph(&tab, c, (uint32_t)(x - subs), x, o->verbose);
+    }
+    tab.failed = tab.failed || (ranked && !sorted);
     table_print(&tab, o, out);
     clv__free(sorted);
 }

@@ -32,8 +32,7 @@ static void put_head(const clv_cut *c, const char *devices,
 
 /* -- placement ------------------------------------------------------------*/
 
-static void put_plan(table *tab, const char *name, const clv_plan *p,
-                     const clv_plan *best)
+static void put_plan(table *tab, const char *name, const clv_plan *p)
 {
     char text[TEXT_MAX];
     table_text(tab, name);
@@ -44,7 +43,7 @@ static void put_plan(table *tab, const char *name, const clv_plan *p,
     table_bytes(tab, p->bytes);
     table_digits(tab, p->subgraphs);
     table_digits(tab, p->nodes);
-    table_printf(tab, "%.2fx", best->total > 0 ? p->total / best->total : 1);
+    table_printf(tab, "%.2fx", p->ratio);
 }
 
 static void put_plans(const clv_placement_info *i, const clv_report_opts *o,
@@ -60,12 +59,12 @@ static void put_plans(const clv_placement_info *i, const clv_report_opts *o,
     table tab;
     table_start(&tab, cols, 9);
     tab.margin = 2;
-    put_plan(&tab, "all on host", &i->all_cpu, &i->optimum);
-    put_plan(&tab, "all supported", &i->greedy, &i->optimum);
-    put_plan(&tab, "optimum", &i->optimum, &i->optimum);
+    put_plan(&tab, "all on host", &i->all_cpu);
+    put_plan(&tab, "all supported", &i->greedy);
+    put_plan(&tab, "optimum", &i->optimum);
     if (i->chosen.subgraphs != i->optimum.subgraphs ||
         i->chosen.total > i->optimum.total)
-        put_plan(&tab, "within limit", &i->chosen, &i->optimum);
+        put_plan(&tab, "within limit", &i->chosen);
     table_print(&tab, o, out);
 }
 
@@ -216,7 +215,7 @@ void clv__pipeline_text(const clv_cut *c, const clv_report_opts *o,
         table_text(&tab, amount(i, s->cost, a));
         table_text(&tab, amount(i, s->transfer, a));
         table_bytes(&tab, s->memory);
-        table_bar(&tab, s->cost + s->transfer, i->bottleneck, 16);
+        table_bar(&tab, s->total, i->bottleneck, 16);
         table_text(&tab, clv_graph_node(g, subs[k].nodes[0]).name);
         table_text(&tab,
                    clv_graph_node(g, subs[k].nodes[subs[k].n_nodes - 1]).name);

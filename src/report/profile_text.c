@@ -1,9 +1,9 @@
 /* profile_text.c - a profile for people: the module tree, then summary,
  * operator types, bottlenecks, the largest layers, and what can be trusted. */
 #include "analysis/profile.h"
+#include "analysis/tree.h"
 #include "report/profile.h"
 #include "report/table.h"
-#include "report/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void put_tree(const clv_profile *p, const clv_report_opts *o,
 {
     uint32_t n;
     table t;
-    tree_row *rows = tree_rows(p, &n);
+    tree_row *rows = clv__tree_rows(p, &n);
     table_start(&t, NULL, 0);
     table_add_col(&t, "Module", TABLE_CUT);
     table_add_col(&t, "#Params", TABLE_RIGHT);
@@ -137,15 +137,6 @@ static void put_summary(const clv_profile *p, const clv_report_opts *o,
 
 /* -- types ----------------------------------------------------------------*/
 
-static int by_flops(const void *a, const void *b)
-{
-    const clv_type_total *x = *(const clv_type_total *const *)a;
-    const clv_type_total *y = *(const clv_type_total *const *)b;
-    if (x->flops != y->flops)
-        return x->flops < y->flops ? 1 : -1;
-    return (x > y) - (x < y); /* then as they come */
-}
-
 static void put_types(const clv_profile *p, const clv_report_opts *o,
                       clv_buf *out)
 {
@@ -153,17 +144,12 @@ static void put_types(const clv_profile *p, const clv_report_opts *o,
         {"Type", TABLE_CUT},    {"Count", TABLE_RIGHT}, {"MACs", TABLE_RIGHT},
         {"FLOPs", TABLE_RIGHT}, {"Share", TABLE_RIGHT}, {"", TABLE_DROP}};
     uint32_t n;
-    const clv_type_total *types = clv_profile_types(p, &n);
     int64_t total = clv_profile_totals(p)->flops;
-    const clv_type_total **sorted = clv__alloc((n + 1) * sizeof *sorted);
+    const clv_type_total **sorted = clv__profile_top_types(p, &n);
     table t;
     text_heading(out, o, "Operation Breakdown");
     table_start(&t, cols, 6);
     t.margin = 2;
-    for (uint32_t i = 0; sorted && i < n; i++)
-        sorted[i] = &types[i];
-    if (sorted)
-        qsort(sorted, n, sizeof *sorted, by_flops);
     for (uint32_t i = 0; sorted && i < n; i++) {
         table_text(&t, sorted[i]->type);
         table_digits(&t, sorted[i]->count);
@@ -224,45 +210,12 @@ static void put_bottlenecks(const clv_profile *p, const clv_report_opts *o,
     put_class(&t, all, PAINT_NONE, name, all->above_threshold,
               all->above_threshold_flops);
     snprintf(name, sizeof name, "memory side (AI <= %g)", p->ai_threshold);
-    put_class(&t, all, PAINT_NONE, name, all->operators - all->above_threshold,
-              all->flops - all->above_threshold_flops);
+    put_class(&t, all, PAINT_NONE, name, all->below_threshold,
+              all->below_threshold_flops);
     table_print(&t, o, out);
 }
 
 /* -- layers ---------------------------------------------------------------*/
-
-static int layer_by_flops(const void *a, const void *b)
-{
-    const clv_layer *x = *(const clv_layer *const *)a;
-    const clv_layer *y = *(const clv_layer *const *)b;
-    if (x->cost.flops != y->cost.flops)
-        return x->cost.flops < y->cost.flops ? 1 : -1;
-    return (x->node > y->node) - (x->node < y->node);
-}
-
-/* The layers of most FLOPs, `top` of them (at most n), in order; NULL when
- * memory ran out. Twice as many are collected before they are sorted and half
- * of them go. */
-static const clv_layer **top_layers(const clv_layer *layers, uint32_t n,
-                                    uint32_t top)
-{
-    const clv_layer **best = clv__alloc((2 * (size_t)top + 1) * sizeof *best);
-    size_t m = 0;
-    bool full = false;
-    for (uint32_t i = 0; best && i < n; i++) {
-        if (full && layers[i].cost.flops <= best[top - 1]->cost.flops)
-            continue;
-        best[m++] = &layers[i];
-        if (m < 2 * (size_t)top)
-            continue;
-        qsort(best, m, sizeof *best, layer_by_flops);
-        m = top;
-        full = true;
-    }
-    if (best)
-        qsort(best, m, sizeof *best, layer_by_flops);
-    return best;
-}
 
 static void put_layer(table *t, const clv_graph *g, const clv_layer *l,
                       const clv_report_opts *o)
@@ -290,7 +243,7 @@ static void put_layers(const clv_profile *p, const clv_report_opts *o,
     uint32_t n, top = o->top ? o->top : 10;
     const clv_layer *layers = clv_profile_layers(p, &n);
     uint32_t shown = o->verbose || n < top ? n : top;
-    const clv_layer **sorted = o->verbose ? NULL : top_layers(layers, n, shown);
+    const clv_layer **sorted = o->verbose ? NULL : clv__profile_top(p, shown);
     table t;
     if (o->verbose)
         text_heading(out, o, "Layer Details");
@@ -315,15 +268,26 @@ static void put_layers(const clv_profile *p, const clv_report_opts *o,
 
 /* -- coverage -------------------------------------------------------------*/
 
+enum { NAMED = 20 }; /* without --verbose */
+
+/* How many of n rows of a list are left out, if any. */
+static void put_left_out(uint32_t n, uint32_t shown, clv_buf *out)
+{
+    if (n > shown)
+        clv_buf_printf(out, "  and %u more (--verbose)\n", n - shown);
+}
+
 /* What fvcore would warn of. */
 static void put_unsupported(const clv_profile *p, const clv_report_opts *o,
                             clv_buf *out)
 {
-    uint32_t n;
+    uint32_t n, shown;
     const clv_unsupported *u = clv_profile_unsupported(p, &n);
-    for (uint32_t i = 0; i < n && i < 20; i++)
+    shown = o->verbose || n < NAMED ? n : NAMED;
+    for (uint32_t i = 0; i < shown; i++)
         text_wrap(out, o, 2, "fvcore has no rule for: %s (%u), not counted",
                   u[i].op, u[i].count);
+    put_left_out(n, shown, out);
 }
 
 static void put_coverage(const clv_profile *p, const clv_report_opts *o,
@@ -344,7 +308,8 @@ static void put_coverage(const clv_profile *p, const clv_report_opts *o,
                    t->trust[CLV_TRUST_UNKNOWN]);
     uint32_t n;
     const clv_layer *layers = clv_profile_layers(p, &n);
-    for (uint32_t i = 0, shown = 0; i < n && shown < 20; i++) {
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < n && (o->verbose || shown < NAMED); i++) {
         if (layers[i].cost.trust != CLV_TRUST_UNKNOWN)
             continue;
         clv_node_info node = clv_graph_node(clv_profile_graph(p), i);
@@ -352,6 +317,7 @@ static void put_coverage(const clv_profile *p, const clv_report_opts *o,
         text_wrap(out, o, 2, "unknown: %s (%s), counted as nothing", node.name,
                   node.origin);
     }
+    put_left_out(t->trust[CLV_TRUST_UNKNOWN], shown, out);
 }
 
 void clv__profile_text(const clv_profile *p, const clv_report_opts *o,

@@ -2,11 +2,6 @@
 #include "core/jsonw.h"
 #include "report/table.h"
 
-#include <math.h>
-#include <string.h>
-
-enum { TOP = 5, CLASSES = 10 };
-
 static const char *output_name(const clv_run_result *r, uint32_t i)
 {
     const uint32_t *ids;
@@ -18,68 +13,6 @@ static uint32_t n_outputs(const clv_run_result *r)
 {
     const uint32_t *ids;
     return clv_graph_outputs(r->g, &ids);
-}
-
-/* The value below which `share` of the ascending times lie. */
-static double percentile(const clv_run_result *r, double share)
-{
-    double at = share * (double)(r->n_seconds - 1);
-    uint32_t i = (uint32_t)at;
-    double rest = at - (double)i;
-    if (i + 1 >= r->n_seconds)
-        return r->seconds[r->n_seconds - 1];
-    return r->seconds[i] * (1 - rest) + r->seconds[i + 1] * rest;
-}
-
-/* A classifier's scores: one row of many. */
-static bool is_scores(const clv_tensor *t)
-{
-    return t->rank == 2 && t->dims[0] == 1 && t->dims[1] >= CLASSES &&
-           (t->dtype == CLV_FLOAT32 || t->dtype == CLV_FLOAT16 ||
-            t->dtype == CLV_FLOAT64 || t->dtype == CLV_BFLOAT16);
-}
-
-/* The indices of the largest, largest first. */
-static uint32_t largest(const clv_tensor *t, int64_t *best)
-{
-    uint32_t n = 0;
-    for (int64_t i = 0; i < t->dims[1]; i++) {
-        double x = clv_tensor_get(t, i);
-        uint32_t at = n;
-        while (at > 0 && x > clv_tensor_get(t, best[at - 1]))
-            at--;
-        if (at >= TOP)
-            continue;
-        if (n < TOP)
-            n++;
-        memmove(best + at + 1, best + at, (n - at - 1) * sizeof *best);
-        best[at] = i;
-    }
-    return n;
-}
-
-typedef struct range {
-    double min, max, mean;
-    int64_t nans;
-} range;
-
-static range range_of(const clv_tensor *t)
-{
-    range r = {(double)INFINITY, -(double)INFINITY, 0, 0};
-    int64_t n = clv_tensor_numel(t), seen = 0;
-    for (int64_t i = 0; i < n; i++) {
-        double x = clv_tensor_get(t, i);
-        if (isnan(x)) {
-            r.nans++;
-            continue;
-        }
-        r.min = x < r.min ? x : r.min;
-        r.max = x > r.max ? x : r.max;
-        r.mean += (x - r.mean) / (double)++seen;
-    }
-    if (seen == 0)
-        r.min = r.max = r.mean = (double)NAN;
-    return r;
 }
 
 /* -- text -----------------------------------------------------------------*/
@@ -95,23 +28,21 @@ static void put_shape(clv_buf *out, const clv_tensor *t)
 static void put_output(const clv_run_result *r, uint32_t i, clv_buf *out)
 {
     const clv_tensor *t = clv_context_output(r->c, i);
-    int64_t best[TOP + 1];
+    const clv_tensor_stats *s = &r->outputs[i];
     clv_buf_printf(out, "  %s  ", output_name(r, i));
     put_shape(out, t);
     if (clv_tensor_numel(t) > 0) {
-        range s = range_of(t);
-        clv_buf_printf(out, "  min %.4g, mean %.4g, max %.4g", s.min, s.mean,
-                       s.max);
-        if (s.nans)
-            clv_buf_printf(out, ", %lld NaN", (long long)s.nans);
+        clv_buf_printf(out, "  min %.4g, mean %.4g, max %.4g", s->min, s->mean,
+                       s->max);
+        if (s->nans)
+            clv_buf_printf(out, ", %lld NaN", (long long)s->nans);
     }
     clv_buf_printf(out, "\n");
-    if (is_scores(t)) {
-        uint32_t n = largest(t, best);
-        clv_buf_printf(out, "    top %u:", n);
-        for (uint32_t k = 0; k < n; k++)
+    if (s->n_top) {
+        clv_buf_printf(out, "    top %u:", s->n_top);
+        for (uint32_t k = 0; k < s->n_top; k++)
             clv_buf_printf(out, "%s class %lld (%.4f)", k ? "," : "",
-                           (long long)best[k], clv_tensor_get(t, best[k]));
+                           (long long)s->top[k], clv_tensor_get(t, s->top[k]));
         clv_buf_printf(out, "\n");
     }
     if (r->abs_error)
@@ -192,12 +123,12 @@ static void run_text(const clv_run_result *r, const clv_report_opts *o,
     for (uint32_t i = 0; i < n_outputs(r); i++)
         put_output(r, i, out);
     text_heading(out, o, "Time");
-    if (r->n_seconds == 1)
-        clv_buf_printf(out, "  %.3f ms\n", r->seconds[0] * 1e3);
+    if (r->times.runs == 1)
+        clv_buf_printf(out, "  %.3f ms\n", r->times.median * 1e3);
     else
         clv_buf_printf(out, "  median %.3f ms, p95 %.3f ms of %u runs\n",
-                       percentile(r, 0.5) * 1e3, percentile(r, 0.95) * 1e3,
-                       r->n_seconds);
+                       r->times.median * 1e3, r->times.p95 * 1e3,
+                       r->times.runs);
 }
 
 /* -- JSON -----------------------------------------------------------------*/
@@ -205,18 +136,17 @@ static void run_text(const clv_run_result *r, const clv_report_opts *o,
 static void json_output(jsonw *w, const clv_run_result *r, uint32_t i)
 {
     const clv_tensor *t = clv_context_output(r->c, i);
-    int64_t best[TOP + 1];
-    range s = range_of(t);
+    const clv_tensor_stats *s = &r->outputs[i];
     jsonw_object(w, NULL);
     jsonw_str(w, "name", output_name(r, i));
     jsonw_str(w, "dtype", clv_dtype_name(t->dtype));
     jsonw_ints(w, "shape", t->dims, t->rank);
-    jsonw_num(w, "min", s.min);
-    jsonw_num(w, "mean", s.mean);
-    jsonw_num(w, "max", s.max);
-    jsonw_int(w, "nans", s.nans);
-    if (is_scores(t))
-        jsonw_ints(w, "top", best, largest(t, best));
+    jsonw_num(w, "min", s->min);
+    jsonw_num(w, "mean", s->mean);
+    jsonw_num(w, "max", s->max);
+    jsonw_int(w, "nans", s->nans);
+    if (s->n_top)
+        jsonw_ints(w, "top", s->top, s->n_top);
     if (r->abs_error) {
         jsonw_num(w, "max_abs_error", r->abs_error[i]);
         jsonw_num(w, "max_rel_error", r->rel_error[i]);
@@ -268,9 +198,9 @@ static void run_json(const clv_run_result *r, clv_buf *out)
     jsonw_int(&w, "weight_bytes_held", info->weight_bytes);
     jsonw_int(&w, "arena_bytes", info->arena_bytes);
     jsonw_num(&w, "compile_seconds", r->compiled);
-    jsonw_int(&w, "runs", r->n_seconds);
-    jsonw_num(&w, "median_seconds", percentile(r, 0.5));
-    jsonw_num(&w, "p95_seconds", percentile(r, 0.95));
+    jsonw_int(&w, "runs", r->times.runs);
+    jsonw_num(&w, "median_seconds", r->times.median);
+    jsonw_num(&w, "p95_seconds", r->times.p95);
     jsonw_array(&w, "outputs");
     for (uint32_t i = 0; i < n_outputs(r); i++)
         json_output(&w, r, i);

@@ -16,3 +16,8 @@ grep -HnE '^# *include "[^"]*/' -r src cli --include='*.[ch]' | LC_ALL=C sort |
             print where[1] ":" where[2] ": " path[2] " may not include " $2
     }
     END { print (n >= 5 ? "layers checked" : "no layers found") }'
+
+# Reports only write what results say: what is sorted, summed or averaged is a
+# field of a result, computed by a layer above.
+grep -nE 'qsort|sat_add|sat_mul|\+= *[^;]*(flops|bytes|seconds)' -r src/report --include='*.[ch]'
+echo "reports checked"

@@ -5,7 +5,7 @@
  * takes and gives, and that it runs after those it reads from. A stateful node
  * names the one before it (`after`): their order must be kept too. Partitions
  * that are there as ONNX are compared with these files (bundle_onnx.c). */
-#include "report/bundle.h"
+#include "plan/bundle.h"
 
 #include <errno.h>
 #include <stdio.h>

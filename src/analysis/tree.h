@@ -3,8 +3,8 @@
  * Modules and the operators called in them, in the order in which they first
  * run. An operator has a row of its own where its module is more than that
  * operator: in a module that has others below it, or several kinds of them. */
-#ifndef CLV_REPORT_TREE_H
-#define CLV_REPORT_TREE_H
+#ifndef CLV_TREE_H
+#define CLV_TREE_H
 
 #include "cleave/profile.h"
 #include "core/core.h"
@@ -16,6 +16,6 @@ typedef struct tree_row {
 } tree_row;
 
 /* Returns the rows (caller frees with clv__free), NULL when memory ran out. */
-tree_row *tree_rows(const clv_profile *p, uint32_t *count);
+tree_row *clv__tree_rows(const clv_profile *p, uint32_t *count);
 
 #endif

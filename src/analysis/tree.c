@@ -4,7 +4,7 @@
  * Walking the operators in order and hanging each, and every ancestor that has
  * no place yet, behind the last child of its parent gives all child lists in
  * order of first use; a walk without recursion then lists the rows. */
-#include "report/tree.h"
+#include "analysis/tree.h"
 
 #include <string.h>
 
@@ -82,7 +82,7 @@ static uint32_t walk(const links *l, tree_row *rows)
     return n;
 }
 
-tree_row *tree_rows(const clv_profile *p, uint32_t *count)
+tree_row *clv__tree_rows(const clv_profile *p, uint32_t *count)
 {
     uint32_t n_layers, n_modules;
     clv_profile_layers(p, &n_layers);

@@ -3,7 +3,7 @@
  * The file is read as any model is. Its inputs and outputs must be those of the
  * manifest, with the types and shapes that the partition's own file states; its
  * operators must be the same, one by one. */
-#include "report/bundle.h"
+#include "plan/bundle.h"
 
 #include "graph/graph.h"
 #include "ops/ops.h"
