@@ -47,6 +47,8 @@ CLV_MUST clv_status sized(const kernel *k, uint32_t i, uint32_t rank,
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 /* The axis attribute, made non-negative for input 0. */
 CLV_MUST clv_status axis_of(const kernel *k, uint32_t *axis);
+/* The rows of that axis; `rows` is how many there are. */
+CLV_MUST clv_status lane_of(const kernel *k, lane *l);
 /* A list from attribute `key`, or from the elements of input i. Contents of an
  * input are copied to scratch. Where neither is there, found is false and the
  * list is the schema's default. */
@@ -64,6 +66,13 @@ typedef struct scalar_arg {
 /* Sets *out to attribute `key`, or to the first element of input i. Returns
  * false, and sets it to the schema's default, where there is neither. */
 bool scalar_at(const kernel *k, clv_attr_key key, uint32_t i, scalar_arg *out);
+
+/* Input i; NULL when it is left out. */
+const clv_tensor *input_of(const kernel *k, uint32_t i);
+/* Output i; NULL when there is none, or nobody reads it. */
+clv_tensor *output_of(const kernel *k, uint32_t i);
+
+/* -- shared by kernels ----------------------------------------------------*/
 
 /* y[at] = a (row) b, exact where all three are integers. `row` must have a
  * version for these types. */
@@ -85,10 +94,17 @@ dot_sum dot(strip a, strip b, int64_t n);
 void put_affine(clv_tensor *y, int64_t at, dot_sum sum, const double *scales,
                 element c);
 
-/* Input i; NULL when it is left out. */
-const clv_tensor *input_of(const kernel *k, uint32_t i);
-/* Output i; NULL when there is none, or nobody reads it. */
-clv_tensor *output_of(const kernel *k, uint32_t i);
+/* All inputs and the output are float32. */
+bool all_float32(const kernel *k);
+/* Copies whole slices of x to output 0: the axes of index stand where `axis` of
+ * x was. */
+CLV_MUST clv_status take_slices(kernel *k, const clv_tensor *x,
+                                const clv_tensor *index, uint32_t axis);
+/* The offset in x that the coordinates index[at..at+depth) name, after the
+ * first `batch` axes. */
+CLV_MUST clv_status nd_offset(const kernel *k, const clv_tensor *x,
+                              const clv_tensor *index, int64_t at,
+                              int64_t depth, uint32_t batch, int64_t *out);
 /* How the first `turned` numbers of a head are turned by an angle per pair:
  * rows of `half` cosines and sines; neighbours are a pair, or halves are. */
 typedef struct rotation {

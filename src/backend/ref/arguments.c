@@ -27,6 +27,15 @@ clv_status axis_of(const kernel *k, uint32_t *axis)
     return get_axis(k->n, k->in[0]->rank, axis, k->e);
 }
 
+clv_status lane_of(const kernel *k, lane *l)
+{
+    uint32_t axis;
+    CLV_TRY(axis_of(k, &axis));
+    *l = lanes(k->in[0], axis);
+    l->rows *= l->step;
+    return CLV_OK;
+}
+
 clv_status list_of(kernel *k, clv_attr_key key, uint32_t i, int_list *list)
 {
     *list = (int_list){.found = attr_get(k->n, key) != NULL};

@@ -93,6 +93,36 @@ clv_status kernel_select(kernel *k)
     return CLV_OK;
 }
 
+/* Of two axes, `offset` above the main diagonal: the last axis. */
+clv_status kernel_diagonal(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    uint32_t n, a, b, rank = 0;
+    const int64_t *axes = attr_ints(k->n, CLV_A_AXES, &n);
+    int64_t own[CLV_MAX_RANK], strides[CLV_MAX_RANK];
+    int64_t offset = attr_int(k->n, CLV_A_OFFSET);
+    CLV_TRY(norm_axis(n == 2 ? axes[0] : 0, x->rank, &a, k->e));
+    CLV_TRY(norm_axis(n == 2 ? axes[1] : 1, x->rank, &b, k->e));
+    strides_of(x, own);
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (i != a && i != b)
+            strides[rank++] = own[i];
+    strides[rank] = own[a] + own[b];
+    if (numel(&k->out[0]))
+        copy_strided(&k->out[0], x,
+                     offset > 0 ? offset * own[b] : -offset * own[a], strides);
+    return CLV_OK;
+}
+
+clv_status kernel_copy(kernel *k)
+{
+    if (clv_tensor_bytes(k->in[0]) < clv_tensor_bytes(&k->out[0]))
+        return clv__fail(k->e, CLV_SHAPE, "a copy longer than its source");
+    memcpy(k->out[0].data, k->in[0]->data,
+           (size_t)clv_tensor_bytes(&k->out[0]));
+    return CLV_OK;
+}
+
 /* -- joining and splitting ------------------------------------------------*/
 
 /* What lies before an axis: how many rows. */
@@ -122,6 +152,20 @@ clv_status kernel_cat(kernel *k)
     return CLV_OK;
 }
 
+/* Equal shapes along a new axis. */
+clv_status kernel_stack(kernel *k)
+{
+    clv_tensor *y = &k->out[0];
+    uint32_t axis;
+    CLV_TRY(norm_axis(attr_int(k->n, CLV_A_AXIS), y->rank, &axis, k->e));
+    int64_t run = dims_product(y->dims, axis + 1, y->rank),
+            many = y->dims[axis];
+    for (int64_t i = 0, n = numel(y); i < n; i++)
+        copy_run(y, i, k->in[i / run % many], i / (run * many) * run + i % run,
+                 1);
+    return CLV_OK;
+}
+
 /* Outputs are consecutive parts of the input along the axis; unbind and split
  * differ only in the shape of their outputs. */
 clv_status kernel_split(kernel *k)
@@ -141,25 +185,7 @@ clv_status kernel_split(kernel *k)
     return CLV_OK;
 }
 
-/* -- elements by a computed index -----------------------------------------*/
-
-/* Index modulo the axis: repeat, tile. */
-clv_status kernel_repeat(kernel *k)
-{
-    const clv_tensor *x = k->in[0];
-    clv_tensor *y = &k->out[0];
-    int64_t own[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
-    uint32_t lead = y->rank - x->rank;
-    strides_of(x, own);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
-        int64_t at = 0;
-        for (uint32_t a = 0; a < x->rank; a++)
-            at += idx[lead + a] % x->dims[a] * own[a];
-        copy_run(y, i, x, at, 1);
-        next_index(idx, y->dims, y->rank);
-    }
-    return CLV_OK;
-}
+/* -- other orders ---------------------------------------------------------*/
 
 clv_status kernel_flip(kernel *k)
 {
@@ -207,55 +233,27 @@ clv_status kernel_roll(kernel *k)
     return CLV_OK;
 }
 
-/* Where index p of a padded axis comes from; -1: the constant. */
-static int64_t pad_source(int64_t p, int64_t size, const char *mode)
+/* The first length[b] steps of batch b backwards, the rest as they are. */
+clv_status kernel_reverse_sequence(kernel *k)
 {
-    if (p >= 0 && p < size)
-        return p;
-    if (!strcmp(mode, "reflect")) {
-        int64_t period = size > 1 ? 2 * (size - 1) : 1;
-        p = (p % period + period) % period;
-        return p < size ? p : period - p;
-    }
-    if (!strcmp(mode, "edge") || !strcmp(mode, "replicate"))
-        return p < 0 ? 0 : size - 1;
-    if (!strcmp(mode, "wrap") || !strcmp(mode, "circular"))
-        return (p % size + size) % size;
-    return -1;
-}
-
-clv_status kernel_pad(kernel *k)
-{
-    const clv_tensor *x = k->in[0];
-    clv_tensor *y = &k->out[0];
-    int_list pads, axes;
-    CLV_TRY(list_of(k, CLV_A_PADDING, 1, &pads));
-    CLV_TRY(list_of(k, CLV_A_AXES, 3, &axes));
+    const clv_tensor *x = k->in[0], *length = k->in[1];
+    uint32_t time, batch;
     int64_t own[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
-    int64_t before[CLV_MAX_RANK] = {0};
-    const char *mode = attr_str(k->n, CLV_A_MODE);
-    scalar_arg fill;
-    (void)scalar_at(k, CLV_A_VALUE, 2, &fill);
+    CLV_TRY(norm_axis(attr_int(k->n, CLV_A_TIME_AXIS), x->rank, &time, k->e));
+    CLV_TRY(norm_axis(attr_int(k->n, CLV_A_BATCH_AXIS), x->rank, &batch, k->e));
     strides_of(x, own);
-    for (uint32_t i = 0; i < pads.n / 2; i++) {
-        uint32_t a;
-        CLV_TRY(
-            norm_axis(axes.found ? axes.v[i] : (int64_t)i, x->rank, &a, k->e));
-        before[a] = pads.v[i];
-    }
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
-        int64_t at = 0;
-        bool inside = true;
-        for (uint32_t a = 0; a < x->rank; a++) {
-            int64_t p = pad_source(idx[a] - before[a], x->dims[a], mode);
-            inside = inside && p >= 0;
-            at += p * own[a];
-        }
-        if (inside)
-            copy_run(y, i, x, at, 1);
-        else
-            copy_run(y, i, &fill.t, 0, 1);
-        next_index(idx, y->dims, y->rank);
+    if (numel(length) < x->dims[batch])
+        return clv__fail(k->e, CLV_SHAPE, "%lld lengths for %lld sequences",
+                         (long long)numel(length), (long long)x->dims[batch]);
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        int64_t len = get_i(length, idx[batch]), t = idx[time], from = i;
+        if (len > x->dims[time])
+            return clv__fail(k->e, CLV_SHAPE, "a length of %lld of %lld",
+                             (long long)len, (long long)x->dims[time]);
+        if (t < len)
+            from += (len - 1 - 2 * t) * own[time];
+        copy_run(&k->out[0], i, x, from, 1);
+        next_index(idx, x->dims, x->rank);
     }
     return CLV_OK;
 }

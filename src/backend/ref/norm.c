@@ -165,38 +165,49 @@ clv_status kernel_group_norm(kernel *k)
     return CLV_OK;
 }
 
-/* -- softmax --------------------------------------------------------------*/
+/* -- other norms ----------------------------------------------------------*/
 
-/* One row of n elements, `step` apart: exp(x - max) over their sum. */
-static void softmax_row(const clv_tensor *x, clv_tensor *y, int64_t first,
-                        int64_t n, int64_t step, bool logs)
-{
-    double most = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        double v = get_f(x, first + i * step);
-        most = v > most || isnan(v) ? v : most;
-    }
-    for (int64_t i = 0; i < n; i++)
-        sum += exp(get_f(x, first + i * step) - most);
-    for (int64_t i = 0; i < n; i++) {
-        double v = get_f(x, first + i * step) - most;
-        put_f(y, first + i * step, logs ? v - log(sum) : exp(v) / sum);
-    }
-}
-
-clv_status kernel_softmax(kernel *k)
+/* x / (k + alpha * mean of squares over `size` channels)^beta */
+clv_status kernel_lrn(kernel *k)
 {
     const clv_tensor *x = k->in[0];
-    uint32_t axis = 0;
-    int64_t step = 1, n = 1;
-    if (x->rank)
-        CLV_TRY(axis_of(k, &axis));
-    for (uint32_t i = axis; i < x->rank; i++)
-        (i == axis ? (n = x->dims[i]) : (step *= x->dims[i]));
-    int64_t rows = n > 0 && step > 0 ? numel(x) / (n * step) : 0;
-    bool logs = k->n->op == CLV_OP_LOG_SOFTMAX;
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t s = 0; s < step; s++)
-            softmax_row(x, &k->out[0], r * n * step + s, n, step, logs);
+    int64_t size = attr_int(k->n, CLV_A_SIZE), c = x->dims[1];
+    double alpha = attr_float(k->n, CLV_A_ALPHA);
+    double beta = attr_float(k->n, CLV_A_BETA);
+    double bias = attr_float(k->n, CLV_A_K);
+    int64_t plane = c && x->dims[0] ? numel(x) / (c * x->dims[0]) : 0;
+    if (x->rank < 2)
+        return clv__fail(k->e, CLV_SHAPE, "no channels in rank %u", x->rank);
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        int64_t ch = i / plane % c, base = i - ch * plane;
+        int64_t from = ch - (size - 1) / 2, to = from + size;
+        double sum = 0;
+        for (int64_t j = from < 0 ? 0 : from; j < to && j < c; j++)
+            sum += get_f(x, base + j * plane) * get_f(x, base + j * plane);
+        put_f(&k->out[0], i,
+              get_f(x, i) / pow(bias + alpha / (double)size * sum, beta));
+    }
+    return CLV_OK;
+}
+
+/* x over its p-norm, which is kept at `epsilon` or above. */
+clv_status kernel_lp_norm(kernel *k)
+{
+    lane l;
+    double p = attr_float(k->n, CLV_A_P);
+    double least = attr_float(k->n, CLV_A_EPSILON);
+    CLV_TRY(lane_of(k, &l));
+    for (int64_t r = 0; r < l.rows; r++) {
+        int64_t first = lane_first(&l, r);
+        double sum = 0;
+        for (int64_t i = 0; i < l.n; i++)
+            sum += pow(fabs(get_f(k->in[0], first + i * l.step)), p);
+        double norm = pow(sum, 1 / p);
+        if (norm < least)
+            norm = least;
+        for (int64_t i = 0; i < l.n; i++)
+            put_f(&k->out[0], first + i * l.step,
+                  get_f(k->in[0], first + i * l.step) / norm);
+    }
     return CLV_OK;
 }

@@ -2,7 +2,6 @@
 #include "backend/kernel.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { SPATIAL = 3 };
 

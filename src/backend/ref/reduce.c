@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-/* -- over any axes --------------------------------------------------------*/
-
 /* What is known of the elements that one result reduces. Integers that become
  * an integer are summed in `whole`, exactly; all others in `real`. */
 typedef struct tally {
@@ -338,7 +336,7 @@ clv_status kernel_logsumexp(kernel *k)
     return CLV_OK;
 }
 
-/* -- along one axis -------------------------------------------------------*/
+/* -- the place of the largest ---------------------------------------------*/
 
 /* The index of the largest or smallest; `last` takes the last of equals. */
 clv_status kernel_argmax(kernel *k)
@@ -361,39 +359,6 @@ clv_status kernel_argmax(kernel *k)
                     best = i;
             }
             put_i(&k->out[0], r * l.step + s, best);
-        }
-    return CLV_OK;
-}
-
-/* Running sums or products; exclusive leaves the element itself out. */
-clv_status kernel_cumulate(kernel *k)
-{
-    const clv_tensor *x = k->in[0];
-    clv_tensor *y = &k->out[0];
-    int_list given;
-    uint32_t axis;
-    CLV_TRY(list_of(k, CLV_A_AXIS, 1, &given));
-    CLV_TRY(norm_axis(given.n ? given.v[0] : 0, x->rank ? x->rank : 1, &axis,
-                      k->e));
-    lane l = lanes(x, axis);
-    bool product = k->n->op == CLV_OP_CUMPROD;
-    bool back = attr_int(k->n, CLV_A_REVERSE) != 0;
-    bool exclusive = attr_int(k->n, CLV_A_EXCLUSIVE) != 0;
-    for (int64_t r = 0; r < l.rows; r++)
-        for (int64_t s = 0; s < l.step; s++) {
-            double sum = product ? 1 : 0;
-            uint64_t whole = product ? 1 : 0;
-            for (int64_t i = 0; i < l.n; i++) {
-                int64_t at = (r * l.n + (back ? l.n - 1 - i : i)) * l.step + s;
-                double was = sum;
-                uint64_t whole_was = whole, v = (uint64_t)get_i(x, at);
-                sum = product ? sum * get_f(x, at) : sum + get_f(x, at);
-                whole = product ? whole * v : whole + v;
-                if (is_float(y->dtype))
-                    put_f(y, at, exclusive ? was : sum);
-                else
-                    put_i(y, at, (int64_t)(exclusive ? whole_was : whole));
-            }
         }
     return CLV_OK;
 }

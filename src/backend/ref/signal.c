@@ -2,7 +2,6 @@
 #include "backend/kernel.h"
 
 #include <math.h>
-#include <string.h>
 
 static const double pi = 3.14159265358979323846;
 

@@ -1,4 +1,5 @@
-/* sort.c - the largest k, sorted rows: pairs of (key, place) in order. */
+/* sort.c - the largest k, sorted rows (pairs of key and place in order), and
+ * the bucket of an element. */
 #include "backend/kernel.h"
 
 #include <stdlib.h>
@@ -100,6 +101,31 @@ clv_status kernel_kth(kernel *k)
             copy_run(y, r, x, first + at * l.step, 1);
         if (places)
             put_i(places, r, at);
+    }
+    return CLV_OK;
+}
+
+/* Whether a boundary lies below x; each does where one of them is NaN. */
+static bool lies_below(element edge, element x)
+{
+    if (is_float(edge.t->dtype) || is_float(x.t->dtype))
+        return !(get_f(edge.t, edge.i) >= get_f(x.t, x.i));
+    return less_than(edge, x);
+}
+
+/* x, sorted boundaries (..,n), one row for all or one per row of x: how many
+ * lie below each element. NaN lies above all, as in PyTorch. */
+clv_status kernel_bucketize(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *edges = k->in[1];
+    int64_t n = edges->dims[edges->rank - 1];
+    int64_t each = x->rank ? x->dims[x->rank - 1] : 1;
+    for (int64_t i = 0, count = numel(x); i < count; i++) {
+        int64_t base = edges->rank > 1 ? i / each * n : 0, at = 0;
+        while (at < n &&
+               lies_below((element){edges, base + at}, (element){x, i}))
+            at++;
+        put_i(&k->out[0], i, at);
     }
     return CLV_OK;
 }

@@ -1,8 +1,94 @@
-/* put.c - copies of a tensor with some of it replaced, and elements taken one
- * by one: indices along an axis, masks, slices. */
+/* scatter.c - copies of a tensor with some of it replaced or added to: by
+ * index, by mask, by slice. */
 #include "backend/kernel.h"
 
 #include <string.h>
+
+/* What an update is combined by; NULL: it replaces what was there. */
+static const clv_arith *reducer(const char *name)
+{
+    static const struct {
+        const char *name;
+        clv_op op;
+    } table[] = {{"max", CLV_OP_MAXIMUM},
+                 {"min", CLV_OP_MINIMUM},
+                 {"mul", CLV_OP_MUL},
+                 {"prod", CLV_OP_MUL}};
+    if (!strcmp(name, "none"))
+        return NULL;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (!strcmp(table[i].name, name))
+            return clv__arith(table[i].op);
+    return clv__arith(CLV_OP_ADD);
+}
+
+/* y[at] = y[at] (op) u[i]; op is the attribute reduction. */
+static void combine(clv_tensor *y, int64_t at, const clv_tensor *u, int64_t i,
+                    const char *op)
+{
+    const clv_arith *row = reducer(op);
+    if (row)
+        put_arith(row, y, at, (element){y, at}, (element){u, i});
+    else
+        copy_run(y, at, u, i, 1);
+}
+
+static const char *reduction(const kernel *k)
+{
+    if (k->n->op == CLV_OP_SCATTER_ADD)
+        return "add";
+    return attr_str(k->n, CLV_A_REDUCTION);
+}
+
+/* x, indices, updates, element by element along `axis`. */
+clv_status kernel_scatter(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *index = k->in[1];
+    const clv_tensor *u = k->n->n_in > 2 ? k->in[2] : NULL;
+    clv_tensor *y = &k->out[0];
+    scalar_arg value;
+    uint32_t axis = 0;
+    if (x->rank)
+        CLV_TRY(axis_of(k, &axis));
+    int64_t own[CLV_MAX_RANK], us[CLV_MAX_RANK] = {0}, idx[CLV_MAX_RANK] = {0};
+    strides_of(x, own);
+    if (u)
+        strides_of(u, us);
+    (void)scalar_at(k, CLV_A_VALUE, UINT32_MAX, &value);
+    copy_run(y, 0, x, 0, numel(x));
+    for (int64_t i = 0, n = numel(index); i < n; i++) {
+        int64_t at, to;
+        CLV_TRY(checked(k, get_i(index, i), x->rank ? x->dims[axis] : 1, &at));
+        to = offset_of(idx, own, x->rank) +
+             (x->rank ? (at - idx[axis]) * own[axis] : 0);
+        if (u)
+            combine(y, to, u, offset_of(idx, us, u->rank), reduction(k));
+        else
+            copy_run(y, to, &value.t, 0, 1);
+        next_index(idx, index->dims, index->rank);
+    }
+    return CLV_OK;
+}
+
+/* x, coordinates (..,depth), updates: slices. */
+clv_status kernel_scatter_nd(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *index = k->in[1], *u = k->in[2];
+    clv_tensor *y = &k->out[0];
+    int64_t depth = index->dims[index->rank - 1];
+    int64_t run = dims_product(x->dims, (uint32_t)depth, x->rank);
+    int64_t n = dims_product(index->dims, 0, index->rank - 1);
+    copy_run(y, 0, x, 0, numel(x));
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at;
+        CLV_TRY(nd_offset(k, x, index, i * depth, depth, 0, &at));
+        for (int64_t r = 0; r < run; r++)
+            combine(y, at + r, u, i * run + r, reduction(k));
+    }
+    return CLV_OK;
+}
+
+/* -- slices and masks -----------------------------------------------------*/
 
 static void start_from(kernel *k)
 {
@@ -114,80 +200,6 @@ clv_status kernel_tensor_scatter(kernel *k)
         CLV_TRY(checked(k, circular ? to % l.n : to, l.n, &to));
         copy_run(&k->out[0], (i / n * l.n + to) * l.step, u, i * l.step,
                  l.step);
-    }
-    return CLV_OK;
-}
-
-/* -- taking ---------------------------------------------------------------*/
-
-/* Elements of the flattened tensor. */
-clv_status kernel_take(kernel *k)
-{
-    const clv_tensor *x = k->in[0];
-    for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++) {
-        int64_t at;
-        CLV_TRY(checked(k, get_i(k->in[1], i), numel(x), &at));
-        copy_run(&k->out[0], i, x, at, 1);
-    }
-    return CLV_OK;
-}
-
-/* As gather, with all axes but one broadcast; without an axis, take. */
-clv_status kernel_take_along(kernel *k)
-{
-    const clv_tensor *x = k->in[0], *index = k->in[1];
-    clv_tensor *y = &k->out[0];
-    int64_t sx[CLV_MAX_RANK], si[CLV_MAX_RANK], own[CLV_MAX_RANK];
-    int64_t idx[CLV_MAX_RANK] = {0};
-    uint32_t axis;
-    if (!attr_get(k->n, CLV_A_AXIS))
-        return kernel_take(k);
-    CLV_TRY(axis_of(k, &axis));
-    strides_of(x, own);
-    broadcast_strides(x, y->rank, sx);
-    broadcast_strides(index, y->rank, si);
-    sx[axis] = 0;
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
-        int64_t at, which = get_i(index, offset_of(idx, si, y->rank));
-        CLV_TRY(checked(k, which, x->dims[axis], &at));
-        copy_run(y, i, x, offset_of(idx, sx, y->rank) + at * own[axis], 1);
-        next_index(idx, y->dims, y->rank);
-    }
-    return CLV_OK;
-}
-
-/* weight (V,D), indices (B,L) or (N) with offsets (B), weights per sample */
-clv_status kernel_embedding_bag(kernel *k)
-{
-    const clv_tensor *w = k->in[0], *index = k->in[1];
-    const clv_tensor *offsets = input_of(k, 2), *scale = input_of(k, 3);
-    const char *mode = attr_str(k->n, CLV_A_MODE);
-    clv_tensor *y = &k->out[0];
-    int64_t bags = y->dims[0], width = w->dims[1], n = numel(index);
-    for (int64_t b = 0; b < bags; b++) {
-        int64_t from = offsets ? get_i(offsets, b) : b * (n / bags);
-        int64_t to = !offsets       ? from + n / bags
-                     : b + 1 < bags ? get_i(offsets, b + 1)
-                                    : n;
-        if (from < 0 || to > n || from > to)
-            return clv__fail(k->e, CLV_SHAPE, "bag %lld ends before it begins",
-                             (long long)b);
-        for (int64_t c = 0; c < width; c++) {
-            double sum = 0;
-            for (int64_t i = from; i < to; i++) {
-                int64_t row;
-                CLV_TRY(checked(k, get_i(index, i), w->dims[0], &row));
-                double v = get_f(w, row * width + c);
-                v *= scale ? get_f(scale, i) : 1;
-                if (mode[0] == 'm' && mode[1] == 'a')
-                    sum = i == from || v > sum ? v : sum;
-                else
-                    sum += v;
-            }
-            bool mean = mode[0] == 'm' && mode[1] == 'e';
-            put_f(y, b * width + c,
-                  mean && to > from ? sum / (double)(to - from) : sum);
-        }
     }
     return CLV_OK;
 }

@@ -1,14 +1,11 @@
-/* eltwise.c - one output element per input element.
+/* unary.c - one output element per input element.
  *
- * A function of one number is a row of `unary`; of two, one of ops/arith.c.
- * Attributes of activations (slopes, limits) reach the function as two
- * parameters. */
+ * A function of one number is a row of `unary`, and of `whole_rows` where it
+ * also has a version for integers. Attributes of activations (slopes, limits)
+ * reach the function as two parameters. */
 #include "backend/kernel.h"
 
 #include <math.h>
-#include <string.h>
-
-/* -- one input ------------------------------------------------------------*/
 
 typedef struct params {
     double a, b;
@@ -234,6 +231,8 @@ static whole_fn *whole_version(const kernel *k)
     return NULL;
 }
 
+/* -- kernels --------------------------------------------------------------*/
+
 static double tanh_gelu(double x, params p)
 {
     (void)p;
@@ -275,99 +274,82 @@ clv_status kernel_bitwise_not(kernel *k)
     return CLV_OK;
 }
 
-/* -- two inputs -----------------------------------------------------------*/
-
-/* The type in which integers a and b are compared and divided: uint64 if one
- * is and the other has no sign. */
-static clv_dtype whole_type(const clv_tensor *a, const clv_tensor *b)
-{
-    bool wide = a->dtype == CLV_UINT64 || b->dtype == CLV_UINT64;
-    return wide && !is_signed(a->dtype) && !is_signed(b->dtype) ? CLV_UINT64
-                                                                : CLV_INT64;
-}
-
-void put_arith(const clv_arith *row, clv_tensor *y, int64_t at, element a,
-               element b)
-{
-    bool real = is_float(a.t->dtype) || is_float(b.t->dtype) ||
-                is_float(y->dtype) || !row->i;
-    if (real && row->f)
-        put_f(y, at, row->f(get_f(a.t, a.i), get_f(b.t, b.i)));
-    else if (!real)
-        put_i(y, at,
-              clv__arith_int(row, whole_type(a.t, b.t))(get_i(a.t, a.i),
-                                                        get_i(b.t, b.i)));
-}
-
-/* y = f(a, b) over y's shape, both broadcast to it. */
-static clv_status apply(kernel *k, const clv_arith *row, const clv_tensor *a,
-                        const clv_tensor *b, clv_tensor *y)
-{
-    int64_t sa[CLV_MAX_RANK], sb[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
-    bool whole = !is_float(a->dtype) && !is_float(b->dtype) && row->i &&
-                 !is_float(y->dtype);
-    if (!whole && !row->f)
-        return clv__fail(k->e, CLV_UNSUPPORTED, "no such operation on %s",
-                         clv_dtype_name(a->dtype));
-    broadcast_strides(a, y->rank, sa);
-    broadcast_strides(b, y->rank, sb);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
-        int64_t ia = offset_of(idx, sa, y->rank);
-        int64_t ib = offset_of(idx, sb, y->rank);
-        put_arith(row, y, i, (element){a, ia}, (element){b, ib});
-        next_index(idx, y->dims, y->rank);
-    }
-    return CLV_OK;
-}
-
-clv_status kernel_binary(kernel *k)
-{
-    const clv_arith *row = clv__arith((clv_op)k->n->op);
-    const clv_tensor *b = input_of(k, 1);
-    const clv_attr *value = attr_get(k->n, CLV_A_VALUE);
-    bool extreme = k->n->op == CLV_OP_MAXIMUM || k->n->op == CLV_OP_MINIMUM;
-    double number = attr_float(k->n, CLV_A_VALUE);
-    clv_tensor scalar = {.dtype = CLV_FLOAT64, .data = &number};
-    int64_t whole = attr_int(k->n, CLV_A_VALUE);
-    if (value && value->type == CLV_ATTR_INT)
-        scalar = (clv_tensor){
-            .dtype = k->in[0]->dtype == CLV_UINT64 ? CLV_UINT64 : CLV_INT64,
-            .data = &whole};
-    if (!b && value)
-        b = &scalar;
-    if (!b && extreme)
-        b = k->in[0]; /* the largest of one */
-    if (!b || !row)
-        return clv__fail(k->e, CLV_SHAPE, "no second operand");
-    CLV_TRY(apply(k, row, k->in[0], b, &k->out[0]));
-    for (uint32_t i = 2; i < k->n->n_in; i++)
-        CLV_TRY(apply(k, row, &k->out[0], k->in[i], &k->out[0]));
-    return CLV_OK;
-}
-
-/* -- three ----------------------------------------------------------------*/
-
-/* where(condition, a, b) */
-clv_status kernel_where(kernel *k)
-{
-    const clv_tensor *c = k->in[0], *a = k->in[1], *b = k->in[2];
-    clv_tensor *y = &k->out[0];
-    int64_t sc[CLV_MAX_RANK], sa[CLV_MAX_RANK], sb[CLV_MAX_RANK];
-    int64_t idx[CLV_MAX_RANK] = {0};
-    broadcast_strides(c, y->rank, sc);
-    broadcast_strides(a, y->rank, sa);
-    broadcast_strides(b, y->rank, sb);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
-        bool yes = get_i(c, offset_of(idx, sc, y->rank)) != 0;
-        int64_t at = offset_of(idx, yes ? sa : sb, y->rank);
-        copy_run(y, i, yes ? a : b, at, 1);
-        next_index(idx, y->dims, y->rank);
-    }
-    return CLV_OK;
-}
-
 clv_status kernel_cast(kernel *k)
 {
     copy_run(&k->out[0], 0, k->in[0], 0, numel(&k->out[0]));
+    return CLV_OK;
+}
+
+clv_status kernel_isinf(kernel *k)
+{
+    bool plus = attr_int(k->n, CLV_A_DETECT_POSITIVE) != 0;
+    bool minus = attr_int(k->n, CLV_A_DETECT_NEGATIVE) != 0;
+    for (int64_t i = 0, n = numel(k->in[0]); i < n; i++) {
+        double v = get_f(k->in[0], i);
+        put_i(&k->out[0], i, isinf(v) && (v > 0 ? plus : minus));
+    }
+    return CLV_OK;
+}
+
+static clv_status clamp_integers(const kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    scalar_arg low, high;
+    bool has_low = scalar_at(k, CLV_A_MIN, 1, &low);
+    bool has_high = scalar_at(k, CLV_A_MAX, 2, &high);
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        element v = {x, i};
+        if (has_low && less_than(v, (element){&low.t, 0}))
+            v = (element){&low.t, 0};
+        if (has_high && less_than((element){&high.t, 0}, v))
+            v = (element){&high.t, 0};
+        copy_run(&k->out[0], i, v.t, v.i, 1);
+    }
+    return CLV_OK;
+}
+
+/* Limits as attributes or inputs 1 and 2. */
+clv_status kernel_clamp(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    const clv_tensor *lo = input_of(k, 1), *hi = input_of(k, 2);
+    bool has_lo = lo || attr_get(k->n, CLV_A_MIN);
+    bool has_hi = hi || attr_get(k->n, CLV_A_MAX);
+    double low = number_of(k, CLV_A_MIN, 1);
+    double high = number_of(k, CLV_A_MAX, 2);
+    if (dtype_is_integral(x->dtype) && dtype_is_integral(k->out[0].dtype))
+        return clamp_integers(k);
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        double v = get_f(x, i);
+        if (has_lo && v < low)
+            v = low;
+        if (has_hi && v > high)
+            v = high;
+        put_f(&k->out[0], i, v);
+    }
+    return CLV_OK;
+}
+
+/* A slope per channel, broadcast as ONNX does or along axis 1 as torch does. */
+clv_status kernel_prelu(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *slope = k->in[1];
+    int64_t strides[CLV_MAX_RANK] = {0}, idx[CLV_MAX_RANK] = {0};
+    bool channel = slope->rank == 1 && x->rank > 1 && numel(slope) > 1 &&
+                   slope->dims[0] == x->dims[1] &&
+                   slope->dims[0] != x->dims[x->rank - 1];
+    if (channel)
+        strides[1] = 1;
+    else
+        broadcast_strides(slope, x->rank, strides);
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        element v = {x, i};
+        element a = {slope, offset_of(idx, strides, x->rank)};
+        if (get_f(x, i) < 0)
+            put_arith(clv__arith(CLV_OP_MUL), &k->out[0], i, a, v);
+        else
+            copy_run(&k->out[0], i, x, i, 1);
+        next_index(idx, x->dims, x->rank);
+    }
     return CLV_OK;
 }

@@ -1,140 +1,8 @@
-/* products.c - convolutions and matrix products as plain loops.
- *
- * float32 operands are multiplied in float32 and summed in float32 along the
- * innermost axis, as every fast backend does; other types go through double or
- * int64, exactly. */
+/* conv.c - convolutions as plain loops: float32 in float32, a kernel tap at a
+ * time; other types in double. */
 #include "backend/kernel.h"
 
 #include <string.h>
-
-dot_sum dot(strip a, strip b, int64_t n)
-{
-    dot_sum s = {0, 0};
-    bool real = is_float(a.t->dtype) || is_float(b.t->dtype);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t ia = a.at + i * a.step, ib = b.at + i * b.step;
-        if (real)
-            s.real += get_f(a.t, ia) * get_f(b.t, ib);
-        else
-            s.whole += (uint64_t)get_i(a.t, ia) * (uint64_t)get_i(b.t, ib);
-    }
-    return s;
-}
-
-void put_affine(clv_tensor *y, int64_t at, dot_sum sum, const double *scales,
-                element c)
-{
-    if (is_float(y->dtype)) {
-        double x = scales[0] * (sum.real + (double)(int64_t)sum.whole);
-        put_f(y, at, c.t ? x + scales[1] * get_f(c.t, c.i) : x);
-        return;
-    }
-    uint64_t x = (uint64_t)(int64_t)scales[0] * sum.whole;
-    if (c.t)
-        x += (uint64_t)(int64_t)scales[1] * (uint64_t)get_i(c.t, c.i);
-    put_i(y, at, (int64_t)x);
-}
-
-static const double unscaled[2] = {1, 1};
-
-/* -- matrix products ------------------------------------------------------*/
-
-/* c (m,n) = a (m,k) b, with b (k,n) or, transposed, (n,k); all contiguous. */
-static void matmul_f32(const float *a, const float *b, const float *bias,
-                       float *c, int64_t m, int64_t k, int64_t n, bool bt)
-{
-    for (int64_t i = 0; i < m; i++) {
-        float *row = c + i * n;
-        for (int64_t j = 0; j < n; j++)
-            row[j] = bias ? bias[j] : 0;
-        if (bt) {
-            for (int64_t j = 0; j < n; j++) {
-                float sum = 0;
-                for (int64_t p = 0; p < k; p++)
-                    sum += a[i * k + p] * b[j * k + p];
-                row[j] += sum;
-            }
-            continue;
-        }
-        for (int64_t p = 0; p < k; p++) {
-            float x = a[i * k + p];
-            for (int64_t j = 0; j < n; j++)
-                row[j] += x * b[p * n + j];
-        }
-    }
-}
-
-/* Loops over floats need all of them to be. */
-static bool all_f32(const kernel *k)
-{
-    bool all = k->out[0].dtype == CLV_FLOAT32;
-    for (uint32_t i = 0; i < k->n->n_in && all; i++)
-        all = !k->in[i] || k->in[i]->dtype == CLV_FLOAT32;
-    return all;
-}
-
-/* x (..,K), w (M,K) or (K), bias (M) -> (..,M) */
-clv_status kernel_linear(kernel *k)
-{
-    const clv_tensor *x = k->in[0], *w = k->in[1];
-    const clv_tensor *bias = k->n->n_in > 2 ? k->in[2] : NULL;
-    clv_tensor *y = &k->out[0];
-    int64_t depth = x->dims[x->rank - 1];
-    int64_t cols = w->rank == 2 ? w->dims[0] : 1;
-    int64_t rows = depth ? numel(x) / depth : 0;
-    if (all_f32(k)) {
-        matmul_f32(x->data, w->data, bias ? bias->data : NULL, y->data, rows,
-                   depth, cols, true);
-        return CLV_OK;
-    }
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < cols; j++)
-            put_affine(
-                y, i * cols + j,
-                dot((strip){x, i * depth, 1}, (strip){w, j * depth, 1}, depth),
-                unscaled, (element){bias, j});
-    return CLV_OK;
-}
-
-/* a (..,M,K) @ b (..,K,N); leading axes broadcast, vectors are promoted. */
-clv_status kernel_matmul(kernel *k)
-{
-    const clv_tensor *a = k->in[0], *b = k->in[1];
-    clv_tensor *y = &k->out[0];
-    int64_t m = a->rank > 1 ? a->dims[a->rank - 2] : 1;
-    int64_t depth = a->dims[a->rank - 1];
-    int64_t n = b->rank > 1 ? b->dims[b->rank - 1] : 1;
-    uint32_t lead = y->rank - (a->rank > 1) - (b->rank > 1);
-
-    /* Batch axes only, with the strides of whole matrices. */
-    clv_tensor ba = *a, bb = *b;
-    ba.rank = a->rank > 2 ? a->rank - 2 : 0;
-    bb.rank = b->rank > 2 ? b->rank - 2 : 0;
-    int64_t sa[CLV_MAX_RANK], sb[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
-    broadcast_strides(&ba, lead, sa);
-    broadcast_strides(&bb, lead, sb);
-    int64_t batches = 1;
-    for (uint32_t i = 0; i < lead; i++)
-        batches *= y->dims[i];
-    bool fast = all_f32(k);
-    for (int64_t t = 0; t < batches; t++) {
-        int64_t ia = offset_of(idx, sa, lead) * m * depth;
-        int64_t ib = offset_of(idx, sb, lead) * depth * n;
-        if (fast)
-            matmul_f32((const float *)a->data + ia, (const float *)b->data + ib,
-                       NULL, (float *)y->data + t * m * n, m, depth, n, false);
-        for (int64_t i = 0; !fast && i < m; i++)
-            for (int64_t j = 0; j < n; j++)
-                put_affine(y, (t * m + i) * n + j,
-                           dot((strip){a, ia + i * depth, 1},
-                               (strip){b, ib + j, n}, depth),
-                           unscaled, (element){NULL, 0});
-        next_index(idx, y->dims, lead);
-    }
-    return CLV_OK;
-}
-
-/* -- convolution ----------------------------------------------------------*/
 
 enum { SPATIAL = 3 };
 
@@ -246,7 +114,7 @@ clv_status kernel_conv(kernel *k)
     int64_t in_plane = c.in[0] * c.in[1] * c.in[2];
     int64_t out_plane = c.out[0] * c.out[1] * c.out[2];
     int64_t taps = c.cin * c.kernel[0] * c.kernel[1] * c.kernel[2];
-    bool fast = all_f32(k);
+    bool fast = all_float32(k);
     for (int64_t n = 0; n < c.batch; n++)
         for (int64_t m = 0; m < c.groups * c.cout; m++) {
             int64_t x0 = (n * c.groups + m / c.cout) * c.cin * in_plane;
@@ -327,16 +195,5 @@ clv_status kernel_convt(kernel *k)
         for (int64_t i = 0; i < out_plane; i++)
             put_f(y, nm * out_plane + i, sum[i]);
     }
-    return CLV_OK;
-}
-
-/* -- plain copies ---------------------------------------------------------*/
-
-clv_status kernel_copy(kernel *k)
-{
-    if (clv_tensor_bytes(k->in[0]) < clv_tensor_bytes(&k->out[0]))
-        return clv__fail(k->e, CLV_SHAPE, "a copy longer than its source");
-    memcpy(k->out[0].data, k->in[0]->data,
-           (size_t)clv_tensor_bytes(&k->out[0]));
     return CLV_OK;
 }

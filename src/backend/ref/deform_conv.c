@@ -1,10 +1,7 @@
-/* window.c - places computed rather than given: deformable convolution, the
- * grid of an affine map, crops about the centre, windows that slide. */
+/* deform_conv.c - convolution whose taps are moved by offsets. */
 #include "backend/kernel.h"
 
 #include <math.h>
-
-/* -- deformable convolution -----------------------------------------------*/
 
 typedef struct deform {
     const clv_tensor *x, *w, *offset, *mask;
@@ -76,70 +73,5 @@ clv_status kernel_deform_conv(kernel *k)
                        moved(&d, b, o / (m / groups) * each + c, t, oy, ox);
         put_f(y, i, sum);
     }
-    return CLV_OK;
-}
-
-/* -- grids and windows ----------------------------------------------------*/
-
-/* theta (N,d,d+1) -> (N,..,d): the corners, or the pixels' centres, run from
- * -1 to 1. The last axis of the image is the first coordinate. */
-clv_status kernel_affine_grid(kernel *k)
-{
-    const clv_tensor *theta = k->in[0];
-    clv_tensor *y = &k->out[0];
-    bool corners = attr_int(k->n, CLV_A_ALIGN_CORNERS) != 0;
-    uint32_t nd = y->rank - 2u;
-    int64_t idx[CLV_MAX_RANK] = {0};
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
-        int64_t row = (idx[0] * nd + idx[nd + 1]) * (nd + 1);
-        double sum = get_f(theta, row + nd);
-        for (uint32_t a = 0; a < nd; a++) {
-            double size = (double)y->dims[nd - a], at = (double)idx[nd - a];
-            double c = corners ? (size > 1 ? 2 * at / (size - 1) - 1 : 0)
-                               : (2 * at + 1) / size - 1;
-            sum += c * get_f(theta, row + a);
-        }
-        put_f(y, i, sum);
-        next_index(idx, y->dims, y->rank);
-    }
-    return CLV_OK;
-}
-
-/* Each axis cut or filled with zeros about its centre. */
-clv_status kernel_center_crop_pad(kernel *k)
-{
-    const clv_tensor *x = k->in[0];
-    clv_tensor *y = &k->out[0];
-    int64_t own[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
-    strides_of(x, own);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
-        int64_t from = 0;
-        bool inside = true;
-        for (uint32_t a = 0; a < x->rank; a++) {
-            int64_t more = x->dims[a] - y->dims[a];
-            int64_t at = idx[a] + (more > 0 ? more / 2 : -(-more / 2));
-            inside = inside && at >= 0 && at < x->dims[a];
-            from += at * own[a];
-        }
-        if (inside)
-            copy_run(y, i, x, from, 1);
-        else
-            put_i(y, i, 0);
-        next_index(idx, y->dims, y->rank);
-    }
-    return CLV_OK;
-}
-
-/* Windows of `size` every `step` along an axis, as a new last axis. */
-clv_status kernel_sliding_window(kernel *k)
-{
-    const clv_tensor *x = k->in[0];
-    int64_t strides[CLV_MAX_RANK + 1];
-    uint32_t axis;
-    CLV_TRY(axis_of(k, &axis));
-    strides_of(x, strides);
-    strides[x->rank] = strides[axis];
-    strides[axis] *= attr_int(k->n, CLV_A_STEP);
-    copy_strided(&k->out[0], x, 0, strides);
     return CLV_OK;
 }

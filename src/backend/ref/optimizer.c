@@ -1,8 +1,7 @@
-/* training.c - what only training does: steps of optimisers. */
+/* optimizer.c - steps of optimisers: what only training does. */
 #include "backend/kernel.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct step {
     double rate, count, alpha, beta, epsilon, norm, post;

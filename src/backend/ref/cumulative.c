@@ -1,8 +1,41 @@
-/* scan.c - along one axis: the largest so far and where, sums of exponentials;
- * and the bucket of an element. */
+/* cumulative.c - running totals along an axis: sums, products, the largest so
+ * far and where, sums of exponentials. */
 #include "backend/kernel.h"
 
 #include <math.h>
+
+/* Running sums or products; exclusive leaves the element itself out. */
+clv_status kernel_cumulate(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = &k->out[0];
+    int_list given;
+    uint32_t axis;
+    CLV_TRY(list_of(k, CLV_A_AXIS, 1, &given));
+    CLV_TRY(norm_axis(given.n ? given.v[0] : 0, x->rank ? x->rank : 1, &axis,
+                      k->e));
+    lane l = lanes(x, axis);
+    bool product = k->n->op == CLV_OP_CUMPROD;
+    bool back = attr_int(k->n, CLV_A_REVERSE) != 0;
+    bool exclusive = attr_int(k->n, CLV_A_EXCLUSIVE) != 0;
+    for (int64_t r = 0; r < l.rows; r++)
+        for (int64_t s = 0; s < l.step; s++) {
+            double sum = product ? 1 : 0;
+            uint64_t whole = product ? 1 : 0;
+            for (int64_t i = 0; i < l.n; i++) {
+                int64_t at = (r * l.n + (back ? l.n - 1 - i : i)) * l.step + s;
+                double was = sum;
+                uint64_t whole_was = whole, v = (uint64_t)get_i(x, at);
+                sum = product ? sum * get_f(x, at) : sum + get_f(x, at);
+                whole = product ? whole * v : whole + v;
+                if (is_float(y->dtype))
+                    put_f(y, at, exclusive ? was : sum);
+                else
+                    put_i(y, at, (int64_t)(exclusive ? whole_was : whole));
+            }
+        }
+    return CLV_OK;
+}
 
 /* The later of two equals counts, and NaN above all, as in PyTorch. */
 clv_status kernel_cummax(kernel *k)
@@ -47,31 +80,6 @@ clv_status kernel_logcumsumexp(kernel *k)
             put_f(&k->out[0], first + i * l.step,
                   isinf(top) ? top : most + log(sum));
         }
-    }
-    return CLV_OK;
-}
-
-/* Whether a boundary lies below x; each does where one of them is NaN. */
-static bool lies_below(element edge, element x)
-{
-    if (is_float(edge.t->dtype) || is_float(x.t->dtype))
-        return !(get_f(edge.t, edge.i) >= get_f(x.t, x.i));
-    return less_than(edge, x);
-}
-
-/* x, sorted boundaries (..,n), one row for all or one per row of x: how many
- * lie below each element. NaN lies above all, as in PyTorch. */
-clv_status kernel_bucketize(kernel *k)
-{
-    const clv_tensor *x = k->in[0], *edges = k->in[1];
-    int64_t n = edges->dims[edges->rank - 1];
-    int64_t each = x->rank ? x->dims[x->rank - 1] : 1;
-    for (int64_t i = 0, count = numel(x); i < count; i++) {
-        int64_t base = edges->rank > 1 ? i / each * n : 0, at = 0;
-        while (at < n &&
-               lies_below((element){edges, base + at}, (element){x, i}))
-            at++;
-        put_i(&k->out[0], i, at);
     }
     return CLV_OK;
 }

@@ -1,0 +1,100 @@
+/* linalg.c - determinants, distances between rows, bilinear forms. */
+#include "backend/kernel.h"
+
+#include <math.h>
+
+static void swap_rows(double *a, int64_t m, int64_t p, int64_t q)
+{
+    for (int64_t j = 0; j < m; j++) {
+        double t = a[p * m + j];
+        a[p * m + j] = a[q * m + j];
+        a[q * m + j] = t;
+    }
+}
+
+/* By elimination with row pivots; a (m,m) is destroyed. */
+static double determinant(double *a, int64_t m)
+{
+    double det = 1;
+    for (int64_t c = 0; c < m; c++) {
+        int64_t best = c;
+        for (int64_t r = c + 1; r < m; r++)
+            if (fabs(a[r * m + c]) > fabs(a[best * m + c]))
+                best = r;
+        if (a[best * m + c] == 0)
+            return 0;
+        if (best != c) {
+            swap_rows(a, m, best, c);
+            det = -det;
+        }
+        det *= a[c * m + c];
+        for (int64_t r = c + 1; r < m; r++) {
+            double f = a[r * m + c] / a[c * m + c];
+            for (int64_t j = c; j < m; j++)
+                a[r * m + j] -= f * a[c * m + j];
+        }
+    }
+    return det;
+}
+
+clv_status kernel_det(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    int64_t m = x->dims[x->rank - 1];
+    double *a = arena_array(k->scratch, (size_t)(m * m) + 1, sizeof *a);
+    if (!a)
+        return clv__nomem(k->e);
+    for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++) {
+        for (int64_t j = 0; j < m * m; j++)
+            a[j] = get_f(x, i * m * m + j);
+        put_f(&k->out[0], i, determinant(a, m));
+    }
+    return CLV_OK;
+}
+
+/* a (..,P,M), b (..,R,M) -> (..,P,R): the p-norm of the difference */
+clv_status kernel_cdist(kernel *k)
+{
+    const clv_tensor *a = k->in[0], *b = k->in[1];
+    clv_tensor *y = &k->out[0], ba = *a, bb = *b;
+    double power = attr_float(k->n, CLV_A_P);
+    int64_t m = a->dims[a->rank - 1], sa[CLV_MAX_RANK], sb[CLV_MAX_RANK];
+    int64_t idx[CLV_MAX_RANK] = {0};
+    uint32_t r = y->rank;
+    ba.rank--;
+    bb.rank--;
+    int64_t rows = a->dims[a->rank - 2], cols = b->dims[b->rank - 2];
+    bb.dims[bb.rank - 1] = 1; /* batches only; rows are added below */
+    ba.dims[ba.rank - 1] = 1;
+    broadcast_strides(&ba, r - 1, sa);
+    broadcast_strides(&bb, r - 1, sb);
+    for (int64_t i = 0, n = numel(y); i < n; i++) {
+        int64_t ia = offset_of(idx, sa, r - 2) * rows + idx[r - 2];
+        int64_t ib = offset_of(idx, sb, r - 2) * cols + idx[r - 1];
+        double sum = 0;
+        for (int64_t j = 0; j < m; j++)
+            sum +=
+                pow(fabs(get_f(a, ia * m + j) - get_f(b, ib * m + j)), power);
+        put_f(y, i, pow(sum, 1 / power));
+        next_index(idx, y->dims, r);
+    }
+    return CLV_OK;
+}
+
+/* x (..,I), y (..,J), w (O,I,J), bias (O) -> (..,O) */
+clv_status kernel_bilinear(kernel *k)
+{
+    const clv_tensor *a = k->in[0], *b = k->in[1], *w = k->in[2];
+    const clv_tensor *bias = input_of(k, 3);
+    int64_t o = w->dims[0], n = w->dims[1], m = w->dims[2];
+    for (int64_t i = 0, count = numel(&k->out[0]); i < count; i++) {
+        int64_t row = i / o, at = i % o;
+        double sum = bias ? get_f(bias, at) : 0;
+        for (int64_t p = 0; p < n; p++)
+            for (int64_t q = 0; q < m; q++)
+                sum += get_f(a, row * n + p) * get_f(w, (at * n + p) * m + q) *
+                       get_f(b, row * m + q);
+        put_f(&k->out[0], i, sum);
+    }
+    return CLV_OK;
+}
