@@ -22,7 +22,7 @@ typedef struct heads {
 
 /* Whether key j of `batch` counts for query i, by integers: lengths (B), or
  * lengths, then begins (2B); or not 0 at (B,T), (B,S,T), (B,1,P,P). */
-static bool keeps(const heads *h, int64_t batch, int64_t i, int64_t j)
+static bool attention_keeps(const heads *h, int64_t batch, int64_t i, int64_t j)
 {
     const clv_tensor *m = h->keep;
     int64_t n = h->q->dims[0], before = h->before ? h->before[batch] : 0;
@@ -50,7 +50,8 @@ static double mask_at(const heads *h, int64_t lead, int64_t i, int64_t j)
         last += h->before[idx[0]];
     if (h->causal && (j > last || (h->window && j <= last - h->window)))
         return -INFINITY;
-    double dropped = h->keep && !keeps(h, idx[0], i, j) ? h->dropped : 0;
+    double dropped =
+        h->keep && !attention_keeps(h, idx[0], i, j) ? h->dropped : 0;
     if (!h->mask)
         return dropped;
     uint32_t rank = h->mask->rank;
@@ -76,8 +77,8 @@ static clv_status check_mask(const kernel *k, const heads *h, int64_t batch)
 
 /* One query of head `lead`; row has room for a score per key, and holds them
  * after, as parts of the sum returned. */
-static double attend(const heads *h, int64_t lead, int64_t i, double *row,
-                     clv_tensor *y)
+static double attention_attend(const heads *h, int64_t lead, int64_t i,
+                               double *row, clv_tensor *y)
 {
     int64_t batch = lead / h->q_heads, head = lead % h->q_heads;
     int64_t kv = batch * h->kv_heads + head * h->kv_heads / h->q_heads;
@@ -109,7 +110,7 @@ static double attend(const heads *h, int64_t lead, int64_t i, double *row,
 }
 
 /* Scores of heads of size d are divided by its root, unless the node says. */
-static double scale_of(const clv_node *n, int64_t d)
+static double attention_scale_of(const clv_node *n, int64_t d)
 {
     double scale = attr_get(n, CLV_A_SCALE) ? attr_float(n, CLV_A_SCALE) : 0;
     return scale != 0 ? scale : 1 / sqrt((double)d);
@@ -131,7 +132,7 @@ clv_status kernel_sdpa(kernel *k)
                .q_heads = r > 2 ? q->dims[r - 3] : 1,
                .kv_heads = r > 2 ? key->dims[r - 3] : 1,
                .causal = attr_int(k->n, CLV_A_CAUSAL) != 0};
-    h.scale = scale_of(k->n, h.d);
+    h.scale = attention_scale_of(k->n, h.d);
     double *row = arena_array(k->scratch, (size_t)h.keys + 1, sizeof *row);
     if (!row)
         return clv__nomem(k->e);
@@ -145,7 +146,7 @@ clv_status kernel_sdpa(kernel *k)
     CLV_TRY(check_mask(k, &h, h.q_heads ? leads / h.q_heads : 0));
     for (int64_t lead = 0; lead < leads; lead++)
         for (int64_t i = 0; i < h.queries; i++)
-            attend(&h, lead, i, row, &k->out[0]);
+            attention_attend(&h, lead, i, row, &k->out[0]);
     return CLV_OK;
 }
 
@@ -185,9 +186,9 @@ static clv_status by_heads(kernel *k, const clv_tensor *x, int64_t n_heads,
 }
 
 /* What counts of past (B,H,P,D), and x (B,H,S,D) behind it; then zeros. */
-static clv_status with_past(kernel *k, const clv_tensor *past,
-                            const clv_tensor *x, const cache *c,
-                            clv_tensor *out)
+static clv_status attention_with_past(kernel *k, const clv_tensor *past,
+                                      const clv_tensor *x, const cache *c,
+                                      clv_tensor *out)
 {
     int64_t h = x->dims[1], s = x->dims[2], d = x->dims[3];
     *out = *x;
@@ -283,8 +284,8 @@ clv_status kernel_attention(kernel *k)
     CLV_TRY(by_heads(k, k->in[0], n_heads, &c, true, &q));
     CLV_TRY(by_heads(k, k->in[1], kv_heads, &c, true, &new_key));
     CLV_TRY(by_heads(k, k->in[2], kv_heads, &c, false, &new_v));
-    CLV_TRY(with_past(k, input_of(k, 4), &new_key, &c, &key));
-    CLV_TRY(with_past(k, input_of(k, 5), &new_v, &c, &v));
+    CLV_TRY(attention_with_past(k, input_of(k, 4), &new_key, &c, &key));
+    CLV_TRY(attention_with_past(k, input_of(k, 5), &new_v, &c, &v));
     heads h = {.q = &q,
                .k = &key,
                .v = &v,
@@ -302,7 +303,7 @@ clv_status kernel_attention(kernel *k)
                .dropped = attr_float(k->n, CLV_A_MASK_VALUE),
                .last = is_cache(k),
                .smooth = attr_int(k->n, CLV_A_SMOOTH_SOFTMAX) == 1};
-    h.scale = scale_of(k->n, h.d);
+    h.scale = attention_scale_of(k->n, h.d);
     h.window = attr_int(k->n, CLV_A_LOCAL_WINDOW);
     h.window = h.window > 0 ? h.window : 0;
     CLV_TRY(check_mask(k, &h, q.dims[0]));
@@ -314,7 +315,7 @@ clv_status kernel_attention(kernel *k)
     if (!row || !y.data)
         return clv__nomem(k->e);
     for (int64_t i = 0; i < q.dims[0] * q.dims[1] * h.queries; i++)
-        attend(&h, i / h.queries, i % h.queries, row, &y);
+        attention_attend(&h, i / h.queries, i % h.queries, row, &y);
     merge_heads(&y, &k->out[0]);
     for (uint32_t o = 1; o < 3; o++)
         if (output_of(k, o))
@@ -332,7 +333,7 @@ typedef struct rows {
     bool batch_first;
 } rows;
 
-static rows rows_of(const kernel *k, const clv_tensor *x)
+static rows attention_rows_of(const kernel *k, const clv_tensor *x)
 {
     bool first = x->rank == 3 && attr_is(k->n, CLV_A_LAYOUT, "batch");
     return (rows){x, x->rank == 2 ? 1 : x->dims[first ? 0 : 1],
@@ -346,8 +347,9 @@ static int64_t row_at(const rows *r, int64_t batch, int64_t i)
 
 /* x W^T + b by heads: (batch, heads, length, size). Part 0 to 2 of the common
  * weight, or the part's own. */
-static clv_status project(kernel *k, const rows *r, uint32_t part,
-                          int64_t count, int64_t embed, clv_tensor *out)
+static clv_status attention_project(kernel *k, const rows *r, uint32_t part,
+                                    int64_t count, int64_t embed,
+                                    clv_tensor *out)
 {
     const clv_tensor *common = input_of(k, 3), *b = input_of(k, 4);
     const clv_tensor *w = common ? common : input_of(k, 8 + part);
@@ -378,7 +380,8 @@ static clv_status project(kernel *k, const rows *r, uint32_t part,
 }
 
 /* A mask of bools says here what is left out: it becomes -infinity. */
-static clv_status additive(kernel *k, const clv_tensor *mask, clv_tensor *out)
+static clv_status attention_additive(kernel *k, const clv_tensor *mask,
+                                     clv_tensor *out)
 {
     *out = *mask;
     out->dtype = CLV_FLOAT64;
@@ -395,8 +398,8 @@ static clv_status additive(kernel *k, const clv_tensor *mask, clv_tensor *out)
 }
 
 /* y = the heads of one row side by side, times the output's weight. */
-static void merge(kernel *k, const rows *r, const clv_tensor *mixed, int64_t n,
-                  int64_t i)
+static void attention_merge(kernel *k, const rows *r, const clv_tensor *mixed,
+                            int64_t n, int64_t i)
 {
     const clv_tensor *w = input_of(k, 5), *b = input_of(k, 6);
     int64_t count = mixed->dims[1], size = mixed->dims[3], e = count * size;
@@ -416,13 +419,14 @@ static void merge(kernel *k, const rows *r, const clv_tensor *mixed, int64_t n,
  * weights of q, k, v. Output 1: the scores, averaged over heads. */
 clv_status kernel_mha(kernel *k)
 {
-    rows q = rows_of(k, k->in[0]), key = rows_of(k, k->in[1]),
-         v = rows_of(k, k->in[2]);
+    rows q = attention_rows_of(k, k->in[0]),
+         key = attention_rows_of(k, k->in[1]),
+         v = attention_rows_of(k, k->in[2]);
     int64_t count = attr_int(k->n, CLV_A_HEADS), embed = q.width;
     clv_tensor pq, pk, pv, mixed, mask, *scores = output_of(k, 1);
-    CLV_TRY(project(k, &q, 0, count, embed, &pq));
-    CLV_TRY(project(k, &key, 1, count, embed, &pk));
-    CLV_TRY(project(k, &v, 2, count, embed, &pv));
+    CLV_TRY(attention_project(k, &q, 0, count, embed, &pq));
+    CLV_TRY(attention_project(k, &key, 1, count, embed, &pk));
+    CLV_TRY(attention_project(k, &v, 2, count, embed, &pv));
     heads h = {.q = &pq,
                .k = &pk,
                .v = &pv,
@@ -435,7 +439,7 @@ clv_status kernel_mha(kernel *k)
                .causal = attr_int(k->n, CLV_A_CAUSAL) != 0};
     h.scale = 1 / sqrt((double)h.d);
     if (input_of(k, 7)) {
-        CLV_TRY(additive(k, k->in[7], &mask));
+        CLV_TRY(attention_additive(k, k->in[7], &mask));
         if (mask.rank == 3 && mask.dims[0] == q.batch * count) {
             const int64_t by_head[4] = {q.batch, count, mask.dims[1],
                                         mask.dims[2]};
@@ -455,7 +459,7 @@ clv_status kernel_mha(kernel *k)
         memset(scores->data, 0, (size_t)clv_tensor_bytes(scores));
     for (int64_t lead = 0; lead < q.batch * count; lead++)
         for (int64_t i = 0; i < q.length; i++) {
-            double sum = attend(&h, lead, i, row, &mixed);
+            double sum = attention_attend(&h, lead, i, row, &mixed);
             int64_t to = (lead / count * q.length + i) * h.keys;
             for (int64_t j = 0; scores && j < h.keys; j++)
                 put_f(scores, to + j,
@@ -464,6 +468,6 @@ clv_status kernel_mha(kernel *k)
         }
     for (int64_t n = 0; n < q.batch; n++)
         for (int64_t i = 0; i < q.length; i++)
-            merge(k, &q, &mixed, n, i);
+            attention_merge(k, &q, &mixed, n, i);
     return CLV_OK;
 }

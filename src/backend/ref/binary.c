@@ -25,8 +25,9 @@ void put_arith(const clv_arith *row, clv_tensor *y, int64_t at, element a,
 }
 
 /* y = f(a, b) over y's shape, both broadcast to it. */
-static clv_status apply(kernel *k, const clv_arith *row, const clv_tensor *a,
-                        const clv_tensor *b, clv_tensor *y)
+static clv_status binary_apply(kernel *k, const clv_arith *row,
+                               const clv_tensor *a, const clv_tensor *b,
+                               clv_tensor *y)
 {
     int64_t sa[CLV_MAX_RANK], sb[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
     bool whole = !is_float(a->dtype) && !is_float(b->dtype) && row->i &&
@@ -64,9 +65,9 @@ clv_status kernel_binary(kernel *k)
         b = k->in[0]; /* the largest of one */
     if (!b || !row)
         return clv__fail(k->e, CLV_SHAPE, "no second operand");
-    CLV_TRY(apply(k, row, k->in[0], b, &k->out[0]));
+    CLV_TRY(binary_apply(k, row, k->in[0], b, &k->out[0]));
     for (uint32_t i = 2; i < k->n->n_in; i++)
-        CLV_TRY(apply(k, row, &k->out[0], k->in[i], &k->out[0]));
+        CLV_TRY(binary_apply(k, row, &k->out[0], k->in[i], &k->out[0]));
     return CLV_OK;
 }
 

@@ -10,7 +10,8 @@ typedef struct deform {
 } deform;
 
 /* Between four pixels; outside the image is 0. */
-static double pixel(const clv_tensor *x, int64_t plane, double row, double col)
+static double deform_pixel(const clv_tensor *x, int64_t plane, double row,
+                           double col)
 {
     int64_t rows = x->dims[2], cols = x->dims[3];
     double r0 = floor(row), c0 = floor(col), sum = 0;
@@ -26,8 +27,8 @@ static double pixel(const clv_tensor *x, int64_t plane, double row, double col)
 }
 
 /* Tap t of channel c at pixel (oy, ox) of image b, moved by its offset. */
-static double moved(const deform *d, int64_t b, int64_t c, int64_t t,
-                    int64_t oy, int64_t ox)
+static double deform_moved(const deform *d, int64_t b, int64_t c, int64_t t,
+                           int64_t oy, int64_t ox)
 {
     int64_t set = c / (d->x->dims[1] / d->sets), kw = d->w->dims[3];
     int64_t area = d->out_h * d->out_w, at = oy * d->out_w + ox;
@@ -39,7 +40,7 @@ static double moved(const deform *d, int64_t b, int64_t c, int64_t t,
         (double)(ox * d->h.stride - d->h.before + t % kw * d->h.dilation) +
         get_f(d->offset, (2 * o + 1) * area + at);
     double m = d->mask ? get_f(d->mask, o * area + at) : 1;
-    return m * pixel(d->x, b * d->x->dims[1] + c, row, col);
+    return m * deform_pixel(d->x, b * d->x->dims[1] + c, row, col);
 }
 
 /* x (N,C,H,W), w (M,C/g,R,S), offset (N,2*D*R*S,P,Q), bias, mask */
@@ -69,8 +70,9 @@ clv_status kernel_deform_conv(kernel *k)
         double sum = bias ? get_f(bias, o) : 0;
         for (int64_t c = 0; c < each; c++)
             for (int64_t t = 0; t < d.taps; t++)
-                sum += get_f(d.w, (o * each + c) * d.taps + t) *
-                       moved(&d, b, o / (m / groups) * each + c, t, oy, ox);
+                sum +=
+                    get_f(d.w, (o * each + c) * d.taps + t) *
+                    deform_moved(&d, b, o / (m / groups) * each + c, t, oy, ox);
         put_f(y, i, sum);
     }
     return CLV_OK;

@@ -10,7 +10,7 @@
 
 enum { LETTERS = EINSUM_LETTERS };
 
-static int letter_of(char c)
+static int einsum_letter_of(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return c - 'A';
@@ -25,11 +25,11 @@ static const char *term_end(const char *s)
 }
 
 /* How many letters a term has. */
-static uint32_t named_axes(const char *s, const char *end)
+static uint32_t einsum_named_axes(const char *s, const char *end)
 {
     uint32_t n = 0;
     for (; s < end; s++)
-        n += letter_of(*s) >= 0;
+        n += einsum_letter_of(*s) >= 0;
     return n;
 }
 
@@ -45,24 +45,25 @@ static void read_axis(const clv_tensor *t, uint32_t axis, int name,
         size[name] = t->dims[axis];
 }
 
-static void read_term(const char *s, const char *end, const clv_tensor *t,
-                      int64_t *strides, int64_t *size)
+static void einsum_read_term(const char *s, const char *end,
+                             const clv_tensor *t, int64_t *strides,
+                             int64_t *size)
 {
     int64_t own[CLV_MAX_RANK];
-    uint32_t named = named_axes(s, end), axis = 0;
+    uint32_t named = einsum_named_axes(s, end), axis = 0;
     uint32_t hidden = t->rank > named ? t->rank - named : 0;
     strides_of(t, own);
     memset(strides, 0, EINSUM_AXES * sizeof *strides);
     for (; s < end; s++) {
-        if (letter_of(*s) >= 0)
-            read_axis(t, axis++, letter_of(*s), own, strides, size);
+        if (einsum_letter_of(*s) >= 0)
+            read_axis(t, axis++, einsum_letter_of(*s), own, strides, size);
         for (; *s == '.' && hidden; hidden--)
             read_axis(t, axis++, LETTERS + (int)hidden - 1, own, strides, size);
     }
 }
 
 /* The result when the equation names none: "..." and what occurs once. */
-static void implied(const char *equation, char *result)
+static void einsum_implied(const char *equation, char *result)
 {
     int seen[LETTERS] = {0};
     if (strchr(equation, '.')) {
@@ -70,8 +71,8 @@ static void implied(const char *equation, char *result)
         result += 3;
     }
     for (; *equation; equation++)
-        if (letter_of(*equation) >= 0)
-            seen[letter_of(*equation)]++;
+        if (einsum_letter_of(*equation) >= 0)
+            seen[einsum_letter_of(*equation)]++;
     for (int i = 0; i < LETTERS; i++)
         if (seen[i] == 1)
             *result++ = (char)(i < 26 ? 'A' + i : 'a' + i - 26);
@@ -85,7 +86,7 @@ typedef struct names {
     uint32_t n, n_result;
 } names;
 
-static names choose(const int64_t *size, const int64_t *result)
+static names einsum_choose(const int64_t *size, const int64_t *result)
 {
     names c = {.n = 0};
     for (int summed = 0; summed < 2; summed++) {
@@ -100,8 +101,8 @@ static names choose(const int64_t *size, const int64_t *result)
     return c;
 }
 
-static int64_t offset(const names *c, const int64_t *idx,
-                      const int64_t *strides)
+static int64_t einsum_offset(const names *c, const int64_t *idx,
+                             const int64_t *strides)
 {
     int64_t at = 0;
     for (uint32_t i = 0; i < c->n; i++)
@@ -110,8 +111,8 @@ static int64_t offset(const names *c, const int64_t *idx,
 }
 
 /* The sum of products for the result's place that idx holds. */
-static dot_sum total(const kernel *k, const names *c, int64_t *idx,
-                     const int64_t *strides)
+static dot_sum einsum_total(const kernel *k, const names *c, int64_t *idx,
+                            const int64_t *strides)
 {
     dot_sum sum = {0, 0};
     bool real = is_float(k->out[0].dtype);
@@ -122,7 +123,7 @@ static dot_sum total(const kernel *k, const names *c, int64_t *idx,
         double p = 1;
         uint64_t whole = 1;
         for (uint32_t t = 0; t < k->n->n_in; t++) {
-            int64_t at = offset(c, idx, strides + t * EINSUM_AXES);
+            int64_t at = einsum_offset(c, idx, strides + t * EINSUM_AXES);
             if (real)
                 p *= get_f(k->in[t], at);
             else
@@ -146,18 +147,19 @@ clv_status kernel_einsum(kernel *k)
     if (!strides)
         return clv__nomem(k->e);
     memset(size, -1, sizeof size);
-    implied(s, made);
+    einsum_implied(s, made);
     for (uint32_t t = 0; t < k->n->n_in; t++) {
         const char *end = term_end(s);
-        read_term(s, end, k->in[t], strides + t * EINSUM_AXES, size);
+        einsum_read_term(s, end, k->in[t], strides + t * EINSUM_AXES, size);
         s = *end == ',' ? end + 1 : end;
     }
     s = !strncmp(s, "->", 2) ? s + 2 : made;
-    read_term(s, s + strlen(s), y, result, size);
-    names c = choose(size, result);
+    einsum_read_term(s, s + strlen(s), y, result, size);
+    names c = einsum_choose(size, result);
     for (int64_t i = 0, n = numel(y); i < n; i++) {
-        put_affine(y, offset(&c, idx, result), total(k, &c, idx, strides),
-                   (const double[]){1, 1}, (element){NULL, 0});
+        put_affine(y, einsum_offset(&c, idx, result),
+                   einsum_total(k, &c, idx, strides), (const double[]){1, 1},
+                   (element){NULL, 0});
         next_index(idx, c.dims, c.n_result);
     }
     return CLV_OK;

@@ -26,7 +26,7 @@ static clv_status read_grid(const kernel *k, grid *g)
 }
 
 /* x mirrored into [low, high]. */
-static double mirrored(double x, double low, double high)
+static double grid_mirrored(double x, double low, double high)
 {
     double span = high - low;
     if (span <= 0)
@@ -36,17 +36,18 @@ static double mirrored(double x, double low, double high)
 }
 
 /* A place brought inside as the padding says; zeros leave it outside. */
-static double padded(const grid *g, double x, int64_t size)
+static double grid_padded(const grid *g, double x, int64_t size)
 {
     double last = (double)size - 1;
     if (g->reflect)
-        x = g->align ? mirrored(x, 0, last) : mirrored(x, -0.5, last + 0.5);
+        x = g->align ? grid_mirrored(x, 0, last)
+                     : grid_mirrored(x, -0.5, last + 0.5);
     if (g->reflect || g->border)
         x = x < 0 ? 0 : x > last ? last : x;
     return x;
 }
 
-static double keys(double t)
+static double grid_keys(double t)
 {
     const double a = -0.75;
     t = fabs(t);
@@ -62,14 +63,14 @@ static void grid_taps(const grid *g, double c, int64_t size, int64_t *at,
     double n = (double)size;
     double x = g->align ? (c + 1) / 2 * (n - 1) : ((c + 1) * n - 1) / 2;
     if (g->taps < 4)
-        x = padded(g, x, size);
+        x = grid_padded(g, x, size);
     double base = g->taps == 1 ? nearbyint(x) : floor(x);
     for (int j = 0; j < g->taps; j++) {
         double p = base + j - (g->taps == 4);
         weight[j] = g->taps == 1   ? 1
                     : g->taps == 2 ? 1 - fabs(x - p)
-                                   : keys(x - p);
-        p = padded(g, p, size);
+                                   : grid_keys(x - p);
+        p = grid_padded(g, p, size);
         at[j] = p >= 0 && p <= n - 1 ? (int64_t)p : -1;
     }
 }

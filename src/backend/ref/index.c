@@ -3,7 +3,7 @@
 #include "backend/kernel.h"
 
 /* Grows shape to hold t as well, aligned on the right. */
-static void widen(clv_tensor *shape, const clv_tensor *t)
+static void index_widen(clv_tensor *shape, const clv_tensor *t)
 {
     clv_tensor wide = {.rank = shape->rank > t->rank ? shape->rank : t->rank};
     for (uint32_t i = 1; i <= wide.rank; i++) {
@@ -21,8 +21,8 @@ clv_status kernel_masked_select(kernel *k)
     clv_tensor *y = &k->out[0], shape = {.rank = 0};
     int64_t sx[CLV_MAX_RANK], sm[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
     int64_t found = 0;
-    widen(&shape, x);
-    widen(&shape, mask);
+    index_widen(&shape, x);
+    index_widen(&shape, mask);
     broadcast_strides(x, shape.rank, sx);
     broadcast_strides(mask, shape.rank, sm);
     for (int64_t i = 0, n = numel(&shape); i < n; i++) {
@@ -66,8 +66,8 @@ static clv_status read_mask(kernel *k, const clv_tensor *m, int64_t **rows,
 }
 
 /* The places of t, spread over shape and checked against an axis. */
-static clv_status spread(kernel *k, const clv_tensor *t, int64_t size,
-                         const clv_tensor *shape, int64_t **out)
+static clv_status index_spread(kernel *k, const clv_tensor *t, int64_t size,
+                               const clv_tensor *shape, int64_t **out)
 {
     int64_t n = numel(shape), idx[CLV_MAX_RANK] = {0}, s[CLV_MAX_RANK];
     *out = arena_array(k->scratch, (size_t)n + 1, sizeof **out);
@@ -112,7 +112,7 @@ static clv_status find_places(kernel *k, uint32_t end, places *p)
                                                   .data = rows[a]}
                                    : *t;
             given[axis + a] = true;
-            widen(&p->shape, &index[axis + a]);
+            index_widen(&p->shape, &index[axis + a]);
         }
         axis += takes;
         if (t) {
@@ -122,7 +122,8 @@ static clv_status find_places(kernel *k, uint32_t end, places *p)
     }
     for (uint32_t a = 0; a < x->rank; a++)
         if (given[a])
-            CLV_TRY(spread(k, &index[a], x->dims[a], &p->shape, &p->at[a]));
+            CLV_TRY(
+                index_spread(k, &index[a], x->dims[a], &p->shape, &p->at[a]));
     return CLV_OK;
 }
 
@@ -134,7 +135,7 @@ typedef struct picked {
     uint32_t slot;              /* the first of these */
 } picked;
 
-static clv_status pick(const kernel *k, const places *p, picked *to)
+static clv_status index_pick(const kernel *k, const places *p, picked *to)
 {
     const clv_tensor *x = k->in[0];
     int64_t own[CLV_MAX_RANK];
@@ -162,8 +163,8 @@ static clv_status pick(const kernel *k, const places *p, picked *to)
 }
 
 /* Where in x the element idx of the view lies. */
-static int64_t place_of(const clv_tensor *x, const places *p, const picked *to,
-                        const int64_t *idx)
+static int64_t index_place_of(const clv_tensor *x, const places *p,
+                              const picked *to, const int64_t *idx)
 {
     int64_t own[CLV_MAX_RANK], which = 0;
     int64_t at = offset_of(idx, to->step, to->view.rank);
@@ -184,11 +185,11 @@ clv_status kernel_index(kernel *k)
     picked to = {.slot = 0};
     int64_t idx[CLV_MAX_RANK] = {0};
     CLV_TRY(find_places(k, k->n->n_in, &p));
-    CLV_TRY(pick(k, &p, &to));
+    CLV_TRY(index_pick(k, &p, &to));
     for (uint32_t i = 0; i < to.view.rank && i < y->rank; i++)
         y->dims[i] = to.view.dims[i]; /* masks know only now */
     for (int64_t i = 0, n = numel(&to.view); i < n; i++) {
-        copy_run(y, i, x, place_of(x, &p, &to, idx), 1);
+        copy_run(y, i, x, index_place_of(x, &p, &to, idx), 1);
         next_index(idx, to.view.dims, to.view.rank);
     }
     return CLV_OK;
@@ -204,7 +205,7 @@ clv_status kernel_index_put(kernel *k)
     if (!v)
         return clv__fail(k->e, CLV_SHAPE, "no values to put");
     CLV_TRY(find_places(k, k->n->n_in - 1, &p));
-    CLV_TRY(pick(k, &p, &to));
+    CLV_TRY(index_pick(k, &p, &to));
     for (uint32_t i = 1; i <= v->rank; i++)
         if (i > to.view.rank ||
             (v->dims[v->rank - i] != 1 &&
@@ -214,7 +215,7 @@ clv_status kernel_index_put(kernel *k)
     broadcast_strides(v, to.view.rank, strides);
     copy_run(&k->out[0], 0, x, 0, numel(x));
     for (int64_t i = 0, n = numel(&to.view); i < n; i++) {
-        copy_run(&k->out[0], place_of(x, &p, &to, idx), v,
+        copy_run(&k->out[0], index_place_of(x, &p, &to, idx), v,
                  offset_of(idx, strides, to.view.rank), 1);
         next_index(idx, to.view.dims, to.view.rank);
     }

@@ -13,7 +13,7 @@ static void swap_rows(double *a, int64_t m, int64_t p, int64_t q)
 }
 
 /* By elimination with row pivots; a (m,m) is destroyed. */
-static double determinant(double *a, int64_t m)
+static double linalg_det(double *a, int64_t m)
 {
     double det = 1;
     for (int64_t c = 0; c < m; c++) {
@@ -47,7 +47,7 @@ clv_status kernel_det(kernel *k)
     for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++) {
         for (int64_t j = 0; j < m * m; j++)
             a[j] = get_f(x, i * m * m + j);
-        put_f(&k->out[0], i, determinant(a, m));
+        put_f(&k->out[0], i, linalg_det(a, m));
     }
     return CLV_OK;
 }

@@ -12,8 +12,8 @@ typedef struct loss {
 } loss;
 
 /* One label: its weight, and the weighted loss; ignored ones are 0. */
-static clv_status one(const kernel *k, const loss *l, int64_t n, int64_t p,
-                      double *w, double *value)
+static clv_status loss_one(const kernel *k, const loss *l, int64_t n, int64_t p,
+                           double *w, double *value)
 {
     int64_t label = get_i(l->labels, n * l->places + p);
     *w = *value = 0;
@@ -27,13 +27,13 @@ static clv_status one(const kernel *k, const loss *l, int64_t n, int64_t p,
     return CLV_OK;
 }
 
-static clv_status reduce(kernel *k, const loss *l)
+static clv_status loss_reduce(kernel *k, const loss *l)
 {
     const char *how = attr_str(k->n, CLV_A_REDUCTION);
     double total = 0, weights = 0, w, v;
     for (int64_t n = 0; n < l->batch; n++)
         for (int64_t p = 0; p < l->places; p++) {
-            CLV_TRY(one(k, l, n, p, &w, &v));
+            CLV_TRY(loss_one(k, l, n, p, &w, &v));
             total += v;
             weights += w;
             if (!strcmp(how, "none"))
@@ -67,7 +67,7 @@ static loss loss_of(const kernel *k, const clv_tensor *x)
 clv_status kernel_nll_loss(kernel *k)
 {
     loss l = loss_of(k, k->in[0]);
-    return reduce(k, &l);
+    return loss_reduce(k, &l);
 }
 
 /* The log softmax over axis 1 first; it is also output 1. */
@@ -93,5 +93,5 @@ clv_status kernel_cross_entropy(kernel *k)
                 put_f(&logs, first + c * l.places,
                       get_f(k->in[0], first + c * l.places) - most - log(sum));
         }
-    return reduce(k, &l);
+    return loss_reduce(k, &l);
 }

@@ -22,8 +22,8 @@ static clv_status indexed_shape(const kernel *k, bool whole, clv_tensor *t)
 }
 
 /* Where place `at` of a plane of `shape` lies in y's; -1: outside. */
-static int64_t replaced(const clv_tensor *shape, const clv_tensor *y,
-                        int64_t at)
+static int64_t unpool_replaced(const clv_tensor *shape, const clv_tensor *y,
+                               int64_t at)
 {
     int64_t own[CLV_MAX_RANK], to = 0;
     strides_of(y, own);
@@ -54,7 +54,7 @@ clv_status kernel_max_unpool(kernel *k)
         if (at < 0 || at >= plane)
             return clv__fail(k->e, CLV_SHAPE, "index %lld of a plane of %lld",
                              (long long)at, (long long)plane);
-        int64_t to = replaced(&shape, y, at);
+        int64_t to = unpool_replaced(&shape, y, at);
         if (to >= 0)
             copy_run(y, lead * out_plane + to, x, i, 1);
     }

@@ -16,8 +16,8 @@ typedef struct mixture {
 } mixture;
 
 /* Row r of expert e's weight times the vector v, plus its bias. */
-static double row_of(const clv_tensor *w, const clv_tensor *b, int64_t e,
-                     int64_t r, const double *v)
+static double moe_row_of(const clv_tensor *w, const clv_tensor *b, int64_t e,
+                         int64_t r, const double *v)
 {
     int64_t rows = w->dims[1], cols = w->dims[2], at = (e * rows + r) * cols;
     double sum = b ? get_f(b, e * rows + r) : 0;
@@ -26,7 +26,7 @@ static double row_of(const clv_tensor *w, const clv_tensor *b, int64_t e,
     return sum;
 }
 
-static double silu(double x, double alpha)
+static double moe_silu(double x, double alpha)
 {
     return x / (1 + exp(-alpha * x));
 }
@@ -36,7 +36,7 @@ static double plain_act(const char *act, double x)
     if (!strcmp(act, "relu"))
         return x > 0 ? x : 0;
     if (!strcmp(act, "silu"))
-        return silu(x, 1);
+        return moe_silu(x, 1);
     if (!strcmp(act, "gelu"))
         return x / 2 *
                (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
@@ -44,7 +44,7 @@ static double plain_act(const char *act, double x)
 }
 
 /* The i-th inner number. */
-static double activate(const mixture *m, int64_t i)
+static double moe_activate(const mixture *m, int64_t i)
 {
     if (strcmp(m->act, "swiglu") != 0)
         return plain_act(m->act, m->first[i]) * (m->w3 ? m->second[i] : 1);
@@ -54,11 +54,12 @@ static double activate(const mixture *m, int64_t i)
                                    : m->second[i];
     gate = fmin(gate, m->limit);
     line = fmax(fmin(line, m->limit), -m->limit);
-    return silu(gate, m->alpha) * (line + m->beta);
+    return moe_silu(gate, m->alpha) * (line + m->beta);
 }
 
 /* A softmax over all experts of token t. */
-static void weigh(mixture *m, int64_t t, const clv_tensor *scores, bool plain)
+static void moe_weigh(mixture *m, int64_t t, const clv_tensor *scores,
+                      bool plain)
 {
     double most = -INFINITY, sum = 0;
     for (int64_t e = 0; e < m->experts; e++)
@@ -73,12 +74,12 @@ static void weigh(mixture *m, int64_t t, const clv_tensor *scores, bool plain)
 }
 
 /* The k highest scores of token t keep their weights; the rest get none. */
-static void choose(const kernel *k, mixture *m, int64_t t, double *order)
+static void moe_choose(const kernel *k, mixture *m, int64_t t, double *order)
 {
     double sum = 0;
     for (int64_t e = 0; e < m->experts; e++)
         order[e] = get_f(m->router, t * m->experts + e);
-    weigh(m, t, m->mix ? m->mix : m->router, m->mix != NULL);
+    moe_weigh(m, t, m->mix ? m->mix : m->router, m->mix != NULL);
     for (int64_t e = 0; e < m->experts; e++) {
         int64_t before = 0;
         for (int64_t o = 0; o < m->experts; o++)
@@ -95,13 +96,13 @@ static void choose(const kernel *k, mixture *m, int64_t t, double *order)
 static void one_expert(const mixture *m, int64_t e, const double *v, double *y)
 {
     for (int64_t r = 0; r < m->rows; r++)
-        m->first[r] = row_of(m->w1, m->b1, e, r, v);
+        m->first[r] = moe_row_of(m->w1, m->b1, e, r, v);
     for (int64_t r = 0; m->w3 && r < m->inner; r++)
-        m->second[r] = row_of(m->w3, m->b3, e, r, v);
+        m->second[r] = moe_row_of(m->w3, m->b3, e, r, v);
     for (int64_t i = 0; i < m->inner; i++)
-        m->mid[i] = activate(m, i);
+        m->mid[i] = moe_activate(m, i);
     for (int64_t h = 0; h < m->hidden; h++)
-        y[h] += m->weight[e] * row_of(m->w2, m->b2, e, h, m->mid);
+        y[h] += m->weight[e] * moe_row_of(m->w2, m->b2, e, h, m->mid);
 }
 
 static mixture mixture_of(const kernel *k)
@@ -149,7 +150,7 @@ clv_status kernel_moe(kernel *k)
             v[h] = get_f(m.x, t * m.hidden + h);
             y[h] = 0;
         }
-        choose(k, &m, t, order);
+        moe_choose(k, &m, t, order);
         for (int64_t e = 0; e < m.experts; e++)
             if (m.weight[e] != 0)
                 one_expert(&m, e, v, y);

@@ -48,7 +48,7 @@ static box box_at(const kernel *k, int64_t at)
 }
 
 /* Keeps boxes[0..n) to the front; returns how many. */
-static int64_t suppress(box *boxes, int64_t n, const limits *l)
+static int64_t nms_suppress(box *boxes, int64_t n, const limits *l)
 {
     int64_t kept = 0;
     qsort(boxes, (size_t)n, sizeof *boxes, by_score);
@@ -95,7 +95,7 @@ clv_status kernel_nms(kernel *k)
             boxes[i].score = get_f(scores, set * n + i);
             boxes[i].place = i;
         }
-        int64_t kept = suppress(boxes, n, &l);
+        int64_t kept = nms_suppress(boxes, n, &l);
         for (int64_t i = 0; i < kept; i++, found++) {
             int64_t row[3] = {set / count, set % count, boxes[i].place};
             for (int c = 0; classes && c < 3; c++)

@@ -10,8 +10,8 @@ static double at_or(const clv_tensor *t, int64_t i, double otherwise)
 }
 
 /* Mean and variance of n elements from `first`, `step` apart. */
-static void moments(const clv_tensor *x, int64_t first, int64_t n, double *mean,
-                    double *var)
+static void norm_moments(const clv_tensor *x, int64_t first, int64_t n,
+                         double *mean, double *var)
 {
     double sum = 0, square = 0;
     for (int64_t i = 0; i < n; i++)
@@ -25,8 +25,8 @@ static void moments(const clv_tensor *x, int64_t first, int64_t n, double *mean,
 }
 
 /* The running statistic moves towards the batch's. */
-static void blend(clv_tensor *out, const clv_tensor *old, int64_t c, double now,
-                  double momentum)
+static void norm_blend(clv_tensor *out, const clv_tensor *old, int64_t c,
+                       double now, double momentum)
 {
     if (out && old)
         put_f(out, c, momentum * get_f(old, c) + (1 - momentum) * now);
@@ -57,8 +57,8 @@ static clv_status batch_statistics(kernel *k, int64_t plane)
                 mean +=
                     get_f(x, (i / plane * channels + c) * plane + i % plane);
         }
-        blend(output_of(k, 1), input_of(k, 3), c, mean / count, momentum);
-        blend(output_of(k, 2), input_of(k, 4), c, var / count, momentum);
+        norm_blend(output_of(k, 1), input_of(k, 3), c, mean / count, momentum);
+        norm_blend(output_of(k, 2), input_of(k, 4), c, var / count, momentum);
     }
     return CLV_OK;
 }
@@ -104,7 +104,7 @@ static clv_status last_axes_norm(kernel *k, bool center)
         broadcast_strides(b, x->rank, sb);
     for (int64_t r = 0, n = run ? numel(x) / run : 0; r < n; r++) {
         double mean, var, scale;
-        moments(x, r * run, run, &mean, &var);
+        norm_moments(x, r * run, run, &mean, &var);
         if (!center) {
             var += mean * mean;
             mean = 0;
@@ -153,7 +153,7 @@ clv_status kernel_group_norm(kernel *k)
     int64_t run = plane * (channels / groups);
     for (int64_t r = 0; r < n / run; r++) {
         double mean, var;
-        moments(x, r * run, run, &mean, &var);
+        norm_moments(x, r * run, run, &mean, &var);
         double scale = 1 / sqrt(var + eps);
         for (int64_t i = r * run; i < (r + 1) * run; i++) {
             int64_t c = i / plane % channels;

@@ -16,45 +16,48 @@ typedef struct state {
 
 typedef void step_fn(const step *p, const state *s, int64_t i);
 
-static double slope(const step *p, const state *s, int64_t i)
+static double optimizer_slope(const step *p, const state *s, int64_t i)
 {
     return get_f(s->g, i) + p->norm * get_f(s->x, i);
 }
 
-static void put(clv_tensor *t, int64_t i, double x)
+static void optimizer_put(clv_tensor *t, int64_t i, double x)
 {
     if (t && t->data)
         put_f(t, i, x);
 }
 
-static void adagrad(const step *p, const state *s, int64_t i)
+static void optimizer_adagrad(const step *p, const state *s, int64_t i)
 {
-    double g = slope(p, s, i), h = get_f(s->v, i) + g * g;
-    put(s->new_v, i, h);
-    put(s->new_x, i, get_f(s->x, i) - p->rate * g / (sqrt(h) + p->epsilon));
+    double g = optimizer_slope(p, s, i), h = get_f(s->v, i) + g * g;
+    optimizer_put(s->new_v, i, h);
+    optimizer_put(s->new_x, i,
+                  get_f(s->x, i) - p->rate * g / (sqrt(h) + p->epsilon));
 }
 
-static void momentum(const step *p, const state *s, int64_t i)
+static void optimizer_momentum(const step *p, const state *s, int64_t i)
 {
-    double g = slope(p, s, i);
+    double g = optimizer_slope(p, s, i);
     double v = p->alpha * get_f(s->v, i) + (p->count > 0 ? p->beta : 1) * g;
-    put(s->new_v, i, v);
-    put(s->new_x, i,
-        get_f(s->x, i) - p->rate * (p->nesterov ? g + p->alpha * v : v));
+    optimizer_put(s->new_v, i, v);
+    optimizer_put(s->new_x, i,
+                  get_f(s->x, i) -
+                      p->rate * (p->nesterov ? g + p->alpha * v : v));
 }
 
-static void adam(const step *p, const state *s, int64_t i)
+static void optimizer_adam(const step *p, const state *s, int64_t i)
 {
-    double g = slope(p, s, i), rate = p->rate;
+    double g = optimizer_slope(p, s, i), rate = p->rate;
     double v = p->alpha * get_f(s->v, i) + (1 - p->alpha) * g;
     double h = p->beta * get_f(s->h, i) + (1 - p->beta) * g * g;
     if (p->count > 0)
         rate *=
             sqrt(1 - pow(p->beta, p->count)) / (1 - pow(p->alpha, p->count));
-    put(s->new_v, i, v);
-    put(s->new_h, i, h);
-    put(s->new_x, i,
-        (1 - p->post) * (get_f(s->x, i) - rate * v / (sqrt(h) + p->epsilon)));
+    optimizer_put(s->new_v, i, v);
+    optimizer_put(s->new_h, i, h);
+    optimizer_put(s->new_x, i,
+                  (1 - p->post) *
+                      (get_f(s->x, i) - rate * v / (sqrt(h) + p->epsilon)));
 }
 
 /* rate, count, then groups: weights, gradients, first and second moments; the
@@ -63,7 +66,9 @@ clv_status kernel_optimizer(kernel *k)
 {
     bool is_adam = attr_is(k->n, CLV_A_RULE, "adam");
     bool is_adagrad = attr_is(k->n, CLV_A_RULE, "adagrad");
-    step_fn *fn = is_adam ? adam : is_adagrad ? adagrad : momentum;
+    step_fn *fn = is_adam      ? optimizer_adam
+                  : is_adagrad ? optimizer_adagrad
+                               : optimizer_momentum;
     uint32_t groups = is_adam ? 4 : 3, each = (k->n->n_in - 2) / groups;
     step p = {.rate = get_f(k->in[0], 0),
               .count = get_f(k->in[1], 0),

@@ -27,7 +27,7 @@ static pool pool_of(const clv_tensor *x, const clv_tensor *y, uint32_t nd)
     return p;
 }
 
-static clv_status windows_of(const kernel *k, uint32_t nd, pool *p)
+static clv_status pool_windows_of(const kernel *k, uint32_t nd, pool *p)
 {
     uint32_t nk;
     const int64_t *size = attr_ints(k->n, CLV_A_KERNEL, &nk);
@@ -47,8 +47,8 @@ typedef struct sums {
     int64_t inside, padded; /* taps in the image, and in image plus padding */
 } sums;
 
-static sums look(const clv_tensor *x, int64_t first, const pool *p,
-                 const int64_t *at, double power)
+static sums pool_look(const clv_tensor *x, int64_t first, const pool *p,
+                      const int64_t *at, double power)
 {
     sums s = {.where = -1};
     int64_t tap[SPATIAL] = {0}, size[SPATIAL];
@@ -92,8 +92,8 @@ static void put_largest(clv_tensor *y, int64_t at, const clv_tensor *x,
 
 /* The place of the largest, as attribute `indices` counts: in its plane, or in
  * the whole tensor, by rows or by columns. */
-static int64_t place_of(const kernel *k, const pool *p, int64_t plane,
-                        int64_t where)
+static int64_t pool_place_of(const kernel *k, const pool *p, int64_t plane,
+                             int64_t where)
 {
     int64_t rows = p->in[1], cols = p->in[2];
     if (attr_is(k->n, CLV_A_INDICES, "plane"))
@@ -110,7 +110,7 @@ clv_status kernel_pool(kernel *k)
     clv_op op = (clv_op)k->n->op;
     uint32_t nd = pooled_axes(k->n);
     pool p = pool_of(x, y, nd);
-    CLV_TRY(windows_of(k, nd, &p));
+    CLV_TRY(pool_windows_of(k, nd, &p));
     bool largest = op == CLV_OP_MAX_POOL1D || op == CLV_OP_MAX_POOL2D ||
                    op == CLV_OP_MAX_POOL3D;
     bool lp = op == CLV_OP_LP_POOL1D || op == CLV_OP_LP_POOL2D ||
@@ -123,7 +123,7 @@ clv_status kernel_pool(kernel *k)
     for (int64_t c = 0; c < p.planes; c++) {
         int64_t at[SPATIAL] = {0};
         for (int64_t i = 0; i < out_plane; i++) {
-            sums s = look(x, c * in_plane, &p, at, power);
+            sums s = pool_look(x, c * in_plane, &p, at, power);
             int64_t n = count_pad ? s.padded : s.inside;
             double v = lp ? pow(s.power, 1 / power) : s.sum / (double)n;
             if (largest)
@@ -132,7 +132,7 @@ clv_status kernel_pool(kernel *k)
                 put_f(y, c * out_plane + i, v);
             if (indices)
                 put_i(&k->out[1], c * out_plane + i,
-                      place_of(k, &p, c, s.where));
+                      pool_place_of(k, &p, c, s.where));
             next_index(at, p.out, SPATIAL);
         }
     }
@@ -162,7 +162,7 @@ clv_status kernel_adaptive_pool(kernel *k)
                                     .dilation = 1,
                                     .before = -from};
             }
-            sums s = look(x, c * in_plane, &p, zero, 0);
+            sums s = pool_look(x, c * in_plane, &p, zero, 0);
             if (largest)
                 put_largest(y, c * out_plane + i, x, c * in_plane, &s);
             else

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static double saturate(clv_dtype t, double v)
+static double quant_saturate(clv_dtype t, double v)
 {
     int bits = (int)clv_dtype_bytes(t, 8);
     double lo = is_signed(t) ? -ldexp(1, bits - 1) : 0;
@@ -55,7 +55,7 @@ static int64_t scale_index(const scaling *s, int64_t i)
 }
 
 /* x over scale in float32, as every runtime divides; halves to even. */
-static float steps(double x, double scale)
+static float quant_steps(double x, double scale)
 {
     return nearbyintf((float)x / (float)scale);
 }
@@ -68,7 +68,8 @@ static void put_quantised(clv_tensor *y, int64_t i, double x, double scale,
     if (is_float(y->dtype))
         put_f(y, i, (double)((float)x / (float)scale));
     else
-        put_f(y, i, saturate(y->dtype, (double)steps(x, scale) + zero));
+        put_f(y, i,
+              quant_saturate(y->dtype, (double)quant_steps(x, scale) + zero));
 }
 
 clv_status kernel_quantize(kernel *k)
@@ -114,7 +115,7 @@ clv_status kernel_fake_quantize(kernel *k)
             s.scale ? get_f(s.scale, at) : attr_float(k->n, CLV_A_SCALE);
         double z =
             s.zero ? get_f(s.zero, at) : attr_float(k->n, CLV_A_ZERO_POINT);
-        double v = (double)steps(get_f(x, i), scale) + z;
+        double v = (double)quant_steps(get_f(x, i), scale) + z;
         v = v < lo ? lo : v > hi ? hi : v;
         put_f(&k->out[0], i, (v - z) * scale);
     }
@@ -132,10 +133,13 @@ clv_status kernel_dynamic_quantize(kernel *k)
     }
     float scale = (float)((hi - lo) / 255);
     double zero =
-        scale > 0 ? saturate(CLV_UINT8, (double)steps(-lo, (double)scale)) : 0;
+        scale > 0
+            ? quant_saturate(CLV_UINT8, (double)quant_steps(-lo, (double)scale))
+            : 0;
     for (int64_t i = 0, n = numel(x); i < n; i++) {
-        double v = scale > 0 ? (double)steps(get_f(x, i), (double)scale) : 0;
-        put_f(&k->out[0], i, saturate(CLV_UINT8, v + zero));
+        double v =
+            scale > 0 ? (double)quant_steps(get_f(x, i), (double)scale) : 0;
+        put_f(&k->out[0], i, quant_saturate(CLV_UINT8, v + zero));
     }
     if (k->n->n_out > 1 && k->out[1].data)
         put_f(&k->out[1], 0, (double)scale);
@@ -147,9 +151,9 @@ clv_status kernel_dynamic_quantize(kernel *k)
 /* -- products -------------------------------------------------------------*/
 
 /* t less its zero point: one for all, or one per slice of `axis`. */
-static clv_status centred(const kernel *k, const clv_tensor *t,
-                          const clv_tensor *zero, uint32_t axis,
-                          clv_tensor *out)
+static clv_status quant_centred(const kernel *k, const clv_tensor *t,
+                                const clv_tensor *zero, uint32_t axis,
+                                clv_tensor *out)
 {
     int64_t n = numel(t), run = 1, many = zero ? numel(zero) : 0;
     *out = *t;
@@ -175,12 +179,12 @@ typedef struct operand {
 } operand;
 
 /* Runs fn over x and w less their zero points; y in double. */
-static clv_status exact(kernel *k, clv_kernel_fn *fn, operand x, operand w,
-                        clv_tensor *y)
+static clv_status quant_exact(kernel *k, clv_kernel_fn *fn, operand x,
+                              operand w, clv_tensor *y)
 {
     clv_tensor cx, cw;
-    CLV_TRY(centred(k, x.t, x.zero, x.axis, &cx));
-    CLV_TRY(centred(k, w.t, w.zero, w.axis, &cw));
+    CLV_TRY(quant_centred(k, x.t, x.zero, x.axis, &cx));
+    CLV_TRY(quant_centred(k, w.t, w.zero, w.axis, &cw));
     *y = k->out[0];
     y->dtype = CLV_FLOAT64;
     y->data = arena_array(k->scratch, (size_t)numel(y) + 1, sizeof(double));
@@ -204,7 +208,7 @@ clv_status kernel_conv_integer(kernel *k)
     clv_tensor y;
     operand x = {k->in[0], input_of(k, 2), 1},
             w = {k->in[1], input_of(k, 3), 0};
-    CLV_TRY(exact(k, kernel_conv, x, w, &y));
+    CLV_TRY(quant_exact(k, kernel_conv, x, w, &y));
     for (int64_t i = 0, n = numel(&y); i < n; i++)
         put_f(&k->out[0], i, get_f(&y, i));
     return CLV_OK;
@@ -215,7 +219,7 @@ clv_status kernel_matmul_integer(kernel *k)
     clv_tensor y;
     operand a = {k->in[0], input_of(k, 2), from_end(k->in[0], 2)};
     operand b = {k->in[1], input_of(k, 3), from_end(k->in[1], 1)};
-    CLV_TRY(exact(k, kernel_matmul, a, b, &y));
+    CLV_TRY(quant_exact(k, kernel_matmul, a, b, &y));
     for (int64_t i = 0, n = numel(&y); i < n; i++)
         put_f(&k->out[0], i, get_f(&y, i));
     return CLV_OK;
@@ -223,15 +227,15 @@ clv_status kernel_matmul_integer(kernel *k)
 
 /* Sums to the type of the result, scaled by those of both operands; the second
  * may have one per column. */
-static void requantize(kernel *k, const clv_tensor *sums, int64_t i,
-                       int64_t column, double add)
+static void quant_requantize(kernel *k, const clv_tensor *sums, int64_t i,
+                             int64_t column, double add)
 {
     int64_t many = numel(k->in[4]);
     double s =
         get_f(k->in[1], 0) * get_f(k->in[4], many > 1 ? column % many : 0);
     double v = nearbyint((get_f(sums, i) + add) * s / get_f(k->in[6], 0));
     v += get_f(k->in[7], 0);
-    put_f(&k->out[0], i, saturate(k->out[0].dtype, v));
+    put_f(&k->out[0], i, quant_saturate(k->out[0].dtype, v));
 }
 
 /* x, scale, zero; w, scale, zero; scale and zero of y; bias */
@@ -240,13 +244,13 @@ clv_status kernel_qlinear_conv(kernel *k)
     const clv_tensor *bias = input_of(k, 8);
     clv_tensor y;
     operand x = {k->in[0], k->in[2], 1}, w = {k->in[3], k->in[5], 0};
-    CLV_TRY(exact(k, kernel_conv, x, w, &y));
+    CLV_TRY(quant_exact(k, kernel_conv, x, w, &y));
     int64_t plane = 1;
     for (uint32_t a = 2; a < y.rank; a++)
         plane *= y.dims[a];
     for (int64_t i = 0, n = numel(&y); i < n; i++) {
         int64_t c = i / plane % y.dims[1];
-        requantize(k, &y, i, c, bias ? get_f(bias, c) : 0);
+        quant_requantize(k, &y, i, c, bias ? get_f(bias, c) : 0);
     }
     return CLV_OK;
 }
@@ -256,9 +260,9 @@ clv_status kernel_qlinear_matmul(kernel *k)
     clv_tensor y;
     operand a = {k->in[0], k->in[2], from_end(k->in[0], 2)};
     operand b = {k->in[3], k->in[5], from_end(k->in[3], 1)};
-    CLV_TRY(exact(k, kernel_matmul, a, b, &y));
+    CLV_TRY(quant_exact(k, kernel_matmul, a, b, &y));
     int64_t cols = y.rank ? y.dims[y.rank - 1] : 1;
     for (int64_t i = 0, n = numel(&y); i < n; i++)
-        requantize(k, &y, i, i % cols, 0);
+        quant_requantize(k, &y, i, i % cols, 0);
     return CLV_OK;
 }

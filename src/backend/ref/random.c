@@ -21,7 +21,7 @@ static uint64_t seed_of(const kernel *k)
 }
 
 /* Uniform in (0, 1). */
-static double uniform(uint64_t seed, int64_t i)
+static double random_uniform(uint64_t seed, int64_t i)
 {
     uint64_t x = seed + ((uint64_t)i + 1) * UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -31,11 +31,11 @@ static double uniform(uint64_t seed, int64_t i)
 }
 
 /* Two uniform numbers make a normal one (Box and Muller). */
-static double normal(uint64_t seed, int64_t i)
+static double random_normal(uint64_t seed, int64_t i)
 {
     double pi = acos(-1);
-    return sqrt(-2 * log(uniform(seed, 2 * i))) *
-           cos(2 * pi * uniform(seed, 2 * i + 1));
+    return sqrt(-2 * log(random_uniform(seed, 2 * i))) *
+           cos(2 * pi * random_uniform(seed, 2 * i + 1));
 }
 
 clv_status kernel_random(kernel *k)
@@ -48,8 +48,8 @@ clv_status kernel_random(kernel *k)
     uint64_t seed = seed_of(k);
     for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
         put_f(&k->out[0], i,
-              bell ? mean + scale * normal(seed, i)
-                   : low + (high - low) * uniform(seed, i));
+              bell ? mean + scale * random_normal(seed, i)
+                   : low + (high - low) * random_uniform(seed, i));
     return CLV_OK;
 }
 
@@ -58,12 +58,12 @@ clv_status kernel_bernoulli(kernel *k)
 {
     uint64_t seed = seed_of(k);
     for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
-        put_f(&k->out[0], i, uniform(seed, i) < get_f(k->in[0], i));
+        put_f(&k->out[0], i, random_uniform(seed, i) < get_f(k->in[0], i));
     return CLV_OK;
 }
 
 /* A class by its weight: a probability, or its logarithm. */
-static double weight_of(const kernel *k, int64_t i)
+static double random_weight_of(const kernel *k, int64_t i)
 {
     double w = get_f(k->in[0], i);
     return attr_int(k->n, CLV_A_LOGITS) ? exp(w) : w;
@@ -79,9 +79,9 @@ clv_status kernel_multinomial(kernel *k)
         int64_t row = i / draws * classes, c = 0;
         double sum = 0;
         for (int64_t j = 0; j < classes; j++)
-            sum += weight_of(k, row + j);
-        for (double at = uniform(seed, i) * sum; c + 1 < classes; c++)
-            if ((at -= weight_of(k, row + c)) < 0)
+            sum += random_weight_of(k, row + j);
+        for (double at = random_uniform(seed, i) * sum; c + 1 < classes; c++)
+            if ((at -= random_weight_of(k, row + c)) < 0)
                 break;
         put_i(y, i, c);
     }
@@ -99,7 +99,7 @@ clv_status kernel_dropout(kernel *k)
     if (!train || !numel(train) || !get_i(train, 0))
         p = 0;
     for (int64_t i = 0, n = numel(x); i < n; i++) {
-        bool kept = p == 0 || uniform(seed, i) >= p;
+        bool kept = p == 0 || random_uniform(seed, i) >= p;
         if (y)
             put_f(y, i, kept ? get_f(x, i) / (1 - p) : 0);
         if (mask)

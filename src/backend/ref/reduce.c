@@ -54,7 +54,7 @@ static void see_nonzero(tally *t, element x)
     t->whole += get_f(x.t, x.i) != 0;
 }
 
-static void seek(tally *t, element x, bool least)
+static void reduce_seek(tally *t, element x, bool least)
 {
     int64_t key = search_key(x.t, x.i, least);
     if (t->n == 0 || key > t->key) {
@@ -65,12 +65,12 @@ static void seek(tally *t, element x, bool least)
 
 static void see_most(tally *t, element x)
 {
-    seek(t, x, false);
+    reduce_seek(t, x, false);
 }
 
 static void see_least(tally *t, element x)
 {
-    seek(t, x, true);
+    reduce_seek(t, x, true);
 }
 
 static void put_total(const kernel *k, const tally *t, int64_t at)

@@ -58,8 +58,8 @@ static bool bodies_run(const clv_node *n, clv_why *why)
     return true;
 }
 
-static clv_answer supports(clv_backend *b, const clv_graph *g, uint32_t node,
-                           clv_why *why)
+static clv_answer ref_supports(clv_backend *b, const clv_graph *g,
+                               uint32_t node, clv_why *why)
 {
     (void)b;
     return clv__ref_supports(g, node, why) && bodies_run(&g->nodes[node], why)
@@ -70,5 +70,5 @@ static clv_answer supports(clv_backend *b, const clv_graph *g, uint32_t node,
 const clv_backend_type clv__ref_type = {
     .name = "ref",
     .about = "the plain C kernels: slow, and the check of all others",
-    .supports = supports,
+    .supports = ref_supports,
 };

@@ -94,7 +94,7 @@ static clv_status read_options(const kernel *k, resize *r)
 /* -- one axis -------------------------------------------------------------*/
 
 /* Where output i lies among the inputs. */
-static double place_of(const resize *r, const axis_map *m, int64_t i)
+static double resize_place_of(const resize *r, const axis_map *m, int64_t i)
 {
     double x = (double)i, last = (double)m->in - 1;
     double width = r->scaled ? m->scale * (double)m->in : (double)m->out;
@@ -120,7 +120,7 @@ static double place_of(const resize *r, const axis_map *m, int64_t i)
     return (x + 0.5) / m->scale - 0.5;
 }
 
-static double rounded(rounding r, double x)
+static double resize_rounded(rounding r, double x)
 {
     switch (r) {
     case PREFER_FLOOR:
@@ -144,7 +144,7 @@ static double cubic_weight(double t, double a)
     return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
 }
 
-static int64_t clamped(double x, int64_t size)
+static int64_t resize_clamped(double x, int64_t size)
 {
     if (!(x > 0))
         return 0;
@@ -153,11 +153,11 @@ static int64_t clamped(double x, int64_t size)
 
 static taps taps_of(const resize *r, const axis_map *m, int64_t i)
 {
-    double x = place_of(r, m, i), base = floor(x), sum = 0;
+    double x = resize_place_of(r, m, i), base = floor(x), sum = 0;
     taps t = {.n = r->method == NEAREST ? 1 : r->method == LINEAR ? 2 : 4};
     t.outside = r->coords == TF_CROP && (x < 0 || x > (double)m->in - 1);
     if (r->method == NEAREST) {
-        t.at[0] = clamped(rounded(r->rounding, x), m->in);
+        t.at[0] = resize_clamped(resize_rounded(r->rounding, x), m->in);
         t.weight[0] = 1;
         return t;
     }
@@ -168,7 +168,7 @@ static taps taps_of(const resize *r, const axis_map *m, int64_t i)
                                          : 1 - fabs(x - at);
         if (r->exclude && !inside)
             t.weight[j] = 0;
-        t.at[j] = clamped(at, m->in);
+        t.at[j] = resize_clamped(at, m->in);
         sum += t.weight[j];
     }
     for (int j = 0; r->exclude && sum != 0 && j < t.n; j++)
@@ -184,7 +184,7 @@ typedef struct sampler {
     int64_t strides[CLV_MAX_RANK], idx[CLV_MAX_RANK];
 } sampler;
 
-static double blend(const sampler *s, uint32_t axis, int64_t base)
+static double resize_blend(const sampler *s, uint32_t axis, int64_t base)
 {
     if (axis == s->x->rank)
         return get_f(s->x, base);
@@ -192,13 +192,14 @@ static double blend(const sampler *s, uint32_t axis, int64_t base)
     double sum = 0;
     for (int j = 0; j < t->n; j++)
         if (t->weight[j] != 0)
-            sum += t->weight[j] *
-                   blend(s, axis + 1, base + t->at[j] * s->strides[axis]);
+            sum +=
+                t->weight[j] *
+                resize_blend(s, axis + 1, base + t->at[j] * s->strides[axis]);
     return sum;
 }
 
 /* The one element that a nearest place reads. */
-static int64_t nearest(const sampler *s)
+static int64_t resize_nearest(const sampler *s)
 {
     int64_t at = 0;
     for (uint32_t a = 0; a < s->x->rank; a++)
@@ -296,9 +297,9 @@ clv_status kernel_interpolate(kernel *k)
         for (uint32_t a = 0; a < y->rank; a++)
             outside = outside || s.table[a][s.idx[a]].outside;
         if (r.method == NEAREST && !outside)
-            copy_run(y, i, s.x, nearest(&s), 1);
+            copy_run(y, i, s.x, resize_nearest(&s), 1);
         else
-            put_f(y, i, outside ? r.fill : blend(&s, 0, 0));
+            put_f(y, i, outside ? r.fill : resize_blend(&s, 0, 0));
         next_index(s.idx, y->dims, y->rank);
     }
     return CLV_OK;

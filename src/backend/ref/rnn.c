@@ -11,7 +11,7 @@ typedef struct cell {
     bool back, reset_after; /* GRU: linear_before_reset */
 } cell;
 
-static double sigmoid(double v)
+static double rnn_sigmoid(double v)
 {
     return 1 / (1 + exp(-v));
 }
@@ -36,7 +36,7 @@ static double from_state(const cell *c, const double *h, int64_t row)
     return sum;
 }
 
-static double peephole(const cell *c, int64_t gate, int64_t u)
+static double rnn_peephole(const cell *c, int64_t gate, int64_t u)
 {
     return c->peep ? get_f(c->peep, (c->way * 3 + gate) * c->hidden + u) : 0;
 }
@@ -51,10 +51,10 @@ static void lstm_step(const cell *c, int64_t t, int64_t n, double *h,
         for (int64_t q = 0; q < 4; q++)
             g[q] = from_input(c, t, n, q * hid + u) +
                    from_state(c, h, q * hid + u);
-        double i = sigmoid(g[0] + peephole(c, 0, u) * state[u]);
-        double f = sigmoid(g[2] + peephole(c, 2, u) * state[u]);
+        double i = rnn_sigmoid(g[0] + rnn_peephole(c, 0, u) * state[u]);
+        double f = rnn_sigmoid(g[2] + rnn_peephole(c, 2, u) * state[u]);
         double s = f * state[u] + i * tanh(g[3]);
-        next[u] = sigmoid(g[1] + peephole(c, 1, u) * s) * tanh(s);
+        next[u] = rnn_sigmoid(g[1] + rnn_peephole(c, 1, u) * s) * tanh(s);
         state[u] = s;
     }
     memcpy(h, next, (size_t)hid * sizeof *h);
@@ -66,10 +66,10 @@ static void gru_step(const cell *c, int64_t t, int64_t n, double *h,
 {
     int64_t hid = c->hidden, rows = 3 * hid;
     for (int64_t u = 0; u < hid; u++)
-        reset[u] =
-            sigmoid(from_input(c, t, n, hid + u) + from_state(c, h, hid + u));
+        reset[u] = rnn_sigmoid(from_input(c, t, n, hid + u) +
+                               from_state(c, h, hid + u));
     for (int64_t u = 0; u < hid; u++) {
-        double z = sigmoid(from_input(c, t, n, u) + from_state(c, h, u));
+        double z = rnn_sigmoid(from_input(c, t, n, u) + from_state(c, h, u));
         double again;
         if (c->reset_after) {
             again = reset[u] * from_state(c, h, 2 * hid + u);

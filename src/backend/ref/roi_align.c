@@ -9,7 +9,8 @@ typedef struct region {
 } region;
 
 /* Between four elements; 0 more than one beyond the edge. */
-static double between(const clv_tensor *x, int64_t plane, double v, double h)
+static double roi_between(const clv_tensor *x, int64_t plane, double v,
+                          double h)
 {
     int64_t rows = x->dims[2], cols = x->dims[3];
     if (!(v >= -1 && v <= (double)rows && h >= -1 && h <= (double)cols))
@@ -35,8 +36,8 @@ static double bin_of(const clv_tensor *x, const region *r, int64_t plane,
             double fy = ((double)i + 0.5) / (double)r->samples_y;
             double fx = ((double)j + 0.5) / (double)r->samples_x;
             double v =
-                between(x, plane, r->y + ((double)cell[0] + fy) * r->bin_y,
-                        r->x + ((double)cell[1] + fx) * r->bin_x);
+                roi_between(x, plane, r->y + ((double)cell[0] + fy) * r->bin_y,
+                            r->x + ((double)cell[1] + fx) * r->bin_x);
             sum += v;
             top = v > top ? v : top;
         }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* What an update is combined by; NULL: it replaces what was there. */
-static const clv_arith *reducer(const char *name)
+static const clv_arith *scatter_reducer(const char *name)
 {
     static const struct {
         const char *name;
@@ -23,17 +23,17 @@ static const clv_arith *reducer(const char *name)
 }
 
 /* y[at] = y[at] (op) u[i]; op is the attribute reduction. */
-static void combine(clv_tensor *y, int64_t at, const clv_tensor *u, int64_t i,
-                    const char *op)
+static void scatter_combine(clv_tensor *y, int64_t at, const clv_tensor *u,
+                            int64_t i, const char *op)
 {
-    const clv_arith *row = reducer(op);
+    const clv_arith *row = scatter_reducer(op);
     if (row)
         put_arith(row, y, at, (element){y, at}, (element){u, i});
     else
         copy_run(y, at, u, i, 1);
 }
 
-static const char *reduction(const kernel *k)
+static const char *scatter_reduction(const kernel *k)
 {
     if (k->n->op == CLV_OP_SCATTER_ADD)
         return "add";
@@ -62,7 +62,8 @@ clv_status kernel_scatter(kernel *k)
         to = offset_of(idx, own, x->rank) +
              (x->rank ? (at - idx[axis]) * own[axis] : 0);
         if (u)
-            combine(y, to, u, offset_of(idx, us, u->rank), reduction(k));
+            scatter_combine(y, to, u, offset_of(idx, us, u->rank),
+                            scatter_reduction(k));
         else
             copy_run(y, to, &value.t, 0, 1);
         next_index(idx, index->dims, index->rank);
@@ -83,7 +84,7 @@ clv_status kernel_scatter_nd(kernel *k)
         int64_t at;
         CLV_TRY(nd_offset(k, x, index, i * depth, depth, 0, &at));
         for (int64_t r = 0; r < run; r++)
-            combine(y, at + r, u, i * run + r, reduction(k));
+            scatter_combine(y, at + r, u, i * run + r, scatter_reduction(k));
     }
     return CLV_OK;
 }

@@ -19,8 +19,8 @@ typedef struct line {
 /* The sum over n samples of x e^(sign 2 pi i k t / length), times scale, to
  * y[to] and y[to + 1]. `half`: the samples are one side of a spectrum whose
  * other side is their conjugates; the sum is real then. */
-static void transform(const line *l, int64_t length, int64_t bin, bool inverse,
-                      clv_tensor *y, int64_t to)
+static void signal_transform(const line *l, int64_t length, int64_t bin,
+                             bool inverse, clv_tensor *y, int64_t to)
 {
     double re = 0, im = 0, scale = inverse ? 1 / (double)length : 1;
     for (int64_t t = 0; t < l->n && t < length; t++) {
@@ -71,9 +71,9 @@ clv_status kernel_dft(kernel *k)
             parts == 2, NULL,
             half};
         for (int64_t b = 0; b < bins; b++)
-            transform(&l, length, b, inverse, y,
-                      ((r / inner * bins + b) * inner + r % inner) *
-                          (half ? 1 : 2));
+            signal_transform(&l, length, b, inverse, y,
+                             ((r / inner * bins + b) * inner + r % inner) *
+                                 (half ? 1 : 2));
     }
     return CLV_OK;
 }
@@ -99,7 +99,7 @@ clv_status kernel_stft(kernel *k)
                   parts,      length,
                   parts == 2, taper,
                   false};
-        transform(&l, length, bin, false, y, i * 2);
+        signal_transform(&l, length, bin, false, y, i * 2);
     }
     return CLV_OK;
 }

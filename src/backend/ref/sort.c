@@ -9,7 +9,7 @@ typedef struct entry {
 } entry;
 
 /* NaN counts as the largest, as in PyTorch; equal values keep their order. */
-static int rising(const void *a, const void *b)
+static int sort_rising(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
     if (x->key != y->key)
@@ -17,7 +17,7 @@ static int rising(const void *a, const void *b)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-static int falling(const void *a, const void *b)
+static int sort_falling(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
     if (x->key != y->key)
@@ -52,7 +52,7 @@ clv_status kernel_sort(kernel *k)
         int64_t r = rs / step, s = rs % step;
         for (int64_t i = 0; i < n; i++)
             row[i] = (entry){order_key(x, (r * n + i) * step + s), i};
-        qsort(row, (size_t)n, sizeof *row, down ? falling : rising);
+        qsort(row, (size_t)n, sizeof *row, down ? sort_falling : sort_rising);
         for (int64_t i = 0; i < take; i++) {
             int64_t to = (r * take + i) * step + s;
             int64_t from = (r * n + row[i].place) * step + s;
@@ -68,7 +68,7 @@ clv_status kernel_sort(kernel *k)
 /* -- one of them ----------------------------------------------------------*/
 
 /* Which element of a sorted row of n: a median with NaNs is NaN. */
-static int64_t wanted(const kernel *k, const entry *row, int64_t n)
+static int64_t sort_wanted(const kernel *k, const entry *row, int64_t n)
 {
     if (k->n->op == CLV_OP_KTHVALUE)
         return attr_int(k->n, CLV_A_K) - 1;
@@ -95,8 +95,8 @@ clv_status kernel_kth(kernel *k)
         int64_t first = lane_first(&l, r);
         for (int64_t i = 0; i < l.n; i++)
             row[i] = (entry){order_key(x, first + i * l.step), i};
-        qsort(row, (size_t)l.n, sizeof *row, rising);
-        int64_t at = row[wanted(k, row, l.n)].place;
+        qsort(row, (size_t)l.n, sizeof *row, sort_rising);
+        int64_t at = row[sort_wanted(k, row, l.n)].place;
         if (y)
             copy_run(y, r, x, first + at * l.step, 1);
         if (places)

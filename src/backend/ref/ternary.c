@@ -44,7 +44,8 @@ clv_status kernel_masked_fill(kernel *k)
     return CLV_OK;
 }
 
-static double combined(clv_op op, double a, double b, double c, double v)
+static double ternary_combined(clv_op op, double a, double b, double c,
+                               double v)
 {
     switch (op) {
     case CLV_OP_ADDCMUL:
@@ -79,7 +80,8 @@ clv_status kernel_combine(kernel *k)
         if (integers)
             put_i(y, i, (int64_t)(whole[0] + by * whole[1] * whole[2]));
         else
-            put_f(y, i, combined((clv_op)k->n->op, x[0], x[1], x[2], v));
+            put_f(y, i,
+                  ternary_combined((clv_op)k->n->op, x[0], x[1], x[2], v));
         next_index(idx, y->dims, y->rank);
     }
     return CLV_OK;

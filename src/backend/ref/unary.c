@@ -37,12 +37,12 @@ static double softplus_of(double x)
     return x > 30 ? x : log1p(exp(x));
 }
 
-static double erf_gelu(double x)
+static double unary_erf_gelu(double x)
 {
     return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
 }
 
-static double clip(double x, double lo, double hi)
+static double unary_clip(double x, double lo, double hi)
 {
     return x < lo ? lo : x > hi ? hi : x; /* a NaN stays */
 }
@@ -54,21 +54,21 @@ static double round_even(double x)
 }
 
 FN(fn_relu, x > 0 || isnan(x) ? x : 0)
-FN(fn_relu6, clip(x, 0, 6))
+FN(fn_relu6, unary_clip(x, 0, 6))
 FN(fn_leaky, x >= 0 ? x : p.a * x)
 FN(fn_rrelu, x >= 0 ? x : (p.a + p.b) / 2 * x) /* as in evaluation */
 FN(fn_elu, x > 0 ? x : p.a * expm1(x))
 FN(fn_selu, p.b *(x > 0 ? x : p.a * expm1(x)))
 FN(fn_celu, x > 0 ? x : p.a * expm1(x / p.a))
-FN(fn_gelu, erf_gelu(x))
+FN(fn_gelu, unary_erf_gelu(x))
 FN(fn_silu, x *sigmoid_of(p.a *x))
 FN(fn_mish, x *tanh(softplus_of(x)))
 FN(fn_sigmoid, sigmoid_of(x))
 FN(fn_logsigmoid, -softplus_of(-x))
 FN(fn_tanh, tanh(x))
-FN(fn_hardtanh, clip(x, p.a, p.b))
-FN(fn_hardsigmoid, clip(p.a *x + p.b, 0, 1))
-FN(fn_hardswish, x *clip(x / 6 + 0.5, 0, 1))
+FN(fn_hardtanh, unary_clip(x, p.a, p.b))
+FN(fn_hardsigmoid, unary_clip(p.a *x + p.b, 0, 1))
+FN(fn_hardswish, x *unary_clip(x / 6 + 0.5, 0, 1))
 FN(fn_softplus, p.a *x > p.b ? x : log1p(exp(p.a * x)) / p.a)
 FN(fn_softsign, x / (1 + fabs(x)))
 FN(fn_threshold, x > p.a ? x : p.b)
@@ -233,14 +233,14 @@ static whole_fn *whole_version(const kernel *k)
 
 /* -- kernels --------------------------------------------------------------*/
 
-static double tanh_gelu(double x, params p)
+static double unary_tanh_gelu(double x, params p)
 {
     (void)p;
     return 0.5 * x *
            (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
 }
 
-static double param(const clv_node *n, clv_attr_key key)
+static double unary_param(const clv_node *n, clv_attr_key key)
 {
     return key == CLV_A_OTHER ? 0 : attr_float(n, key);
 }
@@ -252,8 +252,8 @@ clv_status kernel_unary(kernel *k)
         row++;
     unary_fn *fn = row->fn;
     if (row->op == CLV_OP_GELU && attr_is(k->n, CLV_A_APPROXIMATE, "tanh"))
-        fn = tanh_gelu;
-    params p = {param(k->n, row->key_a), param(k->n, row->key_b)};
+        fn = unary_tanh_gelu;
+    params p = {unary_param(k->n, row->key_a), unary_param(k->n, row->key_b)};
     int64_t n = numel(&k->out[0]);
     whole_fn *whole = whole_version(k);
     for (int64_t i = 0; i < n; i++)

@@ -12,8 +12,8 @@ typedef struct windows {
     window w[CLV_MAX_RANK];
 } windows;
 
-static clv_status windows_of(const kernel *k, const clv_tensor *image,
-                             const clv_tensor *columns, windows *w)
+static clv_status unfold_windows_of(const kernel *k, const clv_tensor *image,
+                                    const clv_tensor *columns, windows *w)
 {
     uint32_t nk, first = columns->rank - 1;
     const int64_t *size = attr_ints(k->n, CLV_A_KERNEL, &nk);
@@ -55,7 +55,7 @@ clv_status kernel_unfold(kernel *k)
     const clv_tensor *x = k->in[0];
     clv_tensor *y = &k->out[0];
     windows w;
-    CLV_TRY(windows_of(k, x, y, &w));
+    CLV_TRY(unfold_windows_of(k, x, y, &w));
     for (int64_t i = 0, n = numel(y); i < n; i++) {
         int64_t from = pixel_of(&w, i);
         if (from >= 0)
@@ -72,7 +72,7 @@ clv_status kernel_fold(kernel *k)
     const clv_tensor *x = k->in[0];
     clv_tensor *y = &k->out[0];
     windows w;
-    CLV_TRY(windows_of(k, y, x, &w));
+    CLV_TRY(unfold_windows_of(k, y, x, &w));
     memset(y->data, 0, (size_t)clv_tensor_bytes(y));
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t to = pixel_of(&w, i);

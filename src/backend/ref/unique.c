@@ -12,7 +12,7 @@ typedef struct slices {
     int64_t n, outer, run;
 } slices;
 
-static int compare(const slices *s, int64_t a, int64_t b)
+static int unique_compare(const slices *s, int64_t a, int64_t b)
 {
     for (int64_t o = 0; o < s->outer; o++)
         for (int64_t r = 0; r < s->run; r++) {
@@ -25,12 +25,13 @@ static int compare(const slices *s, int64_t a, int64_t b)
 }
 
 /* Merges order[from..mid) and order[mid..to), both sorted. */
-static void merge(const slices *s, int64_t *order, int64_t *room, int64_t from,
-                  int64_t mid, int64_t to)
+static void unique_merge(const slices *s, int64_t *order, int64_t *room,
+                         int64_t from, int64_t mid, int64_t to)
 {
     int64_t a = from, b = mid;
     for (int64_t i = from; i < to; i++) {
-        bool left = b >= to || (a < mid && compare(s, order[a], order[b]) <= 0);
+        bool left =
+            b >= to || (a < mid && unique_compare(s, order[a], order[b]) <= 0);
         room[i] = left ? order[a++] : order[b++];
     }
     for (int64_t i = from; i < to; i++)
@@ -43,8 +44,8 @@ static void sort_slices(const slices *s, int64_t *order, int64_t *room)
         order[i] = i;
     for (int64_t w = 1; w < s->n; w *= 2)
         for (int64_t i = 0; i + w < s->n; i += 2 * w)
-            merge(s, order, room, i, i + w,
-                  i + 2 * w < s->n ? i + 2 * w : s->n);
+            unique_merge(s, order, room, i, i + w,
+                         i + 2 * w < s->n ? i + 2 * w : s->n);
 }
 
 typedef struct group {
@@ -63,7 +64,7 @@ static int64_t find_groups(const slices *s, const int64_t *order, group *groups,
 {
     int64_t n = 0;
     for (int64_t i = 0; i < s->n; i++) {
-        if (i == 0 || compare(s, order[i - 1], order[i])) {
+        if (i == 0 || unique_compare(s, order[i - 1], order[i])) {
             groups[n] = (group){order[i], 0, n};
             n++;
         }
