@@ -538,6 +538,12 @@ static PyObject *py_has_backend(PyObject *self, PyObject *name)
     return PyBool_FromLong(opens);
 }
 
+PyDoc_STRVAR(close_doc,
+             "close(a, b, tolerance, /)\n--\n\n"
+             "Whether two arrays have one type and shape and the same numbers; "
+             "floats may be\noff by the tolerance times the largest in b, or "
+             "times one where that is less.");
+
 PyDoc_STRVAR(main_doc,
              "main(argv, capture=None)\n--\n\n"
              "Run the cleave command; returns its exit code. capture(name, "
@@ -567,6 +573,7 @@ static PyMethodDef functions[] = {
     {"models", py_models, METH_NOARGS, models_doc},
     {"backends", py_backends, METH_NOARGS, backends_doc},
     {"has_backend", py_has_backend, METH_O, has_backend_doc},
+    {"close", tensors_close, METH_VARARGS, close_doc},
     {NULL, NULL, 0, NULL},
 };
 

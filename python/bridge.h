@@ -59,6 +59,8 @@ void tensor_return(lent *l);
 /* A cleave.Tensor of this type and shape, its memory not set. */
 PyObject *tensor_new(const clv_tensor *like);
 clv_tensor *tensor_of(PyObject *o);
+/* close(a, b, tolerance): clv_tensor_close of two arrays. */
+PyObject *tensors_close(PyObject *self, PyObject *args);
 extern PyType_Spec tensor_spec;
 extern PyObject *tensor_type;
 

@@ -172,6 +172,24 @@ void tensor_return(lent *l)
     *l = (lent){0};
 }
 
+PyObject *tensors_close(PyObject *self, PyObject *args)
+{
+    PyObject *a, *b, *result = NULL;
+    double tolerance;
+    lent x = {0}, y = {0};
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOd", &a, &b, &tolerance))
+        return NULL;
+    if (tensor_borrow(a, &x) && tensor_borrow(b, &y)) {
+        bool same;
+        Py_BEGIN_ALLOW_THREADS same = clv_tensor_close(&x.t, &y.t, tolerance);
+        Py_END_ALLOW_THREADS result = PyBool_FromLong(same);
+    }
+    tensor_return(&x);
+    tensor_return(&y);
+    return result;
+}
+
 /* -- cleave.Tensor --------------------------------------------------------*/
 
 typedef struct tensor_object {

@@ -173,6 +173,52 @@ static void small_floats_of_tensors(void)
     CHECK(get_f(&t, 4) == 0);
 }
 
+/* -- comparison -----------------------------------------------------------*/
+
+static clv_tensor floats(float *data, int64_t n)
+{
+    return (clv_tensor){CLV_FLOAT32, 1, {n}, data};
+}
+
+static void close_tensors(void)
+{
+    static const struct {
+        float a[2], b[2];
+        bool same;
+    } rows[] = {
+        {{1, 2}, {1, 2}, true},
+        {{0.5f, 0}, {0.50009f, 0}, true}, /* below one: off by 1e-4 */
+        {{0.5f, 0}, {0.50011f, 0}, false},
+        {{100, 0.005f}, {100, 0.0f}, true}, /* of the largest: 1e-2 */
+        {{100, 0.02f}, {100, 0.0f}, false},
+        {{NAN, 1}, {NAN, 1}, true},
+        {{NAN, 1}, {1, 1}, false},
+        {{INFINITY, 1}, {INFINITY, 1}, true},
+        {{INFINITY, 1}, {-INFINITY, 1}, false},
+        {{INFINITY, 1}, {3, 1}, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        float a[2], b[2];
+        memcpy(a, rows[i].a, sizeof a);
+        memcpy(b, rows[i].b, sizeof b);
+        clv_tensor x = floats(a, 2), y = floats(b, 2);
+        if (!CHECK(clv_tensor_close(&x, &y, 1e-4) == rows[i].same))
+            printf("row %zu\n", i);
+    }
+    int64_t big = INT64_C(1) << 60,
+            next = big + 1; /* one double, two numbers */
+    clv_tensor m = {CLV_INT64, 0, {0}, &big}, n = {CLV_INT64, 0, {0}, &next};
+    CHECK(clv_tensor_close(&m, &m, 0) && !clv_tensor_close(&m, &n, 1));
+    float one[1] = {1};
+    clv_tensor flat = floats(one, 1), scalar = flat;
+    scalar.rank = 0;
+    CHECK(!clv_tensor_close(&flat, &scalar, 1)); /* another shape */
+    clv_tensor none = floats(NULL, 0);
+    CHECK(clv_tensor_close(&none, &none, 0));
+    none.dtype = CLV_BOOL;
+    CHECK(clv_tensor_close(&none, &none, 0));
+}
+
 static const check_case cases[] = {
     {"small floats are those of ml_dtypes and ONNX", as_ml_dtypes},
     {"every float16 by its definition", every_half},
@@ -180,5 +226,6 @@ static const check_case cases[] = {
     {"integers of 4 and 2 bits", packed_integers},
     {"integers beyond 2^53 stay exact", wide_integers},
     {"small floats as elements", small_floats_of_tensors},
+    {"equal within a tolerance", close_tensors},
 };
 CHECK_MAIN(cases)

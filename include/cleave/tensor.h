@@ -23,6 +23,11 @@ CLV_API double clv_tensor_get(const clv_tensor *t, int64_t i);
  * magnitude in b. Infinite where one has a NaN and the other has not. */
 CLV_API void clv_tensor_diff(const clv_tensor *a, const clv_tensor *b,
                              double *absolute, double *relative);
+/* Are a and b the same, of one type and shape? Integers must be equal; floats
+ * may be off by `tolerance` times the largest magnitude in b, or times one
+ * where that is less. A NaN equals a NaN. */
+CLV_API bool clv_tensor_close(const clv_tensor *a, const clv_tensor *b,
+                              double tolerance);
 /* Room for type and shape; data is zeroed. */
 CLV_API CLV_MUST clv_status clv_tensor_alloc(clv_tensor *t, clv_err *err);
 CLV_API void clv_tensor_free(clv_tensor *t);

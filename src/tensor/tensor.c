@@ -87,3 +87,17 @@ void clv_tensor_diff(const clv_tensor *a, const clv_tensor *b, double *absolute,
     *absolute = most;
     *relative = most > 0 ? most / (scale > 0 ? scale : 1) : 0;
 }
+
+bool clv_tensor_close(const clv_tensor *a, const clv_tensor *b,
+                      double tolerance)
+{
+    double absolute, relative;
+    int64_t bytes = clv_tensor_bytes(a);
+    if (a->dtype != b->dtype || a->rank != b->rank || bytes < 0 ||
+        memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) != 0)
+        return false;
+    if (!is_float(a->dtype))
+        return bytes == 0 || memcmp(a->data, b->data, (size_t)bytes) == 0;
+    clv_tensor_diff(a, b, &absolute, &relative);
+    return absolute <= tolerance || relative <= tolerance;
+}
