@@ -77,10 +77,13 @@ void conv_attrs(body *b, onnx_out *o)
     out_int(o, "group", attr_int(b->n, CLV_A_GROUPS));
 }
 
+/* An offset has two numbers per tap of the kernel and group of channels. */
 void deform_attrs(body *b, onnx_out *o)
 {
+    const clv_value *w = form_in(b, 1), *offset = form_in(b, 2);
+    int64_t taps = 2 * w->dims[2] * w->dims[3];
     conv_attrs(b, o);
-    other_attrs(b, o);
+    out_int(o, "offset_group", taps > 0 ? offset->dims[1] / taps : 1);
 }
 
 /* Opset 20 renamed the modes. */

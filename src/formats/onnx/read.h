@@ -77,7 +77,7 @@ enum {
     ONNX_MAX_TYPE = 8,      /* nested types: a sequence of optionals of ... */
     ONNX_MAX_EDGES = 65536, /* inputs of a node, and outputs */
     ONNX_MAX_ATTRS = 112,   /* attributes of a node */
-    ONNX_MORE_ATTRS = 16,   /* room for those that a mapping function adds */
+    ONNX_MORE_ATTRS = 64,   /* room for those that reading and mapping add */
     ONNX_MORE_INS = 8, /* absent inputs that it may ask for, or fill, at the end
                         */
     ONNX_MAX_LISTS = 4096,   /* elements read of a small constant */

@@ -85,7 +85,7 @@ static const struct {
 static const struct {
     const char *name;
     clv_attr_key key;
-} said_again[] = {
+} attrs_said_again[] = {
     {"activation_type", CLV_A_ACTIVATION},
     {"antialias", CLV_A_ANTIALIAS},
     {"batch_axis", CLV_A_BATCH_AXIS},
@@ -131,12 +131,14 @@ static const struct {
 };
 
 /* Says attribute a of operator op again under our key. */
-static void say_again(draft *d, clv_op op, const clv_attr *a)
+static void attrs_say_again(draft *d, clv_op op, const clv_attr *a)
 {
-    for (size_t i = 0; i < sizeof said_again / sizeof *said_again; i++) {
-        clv_attr_key key = said_again[i].key;
-        if (strcmp(a->name, said_again[i].name) || !clv__attr_spec(op, key) ||
-            draft_attr(d, key) || d->n_attrs >= ONNX_MAX_ATTRS)
+    for (size_t i = 0; i < sizeof attrs_said_again / sizeof *attrs_said_again;
+         i++) {
+        clv_attr_key key = attrs_said_again[i].key;
+        if (strcmp(a->name, attrs_said_again[i].name) ||
+            !clv__attr_spec(op, key) || draft_attr(d, key) ||
+            d->n_attrs >= ONNX_ATTR_ROOM)
             continue;
         clv_attr *own = &d->attrs[d->n_attrs++];
         *own = *a;
@@ -387,7 +389,7 @@ clv_status onnx_attrs_read(draft *d, clv_err *e)
     }
     for (uint32_t i = 0, n = d->n_attrs; d->row && i < n; i++)
         if (d->attrs[i].key == CLV_A_OTHER)
-            say_again(d, (clv_op)d->row->op, &d->attrs[i]);
+            attrs_say_again(d, (clv_op)d->row->op, &d->attrs[i]);
     return CLV_OK;
 }
 

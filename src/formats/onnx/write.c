@@ -67,10 +67,15 @@ static void write_edges(writer *w, onnx_out *o, const clv_node *n)
 }
 
 /* Our own attributes, under our names: what a call hands to its function. */
+static bool write_is_own(const clv_attr *a)
+{
+    return a->key != CLV_A_OTHER && a->type != CLV_ATTR_STRINGS;
+}
+
 static void write_attrs(onnx_out *o, const clv_node *n)
 {
     for (uint32_t i = 0; i < n->n_attrs; i++)
-        if (n->attrs[i].type != CLV_ATTR_STRINGS)
+        if (write_is_own(&n->attrs[i]))
             out_attr(o, &n->attrs[i]);
 }
 
@@ -98,7 +103,8 @@ static uint32_t write_function(writer *w, const clv_node *n, body *b)
         pb_text(&f, PB_FUNCTION_OUTPUT, name);
     }
     for (uint32_t i = 0; i < n->n_attrs; i++)
-        pb_text(&f, PB_FUNCTION_ATTRIBUTE, n->attrs[i].name);
+        if (write_is_own(&n->attrs[i]))
+            pb_text(&f, PB_FUNCTION_ATTRIBUTE, n->attrs[i].name);
     clv_buf_add(&f, b->nodes.text, b->nodes.len);
     pb_text(&f, PB_FUNCTION_DOMAIN, clv__ops[n->op].name); /* part of the key */
     f.failed = f.failed || b->nodes.failed;
