@@ -21,6 +21,7 @@
 #include "cleave/base.h"
 #include "cleave/graph.h"
 #include "cleave/profile.h"
+#include "cleave/operators.h"
 #include "cleave/validate.h"
 #include "cleave/diagnose.h"
 #include "cleave/cut.h"

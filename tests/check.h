@@ -166,6 +166,9 @@ static inline int check_selected(const char *name, int argc, char **argv)
     return argc < 2;
 }
 
+/* Attributes asked for that no schema has (src/graph/schema.c). */
+extern _Atomic uint32_t clv__schema_misses;
+
 static inline int check_run(const check_case *cases, size_t count, int argc,
                             char **argv)
 {
@@ -175,6 +178,11 @@ static inline int check_run(const check_case *cases, size_t count, int argc,
         check_begin(cases[i].name, 0);
         cases[i].run();
         check_end();
+    }
+    if (clv__schema_misses) {
+        printf("FAIL a reader asked an operator for an attribute that its "
+               "schema lacks\n");
+        check_state.failed++;
     }
     printf("# %ld passed, %ld failed, %ld skipped\n", check_state.passed,
            check_state.failed, check_state.skipped);

@@ -12,6 +12,7 @@
 #include "cleave/diagnose.h"
 #include "cleave/map.h"
 #include "cleave/memory.h"
+#include "cleave/operators.h"
 #include "cleave/profile.h"
 #include "cleave/run.h"
 #include "cleave/sweep.h"
@@ -45,6 +46,14 @@ typedef struct clv_model_cost {
 
 CLV_API void clv_report_models(const clv_model_cost *models, uint32_t n,
                                const clv_report_opts *opts, clv_buf *out);
+
+/* Operators as a matrix; one alone in detail. */
+CLV_API void clv_report_operators(const clv_operator_info *const *ops,
+                                  uint32_t n, const clv_report_opts *opts,
+                                  clv_buf *out);
+/* The same as the table of docs/operators.md. */
+CLV_API void clv_report_operators_page(const clv_operator_info *const *ops,
+                                       uint32_t n, clv_buf *out);
 
 /* `names[i]` is the model behind `all[i]`. */
 CLV_API void clv_report_validation(const clv_validation *const *all,

@@ -265,6 +265,12 @@ static const count_cell *cell_of(clv_op op, clv_convention c)
                                       : &row->aten;
 }
 
+const char *clv__counted_as(clv_op op, clv_convention c)
+{
+    const count_cell *cell = cell_of(op, c);
+    return cell->rule && cell->kind ? cell->kind : "";
+}
+
 /* thop hooks modules; of functions it sees the matrix products only. */
 static bool unseen(const clv_node *n, const clv_cost *ours, clv_convention c)
 {

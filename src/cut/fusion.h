@@ -67,6 +67,10 @@ CLV_MUST clv_status clv__fusion_describe(clv_cut *c, const fusion *f,
 
 /* -- names (pattern.c) ----------------------------------------------------*/
 
+/* What operator op is called in the name of a pattern, "Conv" or "ReLU";
+ * returns how long the text is. */
+size_t clv__pattern_part(clv_op op, char *to, size_t size);
+
 /* Names of patterns, each text once, in the memory of a cut. */
 typedef struct pattern_names {
     arena *mem;

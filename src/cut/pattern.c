@@ -41,7 +41,7 @@ static size_t camel(const char *from, char *to, size_t size)
     return n;
 }
 
-static size_t op_name(clv_op op, char *to, size_t size)
+size_t clv__pattern_part(clv_op op, char *to, size_t size)
 {
     for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
         if (usual[i].op == op)
@@ -85,7 +85,8 @@ const char *clv__pattern(pattern_names *names, const clv_graph *g,
                 text[len++] = '_';
             else
                 only = nodes[i];
-            len += op_name((clv_op)node->op, text + len, sizeof text - len);
+            len += clv__pattern_part((clv_op)node->op, text + len,
+                                     sizeof text - len);
         }
     }
     if (parts <= 1 && !head && n)

@@ -20,6 +20,15 @@ typedef struct clv_importer {
 CLV_MUST clv_status clv__import(const char *path, const clv_open_opts *opts,
                                 clv_graph **out, clv_err *e);
 
+/* How the ONNX writer says an operator: "operator", "function" (of operators
+ * that ONNX has), "as read" (only where it came from ONNX), or "" for not at
+ * all. */
+const char *clv__onnx_written(clv_op op);
+/* The i-th row of ONNX's table: its name, with the domain where it is not the
+ * default one, and the operator it leads to. False past the last. */
+bool clv__onnx_row(size_t i, const char **domain, const char **name,
+                   clv_op *op);
+
 bool clv__onnx_knows(const clv_mapping *map, const char *path);
 CLV_MUST clv_status clv__onnx_load(clv_mapping map, const char *path,
                                    const clv_open_opts *opts, clv_graph **out,

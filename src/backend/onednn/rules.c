@@ -60,57 +60,53 @@ static bool linear(const lowering *l, uint32_t node, float *alpha, float *beta)
            n->op == CLV_OP_SUB;
 }
 
+/* Functions of one element: oneDNN's algorithm, and its two parameters as
+ * numbers, or `key` as the first of them. */
+static const struct eltwise_row {
+    clv_op op;
+    dnnl_alg_kind_t alg;
+    clv_attr_key key; /* CLV_A_OTHER: none */
+    float alpha, beta;
+} eltwise_rows[] = {
+    {CLV_OP_RELU, dnnl_eltwise_relu, CLV_A_OTHER, 0, 0},
+    {CLV_OP_LEAKY_RELU, dnnl_eltwise_relu, CLV_A_ALPHA, 0, 0},
+    {CLV_OP_RELU6, dnnl_eltwise_clip_v2, CLV_A_OTHER, 0, 6},
+    {CLV_OP_SIGMOID, dnnl_eltwise_logistic, CLV_A_OTHER, 0, 0},
+    {CLV_OP_TANH, dnnl_eltwise_tanh, CLV_A_OTHER, 0, 0},
+    {CLV_OP_SILU, dnnl_eltwise_swish, CLV_A_ALPHA, 0, 0},
+    {CLV_OP_HARDSWISH, dnnl_eltwise_hardswish, CLV_A_OTHER, 0, 0},
+    {CLV_OP_GELU, dnnl_eltwise_gelu_erf, CLV_A_OTHER, 0, 0},
+    {CLV_OP_ELU, dnnl_eltwise_elu, CLV_A_ALPHA, 0, 0},
+    {CLV_OP_EXP, dnnl_eltwise_exp, CLV_A_OTHER, 0, 0},
+    {CLV_OP_SQRT, dnnl_eltwise_sqrt, CLV_A_OTHER, 0, 0},
+    {CLV_OP_ABS, dnnl_eltwise_abs, CLV_A_OTHER, 0, 0},
+    {CLV_OP_SQUARE, dnnl_eltwise_square, CLV_A_OTHER, 0, 0},
+    {CLV_OP_MISH, dnnl_eltwise_mish, CLV_A_OTHER, 0, 0},
+    {CLV_OP_NEG, dnnl_eltwise_linear, CLV_A_OTHER, -1, 0},
+};
+
 bool dnn_eltwise(const lowering *l, uint32_t node, dnnl_alg_kind_t *alg,
                  float *alpha, float *beta)
 {
     const clv_node *n = &l->g->nodes[node];
     *alpha = *beta = 0;
-    switch ((clv_op)n->op) {
-    case CLV_OP_RELU:
-        return *alg = dnnl_eltwise_relu, true;
-    case CLV_OP_LEAKY_RELU:
-        *alpha = (float)attr_float(n, CLV_A_ALPHA);
-        return *alg = dnnl_eltwise_relu, true;
-    case CLV_OP_RELU6:
-        *beta = 6;
-        return *alg = dnnl_eltwise_clip_v2, true;
-    case CLV_OP_CLAMP:
-        *alg = dnnl_eltwise_clip_v2;
-        return bounds(l, node, alpha, beta);
-    case CLV_OP_SIGMOID:
-        return *alg = dnnl_eltwise_logistic, true;
-    case CLV_OP_TANH:
-        return *alg = dnnl_eltwise_tanh, true;
-    case CLV_OP_SILU:
-        *alpha = (float)attr_float(n, CLV_A_ALPHA);
-        return *alg = dnnl_eltwise_swish, true;
-    case CLV_OP_HARDSWISH:
-        return *alg = dnnl_eltwise_hardswish, true;
-    case CLV_OP_GELU:
-        *alg = strcmp(attr_str(n, CLV_A_APPROXIMATE), "tanh") == 0
-                   ? dnnl_eltwise_gelu_tanh
-                   : dnnl_eltwise_gelu_erf;
+    for (size_t i = 0; i < sizeof eltwise_rows / sizeof *eltwise_rows; i++) {
+        const struct eltwise_row *r = &eltwise_rows[i];
+        if (r->op != n->op)
+            continue;
+        bool tanh =
+            n->op == CLV_OP_GELU && attr_is(n, CLV_A_APPROXIMATE, "tanh");
+        *alg = tanh ? dnnl_eltwise_gelu_tanh : r->alg;
+        *alpha =
+            r->key == CLV_A_OTHER ? r->alpha : (float)attr_float(n, r->key);
+        *beta = r->beta;
         return true;
-    case CLV_OP_ELU:
-        *alpha = (float)attr_float(n, CLV_A_ALPHA);
-        return *alg = dnnl_eltwise_elu, true;
-    case CLV_OP_EXP:
-        return *alg = dnnl_eltwise_exp, true;
-    case CLV_OP_SQRT:
-        return *alg = dnnl_eltwise_sqrt, true;
-    case CLV_OP_ABS:
-        return *alg = dnnl_eltwise_abs, true;
-    case CLV_OP_SQUARE:
-        return *alg = dnnl_eltwise_square, true;
-    case CLV_OP_MISH:
-        return *alg = dnnl_eltwise_mish, true;
-    case CLV_OP_NEG:
-        *alpha = -1;
-        return *alg = dnnl_eltwise_linear, true;
-    default:
-        *alg = dnnl_eltwise_linear;
-        return linear(l, node, alpha, beta);
     }
+    *alg = dnnl_eltwise_clip_v2;
+    if (n->op == CLV_OP_CLAMP)
+        return bounds(l, node, alpha, beta);
+    *alg = dnnl_eltwise_linear;
+    return linear(l, node, alpha, beta);
 }
 
 static clv_status lower_eltwise(lowering *l, uint32_t node)
@@ -450,87 +446,11 @@ static clv_status lower_dropout(lowering *l, uint32_t node)
 
 /* -- the table ------------------------------------------------------------*/
 
-static dnn_rule *rule_of(clv_op kind)
-{
-    switch (kind) {
-    case CLV_OP_CONV1D:
-    case CLV_OP_CONV2D:
-    case CLV_OP_CONV3D:
-    case CLV_OP_LINEAR:
-    case CLV_OP_MATMUL:
-    case CLV_OP_BMM:
-    case CLV_OP_GEMM:
-        return dnn_lower_anchor;
-    case CLV_OP_RELU:
-    case CLV_OP_RELU6:
-    case CLV_OP_LEAKY_RELU:
-    case CLV_OP_CLAMP:
-    case CLV_OP_SIGMOID:
-    case CLV_OP_TANH:
-    case CLV_OP_SILU:
-    case CLV_OP_HARDSWISH:
-    case CLV_OP_GELU:
-    case CLV_OP_ELU:
-    case CLV_OP_EXP:
-    case CLV_OP_SQRT:
-    case CLV_OP_ABS:
-    case CLV_OP_SQUARE:
-    case CLV_OP_MISH:
-    case CLV_OP_NEG:
-        return lower_eltwise;
-    case CLV_OP_HARDSIGMOID:
-        return lower_hardsigmoid;
-    case CLV_OP_ADD:
-    case CLV_OP_SUB:
-    case CLV_OP_MUL:
-    case CLV_OP_DIV:
-    case CLV_OP_MAXIMUM:
-    case CLV_OP_MINIMUM:
-        return lower_binary;
-    case CLV_OP_SOFTMAX:
-    case CLV_OP_LOG_SOFTMAX:
-        return lower_softmax;
-    case CLV_OP_LAYER_NORM:
-        return lower_layer_norm;
-    case CLV_OP_BATCH_NORM:
-        return lower_batch_norm;
-    case CLV_OP_MAX_POOL1D:
-    case CLV_OP_MAX_POOL2D:
-    case CLV_OP_MAX_POOL3D:
-    case CLV_OP_AVG_POOL1D:
-    case CLV_OP_AVG_POOL2D:
-    case CLV_OP_AVG_POOL3D:
-        return lower_pool;
-    case CLV_OP_ADAPTIVE_AVG_POOL1D:
-    case CLV_OP_ADAPTIVE_AVG_POOL2D:
-    case CLV_OP_ADAPTIVE_AVG_POOL3D:
-        return lower_adaptive;
-    case CLV_OP_MEAN:
-        return lower_mean;
-    case CLV_OP_CAT:
-        return dnn_lower_cat;
-    case CLV_OP_DROPOUT:
-        return lower_dropout;
-    case CLV_OP_RESHAPE:
-    case CLV_OP_FLATTEN:
-    case CLV_OP_UNFLATTEN:
-    case CLV_OP_SQUEEZE:
-    case CLV_OP_UNSQUEEZE:
-    case CLV_OP_IDENTITY:
-    case CLV_OP_STOCHASTIC_DEPTH:
-    case CLV_OP_CONTIGUOUS:
-    case CLV_OP_EXPAND:
-    case CLV_OP_PERMUTE:
-    case CLV_OP_TRANSPOSE:
-    case CLV_OP_SPLIT:
-    case CLV_OP_CHUNK:
-    case CLV_OP_UNBIND:
-    case CLV_OP_SELECT:
-        return dnn_lower_view;
-    default:
-        return NULL;
-    }
-}
+static dnn_rule *const lowering_rules[CLV_OP_COUNT] = {
+#define PRIMITIVE(op, rule) [CLV_OP_##op] = rule,
+#include "backend/onednn/primitives.def"
+#undef PRIMITIVE
+};
 
 /* The data inputs and the output are float32 of known, small rank. */
 static clv_status check_types(lowering *l, uint32_t node)
@@ -557,7 +477,7 @@ static clv_status check_types(lowering *l, uint32_t node)
 
 clv_status dnn_node(lowering *l, uint32_t node)
 {
-    dnn_rule *rule = rule_of((clv_op)l->g->nodes[node].op);
+    dnn_rule *rule = lowering_rules[l->g->nodes[node].op];
     if (!rule)
         return dnn_no(l, "no primitive for this operator");
     CLV_TRY(check_types(l, node));

@@ -116,7 +116,8 @@ bool clv__aten_member(const char *cls, const char **at, char *name,
 /* "L['self']._modules['layer1'][0].conv", as torch spells the path of a
  * module, becomes "layer1.0.conv", in place. */
 void clv__aten_path(char *path);
-/* Whether some row leads to the operator. */
-bool clv__aten_reaches(clv_op op);
+/* The i-th row of the table: its name and the operator it leads to. False past
+ * the last. */
+bool clv__aten_row(size_t i, const char **name, clv_op *op);
 
 #endif

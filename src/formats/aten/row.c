@@ -80,15 +80,17 @@ const aten_row *clv__aten_find(const aten_call *call, const char *plain)
     return r ? r : row_of_function(plain);
 }
 
-bool clv__aten_reaches(clv_op op)
+bool clv__aten_row(size_t i, const char **name, clv_op *op)
 {
-    for (size_t i = 0; i < COUNT(aten_functions); i++)
-        if (aten_functions[i].op == op)
-            return true;
-    for (size_t i = 0; i < COUNT(aten_modules); i++)
-        if (aten_modules[i].op == op)
-            return true;
-    return false;
+    size_t n = COUNT(aten_functions);
+    const aten_row *row = i < n ? &aten_functions[i] : NULL;
+    if (!row && i - n < COUNT(aten_modules))
+        row = &aten_modules[i - n];
+    if (!row)
+        return false;
+    *name = row->name;
+    *op = row->op;
+    return true;
 }
 
 /* -- words ----------------------------------------------------------------*/

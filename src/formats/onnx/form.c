@@ -1,5 +1,6 @@
 /* form.c - the form of each operator in ONNX: the name of those ONNX has,
  * bodies of those it has not. */
+#include "formats/formats.h"
 #include "formats/onnx/form_words.h"
 #include "formats/onnx/read.h"
 
@@ -468,7 +469,7 @@ static bool form_by_data(const clv_graph *g, const clv_node *n)
 {
     const clv_value *y = n->n_out ? node_out(g, n, 0) : NULL;
     return n->n_in > 1 && y && y->flags & CLV_V_BOUND &&
-           !attr_int(n, CLV_A_ALLOWZERO);
+           !(n->op == CLV_OP_RESHAPE && attr_int(n, CLV_A_ALLOWZERO));
 }
 
 /* -- lookup ---------------------------------------------------------------*/
@@ -487,13 +488,30 @@ static const struct {
 #define BODY(op, body) {CLV_OP_##op, 0, NULL, {NULL, NULL, body}},
 #define READ(domain, name, op, roles, map)
 #define KEPT(domain, name, op, roles, map, since, names)
+#define ALSO(domain, name, op)
 #include "formats/onnx/onnx.def"
+#undef ALSO
 #undef ONNX
 #undef WRITE
 #undef BODY
 #undef READ
 #undef KEPT
 };
+
+const char *clv__onnx_written(clv_op op)
+{
+    const char *how = "";
+    for (size_t i = 0; i < sizeof form_rows / sizeof *form_rows; i++) {
+        if (form_rows[i].op == op && form_rows[i].form.name)
+            return "operator";
+        if (form_rows[i].op == op)
+            how = "function";
+    }
+    for (size_t i = 0; !*how && onnx_op_row(i); i++)
+        if (onnx_op_row(i)->op == op && onnx_op_row(i)->kept)
+            how = "as read";
+    return how;
+}
 
 onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset)
 {

@@ -1,4 +1,5 @@
 /* ops.c - the reader's lookup in the table of operators (onnx.def). */
+#include "formats/formats.h"
 #include "formats/onnx/map.h"
 #include "formats/onnx/read.h"
 
@@ -21,7 +22,9 @@ static const onnx_op ops_rows[] = {
 #define NONE
 #define WRITE(name, op, since, when, attrs)
 #define BODY(op, body)
+#define ALSO(domain, name, op)
 #include "formats/onnx/onnx.def"
+#undef ALSO
 #undef READ
 #undef ONNX
 #undef KEPT
@@ -31,6 +34,27 @@ static const onnx_op ops_rows[] = {
 #undef BODY
 };
 enum { OPS_ROWS = sizeof ops_rows / sizeof *ops_rows };
+
+/* Operators that a mapping function makes of a row besides the row's own. */
+static const struct {
+    const char *name;
+    onnx_domain domain;
+    clv_op op;
+} ops_also[] = {
+#define READ(domain, name, op, roles, map)
+#define ONNX(domain, name, op, roles, map, since, when, attrs)
+#define KEPT(domain, name, op, roles, map, since, names)
+#define WRITE(name, op, since, when, attrs)
+#define BODY(op, body)
+#define ALSO(domain, name, op) {name, ONNX_##domain, CLV_OP_##op},
+#include "formats/onnx/onnx.def"
+#undef READ
+#undef ONNX
+#undef KEPT
+#undef WRITE
+#undef BODY
+#undef ALSO
+};
 
 onnx_domain onnx_domain_of(text name)
 {
@@ -124,4 +148,22 @@ char onnx_role(const onnx_op *row, uint32_t i)
     if (n == 0)
         return 'x';
     return row->roles[i < n ? i : n - 1];
+}
+
+bool clv__onnx_row(size_t i, const char **domain, const char **name, clv_op *op)
+{
+    static const char *const domains[ONNX_DOMAINS] = {
+        [ONNX_AI] = "",
+        [ONNX_ML] = "ai.onnx.ml",
+        [ONNX_MICROSOFT] = "com.microsoft",
+        [ONNX_NCHWC] = "com.microsoft.nchwc",
+        [ONNX_PREVIEW] = "ai.onnx.preview"};
+    size_t also = i - OPS_ROWS;
+    if (i >= OPS_ROWS && also >= sizeof ops_also / sizeof *ops_also)
+        return false;
+    bool own = i < OPS_ROWS;
+    *domain = domains[own ? ops_rows[i].domain : ops_also[also].domain];
+    *name = own ? ops_rows[i].name : ops_also[also].name;
+    *op = own ? (clv_op)ops_rows[i].op : ops_also[also].op;
+    return true;
 }

@@ -116,7 +116,6 @@ static const struct {
     {"rotary_embedding_dim", CLV_A_ROTARY_DIM},
     {"rotary_interleaved", CLV_A_INTERLEAVED},
     {"sampling_ratio", CLV_A_SAMPLING},
-    {"saturate", CLV_A_SATURATE},
     {"seed", CLV_A_SEED},
     {"select_last_index", CLV_A_SELECT_LAST},
     {"smooth_softmax", CLV_A_SMOOTH_SOFTMAX},
