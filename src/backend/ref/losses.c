@@ -56,11 +56,9 @@ static loss loss_of(const kernel *k, const clv_tensor *x)
               .places = 1};
     for (uint32_t i = 2; i < x->rank; i++)
         l.places *= x->dims[i];
-    for (uint32_t i = 0; i < k->n->n_attrs; i++)
-        if (!strcmp(k->n->attrs[i].name, "ignore_index")) {
-            l.any_ignored = true;
-            l.ignored = k->n->attrs[i].u.i;
-        }
+    l.any_ignored = attr_get(k->n, CLV_A_IGNORE_INDEX) != NULL;
+    if (l.any_ignored)
+        l.ignored = attr_int(k->n, CLV_A_IGNORE_INDEX);
     return l;
 }
 
