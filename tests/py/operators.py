@@ -1,4 +1,4 @@
-"""Every row of fx.def: captured by torch.fx and run by cleave, the operator
+"""Every row of aten.def: captured by torch.fx and run by cleave, the operator
 gives what PyTorch gives, with arguments that are not the defaults.
 timeout: 900
 
