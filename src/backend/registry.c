@@ -81,7 +81,7 @@ static bool registry_inputs(arena *mem, clv_op op, clv_operator_info *row)
     clv_operator_input *own = arena_array(mem, n + 1u, sizeof *own);
     for (uint32_t i = 0; own && i < n; i++)
         own[i] = (clv_operator_input){in[i].name, in[i].need == CLV_NEED_IN,
-                                      in[i].need == CLV_NEED_REST};
+                                      in[i].need >= CLV_NEED_REST};
     row->inputs = own;
     row->n_inputs = n;
     return own != NULL;

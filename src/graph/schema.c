@@ -15,6 +15,7 @@
 #define IN(name)   {#name, CLV_NEED_IN},
 #define OPT(name)  {#name, CLV_NEED_OPT},
 #define REST(name) {#name, CLV_NEED_REST},
+#define MORE(name) {#name, CLV_NEED_MORE},
 #define SCHEMA(name, inputs, attrs) \
     static const clv_input_spec inputs_##name[] = {inputs{NULL, CLV_NEED_IN}};
 #include "ops/schema.def"
@@ -22,6 +23,7 @@
 #undef IN
 #undef OPT
 #undef REST
+#undef MORE
 
 /* -- attributes -----------------------------------------------------------*/
 
@@ -67,6 +69,7 @@
 #define IN(name)   +1
 #define OPT(name)
 #define REST(name)
+#define MORE(name)
 #define SCHEMA(name, inputs, attrs) SCHEMA_MIN_##name = 0 inputs,
 enum {
 #include "ops/schema.def"
@@ -74,8 +77,10 @@ enum {
 #undef SCHEMA
 #undef OPT
 #undef REST
+#undef MORE
 #define OPT(name)  +1
 #define REST(name) +255 /* any number */
+#define MORE(name) +255
 #define SCHEMA(name, inputs, attrs) SCHEMA_MAX_##name = 0 inputs,
 enum {
 #include "ops/schema.def"
@@ -84,6 +89,7 @@ enum {
 #undef IN
 #undef OPT
 #undef REST
+#undef MORE
 
 #define MOST(n) ((n) > 255 ? 255 : (n))
 #define SCHEMA(name, inputs, attrs) \
@@ -252,10 +258,14 @@ static clv_status check_inputs(const clv_graph *g, const clv_node *n,
     if (n->n_in < s->min_in || (s->max_in != 255 && n->n_in > s->max_in))
         return clv__fail(e, CLV_SHAPE, "%u inputs, takes %u to %u", n->n_in,
                          s->min_in, s->max_in);
-    for (uint32_t i = 0; i < s->min_in; i++)
-        if (!node_in(g, n, i))
+    const clv_input_spec *spec = s->inputs;
+    for (uint32_t i = 0; i < n->n_in && spec->name; i++) {
+        if ((spec->need == CLV_NEED_IN || spec->need == CLV_NEED_MORE) &&
+            !node_in(g, n, i))
             return clv__fail(e, CLV_SHAPE, "input %u (%s) is missing", i,
-                             s->inputs[i].name);
+                             spec->name);
+        spec += spec->need == CLV_NEED_IN || spec->need == CLV_NEED_OPT;
+    }
     return CLV_OK;
 }
 

@@ -8,9 +8,10 @@
 #include "graph/graph.h"
 
 typedef enum clv_input_need {
-    CLV_NEED_IN,  /* must be there */
-    CLV_NEED_OPT, /* may be left out */
-    CLV_NEED_REST /* any number more */
+    CLV_NEED_IN,   /* must be there */
+    CLV_NEED_OPT,  /* may be left out */
+    CLV_NEED_REST, /* any number more */
+    CLV_NEED_MORE  /* any number more, none of them left out */
 } clv_input_need;
 
 typedef struct clv_input_spec {

@@ -69,6 +69,35 @@ static clv_status infer_body(clv_graph *g, const clv_node *n, clv_graph *body,
     return pass_warnings(g, n, body) ? CLV_OK : clv__nomem(e);
 }
 
+/* The node hands over all that a body takes, input by input, and asks for no
+ * more outputs than the body has. `held` outputs of the body are not the
+ * node's. */
+static clv_status check_counts(const clv_node *n, const clv_graph *body,
+                               uint32_t given, uint32_t held, clv_err *e)
+{
+    if (body->n_inputs != given)
+        return clv__fail(e, CLV_FORMAT,
+                         "the body takes %u inputs, its node has %u for it",
+                         body->n_inputs, given);
+    if (body->n_outputs < (uint64_t)n->n_out + held)
+        return clv__fail(e, CLV_FORMAT,
+                         "the body gives %u outputs, its node needs %u",
+                         body->n_outputs, n->n_out + held);
+    return CLV_OK;
+}
+
+static clv_status check_states(const clv_node *n, int64_t states, int64_t own,
+                               clv_err *e)
+{
+    if (own > n->n_in)
+        return clv__fail(e, CLV_FORMAT, "%u inputs, needs %lld", n->n_in,
+                         (long long)own);
+    if (states > n->n_out)
+        return clv__fail(e, CLV_FORMAT, "%lld states, but %u outputs",
+                         (long long)states, n->n_out);
+    return CLV_OK;
+}
+
 static const clv_value *body_out(const clv_graph *body, uint32_t i)
 {
     return i < body->n_outputs ? &body->values[body->outputs[i]] : NULL;
@@ -194,12 +223,13 @@ clv_status infer_if(clv_graph *g, clv_node *n, clv_err *e)
     const clv_graph *yes = body_of(n, CLV_A_THEN), *no = body_of(n, CLV_A_ELSE);
     if (!yes || !no)
         return clv__fail(e, CLV_FORMAT, "a branch is missing");
+    uint32_t both = (uint32_t)n->n_in - 1;
+    CLV_TRY(check_counts(n, yes, both - no->n_inputs, 0, e));
+    CLV_TRY(check_counts(n, no, both - yes->n_inputs, 0, e));
     CLV_TRY(infer_branches(g, n, condition(g, n), e));
     int only = yes->inferred == no->inferred ? -1 : yes->inferred;
     for (uint32_t o = 0; o < n->n_out; o++) {
         const clv_value *a = body_out(yes, o), *b = body_out(no, o);
-        if (!a || !b)
-            return clv__fail(e, CLV_FORMAT, "a branch without output %u", o);
         if (only >= 0) {
             CLV_TRY(give(g, n, o, only ? a : b, NULL, false, e));
             continue;
@@ -272,14 +302,14 @@ clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
     clv_graph *body = body_of(n, CLV_A_BODY);
     if (!body || body->n_inputs < 2 || body->n_outputs < 1)
         return clv__fail(e, CLV_FORMAT, "the body is missing or too small");
-    uint32_t carried =
-        body->n_outputs - 1 < n->n_out ? body->n_outputs - 1 : n->n_out;
+    int64_t own = attr_int(n, CLV_A_OWN_INPUTS);
+    CLV_TRY(check_states(n, own - 2, own, e));
+    CLV_TRY(check_counts(n, body, n->n_in, 1, e));
     bind_scalar(body, 0, CLV_INT64);
     bind_scalar(body, 1, CLV_BOOL);
     for (uint32_t i = 2; i < body->n_inputs; i++)
-        bind(body, i, node_in(g, n, i),
-             (int64_t)i >= attr_int(n, CLV_A_OWN_INPUTS));
-    uint32_t states = (uint32_t)attr_int(n, CLV_A_OWN_INPUTS) - 2;
+        bind(body, i, node_in(g, n, i), (int64_t)i >= own);
+    uint32_t states = (uint32_t)own - 2;
     CLV_TRY(infer_body(g, n, body, e));
     loop_trips t = clv__loop_trips(g, n);
     if (!t.told && !attr_get(n, CLV_A_TRIPS) &&
@@ -288,7 +318,7 @@ clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
                          "%lld; --loop N sets them",
                          n->name, (long long)t.n))
         return clv__nomem(e);
-    for (uint32_t o = 0; o < carried; o++) {
+    for (uint32_t o = 0; o < n->n_out; o++) {
         bool scan = o >= states;
         const clv_value *v = body_out(body, o + 1);
         const clv_value *in = scan ? NULL : node_in(g, n, o + 2);
@@ -386,9 +416,11 @@ clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
     clv_graph *body = body_of(n, CLV_A_BODY);
     int64_t scans = attr_int(n, CLV_A_SCANS), trips = 1;
     int64_t states = attr_int(n, CLV_A_STATES);
-    if (!body || scans < 0 || states < 0 ||
-        sat_add(scans, states) > body->n_inputs)
-        return clv__fail(e, CLV_FORMAT, "the body is missing or too small");
+    if (!body)
+        return clv__fail(e, CLV_FORMAT, "the body is missing");
+    uint32_t lengths = attr_int(n, CLV_A_BATCHED) && n->n_in > body->n_inputs;
+    CLV_TRY(check_states(n, states, sat_add(scans, states), e));
+    CLV_TRY(check_counts(n, body, n->n_in - lengths, 0, e));
     for (uint32_t i = 0; i < body->n_inputs; i++)
         bind(body, i, node_in(g, n, i), i >= states + scans);
     CLV_TRY(
@@ -413,6 +445,7 @@ clv_status infer_sequence_map(clv_graph *g, clv_node *n, clv_err *e)
     clv_graph *body = body_of(n, CLV_A_BODY);
     if (!body)
         return clv__fail(e, CLV_FORMAT, "the body is missing");
+    CLV_TRY(check_counts(n, body, n->n_in, 0, e));
     for (uint32_t i = 0; i < body->n_inputs; i++) {
         const clv_value *v = node_in(g, n, i);
         bind(body, i, v, true);

@@ -32,6 +32,8 @@ clv_status clv_context_new(const clv_model *m, clv_context **out, clv_err *err)
     for (uint32_t v = 0; v < nv; v++)
         if (m->place[v] == PLACE_ARENA)
             c->tensor[v].data = c->arena + m->offset[v];
+        else if (m->place[v] == PLACE_DYNAMIC) /* even if it was folded */
+            c->tensor[v].data = NULL;
     point_outputs(c);
     *out = c;
     return CLV_OK;

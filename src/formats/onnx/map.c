@@ -226,7 +226,7 @@ clv_status map_arithmetic(draft *d, clv_err *e)
     draft_drop(d, CLV_A_AXIS);
     uint32_t ra = rank_of(d, 0, CLV_NO_RANK), rb = rank_of(d, 1, CLV_NO_RANK);
     if (d->opset >= 7 || axis < 0 || ra == CLV_NO_RANK || rb == CLV_NO_RANK ||
-        axis + rb >= ra)
+        axis >= (int64_t)ra - rb)
         return CLV_OK;
     int64_t axes[CLV_MAX_RANK];
     uint32_t n = 0;
