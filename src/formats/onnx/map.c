@@ -413,9 +413,26 @@ static clv_status batch_first(draft *d, clv_err *e)
     return CLV_OK;
 }
 
+/* The activations that a recurrent layer has when it names none, in turn for
+ * every direction. */
+static bool usual_activations(const draft *d, const clv_attr *a)
+{
+    static const char *const gates[3] = {"Sigmoid", "Tanh", "Tanh"};
+    uint32_t each = d->op == CLV_OP_LSTM ? 3 : d->op == CLV_OP_GRU ? 2 : 1;
+    const char *const *want = gates + (each == 1); /* a plain one has tanh */
+    for (uint32_t i = 0; i < a->n; i++)
+        if (strcmp(a->u.strings[i], want[i % each]))
+            return false;
+    return a->n % each == 0;
+}
+
 clv_status map_rnn(draft *d, clv_err *e)
 {
     const clv_value *r = draft_in(d, 2);
+    clv_attr *activations = draft_other(d, "activations");
+    if (activations && activations->type == CLV_ATTR_STRINGS &&
+        usual_activations(d, activations))
+        *activations = d->attrs[--d->n_attrs];
     bool batch = draft_int(d, CLV_A_LAYOUT, 0) == 1;
     draft_set_str(d, CLV_A_LAYOUT, "onnx");
     if (!draft_attr(d, CLV_A_HIDDEN) && r && r->rank == 3)

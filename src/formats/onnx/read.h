@@ -239,6 +239,10 @@ CLV_MUST clv_status onnx_attr_read(wire w, onnx_attr *a, clv_err *e);
 CLV_MUST clv_status onnx_attrs_read(draft *d, clv_err *e);
 CLV_MUST clv_status onnx_attr_table(reader *r, clv_err *e);
 
+/* Whether what a says has been translated, or changes nothing; a node with
+ * another attribute is counted only. */
+bool onnx_attr_understood(const reader *r, const clv_attr *a);
+
 clv_attr *draft_attr(const draft *d, clv_attr_key key);
 clv_attr *draft_other(const draft *d, const char *name); /* by ONNX name */
 clv_attr *draft_named(const draft *d, const char *name); /* by either name */

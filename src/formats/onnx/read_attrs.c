@@ -8,6 +8,7 @@
 #include "formats/onnx/read.h"
 #include "graph/schema.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -128,6 +129,168 @@ static const struct {
     {"update_rule", CLV_A_RULE},
     {"weights", CLV_A_GRAM_WEIGHTS},
 };
+
+/* Attributes that mapping functions translate, or that change nothing that is
+ * computed here. */
+static const char *const understood[] = {
+    "K",
+    "N",
+    "activation",
+    "activation_alpha",
+    "activation_beta",
+    "activation_params",
+    "aggregate_function",
+    "base_values",
+    "base_values_as_tensor",
+    "bias",
+    "broadcast",
+    "case_change_action",
+    "cats_int64s",
+    "cats_strings",
+    "center_point_box",
+    "channels",
+    "channels_last",
+    "class_ids",
+    "class_nodeids",
+    "class_treeids",
+    "class_weights",
+    "class_weights_as_tensor",
+    "classes_strings",
+    "classlabels_int64s",
+    "classlabels_ints",
+    "classlabels_strings",
+    "coefficients",
+    "consumed_inputs",
+    "coordinate_transformation_mode",
+    "delimiter",
+    "dim",
+    "directions",
+    "do_rotary",
+    "expert_weight_bits",
+    "fc1_expert_weight_bits",
+    "fc2_expert_weight_bits",
+    "fc3_expert_weight_bits",
+    "fmod",
+    "gamma",
+    "gather_axis",
+    "imputed_value_floats",
+    "inputdimensions",
+    "intercepts",
+    "inverse",
+    "is_case_sensitive",
+    "is_test",
+    "kernel_params",
+    "kernel_type",
+    "keys_floats",
+    "keys_int64s",
+    "keys_strings",
+    "keys_tensor",
+    "lambd",
+    "leaf_targetids",
+    "leaf_weights",
+    "local_window_size",
+    "maxsplit",
+    "multi_class",
+    "n_supports",
+    "n_targets",
+    "nearest_mode",
+    "new_axis",
+    "nodes_falseleafs",
+    "nodes_falsenodeids",
+    "nodes_featureids",
+    "nodes_hitrates",
+    "nodes_missing_value_tracks_true",
+    "nodes_modes",
+    "nodes_nodeids",
+    "nodes_splits",
+    "nodes_treeids",
+    "nodes_trueleafs",
+    "nodes_truenodeids",
+    "nodes_values",
+    "nodes_values_as_tensor",
+    "noop_with_empty_axes",
+    "norm",
+    "num_outputs",
+    "num_scan_inputs",
+    "offset",
+    "offset_group",
+    "onesided",
+    "opset",
+    "output_datatype",
+    "output_dtype",
+    "output_height",
+    "output_sequence",
+    "output_shape",
+    "output_width",
+    "pattern",
+    "pooled_shape",
+    "post_transform",
+    "precision",
+    "prob_a",
+    "prob_b",
+    "qk_matmul_output_mode",
+    "qkv_hidden_sizes",
+    "quant_type",
+    "ratio",
+    "replaced_value_float",
+    "rho",
+    "sample_size",
+    "scan_input_axes",
+    "scan_input_directions",
+    "scan_output_axes",
+    "scan_output_directions",
+    "split",
+    "stash_type",
+    "step",
+    "stopwords",
+    "storage_order",
+    "support_vectors",
+    "target_ids",
+    "target_nodeids",
+    "target_treeids",
+    "target_weights",
+    "target_weights_as_tensor",
+    "targets",
+    "threshold",
+    "transBatchA",
+    "transBatchB",
+    "tree_roots",
+    "upper",
+    "values_floats",
+    "values_int64s",
+    "values_strings",
+    "values_tensor",
+    "vectors_per_class",
+    "xs",
+    "y",
+};
+
+/* Attributes that change nothing as long as they have this value. */
+static const struct {
+    const char *name;
+    int64_t value;
+} usual[] = {{"input_forget", 0}, {"saturate", 1}, {"spatial", 1}};
+
+static int attr_by_name(const void *name, const void *row)
+{
+    return strcmp(name, *(const char *const *)row);
+}
+
+bool onnx_attr_understood(const reader *r, const clv_attr *a)
+{
+    if (strmap_get(&r->attr_keys, a->name, strlen(a->name)) != CLV_NONE ||
+        bsearch(a->name, understood, sizeof understood / sizeof *understood,
+                sizeof *understood, attr_by_name))
+        return true;
+    for (size_t i = 0; i < sizeof attrs_said_again / sizeof *attrs_said_again;
+         i++)
+        if (!strcmp(a->name, attrs_said_again[i].name))
+            return true;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (!strcmp(a->name, usual[i].name))
+            return a->type == CLV_ATTR_INT && a->u.i == usual[i].value;
+    return false;
+}
 
 /* Says attribute a of operator op again under our key. */
 static void attrs_say_again(draft *d, clv_op op, const clv_attr *a)

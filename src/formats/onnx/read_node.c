@@ -307,6 +307,19 @@ static clv_status node_infer(unit *u, uint32_t id, clv_err *e)
     return u->unordered ? CLV_OK : clv__infer_node(u->g, id, e);
 }
 
+/* Why a node that says more than our attributes do must not be run. */
+static const char *node_untold(const draft *d, clv_op op, const clv_attr *attrs,
+                               uint32_t n)
+{
+    for (uint32_t i = 0; op != CLV_OP_UNKNOWN && i < n; i++)
+        if (attrs[i].key == CLV_A_OTHER &&
+            !onnx_attr_understood(d->r, &attrs[i]))
+            return arena_printf(&d->g->mem,
+                                "attribute '%.60s' is not carried over",
+                                attrs[i].name);
+    return NULL;
+}
+
 clv_status draft_emit(draft *d, clv_op op, const char *suffix,
                       const uint32_t *ins, uint32_t n_in, const clv_attr *attrs,
                       uint32_t n_attrs, const uint32_t *outs, uint32_t n_out,
@@ -331,7 +344,9 @@ clv_status draft_emit(draft *d, clv_op op, const char *suffix,
     }
     g->nodes[id].attrs = own;
     if (attrs == d->attrs)
-        g->nodes[id].counted_only = d->counted_only;
+        g->nodes[id].counted_only = d->counted_only
+                                        ? d->counted_only
+                                        : node_untold(d, op, attrs, n_attrs);
     g->nodes[id].n_attrs = (uint8_t)n_attrs;
     g->nodes[id].origin = origin;
     if (op == CLV_OP_UNKNOWN)
