@@ -106,7 +106,7 @@ static void too_many_bytes(void)
     clv_buffer b[] = {{0, 0, 0, INT64_MAX - 8, 0}, {1, 1, 1, 64, 0}};
     int64_t live[3];
     arena_layout plan;
-    clv_err e;
+    clv_err e = {0};
     CHECK_EQ_INT(clv__live_bytes(b, 2, 1, live, 2), CLV_SAT);
     CHECK_EQ_INT(clv__live_bytes(b, 1, 64, live, 2), CLV_SAT);
     CHECK(clv__arena_plan(b, 2, 64, 2, &plan, &e) == CLV_OVERFLOW);
