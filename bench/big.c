@@ -39,7 +39,10 @@ static uint32_t value(clv_graph *g, const char *name, clv_value_kind kind,
 {
     uint32_t v;
     must(clv_graph_add_value(
-        g, &(clv_value_arg){name, kind, CLV_FLOAT32, rank, dims}, &v, &err));
+        g,
+        &(clv_value_arg){
+            .size = sizeof(clv_value_arg), name, kind, CLV_FLOAT32, rank, dims},
+        &v, &err));
     return v;
 }
 
@@ -51,7 +54,8 @@ static uint32_t node(clv_graph *g, const char *op, const char *module,
     bool conv = op[0] == 'c';
     uint32_t y;
     must(clv_graph_add_node(g,
-                            &(clv_node_arg){.op = op,
+                            &(clv_node_arg){.size = sizeof(clv_node_arg),
+                                            .op = op,
                                             .name = op,
                                             .module = module,
                                             .inputs = inputs,

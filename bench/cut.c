@@ -35,7 +35,8 @@ static uint32_t value(clv_graph *g, clv_value_kind kind, uint32_t rank,
                       const int64_t *dims)
 {
     uint32_t v;
-    const clv_value_arg arg = {NULL, kind, CLV_FLOAT32, rank, dims};
+    const clv_value_arg arg = {
+        .size = sizeof arg, NULL, kind, CLV_FLOAT32, rank, dims};
     must(clv_graph_add_value(g, &arg, &v, &err));
     return v;
 }
@@ -44,7 +45,8 @@ static uint32_t node(clv_graph *g, const char *op, const uint32_t *in,
                      uint32_t n)
 {
     uint32_t y;
-    const clv_node_arg arg = {.op = op, .inputs = in, .n_inputs = n};
+    const clv_node_arg arg = {
+        .size = sizeof arg, .op = op, .inputs = in, .n_inputs = n};
     must(clv_graph_add_node(g, &arg, &y, &err));
     return y;
 }
@@ -173,7 +175,8 @@ static int measure(const char *path)
     must(clv_profile_new(g, NULL, &p, &err));
     must(clv_cut_op(p, &c, &err));
     for (int i = 0; i < 5; i++) {
-        const clv_concurrency_opts o = {.weights = weights, .unit = "t"};
+        const clv_concurrency_opts o = {
+            .size = sizeof o, .weights = weights, .unit = "t"};
         clv_concurrency *a;
         double t = now();
         must(clv_concurrency_new(c, &o, &a, &err));

@@ -34,8 +34,10 @@ static uint32_t node(clv_graph *g, const char *op, uint32_t a, uint32_t b)
 {
     const uint32_t in[] = {a, b};
     uint32_t y;
-    const clv_node_arg arg = {
-        .op = op, .inputs = in, .n_inputs = b == CLV_NONE ? 1 : 2};
+    const clv_node_arg arg = {.size = sizeof arg,
+                              .op = op,
+                              .inputs = in,
+                              .n_inputs = b == CLV_NONE ? 1 : 2};
     must(clv_graph_add_node(g, &arg, &y, &err));
     return y;
 }
@@ -43,7 +45,8 @@ static uint32_t node(clv_graph *g, const char *op, uint32_t a, uint32_t b)
 static clv_graph *start(const char *name, uint32_t *x)
 {
     static const int64_t dims[] = {8, 16};
-    const clv_value_arg in = {NULL, CLV_VALUE_INPUT, CLV_FLOAT32, 2, dims};
+    const clv_value_arg in = {
+        .size = sizeof in, NULL, CLV_VALUE_INPUT, CLV_FLOAT32, 2, dims};
     clv_graph *g;
     must(clv_graph_new(name, &g, &err));
     must(clv_graph_add_value(g, &in, x, &err));

@@ -129,7 +129,7 @@ clv_status cmd_check(const options *o, clv_err *err)
     clv_cut *c = NULL;
     clv_check *k = NULL;
     options memory = {0};
-    clv_check_opts opts = {0};
+    clv_check_opts opts = {.size = sizeof opts};
     clv_status s = read_opts(o, &memory, &opts, err);
     if (s == CLV_OK)
         s = open_profile(o, &g, &p, err);

@@ -15,7 +15,7 @@ static void report(const void *c, const clv_report_opts *o, clv_buf *out)
 static clv_status open_all(const options *o, models *m, clv_err *err)
 {
     clv_status s = CLV_OK;
-    clv_profile_opts opts = {0};
+    clv_profile_opts opts = {.size = sizeof opts};
     if (o->count)
         opts.convention = clv_convention_find(o->count);
     for (uint32_t i = 0; s == CLV_OK && i < m->n; i++) {

@@ -37,7 +37,8 @@ static clv_status analyse(const options *o, const char *model,
                           const clv_device *device, analysed *m, clv_err *err)
 {
     options one = *o;
-    const clv_concurrency_opts opts = {.device = device, .dtype = o->dtype};
+    const clv_concurrency_opts opts = {
+        .size = sizeof opts, .device = device, .dtype = o->dtype};
     if (one.batch.n > 1)
         one.batch = (cli_counts){0};
     clv_status s = open_model(&one, model, &m->g, err);

@@ -70,7 +70,7 @@ static clv_status cut_for_picture(const options *o, const clv_profile *p,
 static clv_status draw_cut(const options *o, const clv_cut *cut, clv_buf *out,
                            clv_err *err)
 {
-    clv_concurrency_opts opts = {.dtype = o->dtype};
+    clv_concurrency_opts opts = {.size = sizeof opts, .dtype = o->dtype};
     clv_concurrency *a = NULL;
     clv_status s = CLV_OK;
     if (o->hardware.n)
@@ -138,7 +138,7 @@ static clv_status read_weights(const options *o, clv_onnx_opts *opts,
 static clv_status export_onnx(const options *o, const clv_graph *g,
                               clv_err *err)
 {
-    clv_onnx_opts opts = {.opset = o->opset};
+    clv_onnx_opts opts = {.size = sizeof opts, .opset = o->opset};
     clv_status s = read_weights(o, &opts, err);
     return s == CLV_OK ? clv_export_onnx(g, o->output, &opts, err) : s;
 }

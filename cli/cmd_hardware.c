@@ -38,7 +38,8 @@ static clv_status measure(const options *o, clv_err *err)
     if (s == CLV_OK)
         s = clv_backend_open("onednn", NULL, &b, err);
     progress_start(&bar, o);
-    const clv_measure_opts opts = {b, (uint32_t)o->threads, show, &bar};
+    const clv_measure_opts opts = {
+        .size = sizeof opts, b, (uint32_t)o->threads, show, &bar};
     if (s == CLV_OK)
         s = clv_device_measure(&opts, &d, err);
     progress_end(&bar);

@@ -45,7 +45,9 @@ clv_status cmd_memory(const options *o, clv_err *err)
     clv_profile *p = NULL;
     clv_cut *c = NULL;
     clv_memory *m = NULL;
-    clv_memory_opts opts = {.no_inplace = o->no_inplace, .reorder = o->reorder};
+    clv_memory_opts opts = {.size = sizeof opts,
+                            .no_inplace = o->no_inplace,
+                            .reorder = o->reorder};
     clv_status s = read_budget(o, &opts.budget, err);
     if (s == CLV_OK)
         s = open_profile(o, &g, &p, err);

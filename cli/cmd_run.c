@@ -31,8 +31,8 @@ typedef struct job {
 
 static uint32_t find_input(const job *j, const char *name, size_t len)
 {
-    const uint32_t *ids;
-    uint32_t n = clv_graph_inputs(j->g, &ids);
+    uint32_t n;
+    const uint32_t *ids = clv_graph_inputs(j->g, &n);
     for (uint32_t i = 0; i < n; i++) {
         const char *s = clv_graph_value(j->g, ids[i]).name;
         if (strlen(s) == len && !memcmp(s, name, len))
@@ -44,8 +44,8 @@ static uint32_t find_input(const job *j, const char *name, size_t len)
 static clv_status no_input(const job *j, const char *name, size_t len,
                            clv_err *err)
 {
-    const uint32_t *ids;
-    uint32_t n = clv_graph_inputs(j->g, &ids);
+    uint32_t n;
+    const uint32_t *ids = clv_graph_inputs(j->g, &n);
     char text[300];
     size_t at = 0;
     for (uint32_t i = 0; i < n && at < sizeof text - 80; i++)
@@ -75,8 +75,8 @@ static clv_status read_input(job *j, const char *arg, uint32_t turn,
                              clv_err *err)
 {
     const char *eq = strchr(arg, '=');
-    const uint32_t *ids;
-    uint32_t n = clv_graph_inputs(j->g, &ids), i = turn;
+    uint32_t n, i = turn;
+    const uint32_t *ids = clv_graph_inputs(j->g, &n);
     const char *path = eq ? eq + 1 : arg;
     if (eq && (i = find_input(j, arg, (size_t)(eq - arg))) == CLV_NONE)
         return no_input(j, arg, (size_t)(eq - arg), err);
@@ -95,8 +95,7 @@ static clv_status read_input(job *j, const char *arg, uint32_t turn,
 
 static clv_status random_input(job *j, uint32_t i, clv_err *err)
 {
-    const uint32_t *ids;
-    clv_graph_inputs(j->g, &ids);
+    const uint32_t *ids = clv_graph_inputs(j->g, NULL);
     clv_value_info v = clv_graph_value(j->g, ids[i]);
     clv_tensor *t = &j->in[i];
     if (v.rank == CLV_NONE)
@@ -115,8 +114,8 @@ static clv_status random_input(job *j, uint32_t i, clv_err *err)
 /* The inputs that come from files; --random is needed for any other. */
 static clv_status read_inputs(job *j, clv_err *err)
 {
-    const uint32_t *ids;
-    uint32_t n = clv_graph_inputs(j->g, &ids);
+    uint32_t n;
+    const uint32_t *ids = clv_graph_inputs(j->g, &n);
     clv_status s = CLV_OK;
     j->in = calloc((size_t)n + 1, sizeof *j->in);
     if (!j->in)
@@ -135,8 +134,8 @@ static clv_status read_inputs(job *j, clv_err *err)
 /* After the plan, which says what does not fit. */
 static clv_status draw_inputs(job *j, clv_err *err)
 {
-    const uint32_t *ids;
-    uint32_t n = clv_graph_inputs(j->g, &ids);
+    uint32_t n;
+    clv_graph_inputs(j->g, &n);
     clv_status s = CLV_OK;
     for (uint32_t i = 0; i < n && s == CLV_OK; i++)
         if (!j->in[i].data)
@@ -183,7 +182,7 @@ static clv_status open_backend(job *j, clv_err *err)
     /* OpenMP's threads wait some 100 us before they sleep, not milliseconds:
      * on a busy machine they would take the time that others need to arrive. */
     setenv("GOMP_SPINCOUNT", "10000", 0);
-    const clv_backend_opts opts = {.timeout = o->timeout};
+    const clv_backend_opts opts = {.size = sizeof opts, .timeout = o->timeout};
     clv_status s = clv_backend_open(o->backend, &opts, &j->backend, err);
     if (s == CLV_OK)
         s = clv_support_new(j->backend, j->g, &j->support, err);
@@ -214,7 +213,8 @@ static clv_status compile(job *j, clv_err *err)
         s = open_backend(j, err);
     if (s == CLV_OK)
         s = cut_model(j, err);
-    clv_model_opts opts = {.backend = j->backend,
+    clv_model_opts opts = {.size = sizeof opts,
+                           .backend = j->backend,
                            .support = j->support,
                            .cut = j->cut,
                            .limits = &limits,
@@ -230,9 +230,9 @@ static clv_status compile(job *j, clv_err *err)
 
 static clv_status set_inputs(job *j, clv_context *c, clv_err *err)
 {
-    const uint32_t *ids;
+    uint32_t n;
     clv_status s = CLV_OK;
-    uint32_t n = clv_graph_inputs(j->g, &ids);
+    clv_graph_inputs(j->g, &n);
     for (uint32_t i = 0; i < n && s == CLV_OK; i++)
         s = clv_context_set(c, i, &j->in[i], err);
     return s;
@@ -285,8 +285,8 @@ static clv_status run_all(job *j, clv_err *err)
 
 static clv_status summarise(job *j, clv_err *err)
 {
-    const uint32_t *ids;
-    uint32_t n = clv_graph_outputs(j->g, &ids);
+    uint32_t n;
+    clv_graph_outputs(j->g, &n);
     j->outputs = calloc((size_t)n + 1, sizeof *j->outputs);
     if (!j->outputs)
         return fail(err, CLV_NOMEM, "out of memory");
@@ -343,9 +343,10 @@ static clv_status estimate(job *j, clv_err *err)
 
 static clv_status verify(job *j, clv_err *err)
 {
-    const uint32_t *ids;
-    uint32_t n = clv_graph_outputs(j->g, &ids);
-    clv_model_opts opts = {.seed = j->seed, .like = j->model};
+    uint32_t n;
+    clv_graph_outputs(j->g, &n);
+    clv_model_opts opts = {
+        .size = sizeof opts, .seed = j->seed, .like = j->model};
     j->abs_error = calloc((size_t)n + 1, sizeof *j->abs_error);
     j->rel_error = calloc((size_t)n + 1, sizeof *j->rel_error);
     if (!j->abs_error || !j->rel_error)
@@ -368,8 +369,8 @@ static clv_status verify(job *j, clv_err *err)
 
 static clv_status agree(const job *j, clv_err *err)
 {
-    const uint32_t *ids;
-    uint32_t n = clv_graph_outputs(j->g, &ids);
+    uint32_t n;
+    const uint32_t *ids = clv_graph_outputs(j->g, &n);
     for (uint32_t i = 0; j->abs_error && i < n; i++)
         if (!(j->rel_error[i] <= 1e-3))
             return fail(err, CLV_LIMIT,
@@ -400,8 +401,7 @@ static bool same_file(const char *a, const char *b)
  * output follows where an earlier one has that name already. */
 static void file_name(const job *j, uint32_t i, char *path, size_t size)
 {
-    const uint32_t *ids;
-    clv_graph_outputs(j->g, &ids);
+    const uint32_t *ids = clv_graph_outputs(j->g, NULL);
     const char *name = clv_graph_value(j->g, ids[i]).name;
     bool taken = false;
     for (uint32_t k = 0; k < i && !taken; k++)
@@ -437,8 +437,8 @@ static clv_status make_folder(const char *folder, clv_err *err)
 
 static clv_status save(const job *j, clv_err *err)
 {
-    const uint32_t *ids;
-    uint32_t n = clv_graph_outputs(j->g, &ids);
+    uint32_t n;
+    clv_graph_outputs(j->g, &n);
     clv_status s = CLV_OK;
     for (uint32_t i = 0; i < n && s == CLV_OK; i++) {
         char path[1200];
@@ -499,6 +499,7 @@ static clv_status run(job *j, clv_err *err)
     if (s != CLV_OK)
         return s;
     clv_run_result *r = &j->result;
+    r->size = sizeof *r;
     r->g = j->g;
     r->m = j->model;
     r->c = j->context;
@@ -516,9 +517,11 @@ static clv_status run(job *j, clv_err *err)
 clv_status cmd_run(const options *o, clv_err *err)
 {
     job j = {.o = o};
-    const uint32_t *ids;
+    uint32_t n = 0;
     clv_status s = run(&j, err);
-    for (uint32_t i = 0; j.in && i < clv_graph_inputs(j.g, &ids); i++)
+    if (j.in)
+        clv_graph_inputs(j.g, &n);
+    for (uint32_t i = 0; i < n; i++)
         clv_tensor_free(&j.in[i]);
     free(j.in);
     free(j.seconds);

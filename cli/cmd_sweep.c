@@ -201,7 +201,10 @@ static clv_status take_default(const options *o, plan *p, clv_err *err)
 clv_status cmd_sweep(const options *o, clv_err *err)
 {
     clv_sweep *sweep = NULL;
-    plan p = {.base = {.dtype = o->dtype, .loop = o->loop, .ops_file = o->ops}};
+    plan p = {.base = {.size = sizeof p.base,
+                       .dtype = o->dtype,
+                       .loop = o->loop,
+                       .ops_file = o->ops}};
     clv_status s = take_batch(o, &p, err);
     if (s == CLV_OK)
         s = take_dims(o, &p, err);

@@ -3,7 +3,7 @@
 
 clv_status cmd_verify(const options *o, clv_err *err)
 {
-    clv_bundle_info t;
+    clv_bundle_info t = {.size = sizeof t};
     clv_buf out = {0};
     clv_status s = clv_bundle_verify(o->args.items[0], &t, err);
     if (s != CLV_OK)

@@ -26,7 +26,7 @@ static clv_status ask(const options *o, const clv_profile *p,
                       const clv_support **known, clv_support **out,
                       clv_err *err)
 {
-    const clv_backend_opts opts = {.timeout = o->timeout};
+    const clv_backend_opts opts = {.size = sizeof opts, .timeout = o->timeout};
     clv_backend *b;
     *out = NULL;
     if (*known)
@@ -42,6 +42,7 @@ static clv_status ask(const options *o, const clv_profile *p,
 clv_capability_opts capability_options(const options *o)
 {
     return (clv_capability_opts){
+        .size = sizeof(clv_capability_opts),
         .min_support = o->min_support,
         .min_subgraph_size = clamp(o->min_subgraph_size),
         .max_subgraph_count = clamp(o->max_subgraph_count),
@@ -95,6 +96,7 @@ clv_status cut_placement(const options *o, const clv_profile *p,
                          clv_err *err)
 {
     clv_placement_opts opts = {
+        .size = sizeof opts,
         .costs = o->costs,
         .link = o->link * 1e9,
         .latency = o->latency * 1e-6,
@@ -118,8 +120,8 @@ clv_status cut_placement(const options *o, const clv_profile *p,
 clv_status cut_pipeline(const options *o, const clv_profile *p,
                         const clv_support *support, clv_cut **out, clv_err *err)
 {
-    clv_pipeline_opts opts = {.stages = clamp(o->stages),
-                              .link = o->link * 1e9};
+    clv_pipeline_opts opts = {
+        .size = sizeof opts, .stages = clamp(o->stages), .link = o->link * 1e9};
     clv_status st = CLV_OK;
     (void)support;
     if (!opts.stages)

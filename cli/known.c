@@ -148,7 +148,8 @@ clv_status device_place(const char *name, char *path, size_t size, clv_err *err)
 
 clv_status save_device(const clv_device *d, const char *path, clv_err *err)
 {
-    const clv_report_opts json = {.format = CLV_REPORT_JSON};
+    const clv_report_opts json = {.size = sizeof json,
+                                  .format = CLV_REPORT_JSON};
     clv_buf text = {0};
     clv_report_devices(&d, 1, &json, &text);
     clv_status s = write_file(path, &text, err);

@@ -48,6 +48,7 @@ clv_status open_model(const options *o, const char *model, clv_graph **out,
             return fail(err, CLV_USAGE, "%s takes one value of --dim %s",
                         o->cmd->verb, o->dim.items[i].name);
     clv_open_opts opts = {
+        .size = sizeof opts,
         .shapes = o->input_shape.items,
         .n_shapes = o->input_shape.n,
         .dims = o->dim.items,
@@ -72,7 +73,8 @@ clv_status open_model(const options *o, const char *model, clv_graph **out,
 clv_status open_profile(const options *o, clv_graph **g, clv_profile **p,
                         clv_err *err)
 {
-    clv_profile_opts opts = {.ai_threshold = o->ai_threshold};
+    clv_profile_opts opts = {.size = sizeof opts,
+                             .ai_threshold = o->ai_threshold};
     *p = NULL;
     if (o->count)
         opts.convention = clv_convention_find(o->count);

@@ -136,6 +136,7 @@ static uint32_t to_u32(int64_t n)
 clv_report_opts report_options(const options *o)
 {
     return (clv_report_opts){
+        .size = sizeof(clv_report_opts),
         .format = CLV_REPORT_TEXT,
         .width = text_columns(),
         .color = use_color(o),

@@ -22,6 +22,7 @@ static clv_status cut_fusion(const options *o, const clv_profile *p,
     (void)support;
     int64_t ops = o->max_fusion_ops;
     const clv_fusion_opts opts = {
+        .size = sizeof opts,
         .max_ops = ops > UINT32_MAX ? UINT32_MAX : (uint32_t)ops,
         .max_bytes = o->max_fusion_bytes,
         .max_flops = o->max_fusion_flops,

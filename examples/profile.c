@@ -20,7 +20,8 @@ static const clv_layer *heaviest(const clv_profile *p)
 int main(int argc, char **argv)
 {
     const char *model = argc > 1 ? argv[1] : "resnet18";
-    clv_open_opts opts = {.batch = argc > 2 ? atoi(argv[2]) : 0};
+    clv_open_opts opts = {.size = sizeof opts,
+                          .batch = argc > 2 ? atoi(argv[2]) : 0};
     clv_graph *g;
     clv_profile *p = NULL;
     clv_err err;

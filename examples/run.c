@@ -6,8 +6,7 @@
 
 static clv_status fill(const clv_graph *g, clv_tensor *t, clv_err *err)
 {
-    const uint32_t *ids;
-    clv_graph_inputs(g, &ids);
+    const uint32_t *ids = clv_graph_inputs(g, NULL);
     clv_value_info v = clv_graph_value(g, ids[0]);
     *t = (clv_tensor){.dtype = v.dtype, .rank = v.rank};
     memcpy(t->dims, v.dims, v.rank * sizeof *t->dims);
@@ -25,7 +24,7 @@ int main(int argc, char **argv)
     clv_context *c = NULL;
     clv_tensor x = {0};
     clv_err err;
-    clv_model_opts opts = {.seed = 0};
+    clv_model_opts opts = {.size = sizeof opts, .seed = 0};
     clv_status s =
         clv_graph_open(argc > 1 ? argv[1] : "squeezenet1_1", NULL, &g, &err);
     if (s == CLV_OK && argc > 2)

@@ -33,8 +33,7 @@ static bool is_small(const clv_graph *g)
 static clv_status give(const clv_graph *g, clv_context *c, clv_tensor *inputs,
                        uint32_t n)
 {
-    const uint32_t *ids;
-    clv_graph_inputs(g, &ids);
+    const uint32_t *ids = clv_graph_inputs(g, NULL);
     for (uint32_t i = 0; i < n; i++) {
         clv_value_info v = clv_graph_value(g, ids[i]);
         clv_tensor *t = &inputs[i];
@@ -58,12 +57,13 @@ static clv_status give(const clv_graph *g, clv_context *c, clv_tensor *inputs,
 static void run(const clv_graph *g)
 {
     enum { INPUTS = 16 };
-    const clv_model_opts opts = {.threads = 1, .memory = 64 << 20};
+    const clv_model_opts opts = {
+        .size = sizeof opts, .threads = 1, .memory = 64 << 20};
     clv_tensor inputs[INPUTS] = {0};
     clv_model *m = NULL;
     clv_context *c = NULL;
-    const uint32_t *ids;
-    uint32_t n = clv_graph_inputs(g, &ids);
+    uint32_t n;
+    clv_graph_inputs(g, &n);
     if (n <= INPUTS && clv_model_new(g, &opts, &m, NULL) == CLV_OK &&
         clv_context_new(m, &c, NULL) == CLV_OK &&
         give(g, c, inputs, n) == CLV_OK && clv_context_run(c, NULL) != CLV_OK)

@@ -10,6 +10,32 @@
  *     clv_profile_free(p);
  *     clv_graph_free(g);
  *
+ * Structs grow. Options, arguments and infos begin with their size, so that a
+ * program and a library of different versions understand each other. Whoever
+ * declares such a struct sets it:
+ *
+ *     clv_open_opts opts = {.size = sizeof opts, .batch = 8};
+ *
+ * Fields that are left out are zero, which means the default; NULL means all
+ * defaults. An older program's struct is shorter: the library takes what it
+ * lacks as zero. A newer program's is longer: the library refuses it with
+ * CLV_USAGE if a field that it does not know is set, and ignores it otherwise.
+ * A size of 0 is refused. The library fills a caller's info (clv_node_info) as
+ * far as its size reaches; infos that it hands out by pointer carry the size
+ * that they have. Rows of lists (clv_layer, clv_subgraph, clv_shape_arg, ...)
+ * have no size: they change only with the library's soname, as clv_err, clv_buf
+ * and clv_tensor do.
+ *
+ * Getters have one form. clv_<noun>_get(x) is all of x's clv_<noun>_info;
+ * clv_<noun>_<field>(x) is one thing; clv_<noun>_<fields>(x, &count) is a list
+ * (count may be NULL); clv_<noun>_at(i) is one of what the library comes with,
+ * NULL past the last. Objects handed to a getter must not be NULL; functions
+ * that return a status refuse NULL and ids out of range with CLV_USAGE. Every
+ * clv_<noun>_free takes NULL.
+ *
+ * Each header says what threads may do. Two calls may always run at the same
+ * time when neither writes what the other reads.
+ *
  * Words used in contracts: a function *borrows* what it only reads, *takes*
  * what it will free, and *returns* what the caller frees (with the function
  * named there). Nothing here prints, exits or aborts. */

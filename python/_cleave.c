@@ -173,12 +173,13 @@ static PyObject *py_open(PyObject *self, PyObject *args, PyObject *kw)
     open_args *a = PyMem_Calloc(1, sizeof *a);
     if (!a)
         return PyErr_NoMemory();
-    a->opts = (clv_open_opts){.shapes = a->shapes,
+    a->opts = (clv_open_opts){.size = sizeof(clv_open_opts),
+                              .shapes = a->shapes,
                               .dims = a->dims,
                               .batch = batch,
                               .loop = loop,
                               .ops_file = ops};
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     clv_graph *g = NULL;
     PyObject *result = NULL;
     if (dtype && !(a->opts.dtype = clv_dtype_find(dtype))) {
@@ -265,13 +266,15 @@ static PyObject *graph_profile(PyObject *self, PyObject *args, PyObject *kw)
     const clv_graph *g = graph_peek(self);
     if (!g)
         return NULL;
-    clv_report_opts opts = {.format = text ? CLV_REPORT_TEXT : CLV_REPORT_JSON,
+    clv_report_opts opts = {.size = sizeof opts,
+                            .format = text ? CLV_REPORT_TEXT : CLV_REPORT_JSON,
                             .verbose = verbose != 0,
                             .shapes = shapes != 0};
-    clv_profile_opts how = {.convention = clv_convention_find(count)};
+    clv_profile_opts how = {.size = sizeof how,
+                            .convention = clv_convention_find(count)};
     clv_buf out = {0};
     clv_profile *p = NULL;
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     clv_status s;
     Py_BEGIN_ALLOW_THREADS s = clv_profile_new(g, &how, &p, &err);
     if (s == CLV_OK)
@@ -350,9 +353,10 @@ static PyObject *graph_counts(PyObject *self, PyObject *args, PyObject *kw)
     const clv_graph *g = graph_peek(self);
     if (!g)
         return NULL;
-    clv_profile_opts how = {.convention = clv_convention_find(count)};
+    clv_profile_opts how = {.size = sizeof how,
+                            .convention = clv_convention_find(count)};
     clv_profile *p = NULL;
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     clv_status s;
     Py_BEGIN_ALLOW_THREADS s = clv_profile_new(g, &how, &p, &err);
     Py_END_ALLOW_THREADS if (s != CLV_OK) return py_raise(&err);

@@ -51,7 +51,7 @@ PyObject *py_from_report(clv_buf *report)
 {
     arena a = {0};
     const json *root;
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     PyObject *result = NULL;
     if (report->failed)
         PyErr_NoMemory();

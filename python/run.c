@@ -42,7 +42,8 @@ static clv_status make(model_object *m, const clv_graph *g, const char *backend,
     clv_status s = CLV_OK;
     if (backend)
         s = clv_backend_open(backend, NULL, &m->backend, e);
-    clv_model_opts opts = {.backend = m->backend, .threads = threads};
+    clv_model_opts opts = {
+        .size = sizeof opts, .backend = m->backend, .threads = threads};
     if (s == CLV_OK)
         s = clv_model_new(g, &opts, &m->model, e);
     if (s == CLV_OK)
@@ -55,16 +56,15 @@ PyObject *model_new(PyObject *graph, const clv_graph *g, const char *backend,
                     unsigned threads)
 {
     model_object *m = PyObject_New(model_object, (PyTypeObject *)model_type);
-    const uint32_t *ids;
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     clv_status s;
     if (!m)
         return NULL;
     m->backend = NULL, m->model = NULL, m->n_spare = 0;
     m->graph = graph;
     Py_INCREF(graph);
-    m->n_in = clv_graph_inputs(g, &ids);
-    m->n_out = clv_graph_outputs(g, &ids);
+    clv_graph_inputs(g, &m->n_in);
+    clv_graph_outputs(g, &m->n_out);
     Py_BEGIN_ALLOW_THREADS s = make(m, g, backend, threads, &err);
     Py_END_ALLOW_THREADS if (s == CLV_OK) return (PyObject *)m;
     Py_DECREF((PyObject *)m);
@@ -84,7 +84,7 @@ typedef struct turn {
 static clv_context *take_context(model_object *m)
 {
     clv_context *c = NULL;
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     if (m->n_spare)
         return m->spare[--m->n_spare];
     if (clv_context_new(m->model, &c, &err) != CLV_OK)
@@ -104,7 +104,7 @@ static void give_back(model_object *m, clv_context *c)
 
 static bool set_inputs(const model_object *m, turn *t, PyObject *list)
 {
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     for (uint32_t i = 0; i < m->n_in; i++) {
         PyObject *o = PySequence_GetItem(list, (Py_ssize_t)i);
         bool ok = o && tensor_borrow(o, &t->in[i]);
@@ -153,7 +153,7 @@ static bool fetch_outputs(const model_object *m, turn *t)
 
 static PyObject *run(model_object *m, turn *t, PyObject *inputs)
 {
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     clv_status s;
     t->c = take_context(m);
     if (!t->c || !set_inputs(m, t, inputs) || !make_outputs(m, t))

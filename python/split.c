@@ -292,8 +292,8 @@ static bool split_read(split_job *j, PyObject *names, PyObject *args,
 PyObject *graph_split_nodes(const clv_graph *g, PyObject *names, PyObject *args,
                             PyObject *kw)
 {
-    split_job j = {.order = NULL};
-    clv_err err = {CLV_OK, ""};
+    split_job j = {.opts.size = sizeof j.opts};
+    clv_err err = {0};
     PyObject *result = NULL;
     if (split_read(&j, names, args, kw)) {
         clv_status s;

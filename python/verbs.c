@@ -263,7 +263,7 @@ static PyObject *run_request(const verb *v, request *r)
 {
     texts words = {0};
     clv_buf out = {0};
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     clv_status s;
     if (!texts_read(r->words, &words))
         return NULL;

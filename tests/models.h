@@ -43,7 +43,9 @@ static inline clv_graph *open_at(const char *model, const char *shape_text)
 {
     int64_t dims[8];
     clv_shape_arg shape = {NULL, dims, read_shape(shape_text, dims)};
-    return open_model(model, &(clv_open_opts){.shapes = &shape, .n_shapes = 1});
+    return open_model(model, &(clv_open_opts){.size = sizeof(clv_open_opts),
+                                              .shapes = &shape,
+                                              .n_shapes = 1});
 }
 
 #endif

@@ -76,7 +76,8 @@ static uint32_t read_value(const char **at)
         return CLV_NONE;
     }
     snprintf(type, sizeof type, "%.*s", (int)len, *at);
-    clv_value_arg arg = {.kind = CLV_VALUE_INPUT,
+    clv_value_arg arg = {.size = sizeof arg,
+                         .kind = CLV_VALUE_INPUT,
                          .dtype = clv_dtype_find(type)};
     CHECK(arg.dtype != CLV_NODTYPE);
     double list[MOST];
@@ -168,7 +169,8 @@ static bool build(block *b)
         attrs[n_attrs++] = read_attr(&at);
         at += *at == ' ';
     }
-    clv_node_arg arg = {.op = b->op,
+    clv_node_arg arg = {.size = sizeof arg,
+                        .op = b->op,
                         .inputs = ins,
                         .n_inputs = n_in,
                         .n_outputs = count_outputs(b->out),

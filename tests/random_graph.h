@@ -223,7 +223,8 @@ static inline clv_graph *random_graph(uint64_t seed, uint32_t n_nodes)
     const int64_t dims[] = {1, RANDOM_CHANNELS, RANDOM_SIDE, RANDOM_SIDE};
     for (uint32_t i = 0, inputs = 1 + rng_below(&r, 2); made && i < inputs;
          i++) {
-        const clv_value_arg in = {.kind = CLV_VALUE_INPUT,
+        const clv_value_arg in = {.size = sizeof in,
+                                  .kind = CLV_VALUE_INPUT,
                                   .dtype = CLV_FLOAT32,
                                   .rank = 4,
                                   .dims = dims};

@@ -37,7 +37,7 @@ static inline void *starve_realloc(void *ctx, void *p, size_t size)
 static inline clv_status
 starve_at(long n, clv_status (*work)(void *, clv_err *), void *ctx)
 {
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     starved.requests = starved.live = 0;
     starved.fail_at = n;
     clv_set_allocator(&(clv_allocator){starve_realloc, NULL});

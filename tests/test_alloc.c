@@ -9,8 +9,10 @@ static clv_status profile(void *model, clv_err *err)
     clv_status s = clv_graph_open(model, NULL, &g, err);
     if (s == CLV_OK)
         s = clv_profile_new(
-            g, &(clv_profile_opts){.convention = CLV_CONVENTION_FVCORE}, &p,
-            err);
+            g,
+            &(clv_profile_opts){.size = sizeof(clv_profile_opts),
+                                .convention = CLV_CONVENTION_FVCORE},
+            &p, err);
     if (s != CLV_OK)
         CHECK(p == NULL);
     clv_profile_free(p);
@@ -44,7 +46,11 @@ static clv_status build(void *unused, clv_err *err)
     clv_graph *g;
     clv_profile *p = NULL;
     uint32_t x, i = 0;
-    clv_value_arg input = {"x", CLV_VALUE_INPUT, CLV_FLOAT32, 1,
+    clv_value_arg input = {.size = sizeof input,
+                           "x",
+                           CLV_VALUE_INPUT,
+                           CLV_FLOAT32,
+                           1,
                            (int64_t[]){8}};
     clv_attr_arg attr = {.name = "custom", .type = CLV_ATTR_STRING, .u.s = "v"};
     clv_status s = clv_graph_new("test", &g, err);
@@ -52,7 +58,8 @@ static clv_status build(void *unused, clv_err *err)
         s = clv_graph_add_value(g, &input, &x, err);
     for (; s == CLV_OK && i < 100; i++)
         s = clv_graph_add_node(g,
-                               &(clv_node_arg){.op = "my_op",
+                               &(clv_node_arg){.size = sizeof(clv_node_arg),
+                                               .op = "my_op",
                                                .module = i % 2 ? "a.b" : "c",
                                                .origin = "Relu",
                                                .inputs = &x,
@@ -79,9 +86,10 @@ static clv_status devices(void *model, clv_err *err)
     clv_backend *b = NULL;
     clv_support *sup = NULL;
     clv_cut *c = NULL;
-    clv_capability_opts o = {.max_subgraph_count = 3, .demote = true};
-    clv_placement_opts place = {.curve = 2};
-    clv_pipeline_opts pipe = {.stages = 3};
+    clv_capability_opts o = {
+        .size = sizeof o, .max_subgraph_count = 3, .demote = true};
+    clv_placement_opts place = {.size = sizeof place, .curve = 2};
+    clv_pipeline_opts pipe = {.size = sizeof pipe, .stages = 3};
     clv_status s = clv_graph_open(model, NULL, &g, err);
     if (s == CLV_OK)
         s = clv_profile_new(g, NULL, &p, err);
@@ -93,7 +101,8 @@ static clv_status devices(void *model, clv_err *err)
         s = clv_cut_capability(p, clv_support_get(sup), &o, &c, err);
     clv_cut_free(c);
     c = NULL;
-    o = (clv_capability_opts){.connected = true};
+    o = (clv_capability_opts){.size = sizeof(clv_capability_opts),
+                              .connected = true};
     if (s == CLV_OK)
         s = clv_cut_capability(p, clv_support_get(sup), &o, &c, err);
     clv_cut_free(c);
@@ -158,7 +167,7 @@ static clv_status fill(void *unused, clv_err *err)
         clv_buf_printf(&b, "%d,", i);
     clv_buf_add(&b, "x", 1);
     clv_status s = b.failed ? CLV_NOMEM : CLV_OK;
-    *err = (clv_err){s, "out of memory"};
+    *err = (clv_err){.code = s, .msg = "out of memory"};
     clv_buf_free(&b);
     return s;
 }

@@ -176,7 +176,7 @@ typedef struct row {
 static void check_call(const row *r)
 {
     clv_graph *g = NULL;
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     aten_call call = r->call;
     call.name = call.name ? call.name : "one";
     check_row(r->want);
@@ -476,7 +476,7 @@ static void indices(void)
 static void picked_results(void)
 {
     clv_graph *g = NULL;
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     CHECK_OR_RETURN(new_graph(&g, &err) == CLV_OK);
     aten_builder b = {.g = g};
     const aten_call split = {
@@ -529,7 +529,7 @@ static void names_and_scopes(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         clv_graph *g = NULL;
-        clv_err err = {CLV_OK, ""};
+        clv_err err = {0};
         check_row(rows[i].want);
         CHECK_OR_RETURN(new_graph(&g, &err) == CLV_OK);
         aten_builder b = {.g = g};
@@ -594,7 +594,7 @@ static clv_status write_in_place(void *view_first, clv_err *e)
 
 static void in_place(void)
 {
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     int view = 1;
     CHECK_EQ_INT(write_in_place(NULL, &err), CLV_OK);
     CHECK_EQ_INT(write_in_place(&view, &err), CLV_OK);
@@ -619,7 +619,7 @@ static void shapes_that_differ(void)
                 {"detach", CLV_OP_IDENTITY, true, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         clv_graph *g = NULL;
-        clv_err err = {CLV_OK, ""};
+        clv_err err = {0};
         check_row(rows[i].target);
         CHECK_OR_RETURN(new_graph(&g, &err) == CLV_OK);
         aten_builder b = {.g = g};
@@ -641,7 +641,7 @@ static void shapes_that_differ(void)
 static void ids_out_of_range(void)
 {
     clv_graph *g = NULL;
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     CHECK_OR_RETURN(new_graph(&g, &err) == CLV_OK);
     aten_builder b = {.g = g};
     const aten_call call = {"cat", "c", ARGS(LIST(TENSOR(X), TENSOR(99)))};

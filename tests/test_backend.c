@@ -39,7 +39,7 @@ static uint32_t first(const clv_graph *g, const char *op)
 static clv_support *ask_with(const char *spec, double timeout,
                              const clv_graph *g)
 {
-    const clv_backend_opts o = {.timeout = timeout};
+    const clv_backend_opts o = {.size = sizeof o, .timeout = timeout};
     clv_backend *b;
     clv_support *s = NULL;
     clv_err e = {0};

@@ -25,8 +25,11 @@ typedef struct model {
 static uint32_t value(model *m, clv_value_kind kind, int64_t a, int64_t b)
 {
     const int64_t dims[] = {a, b};
-    const clv_value_arg arg = {
-        .kind = kind, .dtype = CLV_FLOAT32, .rank = 2, .dims = dims};
+    const clv_value_arg arg = {.size = sizeof arg,
+                               .kind = kind,
+                               .dtype = CLV_FLOAT32,
+                               .rank = 2,
+                               .dims = dims};
     uint32_t v = CLV_NONE;
     CHECK(clv_graph_add_value(m->g, &arg, &v, &m->err) == CLV_OK);
     return v;
@@ -35,8 +38,11 @@ static uint32_t value(model *m, clv_value_kind kind, int64_t a, int64_t b)
 static uint32_t op_of(model *m, const char *op, const char *origin,
                       const uint32_t *in, uint32_t n)
 {
-    const clv_node_arg arg = {
-        .op = op, .origin = origin, .inputs = in, .n_inputs = n};
+    const clv_node_arg arg = {.size = sizeof arg,
+                              .op = op,
+                              .origin = origin,
+                              .inputs = in,
+                              .n_inputs = n};
     uint32_t out = CLV_NONE;
     CHECK(clv_graph_add_node(m->g, &arg, &out, &m->err) == CLV_OK);
     return out;
@@ -161,7 +167,7 @@ static void sort_at_the_end(void)
 static void sort_in_the_middle(void)
 {
     model m = mlp(true);
-    const clv_capability_opts o = {.max_subgraph_count = 2};
+    const clv_capability_opts o = {.size = sizeof o, .max_subgraph_count = 2};
     CHECK(cut(&m, &o) == NULL);
     CHECK_EQ_INT(m.err.code, CLV_LIMIT);
     CHECK_STR(m.err.msg, "The partitioner has found 3 subgraphs which exceeds "
@@ -179,7 +185,7 @@ static void forced_log_softmax(void)
         model m = mlp(false);
         CHECK(clv_support_force_op(m.s, names[k], CLV_SIDE_CPU, &m.err) ==
               CLV_OK);
-        const clv_capability_opts o = {.min_support = 0.8};
+        const clv_capability_opts o = {.size = sizeof o, .min_support = 0.8};
         const clv_capability_info *i = cut(&m, &o);
         CHECK_OR_RETURN(i != NULL);
         CHECK_EQ_INT(i->supported, 6); /* still: the backend's own word */
@@ -207,11 +213,12 @@ static void two_branches(void)
 static void limits(void)
 {
     model m = mlp(true);
-    clv_capability_opts o = {.min_support = 0.9};
+    clv_capability_opts o = {.size = sizeof o, .min_support = 0.9};
     CHECK(cut(&m, &o) == NULL);
     CHECK_STR(m.err.msg,
               "Model support percentage of 85.71% below threshold of 90.00%");
-    o = (clv_capability_opts){.min_subgraph_size = 2};
+    o = (clv_capability_opts){.size = sizeof(clv_capability_opts),
+                              .min_subgraph_size = 2};
     CHECK(cut(&m, &o) == NULL);
     CHECK_STR(m.err.msg, "Partitioner created a CPU subgraph with 1 operators, "
                          "which is less than the specified min subgraph size "
@@ -221,7 +228,9 @@ static void limits(void)
     CHECK_OR_RETURN(i != NULL);
     CHECK_EQ_INT(subgraphs(&m), 2);
     CHECK(i->n_demoted == 2 || i->n_demoted == 4);
-    o = (clv_capability_opts){.max_subgraph_count = 2, .demote = true};
+    o = (clv_capability_opts){.size = sizeof(clv_capability_opts),
+                              .max_subgraph_count = 2,
+                              .demote = true};
     i = cut(&m, &o);
     CHECK_OR_RETURN(i != NULL);
     CHECK_EQ_INT(subgraphs(&m), 2);
@@ -291,7 +300,7 @@ static void exchange(void)
     const clv_capability_info *i = cut(&m, NULL);
     CHECK_OR_RETURN(i != NULL);
     CHECK_EQ_INT(subgraphs(&m), 5);
-    const clv_capability_opts o = {.connected = true};
+    const clv_capability_opts o = {.size = sizeof o, .connected = true};
     CHECK(cut(&m, &o) != NULL);
     CHECK(subgraphs(&m) >= 5);
     end(&m);
@@ -312,7 +321,7 @@ static void crossed_pair(void)
     CHECK_OR_RETURN(i != NULL);
     CHECK_EQ_INT(subgraphs(&m), 3);
     CHECK_EQ_INT(i->accelerator, 2);
-    const clv_capability_opts o = {.connected = true};
+    const clv_capability_opts o = {.size = sizeof o, .connected = true};
     CHECK(cut(&m, &o) != NULL && subgraphs(&m) > 3);
     end(&m);
 }
@@ -328,7 +337,8 @@ static void getitem_chain(void)
         const clv_attr_arg axis = {
             .name = "axis", .type = CLV_ATTR_INT, .u.i = 1};
         const clv_attr_arg attrs[] = {two_parts, axis};
-        const clv_node_arg chunk = {.op = "chunk",
+        const clv_node_arg chunk = {.size = sizeof chunk,
+                                    .op = "chunk",
                                     .inputs = &x,
                                     .n_inputs = 1,
                                     .n_outputs = 2,
@@ -504,7 +514,8 @@ static void limits_by_brute_force(void)
     uint32_t refused = 0, met = 0;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         puzzle z = puzzle_new(seed);
-        clv_capability_opts o = {.order = z.order, .n_order = ORDERS};
+        clv_capability_opts o = {
+            .size = sizeof o, .order = z.order, .n_order = ORDERS};
         const clv_capability_info *i = cut(&z.m, &o);
         CHECK_OR_RETURN(i != NULL);
         CHECK_EQ_INT(i->minimum, z.least);
@@ -535,15 +546,19 @@ static void orders_and_shares(void)
     model m = mlp(true);
     const clv_order wrong[] = {{2, 2}, {3, 1}, {0, 7}};
     for (int k = 0; k < 3; k++) {
-        const clv_capability_opts o = {.order = &wrong[k], .n_order = 1};
+        const clv_capability_opts o = {
+            .size = sizeof o, .order = &wrong[k], .n_order = 1};
         CHECK(cut(&m, &o) == NULL && m.err.code == CLV_USAGE);
     }
     CHECK_STR(m.err.msg, "order 0: node 0 cannot come before node 7 of 7");
     const clv_capability_opts shares[] = {
-        {.min_support = 1.5}, {.min_support = -0.5}, {.min_support = NAN}};
+        {.size = sizeof *shares, .min_support = 1.5},
+        {.size = sizeof *shares, .min_support = -0.5},
+        {.size = sizeof *shares, .min_support = NAN}};
     for (int k = 0; k < 3; k++)
         CHECK(cut(&m, &shares[k]) == NULL && m.err.code == CLV_USAGE);
-    const clv_capability_opts some = {.some_support = true};
+    const clv_capability_opts some = {.size = sizeof some,
+                                      .some_support = true};
     CHECK(cut(&m, &some) != NULL);
     support(&m, "all-but:linear,relu,log_softmax,sort");
     CHECK(cut(&m, &some) == NULL && m.err.code == CLV_LIMIT);
@@ -568,13 +583,18 @@ static void random_graphs(void)
         CHECK(i->n_certificate[0] == total ||
               (i->n_certificate[0] == total - 1 &&
                i->n_certificate[1] == total - 1));
-        clv_capability_opts o = {.objective = CLV_OBJECTIVE_ACCELERATOR};
+        clv_capability_opts o = {.size = sizeof o,
+                                 .objective = CLV_OBJECTIVE_ACCELERATOR};
         i = cut(&m, &o);
         CHECK(i && i->accelerator == i->minimum && subgraphs(&m) >= total);
-        o = (clv_capability_opts){.connected = true, .no_what_if = true};
+        o = (clv_capability_opts){.size = sizeof(clv_capability_opts),
+                                  .connected = true,
+                                  .no_what_if = true};
         CHECK(cut(&m, &o) && subgraphs(&m) >= total);
         for (uint32_t k = 1; k < total && k < 5; k++) {
-            o = (clv_capability_opts){.max_subgraph_count = k, .demote = true};
+            o = (clv_capability_opts){.size = sizeof(clv_capability_opts),
+                                      .max_subgraph_count = k,
+                                      .demote = true};
             CHECK(cut(&m, &o) && subgraphs(&m) <= k);
         }
         end(&m);

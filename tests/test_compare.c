@@ -10,14 +10,19 @@ static clv_graph *chain(const char *const *names, uint32_t n)
 {
     clv_graph *g = NULL;
     uint32_t x;
-    const clv_value_arg in = {"x", CLV_VALUE_INPUT, CLV_FLOAT32, 2,
+    const clv_value_arg in = {.size = sizeof in,
+                              "x",
+                              CLV_VALUE_INPUT,
+                              CLV_FLOAT32,
+                              2,
                               (const int64_t[]){1, 8}};
     if (clv_graph_new("chain", &g, NULL) != CLV_OK ||
         clv_graph_add_value(g, &in, &x, NULL) != CLV_OK)
         return NULL;
     for (uint32_t i = 0; i < n; i++) {
         bool gelu = names[i][0] == '2';
-        const clv_node_arg arg = {.op = gelu ? "gelu" : "relu",
+        const clv_node_arg arg = {.size = sizeof arg,
+                                  .op = gelu ? "gelu" : "relu",
                                   .name = names[i] + gelu,
                                   .module = names[i] + gelu,
                                   .inputs = &x,
@@ -121,8 +126,10 @@ typedef struct opened {
 static bool open_cut(const char *model, int64_t batch, opened *o)
 {
     *o = (opened){0};
-    return CHECK(clv_graph_open(model, &(clv_open_opts){.batch = batch}, &o->g,
-                                NULL) == CLV_OK) &&
+    return CHECK(clv_graph_open(model,
+                                &(clv_open_opts){.size = sizeof(clv_open_opts),
+                                                 .batch = batch},
+                                &o->g, NULL) == CLV_OK) &&
            CHECK(clv_profile_new(o->g, NULL, &o->p, NULL) == CLV_OK) &&
            CHECK(clv_cut_op(o->p, &o->c, NULL) == CLV_OK);
 }
@@ -146,7 +153,8 @@ static void budgets_are_exact(void)
     }
     for (uint32_t k = 0; k < CLV_BUDGET_COUNT; k++) {
         clv_budget b = {(clv_budget_key)k, 1e30};
-        clv_check_opts opts = {.device = d, .budgets = &b, .n_budgets = 1};
+        clv_check_opts opts = {
+            .size = sizeof opts, .device = d, .budgets = &b, .n_budgets = 1};
         clv_check *c;
         uint32_t n;
         check_row(clv_budget_at(k)->key);
@@ -169,14 +177,19 @@ static void budgets_are_exact(void)
 /* The check of the tutorial: an edge device and a GPU. */
 static void suitability(void)
 {
-    const clv_check_opts edge = {
-        .compute_units = 4, .memory = 256e6, .min_intensity = 5};
-    const clv_check_opts gpu = {
-        .compute_units = 132, .memory = 80e9, .min_intensity = 10};
-    const clv_check_opts tiny = {.memory = 40e6};
-    const clv_check_opts none = {0};
+    const clv_check_opts edge = {.size = sizeof edge,
+                                 .compute_units = 4,
+                                 .memory = 256e6,
+                                 .min_intensity = 5};
+    const clv_check_opts gpu = {.size = sizeof gpu,
+                                .compute_units = 132,
+                                .memory = 80e9,
+                                .min_intensity = 10};
+    const clv_check_opts tiny = {.size = sizeof tiny, .memory = 40e6};
+    const clv_check_opts none = {.size = sizeof none};
     const clv_budget latency = {CLV_BUDGET_LATENCY, 1};
-    const clv_check_opts no_device = {.budgets = &latency, .n_budgets = 1};
+    const clv_check_opts no_device = {
+        .size = sizeof no_device, .budgets = &latency, .n_budgets = 1};
     opened one, many;
     clv_check *c;
     clv_err err;
@@ -209,7 +222,8 @@ static clv_status all_of(void *ctx, clv_err *err)
     const clv_vary v = {
         .kind = CLV_VARY_BATCH, .name = "batch", .values = values, .n = 2};
     const clv_budget b = {CLV_BUDGET_PEAK, 1};
-    const clv_check_opts opts = {.memory = 1, .budgets = &b, .n_budgets = 1};
+    const clv_check_opts opts = {
+        .size = sizeof opts, .memory = 1, .budgets = &b, .n_budgets = 1};
     const clv_profile *p[] = {o->p, o->p};
     clv_check *k = NULL;
     clv_compare *c = NULL;

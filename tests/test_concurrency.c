@@ -21,7 +21,8 @@ static clv_graph *graph_of(const dag_case *d)
 {
     clv_graph *g;
     uint32_t x, out[NODES];
-    const clv_value_arg in = {.kind = CLV_VALUE_INPUT,
+    const clv_value_arg in = {.size = sizeof in,
+                              .kind = CLV_VALUE_INPUT,
                               .dtype = CLV_FLOAT32,
                               .rank = 1,
                               .dims = (const int64_t[]){4}};
@@ -36,7 +37,7 @@ static clv_graph *graph_of(const dag_case *d)
         if (n == 0)
             reads[n++] = x;
         const clv_node_arg arg = {
-            .op = "add_n", .inputs = reads, .n_inputs = n};
+            .size = sizeof arg, .op = "add_n", .inputs = reads, .n_inputs = n};
         if (clv_graph_add_node(g, &arg, &out[v], NULL) != CLV_OK)
             return NULL;
     }
@@ -56,7 +57,8 @@ static bool make(const dag_case *d, made *m)
     *m = (made){.g = graph_of(d)};
     for (uint32_t v = 0; v < d->n; v++)
         m->weights[v] = (double)d->weight[v];
-    const clv_concurrency_opts o = {.weights = m->weights, .unit = "t"};
+    const clv_concurrency_opts o = {
+        .size = sizeof o, .weights = m->weights, .unit = "t"};
     return m->g && clv_profile_new(m->g, NULL, &m->p, NULL) == CLV_OK &&
            clv_cut_op(m->p, &m->c, NULL) == CLV_OK &&
            clv_concurrency_new(m->c, &o, &m->a, NULL) == CLV_OK;
@@ -377,13 +379,15 @@ static void hostile_names(void)
     clv_cut *c;
     clv_concurrency *a;
     clv_schedule *s;
-    const clv_value_arg in = {.kind = CLV_VALUE_INPUT,
+    const clv_value_arg in = {.size = sizeof in,
+                              .kind = CLV_VALUE_INPUT,
                               .dtype = CLV_FLOAT32,
                               .rank = 1,
                               .dims = (const int64_t[]){4}};
     CHECK_OR_RETURN(clv_graph_new("m<&>\"", &g, NULL) == CLV_OK);
     CHECK_OR_RETURN(clv_graph_add_value(g, &in, &x, NULL) == CLV_OK);
-    const clv_node_arg arg = {.op = "relu",
+    const clv_node_arg arg = {.size = sizeof arg,
+                              .op = "relu",
                               .name = "a\"b\\<c>\n\x01\xff",
                               .inputs = &x,
                               .n_inputs = 1};

@@ -15,7 +15,7 @@
 static int64_t total(const clv_graph *g, clv_convention c)
 {
     clv_profile *p = NULL;
-    clv_profile_opts opts = {.convention = c};
+    clv_profile_opts opts = {.size = sizeof opts, .convention = c};
     int64_t flops = -1;
     if (CHECK(clv_profile_new(g, &opts, &p, NULL) == CLV_OK))
         flops = clv_profile_totals(p)->flops;
@@ -50,7 +50,8 @@ static uint32_t unsupported(const clv_profile *p, const char *op)
 static void check_unsupported(const clv_graph *g, const char *want)
 {
     clv_profile *p = NULL;
-    clv_profile_opts opts = {.convention = CLV_CONVENTION_FVCORE};
+    clv_profile_opts opts = {.size = sizeof opts,
+                             .convention = CLV_CONVENTION_FVCORE};
     char op[64];
     int64_t count, all = 0;
     uint32_t n = 0;
@@ -139,8 +140,12 @@ static uint32_t add_inputs(clv_graph *g, char *text, uint32_t *ids)
     uint32_t n = 0;
     for (char *at = strtok(text, " "); at && n < 12; at = strtok(NULL, " ")) {
         int64_t dims[8];
-        clv_value_arg v = {NULL, n ? CLV_VALUE_PARAM : CLV_VALUE_INPUT,
-                           CLV_FLOAT32, 0, dims};
+        clv_value_arg v = {.size = sizeof v,
+                           NULL,
+                           n ? CLV_VALUE_PARAM : CLV_VALUE_INPUT,
+                           CLV_FLOAT32,
+                           0,
+                           dims};
         if (strchr(at, 'i'))
             v.dtype = CLV_INT64;
         v.rank = read_shape(at, dims);
@@ -166,7 +171,8 @@ static clv_graph *one_operator(const char *op, const char *attrs,
     read_attrs(&a, attr_text);
     if (!CHECK(clv_graph_new(op, &g, NULL) == CLV_OK))
         return NULL;
-    clv_node_arg n = {.op = op,
+    clv_node_arg n = {.size = sizeof n,
+                      .op = op,
                       .inputs = ids,
                       .n_inputs = add_inputs(g, input_text, ids),
                       .attrs = a.list,
@@ -183,7 +189,8 @@ static clv_graph *one_operator(const char *op, const char *attrs,
 static void check_fvcore(const clv_graph *g, const char *kind, int64_t want)
 {
     clv_profile *p = NULL;
-    clv_profile_opts opts = {.convention = CLV_CONVENTION_FVCORE};
+    clv_profile_opts opts = {.size = sizeof opts,
+                             .convention = CLV_CONVENTION_FVCORE};
     uint32_t n;
     CHECK_OR_RETURN(clv_profile_new(g, &opts, &p, NULL) == CLV_OK);
     const clv_kind_total *k = clv_profile_kinds(p, &n);
@@ -334,10 +341,14 @@ static void unknown_operators(void)
     uint32_t x, y;
     CHECK_OR_RETURN(clv_graph_new("odd", &g, NULL) == CLV_OK);
     const int64_t dims[] = {2, 3};
-    clv_value_arg in = {"x", CLV_VALUE_INPUT, CLV_FLOAT32, 2, dims};
+    clv_value_arg in = {
+        .size = sizeof in, "x", CLV_VALUE_INPUT, CLV_FLOAT32, 2, dims};
     CHECK(clv_graph_add_value(g, &in, &x, NULL) == CLV_OK);
-    clv_node_arg odd = {
-        .op = "my_op", .origin = "my::op", .inputs = &x, .n_inputs = 1};
+    clv_node_arg odd = {.size = sizeof odd,
+                        .op = "my_op",
+                        .origin = "my::op",
+                        .inputs = &x,
+                        .n_inputs = 1};
     CHECK(clv_graph_add_node(g, &odd, &y, NULL) == CLV_OK);
     CHECK(clv_graph_add_output(g, y, NULL) == CLV_OK);
     CHECK(clv_graph_infer(g, NULL) == CLV_OK);

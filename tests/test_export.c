@@ -32,10 +32,11 @@ static void same_layer(const clv_profile *a, const clv_profile *b, uint32_t i)
 
 static void round_trip(const char *model, int64_t opset)
 {
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     clv_graph *g = NULL, *back = NULL;
     clv_profile *a = NULL, *b = NULL;
-    clv_onnx_opts opts = {.opset = opset, .weights = CLV_WEIGHTS_NONE};
+    clv_onnx_opts opts = {
+        .size = sizeof opts, .opset = opset, .weights = CLV_WEIGHTS_NONE};
     bool ok = clv_graph_open(model, NULL, &g, &err) == CLV_OK &&
               clv_profile_new(g, NULL, &a, &err) == CLV_OK &&
               clv_export_onnx(g, path, &opts, &err) == CLV_OK &&
@@ -81,7 +82,7 @@ static void refusals(void)
 {
     clv_err err;
     clv_graph *g = NULL;
-    clv_onnx_opts old = {.opset = 5};
+    clv_onnx_opts old = {.size = sizeof old, .opset = 5};
     CHECK(clv_graph_open("alexnet", NULL, &g, &err) == CLV_OK);
     CHECK(clv_export_onnx(g, path, &old, &err) == CLV_USAGE);
     CHECK(clv_export_onnx(g, "/nowhere/x.onnx", NULL, &err) == CLV_IO);
@@ -109,7 +110,7 @@ static clv_totals totals_of(const char *file)
 {
     clv_graph *g = NULL;
     clv_profile *p = NULL;
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     clv_totals t = {.macs = -1};
     if (clv_graph_open(file, NULL, &g, &err) == CLV_OK &&
         clv_profile_new(g, NULL, &p, &err) == CLV_OK)
@@ -141,9 +142,10 @@ static void other_opset(void)
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char from[256];
-        clv_err err = {CLV_OK, ""};
+        clv_err err = {0};
         clv_graph *g = NULL;
-        clv_onnx_opts other = {.opset = 18, .weights = CLV_WEIGHTS_NONE};
+        clv_onnx_opts other = {
+            .size = sizeof other, .opset = 18, .weights = CLV_WEIGHTS_NONE};
         snprintf(from, sizeof from, "tests/data/onnx/%s.onnx", files[i]);
         if (clv_graph_open(from, NULL, &g, &err) == CLV_OK)
             CHECK(clv_export_onnx(g, path, &other, &err) == CLV_OK);
@@ -162,9 +164,10 @@ static void other_opset(void)
 /* What cannot be said is named. */
 static void no_form(void)
 {
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     clv_graph *g = NULL;
-    clv_onnx_opts other = {.opset = 18, .weights = CLV_WEIGHTS_NONE};
+    clv_onnx_opts other = {
+        .size = sizeof other, .opset = 18, .weights = CLV_WEIGHTS_NONE};
     CHECK(clv_graph_open("tests/data/onnx/bert_tiny-fused.onnx", NULL, &g,
                          &err) == CLV_OK);
     CHECK(clv_export_onnx(g, path, &other, &err) == CLV_UNSUPPORTED);
@@ -181,8 +184,8 @@ static void long_lists_and_names(void)
     char name[LETTERS + 1];
     uint32_t x, id;
     clv_graph *g = NULL;
-    clv_err err = {CLV_OK, ""};
-    clv_onnx_opts opts = {.weights = CLV_WEIGHTS_NONE};
+    clv_err err = {0};
+    clv_onnx_opts opts = {.size = sizeof opts, .weights = CLV_WEIGHTS_NONE};
     memset(name, 'n', LETTERS);
     name[LETTERS] = '\0';
     CHECK_OR_RETURN(clv_graph_new("split", &g, &err) == CLV_OK);
@@ -218,13 +221,14 @@ static void long_lists_and_names(void)
 
 static clv_status write_once(void *g, clv_err *err)
 {
-    clv_onnx_opts opts = {.weights = CLV_WEIGHTS_NONE};
+    clv_onnx_opts opts = {.size = sizeof opts, .weights = CLV_WEIGHTS_NONE};
     return clv_export_onnx(g, path, &opts, err);
 }
 
 static clv_status write_anew(void *g, clv_err *err)
 {
-    clv_onnx_opts opts = {.weights = CLV_WEIGHTS_NONE, .opset = 18};
+    clv_onnx_opts opts = {
+        .size = sizeof opts, .weights = CLV_WEIGHTS_NONE, .opset = 18};
     return clv_export_onnx(g, path, &opts, err);
 }
 

@@ -58,11 +58,14 @@ static void check_fused(const clv_graph *g, const clv_fusion_opts *o)
 }
 
 static const clv_fusion_opts limits[] = {
-    {.max_ops = 1},
-    {.max_ops = 2},
-    {.max_bytes = 3000},
-    {.max_flops = 2000},
-    {.max_ops = 5, .max_bytes = 100000, .max_flops = 1000000},
+    {.size = sizeof *limits, .max_ops = 1},
+    {.size = sizeof *limits, .max_ops = 2},
+    {.size = sizeof *limits, .max_bytes = 3000},
+    {.size = sizeof *limits, .max_flops = 2000},
+    {.size = sizeof *limits,
+     .max_ops = 5,
+     .max_bytes = 100000,
+     .max_flops = 1000000},
 };
 
 static void zoo_models(void)

@@ -197,7 +197,8 @@ static uint32_t add_value(clv_graph *g, const char *name, clv_value_kind kind,
                           uint32_t rank, const int64_t *dims)
 {
     uint32_t v;
-    clv_value_arg arg = {name, kind, CLV_FLOAT32, rank, dims};
+    clv_value_arg arg = {
+        .size = sizeof arg, name, kind, CLV_FLOAT32, rank, dims};
     CHECK(clv_graph_add_value(g, &arg, &v, NULL) == CLV_OK);
     return v;
 }
@@ -212,8 +213,12 @@ static uint32_t add_node(clv_graph *g, const char *op, const char *name,
                          const char *module, uint32_t x)
 {
     uint32_t y = CLV_NONE;
-    clv_node_arg arg = {
-        .op = op, .name = name, .module = module, .inputs = &x, .n_inputs = 1};
+    clv_node_arg arg = {.size = sizeof arg,
+                        .op = op,
+                        .name = name,
+                        .module = module,
+                        .inputs = &x,
+                        .n_inputs = 1};
     CHECK(clv_graph_add_node(g, &arg, &y, NULL) == CLV_OK);
     return y;
 }
@@ -484,7 +489,8 @@ static void api(void)
     clv_graph *g = new_graph();
     uint32_t x = add_input(g), y;
     uint32_t w = add_value(g, "w", CLV_VALUE_PARAM, 2, (int64_t[]){4, 8});
-    clv_node_arg arg = {.op = "linear",
+    clv_node_arg arg = {.size = sizeof arg,
+                        .op = "linear",
                         .name = "fc",
                         .module = "head",
                         .source = "model.py:3",
@@ -520,10 +526,12 @@ static void read_only_after_infer(void)
     uint32_t x = add_input(g), v = 0;
     CHECK_EQ_INT(clv_graph_infer(g, &err), CLV_OK);
     CHECK_EQ_INT(clv_graph_infer(g, &err), CLV_OK); /* again: nothing to do */
-    clv_value_arg value = {"y", CLV_VALUE_INPUT, CLV_FLOAT32, 0, NULL};
+    clv_value_arg value = {
+        .size = sizeof value, "y", CLV_VALUE_INPUT, CLV_FLOAT32, 0, NULL};
     CHECK_EQ_INT(clv_graph_add_value(g, &value, &v, &err), CLV_USAGE);
     CHECK_HAS(err.msg, "read-only");
-    clv_node_arg node = {.op = "relu", .inputs = &x, .n_inputs = 1};
+    clv_node_arg node = {
+        .size = sizeof node, .op = "relu", .inputs = &x, .n_inputs = 1};
     CHECK_EQ_INT(clv_graph_add_node(g, &node, &v, &err), CLV_USAGE);
     CHECK_HAS(err.msg, "read-only");
     CHECK_EQ_INT(clv_graph_add_output(g, x, &err), CLV_USAGE);
@@ -556,18 +564,23 @@ static void bad_arguments(void)
     int64_t dims[17] = {1, -1};
     clv_graph *g = new_graph();
     add_input(g);
-    clv_value_arg rank = {"r", CLV_VALUE_PARAM, CLV_FLOAT32, 17, dims};
+    clv_value_arg rank = {
+        .size = sizeof rank, "r", CLV_VALUE_PARAM, CLV_FLOAT32, 17, dims};
     CHECK_EQ_INT(clv_graph_add_value(g, &rank, &v, &err), CLV_SHAPE);
     CHECK_HAS(err.msg, "'r': rank 17");
-    clv_value_arg size = {"s", CLV_VALUE_PARAM, CLV_FLOAT32, 2, dims};
+    clv_value_arg size = {
+        .size = sizeof size, "s", CLV_VALUE_PARAM, CLV_FLOAT32, 2, dims};
     CHECK_EQ_INT(clv_graph_add_value(g, &size, &v, &err), CLV_SHAPE);
     CHECK_HAS(err.msg, "'s': dimension 1 is -1");
     CHECK_EQ_U64(v, CLV_NONE);
-    clv_value_arg type = {"t", CLV_VALUE_PARAM, CLV_DTYPE_COUNT, 0, NULL};
+    clv_value_arg type = {
+        .size = sizeof type, "t", CLV_VALUE_PARAM, CLV_DTYPE_COUNT, 0, NULL};
     CHECK_EQ_INT(clv_graph_add_value(g, &type, &v, &err), CLV_USAGE);
-    clv_value_arg kind = {"k", (clv_value_kind)99, CLV_FLOAT32, 0, NULL};
+    clv_value_arg kind = {
+        .size = sizeof kind, "k", (clv_value_kind)99, CLV_FLOAT32, 0, NULL};
     CHECK_EQ_INT(clv_graph_add_value(g, &kind, &v, &err), CLV_USAGE);
-    clv_node_arg node = {.op = "add", .inputs = two, .n_inputs = 2};
+    clv_node_arg node = {
+        .size = sizeof node, .op = "add", .inputs = two, .n_inputs = 2};
     CHECK_EQ_INT(clv_graph_add_node(g, &node, &v, &err), CLV_USAGE);
     CHECK_HAS(err.msg, "node 'add': input 1 is value 9 of 1");
     node.inputs = (uint32_t[]){0, 0};
@@ -619,7 +632,8 @@ static void copies(void)
         {.name = "alpha", .type = CLV_ATTR_FLOAT, .u.f = 2.5},
     };
     uint32_t x = add_input(g), y;
-    clv_node_arg arg = {.op = op,
+    clv_node_arg arg = {.size = sizeof arg,
+                        .op = op,
                         .name = name,
                         .module = module,
                         .inputs = &x,

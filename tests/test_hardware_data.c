@@ -169,8 +169,8 @@ static double gemm_intensity(int64_t m, int64_t n, int64_t k)
 {
     const int64_t a_dims[] = {m, k}, b_dims[] = {k, n};
     const clv_value_arg args[] = {
-        {"a", CLV_VALUE_INPUT, CLV_FLOAT16, 2, a_dims},
-        {"b", CLV_VALUE_INPUT, CLV_FLOAT16, 2, b_dims},
+        {sizeof *args, "a", CLV_VALUE_INPUT, CLV_FLOAT16, 2, a_dims},
+        {sizeof *args, "b", CLV_VALUE_INPUT, CLV_FLOAT16, 2, b_dims},
     };
     clv_graph *g = NULL;
     clv_profile *p = NULL;
@@ -179,9 +179,12 @@ static double gemm_intensity(int64_t m, int64_t n, int64_t k)
     if (clv_graph_new("gemm", &g, NULL) == CLV_OK &&
         clv_graph_add_value(g, &args[0], &ab[0], NULL) == CLV_OK &&
         clv_graph_add_value(g, &args[1], &ab[1], NULL) == CLV_OK &&
-        clv_graph_add_node(
-            g, &(clv_node_arg){.op = "matmul", .inputs = ab, .n_inputs = 2}, &c,
-            NULL) == CLV_OK &&
+        clv_graph_add_node(g,
+                           &(clv_node_arg){.size = sizeof(clv_node_arg),
+                                           .op = "matmul",
+                                           .inputs = ab,
+                                           .n_inputs = 2},
+                           &c, NULL) == CLV_OK &&
         clv_graph_add_output(g, c, NULL) == CLV_OK &&
         clv_graph_infer(g, NULL) == CLV_OK &&
         clv_profile_new(g, NULL, &p, NULL) == CLV_OK)

@@ -150,7 +150,7 @@ typedef struct whole {
 static bool map_model(const char *model, int64_t batch, const char *device,
                       whole *w)
 {
-    const clv_open_opts opts = {.batch = batch};
+    const clv_open_opts opts = {.size = sizeof opts, .batch = batch};
     const clv_device *d;
     *w = (whole){0};
     return CHECK(clv_graph_open(model, &opts, &w->g, NULL) == CLV_OK) &&

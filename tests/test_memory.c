@@ -307,8 +307,10 @@ static double worst_gap; /* arena over its bound, in one graph */
 static void check_memory(const clv_cut *c, int64_t align, unsigned how,
                          bool slow)
 {
-    const clv_memory_opts opts = {
-        .no_inplace = how & 1, .reorder = how & 2, .align = align};
+    const clv_memory_opts opts = {.size = sizeof opts,
+                                  .no_inplace = how & 1,
+                                  .reorder = how & 2,
+                                  .align = align};
     clv_memory *m;
     clv_err err;
     if (!CHECK(clv_memory_new(c, &opts, &m, &err) == CLV_OK))
@@ -396,7 +398,8 @@ typedef struct hand {
 static uint32_t input(clv_graph *g, int64_t n)
 {
     uint32_t v = CLV_NONE;
-    const clv_value_arg arg = {NULL, CLV_VALUE_INPUT, CLV_FLOAT32, 1, &n};
+    const clv_value_arg arg = {
+        .size = sizeof arg, NULL, CLV_VALUE_INPUT, CLV_FLOAT32, 1, &n};
     CHECK(clv_graph_add_value(g, &arg, &v, NULL) == CLV_OK);
     return v;
 }
@@ -405,8 +408,10 @@ static uint32_t node(clv_graph *g, const char *op, uint32_t a, uint32_t b)
 {
     const uint32_t in[] = {a, b};
     uint32_t y = CLV_NONE;
-    const clv_node_arg arg = {
-        .op = op, .inputs = in, .n_inputs = b == CLV_NONE ? 1 : 2};
+    const clv_node_arg arg = {.size = sizeof arg,
+                              .op = op,
+                              .inputs = in,
+                              .n_inputs = b == CLV_NONE ? 1 : 2};
     CHECK(clv_graph_add_node(g, &arg, &y, NULL) == CLV_OK);
     return y;
 }
@@ -471,8 +476,10 @@ static void broadcast_is_not_in_place(void)
 {
     hand h = {0};
     const int64_t col[] = {4, 1}, row[] = {1, 4};
-    const clv_value_arg a = {"a", CLV_VALUE_INPUT, CLV_FLOAT32, 2, col};
-    const clv_value_arg b = {"b", CLV_VALUE_INPUT, CLV_FLOAT32, 2, row};
+    const clv_value_arg a = {
+        .size = sizeof a, "a", CLV_VALUE_INPUT, CLV_FLOAT32, 2, col};
+    const clv_value_arg b = {
+        .size = sizeof b, "b", CLV_VALUE_INPUT, CLV_FLOAT32, 2, row};
     uint32_t x, y;
     CHECK_OR_RETURN(clv_graph_new("hand", &h.g, NULL) == CLV_OK);
     CHECK(clv_graph_add_value(h.g, &a, &x, NULL) == CLV_OK);
@@ -498,7 +505,8 @@ static void reorder_helps(void)
     const clv_attr_arg attr = {
         .name = "repeats", .type = CLV_ATTR_INTS, .n = 1, .u.ints = reps};
     for (int i = 0; i < 4; i++) {
-        const clv_node_arg arg = {.op = "repeat",
+        const clv_node_arg arg = {.size = sizeof arg,
+                                  .op = "repeat",
                                   .inputs = &x,
                                   .n_inputs = 1,
                                   .attrs = &attr,
@@ -511,7 +519,7 @@ static void reorder_helps(void)
     }
     CHECK(clv_graph_add_output(h.g, sum, NULL) == CLV_OK);
     if (finish(&h)) {
-        const clv_memory_opts opts = {.reorder = true};
+        const clv_memory_opts opts = {.size = sizeof opts, .reorder = true};
         CHECK(h.m->totals.peak > 3 * 4000);
         if (CHECK(clv_memory_new(h.c, &opts, &m, NULL) == CLV_OK)) {
             CHECK(m->totals.peak < 2 * 4000);
@@ -617,7 +625,7 @@ typedef struct {
 static clv_status plan_and_map(void *ctx, clv_err *err)
 {
     const mapped *on = ctx;
-    const clv_memory_opts opts = {.reorder = true};
+    const clv_memory_opts opts = {.size = sizeof opts, .reorder = true};
     clv_memory *m;
     clv_map *map = NULL;
     clv_status s = clv_memory_new(on->cut, &opts, &m, err);

@@ -99,8 +99,8 @@ static void check_params(char **f, const clv_graph *g, int64_t params)
 static uint32_t parse_shapes(const char *at, const clv_graph *g,
                              clv_shape_arg *args, int64_t (*dims)[8])
 {
-    const uint32_t *ids;
-    uint32_t n = clv_graph_inputs(g, &ids), i = 0;
+    uint32_t n, i = 0;
+    const uint32_t *ids = clv_graph_inputs(g, &n);
     for (; *at && i < n && i < 8; i++) {
         args[i] = (clv_shape_arg){clv_graph_value(g, ids[i]).name, dims[i], 0};
         while (*at && *at != '+') {
@@ -122,7 +122,8 @@ static clv_status open_shaped(const char *path, const char *shapes,
     clv_status s = clv_graph_open(path, NULL, g, e);
     if (s != CLV_OK || !clv_graph_warning(*g, 0))
         return s;
-    clv_open_opts opts = {.shapes = args,
+    clv_open_opts opts = {.size = sizeof opts,
+                          .shapes = args,
                           .n_shapes = parse_shapes(shapes, *g, args, dims)};
     clv_graph *first = *g;
     s = clv_graph_open(path, &opts, g, e);
@@ -257,7 +258,7 @@ static void check_zoo(char **f)
         dims[shape.rank++] = strtoll(t, &end, 10);
         t = end + (*end == 'x');
     }
-    clv_open_opts opts = {.shapes = &shape, .n_shapes = 1};
+    clv_open_opts opts = {.size = sizeof opts, .shapes = &shape, .n_shapes = 1};
     check_row(f[MODEL]);
     if (!check_that(clv_graph_open(f[MODEL], &opts, &g, &e) == CLV_OK, __FILE__,
                     __LINE__, "%s", e.msg))

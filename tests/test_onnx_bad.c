@@ -13,7 +13,7 @@
 static clv_status profiled(clv_mapping map, clv_totals *totals, clv_err *e)
 {
     clv_graph *g = NULL;
-    *e = (clv_err){CLV_OK, ""};
+    *e = (clv_err){0};
     clv_status s = clv__onnx_load(map, "bad.onnx", NULL, &g, e);
     clv_profile *p = NULL;
     if (s == CLV_OK)
@@ -117,8 +117,9 @@ typedef struct on_disk {
 
 static bool write_model(const char *model, on_disk *d)
 {
-    const clv_onnx_opts zeros = {.weights = CLV_WEIGHTS_ZEROS};
-    clv_err e = {CLV_OK, ""};
+    const clv_onnx_opts zeros = {.size = sizeof zeros,
+                                 .weights = CLV_WEIGHTS_ZEROS};
+    clv_err e = {0};
     clv_graph *g = NULL;
     *d = (on_disk){.path = "/tmp/cleave-bad-XXXXXX"};
     close(mkstemp(d->path));

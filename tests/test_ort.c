@@ -42,10 +42,10 @@ static clv_status read_value(const char *name, const clv_graph *g, uint32_t id,
 static clv_status run(const char *name, const clv_graph *g, clv_context *c,
                       clv_err *e)
 {
-    const uint32_t *ids;
     clv_tensor in[16] = {{0}}, want;
     clv_status s = CLV_OK;
-    uint32_t n = clv_graph_inputs(g, &ids);
+    uint32_t n;
+    const uint32_t *ids = clv_graph_inputs(g, &n);
     for (uint32_t i = 0; i < n && i < 16 && s == CLV_OK; i++) {
         s = read_value(name, g, ids[i], &in[i], e);
         if (s == CLV_OK)
@@ -53,7 +53,7 @@ static clv_status run(const char *name, const clv_graph *g, clv_context *c,
     }
     if (s == CLV_OK)
         s = clv_context_run(c, e);
-    n = clv_graph_outputs(g, &ids);
+    ids = clv_graph_outputs(g, &n);
     for (uint32_t i = 0; i < n && s == CLV_OK; i++) {
         s = read_value(name, g, ids[i], &want, e);
         if (s != CLV_OK)
@@ -74,7 +74,8 @@ static void one_case(const char *file)
     clv_model *m = NULL;
     clv_context *c = NULL;
     clv_err e = {0};
-    clv_model_opts opts = {.backend = backend, .threads = 1};
+    clv_model_opts opts = {
+        .size = sizeof opts, .backend = backend, .threads = 1};
     snprintf(name, sizeof name, "%.*s", (int)(strlen(file) - 5), file);
     snprintf(path, sizeof path, "%s/%s", folder, file);
     check_row(name);

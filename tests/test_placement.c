@@ -43,7 +43,8 @@ static void plans_are_in_order(void)
             open_model(models[m]);
             CHECK(clv_backend_open(backends[k], NULL, &b, NULL) == CLV_OK);
             CHECK(clv_support_new(b, g, &s, NULL) == CLV_OK);
-            clv_placement_opts o = {.host = device("i7-12700k"),
+            clv_placement_opts o = {.size = sizeof o,
+                                    .host = device("i7-12700k"),
                                     .accelerator = device("t4"),
                                     .support = clv_support_get(s),
                                     .curve = 4};
@@ -77,7 +78,8 @@ static char path[] = "/tmp/cleave-costs-XXXXXX";
 
 static clv_status place_with(const char *text, clv_cut **c, clv_err *e)
 {
-    const clv_placement_opts o = {.costs = path, .link = 1e12, .latency = 1e-3};
+    const clv_placement_opts o = {
+        .size = sizeof o, .costs = path, .link = 1e12, .latency = 1e-3};
     FILE *f = fopen(path, "w");
     if (CHECK(f != NULL)) {
         fputs(text, f);
@@ -120,7 +122,7 @@ static void costs_from_files(void)
     CHECK_OR_RETURN(place_with("features.3,0.001,0.0009\n", &c, &e) == CLV_OK);
     CHECK_EQ_INT(clv_cut_placement_info(c)->optimum.nodes, 0);
     clv_cut_free(c);
-    const clv_placement_opts none = {0};
+    const clv_placement_opts none = {.size = sizeof none};
     CHECK_EQ_INT(clv_cut_placement(p, &none, &c, &e), CLV_USAGE);
 }
 
@@ -151,7 +153,7 @@ static void slices_of_a_chain(void)
     for (uint32_t i = 0; i < g->n_nodes; i++)
         cost[i] = (double)p->layers[i].cost.flops;
     for (uint32_t k = 1; k <= 5; k++) {
-        clv_pipeline_opts o = {.stages = k};
+        clv_pipeline_opts o = {.size = sizeof o, .stages = k};
         clv_cut *c;
         CHECK_OR_RETURN(clv_cut_pipeline(p, &o, &c, NULL) == CLV_OK);
         CHECK(clv_cut_verify(c, NULL) == CLV_OK);
@@ -171,7 +173,8 @@ static void stages_of_models(void)
         open_model(models[m]);
         double before = INFINITY;
         for (uint32_t k = 1; k <= 8; k *= 2) {
-            clv_pipeline_opts o = {.stages = k, .device = device("a100")};
+            clv_pipeline_opts o = {
+                .size = sizeof o, .stages = k, .device = device("a100")};
             clv_cut *c;
             clv_err e;
             CHECK_OR_RETURN(clv_cut_pipeline(p, &o, &c, &e) == CLV_OK);
@@ -188,7 +191,7 @@ static void stages_of_models(void)
 
 static void memory_of_stages(void)
 {
-    clv_pipeline_opts o = {.stages = 4, .memory = 1000};
+    clv_pipeline_opts o = {.size = sizeof o, .stages = 4, .memory = 1000};
     clv_cut *c;
     clv_err e;
     open_model("resnet50");

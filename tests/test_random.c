@@ -60,7 +60,8 @@ static bool run(clv_node_arg *node, const clv_tensor *in, uint32_t n, double *y)
     uint32_t ins[3], out;
     bool ok = CHECK(clv_graph_new("draw", &g, NULL) == CLV_OK);
     for (uint32_t i = 0; i < n && ok; i++) {
-        clv_value_arg v = {.kind = CLV_VALUE_INPUT,
+        clv_value_arg v = {.size = sizeof v,
+                           .kind = CLV_VALUE_INPUT,
                            .dtype = in[i].dtype,
                            .rank = in[i].rank,
                            .dims = in[i].dims};
@@ -92,8 +93,11 @@ static bool draw_as(const draw *d, const char *name, double *y)
 {
     static float x[DRAWS];
     uint8_t yes = 1;
-    clv_node_arg node = {
-        .op = d->op, .name = name, .origin = d->origin, .attrs = d->attrs};
+    clv_node_arg node = {.size = sizeof node,
+                         .op = d->op,
+                         .name = name,
+                         .origin = d->origin,
+                         .attrs = d->attrs};
     clv_tensor in[3] = {{CLV_FLOAT32, 1, {DRAWS}, x},
                         {CLV_FLOAT32, 0, {0}, NULL},
                         {CLV_BOOL, 0, {0}, &yes}};
@@ -138,7 +142,8 @@ static void multinomial(void)
         clv_attr_arg attrs[2] = {
             {.name = "samples", .type = CLV_ATTR_INT, .u.i = DRAWS},
             {.name = "logits", .type = CLV_ATTR_INT, .u.i = logs}};
-        clv_node_arg node = {.op = "multinomial",
+        clv_node_arg node = {.size = sizeof node,
+                             .op = "multinomial",
                              .origin = logs ? "of logarithms" : "of weights",
                              .attrs = attrs,
                              .n_attrs = 2};

@@ -235,7 +235,7 @@ static const table_col two[] = {{"Name", TABLE_CUT}, {"N", TABLE_RIGHT}};
 static void tables(void)
 {
     clv_buf b = {0};
-    clv_report_opts o = {0};
+    clv_report_opts o = {.size = sizeof o};
     table t;
     table_start(&t, two, 2);
     table_text(&t, "a");
@@ -257,7 +257,7 @@ static void tables(void)
 static void narrow_tables(void)
 {
     clv_buf b = {0};
-    clv_report_opts o = {.width = 24};
+    clv_report_opts o = {.size = sizeof o, .width = 24};
     table t;
     table_start(&t, two, 2);
     table_text(&t, "layer1.0.downsample.conv1");
@@ -278,7 +278,7 @@ static void wrapped_cells(void)
                                      {"N", TABLE_RIGHT | TABLE_DROP},
                                      {"Why", TABLE_WRAP}};
     clv_buf b = {0};
-    clv_report_opts o = {.width = 34};
+    clv_report_opts o = {.size = sizeof o, .width = 34};
     table t;
     table_start(&t, cols, 3);
     t.margin = 2;
@@ -297,7 +297,7 @@ static void wrapped_cells(void)
 static void prose(void)
 {
     clv_buf b = {0};
-    clv_report_opts o = {.width = 16};
+    clv_report_opts o = {.size = sizeof o, .width = 16};
     text_wrap(&b, &o, 2, "%s", "one two three four five");
     CHECK_STR(b.text, "  one two three\n  four five\n");
     clv_buf_free(&b);
@@ -315,9 +315,14 @@ static clv_graph *hostile_graph(void)
     clv_graph *g;
     uint32_t x, y;
     const char *bad = "a\033[2J\r\nb\x9b\xff";
-    clv_value_arg in = {bad, CLV_VALUE_INPUT, CLV_FLOAT32, 2,
+    clv_value_arg in = {.size = sizeof in,
+                        bad,
+                        CLV_VALUE_INPUT,
+                        CLV_FLOAT32,
+                        2,
                         (int64_t[]){2, 3}};
-    clv_node_arg node = {.op = "\033]0;x\a",
+    clv_node_arg node = {.size = sizeof node,
+                         .op = "\033]0;x\a",
                          .name = bad,
                          .module = "m\033.n\n",
                          .inputs = &x,
@@ -341,7 +346,8 @@ static void hostile_names(void)
     CHECK_OR_RETURN(g != NULL);
     CHECK_OR_RETURN(clv_profile_new(g, NULL, &p, NULL) == CLV_OK);
     CHECK_OR_RETURN(clv_diagnosis_new(g, 1000, &d, NULL) == CLV_OK);
-    clv_report_opts o = {.verbose = true, .shapes = true, .width = 80};
+    clv_report_opts o = {
+        .size = sizeof o, .verbose = true, .shapes = true, .width = 80};
     clv_buf b = {0};
     clv_report_profile(p, &o, &b);
     clv_report_diagnosis(clv_graph_name(g), clv_diagnosis_get(d), &o, &b);
@@ -420,7 +426,7 @@ static clv_status report_once(void *ctx, clv_err *err)
     clv_buf out = {0};
     clv_status s = r->write(r->g, &r->o, &out, err);
     if (s == CLV_OK && out.failed)
-        *err = (clv_err){s = CLV_NOMEM, "out of memory"};
+        *err = (clv_err){.code = s = CLV_NOMEM, .msg = "out of memory"};
     clv_buf_free(&out);
     return s;
 }
@@ -433,7 +439,8 @@ static void memory_runs_out(void)
     CHECK_OR_RETURN(clv_graph_open("alexnet", NULL, &g, NULL) == CLV_OK);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (int format = CLV_REPORT_TEXT; format <= CLV_REPORT_CSV; format++) {
-            clv_report_opts o = {.format = (clv_report_format)format,
+            clv_report_opts o = {.size = sizeof o,
+                                 .format = (clv_report_format)format,
                                  .shapes = true};
             CHECK(starve(report_once, &(reported){g, o, all[i]}, 1) > 0);
         }

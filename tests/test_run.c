@@ -16,9 +16,9 @@ static clv_graph *small(void)
     static const int64_t x[] = {2, 3, 8, 8}, w[] = {3, 3, 3, 3}, b[] = {3};
     static const int64_t one[] = {1, 1};
     const clv_value_arg values[] = {
-        {"x", CLV_VALUE_INPUT, CLV_FLOAT32, 4, x},
-        {"w", CLV_VALUE_PARAM, CLV_FLOAT32, 4, w},
-        {"b", CLV_VALUE_PARAM, CLV_FLOAT32, 1, b},
+        {sizeof *values, "x", CLV_VALUE_INPUT, CLV_FLOAT32, 4, x},
+        {sizeof *values, "w", CLV_VALUE_PARAM, CLV_FLOAT32, 4, w},
+        {sizeof *values, "b", CLV_VALUE_PARAM, CLV_FLOAT32, 1, b},
     };
     const clv_attr_arg pad = {
         .name = "padding", .type = CLV_ATTR_INTS, .n = 2, .u.ints = one};
@@ -26,16 +26,19 @@ static clv_graph *small(void)
     bool ok = clv_graph_new("small", &g, &e) == CLV_OK;
     for (int i = 0; i < 3 && ok; i++)
         ok = clv_graph_add_value(g, &values[i], &v[i], &e) == CLV_OK;
-    const clv_node_arg conv = {.op = "conv2d",
+    const clv_node_arg conv = {.size = sizeof conv,
+                               .op = "conv2d",
                                .inputs = v,
                                .n_inputs = 3,
                                .attrs = &pad,
                                .n_attrs = 1};
     ok = ok && clv_graph_add_node(g, &conv, &c, &e) == CLV_OK;
-    const clv_node_arg relu = {.op = "relu", .inputs = &c, .n_inputs = 1};
+    const clv_node_arg relu = {
+        .size = sizeof relu, .op = "relu", .inputs = &c, .n_inputs = 1};
     ok = ok && clv_graph_add_node(g, &relu, &r, &e) == CLV_OK;
     const uint32_t both[] = {r, v[0]};
-    const clv_node_arg add = {.op = "add", .inputs = both, .n_inputs = 2};
+    const clv_node_arg add = {
+        .size = sizeof add, .op = "add", .inputs = both, .n_inputs = 2};
     ok = ok && clv_graph_add_node(g, &add, &y, &e) == CLV_OK &&
          clv_graph_add_output(g, y, &e) == CLV_OK &&
          clv_graph_infer(g, &e) == CLV_OK;
@@ -139,7 +142,7 @@ static void onednn_equals_ref(void)
         check_skip("oneDNN is not installed");
         return;
     }
-    clv_model_opts o = {.backend = b, .threads = 1};
+    clv_model_opts o = {.size = sizeof o, .backend = b, .threads = 1};
     clv_graph *g = small();
     clv_tensor in = image(2), ref = {0}, fast = {0};
     double absolute, relative;
@@ -165,7 +168,7 @@ static void bad_inputs(void)
     clv_model *m = NULL;
     clv_context *c = NULL;
     clv_tensor in = image(3), wrong = in;
-    clv_model_opts tiny = {.memory = 64};
+    clv_model_opts tiny = {.size = sizeof tiny, .memory = 64};
     CHECK(clv_model_new(g, &tiny, &m, &e) == CLV_UNSUPPORTED);
     CHECK_HAS(e.msg, "activations");
     CHECK_OR_RETURN(clv_model_new(g, NULL, &m, &e) == CLV_OK);
@@ -191,12 +194,16 @@ static void unknown_operators_are_named(void)
     clv_graph *g = NULL;
     clv_model *m;
     static const int64_t x[] = {4};
-    const clv_value_arg value = {"x", CLV_VALUE_INPUT, CLV_FLOAT32, 1, x};
+    const clv_value_arg value = {
+        .size = sizeof value, "x", CLV_VALUE_INPUT, CLV_FLOAT32, 1, x};
     uint32_t v, y;
     CHECK_OR_RETURN(clv_graph_new("odd", &g, &e) == CLV_OK);
     CHECK(clv_graph_add_value(g, &value, &v, &e) == CLV_OK);
-    const clv_node_arg odd = {
-        .op = "frobnicate", .name = "here", .inputs = &v, .n_inputs = 1};
+    const clv_node_arg odd = {.size = sizeof odd,
+                              .op = "frobnicate",
+                              .name = "here",
+                              .inputs = &v,
+                              .n_inputs = 1};
     CHECK(clv_graph_add_node(g, &odd, &y, &e) == CLV_OK);
     CHECK(clv_graph_add_output(g, y, &e) == CLV_OK);
     CHECK(clv_graph_infer(g, &e) == CLV_OK);
@@ -211,7 +218,8 @@ static void zoo_runs_and_seeds_matter(void)
 {
     static const int64_t dims[] = {1, 3, 32, 32};
     const clv_shape_arg shape = {NULL, dims, 4};
-    const clv_open_opts open = {.shapes = &shape, .n_shapes = 1};
+    const clv_open_opts open = {
+        .size = sizeof open, .shapes = &shape, .n_shapes = 1};
     clv_err e;
     clv_graph *g = NULL;
     CHECK_OR_RETURN(clv_graph_open("resnet18", &open, &g, &e) == CLV_OK);
@@ -219,7 +227,8 @@ static void zoo_runs_and_seeds_matter(void)
     clv_tensor a = {0}, b = {0}, c = {0};
     CHECK(clv_tensor_alloc(&in, &e) == CLV_OK);
     clv_tensor_random(&in, 0);
-    clv_model_opts one = {.seed = 1}, two = {.seed = 2};
+    clv_model_opts one = {.size = sizeof one, .seed = 1},
+                   two = {.size = sizeof two, .seed = 2};
     CHECK(run_once(g, &one, &in, &a, &e) == CLV_OK);
     CHECK(run_once(g, &one, &in, &b, &e) == CLV_OK);
     CHECK(run_once(g, &two, &in, &c, &e) == CLV_OK);
@@ -365,7 +374,8 @@ static void cut_is_compiled_as_it_is(void)
     questions = compiled = 0;
     CHECK(clv_support_new(&b, g, &s, &e) == CLV_OK);
     CHECK(questions == clv_support_get(s)->n_configs);
-    const clv_model_opts o = {.backend = &b, .support = s, .cut = c};
+    const clv_model_opts o = {
+        .size = sizeof o, .backend = &b, .support = s, .cut = c};
     if (CHECK(clv_model_new(g, &o, &m, &e) == CLV_OK)) {
         uint32_t n;
         clv_cut_subgraphs(c, &n);
@@ -434,7 +444,7 @@ static void out_of_memory(void)
     clv_backend *b = NULL;
     CHECK(starve(run_starved, &(hungry){g, &in, NULL}, 1) > 10);
     if (clv_backend_open("onednn", NULL, &b, NULL) == CLV_OK) {
-        const clv_model_opts o = {.backend = b, .threads = 1};
+        const clv_model_opts o = {.size = sizeof o, .backend = b, .threads = 1};
         CHECK(starve(run_starved, &(hungry){g, &in, &o}, 1) > 10);
     }
     clv_backend_free(b);
@@ -448,7 +458,8 @@ static clv_graph *resnet_at(int64_t batch)
 {
     const int64_t dims[] = {batch, 3, 32, 32};
     const clv_shape_arg shape = {NULL, dims, 4};
-    const clv_open_opts open = {.shapes = &shape, .n_shapes = 1};
+    const clv_open_opts open = {
+        .size = sizeof open, .shapes = &shape, .n_shapes = 1};
     clv_graph *g = NULL;
     CHECK(clv_graph_open("resnet18", &open, &g, NULL) == CLV_OK);
     return g;
@@ -471,7 +482,8 @@ static void planned_again(const char *name)
     double absolute = 1, relative = 1;
     CHECK(clv_tensor_alloc(&in, &e) == CLV_OK);
     clv_tensor_random(&in, 5);
-    clv_model_opts o = {.backend = b, .threads = 1, .seed = 9};
+    clv_model_opts o = {
+        .size = sizeof o, .backend = b, .threads = 1, .seed = 9};
     CHECK(run_once(three, &o, &in, &fresh, &e) == CLV_OK);
     if (CHECK(clv_model_new(one, &o, &first, &e) == CLV_OK)) {
         o.like = first;

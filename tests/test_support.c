@@ -115,7 +115,7 @@ static clv_status run_node(const clv_graph *g, clv_backend *b, bool *away,
     clv_model *m = NULL;
     clv_context *c = NULL;
     clv_support *all = NULL; /* views too: they may run on either side */
-    clv_model_opts o = {.backend = b, .threads = 1};
+    clv_model_opts o = {.size = sizeof o, .backend = b, .threads = 1};
     clv_status s = CLV_OK;
     if (b && (s = clv_support_new(b, g, &all, e)) == CLV_OK)
         s = clv_support_force_nodes(all, "*", CLV_SIDE_ACCELERATOR, e);
@@ -180,7 +180,7 @@ static bool nothing_to_do(const clv_graph *g)
 static void check_config(const config *at, clv_backend *b)
 {
     clv_graph *g = NULL;
-    clv_err e = {CLV_OK, ""};
+    clv_err e = {0};
     clv_why why = {""};
     bool away = false;
     CHECK_OR_RETURN(clv__cut_extract(zoo.cut[at->model],

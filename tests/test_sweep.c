@@ -63,7 +63,10 @@ static void zoo_by_batch(void)
         if (!CHECK(clv_sweep_new(info->name, NULL, &by_batch, 1, true, &s,
                                  &err) == CLV_OK))
             continue;
-        if (count_at(info->name, &(clv_open_opts){.batch = 97}, want))
+        if (count_at(
+                info->name,
+                &(clv_open_opts){.size = sizeof(clv_open_opts), .batch = 97},
+                want))
             for (int m = 0; m < CLV_METRIC_COUNT; m++) {
                 const clv_formula *f = formula(s, (clv_metric)m);
                 CHECK(f->exact);
@@ -89,7 +92,8 @@ static void vgg_by_side(void)
     } convs[] = {{3, 64, 1},    {64, 128, 2},  {128, 256, 4},  {256, 256, 4},
                  {256, 512, 8}, {512, 512, 8}, {512, 512, 16}, {512, 512, 16}};
     const clv_shape_arg arg = {NULL, shape, 4};
-    const clv_open_opts base = {.shapes = &arg, .n_shapes = 1};
+    const clv_open_opts base = {
+        .size = sizeof base, .shapes = &arg, .n_shapes = 1};
     const clv_vary v = {.kind = CLV_VARY_SHAPE,
                         .name = "side",
                         .axes = 4 | 8,
@@ -133,7 +137,8 @@ static void bert_by_sequence(void)
     for (int64_t b = 1; b < 8; b += 3)
         for (int64_t n = 20; n < 120; n += 33) {
             const clv_dim_arg dim = {"sequence", n};
-            const clv_open_opts o = {.batch = b, .dims = &dim, .n_dims = 1};
+            const clv_open_opts o = {
+                .size = sizeof o, .batch = b, .dims = &dim, .n_dims = 1};
             int64_t want[CLV_METRIC_COUNT], got, at[] = {b, n};
             if (count_at(model, &o, want))
                 CHECK(clv_formula_at(f, at, 2, &got) &&
@@ -148,7 +153,8 @@ static void refused(void)
     static const int64_t sides[] = {224, 225};
     static const int64_t shape[] = {1, 3, 224, 224};
     const clv_shape_arg arg = {NULL, shape, 4};
-    const clv_open_opts base = {.shapes = &arg, .n_shapes = 1};
+    const clv_open_opts base = {
+        .size = sizeof base, .shapes = &arg, .n_shapes = 1};
     const clv_vary v = {.kind = CLV_VARY_SHAPE,
                         .name = "side",
                         .axes = 4 | 8,

@@ -55,7 +55,7 @@ static void bad(const char *name, const uint8_t *data, size_t size,
 {
     check_row(name);
     wire w = wire_over(data, size);
-    clv_err e = {CLV_OK, ""};
+    clv_err e = {0};
     clv_status s = CLV_OK;
     while (s == CLV_OK && wire_left(&w)) {
         wire_field f;
@@ -89,7 +89,7 @@ static void bad_list(void)
     wire_field f;
     double x;
     size_t n = 0;
-    clv_err e = {CLV_OK, ""};
+    clv_err e = {0};
     CHECK_OR_RETURN(wire_next(&w, &f, NULL) == CLV_OK);
     CHECK(wire_floats(&f, &x, 1, &n, &e) == CLV_FORMAT);
     CHECK_HAS(e.msg, "ends inside one");

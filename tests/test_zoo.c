@@ -17,7 +17,9 @@ static clv_totals totals_of(const char *model, const int64_t *dims,
 {
     clv_shape_arg shape = {NULL, dims, rank};
     clv_graph *g =
-        open_model(model, &(clv_open_opts){.shapes = &shape, .n_shapes = 1});
+        open_model(model, &(clv_open_opts){.size = sizeof(clv_open_opts),
+                                           .shapes = &shape,
+                                           .n_shapes = 1});
     clv_totals t = {0};
     clv_profile *p = NULL;
     clv_err err;
@@ -102,7 +104,8 @@ static void fvcore(void)
         check_row(model);
         clv_graph *g = open_at(model, csv_get(&t, "input"));
         clv_profile *p = NULL;
-        clv_profile_opts opts = {.convention = CLV_CONVENTION_FVCORE};
+        clv_profile_opts opts = {.size = sizeof opts,
+                                 .convention = CLV_CONVENTION_FVCORE};
         if (g && CHECK(clv_profile_new(g, &opts, &p, NULL) == CLV_OK)) {
             CHECK_EQ_INT(clv_profile_totals(p)->flops,
                          atoll(csv_get(&t, "fvcore_total")));
@@ -354,8 +357,10 @@ static void bad_input(void)
         const bad_shape *c = &bad_shapes[i];
         check_row(c->name);
         clv_shape_arg shape = {NULL, c->dims, c->rank};
-        clv_open_opts opts = {
-            .shapes = &shape, .n_shapes = c->rank > 0, .batch = c->batch};
+        clv_open_opts opts = {.size = sizeof opts,
+                              .shapes = &shape,
+                              .n_shapes = c->rank > 0,
+                              .batch = c->batch};
         clv_graph *g = NULL;
         clv_profile *p = NULL;
         clv_err err;
@@ -389,7 +394,7 @@ static void options(void)
     clv_err err;
     int64_t dims[] = {1, 3, 64, 64};
     clv_shape_arg shape = {"image", dims, 4};
-    clv_open_opts opts = {.shapes = &shape, .n_shapes = 1};
+    clv_open_opts opts = {.size = sizeof opts, .shapes = &shape, .n_shapes = 1};
     CHECK_EQ_INT(clv_graph_open("resnet18", &opts, &g, &err), CLV_USAGE);
     CHECK_HAS(err.msg, "'image'");
 
@@ -397,8 +402,9 @@ static void options(void)
     opts.batch = 5;
     opts.dtype = CLV_FLOAT16;
     CHECK_OR_RETURN((g = open_model("resnet18", &opts)));
-    const uint32_t *values;
-    CHECK_EQ_INT(clv_graph_outputs(g, &values), 1);
+    uint32_t n;
+    const uint32_t *values = clv_graph_outputs(g, &n);
+    CHECK_EQ_INT(n, 1);
     clv_value_info out = clv_graph_value(g, values[0]);
     CHECK_EQ_INT(out.dims[0], 5);
     CHECK_EQ_INT(out.dims[1], 1000);

@@ -2,7 +2,11 @@
  *
  * A backend answers yes, or no with a reason, once per operator configuration
  * (operator, types, shapes, attributes). The answers for a whole graph are a
- * clv_support; what the user forces is laid over them. */
+ * clv_support; what the user forces is laid over them.
+ *
+ * Threads: a backend belongs to one thread at a time (another process may
+ * answer for it). A support may be read by several threads, but not while one
+ * forces sides. */
 #ifndef CLEAVE_BACKEND_H
 #define CLEAVE_BACKEND_H
 
@@ -10,8 +14,9 @@
 
 typedef struct clv_backend clv_backend;
 
-/* All zero means: the defaults. */
+/* All else zero means: the defaults. */
 typedef struct clv_backend_opts {
+    size_t size;    /* sizeof(clv_backend_opts) */
     double timeout; /* seconds an external command may be silent; 0: 10 */
 } clv_backend_opts;
 
@@ -59,6 +64,7 @@ typedef struct clv_node_support {
 } clv_node_support;
 
 typedef struct clv_support_info {
+    size_t size;        /* sizeof(clv_support_info) */
     const char *device; /* name of the backend */
     const clv_node_support *nodes;
     uint32_t n_nodes, n_configs;

@@ -1,4 +1,7 @@
-/* base.h - status codes, errors, data types, text buffers, memory. */
+/* base.h - status codes, errors, data types, text buffers, memory.
+ *
+ * Threads: every function may be called from any thread, but clv_set_allocator
+ * only before all others. A clv_buf belongs to one thread at a time. */
 #ifndef CLEAVE_BASE_H
 #define CLEAVE_BASE_H
 
@@ -22,7 +25,14 @@
 #define CLV_PRINTF(fmt, args)
 #endif
 
-#define CLV_VERSION "0.1.0"
+/* The version of this header; clv_version and clv_version_number give that of
+ * the library a program runs with. 0.1.0 is 100. */
+#define CLV_VERSION       "0.1.0"
+#define CLV_VERSION_MAJOR 0
+#define CLV_VERSION_MINOR 1
+#define CLV_VERSION_PATCH 0
+#define CLV_VERSION_NUMBER \
+    (CLV_VERSION_MAJOR * 10000 + CLV_VERSION_MINOR * 100 + CLV_VERSION_PATCH)
 
 /* "no node", "no value", "no module" */
 #define CLV_NONE UINT32_MAX
@@ -50,11 +60,30 @@ typedef enum clv_status {
 #undef CLV_X
 } clv_status;
 
-/* One clear line about the first failure. Belongs to the caller; every
- * function that takes one accepts NULL. */
+/* What a failure is about, for programs that add advice of their own. */
+typedef enum clv_subject_kind {
+    CLV_SUBJECT_NONE,
+    CLV_SUBJECT_MODEL,    /* a name of the zoo */
+    CLV_SUBJECT_INPUT,    /* an input of a model: its shape, or its data */
+    CLV_SUBJECT_DIM,      /* a symbolic dimension */
+    CLV_SUBJECT_BATCH,    /* the first axis of the inputs */
+    CLV_SUBJECT_DEVICE,   /* a device, or a figure that it lacks */
+    CLV_SUBJECT_BACKEND,  /* a backend, or its plugin */
+    CLV_SUBJECT_LIMIT,    /* a limit of a cut; `subject` names the field */
+    CLV_SUBJECT_MEMORY,   /* bytes that a run may take */
+    CLV_SUBJECT_OPSET,    /* the opset of a file to write */
+    CLV_SUBJECT_OPERATOR, /* an operator */
+    CLV_SUBJECT_COUNT
+} clv_subject_kind;
+
+/* One clear line about the first failure, and what it is about. Belongs to the
+ * caller, who need not initialise it; every function that takes one accepts
+ * NULL. Its size is fixed. */
 typedef struct clv_err {
     clv_status code;
     char msg[512];
+    clv_subject_kind about;
+    char subject[64]; /* its name: "batch"; "" when there is none */
 } clv_err;
 
 /* The process exit code that fits a status (0..4). */
@@ -132,5 +161,6 @@ CLV_API bool clv_suggest(const char *word, const char *const *names, size_t n,
                          char *buf, size_t size);
 
 CLV_API const char *clv_version(void);
+CLV_API int clv_version_number(void);
 
 #endif

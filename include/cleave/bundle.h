@@ -1,4 +1,6 @@
-/* bundle.h - a cut as a folder: one file per subgraph and a manifest. */
+/* bundle.h - a cut as a folder: one file per subgraph and a manifest.
+ *
+ * Threads: calls for different folders may run at the same time. */
 #ifndef CLEAVE_BUNDLE_H
 #define CLEAVE_BUNDLE_H
 
@@ -13,6 +15,7 @@ CLV_API CLV_MUST clv_status clv_bundle_write(const clv_cut *c, const char *dir,
                                              clv_err *err);
 
 typedef struct clv_bundle_info {
+    size_t size; /* sizeof(clv_bundle_info) */
     uint32_t partitions, nodes;
 } clv_bundle_info;
 

@@ -1,5 +1,8 @@
 /* capability.h - cuts by what an accelerator supports: the fewest subgraphs,
- * with the proof, and what it would take to need fewer. */
+ * with the proof, and what it would take to need fewer.
+ *
+ * Threads: a result is read-only once made; any number of threads may
+ * read it, and make others of the same input. */
 #ifndef CLEAVE_CAPABILITY_H
 #define CLEAVE_CAPABILITY_H
 
@@ -11,11 +14,12 @@ typedef enum clv_objective {
     CLV_OBJECTIVE_ACCELERATOR /* the accelerator's first, then all */
 } clv_objective;
 
-/* All zero means: no limits. Limits are about arithmetic operators: views,
+/* All else zero means: no limits. Limits are about arithmetic operators: views,
  * shape arithmetic and constants, which run on either device, do not count.
  * The command's --min-subgraph-size and Python's min_subgraph_size are these
  * fields. */
 typedef struct clv_capability_opts {
+    size_t size;                 /* sizeof(clv_capability_opts) */
     double min_support;          /* 0 to 1: share that must be supported */
     bool some_support;           /* and more than CLV_HARDLY_SUPPORTED */
     uint32_t min_subgraph_size;  /* in every subgraph, of either device */
@@ -53,6 +57,7 @@ typedef struct clv_support_row {
 } clv_support_row;
 
 typedef struct clv_capability_info {
+    size_t size;               /* sizeof(clv_capability_info) */
     const char *device;        /* the accelerator's name */
     uint32_t supported, total; /* as in clv_support_info */
     double percentage;

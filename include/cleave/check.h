@@ -3,7 +3,10 @@
  * Two lists of checks over one cut. Suitability: it fits into memory, it can
  * keep half of the compute units busy, its intensity reaches half of the ridge
  * point (so that half of the peak is in reach). Budgets: totals that must not
- * be exceeded, for CI. */
+ * be exceeded, for CI.
+ *
+ * Threads: a result is read-only once made; any number of threads may
+ * read it, and make others of the same input. */
 #ifndef CLEAVE_CHECK_H
 #define CLEAVE_CHECK_H
 
@@ -40,6 +43,7 @@ typedef enum clv_budget_key {
 } clv_budget_key;
 
 typedef struct clv_budget_info {
+    size_t size; /* sizeof(clv_budget_info) */
     const char *key;
     clv_unit unit;
     const char *what;
@@ -53,8 +57,9 @@ typedef struct clv_budget {
     double limit;
 } clv_budget;
 
-/* A figure given here wins over the device's; all zero: not checked. */
+/* A figure given here wins over the device's; zero: not checked. */
 typedef struct clv_check_opts {
+    size_t size;              /* sizeof(clv_check_opts) */
     const clv_device *device; /* may be NULL */
     double compute_units;
     double memory; /* bytes */

@@ -1,5 +1,8 @@
 /* compare.h - models side by side: totals, per operator type, per module, and
- * layer by layer for two versions of one model. */
+ * layer by layer for two versions of one model.
+ *
+ * Threads: a result is read-only once made; any number of threads may
+ * read it, and make others of the same input. */
 #ifndef CLEAVE_COMPARE_H
 #define CLEAVE_COMPARE_H
 
@@ -42,7 +45,8 @@ typedef struct clv_ratios {
 } clv_ratios;
 
 typedef struct clv_compare_info {
-    uint32_t n; /* models */
+    size_t size; /* sizeof(clv_compare_info) */
+    uint32_t n;  /* models */
     const clv_profile *const *profiles;
     const int64_t *peaks;     /* of live activations, operator by operator */
     const clv_ratios *ratios; /* one per model */

@@ -2,15 +2,19 @@
  * slack, and schedules on k streams.
  *
  * Everything is about the subgraphs of a cut and their dependencies. A weight
- * per subgraph says how long it takes: its FLOPs, or seconds on a device. */
+ * per subgraph says how long it takes: its FLOPs, or seconds on a device.
+ *
+ * Threads: a result is read-only once made; any number of threads may
+ * read it, and make others of the same input. */
 #ifndef CLEAVE_CONCURRENCY_H
 #define CLEAVE_CONCURRENCY_H
 
 #include "cleave/cut.h"
 #include "cleave/hardware.h"
 
-/* All zero means: weights are FLOPs. */
+/* All else zero means: weights are FLOPs. */
 typedef struct clv_concurrency_opts {
+    size_t size;              /* sizeof(clv_concurrency_opts) */
     const clv_device *device; /* weights are roofline seconds on it */
     clv_dtype dtype;          /* it computes in; CLV_NODTYPE: float32 */
     const double *weights;    /* one per subgraph; wins over the device */
@@ -40,6 +44,7 @@ typedef struct clv_task {
 } clv_task;
 
 typedef struct clv_concurrency_info {
+    size_t size;      /* sizeof(clv_concurrency_info) */
     const char *unit; /* of weights: "FLOPs", "s" */
     uint32_t subgraphs, n_stages;
     uint32_t max_parallel; /* subgraphs in the widest stage */
@@ -95,6 +100,7 @@ typedef struct clv_slot {
 } clv_slot;
 
 typedef struct clv_schedule_info {
+    size_t size; /* sizeof(clv_schedule_info) */
     uint32_t streams;
     const clv_slot *slots; /* one per subgraph */
     double makespan;

@@ -2,7 +2,10 @@
  *
  * However a cut was made (per operator, fused, by what a backend supports, by
  * where it is cheapest), the result is the same type, and every analysis takes
- * it. Subgraphs come in an order in which they can run. */
+ * it. Subgraphs come in an order in which they can run.
+ *
+ * Threads: a result is read-only once made; any number of threads may
+ * read it, and make others of the same input. */
 #ifndef CLEAVE_CUT_H
 #define CLEAVE_CUT_H
 
@@ -113,6 +116,7 @@ typedef struct clv_pattern_total {
 } clv_pattern_total;
 
 typedef struct clv_summary_info {
+    size_t size; /* sizeof(clv_summary_info) */
     uint32_t subgraphs, operators;
     int64_t flops, macs;
     int64_t bytes_external, bytes_internal;

@@ -1,4 +1,7 @@
-/* diagnose.h - why a count is not what was expected. */
+/* diagnose.h - why a count is not what was expected.
+ *
+ * Threads: a result is read-only once made; any number of threads may
+ * read it, and make others of the same input. */
 #ifndef CLEAVE_DIAGNOSE_H
 #define CLEAVE_DIAGNOSE_H
 
@@ -19,6 +22,7 @@ typedef struct clv_explanation {
 } clv_explanation;
 
 typedef struct clv_diagnosis_info {
+    size_t size;                   /* sizeof(clv_diagnosis_info) */
     int64_t flops, macs, expected; /* expected in FLOPs; 0: none was given */
     double percent;                /* ours against expected, signed */
     bool low;                      /* below 80 % of what was expected */

@@ -1,4 +1,6 @@
-/* export.h - writes graphs in formats that others read. */
+/* export.h - writes graphs in formats that others read.
+ *
+ * Threads: calls for different paths may run at the same time. */
 #ifndef CLEAVE_EXPORT_H
 #define CLEAVE_EXPORT_H
 
@@ -10,8 +12,9 @@ typedef enum clv_weights {
     CLV_WEIGHTS_NONE /* shapes only: data in a file that is not written */
 } clv_weights;
 
-/* All zero means: opset 17, random weights of seed 0. */
+/* All else zero means: opset 17, random weights of seed 0. */
 typedef struct clv_onnx_opts {
+    size_t size;   /* sizeof(clv_onnx_opts) */
     int64_t opset; /* 13 to 22 */
     clv_weights weights;
     uint64_t seed;

@@ -3,7 +3,10 @@
  * Anchors (convolutions, matrix products) take in what can run in their
  * epilogue; elementwise chains run as one, into a reduction where they end in
  * one; attention and squeeze-and-excite become one subgraph each. Rules and
- * pictures: docs/fusion.md. */
+ * pictures: docs/fusion.md.
+ *
+ * Threads: a result is read-only once made; any number of threads may
+ * read it, and make others of the same input. */
 #ifndef CLEAVE_FUSION_H
 #define CLEAVE_FUSION_H
 
@@ -12,6 +15,7 @@
 /* Limits of one fused subgraph; 0 means none. A single operator beyond a limit
  * stays a subgraph by itself. Views are free and do not count. */
 typedef struct clv_fusion_opts {
+    size_t size; /* sizeof(clv_fusion_opts) */
     uint32_t max_ops;
     int64_t max_bytes; /* moved across its border */
     int64_t max_flops;

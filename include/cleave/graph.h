@@ -1,7 +1,11 @@
 /* graph.h - open a model, or build a graph by hand, and walk it.
  *
  * Nodes, values and modules are numbers that index flat arrays; they stay
- * valid until the graph is freed. Nodes are numbered in execution order. */
+ * valid until the graph is freed. Nodes are numbered in execution order.
+ *
+ * Threads: a graph that is being built belongs to one thread. Once it is
+ * inferred (clv_graph_open does that) it is read-only, and any number of
+ * threads may read it. */
 #ifndef CLEAVE_GRAPH_H
 #define CLEAVE_GRAPH_H
 
@@ -29,6 +33,7 @@ typedef struct clv_dim_arg {
  * status other than CLV_OK leaves the operator unknown (cost) or stops the
  * load (shape). */
 typedef struct clv_custom_op {
+    size_t size;    /* sizeof(clv_custom_op) */
     const char *op; /* its name at the source, with or without a domain */
     void *ctx;
     clv_status (*shape)(void *ctx, const clv_graph *g, uint32_t node,
@@ -38,8 +43,9 @@ typedef struct clv_custom_op {
                        int64_t *macs, int64_t *flops);
 } clv_custom_op;
 
-/* All zero means: as the model says. */
+/* All else zero means: as the model says. */
 typedef struct clv_open_opts {
+    size_t size; /* sizeof(clv_open_opts) */
     const clv_shape_arg *shapes;
     size_t n_shapes;
     const clv_dim_arg *dims;
@@ -98,6 +104,7 @@ typedef struct clv_attr_arg {
 } clv_attr_arg;
 
 typedef struct clv_value_arg {
+    size_t size;      /* sizeof(clv_value_arg) */
     const char *name; /* NULL: named after its maker */
     clv_value_kind kind;
     clv_dtype dtype;
@@ -106,6 +113,7 @@ typedef struct clv_value_arg {
 } clv_value_arg;
 
 typedef struct clv_node_arg {
+    size_t size;        /* sizeof(clv_node_arg) */
     const char *op;     /* canonical name ("conv2d"), or any other: unknown */
     const char *name;   /* NULL: named after the operator */
     const char *module; /* "layer1.0", NULL for the root */
@@ -140,6 +148,7 @@ CLV_API CLV_MUST clv_status clv_graph_verify(const clv_graph *g, clv_err *err);
 /* -- walking a graph ------------------------------------------------------*/
 
 typedef struct clv_value_info {
+    size_t size;      /* sizeof(clv_value_info) */
     const char *name; /* may be "" for values that have none */
     clv_value_kind kind;
     clv_dtype dtype;
@@ -154,19 +163,89 @@ typedef struct clv_value_info {
 } clv_value_info;
 
 typedef struct clv_node_info {
+    size_t size; /* sizeof(clv_node_info) */
     const char *name, *op, *module, *origin, *source; /* never NULL */
     const uint32_t *inputs, *outputs;
     uint32_t n_inputs, n_outputs;
+    uint32_t n_attrs;
 } clv_node_info;
+
+/* An attribute of a node. Everything is borrowed from the graph. */
+typedef struct clv_attr_info {
+    size_t size; /* sizeof(clv_attr_info) */
+    const char *name;
+    clv_attr_type type;
+    uint32_t n; /* of ints, floats, strings */
+    union {
+        int64_t i;
+        double f;
+        const char *s;
+        const int64_t *ints;
+        const double *floats;
+        const char *const *strings;
+        uint32_t value; /* CLV_ATTR_TENSOR: clv_graph_constant reads it */
+        const clv_graph *body; /* CLV_ATTR_GRAPH */
+    } u;
+} clv_attr_info;
+
+/* What is known of a value's contents before anything runs. Each is NULL where
+ * it is not known; all are borrowed from the graph. */
+typedef struct clv_constant_info {
+    size_t size;          /* sizeof(clv_constant_info) */
+    clv_dtype dtype;      /* of bytes */
+    uint32_t n;           /* elements of ints or floats */
+    const int64_t *ints;  /* of a small value of an integer type or bool, */
+    const double *floats; /* or of a floating-point type */
+    const double *fill;   /* the number that every element is */
+    const void *bytes;    /* all elements, dense, in dtype, little-endian; */
+    uint64_t n_bytes;     /* those of a file may not be aligned */
+} clv_constant_info;
 
 CLV_API const char *clv_graph_name(const clv_graph *g);
 CLV_API const char *clv_graph_source(const clv_graph *g); /* "zoo", "onnx" */
 CLV_API uint32_t clv_graph_num_nodes(const clv_graph *g);
 CLV_API uint32_t clv_graph_num_values(const clv_graph *g);
-CLV_API clv_node_info clv_graph_node(const clv_graph *g, uint32_t node);
-CLV_API clv_value_info clv_graph_value(const clv_graph *g, uint32_t value);
-CLV_API uint32_t clv_graph_inputs(const clv_graph *g, const uint32_t **values);
-CLV_API uint32_t clv_graph_outputs(const clv_graph *g, const uint32_t **values);
+/* Values, in order. */
+CLV_API const uint32_t *clv_graph_inputs(const clv_graph *g, uint32_t *count);
+CLV_API const uint32_t *clv_graph_outputs(const clv_graph *g, uint32_t *count);
+/* Fill *out, whose size the caller has set. Fail with CLV_USAGE for a node or
+ * value that is not there; *out is empty then. */
+CLV_API clv_status clv_graph_get_node(const clv_graph *g, uint32_t node,
+                                      clv_node_info *out, clv_err *err);
+CLV_API clv_status clv_graph_get_value(const clv_graph *g, uint32_t value,
+                                       clv_value_info *out, clv_err *err);
+/* The attribute called `name`, or the i-th of clv_node_info.n_attrs; out->size
+ * is set. CLV_NOT_FOUND: the node has none of that name. */
+CLV_API CLV_MUST clv_status clv_graph_attr(const clv_graph *g, uint32_t node,
+                                           const char *name, clv_attr_info *out,
+                                           clv_err *err);
+CLV_API CLV_MUST clv_status clv_graph_attr_at(const clv_graph *g, uint32_t node,
+                                              uint32_t i, clv_attr_info *out,
+                                              clv_err *err);
+/* What is known of the contents of a value: a weight, a constant, or a shape
+ * that was computed while inferring. CLV_NOT_FOUND: nothing is. */
+CLV_API CLV_MUST clv_status clv_graph_constant(const clv_graph *g,
+                                               uint32_t value,
+                                               clv_constant_info *out,
+                                               clv_err *err);
+
+/* The same by value, as large as this header has them. */
+static inline clv_node_info clv_graph_node(const clv_graph *g, uint32_t node)
+{
+    clv_node_info n;
+    n.size = sizeof n;
+    clv_graph_get_node(g, node, &n, NULL);
+    return n;
+}
+
+static inline clv_value_info clv_graph_value(const clv_graph *g, uint32_t value)
+{
+    clv_value_info v;
+    v.size = sizeof v;
+    clv_graph_get_value(g, value, &v, NULL);
+    return v;
+}
+
 /* Things worth saying about the model as read; NULL past the last one. */
 CLV_API const char *clv_graph_warning(const clv_graph *g, uint32_t i);
 

@@ -8,7 +8,9 @@
  *     time      = launch + max(compute, memory)
  *
  * with `threads` the independent outputs of the work. docs/hardware.md says
- * where each figure comes from. */
+ * where each figure comes from.
+ *
+ * Threads: devices are read-only, and any number of threads may read them. */
 #ifndef CLEAVE_HARDWARE_H
 #define CLEAVE_HARDWARE_H
 
@@ -58,6 +60,7 @@ CLV_API void clv_device_free(clv_device *d);
 /* One line per figure key, for tables: key, unit, meaning. NULL past the last.
  */
 typedef struct clv_figure_info {
+    size_t size; /* sizeof(clv_figure_info) */
     const char *key, *unit, *meaning;
 } clv_figure_info;
 CLV_API const clv_figure_info *clv_figure_at(uint32_t i);

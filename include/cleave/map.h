@@ -1,4 +1,7 @@
-/* map.h - a cut on a device: the estimated time of every subgraph. */
+/* map.h - a cut on a device: the estimated time of every subgraph.
+ *
+ * Threads: a result is read-only once made; any number of threads may
+ * read it, and make others of the same input. */
 #ifndef CLEAVE_MAP_H
 #define CLEAVE_MAP_H
 
@@ -6,6 +9,7 @@
 #include "cleave/hardware.h"
 
 typedef struct clv_map_info {
+    size_t size;          /* sizeof(clv_map_info) */
     double seconds;       /* subgraphs one after the other */
     double critical_path; /* the longest chain: no schedule is faster */
     double launch;        /* part of seconds spent on launches */

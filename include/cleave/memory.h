@@ -1,11 +1,15 @@
 /* memory.h - which tensors are alive when, how much that is, and where to put
- * them in one block of memory. */
+ * them in one block of memory.
+ *
+ * Threads: a result is read-only once made; any number of threads may
+ * read it, and make others of the same input. */
 #ifndef CLEAVE_MEMORY_H
 #define CLEAVE_MEMORY_H
 
 #include "cleave/cut.h"
 
 typedef struct clv_memory_opts {
+    size_t size;     /* sizeof(clv_memory_opts) */
     bool no_inplace; /* elementwise results never overwrite their input */
     bool reorder;    /* look for an order of subgraphs with a lower peak */
     int64_t align;   /* of offsets in the arena; 0: 64 bytes */
@@ -22,6 +26,7 @@ typedef struct clv_buffer {
 } clv_buffer;
 
 typedef struct clv_memory_info {
+    size_t size;         /* sizeof(clv_memory_info) */
     uint32_t steps;      /* subgraphs */
     int64_t weights;     /* stored parameters, buffers and constants */
     int64_t peak;        /* most activation bytes alive at one step */

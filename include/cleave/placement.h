@@ -1,5 +1,8 @@
 /* placement.h - operators on devices by cost: the least time on two devices,
- * exactly, and balanced stages on several. */
+ * exactly, and balanced stages on several.
+ *
+ * Threads: a result is read-only once made; any number of threads may
+ * read it, and make others of the same input. */
 #ifndef CLEAVE_PLACEMENT_H
 #define CLEAVE_PLACEMENT_H
 
@@ -8,6 +11,7 @@
 #include "cleave/hardware.h"
 
 typedef struct clv_placement_opts {
+    size_t size;                          /* sizeof(clv_placement_opts) */
     const clv_device *host, *accelerator; /* whose roofline gives the costs */
     const clv_support_info *support;      /* NULL: the accelerator runs all */
     const char *costs; /* file of measured seconds, over the roofline's */
@@ -34,6 +38,7 @@ typedef struct clv_curve_point {
 } clv_curve_point;
 
 typedef struct clv_placement_info {
+    size_t size; /* sizeof(clv_placement_info) */
     const char *host, *device;
     clv_plan all_cpu, greedy, optimum; /* greedy: all that is supported */
     clv_plan chosen; /* the optimum, or the best within the limit */
@@ -52,6 +57,7 @@ CLV_API CLV_MUST clv_status clv_cut_placement(const clv_profile *p,
 CLV_API const clv_placement_info *clv_cut_placement_info(const clv_cut *c);
 
 typedef struct clv_pipeline_opts {
+    size_t size; /* sizeof(clv_pipeline_opts) */
     uint32_t stages;
     const clv_device *device; /* of every stage; NULL: costs are FLOPs */
     double link;              /* bytes per second between stages; 0: 16 GB/s */
@@ -65,6 +71,7 @@ typedef struct clv_pipeline_stage {
 } clv_pipeline_stage;
 
 typedef struct clv_pipeline_info {
+    size_t size;                      /* sizeof(clv_pipeline_info) */
     const clv_pipeline_stage *stages; /* one per subgraph */
     uint32_t n_stages;
     const char *unit;  /* "s" or "FLOP" */

@@ -1,4 +1,7 @@
-/* profile.h - what a graph costs: per operator, per module, in all. */
+/* profile.h - what a graph costs: per operator, per module, in all.
+ *
+ * Threads: a result is read-only once made; any number of threads may
+ * read it, and make others of the same input. */
 #ifndef CLEAVE_PROFILE_H
 #define CLEAVE_PROFILE_H
 
@@ -57,8 +60,9 @@ CLV_API clv_convention clv_convention_find(const char *name);
 /* What a convention's total counts: "FLOP" or "MAC". */
 CLV_API const char *clv_convention_unit(clv_convention c);
 
-/* All zero means: the defaults. */
+/* All else zero means: the defaults. */
 typedef struct clv_profile_opts {
+    size_t size; /* sizeof(clv_profile_opts) */
     clv_convention convention;
     double ai_threshold; /* of the two-way split; 0: 10 FLOPs per byte */
 } clv_profile_opts;
@@ -76,6 +80,7 @@ typedef struct clv_layer {
 } clv_layer;
 
 typedef struct clv_totals {
+    size_t size;          /* sizeof(clv_totals) */
     uint32_t operators;   /* nodes */
     uint32_t graph_nodes; /* as torch.fx counts: inputs and output included */
     int64_t params, unused_params; /* unused ones are part of params */

@@ -1,7 +1,9 @@
 /* report.h - results as text for people, JSON for programs, CSV for
- * spreadsheets. One function per result; the format is an option, and opts is
- * never NULL. Reports are appended to a buffer, whose `failed` tells of a lack
- * of memory. */
+ * spreadsheets. One function per result; the format is an option, and NULL
+ * means all defaults. Reports are appended to a buffer, whose `failed` tells of
+ * a lack of memory, or of options without their size.
+ *
+ * Threads: reports only read their results; a buffer belongs to one thread. */
 #ifndef CLEAVE_REPORT_H
 #define CLEAVE_REPORT_H
 
@@ -24,8 +26,9 @@ typedef enum clv_report_format {
     CLV_REPORT_CSV
 } clv_report_format;
 
-/* All zero means: the defaults. */
+/* All else zero means: the defaults. */
 typedef struct clv_report_opts {
+    size_t size; /* sizeof(clv_report_opts) */
     clv_report_format format;
     uint32_t width; /* columns that text may take; 0: no limit */
     bool color;     /* text with terminal colours */
@@ -73,6 +76,7 @@ CLV_API void clv_report_memory(const clv_memory *m, const clv_report_opts *opts,
 
 /* What `cleave run` found out. Lists may be NULL. */
 typedef struct clv_run_result {
+    size_t size; /* sizeof(clv_run_result) */
     const clv_graph *g;
     const clv_model *m;
     const clv_context *c;

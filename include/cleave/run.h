@@ -7,8 +7,8 @@
  *     clv_context_run(c, &err);
  *     const clv_tensor *scores = clv_context_output(c, 0);
  *
- * A model is read-only once made: any number of threads may run it at the same
- * time, each with a context of its own. */
+ * Threads: a model is read-only once made. Any number of threads may run it at
+ * the same time, each with a context of its own. */
 #ifndef CLEAVE_RUN_H
 #define CLEAVE_RUN_H
 
@@ -24,8 +24,10 @@ typedef struct clv_context clv_context;
 typedef void clv_refuse_fn(void *ctx, const char *op, const char *node,
                            const char *reason);
 
-/* All zero means: plain C kernels alone, seed 0, as many threads as cores. */
+/* All else zero means: plain C kernels alone, seed 0, as many threads as cores.
+ */
 typedef struct clv_model_opts {
+    size_t size;          /* sizeof(clv_model_opts) */
     clv_backend *backend; /* what runs the nodes it supports */
     clv_support *support; /* its answers; NULL: it is asked */
     const clv_cut *cut;   /* a cut of g: each subgraph is compiled as it is;
@@ -48,6 +50,7 @@ typedef struct clv_part {
 } clv_part;
 
 typedef struct clv_model_info {
+    size_t size;           /* sizeof(clv_model_info) */
     const clv_part *parts; /* in the order they run */
     uint32_t n_parts;
     int64_t weight_bytes;     /* that the model holds; mapped files are not */
@@ -125,6 +128,7 @@ CLV_API clv_time_stats clv_time_stats_of(double *seconds, uint32_t n);
 /* -- this machine ---------------------------------------------------------*/
 
 typedef struct clv_measure_opts {
+    size_t size;          /* sizeof(clv_measure_opts) */
     clv_backend *backend; /* whose products are timed; needed */
     uint32_t threads;     /* 0: one per core */
     /* Told before each of `total` measurements; may be NULL. */

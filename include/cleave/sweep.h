@@ -5,7 +5,10 @@
  * grid of points, the polynomial through them is found in whole numbers, and
  * it must then predict points it has not seen. What is no polynomial (a peak
  * that moves to another layer, a shape that rounds) is refused, with the point
- * at which it differs. */
+ * at which it differs.
+ *
+ * Threads: a result is read-only once made; any number of threads may
+ * read it, and make others of the same input. */
 #ifndef CLEAVE_SWEEP_H
 #define CLEAVE_SWEEP_H
 
@@ -68,6 +71,7 @@ typedef struct clv_formula {
 } clv_formula;
 
 typedef struct clv_sweep_info {
+    size_t size; /* sizeof(clv_sweep_info) */
     const char *model;
     const clv_vary *vary;
     uint32_t n_vary;

@@ -1,4 +1,6 @@
-/* tensor.h - numbers in memory: dense, row-major. */
+/* tensor.h - numbers in memory: dense, row-major.
+ *
+ * Threads: a tensor is plain data: several may read it, or one writes it. */
 #ifndef CLEAVE_TENSOR_H
 #define CLEAVE_TENSOR_H
 

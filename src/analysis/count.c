@@ -22,12 +22,12 @@ static const struct {
 
 const char *clv_convention_name(clv_convention c)
 {
-    return conventions[c].name;
+    return (unsigned)c < CLV_CONVENTION_COUNT ? conventions[c].name : "?";
 }
 
 const char *clv_convention_unit(clv_convention c)
 {
-    return conventions[c].unit;
+    return (unsigned)c < CLV_CONVENTION_COUNT ? conventions[c].unit : "?";
 }
 
 clv_convention clv_convention_find(const char *name)

@@ -63,8 +63,8 @@ static clv_status read_device(own_device *l, const char *text, size_t len,
 clv_status clv_device_load(const char *path, clv_device **out, clv_err *err)
 {
     clv_mapping map;
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(path, err);
     CLV_TRY(clv__mapping_open(path, &map, err));
     own_device *l = clv__zalloc(sizeof *l);
     clv_status s = CLV_NOMEM;

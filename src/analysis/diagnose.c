@@ -215,13 +215,14 @@ static clv_status fill(clv_diagnosis *d, const clv_graph *g, clv_err *e)
 clv_status clv_diagnosis_new(const clv_graph *g, int64_t expected_flops,
                              clv_diagnosis **out, clv_err *err)
 {
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(g, err);
     if (expected_flops < 0)
         return clv__fail(err, CLV_USAGE, "expected FLOPs below zero");
     clv_diagnosis *d = clv__zalloc(sizeof *d);
     if (!d)
         return clv__nomem(err);
+    d->info.size = sizeof d->info;
     d->info.expected = expected_flops;
     clv_status s = fill(d, g, err);
     if (s != CLV_OK) {

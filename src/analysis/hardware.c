@@ -26,7 +26,7 @@ static const struct {
     size_t offset;
 } figures[] = {
 #define KEY(key, unit, meaning) \
-    {{#key, unit, meaning}, offsetof(clv_device, key)},
+    {{sizeof(clv_figure_info), #key, unit, meaning}, offsetof(clv_device, key)},
 #include "../../data/hardware/figures.def"
 #undef KEY
 };
@@ -45,6 +45,8 @@ const clv_figure_info *clv_figure_at(uint32_t i)
 
 const clv_figure *clv_device_figure(const clv_device *d, uint32_t i)
 {
+    if (i >= N_FIGURES)
+        return NULL;
     return (const clv_figure *)((const char *)d + figures[i].offset);
 }
 
@@ -52,7 +54,7 @@ const char *clv_device_kind_name(clv_device_kind k)
 {
     static const char *const names[] = {"GPU", "CPU", "TPU", "NPU",
                                         "SoC", "MCU", "FPGA"};
-    return names[k];
+    return CLV_NAME(names, k);
 }
 
 /* All names, then all aliases. */
@@ -68,8 +70,8 @@ static const char *device_name(const void *ctx, uint32_t i)
 clv_status clv_device_find(const char *name, const clv_device **out,
                            clv_err *err)
 {
-    clv__err_clear(err);
-    *out = NULL;
+    CLV_BEGIN(out, err);
+    CLV_NEED(name, err);
     for (uint32_t i = 0; i < N_DEVICES && !*out; i++)
         if (!strcmp(devices[i].name, name) ||
             (devices[i].alias && !strcmp(devices[i].alias, name)))
@@ -153,7 +155,7 @@ double clv_device_ridge(const clv_device *d, clv_dtype dtype)
 const char *clv_bound_name(clv_bound b)
 {
     static const char *const names[] = {"compute", "memory", "launch", "none"};
-    return names[b];
+    return CLV_NAME(names, b);
 }
 
 clv_roofline clv_device_roofline(const clv_device *d, clv_dtype dtype,

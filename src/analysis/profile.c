@@ -268,17 +268,21 @@ static clv_status fill(clv_profile *p, clv_err *e)
 clv_status clv_profile_new(const clv_graph *g, const clv_profile_opts *opts,
                            clv_profile **out, clv_err *err)
 {
-    *out = NULL;
-    clv__err_clear(err);
-    if (!g->inferred)
-        return clv__fail(err, CLV_USAGE, "%s: infer the graph before its cost",
-                         g->name);
+    CLV_BEGIN(out, err);
+    CLV_NEED(g, err);
+    CLV_TRY(clv__need_inferred(g, __func__, err));
+    clv_profile_opts o;
+    CLV_READ(clv_profile_opts, opts, &o, err);
+    if ((unsigned)o.convention >= CLV_CONVENTION_COUNT)
+        return clv__fail(err, CLV_USAGE, "there is no counting convention %u",
+                         (unsigned)o.convention);
     clv_profile *p = clv__zalloc(sizeof *p);
     if (!p)
         return clv__nomem(err);
     p->g = g;
-    p->convention = opts ? opts->convention : CLV_CONVENTION_FULL;
-    p->ai_threshold = opts && opts->ai_threshold > 0 ? opts->ai_threshold : 10;
+    p->totals.size = sizeof p->totals;
+    p->convention = o.convention;
+    p->ai_threshold = o.ai_threshold > 0 ? o.ai_threshold : 10;
     clv_status s = fill(p, err);
     if (s != CLV_OK) {
         clv_profile_free(p);
@@ -318,33 +322,33 @@ const clv_totals *clv_profile_totals(const clv_profile *p)
 
 const clv_layer *clv_profile_layers(const clv_profile *p, uint32_t *count)
 {
-    *count = p->g->n_nodes;
+    clv__set_count(count, p->g->n_nodes);
     return p->layers;
 }
 
 const clv_type_total *clv_profile_types(const clv_profile *p, uint32_t *count)
 {
-    *count = p->n_types;
+    clv__set_count(count, p->n_types);
     return p->types;
 }
 
 const clv_kind_total *clv_profile_kinds(const clv_profile *p, uint32_t *count)
 {
-    *count = p->n_kinds;
+    clv__set_count(count, p->n_kinds);
     return p->kinds;
 }
 
 const clv_unsupported *clv_profile_unsupported(const clv_profile *p,
                                                uint32_t *count)
 {
-    *count = p->n_unsupported;
+    clv__set_count(count, p->n_unsupported);
     return p->unsupported;
 }
 
 const clv_module_total *clv_profile_modules(const clv_profile *p,
                                             uint32_t *count)
 {
-    *count = p->n_modules;
+    clv__set_count(count, p->n_modules);
     return p->modules;
 }
 
@@ -352,12 +356,12 @@ const char *clv_trust_name(clv_trust t)
 {
     static const char *const names[] = {"exact", "estimated", "free", "given",
                                         "unknown"};
-    return names[t];
+    return CLV_NAME(names, t);
 }
 
 const char *clv_bottleneck_name(clv_bottleneck b)
 {
     static const char *const names[] = {"compute_bound", "balanced",
                                         "memory_bound", "bandwidth_bound"};
-    return names[b];
+    return CLV_NAME(names, b);
 }

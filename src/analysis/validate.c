@@ -188,8 +188,8 @@ static clv_status judge_all(clv_validation *v, const clv_graph *g, clv_err *e)
 clv_status clv_validation_new(const clv_graph *g, clv_validation **out,
                               clv_err *err)
 {
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(g, err);
     clv_validation *v = clv__zalloc(sizeof *v);
     if (!v)
         return clv__nomem(err);
@@ -219,6 +219,6 @@ const clv_totals *clv_validation_ours(const clv_validation *v)
 const clv_verdict *clv_validation_verdicts(const clv_validation *v,
                                            uint32_t *count)
 {
-    *count = CLV_CONVENTION_COUNT;
+    clv__set_count(count, CLV_CONVENTION_COUNT);
     return v->verdicts;
 }

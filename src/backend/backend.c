@@ -181,12 +181,14 @@ static clv_status open_rules(clv_backend *b, const char *spec, clv_err *e)
 clv_status clv_backend_open(const char *spec, const clv_backend_opts *opts,
                             clv_backend **out, clv_err *err)
 {
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(spec, err);
+    clv_backend_opts o;
+    CLV_READ(clv_backend_opts, opts, &o, err);
     clv_backend *b = clv__zalloc(sizeof *b);
     if (!b)
         return clv__nomem(err);
-    b->timeout = opts && opts->timeout > 0 ? opts->timeout : 10;
+    b->timeout = o.timeout > 0 ? o.timeout : 10;
     clv_status s = open_type(b, spec, err);
     if (s == CLV_OK && !b->type)
         s = open_rules(b, spec, err);

@@ -230,6 +230,7 @@ static clv_status build(clv_support *s, clv_backend *b, clv_err *e)
         st = collect(s, &c, &scratch, e);
     if (st == CLV_OK)
         st = fill(s, b, &c, &scratch, e);
+    s->info.size = sizeof s->info;
     s->info.device = device;
     s->info.nodes = s->nodes;
     s->info.n_nodes = n;
@@ -244,8 +245,10 @@ static clv_status build(clv_support *s, clv_backend *b, clv_err *e)
 clv_status clv_support_new(clv_backend *b, const clv_graph *g,
                            clv_support **out, clv_err *err)
 {
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(b, err);
+    CLV_NEED(g, err);
+    CLV_TRY(clv__need_inferred(g, __func__, err));
     clv_support *s = clv__zalloc(sizeof *s);
     if (!s)
         return clv__nomem(err);
@@ -289,10 +292,22 @@ static void force(clv_node_support *at, clv_side side, const char *reason)
     at->reason = side == CLV_SIDE_CPU ? reason : "";
 }
 
+static clv_status check_force(const clv_support *s, const char *what,
+                              clv_side side, clv_err *err)
+{
+    clv__err_clear(err);
+    CLV_NEED(s, err);
+    CLV_NEED(what, err);
+    if ((unsigned)side < CLV_SIDE_CPU || (unsigned)side > CLV_SIDE_EITHER)
+        return clv__fail(err, CLV_USAGE, "'%.80s': there is no side %u", what,
+                         (unsigned)side);
+    return CLV_OK;
+}
+
 clv_status clv_support_force_op(clv_support *s, const char *name, clv_side side,
                                 clv_err *err)
 {
-    clv__err_clear(err);
+    CLV_TRY(check_force(s, name, side, err));
     bool any = false;
     for (uint32_t i = 0; i < s->g->n_nodes; i++)
         if (clv__names_node(name, &s->g->nodes[i])) {
@@ -329,7 +344,7 @@ static bool matches(const clv_graph *g, const clv_node *n, const char *pattern)
 clv_status clv_support_force_nodes(clv_support *s, const char *pattern,
                                    clv_side side, clv_err *err)
 {
-    clv__err_clear(err);
+    CLV_TRY(check_force(s, pattern, side, err));
     bool any = false;
     for (uint32_t i = 0; i < s->g->n_nodes; i++)
         if (matches(s->g, &s->g->nodes[i], pattern)) {
@@ -405,6 +420,8 @@ clv_status clv_support_overrides(clv_support *s, const char *path, clv_err *err)
     const json *root;
     size_t len;
     clv__err_clear(err);
+    CLV_NEED(s, err);
+    CLV_NEED(path, err);
     clv_status st = clv__read_text(&scratch, path, &text, &len, err);
     if (st == CLV_OK) {
         st = json_parse(&scratch, text, len, &root, err);

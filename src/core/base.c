@@ -13,12 +13,18 @@ static const int status_exit[] = {
 
 int clv_status_exit(clv_status s)
 {
-    return status_exit[s];
+    enum { N = sizeof status_exit / sizeof *status_exit };
+    return status_exit[(unsigned)s < N ? s : CLV_INTERNAL];
 }
 
 const char *clv_version(void)
 {
     return CLV_VERSION;
+}
+
+int clv_version_number(void)
+{
+    return CLV_VERSION_NUMBER;
 }
 
 double clv__now(void)
@@ -42,6 +48,16 @@ clv_status clv__fail(clv_err *e, clv_status code, const char *fmt, ...)
     return code;
 }
 
+clv_status clv__about(clv_err *e, clv_status code, clv_subject_kind about,
+                      const char *subject)
+{
+    if (e && e->code == code && e->about == CLV_SUBJECT_NONE) {
+        e->about = about;
+        snprintf(e->subject, sizeof e->subject, "%s", subject);
+    }
+    return code;
+}
+
 void clv__err_prefix(clv_err *e, const char *fmt, ...)
 {
     if (!e || e->code == CLV_OK || e->code == CLV_NOMEM)
@@ -61,12 +77,56 @@ void clv__err_clear(clv_err *e)
     if (!e)
         return;
     e->code = CLV_OK;
+    e->about = CLV_SUBJECT_NONE;
+    e->subject[0] = '\0';
     e->msg[0] = '\0';
 }
 
 clv_status clv__nomem(clv_err *e)
 {
     return clv__fail(e, CLV_NOMEM, "out of memory");
+}
+
+/* -- structs that grow ----------------------------------------------------*/
+
+/* The size that a struct begins with; the caller may have given it as const. */
+static size_t stated_size(const void *given)
+{
+    size_t size;
+    memcpy(&size, given, sizeof size);
+    return size;
+}
+
+clv_status clv__read_sized(const void *given, void *own, size_t known,
+                           const char *type, clv_err *e)
+{
+    memset(own, 0, known);
+    size_t size = given ? stated_size(given) : known;
+    if (size < sizeof size)
+        return clv__fail(e, CLV_USAGE, "%s: size is %zu; set it to sizeof(%s)",
+                         type, size, type);
+    for (size_t i = known; i < size; i++)
+        if (((const char *)given)[i])
+            return clv__fail(e, CLV_USAGE,
+                             "%s: byte %zu is set, but version %s has %zu",
+                             type, i, CLV_VERSION, known);
+    if (given)
+        memcpy(own, given, size < known ? size : known);
+    memcpy(own, &known, sizeof known);
+    return CLV_OK;
+}
+
+clv_status clv__fill_sized(void *out, const void *full, size_t known,
+                           const char *type, clv_err *e)
+{
+    size_t size = stated_size(out);
+    if (size < sizeof size)
+        return clv__fail(e, CLV_USAGE, "%s: size is %zu; set it to sizeof(%s)",
+                         type, size, type);
+    memset(out, 0, size);
+    memcpy(out, full, size < known ? size : known);
+    memcpy(out, &size, sizeof size);
+    return CLV_OK;
 }
 
 /* -- data types -----------------------------------------------------------*/
@@ -96,6 +156,8 @@ clv_dtype clv_dtype_find(const char *name)
 
 int64_t clv_dtype_bytes(clv_dtype t, int64_t n)
 {
+    if ((unsigned)t >= CLV_DTYPE_COUNT || n < 0)
+        return -1;
     int64_t bits = sat_mul(n, dtypes[t].bits);
     if (bits >= CLV_SAT - 7)
         return dtypes[t].bits >= 8 && n <= CLV_SAT / (dtypes[t].bits / 8)

@@ -19,6 +19,13 @@ clv_status clv__fail(clv_err *e, clv_status code, const char *fmt, ...)
 void clv__err_prefix(clv_err *e, const char *fmt, ...) CLV_PRINTF(2, 3);
 void clv__err_clear(clv_err *e);
 clv_status clv__nomem(clv_err *e);
+/* Says what a failure with `code` is about, if e holds it and nobody has said
+ * so yet. Returns code:
+ *     return clv__about(e, clv__fail(e, CLV_SHAPE, ...), CLV_SUBJECT_DIM,
+ * name);
+ */
+clv_status clv__about(clv_err *e, clv_status code, clv_subject_kind about,
+                      const char *subject);
 
 #define CLV_TRY(call) \
     do { \
@@ -26,6 +33,48 @@ clv_status clv__nomem(clv_err *e);
         if (clv_try_status != CLV_OK) \
             return clv_try_status; \
     } while (0)
+
+/* -- arguments of public functions ----------------------------------------*/
+
+/* Refuses a NULL pointer, naming the function and the argument. */
+#define CLV_NEED(argument, err) \
+    do { \
+        if (!(argument)) \
+            return clv__fail(err, CLV_USAGE, "%s: '%s' is NULL", __func__, \
+                             #argument); \
+    } while (0)
+
+/* Begins a function that makes an object: clears err and *out. */
+#define CLV_BEGIN(out, err) \
+    do { \
+        clv__err_clear(err); \
+        CLV_NEED(out, err); \
+        *(out) = NULL; \
+    } while (0)
+
+/* Copies a caller's struct, which begins with its size, to `own`, which is as
+ * large as this version knows it. What an older caller does not have becomes
+ * zero; NULL means all zero. Fails with CLV_USAGE when the size is not set, or
+ * when a newer caller sets a field that this version does not know. */
+CLV_MUST clv_status clv__read_sized(const void *given, void *own, size_t known,
+                                    const char *type, clv_err *e);
+#define CLV_READ(type, given, own, err) \
+    CLV_TRY(clv__read_sized(given, own, sizeof(type), #type, err))
+/* Copies `full` to the caller's struct as far as the size set there reaches,
+ * which stays; what this version does not know becomes zero. */
+CLV_MUST clv_status clv__fill_sized(void *out, const void *full, size_t known,
+                                    const char *type, clv_err *e);
+
+/* How long a list is, for a getter; count may be NULL. */
+static inline void clv__set_count(uint32_t *count, uint32_t n)
+{
+    if (count)
+        *count = n;
+}
+
+/* Row i of a table of names, "?" past its end. */
+#define CLV_NAME(table, i) \
+    ((size_t)(i) < sizeof(table) / sizeof *(table) ? (table)[i] : "?")
 
 /* -- memory ---------------------------------------------------------------*/
 

@@ -574,11 +574,14 @@ clv_status clv_cut_capability(const clv_profile *p, const clv_support_info *s,
                               const clv_capability_opts *opts, clv_cut **out,
                               clv_err *err)
 {
-    job j = {.p = p, .g = p->g, .s = s};
-    *out = NULL;
-    clv__err_clear(err);
-    if (opts)
-        j.o = *opts;
+    CLV_BEGIN(out, err);
+    CLV_NEED(p, err);
+    CLV_NEED(s, err);
+    clv_support_info support;
+    CLV_READ(clv_support_info, s, &support, err);
+    job j = {.p = p, .g = p->g, .s = &support, .info.size = sizeof j.info};
+    CLV_TRY(clv__check_support(p->g, &support, err));
+    CLV_READ(clv_capability_opts, opts, &j.o, err);
     clv_status st = run(&j, out, err);
     arena_free(&j.mem);
     if (st != CLV_OK) {

@@ -284,15 +284,17 @@ clv_status clv_concurrency_new(const clv_cut *c,
                                const clv_concurrency_opts *opts,
                                clv_concurrency **out, clv_err *err)
 {
-    static const clv_concurrency_opts defaults = {0};
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(c, err);
+    clv_concurrency_opts o;
+    CLV_READ(clv_concurrency_opts, opts, &o, err);
     clv_concurrency *a = clv__zalloc(sizeof *a);
     if (!a)
         return clv__nomem(err);
     a->cut = c;
+    a->info.size = sizeof a->info;
     arena scratch = {0};
-    clv_status s = analyse(a, opts ? opts : &defaults, &scratch, err);
+    clv_status s = analyse(a, &o, &scratch, err);
     arena_free(&scratch);
     if (s != CLV_OK) {
         clv_concurrency_free(a);

@@ -23,7 +23,7 @@ const char *clv_reason_name(clv_reason r)
         CLV_REASON_TABLE(CLV_X)
 #undef CLV_X
     };
-    return names[r];
+    return CLV_NAME(names, r);
 }
 
 /* -- groups ---------------------------------------------------------------*/
@@ -501,8 +501,8 @@ clv_status clv__cut_make(const clv_profile *p, const char *strategy,
 
 clv_status clv_cut_op(const clv_profile *p, clv_cut **out, clv_err *err)
 {
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(p, err);
     uint32_t n = p->g->n_nodes;
     uint32_t *label = clv__alloc((size_t)n * sizeof *label);
     if (!label)
@@ -519,6 +519,16 @@ clv_status clv_cut_op(const clv_profile *p, clv_cut **out, clv_err *err)
         *out = NULL;
     }
     return s;
+}
+
+clv_status clv__check_support(const clv_graph *g, const clv_support_info *s,
+                              clv_err *e)
+{
+    if (s->nodes && s->device && s->n_nodes == g->n_nodes)
+        return CLV_OK;
+    return clv__fail(e, CLV_USAGE,
+                     "the support is of %u nodes, the graph '%s' has %u",
+                     s->nodes ? s->n_nodes : 0, g->name, g->n_nodes);
 }
 
 void clv_cut_free(clv_cut *c)
@@ -543,11 +553,11 @@ const char *clv_cut_strategy(const clv_cut *c)
 
 const clv_subgraph *clv_cut_subgraphs(const clv_cut *c, uint32_t *count)
 {
-    *count = c->n_subs;
+    clv__set_count(count, c->n_subs);
     return c->subs;
 }
 
 uint32_t clv_cut_subgraph_of(const clv_cut *c, uint32_t node)
 {
-    return c->of[node];
+    return node >= c->p->g->n_nodes ? CLV_NONE : c->of[node];
 }

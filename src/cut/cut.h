@@ -3,6 +3,7 @@
 #define CLV_CUT_H
 
 #include "analysis/profile.h"
+#include "cleave/backend.h"
 #include "cleave/cut.h"
 
 struct clv_cut {
@@ -35,6 +36,10 @@ typedef struct cut_labels {
 CLV_MUST clv_status clv__cut_make(const clv_profile *p, const char *strategy,
                                   const cut_labels *l, clv_cut **out,
                                   clv_err *e);
+
+/* Fails with CLV_USAGE when s is not about the nodes of g. */
+CLV_MUST clv_status clv__check_support(const clv_graph *g,
+                                       const clv_support_info *s, clv_err *e);
 
 /* For each stateful node the one before it, which must not run after it;
  * CLV_NONE for all others. NULL: no memory. */

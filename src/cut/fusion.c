@@ -531,11 +531,10 @@ static clv_status make(fusion *f, arena *a, clv_cut **out, clv_err *e)
 clv_status clv_cut_fusion(const clv_profile *p, const clv_fusion_opts *opts,
                           clv_cut **out, clv_err *err)
 {
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(p, err);
     fusion f = {.p = p, .g = p->g};
-    if (opts)
-        f.limit = *opts;
+    CLV_READ(clv_fusion_opts, opts, &f.limit, err);
     arena a = {0};
     clv_status s = make(&f, &a, out, err);
     arena_free(&a);

@@ -64,8 +64,8 @@ static void name_modules(clv_cut *c, uint32_t depth)
 clv_status clv_cut_modules(const clv_profile *p, uint32_t depth, clv_cut **out,
                            clv_err *err)
 {
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(p, err);
     arena a = {0};
     uint32_t n = 0,
              *label = arena_array(&a, (size_t)p->g->n_nodes + 1, sizeof *label);

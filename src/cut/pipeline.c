@@ -350,9 +350,11 @@ static clv_status run(job *j, clv_cut **out, clv_err *e)
 clv_status clv_cut_pipeline(const clv_profile *p, const clv_pipeline_opts *opts,
                             clv_cut **out, clv_err *err)
 {
-    job j = {.p = p, .g = p->g, .o = *opts};
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(p, err);
+    CLV_NEED(opts, err);
+    job j = {.p = p, .g = p->g, .info.size = sizeof j.info};
+    CLV_READ(clv_pipeline_opts, opts, &j.o, err);
     clv_status s = j.o.stages ? run(&j, out, err)
                               : clv__fail(err, CLV_USAGE, "how many stages?");
     arena_free(&j.mem);

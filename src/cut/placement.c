@@ -328,9 +328,17 @@ clv_status clv_cut_placement(const clv_profile *p,
                              const clv_placement_opts *opts, clv_cut **out,
                              clv_err *err)
 {
-    job j = {.p = p, .g = p->g, .o = *opts};
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(p, err);
+    CLV_NEED(opts, err);
+    job j = {.p = p, .g = p->g, .info.size = sizeof j.info};
+    clv_support_info support;
+    CLV_READ(clv_placement_opts, opts, &j.o, err);
+    if (j.o.support) {
+        CLV_READ(clv_support_info, j.o.support, &support, err);
+        CLV_TRY(clv__check_support(p->g, &support, err));
+        j.o.support = &support;
+    }
     clv_status s = !j.o.costs && (!j.o.host || !j.o.accelerator)
                        ? clv__fail(err, CLV_USAGE,
                                    "placement needs two devices, or a file of "

@@ -115,8 +115,8 @@ static void sum_up(clv_schedule *s, const clv_concurrency_info *a)
 clv_status clv_schedule_new(const clv_concurrency *a, uint32_t streams,
                             clv_schedule **out, clv_err *err)
 {
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(a, err);
     if (streams == 0)
         return clv__fail(err, CLV_USAGE, "a schedule needs a stream");
     clv_schedule *s = clv__zalloc(sizeof *s);
@@ -124,6 +124,7 @@ clv_status clv_schedule_new(const clv_concurrency *a, uint32_t streams,
     state st = {.a = a, .s = s};
     bool ok = s != NULL;
     if (ok) {
+        s->info.size = sizeof s->info;
         uint32_t most = a->info.subgraphs ? a->info.subgraphs : 1;
         s->info.streams = streams < most ? streams : most;
         s->slots = arena_zalloc(&s->mem, ((size_t)a->info.subgraphs + 1) *

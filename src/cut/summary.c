@@ -17,7 +17,7 @@ const char *clv_threads_name(clv_threads_bin b)
         CLV_THREADS_TABLE(CLV_X)
 #undef CLV_X
     };
-    return names[b];
+    return CLV_NAME(names, b);
 }
 
 static clv_threads_bin threads_bin(int64_t threads)
@@ -168,11 +168,12 @@ static bool fill(clv_summary *s, const clv_cut *c)
 
 clv_status clv_summary_new(const clv_cut *c, clv_summary **out, clv_err *err)
 {
-    clv__err_clear(err);
-    *out = NULL;
+    CLV_BEGIN(out, err);
+    CLV_NEED(c, err);
     clv_summary *s = clv__zalloc(sizeof *s);
     if (!s)
         return clv__nomem(err);
+    s->info.size = sizeof s->info;
     if (!fill(s, c)) {
         clv_summary_free(s);
         return clv__nomem(err);

@@ -350,6 +350,7 @@ static clv_status check_bytes(const clv_cut *c, arena *a, clv_err *e)
 clv_status clv_cut_verify(const clv_cut *c, clv_err *err)
 {
     clv__err_clear(err);
+    CLV_NEED(c, err);
     CLV_TRY(check_cover(c, err));
     CLV_TRY(check_order(c, err));
     arena a = {0};

@@ -40,9 +40,12 @@ static parse_fn *parser_of(const char *kind)
 clv_status clv_tensor_parse(const char *kind, const void *data, size_t size,
                             const char *name, clv_tensor *out, clv_err *err)
 {
+    clv__err_clear(err);
+    CLV_NEED(kind, err);
+    CLV_NEED(data, err);
+    CLV_NEED(out, err);
     parse_fn *parse = parser_of(kind);
     *out = (clv_tensor){0};
-    clv__err_clear(err);
     if (!parse)
         return clv__fail(err, CLV_USAGE, "no kind of tensor file '%s'", kind);
     return parse(data, size, name, out, err);
@@ -52,9 +55,11 @@ clv_status clv_tensor_read(const char *path, const char *name, clv_tensor *out,
                            clv_err *err)
 {
     clv_mapping map;
+    clv__err_clear(err);
+    CLV_NEED(path, err);
+    CLV_NEED(out, err);
     const char *dot = strrchr(path, '.');
     *out = (clv_tensor){0};
-    clv__err_clear(err);
     if (!dot || !parser_of(dot + 1))
         return clv__fail(err, CLV_USAGE,
                          "%.300s: tensors are read from .npy, .npz and .pb",

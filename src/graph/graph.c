@@ -10,8 +10,8 @@
 
 clv_status clv_graph_new(const char *name, clv_graph **out, clv_err *err)
 {
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(name, err);
     clv_graph *g = clv__zalloc(sizeof *g);
     if (!g)
         return clv__nomem(err);
@@ -297,15 +297,10 @@ bool clv__graph_own_body(clv_graph *g, clv_graph *body)
 
 /* -- the public way in ----------------------------------------------------*/
 
-clv_status clv_graph_add_value(clv_graph *g, const clv_value_arg *arg,
-                               uint32_t *value, clv_err *err)
+/* The fields of a value that have limits. */
+static clv_status check_value(const clv_value_arg *arg, const char *name,
+                              clv_err *err)
 {
-    clv__err_clear(err);
-    *value = CLV_NONE;
-    const char *name = arg->name ? arg->name : "";
-    if (g->inferred)
-        return clv__fail(err, CLV_USAGE, "value '%s': the graph is read-only",
-                         name);
     if ((unsigned)arg->kind > CLV_VALUE_CONST ||
         (unsigned)arg->dtype >= CLV_DTYPE_COUNT)
         return clv__fail(err, CLV_USAGE, "value '%s': kind %u, type %u", name,
@@ -313,10 +308,31 @@ clv_status clv_graph_add_value(clv_graph *g, const clv_value_arg *arg,
     if (arg->rank > CLV_MAX_RANK)
         return clv__fail(err, CLV_SHAPE, "value '%s': rank %u, at most %d",
                          name, arg->rank, CLV_MAX_RANK);
+    if (arg->rank && !arg->dims)
+        return clv__fail(err, CLV_USAGE, "value '%s': dims is NULL", name);
     for (uint32_t i = 0; i < arg->rank; i++)
         if (arg->dims[i] < 0)
             return clv__fail(err, CLV_SHAPE, "value '%s': dimension %u is %lld",
                              name, i, (long long)arg->dims[i]);
+    return CLV_OK;
+}
+
+clv_status clv_graph_add_value(clv_graph *g, const clv_value_arg *arg,
+                               uint32_t *value, clv_err *err)
+{
+    clv_value_arg own_arg;
+    clv__err_clear(err);
+    CLV_NEED(g, err);
+    CLV_NEED(arg, err);
+    CLV_NEED(value, err);
+    CLV_READ(clv_value_arg, arg, &own_arg, err);
+    arg = &own_arg;
+    *value = CLV_NONE;
+    const char *name = arg->name ? arg->name : "";
+    if (g->inferred)
+        return clv__fail(err, CLV_USAGE, "value '%s': the graph is read-only",
+                         name);
+    CLV_TRY(check_value(arg, name, err));
     char *own = arg->name ? arena_strndup(&g->mem, name, strlen(name)) : NULL;
     uint32_t v = clv__value_add(g, own, arg->kind, arg->dtype);
     if ((arg->name && !own) || v == CLV_NONE ||
@@ -424,14 +440,31 @@ static clv_status check_attr_names(const clv_node_arg *arg, clv_op op,
     return CLV_OK;
 }
 
-clv_status clv_graph_add_node(clv_graph *g, const clv_node_arg *arg,
-                              uint32_t *outputs, clv_err *err)
+/* Whether an attribute is of a type that callers give, and has its text and
+ * its list. */
+static bool attr_is_whole(const clv_attr_arg *a)
 {
-    clv__err_clear(err);
-    const char *name = arg->name ? arg->name : arg->op;
+    if (!a->name || (unsigned)a->type > CLV_ATTR_STRINGS)
+        return false;
+    if (a->type == CLV_ATTR_STRING)
+        return a->u.s;
+    if (a->type < CLV_ATTR_INTS || !a->n)
+        return true;
+    bool whole = a->u.ints; /* every list is a pointer */
+    for (uint32_t i = 0; whole && a->type == CLV_ATTR_STRINGS && i < a->n; i++)
+        whole = a->u.strings[i];
+    return whole;
+}
+
+static clv_status check_node(const clv_graph *g, const clv_node_arg *arg,
+                             const char *name, clv_err *err)
+{
     if (g->inferred)
         return clv__fail(err, CLV_USAGE, "node '%s': the graph is read-only",
                          name);
+    if ((arg->n_inputs && !arg->inputs) || (arg->n_attrs && !arg->attrs))
+        return clv__fail(err, CLV_USAGE, "node '%s': %s is NULL", name,
+                         arg->n_inputs && !arg->inputs ? "inputs" : "attrs");
     for (uint32_t i = 0; i < arg->n_inputs; i++)
         if (arg->inputs[i] != CLV_NONE && arg->inputs[i] >= g->n_values)
             return clv__fail(err, CLV_USAGE,
@@ -442,10 +475,28 @@ clv_status clv_graph_add_node(clv_graph *g, const clv_node_arg *arg,
                          "node '%s': %u attributes, at most 255", name,
                          arg->n_attrs);
     for (uint32_t i = 0; i < arg->n_attrs; i++)
-        if ((unsigned)arg->attrs[i].type > CLV_ATTR_STRINGS)
-            return clv__fail(err, CLV_USAGE, "node '%s': attribute '%s'", name,
-                             arg->attrs[i].name);
+        if (!attr_is_whole(&arg->attrs[i]))
+            return clv__fail(err, CLV_USAGE,
+                             "node '%s': attribute '%s' has type %u and no "
+                             "such contents",
+                             name, arg->attrs[i].name ? arg->attrs[i].name : "",
+                             (unsigned)arg->attrs[i].type);
+    return CLV_OK;
+}
 
+clv_status clv_graph_add_node(clv_graph *g, const clv_node_arg *arg,
+                              uint32_t *outputs, clv_err *err)
+{
+    clv_node_arg own_arg;
+    clv__err_clear(err);
+    CLV_NEED(g, err);
+    CLV_NEED(arg, err);
+    CLV_NEED(outputs, err);
+    CLV_READ(clv_node_arg, arg, &own_arg, err);
+    arg = &own_arg;
+    CLV_NEED(arg->op, err);
+    const char *name = arg->name ? arg->name : arg->op;
+    CLV_TRY(check_node(g, arg, name, err));
     clv_op op = find_op(g, arg->op);
     CLV_TRY(check_attr_names(arg, op, name, err));
     uint32_t scope = clv__scope_path(g, arg->module ? arg->module : "");
@@ -479,6 +530,7 @@ clv_status clv_graph_add_node(clv_graph *g, const clv_node_arg *arg,
 clv_status clv_graph_add_output(clv_graph *g, uint32_t value, clv_err *err)
 {
     clv__err_clear(err);
+    CLV_NEED(g, err);
     if (g->inferred)
         return clv__fail(err, CLV_USAGE, "output %u: the graph is read-only",
                          value);

@@ -182,6 +182,11 @@ clv_graph *clv__graph_hold(clv_graph *g);
 /* Orders nodes, fills the CSR of users, verifies. */
 CLV_MUST clv_status clv__graph_order(clv_graph *g, clv_err *e);
 
+/* Fails with CLV_USAGE, naming the public function `who`, when the shapes of g
+ * were not inferred. */
+CLV_MUST clv_status clv__need_inferred(const clv_graph *g, const char *who,
+                                       clv_err *e);
+
 /* -- reading --------------------------------------------------------------*/
 
 static inline const uint32_t *node_ins(const clv_graph *g, const clv_node *n)

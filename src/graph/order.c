@@ -114,9 +114,18 @@ static clv_status verify_structure(const clv_graph *g, clv_err *e)
     return s;
 }
 
+clv_status clv__need_inferred(const clv_graph *g, const char *who, clv_err *e)
+{
+    if (g->inferred)
+        return CLV_OK;
+    return clv__fail(e, CLV_USAGE, "%s: infer the graph '%s' before", who,
+                     g->name);
+}
+
 clv_status clv_graph_verify(const clv_graph *g, clv_err *err)
 {
     clv__err_clear(err);
+    CLV_NEED(g, err);
     CLV_TRY(verify_structure(g, err));
     return verify_read(g, err);
 }

@@ -146,6 +146,18 @@ clv_attr_key clv__attr_find(const char *name)
 
 /* -- the public walk ------------------------------------------------------*/
 
+#define FILL(type, out, full, err) \
+    clv__fill_sized(out, full, sizeof(type), #type, err)
+
+static clv_status check_id(uint32_t id, uint32_t n, const char *what,
+                           clv_err *e)
+{
+    if (id < n)
+        return CLV_OK;
+    return clv__fail(e, CLV_USAGE, "there is no %s %u: there are %u", what, id,
+                     n);
+}
+
 const char *clv_graph_name(const clv_graph *g)
 {
     return g->name;
@@ -166,10 +178,18 @@ uint32_t clv_graph_num_values(const clv_graph *g)
     return g->n_values;
 }
 
-clv_node_info clv_graph_node(const clv_graph *g, uint32_t node)
+clv_status clv_graph_get_node(const clv_graph *g, uint32_t node,
+                              clv_node_info *out, clv_err *err)
 {
+    clv_node_info full = {
+        .name = "", .op = "", .module = "", .origin = "", .source = ""};
+    clv__err_clear(err);
+    CLV_NEED(g, err);
+    CLV_NEED(out, err);
+    CLV_TRY(FILL(clv_node_info, out, &full, err));
+    CLV_TRY(check_id(node, g->n_nodes, "node", err));
     const clv_node *n = &g->nodes[node];
-    return (clv_node_info){
+    full = (clv_node_info){
         .name = n->name,
         .op = op_names[n->op],
         .module = g->scopes[n->scope].path,
@@ -179,16 +199,25 @@ clv_node_info clv_graph_node(const clv_graph *g, uint32_t node)
         .outputs = node_outs(g, n),
         .n_inputs = n->n_in,
         .n_outputs = n->n_out,
+        .n_attrs = n->n_attrs,
     };
+    return FILL(clv_node_info, out, &full, err);
 }
 
-clv_value_info clv_graph_value(const clv_graph *g, uint32_t value)
+clv_status clv_graph_get_value(const clv_graph *g, uint32_t value,
+                               clv_value_info *out, clv_err *err)
 {
+    clv_value_info full = {.name = "", .rank = CLV_NONE, .producer = CLV_NONE};
+    clv__err_clear(err);
+    CLV_NEED(g, err);
+    CLV_NEED(out, err);
+    CLV_TRY(FILL(clv_value_info, out, &full, err));
+    CLV_TRY(check_id(value, g->n_values, "value", err));
     const clv_value *v = &g->values[value];
     const char *name = v->name;
     if (!name && v->producer != CLV_NONE)
         name = g->nodes[v->producer].name;
-    return (clv_value_info){
+    full = (clv_value_info){
         .name = name ? name : "",
         .kind = (clv_value_kind)v->kind,
         .dtype = (clv_dtype)v->dtype,
@@ -200,18 +229,106 @@ clv_value_info clv_graph_value(const clv_graph *g, uint32_t value)
         .sequence = v->flags & CLV_V_SEQUENCE,
         .count = v->count,
     };
+    return FILL(clv_value_info, out, &full, err);
 }
 
-uint32_t clv_graph_inputs(const clv_graph *g, const uint32_t **values)
+static clv_attr_info attr_info(const clv_attr *a)
 {
-    *values = g->inputs;
-    return g->n_inputs;
+    clv_attr_info full = {
+        .name = a->name, .type = (clv_attr_type)a->type, .n = a->n};
+    switch (full.type) {
+    case CLV_ATTR_INT:
+        full.u.i = a->u.i;
+        break;
+    case CLV_ATTR_FLOAT:
+        full.u.f = a->u.f;
+        break;
+    case CLV_ATTR_STRING:
+        full.u.s = a->u.s;
+        break;
+    case CLV_ATTR_INTS:
+        full.u.ints = a->u.ints;
+        break;
+    case CLV_ATTR_FLOATS:
+        full.u.floats = a->u.floats;
+        break;
+    case CLV_ATTR_STRINGS:
+        full.u.strings = a->u.strings;
+        break;
+    case CLV_ATTR_TENSOR:
+        full.u.value = a->u.value;
+        break;
+    case CLV_ATTR_GRAPH:
+        full.u.body = a->u.body;
+        break;
+    }
+    return full;
 }
 
-uint32_t clv_graph_outputs(const clv_graph *g, const uint32_t **values)
+clv_status clv_graph_attr(const clv_graph *g, uint32_t node, const char *name,
+                          clv_attr_info *out, clv_err *err)
 {
-    *values = g->outputs;
-    return g->n_outputs;
+    clv__err_clear(err);
+    CLV_NEED(g, err);
+    CLV_NEED(name, err);
+    CLV_NEED(out, err);
+    CLV_TRY(check_id(node, g->n_nodes, "node", err));
+    const clv_node *n = &g->nodes[node];
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        if (!strcmp(n->attrs[i].name, name))
+            return clv_graph_attr_at(g, node, i, out, err);
+    return clv__fail(err, CLV_NOT_FOUND, "node '%s' (%s) has no attribute '%s'",
+                     n->name, op_names[n->op], name);
+}
+
+clv_status clv_graph_attr_at(const clv_graph *g, uint32_t node, uint32_t i,
+                             clv_attr_info *out, clv_err *err)
+{
+    clv__err_clear(err);
+    CLV_NEED(g, err);
+    CLV_NEED(out, err);
+    CLV_TRY(check_id(node, g->n_nodes, "node", err));
+    CLV_TRY(check_id(i, g->nodes[node].n_attrs, "attribute", err));
+    const clv_attr_info full = attr_info(&g->nodes[node].attrs[i]);
+    return FILL(clv_attr_info, out, &full, err);
+}
+
+clv_status clv_graph_constant(const clv_graph *g, uint32_t value,
+                              clv_constant_info *out, clv_err *err)
+{
+    char name[128];
+    clv__err_clear(err);
+    CLV_NEED(g, err);
+    CLV_NEED(out, err);
+    CLV_TRY(check_id(value, g->n_values, "value", err));
+    const clv_payload *p = g->values[value].data;
+    if (!p || !(p->ints || p->floats || p->fill || p->bytes))
+        return clv__fail(err, CLV_NOT_FOUND, "value '%s' is not known here",
+                         clv__value_name(g, value, name, sizeof name));
+    const clv_constant_info full = {.dtype = value_held(&g->values[value]),
+                                    .ints = p->ints,
+                                    .floats = p->floats,
+                                    .n = p->ints || p->floats ? p->n : 0,
+                                    .fill = p->fill,
+                                    .bytes = p->bytes,
+                                    .n_bytes = p->bytes ? p->size : 0};
+    return FILL(clv_constant_info, out, &full, err);
+}
+
+static const uint32_t *id_list(const uint32_t *ids, uint32_t n, uint32_t *count)
+{
+    clv__set_count(count, n);
+    return ids;
+}
+
+const uint32_t *clv_graph_inputs(const clv_graph *g, uint32_t *count)
+{
+    return id_list(g->inputs, g->n_inputs, count);
+}
+
+const uint32_t *clv_graph_outputs(const clv_graph *g, uint32_t *count)
+{
+    return id_list(g->outputs, g->n_outputs, count);
 }
 
 const char *clv_graph_warning(const clv_graph *g, uint32_t i)

@@ -77,8 +77,11 @@ static clv_status open_check_names(const clv_graph *g, const char *model,
 clv_status clv_graph_open(const char *model, const clv_open_opts *opts,
                           clv_graph **out, clv_err *err)
 {
-    clv__err_clear(err);
-    *out = NULL;
+    CLV_BEGIN(out, err);
+    CLV_NEED(model, err);
+    clv_open_opts own;
+    CLV_READ(clv_open_opts, opts, &own, err);
+    opts = &own;
     CLV_TRY(clv__build_check(opts, err));
     CLV_TRY(open_any(model, opts, out, err));
     clv_status s = open_check_names(*out, model, opts, err);

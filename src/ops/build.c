@@ -200,5 +200,6 @@ clv_status clv__build_finish(clv_graph *g, clv_built how, clv_err *e)
 clv_status clv_graph_infer(clv_graph *g, clv_err *err)
 {
     clv__err_clear(err);
+    CLV_NEED(g, err);
     return g->inferred ? CLV_OK : clv__build_finish(g, CLV_BUILT_BARE, err);
 }

@@ -335,9 +335,18 @@ clv_status clv__custom_load(clv_graph *g, const clv_open_opts *opts, clv_err *e)
     c->rows = arena_array(&g->mem, n + 1, sizeof *c->rows);
     if (!c->rows)
         return clv__nomem(e);
-    for (size_t i = 0; i < opts->n_custom; i++)
-        c->rows[c->n++] =
-            (custom_row){opts->custom[i].op, NULL, &opts->custom[i]};
+    const char *given = (const char *)opts->custom;
+    for (size_t i = 0; i < opts->n_custom; i++) {
+        clv_custom_op *own = arena_alloc(&g->mem, sizeof *own);
+        if (!own)
+            return clv__nomem(e);
+        CLV_READ(clv_custom_op, given, own, e);
+        if (!own->op)
+            return clv__fail(e, CLV_USAGE, "custom operator %zu has no name",
+                             i);
+        given += opts->custom->size; /* as large as the caller has them */
+        c->rows[c->n++] = (custom_row){own->op, NULL, own};
+    }
     for (const json *row = root ? root->child : NULL; row; row = row->next) {
         CLV_TRY(check_row(c, row, e));
         c->rows[c->n++] = (custom_row){row->key, row, NULL};

@@ -91,9 +91,7 @@ enum { WARNINGS_SAID = 20 }; /* of one graph; the others are counted */
 static clv_status not_known(clv_graph *g, clv_node *n, clv_err *e)
 {
     n->flags |= CLV_N_UNSHAPED;
-    clv_err local = {CLV_OK, ""};
-    if (e)
-        local = *e;
+    const clv_err why = *e;
     clv__err_clear(e);
     for (uint32_t i = 0; i < n->n_out; i++)
         out_bound(g, n, i);
@@ -102,7 +100,7 @@ static clv_status not_known(clv_graph *g, clv_node *n, clv_err *e)
         return CLV_OK;
     }
     return clv__graph_warn(g, "node '%s' (%s): %s", n->name,
-                           clv__ops[n->op].name, local.msg)
+                           clv__ops[n->op].name, why.msg)
                ? CLV_OK
                : clv__nomem(e);
 }
@@ -143,6 +141,10 @@ static clv_status infer_node(clv_graph *g, clv_node *n, clv_err *e)
 clv_status clv__infer_node(clv_graph *g, uint32_t id, clv_err *e)
 {
     clv_node *n = &g->nodes[id];
+    clv_err own;
+    clv__err_clear(&own);
+    if (!e) /* a warning says why, whether or not the caller asks */
+        e = &own;
     clv_status s = infer_node(g, n, e);
     if (s != CLV_OK)
         clv__err_prefix(e, "node '%s' (%s)", n->name, clv__op_shown(n));

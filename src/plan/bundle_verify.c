@@ -347,14 +347,16 @@ static clv_status run(check *c, clv_err *e)
     return over_parts(c, parts, check_onnx, e);
 }
 
-clv_status clv_bundle_verify(const char *dir, clv_bundle_info *totals,
+clv_status clv_bundle_verify(const char *dir, clv_bundle_info *info,
                              clv_err *err)
 {
     check c = {.dir = dir};
     clv__err_clear(err);
+    CLV_NEED(dir, err);
     clv_status s = run(&c, err);
-    if (totals)
-        *totals = (clv_bundle_info){c.n_parts, c.n_nodes};
+    const clv_bundle_info full = {.partitions = c.n_parts, .nodes = c.n_nodes};
+    if (s == CLV_OK && info)
+        s = clv__fill_sized(info, &full, sizeof full, "clv_bundle_info", err);
     arena_free(&c.mem);
     return s;
 }

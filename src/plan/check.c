@@ -29,7 +29,8 @@ typedef struct facts {
 } facts;
 
 static const clv_budget_info budgets[] = {
-#define CLV_X(code, key, unit, what) {key, CLV_UNIT_##unit, what},
+#define CLV_X(code, key, unit, what) \
+    {sizeof(clv_budget_info), key, CLV_UNIT_##unit, what},
     CLV_BUDGET_TABLE(CLV_X)
 #undef CLV_X
 };
@@ -240,8 +241,11 @@ static clv_status check_opts(const clv_check_opts *o, clv_err *e)
 clv_status clv_check_new(const clv_cut *c, const clv_check_opts *opts,
                          clv_check **out, clv_err *err)
 {
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(c, err);
+    clv_check_opts own;
+    CLV_READ(clv_check_opts, opts, &own, err);
+    opts = &own;
     CLV_TRY(check_opts(opts, err));
     size_t n = (size_t)opts->n_budgets + SUITABILITY;
     clv_check *k = clv__zalloc(sizeof *k + n * sizeof *k->items);
@@ -265,7 +269,7 @@ void clv_check_free(clv_check *k)
 
 const clv_check_item *clv_check_items(const clv_check *k, uint32_t *count)
 {
-    *count = k->n_items;
+    clv__set_count(count, k->n_items);
     return k->items;
 }
 

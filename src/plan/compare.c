@@ -323,13 +323,16 @@ static clv_status fill(clv_compare *c, const clv_profile *const *profiles,
 clv_status clv_compare_new(const clv_profile *const *profiles, uint32_t n,
                            clv_compare **out, clv_err *err)
 {
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(profiles, err);
     if (n == 0)
         return clv__fail(err, CLV_USAGE, "nothing to compare");
+    for (uint32_t i = 0; i < n; i++)
+        CLV_NEED(profiles[i], err);
     clv_compare *c = clv__zalloc(sizeof *c);
     if (!c)
         return clv__nomem(err);
+    c->info.size = sizeof c->info;
     c->info.n = n;
     clv_status s = fill(c, profiles, err);
     strmap_free(&c->names);

@@ -134,12 +134,14 @@ static clv_status fill(clv_map *m, clv_err *e)
 clv_status clv_map_new(const clv_cut *c, const clv_device *d, clv_map **out,
                        clv_err *err)
 {
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(c, err);
+    CLV_NEED(d, err);
     clv_map *m = clv__zalloc(sizeof *m);
     if (!m)
         return clv__nomem(err);
     m->c = c;
+    m->totals.size = sizeof m->totals;
     m->d = d;
     clv_status s = fill(m, err);
     if (s != CLV_OK) {
@@ -175,7 +177,7 @@ const clv_map_info *clv_map_get(const clv_map *m)
 
 const clv_roofline *clv_map_times(const clv_map *m, uint32_t *count)
 {
-    *count = m->c->n_subs;
+    clv__set_count(count, m->c->n_subs);
     return m->times;
 }
 

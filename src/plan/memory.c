@@ -289,14 +289,16 @@ static clv_status analyse(clv_memory *m, const clv_memory_opts *opts,
 clv_status clv_memory_new(const clv_cut *c, const clv_memory_opts *opts,
                           clv_memory **out, clv_err *err)
 {
-    static const clv_memory_opts defaults = {0};
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(c, err);
+    clv_memory_opts o;
+    CLV_READ(clv_memory_opts, opts, &o, err);
     clv_memory *m = clv__zalloc(sizeof *m);
     if (!m)
         return clv__nomem(err);
     m->c = c;
-    clv_status s = analyse(m, opts ? opts : &defaults, err);
+    m->totals.size = sizeof m->totals;
+    clv_status s = analyse(m, &o, err);
     if (s != CLV_OK) {
         clv_memory_free(m);
         return s;
@@ -337,11 +339,13 @@ const int64_t *clv_memory_timeline(const clv_memory *m)
 
 const clv_buffer *clv_memory_buffers(const clv_memory *m, uint32_t *count)
 {
-    *count = m->n_buffers;
+    clv__set_count(count, m->n_buffers);
     return m->buffers;
 }
 
 uint32_t clv_memory_buffer_of(const clv_memory *m, uint32_t value)
 {
-    return m->buffer_of[clv__storage(m->c->p->g, value)];
+    const clv_graph *g = m->c->p->g;
+    return value < g->n_values ? m->buffer_of[clv__storage(g, value)]
+                               : CLV_NONE;
 }

@@ -29,7 +29,7 @@ static const int64_t extra[N_EXTRA][CLV_VARY_MAX] = {
 struct clv_sweep {
     arena mem;
     const char *model;
-    const clv_open_opts *base;
+    clv_open_opts base;
     clv_sweep_info info;
     clv_sweep_row *rows;
     clv_formula *formulas;
@@ -45,12 +45,12 @@ static const struct {
 
 const char *clv_metric_key(clv_metric m)
 {
-    return metrics[m].key;
+    return (unsigned)m < CLV_METRIC_COUNT ? metrics[m].key : "?";
 }
 
 const char *clv_metric_name(clv_metric m)
 {
-    return metrics[m].name;
+    return (unsigned)m < CLV_METRIC_COUNT ? metrics[m].name : "?";
 }
 
 /* -- one point ------------------------------------------------------------*/
@@ -153,7 +153,7 @@ static clv_status check_dims(const clv_sweep *s, const clv_graph *g, clv_err *e)
 static clv_status open_at(const clv_sweep *s, const int64_t *at, clv_graph **g,
                           clv_err *e)
 {
-    const clv_open_opts *base = s->base;
+    const clv_open_opts *base = &s->base;
     arena a = {0};
     opening o = {.opts = *base};
     o.shapes = arena_array(&a, base->n_shapes + 1, sizeof *o.shapes);
@@ -538,16 +538,17 @@ clv_status clv_sweep_new(const char *model, const clv_open_opts *base,
                          const clv_vary *vary, uint32_t n_vary, bool formula,
                          clv_sweep **out, clv_err *err)
 {
-    static const clv_open_opts defaults = {0};
-    *out = NULL;
-    clv__err_clear(err);
-    base = base ? base : &defaults;
-    CLV_TRY(check_vary(base, vary, n_vary, err));
+    CLV_BEGIN(out, err);
+    CLV_NEED(model, err);
+    clv_open_opts own;
+    CLV_READ(clv_open_opts, base, &own, err);
+    CLV_TRY(check_vary(&own, vary, n_vary, err));
     clv_sweep *s = clv__zalloc(sizeof *s);
     if (!s)
         return clv__nomem(err);
     s->model = model;
-    s->base = base;
+    s->base = own;
+    s->info.size = sizeof s->info;
     s->info.model = model;
     s->info.vary = vary;
     s->info.n_vary = n_vary;

@@ -252,8 +252,10 @@ static void clear(const clv_cut *c, const char *dir)
 clv_status clv_bundle_write(const clv_cut *c, const char *dir, clv_err *err)
 {
     char temporary[4096];
-    size_t len = strlen(dir);
     clv__err_clear(err);
+    CLV_NEED(c, err);
+    CLV_NEED(dir, err);
+    size_t len = strlen(dir);
     while (len > 1 && dir[len - 1] == '/')
         len--;
     int n = snprintf(temporary, sizeof temporary, "%.*s.XXXXXX", (int)len, dir);

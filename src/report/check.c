@@ -118,6 +118,9 @@ static void check_csv(const clv_check *k, clv_buf *out)
 void clv_report_check(const clv_check *k, const clv_report_opts *opts,
                       clv_buf *out)
 {
+    clv_report_opts own;
+    if (!(opts = clv__report_opts(opts, &own, out)))
+        return;
     if (opts->format == CLV_REPORT_JSON)
         check_json(k, out);
     else if (opts->format == CLV_REPORT_CSV)

@@ -324,6 +324,9 @@ static void compare_csv(const clv_compare_info *c, clv_buf *out)
 void clv_report_compare(const clv_compare *c, const clv_report_opts *opts,
                         clv_buf *out)
 {
+    clv_report_opts own;
+    if (!(opts = clv__report_opts(opts, &own, out)))
+        return;
     const clv_compare_info *info = clv_compare_get(c);
     if (opts->format == CLV_REPORT_JSON)
         compare_json(info, out);

@@ -3,6 +3,7 @@
 
 #include "core/jsonw.h"
 #include "report/csv.h"
+#include "report/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -279,6 +280,9 @@ void clv_report_trace(const clv_concurrency_report *r, clv_buf *out)
 void clv_report_concurrency(const clv_concurrency_report *r, uint32_t n,
                             const clv_report_opts *opts, clv_buf *out)
 {
+    clv_report_opts own;
+    if (!(opts = clv__report_opts(opts, &own, out)))
+        return;
     if (opts->format == CLV_REPORT_JSON)
         concurrency_json(r, n, out);
     else if (opts->format == CLV_REPORT_CSV)

@@ -148,6 +148,9 @@ static void diagnosis_csv(const clv_diagnosis_info *d, clv_buf *out)
 void clv_report_diagnosis(const char *model, const clv_diagnosis_info *d,
                           const clv_report_opts *opts, clv_buf *out)
 {
+    clv_report_opts own;
+    if (!(opts = clv__report_opts(opts, &own, out)))
+        return;
     if (opts->format == CLV_REPORT_JSON)
         diagnosis_json(model, d, out);
     else if (opts->format == CLV_REPORT_CSV)

@@ -180,8 +180,8 @@ static void put_value(const drawing *d, char kind, uint32_t i, uint32_t value)
 
 static void put_inputs(const drawing *d)
 {
-    const uint32_t *values;
-    uint32_t n = clv_graph_inputs(d->g, &values);
+    uint32_t n;
+    const uint32_t *values = clv_graph_inputs(d->g, &n);
     for (uint32_t i = 0; i < n; i++) {
         put_value(d, 'i', i, values[i]);
         for (uint32_t k = 0; k < d->a->subgraphs; k++)
@@ -193,8 +193,8 @@ static void put_inputs(const drawing *d)
 
 static void put_outputs(const drawing *d, const clv_cut *c)
 {
-    const uint32_t *values;
-    uint32_t n = clv_graph_outputs(d->g, &values);
+    uint32_t n;
+    const uint32_t *values = clv_graph_outputs(d->g, &n);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t maker = clv_graph_value(d->g, values[i]).producer;
         if (maker == CLV_NONE)

@@ -136,6 +136,9 @@ static void devices_csv(const clv_device *const *devices, uint32_t n,
 void clv_report_devices(const clv_device *const *devices, uint32_t n,
                         const clv_report_opts *opts, clv_buf *out)
 {
+    clv_report_opts own;
+    if (!(opts = clv__report_opts(opts, &own, out)))
+        return;
     if (opts->format == CLV_REPORT_JSON)
         devices_json(devices, n, out);
     else if (opts->format == CLV_REPORT_CSV)

@@ -245,6 +245,9 @@ static void maps_csv(const clv_map *const *maps, uint32_t n, clv_buf *out)
 void clv_report_maps(const clv_map *const *maps, uint32_t n,
                      const clv_report_opts *opts, clv_buf *out)
 {
+    clv_report_opts own;
+    if (!(opts = clv__report_opts(opts, &own, out)))
+        return;
     if (opts->format == CLV_REPORT_JSON)
         maps_json(maps, n, out);
     else if (opts->format == CLV_REPORT_CSV)

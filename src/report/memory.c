@@ -174,6 +174,9 @@ static void memory_csv(const clv_memory *m, const clv_cut *c, clv_buf *out)
 void clv_report_memory(const clv_memory *m, const clv_report_opts *opts,
                        clv_buf *out)
 {
+    clv_report_opts own;
+    if (!(opts = clv__report_opts(opts, &own, out)))
+        return;
     const clv_cut *c = clv_memory_cut(m);
     if (opts->format == CLV_REPORT_JSON)
         memory_json(m, c, out);

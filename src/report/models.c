@@ -67,6 +67,9 @@ static void models_csv(const clv_model_cost *models, uint32_t n, clv_buf *out)
 void clv_report_models(const clv_model_cost *models, uint32_t n,
                        const clv_report_opts *opts, clv_buf *out)
 {
+    clv_report_opts own;
+    if (!(opts = clv__report_opts(opts, &own, out)))
+        return;
     if (opts->format == CLV_REPORT_JSON)
         models_json(models, n, out);
     else if (opts->format == CLV_REPORT_CSV)

@@ -4,6 +4,7 @@
 
 #include "report/csv.h"
 #include "report/profile.h"
+#include "report/text.h"
 
 /* -- JSON -----------------------------------------------------------------*/
 
@@ -207,6 +208,9 @@ static void partition_csv(const clv_cut *c, clv_buf *out)
 void clv_report_partition(const clv_cut *c, const clv_summary *s,
                           const clv_report_opts *opts, clv_buf *out)
 {
+    clv_report_opts own;
+    if (!(opts = clv__report_opts(opts, &own, out)))
+        return;
     if (opts->format == CLV_REPORT_JSON)
         partition_json(c, s, out);
     else if (opts->format == CLV_REPORT_CSV)

@@ -4,6 +4,7 @@
 
 #include "core/jsonw.h"
 #include "report/csv.h"
+#include "report/text.h"
 
 #include <string.h>
 
@@ -175,7 +176,6 @@ static void json_kinds(jsonw *w, const clv_profile *p)
 void clv__profile_json(const clv_profile *p, clv_buf *out)
 {
     const clv_graph *g = clv_profile_graph(p);
-    const uint32_t *values;
     uint32_t n;
     jsonw w;
     jsonw_start(&w, out, JSONW_LINES);
@@ -183,9 +183,9 @@ void clv__profile_json(const clv_profile *p, clv_buf *out)
     jsonw_int(&w, "schema", 1);
     jsonw_str(&w, "model", clv_graph_name(g));
     jsonw_str(&w, "source", clv_graph_source(g));
-    n = clv_graph_inputs(g, &values);
+    const uint32_t *values = clv_graph_inputs(g, &n);
     json_values(&w, "inputs", g, values, n);
-    n = clv_graph_outputs(g, &values);
+    values = clv_graph_outputs(g, &n);
     json_values(&w, "outputs", g, values, n);
     jsonw_str(&w, "convention", clv_convention_name(clv_profile_convention(p)));
     json_totals(&w, clv_profile_totals(p));
@@ -257,6 +257,9 @@ void clv__profile_csv(const clv_profile *p, clv_buf *out)
 void clv_report_profile(const clv_profile *p, const clv_report_opts *opts,
                         clv_buf *out)
 {
+    clv_report_opts own;
+    if (!(opts = clv__report_opts(opts, &own, out)))
+        return;
     if (opts->format == CLV_REPORT_JSON)
         clv__profile_json(p, out);
     else if (opts->format == CLV_REPORT_CSV)

@@ -108,11 +108,11 @@ static void put_summary(const clv_profile *p, const clv_report_opts *o,
 {
     const clv_graph *g = clv_profile_graph(p);
     const clv_totals *t = clv_profile_totals(p);
-    const uint32_t *values;
+    uint32_t n;
     text_heading(out, o, "Model Summary");
-    uint32_t n = clv_graph_inputs(g, &values);
+    const uint32_t *values = clv_graph_inputs(g, &n);
     put_values(g, "Input:", n, values, out);
-    n = clv_graph_outputs(g, &values);
+    values = clv_graph_outputs(g, &n);
     put_values(g, "Output:", n, values, out);
     text_field(out, "Operators:", "%u (%u graph nodes)", t->operators,
                t->graph_nodes);

@@ -4,15 +4,15 @@
 
 static const char *output_name(const clv_run_result *r, uint32_t i)
 {
-    const uint32_t *ids;
-    clv_graph_outputs(r->g, &ids);
+    const uint32_t *ids = clv_graph_outputs(r->g, NULL);
     return clv_graph_value(r->g, ids[i]).name;
 }
 
 static uint32_t n_outputs(const clv_run_result *r)
 {
-    const uint32_t *ids;
-    return clv_graph_outputs(r->g, &ids);
+    uint32_t n;
+    clv_graph_outputs(r->g, &n);
+    return n;
 }
 
 /* -- text -----------------------------------------------------------------*/
@@ -213,10 +213,17 @@ static void run_json(const clv_run_result *r, clv_buf *out)
 void clv_report_run(const clv_run_result *r, const clv_report_opts *opts,
                     clv_buf *out)
 {
-    static const clv_report_opts defaults = {0};
-    const clv_report_opts *o = opts ? opts : &defaults;
-    if (o->format == CLV_REPORT_JSON)
+    clv_report_opts own;
+    if (!(opts = clv__report_opts(opts, &own, out)))
+        return;
+    clv_run_result result;
+    if (clv__read_sized(r, &result, sizeof result, "clv_run_result", NULL)) {
+        out->failed = true;
+        return;
+    }
+    r = &result;
+    if (opts->format == CLV_REPORT_JSON)
         run_json(r, out);
     else
-        run_text(r, o, out);
+        run_text(r, opts, out);
 }

@@ -193,6 +193,9 @@ static void sweep_csv(const clv_sweep_info *s, clv_buf *out)
 void clv_report_sweep(const clv_sweep *sweep, const clv_report_opts *opts,
                       clv_buf *out)
 {
+    clv_report_opts own;
+    if (!(opts = clv__report_opts(opts, &own, out)))
+        return;
     const clv_sweep_info *s = clv_sweep_get(sweep);
     if (opts->format == CLV_REPORT_JSON) {
         sweep_json(s, out);

@@ -7,6 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
+const clv_report_opts *clv__report_opts(const clv_report_opts *given,
+                                        clv_report_opts *own, clv_buf *out)
+{
+    if (clv__read_sized(given, own, sizeof *own, "clv_report_opts", NULL)) {
+        out->failed = true;
+        return NULL;
+    }
+    return own;
+}
+
 static const char *const codes[] = {
     [PAINT_NONE] = "",           [PAINT_BOLD] = "\033[1m",
     [PAINT_DIM] = "\033[2m",     [PAINT_RED] = "\033[31m",

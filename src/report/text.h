@@ -9,6 +9,11 @@
 #include "cleave/report.h"
 #include "core/core.h"
 
+/* Copies what the caller asks for, in any version of the struct, to *own and
+ * returns own. NULL, and out->failed, when its size is not set. */
+const clv_report_opts *clv__report_opts(const clv_report_opts *given,
+                                        clv_report_opts *own, clv_buf *out);
+
 typedef enum text_paint {
     PAINT_NONE,
     PAINT_BOLD,

@@ -207,6 +207,9 @@ void clv_report_validation(const clv_validation *const *all,
                            const char *const *names, uint32_t n,
                            const clv_report_opts *opts, clv_buf *out)
 {
+    clv_report_opts own;
+    if (!(opts = clv__report_opts(opts, &own, out)))
+        return;
     validations v = {all, names, n};
     if (opts->format == CLV_REPORT_JSON)
         put_json(&v, out);

@@ -14,8 +14,8 @@ static void point_outputs(clv_context *c)
 
 clv_status clv_context_new(const clv_model *m, clv_context **out, clv_err *err)
 {
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(m, err);
     clv_context *c = clv__zalloc(sizeof *c);
     if (!c)
         return clv__nomem(err);
@@ -72,9 +72,11 @@ static const char *shape_text(const clv_tensor *t, char *buf, size_t size)
 clv_status clv_context_set(clv_context *c, uint32_t i, const clv_tensor *t,
                            clv_err *err)
 {
-    const clv_graph *g = c->m->g;
     char name[128], a[160], b[160];
     clv__err_clear(err);
+    CLV_NEED(c, err);
+    CLV_NEED(t, err);
+    const clv_graph *g = c->m->g;
     if (i >= g->n_inputs)
         return clv__fail(err, CLV_USAGE, "the model has %u inputs, not %u",
                          g->n_inputs, i + 1);
@@ -149,8 +151,9 @@ static clv_status run_step(clv_context *c, const step *s, clv_err *e)
 
 clv_status clv_context_run(clv_context *c, clv_err *err)
 {
-    const clv_model *m = c->m;
     clv__err_clear(err);
+    CLV_NEED(c, err);
+    const clv_model *m = c->m;
     CLV_TRY(check_inputs(c, err));
     free_dynamic(c);
     point_outputs(c);

@@ -286,15 +286,16 @@ static clv_status measure(job *j)
     return measure_copies(j);
 }
 
-clv_status clv_device_measure(const clv_measure_opts *o, clv_device **out,
+clv_status clv_device_measure(const clv_measure_opts *opts, clv_device **out,
                               clv_err *err)
 {
+    clv_measure_opts own_opts, *o = &own_opts;
+    CLV_BEGIN(out, err);
+    CLV_READ(clv_measure_opts, opts, o, err);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     uint32_t threads = o->threads  ? o->threads
                        : cores > 0 ? (uint32_t)cores
                                    : 1;
-    *out = NULL;
-    clv__err_clear(err);
     if (!o->backend || !o->backend->type->product)
         return clv__fail(err, CLV_USAGE,
                          "a machine is measured through a backend that "

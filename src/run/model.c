@@ -155,7 +155,7 @@ static clv_status compile(clv_model *m, uint32_t k, clv_support *support,
     clv_subject subject = {m->g,         sub->nodes,        sub->outputs,
                            sub->n_nodes, sub->n_outputs,    m->tensor,
                            m->threads,   &m->weights->files};
-    clv_err why = {CLV_OK, ""};
+    clv_err why = {0};
     char text[700];
     if (!strcmp(m->parts[k].device, "cpu") || idle(m, &m->parts[k]))
         return CLV_OK;
@@ -197,8 +197,8 @@ static clv_status cut_once(clv_model *m, clv_support *support,
 static clv_status cut_model(clv_model *m, const clv_model_opts *o,
                             clv_support *support, clv_err *e)
 {
-    clv_capability_opts opts =
-        o->limits ? *o->limits : (clv_capability_opts){0};
+    clv_capability_opts opts;
+    CLV_READ(clv_capability_opts, o->limits, &opts, e);
     opts.no_what_if = true;
     CLV_TRY(clv_profile_new(m->g, NULL, &m->profile, e));
     for (bool again = true; again;)
@@ -327,14 +327,17 @@ static clv_status build(clv_model *m, const clv_model_opts *o, clv_err *e)
 clv_status clv_model_new(const clv_graph *g, const clv_model_opts *opts,
                          clv_model **out, clv_err *err)
 {
-    static const clv_model_opts defaults = {0};
-    const clv_model_opts *o = opts ? opts : &defaults;
-    *out = NULL;
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
+    CLV_NEED(g, err);
+    CLV_TRY(clv__need_inferred(g, __func__, err));
+    clv_model_opts own;
+    CLV_READ(clv_model_opts, opts, &own, err);
+    const clv_model_opts *o = &own;
     clv_model *m = clv__zalloc(sizeof *m);
     if (!m)
         return clv__nomem(err);
     m->g = g;
+    m->info.size = sizeof m->info;
     if (o->backend && o->backend->type != &clv__ref_type)
         m->backend = o->backend; /* without one, plain C runs all */
     m->seed = o->seed;

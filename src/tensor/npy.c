@@ -197,6 +197,9 @@ clv_status clv_tensor_npy(const clv_tensor *t, clv_buf *out, clv_err *err)
 {
     const char *descr = NULL;
     char text[512];
+    clv__err_clear(err);
+    CLV_NEED(t, err);
+    CLV_NEED(out, err);
     for (int i = 0; i < N_DESCRS; i++)
         if (descrs[i].dtype == t->dtype)
             descr = descrs[i].text;

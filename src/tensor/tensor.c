@@ -30,6 +30,8 @@ double clv_tensor_get(const clv_tensor *t, int64_t i)
 
 clv_status clv_tensor_alloc(clv_tensor *t, clv_err *err)
 {
+    clv__err_clear(err);
+    CLV_NEED(t, err);
     int64_t bytes = clv_tensor_bytes(t);
     t->data = NULL;
     if (bytes < 0)

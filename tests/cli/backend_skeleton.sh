@@ -10,12 +10,12 @@ command -v $cc >/dev/null || skip "no C compiler"
 int main(int argc, char **argv)
 {
     clv_backend b = {.type = &clv__mine_type, .name = "mine", .about = ""};
-    const clv_model_opts opts = {.backend = &b};
+    const clv_model_opts opts = {.size = sizeof opts, .backend = &b};
     clv_graph *g = NULL;
     clv_model *m = NULL;
     clv_context *c = NULL;
     clv_tensor x = {.dtype = CLV_FLOAT32, .rank = 2, .dims = {32, 16}};
-    clv_err e = {CLV_OK, ""};
+    clv_err e = {0};
     clv_status s = argc > 1 ? clv_graph_open(argv[1], NULL, &g, &e) : CLV_USAGE;
     if (s == CLV_OK)
         s = clv_model_new(g, &opts, &m, &e);

@@ -307,7 +307,7 @@ clv_status dnn_find_chains(lowering *l)
 clv_status dnn_emit(lowering *l, const chain *c)
 {
     uint32_t used = c->n;
-    clv_err *e = l->e, first = {CLV_OK, ""};
+    clv_err *e = l->e, first = {0};
     l->e = &first;
     clv_status s = dnn_anchor(l, c, used);
     while (s == CLV_UNSUPPORTED && used > 0) {

@@ -338,7 +338,7 @@ static clv_status compile(clv_backend *b, const clv_subject *s, clv_exec **out,
 static clv_answer supports(clv_backend *b, const clv_graph *g, uint32_t node,
                            clv_why *why)
 {
-    clv_err e = {CLV_OK, ""};
+    clv_err e = {0};
     onednn_exec *x;
     const clv_subject s = {g, &node, node_outs(g, &g->nodes[node]), 1, 1, NULL,
                            1, NULL};
@@ -347,7 +347,7 @@ static clv_answer supports(clv_backend *b, const clv_graph *g, uint32_t node,
         return CLV_YES;
     }
     const char *text = strstr(e.msg, "oneDNN: ");
-    snprintf(why->text, sizeof why->text, "%s", text ? text + 8 : e.msg);
+    snprintf(why->text, sizeof why->text, "%.200s", text ? text + 8 : e.msg);
     return CLV_NO;
 }
 

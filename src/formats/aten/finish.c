@@ -69,7 +69,7 @@ static bool finish_node(clv_graph *g, uint32_t id)
     clv_node *n = &g->nodes[id];
     clv_value *y = n->n_out ? node_out(g, n, 0) : NULL;
     clv_value told = y ? *y : (clv_value){0};
-    clv_err err = {CLV_OK, ""};
+    clv_err err = {0};
     if (clv__infer_node(g, id, &err) == CLV_NOMEM)
         return false;
     finish_forget(g, n);

@@ -451,12 +451,13 @@ static clv_status write_files(writer *w, const char *path, const char *data,
 clv_status clv_export_onnx(const clv_graph *g, const char *path,
                            const clv_onnx_opts *opts, clv_err *err)
 {
-    static const clv_onnx_opts defaults = {0};
+    clv_onnx_opts o;
     clv__err_clear(err);
-    writer w = {.g = g,
-                .opts = opts ? opts : &defaults,
-                .root = &w,
-                .n_formal = g->n_inputs};
+    CLV_NEED(g, err);
+    CLV_NEED(path, err);
+    CLV_TRY(clv__need_inferred(g, __func__, err));
+    CLV_READ(clv_onnx_opts, opts, &o, err);
+    writer w = {.g = g, .opts = &o, .root = &w, .n_formal = g->n_inputs};
     bool imported = !strcmp(g->format, "onnx") && g->owner;
     if (imported && !w.opts->opset)
         return writer_copy(g, path, err);
