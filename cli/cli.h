@@ -154,6 +154,11 @@ clv_status fail(clv_err *err, clv_status code, const char *fmt, ...)
  * control characters are shown as '?'. */
 void say(const char *kind, const char *text);
 
+/* The same of an error, or of every warning of a graph, with the flag that
+ * helps. */
+void say_hinted(const char *kind, const clv_err *e);
+void say_warnings(const clv_graph *g);
+
 /* Opens a model as the options say; warnings go to standard error. Returns a
  * graph (caller frees with clv_graph_free). */
 CLV_MUST clv_status open_model(const options *o, const char *model,

@@ -324,7 +324,7 @@ static clv_status estimate(job *j, clv_err *err)
         if (o->hardware.n || why.code != CLV_NOT_FOUND)
             return fail(err, why.code, "%s", why.msg);
         if (!o->quiet)
-            say("note: ", why.msg);
+            say_hinted("note: ", &why);
         return CLV_OK;
     }
     j->estimate = calloc((size_t)n + 1, sizeof *j->estimate);

@@ -8,7 +8,7 @@
 static int finish(clv_status s, const clv_err *err)
 {
     if (s != CLV_OK)
-        say("", err->msg);
+        say_hinted("", err);
     return clv_status_exit(s);
 }
 

@@ -83,7 +83,7 @@ clv_status own_devices(const options *o, clv_err *err)
             if (why.code == CLV_NOMEM)
                 s = fail(err, CLV_NOMEM, "out of memory");
             else if (!o->quiet)
-                say("warning: ", why.msg);
+                say_hinted("warning: ", &why);
         }
         free(list[i]);
     }

@@ -18,7 +18,7 @@ clv_status fail(clv_err *err, clv_status code, const char *fmt, ...)
 
 void say(const char *kind, const char *text)
 {
-    char line[640];
+    char line[800];
     snprintf(line, sizeof line, "cleave: %s%s\n", kind, text);
     for (char *s = line; *s; s++)
         if ((unsigned char)*s < 0x20 && !(s[0] == '\n' && !s[1]))
@@ -61,12 +61,8 @@ clv_status open_model(const options *o, const char *model, clv_graph **out,
     const cli_session *own = o->session;
     clv_status s = own->open ? own->open(own->user, model, &opts, out, err)
                              : clv_graph_open(model, &opts, out, err);
-    for (uint32_t i = 0; s == CLV_OK && !o->quiet; i++) {
-        const char *warning = clv_graph_warning(*out, i);
-        if (!warning)
-            break;
-        say("warning: ", warning);
-    }
+    if (s == CLV_OK && !o->quiet)
+        say_warnings(*out);
     return s;
 }
 

@@ -144,6 +144,7 @@ clv_report_opts report_options(const options *o)
         .shapes = o->showshape,
         .top = to_u32(o->top),
         .depth = to_u32(o->depth),
+        .more = "--verbose",
     };
 }
 

@@ -222,6 +222,32 @@ static void ids_and_enums_out_of_range(void)
     clv_graph_free(g);
 }
 
+/* What a message is about is for programs; the text names no flags. */
+static void subjects(void)
+{
+    clv_err e;
+    clv_graph *g = NULL;
+    const clv_dim_arg dims[] = {{"a", 1}, {"b", 2}, {"a", 3}};
+    clv_open_opts opts = {.size = sizeof opts, .dims = dims, .n_dims = 3};
+    const char *name;
+    REFUSED(clv_graph_open("resnet18", &opts, &g, &e),
+            "dimension 'a' is given as 1 and as 3");
+    opts.n_dims = 1;
+    CHECK(clv_graph_open("resnet18", &opts, &g, &e) == CLV_USAGE);
+    CHECK(e.about == CLV_SUBJECT_DIM && !strcmp(e.subject, "a"));
+    CHECK(clv_graph_open("none", NULL, &g, &e) == CLV_NOT_FOUND);
+    CHECK(e.about == CLV_SUBJECT_MODEL && !strcmp(e.subject, "none"));
+    CHECK_OR_RETURN(clv_graph_open("tests/data/onnx/resnet18-batch.legacy.onnx",
+                                   NULL, &g, &e) == CLV_OK);
+    CHECK(e.about == CLV_SUBJECT_NONE);
+    CHECK_STR(clv_graph_warning(g, 0),
+              "input 'x': dimension 'batch' is taken as 1");
+    CHECK(clv_graph_warning_about(g, 0, &name) == CLV_SUBJECT_DIM);
+    CHECK_STR(name, "batch");
+    CHECK(clv_graph_warning_about(g, 99, &name) == CLV_SUBJECT_NONE);
+    clv_graph_free(g);
+}
+
 static void arguments_of_nodes(void)
 {
     clv_err e;
@@ -395,6 +421,7 @@ static const check_case cases[] = {
     {"reports check their options", reports_check_their_options},
     {"NULL arguments", null_arguments},
     {"ids and enums out of range", ids_and_enums_out_of_range},
+    {"subjects", subjects},
     {"arguments of nodes", arguments_of_nodes},
     {"attributes and constants", attributes_and_constants},
     {"an operator of one's own", operator_of_ones_own},

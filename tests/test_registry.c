@@ -91,12 +91,14 @@ static void refuse(const char *op, const clv_attr_arg *attr, clv_status code,
     clv_err err;
     uint32_t x, y;
     const int64_t dims[] = {1, 4, 8, 8};
-    clv_value_arg in = {.name = "x",
+    clv_value_arg in = {.size = sizeof in,
+                        .name = "x",
                         .kind = CLV_VALUE_INPUT,
                         .dtype = CLV_FLOAT32,
                         .rank = 4,
                         .dims = dims};
-    clv_node_arg node = {.op = op,
+    clv_node_arg node = {.size = sizeof node,
+                         .op = op,
                          .name = "n",
                          .inputs = &x,
                          .n_inputs = 1,

@@ -60,20 +60,21 @@ typedef enum clv_status {
 #undef CLV_X
 } clv_status;
 
-/* What a failure is about, for programs that add advice of their own. */
+/* What a failure or a warning is about, for programs that add advice of their
+ * own. `subject` is the name in brackets. */
 typedef enum clv_subject_kind {
     CLV_SUBJECT_NONE,
-    CLV_SUBJECT_MODEL,    /* a name of the zoo */
-    CLV_SUBJECT_INPUT,    /* an input of a model: its shape, or its data */
-    CLV_SUBJECT_DIM,      /* a symbolic dimension */
-    CLV_SUBJECT_BATCH,    /* the first axis of the inputs */
-    CLV_SUBJECT_DEVICE,   /* a device, or a figure that it lacks */
-    CLV_SUBJECT_BACKEND,  /* a backend, or its plugin */
-    CLV_SUBJECT_LIMIT,    /* a limit of a cut; `subject` names the field */
-    CLV_SUBJECT_MEMORY,   /* bytes that a run may take */
-    CLV_SUBJECT_OPSET,    /* the opset of a file to write */
-    CLV_SUBJECT_OPERATOR, /* an operator */
-    CLV_SUBJECT_COUNT
+    CLV_SUBJECT_MODEL,   /* there is no such model (its name) */
+    CLV_SUBJECT_DIM,     /* a symbolic dimension (its name) */
+    CLV_SUBJECT_SIZES,   /* sizes that a file leaves open (the input) */
+    CLV_SUBJECT_INPUT,   /* data that does not fit (the input) */
+    CLV_SUBJECT_LOOP,    /* trips that are not known (the node) */
+    CLV_SUBJECT_DTYPE,   /* a type that a device has no rate for (its name) */
+    CLV_SUBJECT_OPSET,   /* a model that cannot be written at another opset */
+    CLV_SUBJECT_MEMORY,  /* a run takes more than there is (the model) */
+    CLV_SUBJECT_DEVICE,  /* there is no such device (its name) */
+    CLV_SUBJECT_BACKEND, /* there is no such backend (its name) */
+    CLV_SUBJECT_PLUGIN   /* the backend's plugin is not installed (its name) */
 } clv_subject_kind;
 
 /* One clear line about the first failure, and what it is about. Belongs to the

@@ -248,6 +248,9 @@ static inline clv_value_info clv_graph_value(const clv_graph *g, uint32_t value)
 
 /* Things worth saying about the model as read; NULL past the last one. */
 CLV_API const char *clv_graph_warning(const clv_graph *g, uint32_t i);
+/* What the i-th warning is about; *subject (may be NULL) is its name, or "". */
+CLV_API clv_subject_kind clv_graph_warning_about(const clv_graph *g, uint32_t i,
+                                                 const char **subject);
 
 /* -- the zoo --------------------------------------------------------------*/
 

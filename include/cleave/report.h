@@ -30,12 +30,13 @@ typedef enum clv_report_format {
 typedef struct clv_report_opts {
     size_t size; /* sizeof(clv_report_opts) */
     clv_report_format format;
-    uint32_t width; /* columns that text may take; 0: no limit */
-    bool color;     /* text with terminal colours */
-    bool verbose;   /* text: every layer, not only the largest */
-    bool shapes;    /* text: a column with output shapes */
-    uint32_t top;   /* text: rows of ranked lists; 0: 10 */
-    uint32_t depth; /* text: fold modules below this depth; 0: none */
+    uint32_t width;   /* columns that text may take; 0: no limit */
+    bool color;       /* text with terminal colours */
+    bool verbose;     /* text: every layer, not only the largest */
+    bool shapes;      /* text: a column with output shapes */
+    uint32_t top;     /* text: rows of ranked lists; 0: 10 */
+    uint32_t depth;   /* text: fold modules below this depth; 0: none */
+    const char *more; /* text: what shows rows left out ("--all"), or NULL */
 } clv_report_opts;
 
 CLV_API void clv_report_profile(const clv_profile *p,

@@ -83,9 +83,9 @@ clv_status clv_device_find(const char *name, const clv_device **out,
         return clv__fail(err, CLV_NOT_FOUND,
                          "no device '%s'; did you mean '%s'?", name,
                          device_name(NULL, near));
-    return clv__fail(err, CLV_NOT_FOUND,
-                     "no device '%s'; 'cleave hardware' lists the devices",
-                     name);
+    return clv__about(err,
+                      clv__fail(err, CLV_NOT_FOUND, "no device '%s'", name),
+                      CLV_SUBJECT_DEVICE, name);
 }
 
 /* -- roofline -------------------------------------------------------------*/

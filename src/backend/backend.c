@@ -131,10 +131,12 @@ static clv_status unknown(const char *spec, clv_err *e)
         return clv__fail(e, CLV_NOT_FOUND,
                          "no backend is called '%.200s'; did you mean '%s'?",
                          spec, clv_backend_at(near));
-    return clv__fail(e, CLV_NOT_FOUND,
-                     "no backend is called '%.200s' (a rules file ends in "
-                     ".json; `cleave backends` lists the others)",
-                     spec);
+    return clv__about(e,
+                      clv__fail(e, CLV_NOT_FOUND,
+                                "no backend is called '%.200s' (a rules file "
+                                "ends in .json)",
+                                spec),
+                      CLV_SUBJECT_BACKEND, spec);
 }
 
 static clv_status open_type(clv_backend *b, const char *spec, clv_err *e)

@@ -250,7 +250,7 @@ static clv_status ask_command(clv_backend *b, const char *const *query,
 
 const clv_backend_type clv__command_type = {
     .name = "cmd",
-    .about = "asks an external command: 'cmd:my-compiler --query'",
+    .about = "asks an external command: 'cmd:my-compiler ARGUMENTS'",
     .takes_argument = true,
     .open = open_command,
     .ask = ask_command,

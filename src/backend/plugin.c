@@ -55,10 +55,12 @@ static clv_status open_plugin(clv_backend *b, const char *argument, clv_err *e)
 {
     void *so = find_plugin(b->type->name);
     if (!so)
-        return clv__fail(e, CLV_NOT_FOUND,
-                         "backend '%s' is not installed: no libcleave-%s.so "
-                         "beside the program; 'tools/deps' and 'make' build it",
-                         b->type->name, b->type->name);
+        return clv__about(e,
+                          clv__fail(e, CLV_NOT_FOUND,
+                                    "backend '%s' is not installed: no "
+                                    "libcleave-%s.so beside the program",
+                                    b->type->name, b->type->name),
+                          CLV_SUBJECT_PLUGIN, b->type->name);
     const clv_backend_type *type = dlsym(so, CLV_PLUGIN_SYMBOL);
     if (!type)
         return clv__fail(e, CLV_FORMAT, "libcleave-%s.so has no backend",

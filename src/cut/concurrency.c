@@ -43,10 +43,12 @@ static clv_status weigh(clv_concurrency *a, const clv_concurrency_opts *o,
         else
             weight[k] = (double)s->cost.flops;
         if (weight[k] < 0)
-            return clv__fail(e, CLV_UNSUPPORTED,
-                             "%s has no rate for %s; choose another --dtype",
-                             o->device ? o->device->name : "the caller",
-                             clv_dtype_name(dtype));
+            return clv__about(
+                e,
+                clv__fail(e, CLV_UNSUPPORTED, "%s has no rate for %s",
+                          o->device ? o->device->name : "the caller",
+                          clv_dtype_name(dtype)),
+                CLV_SUBJECT_DTYPE, clv_dtype_name(dtype));
     }
     return CLV_OK;
 }

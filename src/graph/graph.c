@@ -49,9 +49,9 @@ void clv_graph_free(clv_graph *g)
     strmap_free(&g->node_names);
     strmap_free(&g->scope_paths);
     strmap_free(&g->op_names);
-    void *arrays[] = {g->nodes,  g->values,           g->scopes, g->edges,
-                      g->inputs, g->outputs,          g->users,  g->user_first,
-                      g->bodies, (void *)g->warnings, g->repeats};
+    void *arrays[] = {g->nodes,  g->values,   g->scopes, g->edges,
+                      g->inputs, g->outputs,  g->users,  g->user_first,
+                      g->bodies, g->warnings, g->repeats};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         clv__free(arrays[i]);
     arena_free(&g->mem);
@@ -273,18 +273,38 @@ bool clv__graph_output(clv_graph *g, uint32_t value)
     return true;
 }
 
-bool clv__graph_warn(clv_graph *g, const char *fmt, ...)
+static bool add_warning(clv_graph *g, clv_subject_kind about,
+                        const char *subject, const char *fmt, va_list ap)
 {
     char text[512];
+    vsnprintf(text, sizeof text, fmt, ap);
+    const clv_warning w = {arena_strndup(&g->mem, text, strlen(text)),
+                           arena_strndup(&g->mem, subject, strlen(subject)),
+                           about};
+    if (!w.text || !w.subject ||
+        !CLV_GROW(g->warnings, g->n_warnings, g->cap_warnings))
+        return false;
+    g->warnings[g->n_warnings++] = w;
+    return true;
+}
+
+bool clv__graph_warn(clv_graph *g, const char *fmt, ...)
+{
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    bool ok = add_warning(g, CLV_SUBJECT_NONE, "", fmt, ap);
     va_end(ap);
-    char *own = arena_strndup(&g->mem, text, strlen(text));
-    if (!own || !CLV_GROW(g->warnings, g->n_warnings, g->cap_warnings))
-        return false;
-    g->warnings[g->n_warnings++] = own;
-    return true;
+    return ok;
+}
+
+bool clv__graph_warn_about(clv_graph *g, clv_subject_kind about,
+                           const char *subject, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    bool ok = add_warning(g, about, subject, fmt, ap);
+    va_end(ap);
+    return ok;
 }
 
 bool clv__graph_own_body(clv_graph *g, clv_graph *body)

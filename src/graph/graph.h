@@ -114,6 +114,11 @@ typedef struct clv_scope {
     uint32_t parent;  /* CLV_NONE for the root */
 } clv_scope;
 
+typedef struct clv_warning {
+    const char *text, *subject;
+    clv_subject_kind about;
+} clv_warning;
+
 struct clv_graph {
     arena mem;
     const char *name, *format; /* format: "zoo", "onnx", "api", ... */
@@ -128,7 +133,7 @@ struct clv_graph {
     uint32_t *user_first, *users; /* CSR of readers, by clv__graph_order */
     uint8_t *repeats;   /* a bit per edge, see input_repeats; NULL: none do */
     uint8_t *stored_as; /* a type per value (ops/owner.c); NULL: their own */
-    const char **warnings;
+    clv_warning *warnings;
     uint32_t n_warnings;
     uint32_t n_unsaid; /* warnings left out; the last one says how many */
     strmap node_names, scope_paths, op_names;
@@ -174,6 +179,10 @@ uint32_t clv__scope_add(clv_graph *g, uint32_t parent, const char *name,
 uint32_t clv__scope_path(clv_graph *g, const char *path);
 bool clv__graph_output(clv_graph *g, uint32_t value);
 bool clv__graph_warn(clv_graph *g, const char *fmt, ...) CLV_PRINTF(2, 3);
+/* The same, with what it is about; subject is copied. */
+bool clv__graph_warn_about(clv_graph *g, clv_subject_kind about,
+                           const char *subject, const char *fmt, ...)
+    CLV_PRINTF(4, 5);
 bool clv__graph_own_body(clv_graph *g, clv_graph *body);
 
 /* One holder more: the graph lives until each has called clv_graph_free. */

@@ -333,5 +333,14 @@ const uint32_t *clv_graph_outputs(const clv_graph *g, uint32_t *count)
 
 const char *clv_graph_warning(const clv_graph *g, uint32_t i)
 {
-    return i < g->n_warnings ? g->warnings[i] : NULL;
+    return i < g->n_warnings ? g->warnings[i].text : NULL;
+}
+
+clv_subject_kind clv_graph_warning_about(const clv_graph *g, uint32_t i,
+                                         const char **subject)
+{
+    bool there = i < g->n_warnings;
+    if (subject)
+        *subject = there ? g->warnings[i].subject : "";
+    return there ? g->warnings[i].about : CLV_SUBJECT_NONE;
 }

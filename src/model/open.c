@@ -26,20 +26,21 @@ static clv_status not_found(const char *model, clv_err *err)
         return clv__fail(err, CLV_NOT_FOUND,
                          "no model or file '%s'; did you mean %s?", model,
                          near);
-    return clv__fail(err, CLV_NOT_FOUND,
-                     "no model or file '%s'; 'cleave models' lists the models",
-                     model);
+    return clv__about(
+        err, clv__fail(err, CLV_NOT_FOUND, "no model or file '%s'", model),
+        CLV_SUBJECT_MODEL, model);
 }
 
 static clv_status open_any(const char *model, const clv_open_opts *opts,
                            clv_graph **out, clv_err *e)
 {
     const zoo_model *m = clv__zoo_find(model);
-    if (m && opts && opts->n_dims)
-        return clv__fail(e, CLV_USAGE,
-                         "--dim %s: '%s' has no named dimensions; --batch and "
-                         "--input-shape set its sizes",
-                         opts->dims[0].name, model);
+    if (m && opts->n_dims)
+        return clv__about(e,
+                          clv__fail(e, CLV_USAGE,
+                                    "dimension '%s': '%s' has no named ones",
+                                    opts->dims[0].name, model),
+                          CLV_SUBJECT_DIM, opts->dims[0].name);
     if (m)
         return clv__zoo_build(m, opts, out, e);
     clv_status s = clv__import(model, opts, out, e);

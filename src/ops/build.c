@@ -68,6 +68,7 @@ static clv_status build_check_dim(const clv_open_opts *opts, size_t i,
                                   clv_err *e)
 {
     const clv_dim_arg *d = &opts->dims[i];
+    CLV_NEED(d->name, e);
     if (d->value < 0)
         return clv__fail(e, CLV_USAGE, "dimension '%s' is given as %lld",
                          d->name, (long long)d->value);
@@ -104,16 +105,25 @@ static clv_status build_check_shape(const clv_open_opts *opts, size_t i,
 
 clv_status clv__build_check(const clv_open_opts *opts, clv_err *e)
 {
-    if (opts && opts->batch < 0)
-        return clv__fail(e, CLV_USAGE, "a batch of %lld",
-                         (long long)opts->batch);
-    for (size_t i = 0; opts && i < opts->n_shapes; i++)
+    if (!opts)
+        return CLV_OK;
+    if ((opts->n_shapes && !opts->shapes) || (opts->n_dims && !opts->dims) ||
+        (opts->n_custom && !opts->custom))
+        return clv__fail(e, CLV_USAGE, "clv_open_opts: a list is NULL");
+    if (opts->batch < 0 || opts->loop < 0)
+        return clv__fail(
+            e, CLV_USAGE, "a %s of %lld", opts->batch < 0 ? "batch" : "loop",
+            (long long)(opts->batch < 0 ? opts->batch : opts->loop));
+    if ((unsigned)opts->dtype >= CLV_DTYPE_COUNT)
+        return clv__fail(e, CLV_USAGE, "there is no data type %u",
+                         (unsigned)opts->dtype);
+    for (size_t i = 0; i < opts->n_shapes; i++)
         if (opts->shapes[i].rank > CLV_MAX_RANK)
             return clv__fail(e, CLV_SHAPE, "a shape of %u axes, at most %d",
                              opts->shapes[i].rank, CLV_MAX_RANK);
-    for (size_t i = 0; opts && i < opts->n_dims; i++)
+    for (size_t i = 0; i < opts->n_dims; i++)
         CLV_TRY(build_check_dim(opts, i, e));
-    for (size_t i = 0; opts && i < opts->n_shapes; i++)
+    for (size_t i = 0; i < opts->n_shapes; i++)
         CLV_TRY(build_check_shape(opts, i, e));
     return CLV_OK;
 }

@@ -53,9 +53,12 @@ static bool pass_warnings(clv_graph *g, const clv_node *n,
     enum { BODY_SAID = 8 };
     uint32_t all = body->n_warnings - (body->n_unsaid > 0);
     uint32_t said = all < BODY_SAID ? all : BODY_SAID;
-    for (uint32_t i = 0; i < said; i++)
-        if (!clv__graph_warn(g, "%s: %s", n->name, body->warnings[i]))
+    for (uint32_t i = 0; i < said; i++) {
+        const clv_warning *w = &body->warnings[i];
+        if (!clv__graph_warn_about(g, w->about, w->subject, "%s: %s", n->name,
+                                   w->text))
             return false;
+    }
     g->n_unsaid += all - said + body->n_unsaid;
     return true;
 }
@@ -313,10 +316,10 @@ clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(infer_body(g, n, body, e));
     loop_trips t = clv__loop_trips(g, n);
     if (!t.told && !attr_get(n, CLV_A_TRIPS) &&
-        !clv__graph_warn(g,
-                         "loop '%s': its trips are not known and taken as "
-                         "%lld; --loop N sets them",
-                         n->name, (long long)t.n))
+        !clv__graph_warn_about(g, CLV_SUBJECT_LOOP, n->name,
+                               "loop '%s': its trips are not known and taken "
+                               "as %lld",
+                               n->name, (long long)t.n))
         return clv__nomem(e);
     for (uint32_t o = 0; o < n->n_out; o++) {
         bool scan = o >= states;

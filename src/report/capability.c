@@ -134,7 +134,7 @@ static void put_partitions(const clv_cut *c, const clv_capability_info *i,
     }
     table_print(&tab, o, out);
     if (n > shown)
-        clv_buf_printf(out, "  and %u more (--verbose)\n", n - shown);
+        text_rest(out, o, n - shown);
 }
 
 /* -- the proof ------------------------------------------------------------*/
@@ -145,7 +145,8 @@ static void put_path(const clv_graph *g, const uint32_t *path, uint32_t n,
     clv_buf line = {0};
     for (uint32_t k = 0; k < n; k++) {
         if (!o->verbose && n > PATH_SHOWN && k == PATH_SHOWN - 4) {
-            clv_buf_printf(&line, " > (%u more, --verbose)", n - PATH_SHOWN);
+            clv_buf_printf(&line, " > (%u more%s%s)", n - PATH_SHOWN,
+                           o->more ? ", " : "", o->more ? o->more : "");
             k = n - 4;
         }
         clv_buf_printf(&line, "%s%s", k ? " > " : "",
@@ -201,7 +202,7 @@ static void put_what_if(const clv_cut *c, const clv_capability_info *i,
     }
     table_print(&tab, o, out);
     if (!o->verbose && i->n_what_if > top)
-        clv_buf_printf(out, "  and %u more (--verbose)\n", i->n_what_if - top);
+        text_rest(out, o, i->n_what_if - top);
     if (i->what_if_untried)
         clv_buf_printf(out,
                        "  %u rarer kinds were not tried: it would take "

@@ -163,7 +163,7 @@ static void put_changes(const clv_compare_info *c, const clv_report_opts *o,
         put_change(&t, c, &c->changes[i]);
     table_print(&t, o, out);
     if (rows < c->n_changes)
-        clv_buf_printf(out, "  ... %u more (--verbose)\n", c->n_changes - rows);
+        text_rest(out, o, c->n_changes - rows);
 }
 
 static void compare_text(const clv_compare_info *c, const clv_report_opts *o,

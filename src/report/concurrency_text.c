@@ -141,7 +141,7 @@ static void put_stages(const view *v)
     }
     table_print(&t, v->o, v->out);
     if (!v->o->verbose && wide > shown)
-        clv_buf_printf(v->out, "  and %u more (--verbose)\n", wide - shown);
+        text_rest(v->out, v->o, wide - shown);
 }
 
 /* -- critical path --------------------------------------------------------*/

@@ -59,7 +59,7 @@ static void put_patterns(const clv_summary_info *t, const clv_report_opts *o,
     }
     table_print(&tab, o, out);
     if (!o->verbose && t->n_patterns > top)
-        clv_buf_printf(out, "  and %u more (--verbose)\n", t->n_patterns - top);
+        text_rest(out, o, t->n_patterns - top);
 }
 
 /* -- distributions --------------------------------------------------------*/

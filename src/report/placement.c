@@ -125,7 +125,7 @@ static void put_blocks(const clv_cut *c, const clv_report_opts *o, clv_buf *out)
     }
     table_print(&tab, o, out);
     if (!o->verbose && n > top)
-        clv_buf_printf(out, "  and %u more (--verbose)\n", n - top);
+        text_rest(out, o, n - top);
 }
 
 void clv__placement_text(const clv_cut *c, const clv_report_opts *o,

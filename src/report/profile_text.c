@@ -270,13 +270,6 @@ static void put_layers(const clv_profile *p, const clv_report_opts *o,
 
 enum { NAMED = 20 }; /* without --verbose */
 
-/* How many of n rows of a list are left out, if any. */
-static void put_left_out(uint32_t n, uint32_t shown, clv_buf *out)
-{
-    if (n > shown)
-        clv_buf_printf(out, "  and %u more (--verbose)\n", n - shown);
-}
-
 /* What fvcore would warn of. */
 static void put_unsupported(const clv_profile *p, const clv_report_opts *o,
                             clv_buf *out)
@@ -287,7 +280,7 @@ static void put_unsupported(const clv_profile *p, const clv_report_opts *o,
     for (uint32_t i = 0; i < shown; i++)
         text_wrap(out, o, 2, "fvcore has no rule for: %s (%u), not counted",
                   u[i].op, u[i].count);
-    put_left_out(n, shown, out);
+    text_rest(out, o, n - shown);
 }
 
 static void put_coverage(const clv_profile *p, const clv_report_opts *o,
@@ -317,7 +310,7 @@ static void put_coverage(const clv_profile *p, const clv_report_opts *o,
         text_wrap(out, o, 2, "unknown: %s (%s), counted as nothing", node.name,
                   node.origin);
     }
-    put_left_out(t->trust[CLV_TRUST_UNKNOWN], shown, out);
+    text_rest(out, o, t->trust[CLV_TRUST_UNKNOWN] - shown);
 }
 
 void clv__profile_text(const clv_profile *p, const clv_report_opts *o,

@@ -34,6 +34,16 @@ const char *paint_off(const clv_report_opts *o, text_paint p)
     return o->color && p != PAINT_NONE ? "\033[0m" : "";
 }
 
+void text_rest(clv_buf *out, const clv_report_opts *o, uint32_t n)
+{
+    if (n == 0)
+        return;
+    clv_buf_printf(out, "  and %u more", n);
+    if (o->more)
+        clv_buf_printf(out, " (%s)", o->more);
+    clv_buf_printf(out, "\n");
+}
+
 /* -- numbers --------------------------------------------------------------*/
 
 /* Two decimals, rounded on integers so that 999,999 is "1.00 M". */

@@ -47,6 +47,9 @@ uint32_t text_width(const char *text, size_t len);
 /* Appends text of a model file: control characters and malformed bytes become
  * '?', so that a name cannot drive the terminal. */
 void text_clean(clv_buf *out, const char *text);
+/* "  and 5 more (HOW)": rows that were left out, and what shows them if the
+ * caller said so. */
+void text_rest(clv_buf *out, const clv_report_opts *o, uint32_t n);
 /* An empty line, unless it is the first, then "Title:" in bold. */
 void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
     CLV_PRINTF(3, 4);

@@ -122,8 +122,9 @@ static void put_text(const validations *v, const clv_report_opts *o,
     clv_buf_printf(out, "\n");
     text_wrap(out, o, 0,
               "A multiply-add is two FLOPs on both sides; what a tool counts "
-              "per element stays as it is.%s",
-              detail ? "" : " --verbose explains every tool.");
+              "per element stays as it is.%s%s%s",
+              detail || !o->more ? "" : " ", detail || !o->more ? "" : o->more,
+              detail || !o->more ? "" : " explains every tool.");
 }
 
 /* -- JSON and CSV ---------------------------------------------------------*/

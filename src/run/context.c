@@ -89,11 +89,12 @@ clv_status clv_context_set(clv_context *c, uint32_t i, const clv_tensor *t,
     if (v->rank != CLV_NO_RANK &&
         (t->rank != v->rank ||
          memcmp(t->dims, v->dims, t->rank * sizeof *t->dims)))
-        return clv__fail(err, CLV_SHAPE,
-                         "input '%.80s': shape %s, must be %s; --input-shape "
-                         "and --dim change that",
-                         called, shape_text(t, a, sizeof a),
-                         clv__shape_text(v, b, sizeof b));
+        return clv__about(err,
+                          clv__fail(err, CLV_SHAPE,
+                                    "input '%.80s': shape %s, must be %s",
+                                    called, shape_text(t, a, sizeof a),
+                                    clv__shape_text(v, b, sizeof b)),
+                          CLV_SUBJECT_INPUT, called);
     if (!t->data)
         return clv__fail(err, CLV_USAGE, "input '%.80s' has no data", called);
     c->tensor[g->inputs[i]] = *t;

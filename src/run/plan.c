@@ -165,11 +165,13 @@ static uint32_t find_buffers(const clv_model *m, const liveness *l,
 
 static clv_status too_large(const clv_model *m, int64_t have, clv_err *e)
 {
-    return clv__fail(e, CLV_UNSUPPORTED,
-                     "%s needs %.1f MB for its activations, %.1f MB of memory "
-                     "are free; a smaller --batch or --input-shape needs less",
-                     m->g->name, (double)m->info.arena_bytes * 1e-6,
-                     (double)have * 1e-6);
+    return clv__about(e,
+                      clv__fail(e, CLV_UNSUPPORTED,
+                                "%s needs %.1f MB for its activations, %.1f MB "
+                                "of memory are free",
+                                m->g->name, (double)m->info.arena_bytes * 1e-6,
+                                (double)have * 1e-6),
+                      CLV_SUBJECT_MEMORY, m->g->name);
 }
 
 /* What the system would still give; CLV_SAT when it does not say. */

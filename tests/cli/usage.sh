@@ -23,6 +23,7 @@ run cleave profile alexnet --count guess
 run cleave profile alexnet --color blue
 run cleave profile alexnet --dim batch
 run cleave profile alexnet --dim batch=0
+run cleave profile alexnet --dim a=1 --dim b=2 --dim a=3
 run cleave profile alexnet --input-shape 1,3,224
 run cleave profile alexnet --input-shape 1,3,0,224
 run cleave profile alexnet --input-shape 1,3,-224,224

@@ -426,9 +426,8 @@ static void model_say_open(const reader *r, clv_err *e)
         return;
     size_t n = strlen(e->msg);
     snprintf(e->msg + n, sizeof e->msg - n,
-             "; sizes of input '%s' that are open were taken as 1, "
-             "--input-shape sets them",
-             r->open);
+             "; sizes of input '%s' that are open were taken as 1", r->open);
+    clv__about(e, CLV_SHAPE, CLV_SUBJECT_SIZES, r->open);
 }
 
 clv_status clv__onnx_load(clv_mapping map, const char *path,

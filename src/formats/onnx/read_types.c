@@ -248,20 +248,25 @@ static clv_status type_keep_symbols(clv_graph *g, uint32_t v,
     return CLV_OK;
 }
 
+static bool type_warn_of_symbol(clv_graph *g, const char *input, text symbol)
+{
+    char *own = arena_strndup(&g->mem, symbol.s, symbol.n);
+    return own && clv__graph_warn_about(
+                      g, CLV_SUBJECT_DIM, own,
+                      "input '%s': dimension '%s' is taken as 1", input, own);
+}
+
 static clv_status type_unbound(reader *r, clv_graph *g, uint32_t v,
                                uint32_t axis, text symbol, clv_err *e)
 {
     const char *name = g->values[v].name;
     bool ok =
         symbol.n
-            ? clv__graph_warn(g,
-                              "input '%s': dimension '%.*s' is taken as 1; "
-                              "--dim %.*s=N sets it",
-                              name, TEXT(symbol), TEXT(symbol))
-            : clv__graph_warn(g,
-                              "input '%s': axis %u has no size and is taken "
-                              "as 1; --input-shape sets it",
-                              name, axis);
+            ? type_warn_of_symbol(g, name, symbol)
+            : clv__graph_warn_about(g, CLV_SUBJECT_SIZES, name,
+                                    "input '%s': axis %u has no size and is "
+                                    "taken as 1",
+                                    name, axis);
     if (!r->open || axis > 0) /* a batch of 1 fits as a rule */
         r->open = name;
     if (symbol.n && ok)

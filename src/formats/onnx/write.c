@@ -136,7 +136,7 @@ static const char *write_why_not(const clv_node *n)
         return ": what its body takes changes from trip to trip, or is no "
                "tensor";
     case CLV_CAT_SEQUENCE:
-        return ": sequences are copied then; leave --opset out";
+        return ": sequences are copied, not rewritten at an opset";
     case CLV_CAT_ATTENTION:
         return ": attention whose scores are a result, or whose keys do not "
                "all count, is not said in older operators";
@@ -151,10 +151,13 @@ clv_status writer_cannot(const writer *w, const clv_node *n, clv_err *e)
     if (counted)
         return clv__fail(e, CLV_UNSUPPORTED, "node '%s' (%s): %s", n->name,
                          clv__ops[n->op].name, counted);
-    return clv__fail(e, CLV_UNSUPPORTED,
-                     "node '%s' (%s) has no form in ONNX opset %lld%s", n->name,
-                     n->origin ? n->origin : clv__ops[n->op].name,
-                     (long long)w->opset, write_why_not(n));
+    clv_status s = clv__fail(
+        e, CLV_UNSUPPORTED, "node '%s' (%s) has no form in ONNX opset %lld%s",
+        n->name, n->origin ? n->origin : clv__ops[n->op].name,
+        (long long)w->opset, write_why_not(n));
+    if (clv__ops[n->op].category == CLV_CAT_SEQUENCE)
+        clv__about(e, s, CLV_SUBJECT_OPSET, "");
+    return s;
 }
 
 /* A value of an imported graph that folding has found: a constant here. */

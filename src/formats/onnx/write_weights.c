@@ -79,9 +79,12 @@ clv_status writer_weights(writer *w, const char *data_name, clv_err *e)
         if (w->read[v] &&
             (value_is_weight(&g->values[v]) || writer_folded(g, v))) {
             if (g->values[v].dtype == CLV_STRING)
-                return clv__fail(e, CLV_UNSUPPORTED,
-                                 "stored text is copied, not rewritten; leave "
-                                 "--opset out");
+                return clv__about(
+                    e,
+                    clv__fail(e, CLV_UNSUPPORTED,
+                              "stored text is copied, not rewritten at an "
+                              "opset"),
+                    CLV_SUBJECT_OPSET, "");
             w->weights[w->n_weights++] = v;
             total = sat_add(total, clv__bytes(&g->values[v]));
         }
