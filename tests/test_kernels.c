@@ -16,7 +16,9 @@ static clv_tensor tensor_of(const clv_value *v)
         memcpy(t.dims, v->dims, v->rank * sizeof *t.dims);
     t.data = arena_array(&graph->mem, (size_t)clv_tensor_bytes(&t) + 8, 1);
     for (uint32_t i = 0; v->data && i < v->data->n; i++)
-        if (v->data->floats)
+        if (v->data->floats && is_float8(t.dtype))
+            put_float8(&t, i, v->data->floats[i], false);
+        else if (v->data->floats)
             put_f(&t, i, v->data->floats[i]);
         else
             put_i(&t, i, v->data->ints[i]);
@@ -35,7 +37,8 @@ static void compare(const clv_tensor *got, const clv_tensor *want)
         if (dtype_is_integral(want->dtype) &&
             !CHECK_EQ_INT(get_i(got, i), get_i(want, i)))
             return;
-        if (!CHECK(fabs(a - b) <= 1e-5 + 1e-4 * fabs(b)))
+        bool same = isnan(b) ? isnan(a) : a == b;
+        if (!CHECK(same || fabs(a - b) <= 1e-5 + 1e-4 * fabs(b)))
             return;
     }
 }
@@ -98,6 +101,12 @@ static void wide_integers(void)
     for_each_case("tests/data/kernels_int64.txt", one_case);
 }
 
+static void small_floats(void)
+{
+    for_each_case("tests/data/kernels_casts.txt", one_case);
+}
+
 static const check_case cases[] = {{"pytorch", pytorch},
-                                   {"integers beyond 2^53", wide_integers}};
+                                   {"integers beyond 2^53", wide_integers},
+                                   {"floats of 8 bits", small_floats}};
 CHECK_MAIN(cases)

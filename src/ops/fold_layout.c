@@ -3,6 +3,8 @@
  * of the source. */
 #include "ops/fold.h"
 
+#include "tensor/tensor.h"
+
 #include <string.h>
 
 /* out[at] = x[offset + sum(at * stride)] */
@@ -11,7 +13,7 @@ typedef struct strided {
 } strided;
 
 /* Of a tensor without elements the strides are 0: its axes may be huge. */
-static void strides_of(const clv_value *v, int64_t *stride)
+static void fold_strides(const clv_value *v, int64_t *stride)
 {
     int64_t step = clv__numel(v) ? 1 : 0;
     for (uint32_t i = v->rank; i-- > 0;) {
@@ -20,7 +22,7 @@ static void strides_of(const clv_value *v, int64_t *stride)
     }
 }
 
-static clv_status copy_strided(clv_graph *g, const clv_node *n, uint32_t o,
+static clv_status fold_strided(clv_graph *g, const clv_node *n, uint32_t o,
                                const known *x, const strided *s, clv_err *e)
 {
     room r;
@@ -51,6 +53,22 @@ static clv_status share(clv_graph *g, uint32_t out, const known *x, clv_err *e)
     return CLV_OK;
 }
 
+/* Element j of k as type t holds it: rounded, or wrapped. */
+static void fold_as(const room *r, uint32_t i, const known *k, uint32_t j,
+                    clv_dtype t)
+{
+    uint64_t cell = 0;
+    clv_tensor one = {.dtype = t, .data = &cell};
+    if (k->ints && r->ints)
+        put_i(&one, 0, k->ints[j]);
+    else
+        put_f(&one, 0, known_float(k, j));
+    if (r->ints)
+        r->ints[i] = get_i(&one, 0);
+    else
+        r->floats[i] = get_f(&one, 0);
+}
+
 /* The same elements in the same order: reshape, squeeze, cast, identity. */
 clv_status fold_same(clv_graph *g, clv_node *n, clv_err *e)
 {
@@ -59,16 +77,15 @@ clv_status fold_same(clv_graph *g, clv_node *n, clv_err *e)
     if (!fold_in(g, n, 0, &x))
         return CLV_OK;
     const clv_value *y = node_out(g, n, 0);
+    clv_dtype t = (clv_dtype)y->dtype;
     if (y->dtype == x.v->dtype && y->rank != CLV_NO_RANK &&
         clv__numel(y) == x.n)
         return share(g, node_outs(g, n)[0], &x, e);
+    if (is_float8(t)) /* attributes say how it rounds; no shape needs it */
+        return CLV_OK;
     CLV_TRY(fold_out(g, n, 0, &r, e));
-    bool to_bool = node_out(g, n, 0)->dtype == CLV_BOOL;
-    for (uint32_t i = 0; !room_none(&r) && i < r.n && i < x.n; i++) {
-        fold_copy(&r, i, &x, i);
-        if (to_bool && r.ints)
-            r.ints[i] = known_float(&x, i) != 0;
-    }
+    for (uint32_t i = 0; !room_none(&r) && i < r.n && i < x.n; i++)
+        fold_as(&r, i, &x, i, t);
     return CLV_OK;
 }
 
@@ -78,7 +95,7 @@ clv_status fold_permute(clv_graph *g, clv_node *n, clv_err *e)
     if (!fold_in(g, n, 0, &x))
         return CLV_OK;
     int64_t from[CLV_MAX_RANK];
-    strides_of(x.v, from);
+    fold_strides(x.v, from);
     strided s = {.offset = 0};
     uint32_t count, rank = x.v->rank;
     const int64_t *perm = attr_ints(n, CLV_A_PERM, &count);
@@ -88,7 +105,7 @@ clv_status fold_permute(clv_graph *g, clv_node *n, clv_err *e)
             CLV_TRY(norm_axis(perm[i], rank, &a, e));
         s.stride[i] = from[a];
     }
-    return copy_strided(g, n, 0, &x, &s, e);
+    return fold_strided(g, n, 0, &x, &s, e);
 }
 
 /* Broadcast to the output's shape. */
@@ -99,12 +116,12 @@ clv_status fold_expand(clv_graph *g, clv_node *n, clv_err *e)
         return CLV_OK;
     const clv_value *y = node_out(g, n, 0);
     int64_t from[CLV_MAX_RANK];
-    strides_of(x.v, from);
+    fold_strides(x.v, from);
     strided s = {.offset = 0};
     for (uint32_t i = 0; i < x.v->rank; i++)
         if (x.v->dims[i] != 1)
             s.stride[y->rank - x.v->rank + i] = from[i];
-    return copy_strided(g, n, 0, &x, &s, e);
+    return fold_strided(g, n, 0, &x, &s, e);
 }
 
 /* -- slices ---------------------------------------------------------------*/
@@ -128,7 +145,7 @@ clv_status fold_slice(clv_graph *g, clv_node *n, clv_err *e)
         return CLV_OK;
     strided s = {.offset = 0};
     int64_t from[CLV_MAX_RANK];
-    strides_of(x.v, from);
+    fold_strides(x.v, from);
     memcpy(s.stride, from, sizeof from[0] * x.v->rank);
     for (uint32_t i = 0; i < start.n; i++) {
         uint32_t a;
@@ -140,7 +157,7 @@ clv_status fold_slice(clv_graph *g, clv_node *n, clv_err *e)
         s.offset += slice_start(x.v->dims[a], start.v[i], by) * from[a];
         s.stride[a] = from[a] * by;
     }
-    return copy_strided(g, n, 0, &x, &s, e);
+    return fold_strided(g, n, 0, &x, &s, e);
 }
 
 clv_status fold_select(clv_graph *g, clv_node *n, clv_err *e)
@@ -151,12 +168,12 @@ clv_status fold_select(clv_graph *g, clv_node *n, clv_err *e)
         return CLV_OK;
     CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x.v->rank, &axis, e));
     int64_t from[CLV_MAX_RANK] = {0}, at = attr_int(n, CLV_A_INDEX);
-    strides_of(x.v, from);
+    fold_strides(x.v, from);
     strided s = {.offset = (at < 0 ? at + x.v->dims[axis] : at) * from[axis]};
     for (uint32_t i = 0, k = 0; i < x.v->rank; i++)
         if (i != axis)
             s.stride[k++] = from[i];
-    return copy_strided(g, n, 0, &x, &s, e);
+    return fold_strided(g, n, 0, &x, &s, e);
 }
 
 /* Parts follow each other along an axis. */
@@ -168,9 +185,9 @@ clv_status fold_split(clv_graph *g, clv_node *n, clv_err *e)
         return CLV_OK;
     CLV_TRY(norm_axis(attr_int(n, CLV_A_AXIS), x.v->rank, &axis, e));
     strided s = {.offset = 0};
-    strides_of(x.v, s.stride);
+    fold_strides(x.v, s.stride);
     for (uint32_t o = 0; o < n->n_out; o++) {
-        CLV_TRY(copy_strided(g, n, o, &x, &s, e));
+        CLV_TRY(fold_strided(g, n, o, &x, &s, e));
         if (node_outs(g, n)[o] != CLV_NONE)
             s.offset += node_out(g, n, o)->dims[axis] * s.stride[axis];
     }
@@ -242,7 +259,7 @@ clv_status fold_gather_nd(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(fold_out(g, n, 0, &r, e));
     int64_t depth = index.v->dims[index.v->rank - 1], from[CLV_MAX_RANK];
     int64_t inner = dims_product(x.v->dims, (uint32_t)depth, x.v->rank);
-    strides_of(x.v, from);
+    fold_strides(x.v, from);
     for (uint32_t i = 0; !room_none(&r) && i < r.n && inner > 0; i++) {
         int64_t j = i % inner, row = i / inner;
         for (int64_t k = 0; k < depth && row * depth + k < index.n; k++) {
@@ -270,7 +287,7 @@ clv_status fold_scatter_nd(clv_graph *g, clv_node *n, clv_err *e)
     if (r.n == 0 || depth < 1 || depth > x.v->rank)
         return CLV_OK;
     int64_t inner = dims_product(x.v->dims, (uint32_t)depth, x.v->rank);
-    strides_of(x.v, step);
+    fold_strides(x.v, step);
     for (uint32_t i = 0; i < r.n && i < x.n; i++)
         fold_copy(&r, i, &x, i);
     for (int64_t row = 0; row < index.n / depth; row++) {
@@ -298,7 +315,7 @@ clv_status fold_repeat(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(fold_out(g, n, 0, &r, e));
     const clv_value *y = node_out(g, n, 0);
     int64_t at[CLV_MAX_RANK] = {0}, from[CLV_MAX_RANK];
-    strides_of(x.v, from);
+    fold_strides(x.v, from);
     for (uint32_t i = 0; !room_none(&r) && i < r.n; i++, fold_step(y, at)) {
         int64_t j = 0;
         for (uint32_t k = 0; k < x.v->rank; k++)

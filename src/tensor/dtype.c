@@ -22,6 +22,11 @@ bool is_float(clv_dtype t)
     return dtype_class_of(t) == CLASS_FLOAT;
 }
 
+bool is_float8(clv_dtype t)
+{
+    return is_float(t) && clv_dtype_bytes(t, 8) == 8;
+}
+
 bool is_signed(clv_dtype t)
 {
     return dtype_class_of(t) == CLASS_INT ||

@@ -17,6 +17,7 @@ dtype_class dtype_class_of(clv_dtype t);
 bool dtype_is_integral(clv_dtype t); /* bool or an integer */
 /* Any floating type, down to four bits; complex numbers are none. */
 bool is_float(clv_dtype t);
+bool is_float8(clv_dtype t);
 /* Holds numbers below zero. */
 bool is_signed(clv_dtype t);
 

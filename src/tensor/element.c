@@ -158,6 +158,13 @@ static uint64_t to_uint64(double x)
     return !(x > 0) ? 0 : x >= 0x1p64 ? UINT64_MAX : (uint64_t)x;
 }
 
+void put_float8(clv_tensor *t, int64_t i, double x, bool saturate)
+{
+    if (!outside(t, i))
+        ((uint8_t *)t->data)[i] =
+            (uint8_t)clv__small_encode(t->dtype, x, saturate);
+}
+
 void put_f(clv_tensor *t, int64_t i, double x)
 {
     if (outside(t, i))
@@ -179,7 +186,7 @@ void put_f(clv_tensor *t, int64_t i, double x)
     case CLV_FLOAT8E5M2:
     case CLV_FLOAT8E5M2UZ:
     case CLV_FLOAT8E8M0:
-        ((uint8_t *)t->data)[i] = (uint8_t)clv__small_encode(t->dtype, x, true);
+        put_float8(t, i, x, true);
         break;
     case CLV_FLOAT4E2M1:
         put_packed(t, i, 4, clv__small_encode(t->dtype, x, true));

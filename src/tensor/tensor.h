@@ -16,6 +16,10 @@ void put_f(clv_tensor *t, int64_t i, double x);
 int64_t get_i(const clv_tensor *t, int64_t i);
 void put_i(clv_tensor *t, int64_t i, int64_t x);
 
+/* As put_f into a float of 8 bits, but what lies beyond its range becomes
+ * infinite or NaN unless `saturate`. */
+void put_float8(clv_tensor *t, int64_t i, double x, bool saturate);
+
 /* Copies n elements of x from `from` to y at `to`, converted to y's type. Does
  * nothing unless all of them lie in both. */
 void copy_run(clv_tensor *y, int64_t to, const clv_tensor *x, int64_t from,

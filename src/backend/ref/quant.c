@@ -60,13 +60,17 @@ static float quant_steps(double x, double scale)
     return nearbyintf((float)x / (float)scale);
 }
 
-/* Quantises one number to the type of y: to an integer of its range, or to the
- * nearest float of few bits. */
-static void put_quantised(clv_tensor *y, int64_t i, double x, double scale,
+/* Quantises one number to the type of output 0: to an integer of its range, or
+ * to the nearest float of few bits. */
+static void put_quantised(const kernel *k, int64_t i, double x, double scale,
                           double zero)
 {
-    if (is_float(y->dtype))
-        put_f(y, i, (double)((float)x / (float)scale));
+    clv_tensor *y = &k->out[0];
+    double quotient = (double)((float)x / (float)scale);
+    if (is_float8(y->dtype))
+        put_float8(y, i, quotient, attr_int(k->n, CLV_A_SATURATE) != 0);
+    else if (is_float(y->dtype))
+        put_f(y, i, quotient);
     else
         put_f(y, i,
               quant_saturate(y->dtype, (double)quant_steps(x, scale) + zero));
@@ -80,7 +84,7 @@ clv_status kernel_quantize(kernel *k)
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t at = scale_index(&s, i);
         double z = s.zero ? get_f(s.zero, at) : 0;
-        put_quantised(&k->out[0], i, get_f(x, i), get_f(s.scale, at), z);
+        put_quantised(k, i, get_f(x, i), get_f(s.scale, at), z);
     }
     return CLV_OK;
 }

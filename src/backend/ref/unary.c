@@ -274,8 +274,33 @@ clv_status kernel_bitwise_not(kernel *k)
     return CLV_OK;
 }
 
+/* A positive number as the power of two that `how` names: the next one up or
+ * down. "nearest" leaves it to the type. */
+static double power_of_two(double x, const char *how)
+{
+    int e;
+    if (!(x > 0) || isinf(x) || *how == 'n')
+        return x;
+    bool is_power = frexp(x, &e) == 0.5;
+    return is_power ? x : ldexp(1, *how == 'u' ? e : e - 1);
+}
+
+/* To a float of 8 bits: what lies beyond its range may become NaN. */
+static clv_status cast_float8(const kernel *k)
+{
+    clv_tensor *y = &k->out[0];
+    bool saturate = attr_int(k->n, CLV_A_SATURATE) != 0;
+    bool powers = y->dtype == CLV_FLOAT8E8M0;
+    const char *how = powers ? attr_str(k->n, CLV_A_ROUNDING) : "nearest";
+    for (int64_t i = 0, n = numel(y); i < n; i++)
+        put_float8(y, i, power_of_two(get_f(k->in[0], i), how), saturate);
+    return CLV_OK;
+}
+
 clv_status kernel_cast(kernel *k)
 {
+    if (is_float8(k->out[0].dtype) && k->in[0]->dtype != k->out[0].dtype)
+        return cast_float8(k);
     copy_run(&k->out[0], 0, k->in[0], 0, numel(&k->out[0]));
     return CLV_OK;
 }

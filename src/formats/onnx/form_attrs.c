@@ -283,6 +283,10 @@ void cast_attrs(body *b, onnx_out *o)
     int to = onnx_dtype_number((clv_dtype)form_out(b)->dtype);
     b->unable = to == 0;
     out_int(o, "to", to);
+    if (attr_get(b->n, CLV_A_SATURATE))
+        out_int(o, "saturate", attr_int(b->n, CLV_A_SATURATE));
+    if (attr_get(b->n, CLV_A_ROUNDING))
+        out_string(o, "round_mode", attr_str(b->n, CLV_A_ROUNDING));
 }
 
 void pad_attrs(body *b, onnx_out *o)
