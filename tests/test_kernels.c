@@ -1,4 +1,4 @@
-/* test_kernels.c - plain C kernels against PyTorch.
+/* test_kernels.c - plain C kernels, and oneDNN, against PyTorch.
  *
  * tests/data/kernels.txt, written by tests/gen/kernel_cases.py, has one block
  * per case: an operator, inputs with contents, and what PyTorch gives. A number
@@ -6,6 +6,7 @@
  * integers that no double holds are in kernels_int64.txt (kernel_int64.py);
  * what inference already knows of their results is compared too. */
 #include "backend/kernel.h"
+#include "cleave.h"
 #include "ops_case.h"
 
 /* The tensor that a value's contents make; data from the graph's memory. */
@@ -91,6 +92,74 @@ static void one_case(block *b)
     clv_graph_free(graph);
 }
 
+/* -- the same through a backend -------------------------------------------*/
+
+static clv_backend *backend;
+
+/* The case as a model of one node that the backend may take. What comes out
+ * must be what PyTorch gives, whoever ran it. */
+static void run_model(block *b)
+{
+    clv_model_opts o = {.size = sizeof o, .backend = backend, .threads = 1};
+    clv_model *m = NULL;
+    clv_context *c = NULL;
+    const clv_node *n = &graph->nodes[0];
+    uint32_t n_in = n->n_in, n_out = n->n_out;
+    clv_tensor in[MOST];
+    for (uint32_t i = 0; i < n_in; i++)
+        if (node_in(graph, n, i)) {
+            in[i] = tensor_of(node_in(graph, n, i));
+            node_in(graph, n, i)->data = NULL; /* nothing is folded away */
+        }
+    for (uint32_t i = graph->n_outputs; i < n_out; i++)
+        CHECK(clv_graph_add_output(graph, node_outs(graph, n)[i], NULL) ==
+              CLV_OK);
+    if (clv_graph_infer(graph, NULL) != CLV_OK)
+        return; /* needs the contents of an input */
+    if (clv_model_new(graph, &o, &m, NULL) != CLV_OK)
+        return; /* its shape depends on data, or a type is not run */
+    bool ok = CHECK(clv_context_new(m, &c, NULL) == CLV_OK);
+    n = &graph->nodes[0];
+    for (uint32_t i = 0, k = 0; ok && i < n_in; i++)
+        if (node_in(graph, n, i))
+            ok = CHECK(clv_context_set(c, k++, &in[i], NULL) == CLV_OK);
+    if (ok && clv_context_run(c, NULL) == CLV_OK) {
+        const char *s = b->out;
+        clv_graph *whole = graph;
+        CHECK(clv_graph_new("wanted", &graph, NULL) == CLV_OK);
+        for (uint32_t o_at = 0; o_at < n_out; o_at++, s += *s == ' ') {
+            uint32_t v = read_value(&s);
+            clv_tensor want = tensor_of(&graph->values[v]);
+            compare(clv_context_output(c, o_at), &want);
+        }
+        clv_graph_free(graph);
+        graph = whole;
+    }
+    clv_context_free(c);
+    clv_model_free(m);
+}
+
+static void backend_case(block *b)
+{
+    static char name[120];
+    snprintf(name, sizeof name, "%.100s on oneDNN", b->op);
+    check_row(name);
+    CHECK_OR_RETURN(clv_graph_new("case", &graph, NULL) == CLV_OK);
+    if (build(b))
+        run_model(b);
+    clv_graph_free(graph);
+}
+
+static void onednn(void)
+{
+    if (clv_backend_open("onednn", NULL, &backend, NULL) != CLV_OK) {
+        check_skip("oneDNN is not installed");
+        return;
+    }
+    for_each_case("tests/data/kernels.txt", backend_case);
+    clv_backend_free(backend);
+}
+
 static void pytorch(void)
 {
     for_each_case("tests/data/kernels.txt", one_case);
@@ -107,6 +176,7 @@ static void small_floats(void)
 }
 
 static const check_case cases[] = {{"pytorch", pytorch},
+                                   {"onednn", onednn},
                                    {"integers beyond 2^53", wide_integers},
                                    {"floats of 8 bits", small_floats}};
 CHECK_MAIN(cases)

@@ -286,3 +286,23 @@ case("conv2d groups=2 padding=1 stride=2", [x, w, b],
      F.conv2d(x, w, b, stride=2, padding=1, groups=2))
 w = rnd(2, 3, 2, 2)
 case("conv_transpose2d stride=2", [x[:, :2], w], F.conv_transpose2d(x[:, :2], w, stride=2))
+
+# Attributes left out mean what PyTorch means by leaving them out.
+r = rnd(1, 3, 6, 6)
+case("avg_pool2d kernel=3 padding=1", [r], F.avg_pool2d(r, 3, padding=1))
+case("avg_pool2d kernel=3 stride=2 padding=1 count_include_pad=0", [r],
+     F.avg_pool2d(r, 3, 2, 1, count_include_pad=False))
+case("avg_pool2d kernel=4 stride=3 padding=1 ceil=1", [r], F.avg_pool2d(r, 4, 3, 1, True))
+case("max_pool2d kernel=3 padding=1", [r], F.max_pool2d(r, 3, padding=1))
+case("max_pool2d kernel=2", [r], list(F.max_pool2d(r, 2, return_indices=True)))
+case("leaky_relu", [r], F.leaky_relu(r))
+case("softplus", [r], F.softplus(r))
+case("hardsigmoid", [r], F.hardsigmoid(r))
+w, b, m, v = r[0, :, 0, 0], r[0, :, 0, 1], r[0, :, 0, 2], r[0, :, 0, 3].abs()
+case("batch_norm", [r, w, b, m, v], F.batch_norm(r, m, v, w, b))
+case("layer_norm", [r], F.layer_norm(r, (6,)))
+case("softmax", [r], F.softmax(r, -1))
+case("gelu", [r], F.gelu(r))
+case("sort", [r], list(torch.sort(r)))
+case("flatten", [r], torch.flatten(r))
+case("scaled_dot_product_attention", [r, r, r], F.scaled_dot_product_attention(r, r, r))
