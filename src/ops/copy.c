@@ -94,6 +94,27 @@ clv_status infer_pad(clv_graph *g, clv_node *n, clv_err *e)
     return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank, dims, e);
 }
 
+/* The axes listed get the sizes of input 1; without a list, all do. */
+clv_status infer_center_crop_pad(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    int_list size;
+    uint32_t count;
+    CLV_TRY(get_ints(g, n, CLV_A_SHAPE, 1, &size, e));
+    const int64_t *axes = attr_ints(n, CLV_A_AXES, &count);
+    if (size.n != (axes ? count : x->rank))
+        return clv__fail(e, CLV_SHAPE, "%u sizes for %u axes", size.n,
+                         axes ? count : x->rank);
+    int64_t dims[CLV_MAX_RANK];
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    for (uint32_t i = 0; i < size.n; i++) {
+        uint32_t a;
+        CLV_TRY(norm_axis(axes ? axes[i] : (int64_t)i, x->rank, &a, e));
+        dims[a] = size.v[i];
+    }
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank, dims, e);
+}
+
 /* -- windows as columns ---------------------------------------------------*/
 
 /* Positions of the window over an image of nd axes, and the taps of one. */

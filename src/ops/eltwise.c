@@ -59,6 +59,25 @@ clv_status infer_cast(clv_graph *g, clv_node *n, clv_err *e)
     return out_typed(g, n, t, e);
 }
 
+clv_status infer_cast_like(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    return out_shape(g, n, 0, (clv_dtype)node_in(g, n, 1)->dtype, x->rank,
+                     x->dims, e);
+}
+
+/* The same bytes as another type, of as many bits. */
+clv_status infer_bitcast(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    clv_dtype t = asked_type(n, CLV_NODTYPE);
+    if (clv_dtype_bytes(t, 8) != clv_dtype_bytes((clv_dtype)x->dtype, 8))
+        return clv__fail(e, CLV_SHAPE, "%s taken as %s",
+                         clv_dtype_name((clv_dtype)x->dtype),
+                         clv_dtype_name(t));
+    return out_shape(g, n, 0, t, x->rank, x->dims, e);
+}
+
 /* The size of a complex number is real. */
 clv_status infer_abs(clv_graph *g, clv_node *n, clv_err *e)
 {

@@ -1,5 +1,6 @@
-/* matmul.c - matrix products. Every output element is a dot product; its
- * length times the number of outputs is the MACs. */
+/* matmul.c - matrix products, and determinants. Every output element of a
+ * product is a dot product; its length times the number of outputs is the
+ * MACs. */
 #include "ops/ops.h"
 
 #include <string.h>
@@ -263,4 +264,52 @@ void par_matmul(const clv_graph *g, const clv_node *n, clv_parallel *p)
     p->can_split_spatial = p->spatial > 1;
     p->can_split_channels = p->channels > 1;
     p->vectorizable_dim = "channels";
+}
+
+/* -- packed weights -------------------------------------------------------*/
+
+/* x (..,K), packed weight (N,K) of few bits, its rows padded to whole blocks,
+ * scales, zero points, order, bias -> (..,N) */
+clv_status infer_linear_nbits(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0), *w = node_in(g, n, 1);
+    int64_t depth = x->rank ? x->dims[x->rank - 1] : 0;
+    if (x->rank < 1 || w->rank != 2 || depth > w->dims[1] ||
+        w->dims[1] - depth >= attr_int(n, CLV_A_BLOCK))
+        return clv__fail(e, CLV_SHAPE, "input and packed weight do not fit");
+    int64_t dims[CLV_MAX_RANK];
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    dims[x->rank - 1] = w->dims[0];
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank, dims, e);
+}
+
+/* The product, and a scale and shift of each weight to unpack it. */
+void cost_linear_nbits(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    const clv_value *x = node_in(g, n, 0), *w = node_in(g, n, 1);
+    c->macs = sat_mul(clv__numel(x), w->dims[0]);
+    c->flops = sat_add(sat_mul(2, c->macs), sat_mul(2, clv__numel(w)));
+    if (node_in(g, n, 5))
+        c->flops = sat_add(c->flops, clv__numel(node_out(g, n, 0)));
+}
+
+/* -- determinants ---------------------------------------------------------*/
+
+/* x (..,M,M) -> (..) */
+clv_status infer_det(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    if (x->rank < 2 || x->dims[x->rank - 1] != x->dims[x->rank - 2])
+        return clv__fail(e, CLV_SHAPE, "not a square matrix");
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank - 2u, x->dims, e);
+}
+
+/* By elimination: M^3 / 3 multiply-adds. */
+void cost_det(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    const clv_value *x = node_in(g, n, 0);
+    int64_t m = x->dims[x->rank - 1];
+    int64_t cube = sat_mul(m, sat_mul(m, m));
+    cube = cube == CLV_SAT ? cube : cube / 3;
+    c->flops = sat_mul(2, sat_mul(clv__numel(node_out(g, n, 0)), cube));
 }

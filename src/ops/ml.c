@@ -1,5 +1,5 @@
 /* ml.c - the operators of ai.onnx.ml: linear models, support vectors, trees,
- * and what prepares their features.
+ * and what prepares their features; counts of n-grams.
  *
  * What such a model has learned lies in lists of the node; the importer makes
  * them inputs, so that they count as parameters. All take x (N,C), or (C) as
@@ -91,4 +91,18 @@ clv_status infer_zip_map(clv_graph *g, clv_node *n, clv_err *e)
         node_out(g, n, 0)->count = (uint32_t)rows;
     }
     return CLV_OK;
+}
+
+/* -- n-grams --------------------------------------------------------------*/
+
+/* x (..,T) -> (..,size): how often each n-gram occurs */
+clv_status infer_tfidf(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    int64_t dims[2] = {0, 0}, size = attr_int(n, CLV_A_SIZE);
+    if (x->rank < 1 || x->rank > 2)
+        return clv__fail(e, CLV_SHAPE, "input of rank %u", x->rank);
+    dims[0] = x->dims[0];
+    dims[x->rank - 1] = size;
+    return out_shape(g, n, 0, CLV_FLOAT32, x->rank, dims, e);
 }

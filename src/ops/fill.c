@@ -1,8 +1,7 @@
-/* make.c - tensors made from attributes, shapes or small inputs alone. */
+/* fill.c - tensors made from attributes, shapes or small inputs alone. */
 #include "ops/ops.h"
 
 #include <math.h>
-#include <string.h>
 
 /* -- questions about shapes -----------------------------------------------*/
 
