@@ -66,6 +66,8 @@ typedef struct scalar_arg {
 /* Sets *out to attribute `key`, or to the first element of input i. Returns
  * false, and sets it to the schema's default, where there is neither. */
 bool scalar_at(const kernel *k, clv_attr_key key, uint32_t i, scalar_arg *out);
+/* The same as an integer. */
+int64_t whole_of(const kernel *k, clv_attr_key key, uint32_t i);
 
 /* Input i; NULL when it is left out. */
 const clv_tensor *input_of(const kernel *k, uint32_t i);

@@ -2,6 +2,7 @@
 #include "ops/fold.h"
 
 #include "ops/arith.h"
+#include "tensor/tensor.h"
 
 #include <math.h>
 #include <string.h>
@@ -51,18 +52,10 @@ clv_status fold_out(clv_graph *g, const clv_node *n, uint32_t o, room *r,
     return CLV_OK;
 }
 
-/* Conversion of a double that may not fit is no undefined behaviour here. */
-static int64_t to_int(double x)
-{
-    if (!(x > -9.2e18))
-        return isnan(x) ? 0 : INT64_MIN;
-    return x < 9.2e18 ? (int64_t)x : INT64_MAX;
-}
-
 void fold_copy(const room *r, uint32_t i, const known *k, uint32_t j)
 {
     if (r->ints)
-        r->ints[i] = k->ints ? k->ints[j] : to_int(k->floats[j]);
+        r->ints[i] = k->ints ? k->ints[j] : to_int64(k->floats[j]);
     else
         r->floats[i] = known_float(k, j);
 }
@@ -192,7 +185,7 @@ static bool fold_pair(clv_op op, const known *a, uint32_t i, const known *b,
     if (two)
         y = two->f(x, known_float(b, j));
     if (r->ints)
-        r->ints[k] = to_int(y);
+        r->ints[k] = to_int64(y);
     else
         r->floats[k] = y;
     return true;
@@ -332,7 +325,7 @@ clv_status fold_full(clv_graph *g, clv_node *n, clv_err *e)
         if (input)
             fold_copy(&r, i, &given, 0);
         else if (r.ints)
-            r.ints[i] = a && a->type == CLV_ATTR_INT ? a->u.i : to_int(x);
+            r.ints[i] = a && a->type == CLV_ATTR_INT ? a->u.i : to_int64(x);
         else
             r.floats[i] = x;
     }

@@ -143,8 +143,7 @@ void put_i(clv_tensor *t, int64_t i, int64_t x)
     }
 }
 
-/* To an integer as a cast does: towards zero; out of range sticks. */
-static int64_t to_int(double x)
+int64_t to_int64(double x)
 {
     if (isnan(x))
         return 0;
@@ -199,7 +198,7 @@ void put_f(clv_tensor *t, int64_t i, double x)
         break;
     default:
         if (dtype_is_integral(t->dtype))
-            put_i(t, i, to_int(x));
+            put_i(t, i, to_int64(x));
     }
 }
 

@@ -16,6 +16,8 @@ void put_f(clv_tensor *t, int64_t i, double x);
 int64_t get_i(const clv_tensor *t, int64_t i);
 void put_i(clv_tensor *t, int64_t i, int64_t x);
 
+/* As a cast does: towards zero; what is out of range sticks, and NaN is 0. */
+int64_t to_int64(double x);
 /* As put_f into a float of 8 bits, but what lies beyond its range becomes
  * infinite or NaN unless `saturate`. */
 void put_float8(clv_tensor *t, int64_t i, double x, bool saturate);

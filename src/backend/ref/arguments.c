@@ -93,6 +93,13 @@ bool scalar_at(const kernel *k, clv_attr_key key, uint32_t i, scalar_arg *out)
     return true;
 }
 
+int64_t whole_of(const kernel *k, clv_attr_key key, uint32_t i)
+{
+    scalar_arg n;
+    (void)scalar_at(k, key, i, &n);
+    return get_i(&n.t, 0);
+}
+
 const clv_tensor *input_of(const kernel *k, uint32_t i)
 {
     return i < k->n->n_in ? k->in[i] : NULL;

@@ -80,7 +80,7 @@ clv_status kernel_triangle(kernel *k)
     const clv_tensor *x = k->in[0];
     clv_tensor *y = &k->out[0];
     bool upper = k->n->op == CLV_OP_TRIU;
-    int64_t diagonal = (int64_t)number_of(k, CLV_A_DIAGONAL, 1);
+    int64_t diagonal = whole_of(k, CLV_A_DIAGONAL, 1);
     if (x->rank < 2)
         return clv__fail(k->e, CLV_SHAPE, "a triangle of rank %u", x->rank);
     int64_t cols = x->dims[x->rank - 1], rows = x->dims[x->rank - 2];

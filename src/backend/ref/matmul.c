@@ -27,9 +27,9 @@ void put_affine(clv_tensor *y, int64_t at, dot_sum sum, const double *scales,
         put_f(y, at, c.t ? x + scales[1] * get_f(c.t, c.i) : x);
         return;
     }
-    uint64_t x = (uint64_t)(int64_t)scales[0] * sum.whole;
+    uint64_t x = (uint64_t)to_int64(scales[0]) * sum.whole;
     if (c.t)
-        x += (uint64_t)(int64_t)scales[1] * (uint64_t)get_i(c.t, c.i);
+        x += (uint64_t)to_int64(scales[1]) * (uint64_t)get_i(c.t, c.i);
     put_i(y, at, (int64_t)x);
 }
 

@@ -115,7 +115,7 @@ clv_status kernel_index_add(kernel *k)
         else
             put_i(&k->out[0], at,
                   (int64_t)((uint64_t)get_i(&k->out[0], at) +
-                            (uint64_t)(int64_t)alpha * (uint64_t)get_i(u, i)));
+                            (uint64_t)to_int64(alpha) * (uint64_t)get_i(u, i)));
     }
     return CLV_OK;
 }

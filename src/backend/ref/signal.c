@@ -47,11 +47,10 @@ clv_status kernel_dft(kernel *k)
     clv_tensor *y = &k->out[0];
     uint32_t axis;
     int64_t parts = x->dims[x->rank - 1], inner = 1, rows = 1;
-    CLV_TRY(
-        norm_axis((int64_t)number_of(k, CLV_A_AXIS, 2), x->rank, &axis, k->e));
+    CLV_TRY(norm_axis(whole_of(k, CLV_A_AXIS, 2), x->rank, &axis, k->e));
     int64_t length = x->dims[axis], bins = y->dims[axis];
     if (attr_get(k->n, CLV_A_SIZE) || (given && numel(given)))
-        length = (int64_t)number_of(k, CLV_A_SIZE, 1);
+        length = whole_of(k, CLV_A_SIZE, 1);
     bool half = y->dims[y->rank - 1] == 1;
     if (half && !attr_get(k->n, CLV_A_SIZE) && !(given && numel(given)))
         length = bins;
@@ -84,8 +83,8 @@ clv_status kernel_stft(kernel *k)
     const clv_tensor *x = k->in[0], *taper = input_of(k, 2);
     clv_tensor *y = &k->out[0];
     int64_t parts = x->rank > 2 ? x->dims[2] : 1, frames = y->dims[1];
-    int64_t step = (int64_t)number_of(k, CLV_A_STEP, 1);
-    int64_t length = (int64_t)number_of(k, CLV_A_SIZE, 3);
+    int64_t step = whole_of(k, CLV_A_STEP, 1);
+    int64_t length = whole_of(k, CLV_A_SIZE, 3);
     if (length < 1 && taper)
         length = numel(taper);
     if (length < 1 || step < 1 || (taper && numel(taper) < length) ||

@@ -66,7 +66,7 @@ clv_status kernel_combine(kernel *k)
     int64_t s[3][CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
     double x[3], v = attr_float(k->n, CLV_A_VALUE);
     bool integers = k->n->op == CLV_OP_ADDCMUL && dtype_is_integral(y->dtype);
-    uint64_t by = (uint64_t)(int64_t)v;
+    uint64_t by = (uint64_t)to_int64(v);
     for (int t = 0; t < 3; t++)
         if (in[t])
             broadcast_strides(in[t], y->rank, s[t]);
