@@ -3,10 +3,18 @@
  *
  * A body runs node by node, every shape found while running, in a frame of its
  * own; a frame frees what it made when it ends. Iterations hand tensors on by
- * moving them: each is owned once. */
+ * moving them: each is owned once.
+ *
+ * A file may ask for a loop without end, or for states without bound. A loop
+ * ends with an error after LOOP_TRIPS trips, or after as many as its attribute
+ * `trips` says (--loop) where it has no count of its own; and when its states
+ * have grown by LOOP_GROWTH bytes. */
 #include "run/run.h"
 
 #include <string.h>
+
+static const int64_t LOOP_TRIPS = 1000000;
+static const int64_t LOOP_GROWTH = INT64_C(256) << 20;
 
 typedef struct frame {
     const clv_graph *g;
@@ -193,10 +201,19 @@ typedef struct loop {
     uint32_t first;           /* body input of the first state */
     uint32_t first_out;       /* body output of the first state */
     clv_tensor *state;        /* owned */
+    int64_t begun;            /* bytes of the states before the first trip */
     stack *collected;         /* per scanned output */
     const clv_tensor **in;    /* of the body */
     clv_err *e;
 } loop;
+
+static int64_t state_bytes(const loop *l)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < l->states; i++)
+        sum = sat_add(sum, clv_tensor_bytes(&l->state[i]));
+    return sum;
+}
 
 static clv_status loop_begin(loop *l)
 {
@@ -214,6 +231,22 @@ static clv_status loop_begin(loop *l)
             return clv__fail(l->e, CLV_SHAPE, "state %u is missing", i);
         CLV_TRY(clv__tensor_copy(t, &l->state[i], l->e));
     }
+    l->begun = state_bytes(l);
+    return CLV_OK;
+}
+
+/* Fails when the loop is about to pass a limit; `i` trips are done. */
+static clv_status loop_limits(const loop *l, int64_t i, int64_t most)
+{
+    if (i >= most)
+        return clv__fail(l->e, CLV_UNSUPPORTED,
+                         "goes on after %lld trips, the limit of a loop",
+                         (long long)most);
+    if (state_bytes(l) - l->begun > LOOP_GROWTH)
+        return clv__fail(l->e, CLV_UNSUPPORTED,
+                         "its states grew by more than %lld MB in %lld trips, "
+                         "the limit of a loop",
+                         (long long)(LOOP_GROWTH >> 20), (long long)i);
     return CLV_OK;
 }
 
@@ -291,7 +324,11 @@ static clv_status loop_end(loop *l, clv_status s)
 static clv_status run_loop(loop *l)
 {
     const clv_tensor *m = l->given[0], *c = l->given[1];
+    bool counted = m && m->data && get_i(m, 0) < INT32_MAX;
     int64_t trips = m && m->data ? get_i(m, 0) : INT64_MAX, i = 0;
+    int64_t most = !counted && attr_get(l->n, CLV_A_TRIPS)
+                       ? attr_int(l->n, CLV_A_TRIPS)
+                       : LOOP_TRIPS;
     uint8_t cond = !c || !c->data || get_f(c, 0) != 0;
     clv_tensor index = {.dtype = CLV_INT64, .data = &i};
     clv_tensor flag = {.dtype = CLV_BOOL, .data = &cond};
@@ -301,7 +338,9 @@ static clv_status run_loop(loop *l)
         arena_mark mark = arena_save(l->scratch);
         l->in[0] = &index;
         l->in[1] = &flag;
-        s = iterate(l, &go_on);
+        s = loop_limits(l, i, most);
+        if (s == CLV_OK)
+            s = iterate(l, &go_on);
         cond = go_on;
         arena_rewind(l->scratch, mark);
     }

@@ -42,31 +42,50 @@ static clv_status pool_windows_of(const kernel *k, uint32_t nd, pool *p)
 /* What one window holds. */
 typedef struct sums {
     double sum, power;
-    int64_t most;           /* the key of the largest */
-    int64_t where;          /* of the largest, in the plane */
-    int64_t inside, padded; /* taps in the image, and in image plus padding */
+    int64_t most;   /* the key of the largest */
+    int64_t where;  /* of the largest, in the plane */
+    int64_t inside; /* taps in the image */
+    double padded;  /* taps in the image and its padding */
 } sums;
 
+/* How many taps of a window that begins at `start` lie before `end`. */
+static int64_t taps_before(const window *w, int64_t start, int64_t end)
+{
+    int64_t n = end > start ? (end - start - 1) / w->dilation + 1 : 0;
+    return n < w->kernel ? n : w->kernel;
+}
+
+/* The part of a window that lies in the image: its first element, and how many
+ * taps there are along each axis. Returns false when there are none. */
+static bool pool_overlap(const pool *p, const int64_t *at, int64_t *from,
+                         int64_t *size, double *padded)
+{
+    bool any = true;
+    *padded = 1;
+    for (int i = 0; i < SPATIAL; i++) {
+        const window *w = &p->win[i];
+        int64_t start = at[i] * w->stride - w->before;
+        int64_t outside = taps_before(w, start, 0);
+        from[i] = start + outside * w->dilation;
+        size[i] = taps_before(w, start, p->in[i]) - outside;
+        *padded *= (double)taps_before(w, start, p->in[i] + w->after);
+        any = any && size[i] > 0;
+    }
+    return any;
+}
+
+/* Looks at the taps in the image only, however large the window is. */
 static sums pool_look(const clv_tensor *x, int64_t first, const pool *p,
                       const int64_t *at, double power)
 {
     sums s = {.where = -1};
-    int64_t tap[SPATIAL] = {0}, size[SPATIAL];
-    for (int i = 0; i < SPATIAL; i++)
-        size[i] = p->win[i].kernel;
+    int64_t tap[SPATIAL] = {0}, from[SPATIAL], size[SPATIAL];
+    if (!pool_overlap(p, at, from, size, &s.padded))
+        return s;
     do {
         int64_t where = 0;
-        bool inside = true, padded = true;
-        for (int i = 0; i < SPATIAL; i++) {
-            const window *w = &p->win[i];
-            int64_t q = at[i] * w->stride - w->before + tap[i] * w->dilation;
-            inside = inside && q >= 0 && q < p->in[i];
-            padded = padded && q < p->in[i] + w->after;
-            where = where * p->in[i] + q;
-        }
-        s.padded += padded;
-        if (!inside)
-            continue;
+        for (int i = 0; i < SPATIAL; i++)
+            where = where * p->in[i] + from[i] + tap[i] * p->win[i].dilation;
         double v = get_f(x, first + where);
         int64_t key = search_key(x, first + where, false);
         s.inside++;
@@ -124,8 +143,8 @@ clv_status kernel_pool(kernel *k)
         int64_t at[SPATIAL] = {0};
         for (int64_t i = 0; i < out_plane; i++) {
             sums s = pool_look(x, c * in_plane, &p, at, power);
-            int64_t n = count_pad ? s.padded : s.inside;
-            double v = lp ? pow(s.power, 1 / power) : s.sum / (double)n;
+            double n = count_pad ? s.padded : (double)s.inside;
+            double v = lp ? pow(s.power, 1 / power) : s.sum / n;
             if (largest)
                 put_largest(y, c * out_plane + i, x, c * in_plane, &s);
             else
