@@ -16,6 +16,7 @@
 #define OPT(name)  {#name, CLV_NEED_OPT},
 #define REST(name) {#name, CLV_NEED_REST},
 #define MORE(name) {#name, CLV_NEED_MORE},
+#define GIVES(n)
 #define SCHEMA(name, inputs, attrs) \
     static const clv_input_spec inputs_##name[] = {inputs{NULL, CLV_NEED_IN}};
 #include "ops/schema.def"
@@ -90,12 +91,29 @@ enum {
 #undef OPT
 #undef REST
 #undef MORE
+#undef GIVES
+#define IN(name)
+#define OPT(name)
+#define REST(name)
+#define MORE(name)
+#define ANY_NUMBER 255
+#define GIVES(n) +(n) - 1
+#define SCHEMA(name, inputs, attrs) SCHEMA_OUT_##name = 1 inputs,
+enum {
+#include "ops/schema.def"
+};
+#undef SCHEMA
+#undef IN
+#undef OPT
+#undef REST
+#undef MORE
+#undef GIVES
 
 #define MOST(n) ((n) > 255 ? 255 : (n))
 #define SCHEMA(name, inputs, attrs) \
     static const clv_schema schema_##name = { \
         inputs_##name, attrs_##name, SCHEMA_MIN_##name, \
-        MOST(SCHEMA_MAX_##name), \
+        MOST(SCHEMA_MAX_##name), SCHEMA_OUT_##name, \
         sizeof attrs_##name / sizeof *attrs_##name - 1};
 #include "ops/schema.def"
 #undef SCHEMA
@@ -269,6 +287,15 @@ static clv_status check_inputs(const clv_graph *g, const clv_node *n,
     return CLV_OK;
 }
 
+static clv_status check_outputs(const clv_node *n, const clv_schema *s,
+                                clv_err *e)
+{
+    if (s->max_out != ANY_NUMBER && n->n_out > s->max_out)
+        return clv__fail(e, CLV_SHAPE, "%u outputs, gives at most %u", n->n_out,
+                         s->max_out);
+    return CLV_OK;
+}
+
 /* Whether an attribute of this type can be what the schema asks for. */
 static bool type_fits(const clv_attr *a, const clv_attr_spec *s)
 {
@@ -353,6 +380,7 @@ clv_status clv__schema_check(const clv_graph *g, const clv_node *n, clv_err *e)
 {
     const clv_schema *s = schemas[n->op];
     CLV_TRY(check_inputs(g, n, s, e));
+    CLV_TRY(check_outputs(n, s, e));
     for (uint32_t i = 0; i < n->n_attrs && n->op != CLV_OP_UNKNOWN; i++)
         if (n->attrs[i].key != CLV_A_OTHER)
             CLV_TRY(check_attr(n, &n->attrs[i], e));

@@ -53,6 +53,7 @@ typedef struct clv_schema {
     const clv_input_spec *inputs;
     const clv_attr_spec *attrs;
     uint8_t min_in, max_in; /* max_in 255: any number */
+    uint8_t max_out;        /* 255: any number */
     uint8_t n_attrs;
 } clv_schema;
 
@@ -65,8 +66,8 @@ const char *clv__attr_kind_text(clv_attr_kind kind);
 const char *clv__attr_default_text(const clv_attr_spec *a, char *buf,
                                    size_t size);
 
-/* Checks the inputs and the attributes of a node. The message says what is
- * wrong and both values, not where. */
+/* Checks the inputs, the attributes and the number of outputs of a node. The
+ * message says what is wrong and both values, not where. */
 CLV_MUST clv_status clv__schema_check(const clv_graph *g, const clv_node *n,
                                       clv_err *e);
 

@@ -213,6 +213,19 @@ static clv_status place_all(clv_model *m, arena *scratch, int64_t memory,
     return plan.size > have ? too_large(m, have, e) : CLV_OK;
 }
 
+/* A node may name more outputs than its operator has. */
+static clv_status check_outputs(const clv_model *m, clv_err *e)
+{
+    char name[128];
+    for (uint32_t i = 0; i < m->g->n_outputs; i++) {
+        uint32_t v = m->g->outputs[i];
+        if (m->place[v] == PLACE_NONE)
+            return clv__fail(e, CLV_FORMAT, "nothing computes output '%.200s'",
+                             clv__value_name(m->g, v, name, sizeof name));
+    }
+    return CLV_OK;
+}
+
 clv_status clv__run_plan(clv_model *m, int64_t memory, clv_err *e)
 {
     size_t nv = (size_t)m->g->n_values + 1;
@@ -222,6 +235,7 @@ clv_status clv__run_plan(clv_model *m, int64_t memory, clv_err *e)
     m->root = arena_array(&m->mem, nv, sizeof *m->root);
     if (!m->place || !m->offset || !m->root || !make_steps(m))
         return clv__nomem(e);
+    CLV_TRY(check_outputs(m, e));
     clv_status s = place_all(m, &scratch, memory, e);
     arena_free(&scratch);
     return s;
