@@ -109,7 +109,7 @@ enum {
 #undef MORE
 #undef GIVES
 
-#define MOST(n) ((n) > 255 ? 255 : (n))
+#define MOST(n) (uint8_t)((n) > 255 ? 255 : (n))
 #define SCHEMA(name, inputs, attrs) \
     static const clv_schema schema_##name = { \
         inputs_##name, attrs_##name, SCHEMA_MIN_##name, \
