@@ -64,4 +64,13 @@ static inline long starve(clv_status (*work)(void *, clv_err *), void *ctx,
     return failures;
 }
 
+/* Of long work, about `tries` requests, evenly spread over all that it makes
+ * when none fails; of short work every one. */
+static inline long starve_spread(clv_status (*work)(void *, clv_err *),
+                                 void *ctx, long tries)
+{
+    CHECK(starve_at(0, work, ctx) == CLV_OK);
+    return starve(work, ctx, 1 + starved.requests / tries);
+}
+
 #endif

@@ -172,6 +172,19 @@ typedef struct row {
     aten_call call;
 } row;
 
+/* A graph of one call, as far as memory goes. */
+static clv_status make_call(void *ctx, clv_err *e)
+{
+    clv_graph *g = NULL;
+    clv_status s = new_graph(&g, e);
+    aten_builder b = {.g = g};
+    if (s == CLV_OK)
+        s = clv__aten_call(&b, ctx, e);
+    clv__aten_free(&b);
+    clv_graph_free(g);
+    return s;
+}
+
 /* The node of one call. */
 static void check_call(const row *r)
 {
@@ -187,6 +200,7 @@ static void check_call(const row *r)
         CHECK_STR(node_text(g, b.node).s, r->want);
     clv__aten_free(&b);
     clv_graph_free(g);
+    CHECK(starve(make_call, &call, 1) > 2);
 }
 
 static void check_calls(const row *rows, size_t n)

@@ -69,6 +69,8 @@ static clv_status open_plugin(clv_backend *b, const char *argument, clv_err *e)
         return clv__fail(e, CLV_FORMAT,
                          "libcleave-%s.so is of another build of cleave",
                          b->type->name);
+    if (type->memory_from)
+        type->memory_from(clv__memory());
     b->type = type; /* the object stays loaded: its threads may live on */
     b->about = type->about;
     return type->open ? type->open(b, argument, e) : CLV_OK;

@@ -153,6 +153,8 @@ static clv_status ask(clv_backend *b, const clv_graph *g, const config_set *c,
         } else {
             answer[i] = b->type->supports(b, g, c->node[i], &why[i]);
         }
+        if (answer[i] == CLV_NO_ANSWER)
+            return clv__nomem(e);
     }
     return CLV_OK;
 }

@@ -84,6 +84,10 @@ void *clv__zalloc(size_t size); /* likewise, zeroed */
  * system has them ready: the caller frees *block with clv__free. */
 void *clv__huge_alloc(size_t size, void **block);
 void *clv__realloc(void *p, size_t size);
+/* Where memory comes from; and to take it from where another copy of the
+ * library does, from now on. */
+clv_allocator *clv__memory(void);
+void clv__memory_from(clv_allocator *a);
 void clv__free(void *p);
 
 /* Bump allocation; everything is freed at once. Starts as {0}. */

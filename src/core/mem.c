@@ -21,16 +21,27 @@ static void *default_realloc(void *ctx, void *p, size_t size)
     return realloc(p, size);
 }
 
-static clv_allocator memory = {default_realloc, NULL};
+static clv_allocator own_memory = {default_realloc, NULL};
+static clv_allocator *memory = &own_memory; /* of a plugin: the library's */
 
 void clv_set_allocator(const clv_allocator *a)
 {
-    memory = a ? *a : (clv_allocator){default_realloc, NULL};
+    *memory = a ? *a : (clv_allocator){default_realloc, NULL};
+}
+
+clv_allocator *clv__memory(void)
+{
+    return memory;
+}
+
+void clv__memory_from(clv_allocator *a)
+{
+    memory = a;
 }
 
 void *clv__realloc(void *p, size_t size)
 {
-    return memory.realloc(memory.ctx, p, size ? size : 1);
+    return memory->realloc(memory->ctx, p, size ? size : 1);
 }
 
 void *clv__alloc(size_t size)
@@ -49,7 +60,7 @@ void *clv__zalloc(size_t size)
 void clv__free(void *p)
 {
     if (p)
-        memory.realloc(memory.ctx, p, 0);
+        memory->realloc(memory->ctx, p, 0);
 }
 
 enum { HUGE_PAGE = 2 << 20 };

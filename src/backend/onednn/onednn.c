@@ -346,6 +346,8 @@ static clv_answer supports(clv_backend *b, const clv_graph *g, uint32_t node,
         release(&x->base);
         return CLV_YES;
     }
+    if (e.code == CLV_NOMEM)
+        return CLV_NO_ANSWER;
     const char *text = strstr(e.msg, "oneDNN: ");
     snprintf(why->text, sizeof why->text, "%.200s", text ? text + 8 : e.msg);
     return CLV_NO;
@@ -379,4 +381,5 @@ const clv_backend_type clv_plugin = {
     .release = release,
     .product = dnn_product,
     .close = close_engine,
+    .memory_from = clv__memory_from,
 };
