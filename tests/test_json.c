@@ -1,8 +1,10 @@
 /* test_json.c - the JSON reader: values, places, and everything malformed.
  * Which texts are JSON follows RFC 8259. */
 #include "check.h"
+#include "core/decimal.h"
 #include "core/json.h"
 
+#include <locale.h>
 #include <stdlib.h>
 
 static const json *parse(arena *a, const char *text, clv_err *e)
@@ -164,9 +166,38 @@ static void nesting(void)
     }
 }
 
+/* Numbers are the same text in every locale. Where the machine has none with
+ * a decimal comma this looks at the C locale alone. */
+static void locales(void)
+{
+    static const char *const names[] = {"C", "de_DE.UTF-8", "de_DE", "fr_FR"};
+    static const struct {
+        const char *text;
+        double value;
+        int used;
+    } rows[] = {{"1.5e-7", 1.5e-7, 6}, {"-2.25", -2.25, 5}, {"1,5", 1, 1},
+                {"3.5,4.5", 3.5, 3},   {"12", 12, 2},       {".5x", .5, 2}};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        if (!setlocale(LC_NUMERIC, names[k]))
+            continue;
+        char buf[64], *end;
+        clv__double_text(1.5e-7, buf, sizeof buf);
+        CHECK(!strcmp(buf, "1.5e-07"));
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            CHECK(clv__text_double(rows[i].text, &end) == rows[i].value);
+            CHECK_EQ_INT(end - rows[i].text, rows[i].used);
+        }
+        arena a = {0};
+        const json *x = parse(&a, "2.5e-3", NULL);
+        CHECK(x && x->type == JSON_NUMBER && x->u.d == 2.5e-3);
+        arena_free(&a);
+    }
+    setlocale(LC_NUMERIC, "C");
+}
+
 static const check_case cases[] = {
     {"values", values},   {"defaults", defaults},
     {"text", text},       {"malformed_texts", malformed_texts},
-    {"nesting", nesting},
+    {"nesting", nesting}, {"locales", locales},
 };
 CHECK_MAIN(cases)

@@ -6,6 +6,7 @@
  * than every operand and the result. When no order gets through, what is left
  * is contracted at once, from the cheapest of the longest orders. */
 #include "analysis/count_rules.h"
+#include "core/decimal.h"
 #include "ops/einsum.h"
 
 #include <math.h>
@@ -138,7 +139,7 @@ int64_t fvcore_einsum(subject *t)
     if (cost == CLV_SAT)
         return CLV_SAT;
     snprintf(text, sizeof text, "%.3e", (double)cost);
-    return (int64_t)floor(strtod(text, NULL) / 2);
+    return (int64_t)floor(clv__text_double(text, NULL) / 2);
 }
 
 /* -- thop -----------------------------------------------------------------*/

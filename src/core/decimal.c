@@ -74,14 +74,68 @@ static size_t place_point(uint64_t digits, int ten, bool negative, char *buf)
     return (size_t)(at - buf) + n - whole;
 }
 
+/* -- numbers in another locale --------------------------------------------*/
+
+/* Replaces what the locale writes between the digits by one '.'. */
+static size_t plain_point(char *buf)
+{
+    size_t at = strspn(buf, "+-0123456789eE");
+    size_t len = strcspn(buf + at, "0123456789");
+    size_t rest = strlen(buf + at + len);
+    if (len && rest) {
+        buf[at] = '.';
+        memmove(buf + at + 1, buf + at + len, rest + 1);
+    }
+    return strlen(buf);
+}
+
+/* Reads a copy of the number in which the first '.' is the locale's point. The
+ * copy ends where the locale's point stands in the text. */
+static double read_with(const char *point, const char *text, char **end)
+{
+    char copy[512], *stop;
+    size_t n = 0, dot = SIZE_MAX, len = strlen(point);
+    for (; text[n] && text[n] != point[0] && n + len < sizeof copy; n++) {
+        if (text[n] == '.')
+            break;
+        copy[n] = text[n];
+    }
+    if (text[n] == '.') {
+        dot = n;
+        memcpy(copy + n, point, len);
+        for (n += len; n + 1 < sizeof copy && text[n - len + 1] &&
+                       text[n - len + 1] != point[0];
+             n++)
+            copy[n] = text[n - len + 1];
+    }
+    copy[n] = '\0';
+    double x = strtod(copy, &stop);
+    size_t used = (size_t)(stop - copy);
+    if (end)
+        *end = (char *)(uintptr_t)(text + (used > dot ? used - len + 1 : used));
+    return x;
+}
+
+double clv__text_double(const char *text, char **end)
+{
+    char half[16]; /* "0.5", "0,5" */
+    snprintf(half, sizeof half, "%.1f", 0.5);
+    size_t n = strlen(half);
+    if (n < 3 || !strcmp(half, "0.5"))
+        return strtod(text, end);
+    half[n - 1] = '\0';
+    return read_with(half + 1, text, end);
+}
+
 static size_t slow_text(double value, char *buf, size_t size)
 {
     for (int digits = 15; digits < 17; digits++) {
-        int n = snprintf(buf, size, "%.*g", digits, value);
+        snprintf(buf, size, "%.*g", digits, value);
         if (strtod(buf, NULL) == value)
-            return (size_t)n;
+            return plain_point(buf);
     }
-    return (size_t)snprintf(buf, size, "%.17g", value);
+    snprintf(buf, size, "%.17g", value);
+    return plain_point(buf);
 }
 
 size_t clv__double_text(double value, char *buf, size_t size)

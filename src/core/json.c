@@ -1,5 +1,6 @@
 /* json.c - recursive descent over a NUL-free view, depth capped. */
 #include "core/json.h"
+#include "core/decimal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -187,7 +188,7 @@ static clv_status number(parser *s, json *v)
     v->u.i = strtoll(text, NULL, 10);
     if (!whole || errno) {
         v->type = JSON_NUMBER;
-        v->u.d = strtod(text, NULL);
+        v->u.d = clv__text_double(text, NULL);
     }
     s->p += n;
     return CLV_OK;

@@ -3,6 +3,7 @@
  *
  * Nothing is dropped in silence: an argument that the row does not name, or
  * whose value no attribute of ours can say, leaves the call counted only. */
+#include "core/decimal.h"
 #include "formats/aten/row.h"
 
 #include <stdarg.h>
@@ -213,7 +214,7 @@ static aten_arg args_literal(const char *text, aten_arg pair[2])
         if (!*stop)
             return (aten_arg){.kind = ATEN_LIST, .n = 2, .u.items = pair};
     }
-    double f = strtod(text, &end);
+    double f = clv__text_double(text, &end);
     if (*end || end == text)
         return (aten_arg){.kind = ATEN_STRING, .u.s = text};
     return (aten_arg){.kind = ATEN_FLOAT, .u.f = f};
@@ -231,7 +232,7 @@ static bool args_holds(const aten_arg *arg, const char *values)
     for (const char *p = values; number && *p;
          p += strcspn(p, "/"), p += *p != '\0') {
         char *end;
-        double want = strtod(p, &end);
+        double want = clv__text_double(p, &end);
         if (end != p && !(got < want) && !(got > want))
             return true;
     }
