@@ -18,7 +18,8 @@ typedef struct clv_placement_opts {
     double link;       /* bytes per second between the two; 0: 16 GB/s */
     double latency;    /* seconds per tensor moved; 0: 10 us */
     uint32_t max_subgraph_count; /* 0: no limit */
-    uint32_t curve;              /* also the optimum for 1 .. curve subgraphs */
+    uint32_t curve;              /* also the optimum for 1 .. curve subgraphs,
+                                    as far as there are nodes */
 } clv_placement_opts;
 
 /* What one placement costs, in seconds. */

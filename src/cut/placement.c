@@ -6,6 +6,7 @@
  *   3. the fewest subgraphs for the sides found (label.c)
  *   4. with a limit on subgraphs, or for the curve: the cut with k labels */
 #include "cleave/placement.h"
+#include "core/decimal.h"
 #include "core/json.h"
 #include "cut/blocks.h"
 #include "cut/place.h"
@@ -107,7 +108,7 @@ static clv_status read_json(job *j, const char *text, size_t len, clv_err *e)
 static double seconds_in(const char *cell)
 {
     char *end;
-    double x = strtod(cell, &end);
+    double x = clv__text_double(cell, &end);
     return end == cell || *end ? -1 : x;
 }
 
@@ -242,10 +243,12 @@ static clv_status make_plans(job *j, uint8_t *side, clv_err *e)
     return ok ? CLV_OK : clv__nomem(e);
 }
 
+/* No cut has more subgraphs than nodes: the curve ends there. */
 static clv_status make_curve(job *j, clv_cut *c, clv_err *e)
 {
-    uint32_t n = j->o.curve;
-    clv_curve_point *curve = arena_zalloc(&c->mem, (n + 1) * sizeof *curve);
+    uint32_t n = j->o.curve < j->d.n ? j->o.curve : j->d.n;
+    clv_curve_point *curve =
+        arena_zalloc(&c->mem, ((size_t)n + 1) * sizeof *curve);
     if (!curve)
         return clv__nomem(e);
     for (uint32_t k = 1; k <= n; k++) {

@@ -15,3 +15,11 @@ for f in "$CLEAVE_ROOT"/tests/data/crashes/*.onnx; do
     done
 done
 [ "$tried" -ge 70 ] && echo "all end well"
+for f in ub_max ub_avg; do
+    cleave run "$CLEAVE_ROOT/tests/data/crashes/$f.onnx" --random \
+        --backend onednn --verify >out 2>err
+    [ $? -le 3 ] && ! grep differs err
+done
+cleave partition alexnet --strategy placement --hardware h100 \
+    --curve 4294967295 >out 2>err ||
+    cat err

@@ -355,8 +355,8 @@ static clv_status lower_pool(lowering *l, uint32_t node)
                     attr_int(n, CLV_A_COUNT_INCLUDE_PAD);
     frame f = {{0}, {0}, {0}, {0}, {0}};
     bool beyond = false, padded = false;
-    if (x->rank < 3 || x->rank > 5 || x->rank != y->rank)
-        return dnn_no(l, "a pool of this rank");
+    if (x->rank != pooled_axes(n) + 2 || x->rank != y->rank)
+        return dnn_no(l, "a pool without a batch");
     if (n->n_out > 1 && l->g->user_first[node_outs(l->g, n)[1]] !=
                             l->g->user_first[node_outs(l->g, n)[1] + 1])
         return dnn_no(l, "a pool with indices");
@@ -393,8 +393,8 @@ static clv_status lower_adaptive(lowering *l, uint32_t node)
     const clv_value *x = dnn_value(l, dnn_in(l, node, 0));
     const clv_value *y = dnn_value(l, dnn_out(l, node));
     frame f = {{0}, {0}, {0}, {0}, {0}};
-    if (x->rank < 3 || x->rank > 5)
-        return dnn_no(l, "a pool of this rank");
+    if (x->rank != pooled_axes(&l->g->nodes[node]) + 2)
+        return dnn_no(l, "a pool without a batch");
     for (uint32_t i = 0; i + 2u < x->rank; i++) {
         if (y->dims[2 + i] < 1 || x->dims[2 + i] % y->dims[2 + i])
             return dnn_no(l, "adaptive windows of different sizes");
