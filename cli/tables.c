@@ -5,6 +5,10 @@
 #include <stdint.h>
 #include <string.h>
 
+/* "full|fvcore|...": a '|' before every name, and on from the first name. */
+#define CLV_X(code, name, unit, tool, column, special) "|" name
+#define COUNT_CHOICES                                  (&CLV_CONVENTION_TABLE(CLV_X)[1])
+
 const flag cli_flags[FLAG_COUNT] = {
 #define FLAG(field, name, letter, kind, arg, help) \
     [FLAG_##field] = {name, letter, KIND_##kind, \

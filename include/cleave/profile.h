@@ -44,14 +44,23 @@ typedef struct clv_cost {
     clv_trust trust;
 } clv_cost;
 
-/* How FLOPs are counted: ours, or another tool's exact rules. */
+/* How FLOPs are counted: ours (a multiply-add is two, everything counts), or
+ * another tool's exact rules. A row is a convention: code, name, unit of its
+ * total, the tool, its column of src/analysis/count.def, and what is special:
+ * WARNS     the tool warns of an operator that it has no rule for
+ * MODULES   it sees modules; of functions, the matrix products only */
+#define CLV_CONVENTION_TABLE(X) \
+    X(FULL, "full", "FLOP", "cleave", OURS, NOTHING) \
+    X(FVCORE, "fvcore", "MAC", "fvcore", FVCORE, WARNS) \
+    X(TORCH, "torch", "FLOP", "torch FlopCounterMode", ATEN, NOTHING) \
+    X(TORCHVISION, "torchvision", "MAC", "torchvision", ATEN, NOTHING) \
+    X(THOP, "thop", "MAC", "ultralytics-thop", THOP, MODULES)
+
 typedef enum clv_convention {
-    CLV_CONVENTION_FULL, /* multiply-add = 2, everything counted */
-    CLV_CONVENTION_FVCORE,
-    CLV_CONVENTION_TORCH,       /* torch.utils.flop_counter */
-    CLV_CONVENTION_TORCHVISION, /* the published GFLOPS: conv and matmul MACs */
-    CLV_CONVENTION_THOP,        /* ultralytics-thop MACs */
-    CLV_CONVENTION_COUNT
+#define CLV_X(code, name, unit, tool, column, special) CLV_CONVENTION_##code,
+    CLV_CONVENTION_TABLE(CLV_X)
+#undef CLV_X
+        CLV_CONVENTION_COUNT
 } clv_convention;
 
 CLV_API const char *clv_convention_name(clv_convention c);
@@ -59,6 +68,11 @@ CLV_API const char *clv_convention_name(clv_convention c);
 CLV_API clv_convention clv_convention_find(const char *name);
 /* What a convention's total counts: "FLOP" or "MAC". */
 CLV_API const char *clv_convention_unit(clv_convention c);
+/* Whose rules they are: "torch FlopCounterMode". */
+CLV_API const char *clv_convention_tool(clv_convention c);
+/* Whether the tool warns of operators that it has no rule for, which
+ * clv_profile_unsupported lists. */
+CLV_API bool clv_convention_warns(clv_convention c);
 
 /* All else zero means: the defaults. */
 typedef struct clv_profile_opts {
@@ -154,7 +168,7 @@ CLV_API const clv_type_total *clv_profile_types(const clv_profile *p,
  * `full`. They add up to the total FLOPs of the profile. */
 CLV_API const clv_kind_total *clv_profile_kinds(const clv_profile *p,
                                                 uint32_t *count);
-/* What fvcore would warn of; none under other conventions. */
+/* What the tool would warn of (clv_convention_warns); none under others. */
 CLV_API const clv_unsupported *clv_profile_unsupported(const clv_profile *p,
                                                        uint32_t *count);
 CLV_API const clv_module_total *clv_profile_modules(const clv_profile *p,

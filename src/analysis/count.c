@@ -10,24 +10,55 @@
 
 /* -- conventions ----------------------------------------------------------*/
 
+/* Columns of count.def. */
+typedef enum count_column {
+    COLUMN_FVCORE,
+    COLUMN_ATEN,
+    COLUMN_THOP,
+    N_COLUMNS,
+    COLUMN_OURS = N_COLUMNS /* not in that table: the operators' own rules */
+} count_column;
+
+typedef enum count_special {
+    SPECIAL_NOTHING,
+    SPECIAL_WARNS,
+    SPECIAL_MODULES
+} count_special;
+
 static const struct {
-    const char *name, *unit;
-} conventions[CLV_CONVENTION_COUNT] = {
-    [CLV_CONVENTION_FULL] = {"full", "FLOP"},
-    [CLV_CONVENTION_FVCORE] = {"fvcore", "MAC"},
-    [CLV_CONVENTION_TORCH] = {"torch", "FLOP"},
-    [CLV_CONVENTION_TORCHVISION] = {"torchvision", "MAC"},
-    [CLV_CONVENTION_THOP] = {"thop", "MAC"},
+    const char *name, *unit, *tool;
+    count_column column;
+    count_special special;
+} conventions[] = {
+#define CLV_X(code, name, unit, tool, column, special) \
+    {name, unit, tool, COLUMN_##column, SPECIAL_##special},
+    CLV_CONVENTION_TABLE(CLV_X)
+#undef CLV_X
 };
+
+static bool is_convention(clv_convention c)
+{
+    return (unsigned)c < CLV_CONVENTION_COUNT;
+}
 
 const char *clv_convention_name(clv_convention c)
 {
-    return (unsigned)c < CLV_CONVENTION_COUNT ? conventions[c].name : "?";
+    return is_convention(c) ? conventions[c].name : "?";
 }
 
 const char *clv_convention_unit(clv_convention c)
 {
-    return (unsigned)c < CLV_CONVENTION_COUNT ? conventions[c].unit : "?";
+    return is_convention(c) ? conventions[c].unit : "?";
+}
+
+const char *clv_convention_tool(clv_convention c)
+{
+    return is_convention(c) ? conventions[c].tool : "?";
+}
+
+bool clv_convention_warns(clv_convention c)
+{
+    return is_convention(c) && conventions[c].special == SPECIAL_WARNS;
 }
 
 clv_convention clv_convention_find(const char *name)
@@ -242,14 +273,14 @@ typedef struct count_cell {
 } count_cell;
 
 typedef struct count_row {
-    count_cell fvcore, aten, thop;
+    count_cell cell[N_COLUMNS];
 } count_row;
 
 #define NOTHING        NULL, NULL
 #define SILENT(op)     COUNT(op, NULL, count_none, NOTHING, NOTHING)
 #define COUNT(op, ...) COUNT_ROW(op, __VA_ARGS__)
 #define COUNT_ROW(op, a, b, c, d, e, f) \
-    [CLV_OP_##op] = {{a, b}, {c, d}, {e, f}},
+    [CLV_OP_##op] = {{{a, b}, {c, d}, {e, f}}},
 static const count_row rows[CLV_OP_COUNT] = {
 #include "analysis/count.def"
 };
@@ -259,10 +290,7 @@ static const count_row rows[CLV_OP_COUNT] = {
 
 static const count_cell *cell_of(clv_op op, clv_convention c)
 {
-    const count_row *row = &rows[op];
-    return c == CLV_CONVENTION_FVCORE ? &row->fvcore
-           : c == CLV_CONVENTION_THOP ? &row->thop
-                                      : &row->aten;
+    return &rows[op].cell[conventions[c].column];
 }
 
 const char *clv__counted_as(clv_op op, clv_convention c)
@@ -271,11 +299,16 @@ const char *clv__counted_as(clv_op op, clv_convention c)
     return cell->rule && cell->kind ? cell->kind : "";
 }
 
-/* thop hooks modules; of functions it sees the matrix products only. */
+bool clv__counts_products_only(clv_convention c)
+{
+    return conventions[c].column == COLUMN_ATEN;
+}
+
+/* A tool that hooks modules sees only the matrix products of functions. */
 static bool unseen(const clv_node *n, const clv_cost *ours, clv_convention c)
 {
-    return c == CLV_CONVENTION_THOP && (n->flags & CLV_N_FUNCTION) &&
-           !ours->macs;
+    return conventions[c].special == SPECIAL_MODULES &&
+           (n->flags & CLV_N_FUNCTION) && !ours->macs;
 }
 
 /* A multiply-add is two FLOPs, the rest of a figure stays as it is. */
@@ -285,7 +318,7 @@ static void add_figure(clv_count *r, int64_t figure, int64_t macs,
     int64_t products = macs < figure ? macs : figure;
     r->heed = CLV_HEED_COUNTED;
     r->flops = sat_add(figure, products);
-    r->total = c == CLV_CONVENTION_TORCH ? r->flops : figure;
+    r->total = !strcmp(conventions[c].unit, "FLOP") ? r->flops : figure;
 }
 
 clv_count clv__count(const clv_graph *g, const clv_node *n,

@@ -21,6 +21,8 @@ typedef struct clv_count {
 /* The name under which a convention other than `full` counts operator op; ""
  * when it has no rule, or one that is always zero. */
 const char *clv__counted_as(clv_op op, clv_convention convention);
+/* Whether the convention has rules for convolutions and products alone. */
+bool clv__counts_products_only(clv_convention convention);
 /* Node n under a convention other than `full`; cost is ours. */
 clv_count clv__count(const clv_graph *g, const clv_node *n,
                      const clv_cost *cost, clv_convention convention);

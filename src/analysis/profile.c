@@ -73,7 +73,7 @@ static bool recount(clv_profile *p, const clv_node *n, clv_cost *c)
         kind->count++;
         kind->total = sat_add(kind->total, count.total);
     }
-    if (count.heed != CLV_HEED_NONE || p->convention != CLV_CONVENTION_FVCORE)
+    if (count.heed != CLV_HEED_NONE || !clv_convention_warns(p->convention))
         return true;
     clv_unsupported *row = unsupported_row(p, n, count.kind);
     if (row)

@@ -9,14 +9,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static const char *const tools[CLV_CONVENTION_COUNT] = {
-    [CLV_CONVENTION_FULL] = "cleave",
-    [CLV_CONVENTION_FVCORE] = "fvcore",
-    [CLV_CONVENTION_TORCH] = "torch FlopCounterMode",
-    [CLV_CONVENTION_TORCHVISION] = "torchvision",
-    [CLV_CONVENTION_THOP] = "ultralytics-thop",
-};
-
 struct clv_validation {
     arena mem;
     clv_profile *ours;
@@ -32,18 +24,18 @@ typedef struct tally {
 
 /* -- reasons --------------------------------------------------------------*/
 
-static const char *not_counted(clv_heed heed, clv_convention c)
+static const char *not_counted(clv_validation *v, clv_heed heed,
+                               clv_convention c)
 {
+    const char *name = clv_convention_name(c);
     if (heed == CLV_HEED_SILENT)
-        return "on fvcore's list of operators taken as free";
-    switch (c) {
-    case CLV_CONVENTION_FVCORE:
-        return "fvcore has no rule for it, and warns";
-    case CLV_CONVENTION_THOP:
-        return "thop counts nothing for it";
-    default:
+        return arena_printf(&v->mem, "on %s's list of operators taken as free",
+                            name);
+    if (clv_convention_warns(c))
+        return arena_printf(&v->mem, "%s has no rule for it, and warns", name);
+    if (clv__counts_products_only(c))
         return "only convolutions and matrix products are counted";
-    }
+    return arena_printf(&v->mem, "%s counts nothing for it", name);
 }
 
 /* Multiply-adds agree, so what is left is ours alone. */
@@ -64,17 +56,18 @@ static const char *reason(clv_validation *v, clv_op op, const tally *t,
                           clv_convention c)
 {
     if (t->theirs == 0)
-        return not_counted(t->heed, c);
+        return not_counted(v, t->heed, c);
     if (t->macs > 0 && t->theirs == sat_mul(2, t->macs))
         return beside_products(clv__ops[op].category);
     if (t->macs > 0)
         return "the multiply-adds are counted by another formula";
     if (t->elements > 0 && t->ours % t->elements == 0 &&
         t->theirs % t->elements == 0)
-        return arena_printf(
-            &v->mem,
-            "per output element, we count %" PRId64 " and %s counts %" PRId64,
-            t->ours / t->elements, tools[c], t->theirs / t->elements);
+        return arena_printf(&v->mem,
+                            "per output element, we count %" PRId64
+                            " and %s counts %" PRId64,
+                            t->ours / t->elements, clv_convention_tool(c),
+                            t->theirs / t->elements);
     return "counted by another formula";
 }
 
@@ -157,8 +150,9 @@ static clv_status judge(clv_validation *v, clv_convention c, clv_err *e)
 {
     clv_verdict *w = &v->verdicts[c];
     const clv_totals *ours = &v->ours->totals;
-    *w = (clv_verdict){
-        .convention = c, .tool = tools[c], .unit = clv_convention_unit(c)};
+    *w = (clv_verdict){.convention = c,
+                       .tool = clv_convention_tool(c),
+                       .unit = clv_convention_unit(c)};
     if (c == CLV_CONVENTION_FULL) {
         w->total = w->flops = ours->flops;
         compare(w, ours->flops);

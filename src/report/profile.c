@@ -164,7 +164,7 @@ static void json_kinds(jsonw *w, const clv_profile *p)
     for (uint32_t i = 0; i < n; i++)
         jsonw_int(w, kinds[i].kind, kinds[i].total);
     jsonw_end(w);
-    if (clv_profile_convention(p) != CLV_CONVENTION_FVCORE)
+    if (!clv_convention_warns(clv_profile_convention(p)))
         return;
     const clv_unsupported *missing = clv_profile_unsupported(p, &n);
     jsonw_object_flat(w, "unsupported");

@@ -270,7 +270,7 @@ static void put_layers(const clv_profile *p, const clv_report_opts *o,
 
 enum { NAMED = 20 }; /* without --verbose */
 
-/* What fvcore would warn of. */
+/* What the tool that counts so would warn of. */
 static void put_unsupported(const clv_profile *p, const clv_report_opts *o,
                             clv_buf *out)
 {
@@ -278,8 +278,9 @@ static void put_unsupported(const clv_profile *p, const clv_report_opts *o,
     const clv_unsupported *u = clv_profile_unsupported(p, &n);
     shown = o->verbose || n < NAMED ? n : NAMED;
     for (uint32_t i = 0; i < shown; i++)
-        text_wrap(out, o, 2, "fvcore has no rule for: %s (%u), not counted",
-                  u[i].op, u[i].count);
+        text_wrap(out, o, 2, "%s has no rule for: %s (%u), not counted",
+                  clv_convention_name(clv_profile_convention(p)), u[i].op,
+                  u[i].count);
     text_rest(out, o, n - shown);
 }
 
