@@ -293,6 +293,8 @@ static void attributes_and_constants(void)
     CHECK(a.type == CLV_ATTR_INT && a.u.i == 1);
     CHECK(clv_graph_attr_at(g, 0, 0, &a, &e) == CLV_OK);
     CHECK_STR(a.name, "axis");
+    CHECK(clv_graph_attr(g, 1, "start", &a, &e) == CLV_OK); /* left out */
+    CHECK(a.type == CLV_ATTR_INT && a.u.i == 0);
     CHECK(clv_graph_attr(g, 0, "axes", &a, &e) == CLV_NOT_FOUND);
     CHECK_STR(e.msg, "node 'softmax' (softmax) has no attribute 'axes'");
     REFUSED(clv_graph_attr_at(g, 0, 1, &a, &e),

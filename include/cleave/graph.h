@@ -214,8 +214,10 @@ CLV_API clv_status clv_graph_get_node(const clv_graph *g, uint32_t node,
                                       clv_node_info *out, clv_err *err);
 CLV_API clv_status clv_graph_get_value(const clv_graph *g, uint32_t value,
                                        clv_value_info *out, clv_err *err);
-/* The attribute called `name`, or the i-th of clv_node_info.n_attrs; out->size
- * is set. CLV_NOT_FOUND: the node has none of that name. */
+/* The attribute called `name`, its default where the node leaves it out; or the
+ * i-th that the node has (clv_node_info.n_attrs). out->size is set. Fails with
+ * CLV_NOT_FOUND when the node has none of that name, and there is no default.
+ */
 CLV_API CLV_MUST clv_status clv_graph_attr(const clv_graph *g, uint32_t node,
                                            const char *name, clv_attr_info *out,
                                            clv_err *err);

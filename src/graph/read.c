@@ -1,5 +1,5 @@
 /* read.c - reading graphs: sizes, names, attributes, the public walk. */
-#include "graph/graph.h"
+#include "graph/schema.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -277,6 +277,11 @@ clv_status clv_graph_attr(const clv_graph *g, uint32_t node, const char *name,
     for (uint32_t i = 0; i < n->n_attrs; i++)
         if (!strcmp(n->attrs[i].name, name))
             return clv_graph_attr_at(g, node, i, out, err);
+    clv_attr left_out;
+    if (clv__attr_default(n, clv__attr_find(name), &left_out)) {
+        const clv_attr_info full = attr_info(&left_out);
+        return FILL(clv_attr_info, out, &full, err);
+    }
     return clv__fail(err, CLV_NOT_FOUND, "node '%s' (%s) has no attribute '%s'",
                      n->name, op_names[n->op], name);
 }

@@ -233,6 +233,43 @@ const int64_t *attr_ints(const clv_node *n, clv_attr_key key, uint32_t *count)
     return &s->whole;
 }
 
+bool clv__attr_default(const clv_node *n, clv_attr_key key, clv_attr *out)
+{
+    const clv_attr *a = NULL;
+    if (!clv__attr_spec((clv_op)n->op, key))
+        return false;
+    const clv_attr_spec *s = stated(n, key, &a);
+    *out = a ? *a : (clv_attr){0};
+    out->key = (uint8_t)key;
+    out->name = clv__attr_name(key);
+    if (a || s->presence != CLV_PRESENCE_DEFAULT)
+        return a != NULL;
+    switch ((clv_attr_kind)s->kind) {
+    case CLV_KIND_INT:
+    case CLV_KIND_BOOL:
+        out->type = CLV_ATTR_INT;
+        out->u.i = s->whole;
+        return true;
+    case CLV_KIND_FLOAT:
+    case CLV_KIND_NUMBER:
+        out->type = CLV_ATTR_FLOAT;
+        out->u.f = s->real;
+        return true;
+    case CLV_KIND_STR:
+    case CLV_KIND_DTYPE:
+        out->type = CLV_ATTR_STRING;
+        out->u.s = s->text;
+        return s->text != NULL;
+    case CLV_KIND_INTS:
+        out->type = CLV_ATTR_INTS;
+        out->n = 1;
+        out->u.ints = &s->whole;
+        return true;
+    default:
+        return false;
+    }
+}
+
 clv_dtype attr_dtype(const clv_node *n, clv_attr_key key)
 {
     const clv_attr *a = attr_get(n, key);

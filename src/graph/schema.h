@@ -60,6 +60,10 @@ typedef struct clv_schema {
 const clv_schema *clv__schema_of(clv_op op);
 /* How operator op takes attribute `key`; NULL when it has none of that name. */
 const clv_attr_spec *clv__attr_spec(clv_op op, clv_attr_key key);
+/* What attribute `key` of n is although n does not have it: the schema's
+ * default, or the attribute that it follows. False when the schema says none.
+ */
+bool clv__attr_default(const clv_node *n, clv_attr_key key, clv_attr *out);
 /* "an integer", "a list of integers": for messages and documents. */
 const char *clv__attr_kind_text(clv_attr_kind kind);
 /* The default as text ("1", "mean", "as kernel"), into buf; "" for none. */
