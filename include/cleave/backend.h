@@ -25,12 +25,14 @@ typedef struct clv_backend_opts {
  *     ref                   what the plain C kernels run
  *     onednn                what oneDNN runs, where it is installed
  *     all-but:sort,topk     everything but these operators
+ *     NAME                  the plugin libcleave-NAME.so (docs/backends.md)
  *     edgetpu, ethos-u55..  a built-in rules profile (clv_backend_at)
  *     rules.json            a rules file (docs/capability.md)
  *     cmd:compiler --query  an external command, without a shell
  * Returns a backend (caller frees with
  * clv_backend_free). Fails with CLV_NOT_FOUND for an unknown name, and with
- * CLV_FORMAT, naming line and key, for malformed rules. */
+ * CLV_FORMAT for malformed rules, naming line and key, and for a plugin that
+ * was built for another version. */
 CLV_API CLV_MUST clv_status clv_backend_open(const char *spec,
                                              const clv_backend_opts *opts,
                                              clv_backend **out, clv_err *err);

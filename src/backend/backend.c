@@ -167,6 +167,16 @@ static bool is_path(const char *spec)
     return strchr(spec, '/') || (n > 5 && !strcmp(spec + n - 5, ".json"));
 }
 
+/* A plugin of that name, if there is one. */
+static clv_status open_other(clv_backend *b, const char *name, clv_err *e)
+{
+    enum { NAME_MAX_LEN = 64 };
+    size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+    if (name[0] && !name[len] && len <= NAME_MAX_LEN)
+        CLV_TRY(clv__plugin_open(b, name, e));
+    return b->type ? CLV_OK : unknown(name, e);
+}
+
 static clv_status open_rules(clv_backend *b, const char *spec, clv_err *e)
 {
     const char *text;
@@ -175,7 +185,7 @@ static clv_status open_rules(clv_backend *b, const char *spec, clv_err *e)
         if (strcmp(f->name, spec) == 0)
             return clv__rules_open(b, f->name, f->text, f->size, e);
     if (!is_path(spec))
-        return unknown(spec, e);
+        return open_other(b, spec, e);
     CLV_TRY(clv__read_text(&b->mem, spec, &text, &len, e));
     return clv__rules_open(b, spec, text, len, e);
 }

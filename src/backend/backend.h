@@ -63,10 +63,6 @@ typedef struct clv_backend_type {
     clv_status (*product)(clv_backend *b, clv_dtype t, int64_t n,
                           uint32_t threads, double *seconds, clv_err *e);
     void (*close)(clv_backend *b);
-    /* Of a plugin: makes it take memory where the library does, as either may
-     * free what the other took. */
-    void (*memory_from)(clv_allocator *a);
-    uint32_t n_ops; /* of a plugin: the operators it was built with */
 } clv_backend_type;
 
 struct clv_backend {

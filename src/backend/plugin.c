@@ -11,11 +11,19 @@
 #define CLV_LIBDIR "/usr/local/lib"
 #endif
 
-static void *try_open(const char *folder, const char *below, const char *name)
+/* NULL, and `*why`, when the file is there and cannot be loaded; "" when it is
+ * not there. */
+static void *try_open(const char *folder, const char *below, const char *name,
+                      const char **why)
 {
     char path[1200];
     snprintf(path, sizeof path, "%s%slibcleave-%s.so", folder, below, name);
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (access(path, F_OK) != 0)
+        return NULL;
+    void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!so)
+        *why = dlerror();
+    return so;
 }
 
 /* The folder of the program or library that this code is part of. A program
@@ -37,43 +45,70 @@ static void own_folder(char *buf, size_t size)
         snprintf(buf, size, "./");
 }
 
-static void *find_plugin(const char *name)
+/* The Python package lies two folders below the build's. */
+static const char *const below_own[] = {"", "../", "../../", "../lib/"};
+
+static void *find_plugin(const char *name, const char **why)
 {
     char folder[1024];
+    void *so = NULL;
     own_folder(folder, sizeof folder);
-    void *so = try_open(folder, "", name);
-    if (!so)
-        so = try_open(folder, "../", name);
-    if (!so) /* the Python package lies two folders below the build's */
-        so = try_open(folder, "../../", name);
-    if (!so)
-        so = try_open(folder, "../lib/", name);
-    return so ? so : try_open(CLV_LIBDIR, "/", name);
+    for (size_t i = 0; !so && i < sizeof below_own / sizeof *below_own; i++)
+        so = try_open(folder, below_own[i], name, why);
+    return so ? so : try_open(CLV_LIBDIR, "/", name, why);
 }
 
-static clv_status open_plugin(clv_backend *b, const char *argument, clv_err *e)
+static clv_status check_plugin(const clv_plugin *p, const char *name,
+                               clv_err *e)
 {
-    void *so = find_plugin(b->type->name);
-    if (!so)
-        return clv__about(e,
-                          clv__fail(e, CLV_NOT_FOUND,
-                                    "backend '%s' is not installed: no "
-                                    "libcleave-%s.so beside the program",
-                                    b->type->name, b->type->name),
-                          CLV_SUBJECT_PLUGIN, b->type->name);
-    const clv_backend_type *type = dlsym(so, CLV_PLUGIN_SYMBOL);
-    if (!type)
-        return clv__fail(e, CLV_FORMAT, "libcleave-%s.so has no backend",
-                         b->type->name);
-    if (type->n_ops != CLV_OP_COUNT)
+    if (!p)
         return clv__fail(e, CLV_FORMAT,
-                         "libcleave-%s.so is of another build of cleave",
-                         b->type->name);
-    if (type->memory_from)
-        type->memory_from(clv__memory());
-    b->type = type; /* the object stays loaded: its threads may live on */
-    b->about = type->about;
-    return type->open ? type->open(b, argument, e) : CLV_OK;
+                         "libcleave-%s.so has no %s: it is no plugin, or an "
+                         "old one",
+                         name, CLV_PLUGIN_SYMBOL);
+    if (p->abi != CLV_PLUGIN_ABI)
+        return clv__fail(e, CLV_FORMAT,
+                         "libcleave-%s.so has plugin ABI %u, this is cleave %s "
+                         "with ABI %u",
+                         name, p->abi, CLV_VERSION, CLV_PLUGIN_ABI);
+    if (p->layout != CLV_PLUGIN_LAYOUT || p->n_ops != CLV_OP_COUNT)
+        return clv__fail(e, CLV_FORMAT,
+                         "libcleave-%s.so is of another build of cleave", name);
+    return CLV_OK;
+}
+
+clv_status clv__plugin_open(clv_backend *b, const char *name, clv_err *e)
+{
+    const char *why = NULL;
+    void *so = find_plugin(name, &why);
+    if (!so && why)
+        return clv__fail(e, CLV_FORMAT, "backend '%s' cannot be loaded: %.300s",
+                         name, why);
+    if (!so)
+        return CLV_OK;
+    const clv_plugin *p = dlsym(so, CLV_PLUGIN_SYMBOL);
+    CLV_TRY(check_plugin(p, name, e));
+    p->memory_from(clv__memory());
+    b->type = p->type; /* the object stays loaded: its threads may live on */
+    b->name = p->type->name;
+    b->about = p->type->about;
+    return b->type->open ? b->type->open(b, "", e) : CLV_OK;
+}
+
+static clv_status open_onednn(clv_backend *b, const char *argument, clv_err *e)
+{
+    (void)argument;
+    const char *name = b->type->name;
+    b->type = NULL;
+    CLV_TRY(clv__plugin_open(b, name, e));
+    if (b->type)
+        return CLV_OK;
+    return clv__about(e,
+                      clv__fail(e, CLV_NOT_FOUND,
+                                "backend '%s' is not installed: no "
+                                "libcleave-%s.so beside the program",
+                                name, name),
+                      CLV_SUBJECT_PLUGIN, name);
 }
 
 bool clv_backend_loads(void)
@@ -84,5 +119,5 @@ bool clv_backend_loads(void)
 const clv_backend_type clv__onednn_type = {
     .name = "onednn",
     .about = "oneDNN, where it is installed: runs what it supports",
-    .open = open_plugin,
+    .open = open_onednn,
 };

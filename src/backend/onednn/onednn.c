@@ -369,10 +369,8 @@ static void close_engine(clv_backend *b)
         dnnl_engine_destroy(b->state);
 }
 
-CLV_API const clv_backend_type clv_plugin;
-const clv_backend_type clv_plugin = {
+static const clv_backend_type onednn_type = {
     .name = "onednn",
-    .n_ops = CLV_OP_COUNT,
     .about = "oneDNN: a JIT compiler for this machine's vector units",
     .open = open_engine,
     .supports = supports,
@@ -381,5 +379,6 @@ const clv_backend_type clv_plugin = {
     .release = release,
     .product = dnn_product,
     .close = close_engine,
-    .memory_from = clv__memory_from,
 };
+
+CLV_PLUGIN(onednn_type);
