@@ -35,7 +35,7 @@ static clv_status fold(const options *o, const clv_profile *p, clv_cut **cut,
     uint32_t depth = 1, boxes = 0;
     clv_status s = CLV_OK;
     if (o->depth)
-        depth = o->depth > DEEPEST ? DEEPEST : (uint32_t)o->depth;
+        depth = o->depth > UINT32_MAX ? UINT32_MAX : (uint32_t)o->depth;
     for (uint32_t d = 2; !o->depth && d <= DEEPEST && s == CLV_OK; d++) {
         s = count_boxes(p, d, &boxes, err);
         if (boxes > MOST_FOLDED)

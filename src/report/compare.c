@@ -180,6 +180,11 @@ static void compare_text(const clv_compare_info *c, const clv_report_opts *o,
         text_heading(out, o, "FLOPs by module");
         put_rows(c, c->modules, c->n_modules, o->depth ? o->depth : 1, o, out);
     }
+    if (c->n > COLUMNS_MAX)
+        clv_buf_printf(out,
+                       "\nFLOPs by type and by module: for up to %d models, or "
+                       "as JSON.\n",
+                       COLUMNS_MAX);
     if (c->n == 2 && c->aligned)
         put_changes(c, o, out);
     else if (c->n == 2)

@@ -196,14 +196,15 @@ static void put_tasks(const view *v)
               "most (32 each) that it can use.");
 }
 
+/* Shows the whole path, or both of its ends with dots between them. */
 static void put_path(const view *v)
 {
+    enum { ENDS = 8 };
     clv_buf line = {0};
     const clv_concurrency_info *a = v->a;
     for (uint32_t i = 0; i < a->n_critical; i++) {
-        bool skip = !v->o->verbose && a->n_critical > 16 && i >= 8 &&
-                    i + 8 < a->n_critical;
-        if (skip && i > 8)
+        bool skip = !v->o->verbose && i >= ENDS && i + ENDS < a->n_critical;
+        if (skip && i > ENDS)
             continue;
         clv_buf_printf(&line, "%s%s", i ? " > " : "",
                        skip ? "..." : name_of(v, a->critical[i]));
@@ -253,7 +254,7 @@ static void put_batches(const view *v)
 
 /* -- schedule -------------------------------------------------------------*/
 
-enum { BAR = 64 };
+enum { BAR = 64, STREAMS_SHOWN = 16 };
 
 /* One cell is busy with the subgraph that holds most of it; neighbours take
  * turns between two shades. */
@@ -300,10 +301,11 @@ static void put_schedule(const view *v)
                text_weight(v, s->lower_bound, y));
     text_field(v->out, "Speed-up:", "%.2fx over one stream", s->speedup);
     text_field(v->out, "Streams busy:", "%.1f %%", 100 * s->utilisation);
-    for (uint32_t i = 0; i < s->streams && i < 16; i++)
+    for (uint32_t i = 0; i < s->streams && i < STREAMS_SHOWN; i++)
         put_stream(v, s, i);
-    if (s->streams > 16)
-        clv_buf_printf(v->out, "  and %u more streams\n", s->streams - 16);
+    if (s->streams > STREAMS_SHOWN)
+        clv_buf_printf(v->out, "  and %u more streams\n",
+                       s->streams - STREAMS_SHOWN);
 }
 
 /* -- in words -------------------------------------------------------------*/

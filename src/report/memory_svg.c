@@ -138,6 +138,11 @@ static void put_boxes(const chart *c, double top)
             svg_text(c->out, box.x + box.w / 2, box.y + box.h / 2 + 4,
                      SVG_MIDDLE, 10, name);
     }
+    if (n > BOXES_MAX) {
+        snprintf(hint, sizeof hint, "%u more tensors are not drawn",
+                 n - BOXES_MAX);
+        svg_text(c->out, LEFT, foot - HEIGHT - 6, SVG_START, 10, hint);
+    }
 }
 
 void clv_report_memory_svg(const clv_memory *m, clv_buf *out)

@@ -124,12 +124,13 @@ static void put_types(const clv_summary_info *t, const clv_report_opts *o,
 
 static void put_depends(table *tab, const clv_subgraph *s)
 {
+    enum { SHOWN = 20 }; /* characters; then dots say that there are more */
     char text[TEXT_MAX] = "";
     size_t len = 0;
-    for (uint32_t i = 0; i < s->n_depends_on && len < 20; i++)
+    for (uint32_t i = 0; i < s->n_depends_on && len < SHOWN; i++)
         len += (size_t)snprintf(text + len, sizeof text - len, "%s%u",
                                 i ? "," : "", s->depends_on[i]);
-    if (len >= 20)
+    if (len >= SHOWN)
         snprintf(text + len, sizeof text - len, "...");
     table_text(tab, text);
 }
