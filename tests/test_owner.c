@@ -153,7 +153,7 @@ static void zoo_weights(void)
         int64_t nodes = 0, values = 0;
         CHECK_OR_RETURN(clv_graph_open(m->name, NULL, &g, NULL) == CLV_OK);
         for (uint32_t id = 0; id < g->n_nodes; id++)
-            nodes += g->nodes[id].params;
+            nodes += g->params[id];
         for (uint32_t v = 0; v < g->n_values; v++)
             if (g->values[v].kind == CLV_VALUE_PARAM &&
                 g->user_first[v] != g->user_first[v + 1])

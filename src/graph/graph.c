@@ -49,9 +49,9 @@ void clv_graph_free(clv_graph *g)
     strmap_free(&g->node_names);
     strmap_free(&g->scope_paths);
     strmap_free(&g->op_names);
-    void *arrays[] = {g->nodes,  g->values,   g->scopes, g->edges,
-                      g->inputs, g->outputs,  g->users,  g->user_first,
-                      g->bodies, g->warnings, g->repeats};
+    void *arrays[] = {g->nodes,  g->values,   g->scopes,  g->edges,
+                      g->inputs, g->outputs,  g->users,   g->user_first,
+                      g->bodies, g->warnings, g->repeats, g->params};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         clv__free(arrays[i]);
     arena_free(&g->mem);

@@ -105,7 +105,6 @@ typedef struct clv_node {
     uint16_t op;
     uint16_t custom; /* row of graph->custom that describes it, plus 1; or 0 */
     uint8_t n_attrs, flags;
-    int64_t params; /* elements of the weights it counts (ops/owner.c) */
 } clv_node;
 
 typedef struct clv_scope {
@@ -131,7 +130,8 @@ struct clv_graph {
     uint32_t *inputs, *outputs;
     uint32_t n_inputs, n_outputs;
     uint32_t *user_first, *users; /* CSR of readers, by clv__graph_order */
-    uint8_t *repeats;   /* a bit per edge, see input_repeats; NULL: none do */
+    uint8_t *repeats; /* a bit per edge, see input_repeats; NULL: none do */
+    int64_t *params; /* per node: elements of the weights it counts (owner.c) */
     uint8_t *stored_as; /* a type per value (ops/owner.c); NULL: their own */
     clv_warning *warnings;
     uint32_t n_warnings;

@@ -238,7 +238,7 @@ clv_status clv__cost_node(const clv_graph *g, uint32_t id, clv_cost *c,
                           clv_err *e)
 {
     const clv_node *n = &g->nodes[id];
-    *c = (clv_cost){.params = n->params, .trust = trust_of(g, n)};
+    *c = (clv_cost){.params = g->params[id], .trust = trust_of(g, n)};
     if (c->trust != CLV_TRUST_FREE)
         traffic(g, n, c);
     if (c->trust != CLV_TRUST_UNKNOWN) {

@@ -83,8 +83,8 @@ clv_fold_fn fold_eltwise, fold_where, fold_clamp, fold_shape, fold_size,
 
 /* Runs the shape rule of node id. */
 CLV_MUST clv_status clv__infer_node(clv_graph *g, uint32_t id, clv_err *e);
-/* Gives each weight to the one node that counts it: sets `params` of every
- * node, and the types that weights are stored in (owner.c). */
+/* Gives each weight to the one node that counts it: fills g->params, and the
+ * types that weights are stored in (owner.c). */
 CLV_MUST clv_status clv__own_weights(clv_graph *g, clv_err *e);
 /* True for a node that works on weights alone: it runs once, at load. */
 bool clv__node_is_fixed(const clv_graph *g, const clv_node *n);

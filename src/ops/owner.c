@@ -26,8 +26,7 @@ static bool asks_size(const clv_node *n)
     return n->op == CLV_OP_SHAPE || n->op == CLV_OP_SIZE;
 }
 
-/* The first node that needs the elements of v; CLV_NONE: no node does. counts
- * is NULL where no node works on weights alone. */
+/* The first node that needs the elements of v; CLV_NONE: no node does. */
 static uint32_t owner_of(const clv_graph *g, uint32_t v, const uint32_t *counts)
 {
     uint32_t first = CLV_NONE, end = g->user_first[v + 1];
@@ -37,8 +36,7 @@ static uint32_t owner_of(const clv_graph *g, uint32_t v, const uint32_t *counts)
             break;
         if (asks_size(&g->nodes[id]))
             continue;
-        uint32_t by = counts ? counts[id] : id;
-        first = by < first ? by : first;
+        first = counts[id] < first ? counts[id] : first;
     }
     return first;
 }
@@ -57,6 +55,8 @@ static void owner_walk(const clv_graph *g, uint32_t *counts)
     }
 }
 
+/* Adds the elements of each weight to its node. Without counts, no node works
+ * on weights alone, and the first reader of a weight is the node. */
 static void owner_add(clv_graph *g, const uint32_t *counts)
 {
     for (uint32_t v = 0; v < g->n_values; v++) {
@@ -65,9 +65,9 @@ static void owner_add(clv_graph *g, const uint32_t *counts)
         if (value->kind != CLV_VALUE_PARAM || value->rank == CLV_NO_RANK ||
             reader == g->user_first[v + 1])
             continue;
-        uint32_t by = owner_of(g, v, counts);
-        clv_node *n = &g->nodes[by == CLV_NONE ? g->users[reader] : by];
-        n->params = sat_add(n->params, clv__numel(value));
+        uint32_t by = counts ? owner_of(g, v, counts) : CLV_NONE;
+        int64_t *sum = &g->params[by == CLV_NONE ? g->users[reader] : by];
+        *sum = sat_add(*sum, clv__numel(value));
     }
 }
 
@@ -92,7 +92,7 @@ static uint8_t owner_stored(const clv_graph *g, uint32_t v)
  * topological order, so that of the input is already known. */
 static bool owner_note_types(clv_graph *g)
 {
-    for (uint32_t id = 0; id < g->n_nodes; id++) {
+    for (uint32_t id = 0; g->has_fixed && id < g->n_nodes; id++) {
         const clv_node *n = &g->nodes[id];
         if (!owner_unpacks(g, n))
             continue;
@@ -122,15 +122,15 @@ int64_t clv__stored_bytes(const clv_graph *g, const clv_value *v)
 clv_status clv__own_weights(clv_graph *g, clv_err *e)
 {
     uint32_t *counts = NULL;
-    if (g->has_fixed) {
-        counts = clv__alloc((size_t)g->n_nodes * sizeof *counts);
-        if (!counts || !owner_note_types(g)) {
-            clv__free(counts);
-            return clv__nomem(e);
-        }
+    clv__free(g->params);
+    g->params = clv__zalloc(((size_t)g->n_nodes + 1) * sizeof *g->params);
+    if (g->has_fixed)
+        counts = clv__alloc(((size_t)g->n_nodes + 1) * sizeof *counts);
+    bool ok = g->params && (counts || !g->has_fixed) && owner_note_types(g);
+    if (ok && counts)
         owner_walk(g, counts);
-    }
-    owner_add(g, counts);
+    if (ok)
+        owner_add(g, counts);
     clv__free(counts);
-    return CLV_OK;
+    return ok ? CLV_OK : clv__nomem(e);
 }
