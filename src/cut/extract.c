@@ -114,8 +114,6 @@ clv_status clv__cut_extract(const clv_cut *cut, uint32_t k, clv_graph **out,
     clv_status s = c.of && ids && fill(&c, &cut->subs[k], ids)
                        ? clv__build_finish(c.to, CLV_BUILT_COPIED, e)
                        : clv__nomem(e);
-    if (s == CLV_OK)
-        s = clv__own_weights(c.to, e);
     clv__free(c.of);
     clv__free(ids);
     if (s != CLV_OK) {
