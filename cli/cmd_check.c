@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void report(const void *k, const clv_report_opts *o, clv_buf *out)
+static void check_report(const void *k, const clv_report_opts *o, clv_buf *out)
 {
     clv_report_check(k, o, out);
 }
@@ -106,7 +106,7 @@ static clv_status read_opts(const options *o, options *memory,
     return s;
 }
 
-static clv_status verdict(const clv_check *k, clv_err *err)
+static clv_status check_verdict(const clv_check *k, clv_err *err)
 {
     uint32_t n, failed = clv_check_failed(k);
     const clv_check_item *x = clv_check_items(k, &n);
@@ -138,9 +138,9 @@ clv_status cmd_check(const options *o, clv_err *err)
     if (s == CLV_OK)
         s = clv_check_new(c, &opts, &k, err);
     if (s == CLV_OK)
-        s = emit(o, report, k, err);
+        s = emit(o, check_report, k, err);
     if (s == CLV_OK)
-        s = verdict(k, err);
+        s = check_verdict(k, err);
     clv_check_free(k);
     clv_cut_free(c);
     clv_profile_free(p);

@@ -7,7 +7,8 @@ typedef struct models {
     uint32_t n;
 } models;
 
-static void report(const void *c, const clv_report_opts *o, clv_buf *out)
+static void compare_report(const void *c, const clv_report_opts *o,
+                           clv_buf *out)
 {
     clv_report_compare(c, o, out);
 }
@@ -42,7 +43,7 @@ clv_status cmd_compare(const options *o, clv_err *err)
     if (s == CLV_OK)
         s = clv_compare_new((const clv_profile *const *)m.p, m.n, &c, err);
     if (s == CLV_OK)
-        s = emit(o, report, c, err);
+        s = emit(o, compare_report, c, err);
     clv_compare_free(c);
     for (uint32_t i = 0; m.g && m.p && i < m.n; i++) {
         clv_profile_free(m.p[i]);

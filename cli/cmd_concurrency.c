@@ -17,7 +17,8 @@ typedef struct result {
     uint32_t n;
 } result;
 
-static void report(const void *all, const clv_report_opts *o, clv_buf *out)
+static void concurrency_report(const void *all, const clv_report_opts *o,
+                               clv_buf *out)
 {
     const result *r = all;
     clv_report_concurrency(r->reports, r->n, o, out);
@@ -33,8 +34,9 @@ static uint32_t streams_of(const options *o, const analysed *m)
 
 /* One --batch is that of the model; several are the rows of the batch table,
  * and the model keeps its own. */
-static clv_status analyse(const options *o, const char *model,
-                          const clv_device *device, analysed *m, clv_err *err)
+static clv_status concurrency_analyse(const options *o, const char *model,
+                                      const clv_device *device, analysed *m,
+                                      clv_err *err)
 {
     options one = *o;
     const clv_concurrency_opts opts = {
@@ -65,7 +67,7 @@ static clv_status analyse_all(const options *o, result *r, clv_err *err)
         s = find_device(o, o->hardware.items[0], &device, err);
     for (uint32_t i = 0; s == CLV_OK && i < r->n; i++) {
         analysed *m = &r->models[i];
-        s = analyse(o, o->args.items[i], device, m, err);
+        s = concurrency_analyse(o, o->args.items[i], device, m, err);
         r->reports[i] = (clv_concurrency_report){
             .analysis = m->a,
             .schedule = m->schedule,
@@ -119,7 +121,7 @@ clv_status cmd_concurrency(const options *o, clv_err *err)
     if (s == CLV_OK)
         s = write_schedule(o->svg, clv_report_schedule_svg, &r, err);
     if (s == CLV_OK)
-        s = emit(o, report, &r, err);
+        s = emit(o, concurrency_report, &r, err);
     if (r.models)
         free_all(&r);
     options_free(&memory);

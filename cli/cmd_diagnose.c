@@ -6,7 +6,8 @@ typedef struct finding {
     const clv_diagnosis_info *info;
 } finding;
 
-static void report(const void *result, const clv_report_opts *o, clv_buf *out)
+static void diagnose_report(const void *result, const clv_report_opts *o,
+                            clv_buf *out)
 {
     const finding *f = result;
     clv_report_diagnosis(f->model, f->info, o, out);
@@ -25,7 +26,7 @@ clv_status cmd_diagnose(const options *o, clv_err *err)
         s = clv_diagnosis_new(g, (int64_t)(expected + 0.5), &d, err);
     if (s == CLV_OK) {
         finding f = {clv_graph_name(g), clv_diagnosis_get(d)};
-        s = emit(o, report, &f, err);
+        s = emit(o, diagnose_report, &f, err);
     }
     clv_diagnosis_free(d);
     clv_graph_free(g);

@@ -29,8 +29,8 @@ static clv_status count_boxes(const clv_profile *p, uint32_t depth,
 }
 
 /* Along modules when there are too many subgraphs: as deep as still fits. */
-static clv_status fold(const options *o, const clv_profile *p, clv_cut **cut,
-                       clv_err *err)
+static clv_status export_fold(const options *o, const clv_profile *p,
+                              clv_cut **cut, clv_err *err)
 {
     uint32_t depth = 1, boxes = 0;
     clv_status s = CLV_OK;
@@ -50,7 +50,7 @@ static clv_status cut_for_picture(const options *o, const clv_profile *p,
 {
     uint32_t n;
     if (o->depth)
-        return fold(o, p, cut, err);
+        return export_fold(o, p, cut, err);
     clv_status s = make_cut(o, "fusion", p, cut, err);
     if (s != CLV_OK || o->verbose)
         return s;
@@ -64,7 +64,7 @@ static clv_status cut_for_picture(const options *o, const clv_profile *p,
                 "cleave: %u subgraphs: folded along modules "
                 "(--verbose draws them all)\n",
                 n);
-    return fold(o, p, cut, err);
+    return export_fold(o, p, cut, err);
 }
 
 static clv_status draw_cut(const options *o, const clv_cut *cut, clv_buf *out,

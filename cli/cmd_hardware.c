@@ -10,7 +10,8 @@ typedef struct listing {
     uint32_t n;
 } listing;
 
-static void report(const void *result, const clv_report_opts *o, clv_buf *out)
+static void hardware_report(const void *result, const clv_report_opts *o,
+                            clv_buf *out)
 {
     const listing *l = result;
     clv_report_devices(l->items, l->n, o, out);
@@ -18,13 +19,14 @@ static void report(const void *result, const clv_report_opts *o, clv_buf *out)
 
 /* -- measuring ------------------------------------------------------------*/
 
-static void show(void *ctx, const char *what, uint32_t done, uint32_t total)
+static void hardware_show(void *ctx, const char *what, uint32_t done,
+                          uint32_t total)
 {
     progress_show(ctx, what, (double)done / total);
 }
 
 /* The place is made first: nobody waits for figures that cannot be kept. */
-static clv_status measure(const options *o, clv_err *err)
+static clv_status hardware_measure(const options *o, clv_err *err)
 {
     char path[1024], text[1100];
     progress bar;
@@ -39,7 +41,7 @@ static clv_status measure(const options *o, clv_err *err)
         s = clv_backend_open("onednn", NULL, &b, err);
     progress_start(&bar, o);
     const clv_measure_opts opts = {
-        .size = sizeof opts, b, (uint32_t)o->threads, show, &bar};
+        .size = sizeof opts, b, (uint32_t)o->threads, hardware_show, &bar};
     if (s == CLV_OK)
         s = clv_device_measure(&opts, &d, err);
     progress_end(&bar);
@@ -48,7 +50,7 @@ static clv_status measure(const options *o, clv_err *err)
     const clv_device *const_d = d;
     const listing l = {&const_d, 1};
     if (s == CLV_OK)
-        s = emit(o, report, &l, err);
+        s = emit(o, hardware_report, &l, err);
     if (s == CLV_OK && !o->quiet) {
         snprintf(text, sizeof text, "saved in %s", path);
         say("note: ", text);
@@ -60,7 +62,7 @@ static clv_status measure(const options *o, clv_err *err)
 
 /* -- listing --------------------------------------------------------------*/
 
-static bool selected(const options *o, const clv_device *d)
+static bool hardware_selected(const options *o, const clv_device *d)
 {
     for (size_t i = 0; i < o->args.n; i++)
         if (fnmatch(o->args.items[i], d->name, 0) == 0 ||
@@ -80,7 +82,7 @@ clv_status cmd_hardware(const options *o, clv_err *err)
 {
     uint32_t built_in = 0, n;
     if (o->measure)
-        return measure(o, err);
+        return hardware_measure(o, err);
     clv_status s = own_devices(o, err);
     while (clv_device_at(built_in))
         built_in++;
@@ -90,12 +92,12 @@ clv_status cmd_hardware(const options *o, clv_err *err)
     if (s == CLV_OK && !l.items)
         s = fail(err, CLV_NOMEM, "out of memory");
     for (uint32_t i = 0; i < n && s == CLV_OK; i++)
-        if (selected(o, device_at(o, i, built_in)))
+        if (hardware_selected(o, device_at(o, i, built_in)))
             l.items[l.n++] = device_at(o, i, built_in);
     if (s == CLV_OK && !l.n) /* a file, or a name with a suggestion */
         s = find_device(o, o->args.items[0], &l.items[l.n++], err);
     if (s == CLV_OK)
-        s = emit(o, report, &l, err);
+        s = emit(o, hardware_report, &l, err);
     free(l.items);
     return s;
 }

@@ -16,13 +16,15 @@ typedef struct maps {
     uint32_t n;
 } maps;
 
-static void report(const void *result, const clv_report_opts *o, clv_buf *out)
+static void map_report(const void *result, const clv_report_opts *o,
+                       clv_buf *out)
 {
     const maps *m = result;
     clv_report_maps((const clv_map *const *)m->items, m->n, o, out);
 }
 
-static clv_status prepare(const options *o, size_t i, at_batch *b, clv_err *err)
+static clv_status map_prepare(const options *o, size_t i, at_batch *b,
+                              clv_err *err)
 {
     options one = *o;
     if (o->batch.n)
@@ -46,7 +48,7 @@ static clv_status map_devices(const options *o, const at_batch *b, maps *m,
     return CLV_OK;
 }
 
-static clv_status draw(const options *o, const clv_map *m, clv_err *err)
+static clv_status map_draw(const options *o, const clv_map *m, clv_err *err)
 {
     clv_buf text = {0};
     clv_report_map_svg(m, &text);
@@ -70,14 +72,14 @@ clv_status cmd_map(const options *o, clv_err *err)
     clv_status s =
         b && m.items ? CLV_OK : fail(err, CLV_NOMEM, "out of memory");
     for (size_t i = 0; s == CLV_OK && i < n; i++) {
-        s = prepare(o, i, &b[i], err);
+        s = map_prepare(o, i, &b[i], err);
         if (s == CLV_OK)
             s = map_devices(o, &b[i], &m, err);
     }
     if (s == CLV_OK && o->svg)
-        s = draw(o, m.items[0], err);
+        s = map_draw(o, m.items[0], err);
     if (s == CLV_OK)
-        s = emit(o, report, &m, err);
+        s = emit(o, map_report, &m, err);
     for (uint32_t i = 0; i < m.n; i++)
         clv_map_free(m.items[i]);
     for (size_t i = 0; b && i < n; i++) {

@@ -1,7 +1,7 @@
 /* cmd_memory.c - which tensors are alive when, and the memory that takes. */
 #include "strategy.h"
 
-static void report(const void *m, const clv_report_opts *o, clv_buf *out)
+static void memory_report(const void *m, const clv_report_opts *o, clv_buf *out)
 {
     clv_report_memory(m, o, out);
 }
@@ -18,7 +18,7 @@ static clv_status read_budget(const options *o, int64_t *budget, clv_err *err)
     return CLV_OK;
 }
 
-static clv_status within(const clv_memory *m, clv_err *err)
+static clv_status memory_within(const clv_memory *m, clv_err *err)
 {
     const clv_memory_info *t = clv_memory_get(m);
     if (t->over_budget == 0)
@@ -30,7 +30,8 @@ static clv_status within(const clv_memory *m, clv_err *err)
                 (long long)t->over_budget);
 }
 
-static clv_status draw(const options *o, const clv_memory *m, clv_err *err)
+static clv_status memory_draw(const options *o, const clv_memory *m,
+                              clv_err *err)
 {
     clv_buf text = {0};
     clv_report_memory_svg(m, &text);
@@ -56,11 +57,11 @@ clv_status cmd_memory(const options *o, clv_err *err)
     if (s == CLV_OK)
         s = clv_memory_new(c, &opts, &m, err);
     if (s == CLV_OK && o->svg)
-        s = draw(o, m, err);
+        s = memory_draw(o, m, err);
     if (s == CLV_OK)
-        s = emit(o, report, m, err);
+        s = emit(o, memory_report, m, err);
     if (s == CLV_OK)
-        s = within(m, err);
+        s = memory_within(m, err);
     clv_memory_free(m);
     clv_cut_free(c);
     clv_profile_free(p);

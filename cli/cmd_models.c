@@ -9,13 +9,14 @@ typedef struct listing {
     uint32_t n;
 } listing;
 
-static void report(const void *result, const clv_report_opts *o, clv_buf *out)
+static void models_report(const void *result, const clv_report_opts *o,
+                          clv_buf *out)
 {
     const listing *l = result;
     clv_report_models(l->items, l->n, o, out);
 }
 
-static bool selected(const options *o, const char *name)
+static bool models_selected(const options *o, const char *name)
 {
     for (size_t i = 0; i < o->args.n; i++)
         if (fnmatch(o->args.items[i], name, 0) == 0)
@@ -76,14 +77,15 @@ clv_status cmd_models(const options *o, clv_err *err)
         return fail(err, CLV_NOMEM, "out of memory");
     clv_status s = CLV_OK;
     for (uint32_t i = 0; i < n; i++)
-        if (selected(o, clv_zoo_at(i)->name))
+        if (models_selected(o, clv_zoo_at(i)->name))
             l.items[l.n++] = (clv_model_cost){clv_zoo_at(i), 0, 0};
     if (l.n == 0)
         s = none_match(o->args.items[0], n, err);
     for (uint32_t i = 0; s == CLV_OK && !o->names && i < l.n; i++)
         s = cost_model(&l.items[i], err);
     if (s == CLV_OK)
-        s = o->names ? print_names(o, &l, err) : emit(o, report, &l, err);
+        s = o->names ? print_names(o, &l, err)
+                     : emit(o, models_report, &l, err);
     free(l.items);
     return s;
 }

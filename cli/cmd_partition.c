@@ -9,7 +9,8 @@ typedef struct partition {
     clv_summary *summary;
 } partition;
 
-static void report(const void *result, const clv_report_opts *o, clv_buf *out)
+static void partition_report(const void *result, const clv_report_opts *o,
+                             clv_buf *out)
 {
     const partition *p = result;
     clv_report_partition(p->cut, p->summary, o, out);
@@ -33,7 +34,7 @@ static clv_status export_cut(const options *o, const partition *r, clv_err *err)
     options rest = *o;
     rest.output = NULL;
     clv_status s = clv_bundle_write(r->cut, o->output, err);
-    return s == CLV_OK ? emit(&rest, report, r, err) : s;
+    return s == CLV_OK ? emit(&rest, partition_report, r, err) : s;
 }
 
 clv_status cmd_partition(const options *o, clv_err *err)
@@ -49,7 +50,8 @@ clv_status cmd_partition(const options *o, clv_err *err)
     if (s == CLV_OK)
         s = clv_summary_new(r.cut, &r.summary, err);
     if (s == CLV_OK)
-        s = to_folder(o) ? export_cut(o, &r, err) : emit(o, report, &r, err);
+        s = to_folder(o) ? export_cut(o, &r, err)
+                         : emit(o, partition_report, &r, err);
     if (s == CLV_OK)
         s = check_strict(o, p, err);
     clv_summary_free(r.summary);

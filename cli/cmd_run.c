@@ -162,7 +162,7 @@ static const char *strategy_of(const job *j, options *o)
 /* By support, the model cuts itself, and again when a part does not compile.
  * Any other cut is made here and given to it; without a backend that matters
  * only to what is measured, and is then as `cleave map` cuts. */
-static clv_status cut_model(job *j, clv_err *err)
+static clv_status run_cut_model(job *j, clv_err *err)
 {
     options o;
     const char *name = strategy_of(j, &o);
@@ -190,8 +190,8 @@ static clv_status open_backend(job *j, clv_err *err)
 }
 
 /* The places that the error has no room for. */
-static void refused(void *ctx, const char *op, const char *node,
-                    const char *reason)
+static void run_refused(void *ctx, const char *op, const char *node,
+                        const char *reason)
 {
     char text[400];
     (void)ctx;
@@ -200,7 +200,7 @@ static void refused(void *ctx, const char *op, const char *node,
     say("cannot run ", text);
 }
 
-static clv_status compile(job *j, clv_err *err)
+static clv_status run_compile(job *j, clv_err *err)
 {
     const options *o = j->o;
     clv_capability_opts limits = capability_options(o);
@@ -212,7 +212,7 @@ static clv_status compile(job *j, clv_err *err)
     if (s == CLV_OK)
         s = open_backend(j, err);
     if (s == CLV_OK)
-        s = cut_model(j, err);
+        s = run_cut_model(j, err);
     clv_model_opts opts = {.size = sizeof opts,
                            .backend = j->backend,
                            .support = j->support,
@@ -220,7 +220,7 @@ static clv_status compile(job *j, clv_err *err)
                            .limits = &limits,
                            .seed = j->seed,
                            .threads = (uint32_t)o->threads,
-                           .refuse = refused};
+                           .refuse = run_refused};
     double before = seconds_now();
     if (s == CLV_OK)
         s = clv_model_new(j->g, &opts, &j->model, err);
@@ -228,7 +228,7 @@ static clv_status compile(job *j, clv_err *err)
     return s == CLV_OK ? clv_context_new(j->model, &j->context, err) : s;
 }
 
-static clv_status set_inputs(job *j, clv_context *c, clv_err *err)
+static clv_status run_set_inputs(job *j, clv_context *c, clv_err *err)
 {
     uint32_t n;
     clv_status s = CLV_OK;
@@ -238,7 +238,7 @@ static clv_status set_inputs(job *j, clv_context *c, clv_err *err)
     return s;
 }
 
-static void show(void *ctx, uint32_t done, uint32_t total)
+static void run_show(void *ctx, uint32_t done, uint32_t total)
 {
     job *j = ctx;
     double share = (double)j->run + (double)done / total;
@@ -262,10 +262,10 @@ static clv_status run_all(job *j, clv_err *err)
     j->part = calloc((size_t)parts + 1, sizeof *j->part);
     if (!j->seconds || !j->part)
         return fail(err, CLV_NOMEM, "out of memory");
-    clv_status s = set_inputs(j, j->context, err);
+    clv_status s = run_set_inputs(j, j->context, err);
     j->runs = repeat + j->o->warmup + j->o->verify;
     progress_start(&j->bar, j->o);
-    clv_context_watch(j->context, show, j);
+    clv_context_watch(j->context, run_show, j);
     for (int64_t i = 0; i < j->o->warmup && s == CLV_OK; i++)
         s = run_once(j, j->context, err);
     for (int64_t i = 0; i < repeat && s == CLV_OK; i++) {
@@ -283,7 +283,7 @@ static clv_status run_all(job *j, clv_err *err)
     return s;
 }
 
-static clv_status summarise(job *j, clv_err *err)
+static clv_status run_summarise(job *j, clv_err *err)
 {
     uint32_t n;
     clv_graph_outputs(j->g, &n);
@@ -298,7 +298,7 @@ static clv_status summarise(job *j, clv_err *err)
 /* -- measured against estimated -------------------------------------------*/
 
 /* Every list has one more element: the sum. */
-static void compare(job *j, const clv_roofline *times, uint32_t n)
+static void run_compare(job *j, const clv_roofline *times, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
         j->estimate[k] = times[k].seconds > 0 ? times[k].seconds : 0;
@@ -309,7 +309,7 @@ static void compare(job *j, const clv_roofline *times, uint32_t n)
 }
 
 /* --measure: the roofline of the parts, on this machine if it is known. */
-static clv_status estimate(job *j, clv_err *err)
+static clv_status run_estimate(job *j, clv_err *err)
 {
     const options *o = j->o;
     const char *name = o->hardware.n ? o->hardware.items[0] : "host";
@@ -333,7 +333,7 @@ static clv_status estimate(job *j, clv_err *err)
         return fail(err, CLV_NOMEM, "out of memory");
     clv_status s = clv_map_new(cut, d, &map, err);
     if (s == CLV_OK)
-        compare(j, clv_map_times(map, &n), n);
+        run_compare(j, clv_map_times(map, &n), n);
     clv_map_free(map);
     j->result.device = d;
     return s;
@@ -341,7 +341,7 @@ static clv_status estimate(job *j, clv_err *err)
 
 /* -- checking -------------------------------------------------------------*/
 
-static clv_status verify(job *j, clv_err *err)
+static clv_status run_verify(job *j, clv_err *err)
 {
     uint32_t n;
     clv_graph_outputs(j->g, &n);
@@ -355,9 +355,9 @@ static clv_status verify(job *j, clv_err *err)
     if (s == CLV_OK)
         s = clv_context_new(j->ref, &j->ref_context, err);
     if (s == CLV_OK)
-        s = set_inputs(j, j->ref_context, err);
+        s = run_set_inputs(j, j->ref_context, err);
     if (s == CLV_OK) {
-        clv_context_watch(j->ref_context, show, j);
+        clv_context_watch(j->ref_context, run_show, j);
         s = run_once(j, j->ref_context, err);
     }
     for (uint32_t i = 0; i < n && s == CLV_OK; i++)
@@ -367,7 +367,7 @@ static clv_status verify(job *j, clv_err *err)
     return s;
 }
 
-static clv_status agree(const job *j, clv_err *err)
+static clv_status run_agree(const job *j, clv_err *err)
 {
     uint32_t n;
     const uint32_t *ids = clv_graph_outputs(j->g, &n);
@@ -381,7 +381,7 @@ static clv_status agree(const job *j, clv_err *err)
 
 /* -- outputs --------------------------------------------------------------*/
 
-static char plain(char c)
+static char run_plain(char c)
 {
     return strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                   "0123456789_-",
@@ -392,7 +392,7 @@ static char plain(char c)
 
 static bool same_file(const char *a, const char *b)
 {
-    while (*a && *b && plain(*a) == plain(*b))
+    while (*a && *b && run_plain(*a) == run_plain(*b))
         a++, b++;
     return *a == *b;
 }
@@ -408,7 +408,7 @@ static void file_name(const job *j, uint32_t i, char *path, size_t size)
         taken = same_file(clv_graph_value(j->g, ids[k]).name, name);
     size_t n = (size_t)snprintf(path, size, "%s/", j->o->output_dir);
     for (const char *s = name; *s && n + 20 < size; s++)
-        path[n++] = plain(*s);
+        path[n++] = run_plain(*s);
     if (taken)
         n += (size_t)snprintf(path + n, size - n, ".%u", i);
     snprintf(path + n, size - n, ".npy");
@@ -435,7 +435,7 @@ static clv_status make_folder(const char *folder, clv_err *err)
     return CLV_OK;
 }
 
-static clv_status save(const job *j, clv_err *err)
+static clv_status run_save(const job *j, clv_err *err)
 {
     uint32_t n;
     clv_graph_outputs(j->g, &n);
@@ -454,7 +454,8 @@ static clv_status save(const job *j, clv_err *err)
 
 /* -- the command ----------------------------------------------------------*/
 
-static void report(const void *result, const clv_report_opts *o, clv_buf *out)
+static void run_report(const void *result, const clv_report_opts *o,
+                       clv_buf *out)
 {
     clv_report_run(result, o, out);
 }
@@ -471,7 +472,7 @@ static clv_status read_seed(job *j, clv_err *err)
     return CLV_OK;
 }
 
-static clv_status run(job *j, clv_err *err)
+static clv_status run_run(job *j, clv_err *err)
 {
     const options *o = j->o;
     clv_status s = read_seed(j, err);
@@ -480,7 +481,7 @@ static clv_status run(job *j, clv_err *err)
     if (s == CLV_OK)
         s = read_inputs(j, err);
     if (s == CLV_OK)
-        s = compile(j, err);
+        s = run_compile(j, err);
     if (s == CLV_OK)
         s = draw_inputs(j, err);
     if (s == CLV_OK && o->output_dir)
@@ -488,14 +489,14 @@ static clv_status run(job *j, clv_err *err)
     if (s == CLV_OK)
         s = run_all(j, err);
     if (s == CLV_OK)
-        s = summarise(j, err);
+        s = run_summarise(j, err);
     if (s == CLV_OK && o->verify)
-        s = verify(j, err);
+        s = run_verify(j, err);
     progress_end(&j->bar);
     if (s == CLV_OK && o->measure)
-        s = estimate(j, err);
+        s = run_estimate(j, err);
     if (s == CLV_OK && o->output_dir)
-        s = save(j, err);
+        s = run_save(j, err);
     if (s != CLV_OK)
         return s;
     clv_run_result *r = &j->result;
@@ -510,15 +511,15 @@ static clv_status run(job *j, clv_err *err)
     r->error = j->error;
     r->abs_error = j->abs_error;
     r->rel_error = j->rel_error;
-    s = emit(o, report, r, err);
-    return s == CLV_OK ? agree(j, err) : s;
+    s = emit(o, run_report, r, err);
+    return s == CLV_OK ? run_agree(j, err) : s;
 }
 
 clv_status cmd_run(const options *o, clv_err *err)
 {
     job j = {.o = o};
     uint32_t n = 0;
-    clv_status s = run(&j, err);
+    clv_status s = run_run(&j, err);
     if (j.in)
         clv_graph_inputs(j.g, &n);
     for (uint32_t i = 0; i < n; i++)

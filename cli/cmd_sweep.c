@@ -17,7 +17,7 @@ typedef struct plan {
     options memory;        /* lists that live as long as the command */
 } plan;
 
-static void report(const void *s, const clv_report_opts *o, clv_buf *out)
+static void sweep_report(const void *s, const clv_report_opts *o, clv_buf *out)
 {
     clv_report_sweep(s, o, out);
 }
@@ -105,8 +105,8 @@ static bool same_name(const char *a, const char *b)
 }
 
 /* Axes on which the n shapes differ, if each of them has one number there. */
-static bool varying(const clv_shape_arg *const *s, size_t n, uint32_t *axes,
-                    int64_t *values)
+static bool sweep_varying(const clv_shape_arg *const *s, size_t n,
+                          uint32_t *axes, int64_t *values)
 {
     *axes = 0;
     for (size_t k = 1; k < n; k++) {
@@ -159,7 +159,7 @@ static clv_status take_shape(const options *o, plan *p, size_t first,
     p->shapes[p->base.n_shapes++] = all[first];
     if (n == 1)
         return CLV_OK;
-    if (!varying(same, n, &axes, values))
+    if (!sweep_varying(same, n, &axes, values))
         return fail(err, CLV_USAGE,
                     "sweep: the shapes given must differ in one number, which "
                     "may stand on several axes");
@@ -216,7 +216,7 @@ clv_status cmd_sweep(const options *o, clv_err *err)
         s = clv_sweep_new(o->args.items[0], &p.base, p.vary, p.n, o->formula,
                           &sweep, err);
     if (s == CLV_OK)
-        s = emit(o, report, sweep, err);
+        s = emit(o, sweep_report, sweep, err);
     clv_sweep_free(sweep);
     options_free(&p.memory);
     return s;

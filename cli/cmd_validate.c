@@ -11,15 +11,16 @@ typedef struct batch {
     uint32_t n;
 } batch;
 
-static void report(const void *result, const clv_report_opts *o, clv_buf *out)
+static void validate_report(const void *result, const clv_report_opts *o,
+                            clv_buf *out)
 {
     const batch *b = result;
     clv_report_validation((const clv_validation *const *)b->results, b->names,
                           b->n, o, out);
 }
 
-static clv_status add_model(const options *o, const char *model, batch *b,
-                            clv_err *err)
+static clv_status validate_add_model(const options *o, const char *model,
+                                     batch *b, clv_err *err)
 {
     clv_status s = open_model(o, model, &b->graphs[b->n], err);
     if (s == CLV_OK)
@@ -39,12 +40,12 @@ static clv_status add_models(const options *o, batch *b, clv_err *err)
     clv_status s = CLV_OK;
     for (size_t i = 0; s == CLV_OK && i < o->args.n; i++) {
         if (strcmp(o->args.items[i], "all")) {
-            s = add_model(o, o->args.items[i], b, err);
+            s = validate_add_model(o, o->args.items[i], b, err);
             continue;
         }
         const clv_zoo_info *m;
         for (uint32_t k = 0; s == CLV_OK && (m = clv_zoo_at(k)); k++)
-            s = add_model(o, m->name, b, err);
+            s = validate_add_model(o, m->name, b, err);
     }
     return s;
 }
@@ -68,7 +69,7 @@ clv_status cmd_validate(const options *o, clv_err *err)
                        ? add_models(o, &b, err)
                        : fail(err, CLV_NOMEM, "out of memory");
     if (s == CLV_OK)
-        s = emit(o, report, &b, err);
+        s = emit(o, validate_report, &b, err);
     for (uint32_t i = 0; i < b.n; i++) {
         clv_validation_free(b.results[i]);
         clv_graph_free(b.graphs[i]);

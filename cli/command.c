@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
-static int finish(clv_status s, const clv_err *err)
+static int command_finish(clv_status s, const clv_err *err)
 {
     if (s != CLV_OK)
         say_hinted("", err);
@@ -20,7 +20,7 @@ static const char *verb_of(const char *word)
     return !strcmp(word, "--version") ? "version" : word;
 }
 
-static clv_status run(const options *o, clv_err *err)
+static clv_status command_run(const options *o, clv_err *err)
 {
     if (!o->help)
         return o->cmd->run(o, err);
@@ -44,19 +44,19 @@ int cli_main(int argc, char **argv, cli_session *session)
     signal(SIGPIPE, SIG_IGN); /* writes then fail, and we say or clean up */
     signal(SIGXFSZ, SIG_IGN);
     if (argc < 2)
-        return finish(
+        return command_finish(
             fail(&err, CLV_USAGE, "no command; 'cleave help' lists them"),
             &err);
     const command *cmd = command_find(verb_of(argv[1]), &err);
     if (!cmd)
-        return finish(err.code, &err);
+        return command_finish(err.code, &err);
     clv_status s = options_parse(cmd, argc - 2, argv + 2, &o, &err);
     o.session = session;
     if (s == CLV_OK && session->restart && may_load(&o))
         session->restart(argv);
     if (s == CLV_OK)
-        s = run(&o, &err);
+        s = command_run(&o, &err);
     options_free(&o);
     session_end(session);
-    return finish(s, &err);
+    return command_finish(s, &err);
 }

@@ -1,7 +1,7 @@
 /* devices.c - the strategies that put operators on devices. */
 #include "strategy.h"
 
-static uint32_t clamp(int64_t n)
+static uint32_t devices_clamp(int64_t n)
 {
     return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
@@ -22,9 +22,9 @@ clv_status force_sides(const options *o, clv_support *s, clv_err *err)
 
 /* Asks --backend about the graph of p, unless `*known` has the answers; they
  * are then in *known. Caller frees *out with clv_support_free. */
-static clv_status ask(const options *o, const clv_profile *p,
-                      const clv_support **known, clv_support **out,
-                      clv_err *err)
+static clv_status devices_ask(const options *o, const clv_profile *p,
+                              const clv_support **known, clv_support **out,
+                              clv_err *err)
 {
     const clv_backend_opts opts = {.size = sizeof opts, .timeout = o->timeout};
     clv_backend *b;
@@ -44,8 +44,8 @@ clv_capability_opts capability_options(const options *o)
     return (clv_capability_opts){
         .size = sizeof(clv_capability_opts),
         .min_support = o->min_support,
-        .min_subgraph_size = clamp(o->min_subgraph_size),
-        .max_subgraph_count = clamp(o->max_subgraph_count),
+        .min_subgraph_size = devices_clamp(o->min_subgraph_size),
+        .max_subgraph_count = devices_clamp(o->max_subgraph_count),
         .objective = o->objective && o->objective[0] == 'a'
                          ? CLV_OBJECTIVE_ACCELERATOR
                          : CLV_OBJECTIVE_TOTAL,
@@ -66,7 +66,7 @@ clv_status cut_capability(const options *o, const clv_profile *p,
                     "lists them");
     if (o->min_support > 1)
         return fail(err, CLV_USAGE, "--min-support is a share: 0 to 1");
-    clv_status st = ask(o, p, &support, &asked, err);
+    clv_status st = devices_ask(o, p, &support, &asked, err);
     if (st == CLV_OK)
         st = clv_cut_capability(p, clv_support_get(support), &opts, out, err);
     clv_support_free(asked);
@@ -100,13 +100,13 @@ clv_status cut_placement(const options *o, const clv_profile *p,
         .costs = o->costs,
         .link = o->link * 1e9,
         .latency = o->latency * 1e-6,
-        .max_subgraph_count = clamp(o->max_subgraph_count),
-        .curve = clamp(o->curve),
+        .max_subgraph_count = devices_clamp(o->max_subgraph_count),
+        .curve = devices_clamp(o->curve),
     };
     clv_support *asked = NULL;
     clv_status st = find_devices(o, &opts, err);
     if (st == CLV_OK && o->backend)
-        st = ask(o, p, &support, &asked, err);
+        st = devices_ask(o, p, &support, &asked, err);
     if (st == CLV_OK && support)
         opts.support = clv_support_get(support);
     if (st == CLV_OK)
@@ -120,8 +120,9 @@ clv_status cut_placement(const options *o, const clv_profile *p,
 clv_status cut_pipeline(const options *o, const clv_profile *p,
                         const clv_support *support, clv_cut **out, clv_err *err)
 {
-    clv_pipeline_opts opts = {
-        .size = sizeof opts, .stages = clamp(o->stages), .link = o->link * 1e9};
+    clv_pipeline_opts opts = {.size = sizeof opts,
+                              .stages = devices_clamp(o->stages),
+                              .link = o->link * 1e9};
     clv_status st = CLV_OK;
     (void)support;
     if (!opts.stages)

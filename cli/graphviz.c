@@ -48,8 +48,9 @@ static clv_status read_back(FILE *from, clv_buf *to, clv_err *err)
     return CLV_OK;
 }
 
-static clv_status draw(const clv_buf *dot, const char *format, FILE *in,
-                       FILE *out, clv_buf *picture, clv_err *err)
+static clv_status graphviz_draw(const clv_buf *dot, const char *format,
+                                FILE *in, FILE *out, clv_buf *picture,
+                                clv_err *err)
 {
     if (fwrite(dot->text, 1, dot->len, in) != dot->len || fflush(in) != 0 ||
         fseek(in, 0, SEEK_SET) != 0)
@@ -69,7 +70,7 @@ clv_status graphviz(const clv_buf *dot, const char *format, clv_buf *picture,
 {
     FILE *in = tmpfile(), *out = tmpfile();
     clv_status s =
-        in && out ? draw(dot, format, in, out, picture, err)
+        in && out ? graphviz_draw(dot, format, in, out, picture, err)
                   : fail(err, CLV_IO, "no temporary file: %s", strerror(errno));
     if (in)
         fclose(in);

@@ -91,7 +91,7 @@ void help_completion(clv_buf *out)
 /* -- the manual -----------------------------------------------------------*/
 
 /* Text for roff: dashes are dashes, and no line begins with a dot. */
-static void roff(clv_buf *out, const char *text)
+static void help_roff(clv_buf *out, const char *text)
 {
     for (const char *s = text; *s; s++) {
         if (*s == '-' || *s == '\\')
@@ -104,11 +104,11 @@ static void man_item(clv_buf *out, const char *term, const char *arg,
                      const char *text)
 {
     clv_buf_printf(out, ".TP\n\\fB");
-    roff(out, term);
+    help_roff(out, term);
     clv_buf_printf(out, "\\fR \\fI");
-    roff(out, arg);
+    help_roff(out, arg);
     clv_buf_printf(out, "\\fR\n");
-    roff(out, text);
+    help_roff(out, text);
     clv_buf_printf(out, "\n");
 }
 
@@ -148,7 +148,7 @@ void help_man(clv_buf *out)
     clv_buf_printf(out, ".SH EXAMPLES\n");
     for (const command *c = cli_commands; c->verb; c++) {
         clv_buf_printf(out, ".PP\n.B ");
-        roff(out, c->example);
+        help_roff(out, c->example);
         clv_buf_printf(out, "\n");
     }
     clv_buf_printf(out, ".SH SEE ALSO\n.BR jq (1),\n.BR dot (1)\n");

@@ -22,8 +22,8 @@ void session_end(cli_session *s)
     s->n_devices = 0;
 }
 
-static clv_status load(cli_session *own, const char *path,
-                       const clv_device **out, clv_err *err)
+static clv_status known_load(cli_session *own, const char *path,
+                             const clv_device **out, clv_err *err)
 {
     clv_device **more = realloc(own->devices, ((size_t)own->n_devices + 1) *
                                                   sizeof *own->devices);
@@ -40,7 +40,7 @@ static clv_status load(cli_session *own, const char *path,
 
 enum { PATH = 1024 };
 
-static bool folder(char *path)
+static bool known_folder(char *path)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     int n = -1;
@@ -54,7 +54,8 @@ static bool folder(char *path)
 static bool file_of(const char *name, char *path)
 {
     char in[PATH];
-    int n = folder(in) ? snprintf(path, PATH, "%s/%s.json", in, name) : -1;
+    int n =
+        known_folder(in) ? snprintf(path, PATH, "%s/%s.json", in, name) : -1;
     return n > 0 && n < PATH;
 }
 
@@ -73,13 +74,13 @@ clv_status own_devices(const options *o, clv_err *err)
 {
     char in[PATH], path[PATH + 300];
     struct dirent **list = NULL;
-    int n = folder(in) ? scandir(in, &list, is_device, alphasort) : 0;
+    int n = known_folder(in) ? scandir(in, &list, is_device, alphasort) : 0;
     clv_status s = CLV_OK;
     for (int i = 0; i < n; i++) {
         const clv_device *d;
         clv_err why = {0};
         snprintf(path, sizeof path, "%s/%s", in, list[i]->d_name);
-        if (s == CLV_OK && load(o->session, path, &d, &why) != CLV_OK) {
+        if (s == CLV_OK && known_load(o->session, path, &d, &why) != CLV_OK) {
             if (why.code == CLV_NOMEM)
                 s = fail(err, CLV_NOMEM, "out of memory");
             else if (!o->quiet)
@@ -104,11 +105,11 @@ clv_status find_device(const options *o, const char *name,
     char path[PATH];
     *out = NULL;
     if (strchr(name, '/') || ends_json(name))
-        return load(o->session, name, out, err);
+        return known_load(o->session, name, out, err);
     if (clv_device_find(name, out, NULL) == CLV_OK)
         return CLV_OK;
     if (file_of(name, path) && access(path, F_OK) == 0)
-        return load(o->session, path, out, err);
+        return known_load(o->session, path, out, err);
     if (!strcmp(name, "host"))
         return fail(err, CLV_NOT_FOUND,
                     "this machine has not been measured; 'cleave hardware "
@@ -119,7 +120,7 @@ clv_status find_device(const options *o, const char *name,
 /* -- keeping one ----------------------------------------------------------*/
 
 /* The folder and those above it. */
-static bool make_folder(const char *path)
+static bool known_make_folder(const char *path)
 {
     char part[PATH];
     snprintf(part, sizeof part, "%s", path);
@@ -135,11 +136,11 @@ static bool make_folder(const char *path)
 clv_status device_place(const char *name, char *path, size_t size, clv_err *err)
 {
     char in[PATH], file[PATH];
-    if (!folder(in) || !file_of(name, file) || strlen(file) >= size)
+    if (!known_folder(in) || !file_of(name, file) || strlen(file) >= size)
         return fail(err, CLV_IO,
                     "no folder to keep a device in: HOME and XDG_DATA_HOME "
                     "are not set");
-    if (!make_folder(in) || access(in, W_OK) != 0)
+    if (!known_make_folder(in) || access(in, W_OK) != 0)
         return fail(err, CLV_IO, "cannot write to '%s': %s", in,
                     strerror(errno));
     snprintf(path, size, "%s", file);

@@ -30,7 +30,7 @@ static void use_large_pages(void)
 
 /* Runs the command once more in cleave-plugins, the same program linked with
  * shared libraries. Returns when there is none. */
-static void restart(char **argv)
+static void main_restart(char **argv)
 {
     static const char *const places[] = {"", "../libexec/"};
     char self[1024], path[1100];
@@ -48,7 +48,8 @@ static void restart(char **argv)
 
 int main(int argc, char **argv)
 {
-    cli_session session = {.restart = clv_backend_loads() ? NULL : restart};
+    cli_session session = {.restart =
+                               clv_backend_loads() ? NULL : main_restart};
     use_large_pages();
     return cli_main(argc, argv, &session);
 }

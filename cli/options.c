@@ -44,8 +44,8 @@ void options_free(options *o)
 }
 
 /* A copy of a list with room for `more` elements behind the n it has. */
-static void *extend(options *o, const void *items, size_t n, size_t more,
-                    size_t size)
+static void *options_extend(options *o, const void *items, size_t n,
+                            size_t more, size_t size)
 {
     char *copy = options_alloc(o, n + more, size);
     if (copy && n)
@@ -123,7 +123,8 @@ static clv_status add_texts(options *o, const char *text, cli_texts *out,
     size_t more = 1;
     for (const char *s = text; *s; s++)
         more += *s == ',';
-    out->items = extend(o, out->items, out->n, more, sizeof *out->items);
+    out->items =
+        options_extend(o, out->items, out->n, more, sizeof *out->items);
     char *copy = options_alloc(o, strlen(text) + 1, 1);
     if (!out->items || !copy)
         return fail(err, CLV_NOMEM, "out of memory");
@@ -187,7 +188,7 @@ static clv_status bad_shape(const flag *f, const char *text, clv_err *err)
                 text);
 }
 
-static bool is_number(const char *text)
+static bool options_is_number(const char *text)
 {
     return text && *text && !text[strspn(text, "0123456789")];
 }
@@ -197,11 +198,11 @@ static clv_status add_shape(options *o, const flag *f, const char *text,
                             args *a, cli_shapes *out, clv_err *err)
 {
     int64_t *dims = options_alloc(o, CLV_MAX_RANK, sizeof *dims);
-    out->items = extend(o, out->items, out->n, 1, sizeof *out->items);
+    out->items = options_extend(o, out->items, out->n, 1, sizeof *out->items);
     clv_shape_arg shape = {split_name(o, &text), dims, 0};
     if (!dims || !out->items)
         return fail(err, CLV_NOMEM, "out of memory");
-    bool words = is_number(text);
+    bool words = options_is_number(text);
     for (const char *s = text;;) {
         if (shape.rank == CLV_MAX_RANK)
             return fail(err, CLV_USAGE, "%s: more than %d dimensions", f->name,
@@ -209,7 +210,8 @@ static clv_status add_shape(options *o, const flag *f, const char *text,
         const char *start = s;
         if (!parse_count(f, &s, &dims[shape.rank++], err))
             return bad_shape(f, start, err);
-        if (!*s && words && a->at < a->argc && is_number(a->argv[a->at])) {
+        if (!*s && words && a->at < a->argc &&
+            options_is_number(a->argv[a->at])) {
             s = a->argv[a->at++];
             continue;
         }
@@ -236,7 +238,8 @@ static clv_status add_dim(options *o, const flag *f, const char *text,
             return fail(err, CLV_USAGE,
                         "%s takes NAME=N with N of 1 or more, not '%s'",
                         f->name, text);
-        out->items = extend(o, out->items, out->n, 1, sizeof *out->items);
+        out->items =
+            options_extend(o, out->items, out->n, 1, sizeof *out->items);
         if (!out->items)
             return fail(err, CLV_NOMEM, "out of memory");
         out->items[out->n++] = dim;
@@ -380,7 +383,7 @@ static clv_status add_arg(options *o, const char *text, clv_err *err)
     if (o->cmd->max_args > 1 && strchr(text, ',') && access(text, F_OK) != 0)
         return add_texts(o, text, &o->args, err);
     o->args.items =
-        extend(o, o->args.items, o->args.n, 1, sizeof *o->args.items);
+        options_extend(o, o->args.items, o->args.n, 1, sizeof *o->args.items);
     if (!o->args.items)
         return fail(err, CLV_NOMEM, "out of memory");
     o->args.items[o->args.n++] = text;

@@ -56,7 +56,7 @@ static const struct strategy {
 
 enum { N_STRATEGIES = sizeof strategies / sizeof *strategies };
 
-static bool lists(const struct strategy *s, uint8_t id)
+static bool strategy_lists(const struct strategy *s, uint8_t id)
 {
     for (int i = 0; i < STRATEGY_FLAGS && s->flags[i] != NO_FLAG; i++)
         if (s->flags[i] == id)
@@ -70,15 +70,15 @@ static clv_status check_flags(const options *o, const struct strategy *mine,
 {
     for (size_t i = 0; i < N_STRATEGIES; i++)
         for (const uint8_t *f = strategies[i].flags; *f != NO_FLAG; f++)
-            if (!lists(mine, *f) && flag_given(o, *f))
+            if (!strategy_lists(mine, *f) && flag_given(o, *f))
                 return fail(err, CLV_USAGE,
                             "%s is for --strategy %s, not for %s",
                             cli_flags[*f].name, strategies[i].name, mine->name);
     return CLV_OK;
 }
 
-static clv_status find(const options *o, const char *otherwise,
-                       const struct strategy **out, clv_err *err)
+static clv_status strategy_find(const options *o, const char *otherwise,
+                                const struct strategy **out, clv_err *err)
 {
     const char *name = o->strategy ? o->strategy : otherwise;
     for (size_t i = 0; i < N_STRATEGIES; i++)
@@ -92,7 +92,7 @@ static clv_status find(const options *o, const char *otherwise,
 clv_status check_strategy(const options *o, const char *otherwise, clv_err *err)
 {
     const struct strategy *found;
-    return find(o, otherwise, &found, err);
+    return strategy_find(o, otherwise, &found, err);
 }
 
 clv_status make_cut_with(const options *o, const char *otherwise,
@@ -101,7 +101,7 @@ clv_status make_cut_with(const options *o, const char *otherwise,
 {
     const struct strategy *found;
     *out = NULL;
-    clv_status s = find(o, otherwise, &found, err);
+    clv_status s = strategy_find(o, otherwise, &found, err);
     return s == CLV_OK ? found->make(o, p, support, out, err) : s;
 }
 

@@ -183,7 +183,7 @@ static int64_t thop_attention(subject *s)
 
 /* Per hidden unit of a step: `each`, and two biases per gate. Our own count
  * beyond the products has the same units, so it tells how many there are. */
-static int64_t recurrent(const subject *s, int64_t each, int64_t gates)
+static int64_t count_recurrent(const subject *s, int64_t each, int64_t gates)
 {
     int64_t bias = attr_int(s->n, CLV_A_BIAS) ? 2 * gates : 0;
     int64_t beside = s->ours->flops - sat_mul(2, s->ours->macs);
@@ -193,17 +193,17 @@ static int64_t recurrent(const subject *s, int64_t each, int64_t gates)
 
 static int64_t thop_lstm(subject *s)
 {
-    return recurrent(s, 8, 4);
+    return count_recurrent(s, 8, 4);
 }
 
 static int64_t thop_gru(subject *s)
 {
-    return recurrent(s, 7, 3);
+    return count_recurrent(s, 7, 3);
 }
 
 static int64_t thop_rnn(subject *s)
 {
-    return recurrent(s, 1, 1);
+    return count_recurrent(s, 1, 1);
 }
 
 /* Additions in the windows, which is our own count, and a division each. */
@@ -222,7 +222,8 @@ static int64_t sum_capped(int64_t first, int64_t step, int64_t n, int64_t cap)
 
 /* Elements that the windows along one axis cover, those of the padding only if
  * they are averaged too: ends capped on the right less starts on the left. */
-static int64_t covered(const clv_node *n, uint32_t i, int64_t in, int64_t out)
+static int64_t count_covered(const clv_node *n, uint32_t i, int64_t in,
+                             int64_t out)
 {
     uint32_t nk, ns, np;
     const int64_t *kernel = attr_ints(n, CLV_A_KERNEL, &nk);
@@ -247,8 +248,8 @@ static int64_t thop_avg_pool(subject *s)
     uint32_t lead = s->x->rank - nd;
     int64_t adds = dims_product(s->x->dims, 0, lead);
     for (uint32_t i = 0; i < nd; i++)
-        adds = sat_mul(
-            adds, covered(s->n, i, s->x->dims[lead + i], s->y->dims[lead + i]));
+        adds = sat_mul(adds, count_covered(s->n, i, s->x->dims[lead + i],
+                                           s->y->dims[lead + i]));
     return sat_add(adds, clv__numel(s->y));
 }
 
@@ -305,7 +306,8 @@ bool clv__counts_products_only(clv_convention c)
 }
 
 /* A tool that hooks modules sees only the matrix products of functions. */
-static bool unseen(const clv_node *n, const clv_cost *ours, clv_convention c)
+static bool count_unseen(const clv_node *n, const clv_cost *ours,
+                         clv_convention c)
 {
     return conventions[c].special == SPECIAL_MODULES &&
            (n->flags & CLV_N_FUNCTION) && !ours->macs;
@@ -327,7 +329,7 @@ clv_count clv__count(const clv_graph *g, const clv_node *n,
     const count_cell *cell = cell_of((clv_op)n->op, convention);
     clv_count r = {.kind = cell->kind, .heed = CLV_HEED_NONE};
     if (!cell->rule || cost->trust == CLV_TRUST_UNKNOWN || !n->n_in ||
-        !n->n_out || unseen(n, cost, convention))
+        !n->n_out || count_unseen(n, cost, convention))
         return r;
     if (!cell->kind) {
         r.heed = CLV_HEED_SILENT;

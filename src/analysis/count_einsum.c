@@ -27,8 +27,8 @@ typedef struct search {
 
 /* Terms a and b, or all of them, become one; what neither the result nor a
  * remaining term has is summed away. A product per term, a sum if any. */
-static int64_t contraction(const search *f, axis_set in, axis_set kept,
-                           uint32_t terms)
+static int64_t einsum_contraction(const search *f, axis_set in, axis_set kept,
+                                  uint32_t terms)
 {
     int64_t each = terms > 2 ? terms - 1 : 1;
     if (!is_empty(without(in, kept)))
@@ -44,19 +44,19 @@ static axis_set union_of(const axis_set *terms, uint32_t n)
     return u;
 }
 
-static void note(search *f, uint32_t done, int64_t cost, const axis_set *terms,
-                 uint32_t n)
+static void einsum_note(search *f, uint32_t done, int64_t cost,
+                        const axis_set *terms, uint32_t n)
 {
     if (f->cost[done] >= 0 && f->cost[done] <= cost)
         return;
     f->cost[done] = cost;
     f->whole[done] =
-        n < 2 ? 0 : contraction(f, union_of(terms, n), f->s->result, n);
+        n < 2 ? 0 : einsum_contraction(f, union_of(terms, n), f->s->result, n);
 }
 
 /* Replaces terms i < k of n by `made`, at the end. */
-static void merge(const axis_set *terms, uint32_t n, uint32_t i, uint32_t k,
-                  axis_set made, axis_set *out)
+static void einsum_merge(const axis_set *terms, uint32_t n, uint32_t i,
+                         uint32_t k, axis_set made, axis_set *out)
 {
     uint32_t m = 0;
     for (uint32_t t = 0; t < n; t++)
@@ -68,21 +68,22 @@ static void merge(const axis_set *terms, uint32_t n, uint32_t i, uint32_t k,
 static void try_pairs(search *f, uint32_t done, int64_t cost,
                       const axis_set *terms, uint32_t n)
 {
-    note(f, done, cost, terms, n);
+    einsum_note(f, done, cost, terms, n);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = i + 1; k < n; k++) {
             axis_set rest[MOST], in = both(terms[i], terms[k]);
-            merge(terms, n, i, k, in, rest);
+            einsum_merge(terms, n, i, k, in, rest);
             axis_set kept = both(f->s->result, union_of(rest, n - 2));
             rest[n - 2] = common(in, kept);
             if (einsum_volume(f->s, rest[n - 2]) > f->limit)
                 continue;
-            try_pairs(f, done + 1, sat_add(cost, contraction(f, in, kept, 2)),
-                      rest, n - 1);
+            try_pairs(f, done + 1,
+                      sat_add(cost, einsum_contraction(f, in, kept, 2)), rest,
+                      n - 1);
         }
 }
 
-static bool same(axis_set a, axis_set b)
+static bool einsum_same(axis_set a, axis_set b)
 {
     return a.letters == b.letters && a.dots == b.dots;
 }
@@ -91,8 +92,8 @@ static int64_t numpy_cost(const einsum *s, uint32_t n)
 {
     search f = {.s = s, .limit = einsum_volume(s, s->result)};
     memset(f.cost, -1, sizeof f.cost);
-    if (n <= 2 || same(s->all, s->result))
-        return contraction(&f, s->all, s->result, n);
+    if (n <= 2 || einsum_same(s->all, s->result))
+        return einsum_contraction(&f, s->all, s->result, n);
     for (uint32_t i = 0; i < n; i++) {
         int64_t size = einsum_volume(s, s->own[i]);
         f.limit = size > f.limit ? size : f.limit;
@@ -107,7 +108,7 @@ static int64_t numpy_cost(const einsum *s, uint32_t n)
 /* -- fvcore ---------------------------------------------------------------*/
 
 /* The equation with its letters renamed a, b, c ... as they appear. */
-static void renamed(const char *equation, char *out, size_t size)
+static void einsum_renamed(const char *equation, char *out, size_t size)
 {
     char to[256] = {0}, next = 'a';
     size_t n = 0;
@@ -128,7 +129,7 @@ int64_t fvcore_einsum(subject *t)
     einsum s;
     char eq[128], text[32];
     const clv_value *b = node_in(t->g, t->n, 1);
-    renamed(attr_str(t->n, CLV_A_EQUATION), eq, sizeof eq);
+    einsum_renamed(attr_str(t->n, CLV_A_EQUATION), eq, sizeof eq);
     if (!strcmp(eq, "abc,abd->acd"))
         return sat_mul(clv__numel(t->x), b->dims[2]);
     if (!strcmp(eq, "abc,adc->adb"))

@@ -114,7 +114,7 @@ static double off_by(int64_t figure, int64_t expected)
 }
 
 /* Offers a reading if it is near; a figure already offered stays as it is. */
-static void offer(clv_diagnosis *d, int64_t figure, const char *text)
+static void diagnose_offer(clv_diagnosis *d, int64_t figure, const char *text)
 {
     double percent = off_by(figure, d->info.expected);
     d->failed = d->failed || !text;
@@ -131,21 +131,23 @@ static void offer_conventions(clv_diagnosis *d)
 {
     uint32_t n;
     const clv_verdict *v = clv_validation_verdicts(d->all, &n);
-    offer(d, d->info.flops, "our own count");
-    offer(d, d->info.macs,
-          "multiply-adds counted once: MACs, which many call FLOPs");
-    offer(d, sat_mul(2, d->info.macs),
-          "multiply-adds alone, as two FLOPs: no bias, norm or activation");
+    diagnose_offer(d, d->info.flops, "our own count");
+    diagnose_offer(d, d->info.macs,
+                   "multiply-adds counted once: MACs, which many call FLOPs");
+    diagnose_offer(
+        d, sat_mul(2, d->info.macs),
+        "multiply-adds alone, as two FLOPs: no bias, norm or activation");
     for (uint32_t i = 1; i < n; i++) {
-        offer(d, v[i].total,
-              arena_printf(&d->mem, "what %s counts", v[i].tool));
+        diagnose_offer(d, v[i].total,
+                       arena_printf(&d->mem, "what %s counts", v[i].tool));
         if (!strcmp(v[i].unit, "MAC"))
-            offer(d, sat_mul(2, v[i].total),
-                  arena_printf(&d->mem, "twice what %s counts", v[i].tool));
+            diagnose_offer(
+                d, sat_mul(2, v[i].total),
+                arena_printf(&d->mem, "twice what %s counts", v[i].tool));
     }
 }
 
-static int64_t batch_of(const clv_graph *g)
+static int64_t diagnose_batch_of(const clv_graph *g)
 {
     if (g->n_inputs == 0)
         return 1;
@@ -158,18 +160,19 @@ static void offer_batch(clv_diagnosis *d, int64_t figure, const char *what)
 {
     if (figure <= 0)
         return;
-    int64_t batch = batch_of(d->ours->g);
+    int64_t batch = diagnose_batch_of(d->ours->g);
     double ratio = (double)d->info.expected / ((double)figure / (double)batch);
     double samples = floor(ratio + 0.5);
     if (samples < 1 || samples > MAX_BATCH || (int64_t)samples == batch)
         return;
     int64_t other = sat_mul(figure / batch, (int64_t)samples);
-    offer(d, other,
-          arena_printf(&d->mem, "%s at batch %d instead of %lld%s", what,
-                       (int)samples, (long long)batch,
-                       (int64_t)samples == 3 * batch
-                           ? ", or a training step: about 3 forward passes"
-                           : ""));
+    diagnose_offer(
+        d, other,
+        arena_printf(&d->mem, "%s at batch %d instead of %lld%s", what,
+                     (int)samples, (long long)batch,
+                     (int64_t)samples == 3 * batch
+                         ? ", or a training step: about 3 forward passes"
+                         : ""));
 }
 
 static int closer_first(const void *a, const void *b)
@@ -179,7 +182,7 @@ static int closer_first(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool explain(clv_diagnosis *d)
+static bool diagnose_explain(clv_diagnosis *d)
 {
     if (d->info.expected == 0)
         return true;
@@ -200,7 +203,8 @@ static bool explain(clv_diagnosis *d)
 
 /* -- the diagnosis --------------------------------------------------------*/
 
-static clv_status fill(clv_diagnosis *d, const clv_graph *g, clv_err *e)
+static clv_status diagnose_fill(clv_diagnosis *d, const clv_graph *g,
+                                clv_err *e)
 {
     CLV_TRY(clv_profile_new(g, NULL, &d->ours, e));
     CLV_TRY(clv_validation_new(g, &d->all, e));
@@ -208,8 +212,9 @@ static clv_status fill(clv_diagnosis *d, const clv_graph *g, clv_err *e)
     d->info.flops = t->flops;
     d->info.macs = t->macs;
     d->info.operators = t->operators;
-    return find_zeros(d) && find_unknowns(d) && explain(d) ? CLV_OK
-                                                           : clv__nomem(e);
+    return find_zeros(d) && find_unknowns(d) && diagnose_explain(d)
+               ? CLV_OK
+               : clv__nomem(e);
 }
 
 clv_status clv_diagnosis_new(const clv_graph *g, int64_t expected_flops,
@@ -224,7 +229,7 @@ clv_status clv_diagnosis_new(const clv_graph *g, int64_t expected_flops,
         return clv__nomem(err);
     d->info.size = sizeof d->info;
     d->info.expected = expected_flops;
-    clv_status s = fill(d, g, err);
+    clv_status s = diagnose_fill(d, g, err);
     if (s != CLV_OK) {
         clv_diagnosis_free(d);
         return s;

@@ -20,14 +20,15 @@ static double per_byte(int64_t flops, int64_t bytes)
     return bytes > 0 ? (double)flops / (double)bytes : 0;
 }
 
-static int64_t moved(const clv_cost *c)
+static int64_t profile_moved(const clv_cost *c)
 {
     return sat_add(sat_add(c->bytes_in, c->bytes_weights), c->bytes_out);
 }
 
 /* -- layers ---------------------------------------------------------------*/
 
-static void parallelism(const clv_graph *g, const clv_node *n, clv_parallel *p)
+static void profile_parallelism(const clv_graph *g, const clv_node *n,
+                                clv_parallel *p)
 {
     *p = (clv_parallel){.num_groups = 1, .vectorizable_dim = ""};
     if (n->n_out == 0 || node_out(g, n, 0)->rank == CLV_NO_RANK)
@@ -64,7 +65,7 @@ static clv_unsupported *unsupported_row(clv_profile *p, const clv_node *n,
 }
 
 /* Replaces our FLOPs by the convention's; false when memory ran out. */
-static bool recount(clv_profile *p, const clv_node *n, clv_cost *c)
+static bool profile_recount(clv_profile *p, const clv_node *n, clv_cost *c)
 {
     clv_count count = clv__count(p->g, n, c, p->convention);
     c->flops = count.total;
@@ -88,10 +89,11 @@ static clv_status cost_layer(clv_profile *p, uint32_t id, clv_err *e)
     l->node = id;
     l->dtype = clv__compute_type(p->g, n);
     CLV_TRY(clv__cost_node(p->g, id, &l->cost, e));
-    if (p->convention != CLV_CONVENTION_FULL && !recount(p, n, &l->cost))
+    if (p->convention != CLV_CONVENTION_FULL &&
+        !profile_recount(p, n, &l->cost))
         return clv__nomem(e);
-    parallelism(p->g, n, &l->parallel);
-    l->memory = moved(&l->cost);
+    profile_parallelism(p->g, n, &l->parallel);
+    l->memory = profile_moved(&l->cost);
     l->intensity = per_byte(l->cost.flops, l->memory);
     l->bottleneck = clv__bottleneck_of(l->intensity);
     return CLV_OK;
@@ -253,7 +255,7 @@ static bool sum_modules(clv_profile *p)
 
 /* -- the profile ----------------------------------------------------------*/
 
-static clv_status fill(clv_profile *p, clv_err *e)
+static clv_status profile_fill(clv_profile *p, clv_err *e)
 {
     p->layers = clv__alloc((size_t)p->g->n_nodes * sizeof *p->layers);
     p->kinds = arena_zalloc(&p->mem, CLV_OP_COUNT * sizeof *p->kinds);
@@ -283,7 +285,7 @@ clv_status clv_profile_new(const clv_graph *g, const clv_profile_opts *opts,
     p->totals.size = sizeof p->totals;
     p->convention = o.convention;
     p->ai_threshold = o.ai_threshold > 0 ? o.ai_threshold : 10;
-    clv_status s = fill(p, err);
+    clv_status s = profile_fill(p, err);
     if (s != CLV_OK) {
         clv_profile_free(p);
         return s;

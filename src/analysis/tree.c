@@ -13,7 +13,7 @@ typedef struct links {
     uint32_t n_modules, n_items;
 } links;
 
-static void hang(links *l, uint32_t item, uint32_t parent)
+static void tree_hang(links *l, uint32_t item, uint32_t parent)
 {
     l->parent[item] = parent;
     if (l->last[parent] == CLV_NONE)
@@ -46,7 +46,7 @@ static void find_mixed(const clv_profile *p, bool *mixed, uint32_t *seen)
     }
 }
 
-static void build(const clv_profile *p, links *l, const bool *mixed)
+static void tree_build(const clv_profile *p, links *l, const bool *mixed)
 {
     uint32_t n_layers, n_modules;
     const clv_layer *layers = clv_profile_layers(p, &n_layers);
@@ -55,13 +55,13 @@ static void build(const clv_profile *p, links *l, const bool *mixed)
         uint32_t m = layers[i].module;
         for (uint32_t a = m; a != 0 && l->parent[a] == CLV_NONE;
              a = modules[a].parent)
-            hang(l, a, modules[a].parent);
+            tree_hang(l, a, modules[a].parent);
         if (mixed[m])
-            hang(l, n_modules + i, m);
+            tree_hang(l, n_modules + i, m);
     }
 }
 
-static uint32_t walk(const links *l, tree_row *rows)
+static uint32_t tree_walk(const links *l, tree_row *rows)
 {
     uint32_t n = 0, depth = 0;
     for (uint32_t at = 0; at != CLV_NONE;) {
@@ -98,8 +98,8 @@ tree_row *clv__tree_rows(const clv_profile *p, uint32_t *count)
         memset(all, 0xff, 4 * n * sizeof *all);
         links l = {all,         all + n,   all + 2 * n,
                    all + 3 * n, n_modules, (uint32_t)n};
-        build(p, &l, mixed);
-        *count = walk(&l, rows);
+        tree_build(p, &l, mixed);
+        *count = tree_walk(&l, rows);
     } else {
         clv__free(rows);
         rows = NULL;

@@ -52,8 +52,8 @@ static const char *beside_products(clv_category category)
     }
 }
 
-static const char *reason(clv_validation *v, clv_op op, const tally *t,
-                          clv_convention c)
+static const char *validate_reason(clv_validation *v, clv_op op, const tally *t,
+                                   clv_convention c)
 {
     if (t->theirs == 0)
         return not_counted(v, t->heed, c);
@@ -98,7 +98,7 @@ static int64_t size_of(int64_t x)
     return x < 0 ? -x : x;
 }
 
-static int larger_first(const void *a, const void *b)
+static int validate_larger_first(const void *a, const void *b)
 {
     const clv_difference *x = a, *y = b;
     int64_t dx = size_of(x->difference), dy = size_of(y->difference);
@@ -124,18 +124,18 @@ static bool list_differences(clv_validation *v, clv_verdict *w,
             .ours = t->ours,
             .theirs = t->theirs,
             .difference = t->ours - t->theirs,
-            .reason = reason(v, (clv_op)op, t, w->convention),
+            .reason = validate_reason(v, (clv_op)op, t, w->convention),
         };
         if (!d[n - 1].reason)
             return false;
     }
-    qsort(d, n, sizeof *d, larger_first);
+    qsort(d, n, sizeof *d, validate_larger_first);
     w->differences = d;
     w->n_differences = n;
     return true;
 }
 
-static void compare(clv_verdict *w, int64_t ours)
+static void validate_compare(clv_verdict *w, int64_t ours)
 {
     w->difference = ours - w->flops;
     if (w->flops > 0)
@@ -146,7 +146,8 @@ static void compare(clv_verdict *w, int64_t ours)
     w->accuracy = off < 100 ? 100 - off : 0;
 }
 
-static clv_status judge(clv_validation *v, clv_convention c, clv_err *e)
+static clv_status validate_judge(clv_validation *v, clv_convention c,
+                                 clv_err *e)
 {
     clv_verdict *w = &v->verdicts[c];
     const clv_totals *ours = &v->ours->totals;
@@ -155,7 +156,7 @@ static clv_status judge(clv_validation *v, clv_convention c, clv_err *e)
                        .unit = clv_convention_unit(c)};
     if (c == CLV_CONVENTION_FULL) {
         w->total = w->flops = ours->flops;
-        compare(w, ours->flops);
+        validate_compare(w, ours->flops);
         return CLV_OK;
     }
     tally *by_op = arena_zalloc(&v->mem, CLV_OP_COUNT * sizeof *by_op);
@@ -165,7 +166,7 @@ static clv_status judge(clv_validation *v, clv_convention c, clv_err *e)
     if (w->flops == CLV_SAT)
         return clv__fail(e, CLV_OVERFLOW, "%s: the %s count overflows 64 bits",
                          v->ours->g->name, w->tool);
-    compare(w, ours->flops);
+    validate_compare(w, ours->flops);
     return list_differences(v, w, by_op) ? CLV_OK : clv__nomem(e);
 }
 
@@ -175,7 +176,7 @@ static clv_status judge_all(clv_validation *v, const clv_graph *g, clv_err *e)
 {
     CLV_TRY(clv_profile_new(g, NULL, &v->ours, e));
     for (unsigned c = 0; c < CLV_CONVENTION_COUNT; c++)
-        CLV_TRY(judge(v, (clv_convention)c, e));
+        CLV_TRY(validate_judge(v, (clv_convention)c, e));
     return CLV_OK;
 }
 

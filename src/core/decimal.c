@@ -31,7 +31,7 @@ size_t clv__int_text(int64_t value, char *buf)
 
 __extension__ typedef unsigned __int128 wide;
 
-static wide power(int k)
+static wide decimal_power(int k)
 {
     wide p = 1;
     while (k-- > 0)
@@ -41,16 +41,19 @@ static wide power(int k)
 
 /* The `digits` first digits of m / 2^s, whose first one stands for 10^ten;
  * *exact tells whether they read back. 0 when `ten` is wrong for them. */
-static uint64_t leading(uint64_t m, int s, int ten, int digits, bool *exact)
+static uint64_t decimal_leading(uint64_t m, int s, int ten, int digits,
+                                bool *exact)
 {
-    wide unit = power(digits - 1 - ten), scaled = m * unit;
+    wide unit = decimal_power(digits - 1 - ten), scaled = m * unit;
     wide half = (wide)1 << (s - 1), q = scaled >> s;
     wide rest = scaled - (q << s);
     if (rest > half || (rest == half && (q & 1)))
         q++;
     wide back = q << s, off = back > scaled ? back - scaled : scaled - back;
     *exact = 2 * off < unit || (2 * off == unit && !(m & 1));
-    return q >= power(digits - 1) && q < power(digits) ? (uint64_t)q : 0;
+    return q >= decimal_power(digits - 1) && q < decimal_power(digits)
+               ? (uint64_t)q
+               : 0;
 }
 
 /* "0.00123" or "12.3" from digits and the power of ten of the first. */
@@ -154,7 +157,8 @@ size_t clv__double_text(double value, char *buf, size_t size)
         ten++;
     for (int digits = 15; digits <= 17; digits++) {
         bool exact;
-        uint64_t q = leading(m, 1075 - (int)(bits >> 52), ten, digits, &exact);
+        uint64_t q =
+            decimal_leading(m, 1075 - (int)(bits >> 52), ten, digits, &exact);
         if (q && (exact || digits == 17))
             return place_point(q, ten, value < 0, buf);
     }

@@ -15,7 +15,7 @@ typedef struct parser {
     clv_err *e;
 } parser;
 
-static clv_status bad(const parser *s, const char *what)
+static clv_status json_bad(const parser *s, const char *what)
 {
     return clv__fail(s->e, CLV_FORMAT, "line %u, column %u: %s", s->line,
                      (unsigned)(s->p - s->line_start) + 1, what);
@@ -33,7 +33,7 @@ static void skip_space(parser *s)
     }
 }
 
-static bool eat(parser *s, char c)
+static bool json_eat(parser *s, char c)
 {
     skip_space(s);
     if (s->p >= s->end || *s->p != c)
@@ -44,7 +44,7 @@ static bool eat(parser *s, char c)
 
 /* -- strings --------------------------------------------------------------*/
 
-static bool hex4(parser *s, uint32_t *code)
+static bool json_hex4(parser *s, uint32_t *code)
 {
     if (s->end - s->p < 4)
         return false;
@@ -83,7 +83,7 @@ static char *put_utf8(char *out, uint32_t c)
 }
 
 /* After a backslash; a lone surrogate becomes the replacement character. */
-static clv_status escape(parser *s, char **out)
+static clv_status json_escape(parser *s, char **out)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     char c = s->p < s->end ? *s->p++ : '\0';
@@ -93,13 +93,13 @@ static clv_status escape(parser *s, char **out)
         return CLV_OK;
     }
     uint32_t code, low;
-    if (c != 'u' || !hex4(s, &code))
-        return bad(s, "bad escape in a string");
+    if (c != 'u' || !json_hex4(s, &code))
+        return json_bad(s, "bad escape in a string");
     if (code >= 0xd800 && code < 0xdc00 && s->end - s->p >= 6 &&
         s->p[0] == '\\' && s->p[1] == 'u') {
         s->p += 2;
-        if (!hex4(s, &low))
-            return bad(s, "bad escape in a string");
+        if (!json_hex4(s, &low))
+            return json_bad(s, "bad escape in a string");
         code = low >= 0xdc00 && low < 0xe000
                    ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00)
                    : 0xfffd;
@@ -111,13 +111,13 @@ static clv_status escape(parser *s, char **out)
 }
 
 /* The opening quote is eaten. Unescaping never lengthens the text. */
-static clv_status string(parser *s, const char **text, uint32_t *len)
+static clv_status json_read_string(parser *s, const char **text, uint32_t *len)
 {
     const char *q = s->p;
     while (q < s->end && *q != '"')
         q += *q == '\\' ? 2 : 1;
     if (q >= s->end || q - s->p > (ptrdiff_t)UINT32_MAX - 1)
-        return bad(s, "a string that does not end");
+        return json_bad(s, "a string that does not end");
     char *out = arena_alloc(s->a, (size_t)(q - s->p) + 1);
     if (!out)
         return clv__nomem(s->e);
@@ -125,9 +125,9 @@ static clv_status string(parser *s, const char **text, uint32_t *len)
     while (s->p < q) {
         unsigned char c = (unsigned char)*s->p++;
         if (c == '\\')
-            CLV_TRY(escape(s, &out));
+            CLV_TRY(json_escape(s, &out));
         else if (c < 0x20)
-            return bad(s, "a control character in a string");
+            return json_bad(s, "a control character in a string");
         else
             *out++ = (char)c;
     }
@@ -139,21 +139,21 @@ static clv_status string(parser *s, const char **text, uint32_t *len)
 
 /* -- values ---------------------------------------------------------------*/
 
-static size_t digits(const char *t)
+static size_t json_digits(const char *t)
 {
     return strspn(t, "0123456789");
 }
 
 /* -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)? and nothing else. */
-static bool is_number(const char *t)
+static bool json_is_number(const char *t)
 {
     t += *t == '-';
-    size_t n = digits(t);
+    size_t n = json_digits(t);
     if (n == 0 || (n > 1 && *t == '0'))
         return false;
     t += n;
     if (*t == '.') {
-        n = digits(++t);
+        n = json_digits(++t);
         if (n == 0)
             return false;
         t += n;
@@ -161,7 +161,7 @@ static bool is_number(const char *t)
     if (*t == 'e' || *t == 'E') {
         t++;
         t += *t == '+' || *t == '-';
-        n = digits(t);
+        n = json_digits(t);
         if (n == 0)
             return false;
         t += n;
@@ -169,7 +169,7 @@ static bool is_number(const char *t)
     return *t == '\0';
 }
 
-static clv_status number(parser *s, json *v)
+static clv_status json_read_number(parser *s, json *v)
 {
     char text[64];
     size_t n = 0;
@@ -181,8 +181,8 @@ static clv_status number(parser *s, json *v)
         n++;
     }
     text[n] = '\0';
-    if (!is_number(text))
-        return bad(s, "neither a value nor a number");
+    if (!json_is_number(text))
+        return json_bad(s, "neither a value nor a number");
     errno = 0;
     v->type = JSON_INT;
     v->u.i = strtoll(text, NULL, 10);
@@ -194,7 +194,7 @@ static clv_status number(parser *s, json *v)
     return CLV_OK;
 }
 
-static bool word(parser *s, const char *text)
+static bool json_word(parser *s, const char *text)
 {
     size_t n = strlen(text);
     if ((size_t)(s->end - s->p) < n || memcmp(s->p, text, n))
@@ -203,15 +203,15 @@ static bool word(parser *s, const char *text)
     return true;
 }
 
-static clv_status value(parser *s, json *v, int depth);
+static clv_status json_value(parser *s, json *v, int depth);
 
 /* Members of an array (close ']') or an object (close '}'). */
-static clv_status members(parser *s, json *v, char close, int depth)
+static clv_status json_members(parser *s, json *v, char close, int depth)
 {
     json **link = &v->child;
     if (depth >= DEPTH_MAX)
-        return bad(s, "nested too deeply");
-    if (eat(s, close))
+        return json_bad(s, "nested too deeply");
+    if (json_eat(s, close))
         return CLV_OK;
     do {
         json *m = arena_zalloc(s->a, sizeof *m);
@@ -219,47 +219,47 @@ static clv_status members(parser *s, json *v, char close, int depth)
             return clv__nomem(s->e);
         if (close == '}') {
             uint32_t len;
-            if (!eat(s, '"'))
-                return bad(s, "expected a member's name in quotes");
-            CLV_TRY(string(s, &m->key, &len));
-            if (!eat(s, ':'))
-                return bad(s, "expected ':'");
+            if (!json_eat(s, '"'))
+                return json_bad(s, "expected a member's name in quotes");
+            CLV_TRY(json_read_string(s, &m->key, &len));
+            if (!json_eat(s, ':'))
+                return json_bad(s, "expected ':'");
         }
-        CLV_TRY(value(s, m, depth + 1));
+        CLV_TRY(json_value(s, m, depth + 1));
         *link = m;
         link = &m->next;
         v->n++;
-    } while (eat(s, ','));
-    if (!eat(s, close))
-        return bad(s, close == '}' ? "expected ',' or '}'"
-                                   : "expected ',' or ']'");
+    } while (json_eat(s, ','));
+    if (!json_eat(s, close))
+        return json_bad(s, close == '}' ? "expected ',' or '}'"
+                                        : "expected ',' or ']'");
     return CLV_OK;
 }
 
-static clv_status value(parser *s, json *v, int depth)
+static clv_status json_value(parser *s, json *v, int depth)
 {
     skip_space(s);
     v->line = s->line;
     if (s->p >= s->end)
-        return bad(s, "the text ends where a value should be");
-    if (eat(s, '{')) {
+        return json_bad(s, "the text ends where a value should be");
+    if (json_eat(s, '{')) {
         v->type = JSON_OBJECT;
-        return members(s, v, '}', depth);
+        return json_members(s, v, '}', depth);
     }
-    if (eat(s, '[')) {
+    if (json_eat(s, '[')) {
         v->type = JSON_ARRAY;
-        return members(s, v, ']', depth);
+        return json_members(s, v, ']', depth);
     }
-    if (eat(s, '"')) {
+    if (json_eat(s, '"')) {
         v->type = JSON_STRING;
-        return string(s, &v->u.s, &v->n);
+        return json_read_string(s, &v->u.s, &v->n);
     }
-    if (word(s, "null"))
+    if (json_word(s, "null"))
         return CLV_OK;
     v->type = JSON_BOOL;
-    if ((v->u.b = word(s, "true")) || word(s, "false"))
+    if ((v->u.b = json_word(s, "true")) || json_word(s, "false"))
         return CLV_OK;
-    return number(s, v);
+    return json_read_number(s, v);
 }
 
 clv_status json_parse(arena *a, const char *text, size_t len, const json **root,
@@ -270,10 +270,10 @@ clv_status json_parse(arena *a, const char *text, size_t len, const json **root,
     *root = NULL;
     if (!v)
         return clv__nomem(e);
-    CLV_TRY(value(&s, v, 0));
+    CLV_TRY(json_value(&s, v, 0));
     skip_space(&s);
     if (s.p < s.end)
-        return bad(&s, "text after the end of the document");
+        return json_bad(&s, "text after the end of the document");
     *root = v;
     return CLV_OK;
 }

@@ -12,29 +12,29 @@
 
 /* Where n more characters go, NULL when memory ran out; `wrote` ends them. A
  * report is tens of thousands of pieces of a few characters. */
-static inline char *room(jsonw *w, size_t n)
+static inline char *jsonw_room(jsonw *w, size_t n)
 {
     clv_buf *out = w->out;
     bool there = !out->failed && out->cap - out->len > n;
     return there || clv__buf_room(out, n) ? out->text + out->len : NULL;
 }
 
-static inline void wrote(jsonw *w, const char *end)
+static inline void jsonw_wrote(jsonw *w, const char *end)
 {
     w->out->len = (size_t)(end - w->out->text);
     w->out->text[w->out->len] = '\0';
 }
 
-static inline void put(jsonw *w, const char *text, size_t len)
+static inline void jsonw_put(jsonw *w, const char *text, size_t len)
 {
-    char *at = room(w, len);
+    char *at = jsonw_room(w, len);
     if (!at)
         return;
     memcpy(at, text, len);
-    wrote(w, at + len);
+    jsonw_wrote(w, at + len);
 }
 
-static bool breaks(const jsonw *w)
+static bool jsonw_breaks(const jsonw *w)
 {
     return w->style != JSONW_COMPACT && !(w->flat && w->depth >= w->flat);
 }
@@ -48,20 +48,20 @@ static char *new_line(char *at, int depth)
 
 /* -- text -----------------------------------------------------------------*/
 
-static void escape(jsonw *w, uint32_t c)
+static void jsonw_escape(jsonw *w, uint32_t c)
 {
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
     const char *known = c ? strchr(from, (int)c) : NULL;
     char text[8];
     if (known)
-        put(w, (char[]){'\\', to[known - from]}, 2);
+        jsonw_put(w, (char[]){'\\', to[known - from]}, 2);
     else
-        put(w, text,
-            (size_t)snprintf(text, sizeof text, "\\u%04x", (unsigned)c));
+        jsonw_put(w, text,
+                  (size_t)snprintf(text, sizeof text, "\\u%04x", (unsigned)c));
 }
 
 /* A character of ASCII that stands for itself: most of them. */
-static inline bool is_plain(char c)
+static inline bool jsonw_is_plain(char c)
 {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
@@ -89,7 +89,7 @@ static inline bool copy_plain(char *to, const char *from, size_t n)
             return false;
     if (i > 0) /* the last eight, some of them once more */
         return copy_eight(to + n - 8, from + n - 8);
-    for (; i < n && is_plain(from[i]); i++)
+    for (; i < n && jsonw_is_plain(from[i]); i++)
         to[i] = from[i];
     return i == n;
 }
@@ -98,9 +98,9 @@ static void quote_odd(jsonw *w, const char *s)
 {
     const char *plain = s;
     uint32_t code;
-    put(w, "\"", 1);
+    jsonw_put(w, "\"", 1);
     for (;;) {
-        while (is_plain(*s))
+        while (jsonw_is_plain(*s))
             s++;
         if (!*s)
             break;
@@ -109,22 +109,22 @@ static void quote_odd(jsonw *w, const char *s)
             s += n;
             continue;
         }
-        put(w, plain, (size_t)(s - plain));
+        jsonw_put(w, plain, (size_t)(s - plain));
         if (n)
-            escape(w, code);
+            jsonw_escape(w, code);
         else
-            put(w, "\xef\xbf\xbd", 3);
+            jsonw_put(w, "\xef\xbf\xbd", 3);
         plain = ++s;
     }
-    put(w, plain, (size_t)(s - plain));
-    put(w, "\"", 1);
+    jsonw_put(w, plain, (size_t)(s - plain));
+    jsonw_put(w, "\"", 1);
 }
 
 /* Writes text in quotes. */
-static void quote(jsonw *w, const char *text)
+static void jsonw_quote(jsonw *w, const char *text)
 {
     size_t len = strlen(text);
-    char *at = room(w, len + 2);
+    char *at = jsonw_room(w, len + 2);
     if (!at)
         return;
     if (!copy_plain(at + 1, text, len)) {
@@ -132,13 +132,13 @@ static void quote(jsonw *w, const char *text)
         return;
     }
     at[0] = at[len + 1] = '"';
-    wrote(w, at + len + 2);
+    jsonw_wrote(w, at + len + 2);
 }
 
 /* -- nesting --------------------------------------------------------------*/
 
 /* Everything before a value: the comma, the line break, the key. */
-static void place(jsonw *w, const char *key)
+static void jsonw_place(jsonw *w, const char *key)
 {
     if (w->depth == 0) {
         assert(!key);
@@ -148,28 +148,29 @@ static void place(jsonw *w, const char *key)
     assert((close == '}') == (key != NULL));
     bool any = w->level[w->depth - 1].any;
     w->level[w->depth - 1].any = true;
-    char *at = room(w, 2 + 2 * JSONW_DEPTH);
+    char *at = jsonw_room(w, 2 + 2 * JSONW_DEPTH);
     if (!at)
         return;
     if (any)
         *at++ = ',';
-    if (breaks(w))
+    if (jsonw_breaks(w))
         at = new_line(at, w->depth);
     else if (any && w->style != JSONW_COMPACT)
         *at++ = ' ';
-    wrote(w, at);
+    jsonw_wrote(w, at);
     if (!key)
         return;
-    quote(w, key);
-    put(w, ": ", w->style == JSONW_COMPACT ? 1 : 2);
+    jsonw_quote(w, key);
+    jsonw_put(w, ": ", w->style == JSONW_COMPACT ? 1 : 2);
 }
 
-static void begin(jsonw *w, const char *key, char open, char close, bool flat)
+static void jsonw_begin(jsonw *w, const char *key, char open, char close,
+                        bool flat)
 {
     bool in_array = w->depth && w->level[w->depth - 1].close == ']';
-    place(w, key);
+    jsonw_place(w, key);
     assert(w->depth < JSONW_DEPTH);
-    put(w, &open, 1);
+    jsonw_put(w, &open, 1);
     w->level[w->depth].close = close;
     w->level[w->depth].any = false;
     w->depth++;
@@ -180,38 +181,38 @@ static void begin(jsonw *w, const char *key, char open, char close, bool flat)
 
 void jsonw_object(jsonw *w, const char *key)
 {
-    begin(w, key, '{', '}', false);
+    jsonw_begin(w, key, '{', '}', false);
 }
 
 void jsonw_array(jsonw *w, const char *key)
 {
-    begin(w, key, '[', ']', false);
+    jsonw_begin(w, key, '[', ']', false);
 }
 
 void jsonw_object_flat(jsonw *w, const char *key)
 {
-    begin(w, key, '{', '}', true);
+    jsonw_begin(w, key, '{', '}', true);
 }
 
 void jsonw_array_flat(jsonw *w, const char *key)
 {
-    begin(w, key, '[', ']', true);
+    jsonw_begin(w, key, '[', ']', true);
 }
 
 void jsonw_end(jsonw *w)
 {
     assert(w->depth > 0);
-    bool broken = breaks(w) && w->level[w->depth - 1].any;
+    bool broken = jsonw_breaks(w) && w->level[w->depth - 1].any;
     if (w->flat == w->depth)
         w->flat = 0;
     w->depth--;
-    char *at = room(w, 2 + 2 * JSONW_DEPTH);
+    char *at = jsonw_room(w, 2 + 2 * JSONW_DEPTH);
     if (!at)
         return;
     if (broken)
         at = new_line(at, w->depth);
     *at++ = w->level[w->depth].close;
-    wrote(w, at);
+    jsonw_wrote(w, at);
 }
 
 void jsonw_start(jsonw *w, clv_buf *out, jsonw_style style)
@@ -222,17 +223,17 @@ void jsonw_start(jsonw *w, clv_buf *out, jsonw_style style)
 void jsonw_finish(jsonw *w)
 {
     assert(w->depth == 0);
-    put(w, "\n", 1);
+    jsonw_put(w, "\n", 1);
 }
 
 /* -- values ---------------------------------------------------------------*/
 
 void jsonw_int(jsonw *w, const char *key, int64_t value)
 {
-    place(w, key);
-    char *at = room(w, 24);
+    jsonw_place(w, key);
+    char *at = jsonw_room(w, 24);
     if (at)
-        wrote(w, at + clv__int_text(value, at));
+        jsonw_wrote(w, at + clv__int_text(value, at));
 }
 
 void jsonw_num(jsonw *w, const char *key, double value)
@@ -242,20 +243,20 @@ void jsonw_num(jsonw *w, const char *key, double value)
         jsonw_null(w, key);
         return;
     }
-    place(w, key);
-    put(w, text, clv__double_text(value, text, sizeof text));
+    jsonw_place(w, key);
+    jsonw_put(w, text, clv__double_text(value, text, sizeof text));
 }
 
 void jsonw_bool(jsonw *w, const char *key, bool value)
 {
-    place(w, key);
-    put(w, value ? "true" : "false", value ? 4 : 5);
+    jsonw_place(w, key);
+    jsonw_put(w, value ? "true" : "false", value ? 4 : 5);
 }
 
 void jsonw_null(jsonw *w, const char *key)
 {
-    place(w, key);
-    put(w, "null", 4);
+    jsonw_place(w, key);
+    jsonw_put(w, "null", 4);
 }
 
 void jsonw_str(jsonw *w, const char *key, const char *value)
@@ -264,8 +265,8 @@ void jsonw_str(jsonw *w, const char *key, const char *value)
         jsonw_null(w, key);
         return;
     }
-    place(w, key);
-    quote(w, value);
+    jsonw_place(w, key);
+    jsonw_quote(w, value);
 }
 
 void jsonw_ints(jsonw *w, const char *key, const int64_t *values, uint32_t n)

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static clv_status refused(const char *path, clv_err *e)
+static clv_status mapping_refused(const char *path, clv_err *e)
 {
     return clv__fail(e, errno == ENOENT ? CLV_NOT_FOUND : CLV_IO, "%s: %s",
                      path, strerror(errno));
@@ -22,7 +22,7 @@ static clv_status map_file(int fd, const char *path, clv_mapping *map,
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
-        return refused(path, e);
+        return mapping_refused(path, e);
     if (!S_ISREG(st.st_mode))
         return clv__fail(e, CLV_IO, "%s: %s", path,
                          S_ISDIR(st.st_mode) ? "is a folder"
@@ -33,7 +33,7 @@ static clv_status map_file(int fd, const char *path, clv_mapping *map,
         return clv__fail(e, CLV_IO, "%s: too large to map", path);
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (p == MAP_FAILED)
-        return refused(path, e);
+        return mapping_refused(path, e);
     madvise(p, (size_t)st.st_size, MADV_RANDOM);
     posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
     *map = (clv_mapping){.data = p, .size = (size_t)st.st_size};
@@ -45,7 +45,7 @@ clv_status clv__mapping_open(const char *path, clv_mapping *map, clv_err *e)
     *map = (clv_mapping){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return refused(path, e);
+        return mapping_refused(path, e);
     clv_status s = map_file(fd, path, map, e);
     if (s == CLV_OK && fd > 0)
         map->file = fd;

@@ -36,7 +36,7 @@ static uint64_t process_key(void)
 }
 
 /* Both halves of a product, one folded into the other. */
-static uint64_t fold(uint64_t a, uint64_t b)
+static uint64_t strmap_fold(uint64_t a, uint64_t b)
 {
     __extension__ typedef unsigned __int128 wide;
     wide product = (wide)a * b;
@@ -49,17 +49,17 @@ static uint32_t hash_of(const strmap *m, const char *key, size_t len)
     uint64_t h = m->seed ^ len, word[2];
     for (; len > 16; key += 16, len -= 16) {
         memcpy(word, key, 16);
-        h = fold(word[0] ^ m->seed, word[1] ^ h);
+        h = strmap_fold(word[0] ^ m->seed, word[1] ^ h);
     }
     word[0] = word[1] = 0;
     memcpy(word, key, len);
-    h = fold(word[0] ^ m->seed, word[1] ^ h);
-    return (uint32_t)fold(h ^ 0x9e3779b97f4a7c15u, m->seed);
+    h = strmap_fold(word[0] ^ m->seed, word[1] ^ h);
+    return (uint32_t)strmap_fold(h ^ 0x9e3779b97f4a7c15u, m->seed);
 }
 
 /* The slot that holds key, or the empty one where it would go. */
-static struct strmap_slot *find(const strmap *m, const char *key, size_t len,
-                                uint32_t hash)
+static struct strmap_slot *strmap_find(const strmap *m, const char *key,
+                                       size_t len, uint32_t hash)
 {
     for (uint32_t i = hash & m->mask;; i = (i + 1) & m->mask) {
         struct strmap_slot *s = &m->slots[i];
@@ -77,11 +77,12 @@ uint32_t strmap_get(const strmap *m, const char *key, size_t len)
         return CLV_NONE;
     if (!key)
         key = "";
-    const struct strmap_slot *s = find(m, key, len, hash_of(m, key, len));
+    const struct strmap_slot *s =
+        strmap_find(m, key, len, hash_of(m, key, len));
     return s->entry ? m->entries[s->entry - 1].value : CLV_NONE;
 }
 
-static bool resize(strmap *m, uint32_t cap)
+static bool strmap_resize(strmap *m, uint32_t cap)
 {
     struct strmap_slot *slots = clv__zalloc(cap * sizeof *slots);
     if (!slots)
@@ -108,12 +109,12 @@ bool strmap_reserve(strmap *m, size_t n)
     uint32_t cap = m->slots ? m->mask + 1 : 64;
     while (cap / 4 * 3 < n)
         cap *= 2;
-    return (m->slots && cap == m->mask + 1) || resize(m, cap);
+    return (m->slots && cap == m->mask + 1) || strmap_resize(m, cap);
 }
 
 /* The entry of key, made if it is new; NULL when memory ran out. */
-static struct strmap_entry *entry(strmap *m, const char *key, size_t len,
-                                  bool *added)
+static struct strmap_entry *strmap_entry_of(strmap *m, const char *key,
+                                            size_t len, bool *added)
 {
     if (!key)
         key = "";
@@ -121,7 +122,7 @@ static struct strmap_entry *entry(strmap *m, const char *key, size_t len,
         !CLV_GROW(m->entries, m->n, m->cap))
         return NULL;
     uint32_t hash = hash_of(m, key, len);
-    struct strmap_slot *s = find(m, key, len, hash);
+    struct strmap_slot *s = strmap_find(m, key, len, hash);
     *added = !s->entry;
     if (*added) {
         m->entries[m->n] = (struct strmap_entry){key, (uint32_t)len, 0};
@@ -134,7 +135,7 @@ bool strmap_add(strmap *m, const char *key, size_t len, uint32_t value,
                 bool *added)
 {
     *added = false;
-    struct strmap_entry *e = entry(m, key, len, added);
+    struct strmap_entry *e = strmap_entry_of(m, key, len, added);
     if (e && *added)
         e->value = value;
     return e;
@@ -143,7 +144,7 @@ bool strmap_add(strmap *m, const char *key, size_t len, uint32_t value,
 bool strmap_put(strmap *m, const char *key, size_t len, uint32_t value)
 {
     bool added;
-    struct strmap_entry *e = entry(m, key, len, &added);
+    struct strmap_entry *e = strmap_entry_of(m, key, len, &added);
     if (e)
         e->value = value;
     return e;

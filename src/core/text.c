@@ -9,7 +9,7 @@ enum { WORD_MAX = 64, NEAR_MAX = 3 };
 
 /* Edit distance with swaps of neighbours, case ignored; words are cut at
  * WORD_MAX, which no name of ours reaches. */
-static int distance(const char *a, const char *b)
+static int text_distance(const char *a, const char *b)
 {
     size_t na = strnlen(a, WORD_MAX), nb = strnlen(b, WORD_MAX);
     int row[3][WORD_MAX + 1];
@@ -37,14 +37,14 @@ static int distance(const char *a, const char *b)
 }
 
 /* The `max` closest names, closest first; the first of equals stays first. */
-static uint32_t nearest(const char *word, uint32_t n,
-                        const char *(*name)(const void *ctx, uint32_t i),
-                        const void *ctx, uint32_t *out, uint32_t max)
+static uint32_t text_nearest(const char *word, uint32_t n,
+                             const char *(*name)(const void *ctx, uint32_t i),
+                             const void *ctx, uint32_t *out, uint32_t max)
 {
     int far[NEAR_MAX], limit = (int)strnlen(word, WORD_MAX) / 3 + 1;
     uint32_t found = 0;
     for (uint32_t i = 0; i < n; i++) {
-        int d = distance(word, name(ctx, i));
+        int d = text_distance(word, name(ctx, i));
         if (d > limit || (found == max && d >= far[found - 1]))
             continue;
         uint32_t at = found < max ? found++ : found - 1;
@@ -65,7 +65,7 @@ uint32_t clv__closest(const char *word, uint32_t n,
                       const void *ctx)
 {
     uint32_t best;
-    return nearest(word, n, name, ctx, &best, 1) ? best : CLV_NONE;
+    return text_nearest(word, n, name, ctx, &best, 1) ? best : CLV_NONE;
 }
 
 bool clv__suggest(const char *word, uint32_t n,
@@ -73,7 +73,7 @@ bool clv__suggest(const char *word, uint32_t n,
                   const void *ctx, char *buf, size_t size)
 {
     uint32_t best[NEAR_MAX];
-    uint32_t found = nearest(word, n, name, ctx, best, NEAR_MAX);
+    uint32_t found = text_nearest(word, n, name, ctx, best, NEAR_MAX);
     size_t at = 0;
     buf[0] = '\0';
     for (uint32_t i = 0; i < found && at < size; i++)

@@ -31,7 +31,7 @@ bool clv__blocks_of(arena *a, const labels *l, uint32_t n_nodes, blocks *out)
 
 /* -- connected blocks -----------------------------------------------------*/
 
-static uint32_t find(uint32_t *up, uint32_t i)
+static uint32_t blocks_find(uint32_t *up, uint32_t i)
 {
     while (up[i] != i)
         i = up[i] = up[up[i]];
@@ -58,7 +58,7 @@ enum { BUDGET = 100 * 1000 * 1000 };
 
 /* Marks blocks reachable from block a through blocks before position `end`,
  * not counting the edge straight to b. True if one of them is b. */
-static bool reaches(quotient *q, uint32_t a, uint32_t b, uint32_t end)
+static bool blocks_reaches(quotient *q, uint32_t a, uint32_t b, uint32_t end)
 {
     uint32_t top = 0;
     bool found = false;
@@ -69,7 +69,7 @@ static bool reaches(quotient *q, uint32_t a, uint32_t b, uint32_t end)
         for (uint32_t i = q->head[from]; i != CLV_NONE; i = q->next[i])
             for (uint32_t k = q->d->succ_first[i]; k < q->d->succ_first[i + 1];
                  k++) {
-                uint32_t to = find(q->up, q->of[q->d->succ[k]]);
+                uint32_t to = blocks_find(q->up, q->of[q->d->succ[k]]);
                 q->budget -= q->budget > 0;
                 if (to == b && from != a)
                     found = true;
@@ -84,7 +84,7 @@ static bool reaches(quotient *q, uint32_t a, uint32_t b, uint32_t end)
 
 /* b joins a, and what a reaches between the two moves behind them; what is
  * left in between keeps its place before. */
-static void merge(quotient *q, uint32_t a, uint32_t b)
+static void blocks_merge(quotient *q, uint32_t a, uint32_t b)
 {
     uint32_t from = q->at[a], to = q->at[b], w = from, held = 0;
     for (uint32_t p = from + 1; p <= to; p++) {
@@ -107,19 +107,20 @@ static void merge(quotient *q, uint32_t a, uint32_t b)
 }
 
 /* Weakly connected parts of each block, numbered in order of first node. */
-static void split(quotient *q, const blocks *in, uint32_t *up)
+static void blocks_split(quotient *q, const blocks *in, uint32_t *up)
 {
     const dag *d = q->d;
     for (uint32_t i = 0; i < d->n; i++) {
         up[i] = i;
         for (uint32_t k = d->pred_first[i]; k < d->pred_first[i + 1]; k++)
             if (in->of[d->pred[k]] == in->of[i]) {
-                uint32_t x = find(up, d->pred[k]), y = find(up, i);
+                uint32_t x = blocks_find(up, d->pred[k]),
+                         y = blocks_find(up, i);
                 up[x > y ? x : y] = x > y ? y : x;
             }
     }
     for (uint32_t i = 0; i < d->n; i++) {
-        uint32_t root = find(up, i);
+        uint32_t root = blocks_find(up, i);
         if (root == i) {
             q->side[q->n] = in->side[in->of[i]];
             q->head[q->n] = CLV_NONE;
@@ -138,7 +139,7 @@ static void split(quotient *q, const blocks *in, uint32_t *up)
 }
 
 /* Parts in the order of the blocks they come from: edges go up in it. */
-static bool arrange(arena *a, quotient *q, const blocks *in)
+static bool blocks_arrange(arena *a, quotient *q, const blocks *in)
 {
     uint32_t *first = arena_zalloc(a, ((size_t)in->n + 2) * sizeof *first);
     if (!first)
@@ -159,11 +160,11 @@ static void merge_neighbours(quotient *q)
     const dag *d = q->d;
     for (uint32_t i = 0; i < d->n; i++)
         for (uint32_t k = d->pred_first[i]; k < d->pred_first[i + 1]; k++) {
-            uint32_t a = find(q->up, q->of[d->pred[k]]);
-            uint32_t b = find(q->up, q->of[i]);
+            uint32_t a = blocks_find(q->up, q->of[d->pred[k]]);
+            uint32_t b = blocks_find(q->up, q->of[i]);
             if (a != b && q->side[a] == q->side[b] &&
-                !reaches(q, a, b, q->at[b]))
-                merge(q, a, b);
+                !blocks_reaches(q, a, b, q->at[b]))
+                blocks_merge(q, a, b);
         }
 }
 
@@ -191,8 +192,8 @@ bool clv__blocks_connect(arena *a, const dag *d, const blocks *in, blocks *out)
     };
     if (!up || !out->of || !out->side || !make_quotient(a, d, &q))
         return false;
-    split(&q, in, up);
-    if (!arrange(a, &q, in))
+    blocks_split(&q, in, up);
+    if (!blocks_arrange(a, &q, in))
         return false;
     merge_neighbours(&q);
     for (uint32_t p = 0; p < q.n; p++)
@@ -201,7 +202,7 @@ bool clv__blocks_connect(arena *a, const dag *d, const blocks *in, blocks *out)
             q.at[q.order[p]] = out->n++;
         }
     for (uint32_t i = 0; i < d->n; i++)
-        out->of[i] = q.at[find(q.up, q.of[i])];
+        out->of[i] = q.at[blocks_find(q.up, q.of[i])];
     return true;
 }
 
@@ -238,7 +239,7 @@ clv_status clv__blocks_cut(const clv_profile *p, const char *strategy,
 
 /* What is kept in memory for v while subgraph k runs: its storage, if that is
  * made there; else v, which the subgraph is given as a tensor of its own. */
-static uint32_t kept(const clv_cut *c, uint32_t v, uint32_t k)
+static uint32_t blocks_kept(const clv_cut *c, uint32_t v, uint32_t k)
 {
     const clv_graph *g = c->p->g;
     uint32_t root = clv__storage(g, v), maker = g->values[root].producer;
@@ -258,10 +259,10 @@ static void touch_nodes(const clv_cut *c, uint32_t k, liveness *l)
         const clv_node *n = &g->nodes[s->nodes[i]];
         for (uint32_t e = 0; e < n->n_in + n->n_out; e++)
             if (node_ins(g, n)[e] != CLV_NONE)
-                clv__live_touch(l, kept(c, node_ins(g, n)[e], k), i);
+                clv__live_touch(l, blocks_kept(c, node_ins(g, n)[e], k), i);
     }
     for (uint32_t i = 0; i < s->n_outputs; i++)
-        clv__live_keep(l, kept(c, s->outputs[i], k));
+        clv__live_keep(l, blocks_kept(c, s->outputs[i], k));
 }
 
 /* The interval of v becomes a buffer of b, which has n, and is forgotten. */
@@ -288,7 +289,7 @@ static int64_t peak_of(const clv_cut *c, uint32_t k, liveness *l, clv_buffer *b,
     for (uint32_t i = 0; i < s->n_nodes; i++) {
         const clv_node *x = &g->nodes[s->nodes[i]];
         for (uint32_t o = 0; o < x->n_out; o++)
-            if (kept(c, node_outs(g, x)[o], k) == node_outs(g, x)[o])
+            if (blocks_kept(c, node_outs(g, x)[o], k) == node_outs(g, x)[o])
                 n = take_buffer(c, node_outs(g, x)[o], l, b, n);
     }
     return clv__live_bytes(b, n, 1, live, s->n_nodes);

@@ -31,7 +31,7 @@ static const struct {
     {"SqueezeExcite", {SQUEEZE, MAPS, ANCHOR, MAPS, GATE, END}},
 };
 
-static bool is_product(const clv_node *n)
+static bool chain_is_product(const clv_node *n)
 {
     return n->op == CLV_OP_MATMUL || n->op == CLV_OP_BMM ||
            n->op == CLV_OP_BADDBMM;
@@ -90,11 +90,11 @@ static bool step_fits(const clv_graph *g, const clv_node *n, step s,
     case SCALE:
         return clv__ops[n->op].fuse == CLV_FUSE_ELTWISE && n->n_out == 1;
     case PRODUCT:
-        return is_product(n);
+        return chain_is_product(n);
     case SOFTMAX:
         return is_row_softmax(g, n);
     case WEIGHTED:
-        return is_product(n) && node_ins(g, n)[0] == v;
+        return chain_is_product(n) && node_ins(g, n)[0] == v;
     case SQUEEZE:
         return is_mean(g, n);
     case ANCHOR:
@@ -133,7 +133,7 @@ static uint32_t next_node(const clv_graph *g, uint32_t v, uint32_t *extra)
 }
 
 /* Goes on from c, whose first step is done, until END or until one fails. */
-static bool follow(const clv_graph *g, const step *s, chain *c)
+static bool chain_follow(const clv_graph *g, const step *s, chain *c)
 {
     uint32_t v = node_outs(g, &g->nodes[c->node[0]])[0];
     for (s++; *s != END;) {
@@ -162,7 +162,7 @@ bool clv__chain_match(const clv_profile *p, uint32_t id, chain *out)
     for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
         *out = (chain){.name = chains[i].name, .node = {id}, .n = 1};
         if (step_fits(g, &g->nodes[id], chains[i].steps[0], out, CLV_NONE) &&
-            follow(g, chains[i].steps, out))
+            chain_follow(g, chains[i].steps, out))
             return true;
     }
     return false;

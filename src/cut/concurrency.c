@@ -27,8 +27,9 @@ typedef struct path path;
 
 /* -- weights --------------------------------------------------------------*/
 
-static clv_status weigh(clv_concurrency *a, const clv_concurrency_opts *o,
-                        double *weight, clv_err *e)
+static clv_status concurrency_weigh(clv_concurrency *a,
+                                    const clv_concurrency_opts *o,
+                                    double *weight, clv_err *e)
 {
     clv_dtype dtype = o->dtype == CLV_NODTYPE ? CLV_FLOAT32 : o->dtype;
     a->info.unit = o->weights ? o->unit : o->device ? "s" : "FLOPs";
@@ -53,7 +54,8 @@ static clv_status weigh(clv_concurrency *a, const clv_concurrency_opts *o,
     return CLV_OK;
 }
 
-static bool pack(packed *p, const clv_cut *c, arena *keep, arena *scratch)
+static bool concurrency_pack(packed *p, const clv_cut *c, arena *keep,
+                             arena *scratch)
 {
     size_t n = (size_t)c->n_subs + 1, edges = 1;
     p->n = c->n_subs;
@@ -85,14 +87,14 @@ static bool pack(packed *p, const clv_cut *c, arena *keep, arena *scratch)
 /* -- the passes -----------------------------------------------------------*/
 
 /* A path is better when it is heavier, or as heavy and has more subgraphs. */
-static bool better(const path *a, const path *b)
+static bool concurrency_better(const path *a, const path *b)
 {
     return a->weight > b->weight ||
            (a->weight == b->weight && a->length > b->length);
 }
 
 /* Earliest stage, and the best path that ends here. */
-static void forwards(packed *p)
+static void concurrency_forwards(packed *p)
 {
     for (uint32_t k = 0; k < p->n; k++) {
         path best = {0, 0, CLV_NONE};
@@ -100,7 +102,7 @@ static void forwards(packed *p)
         for (uint32_t i = p->first[k]; i < p->first[k + 1]; i++) {
             uint32_t d = p->dep[i];
             stage = p->stage[d] >= stage ? p->stage[d] + 1 : stage;
-            if (best.from == CLV_NONE || better(&p->best[d], &best))
+            if (best.from == CLV_NONE || concurrency_better(&p->best[d], &best))
                 best = (path){p->best[d].weight, p->best[d].length, d};
         }
         p->stage[k] = stage;
@@ -110,7 +112,7 @@ static void forwards(packed *p)
 }
 
 /* Latest stage, and the heaviest path to an end. */
-static void backwards(packed *p, uint32_t last)
+static void concurrency_backwards(packed *p, uint32_t last)
 {
     for (uint32_t k = 0; k < p->n; k++)
         p->latest[k] = last;
@@ -158,7 +160,7 @@ static bool list_critical(clv_concurrency *a, const packed *p)
     clv_concurrency_info *t = &a->info;
     uint32_t end = CLV_NONE;
     for (uint32_t k = 0; k < p->n; k++)
-        if (end == CLV_NONE || better(&p->best[k], &p->best[end]))
+        if (end == CLV_NONE || concurrency_better(&p->best[k], &p->best[end]))
             end = k;
     if (end != CLV_NONE) {
         t->span = p->best[end].weight;
@@ -266,13 +268,13 @@ static clv_status analyse(clv_concurrency *a, const clv_concurrency_opts *o,
     a->info.subgraphs = n;
     a->info.batch = batch_of(a->cut->p->g);
     a->tasks = arena_zalloc(&a->mem, ((size_t)n + 1) * sizeof *a->tasks);
-    if (!a->tasks || !pack(&p, a->cut, &a->mem, scratch))
+    if (!a->tasks || !concurrency_pack(&p, a->cut, &a->mem, scratch))
         return clv__nomem(e);
-    CLV_TRY(weigh(a, o, p.weight, e));
-    forwards(&p);
+    CLV_TRY(concurrency_weigh(a, o, p.weight, e));
+    concurrency_forwards(&p);
     for (uint32_t k = 0; k < n; k++)
         last = p.stage[k] > last ? p.stage[k] : last;
-    backwards(&p, last);
+    concurrency_backwards(&p, last);
     a->info.n_stages = n ? last + 1 : 0;
     a->info.tasks = a->tasks;
     a->behind = p.behind;

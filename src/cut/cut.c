@@ -168,7 +168,7 @@ typedef struct marks {
     uint32_t *seen; /* per value: the last subgraph (plus one) that has it */
 } marks;
 
-static bool mark(marks *m, uint32_t v, uint32_t k)
+static bool cut_mark(marks *m, uint32_t v, uint32_t k)
 {
     if (m->seen[v] == k + 1)
         return false;
@@ -176,7 +176,7 @@ static bool mark(marks *m, uint32_t v, uint32_t k)
     return true;
 }
 
-static bool leaves(const clv_cut *c, uint32_t v, uint32_t k)
+static bool cut_leaves(const clv_cut *c, uint32_t v, uint32_t k)
 {
     const clv_graph *g = c->p->g;
     if (g->values[v].flags & CLV_V_OUTPUT)
@@ -187,8 +187,8 @@ static bool leaves(const clv_cut *c, uint32_t v, uint32_t k)
     return false;
 }
 
-static void interface(clv_cut *c, uint32_t k, marks *m, uint32_t *ins,
-                      uint32_t *outs)
+static void cut_interface(clv_cut *c, uint32_t k, marks *m, uint32_t *ins,
+                          uint32_t *outs)
 {
     const clv_graph *g = c->p->g;
     clv_subgraph *s = &c->subs[k];
@@ -198,14 +198,14 @@ static void interface(clv_cut *c, uint32_t k, marks *m, uint32_t *ins,
         const clv_node *n = &g->nodes[s->nodes[i]];
         for (uint32_t j = 0; j < n->n_in; j++) {
             uint32_t v = node_ins(g, n)[j];
-            if (v == CLV_NONE || !mark(m, v, k))
+            if (v == CLV_NONE || !cut_mark(m, v, k))
                 continue;
             uint32_t maker = g->values[v].producer;
             if (maker == CLV_NONE || c->of[maker] != k)
                 ins[s->n_inputs++] = v;
         }
         for (uint32_t j = 0; j < n->n_out; j++)
-            if (leaves(c, node_outs(g, n)[j], k))
+            if (cut_leaves(c, node_outs(g, n)[j], k))
                 outs[s->n_outputs++] = node_outs(g, n)[j];
     }
 }
@@ -229,8 +229,8 @@ static void wait_for(clv_cut *c, uint32_t k, uint32_t node, uint32_t *seen,
 }
 
 /* The makers of its inputs, and stateful nodes before its own. */
-static void dependencies(clv_cut *c, uint32_t k, const uint32_t *before,
-                         uint32_t *seen, uint32_t *deps)
+static void cut_dependencies(clv_cut *c, uint32_t k, const uint32_t *before,
+                             uint32_t *seen, uint32_t *deps)
 {
     const clv_graph *g = c->p->g;
     clv_subgraph *s = &c->subs[k];
@@ -353,7 +353,7 @@ static void add_reads(const clv_cut *c, uint32_t k, uint32_t id, reads *r,
         uint32_t maker = g->values[clv__storage(g, v)].producer;
         if (maker != CLV_NONE && c->of[maker] == k)
             continue;
-        if (mark(&r->m, v, k))
+        if (cut_mark(&r->m, v, k))
             r->most[v] = 0;
         if (r->bytes[i] <= r->most[v])
             continue;
@@ -419,7 +419,7 @@ static bool reads_new(const clv_graph *g, arena *a, reads *r)
     return r->m.seen && r->most && r->bytes;
 }
 
-static bool describe(clv_cut *c, arena *scratch)
+static bool cut_describe(clv_cut *c, arena *scratch)
 {
     const clv_graph *g = c->p->g;
     marks m = {
@@ -441,9 +441,9 @@ static bool describe(clv_cut *c, arena *scratch)
             n_in += g->nodes[s->nodes[i]].n_in;
             n_out += g->nodes[s->nodes[i]].n_out;
         }
-        interface(c, k, &m, list, list + n_in);
+        cut_interface(c, k, &m, list, list + n_in);
         list += n_in + n_out;
-        dependencies(c, k, before, seen, list);
+        cut_dependencies(c, k, before, seen, list);
         list += s->n_depends_on;
         sum_cost(c, k, &read, how);
         s->pattern =
@@ -453,8 +453,8 @@ static bool describe(clv_cut *c, arena *scratch)
     return true;
 }
 
-static clv_status make(clv_cut *c, const cut_labels *l, arena *scratch,
-                       clv_err *e)
+static clv_status cut_make(clv_cut *c, const cut_labels *l, arena *scratch,
+                           clv_err *e)
 {
     const clv_graph *g = c->p->g;
     groups gr, sorted;
@@ -476,7 +476,7 @@ static clv_status make(clv_cut *c, const cut_labels *l, arena *scratch,
         c->subs[k].nodes = sorted.node + sorted.first[k];
         c->subs[k].n_nodes = sorted.first[k + 1] - sorted.first[k];
     }
-    return describe(c, scratch) ? CLV_OK : clv__nomem(e);
+    return cut_describe(c, scratch) ? CLV_OK : clv__nomem(e);
 }
 
 clv_status clv__cut_make(const clv_profile *p, const char *strategy,
@@ -489,7 +489,7 @@ clv_status clv__cut_make(const clv_profile *p, const char *strategy,
         return clv__nomem(e);
     c->p = p;
     c->strategy = strategy;
-    clv_status s = make(c, l, &scratch, e);
+    clv_status s = cut_make(c, l, &scratch, e);
     arena_free(&scratch);
     if (s != CLV_OK) {
         clv_cut_free(c);

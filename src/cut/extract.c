@@ -17,7 +17,7 @@ typedef struct copy {
 } copy;
 
 /* The value v, made in the part if it is not there yet; CLV_NONE: no memory. */
-static uint32_t put_value(copy *c, uint32_t v, clv_value_kind kind)
+static uint32_t extract_put_value(copy *c, uint32_t v, clv_value_kind kind)
 {
     const clv_value *x = &c->from->values[v];
     char buf[512];
@@ -47,7 +47,7 @@ static clv_value_kind kind_here(const clv_value *x)
     return known && x->producer != CLV_NONE ? CLV_VALUE_CONST : CLV_VALUE_INPUT;
 }
 
-static bool put_node(copy *c, uint32_t i, uint32_t *ids)
+static bool extract_put_node(copy *c, uint32_t i, uint32_t *ids)
 {
     const clv_graph *g = c->from;
     const clv_node *n = &g->nodes[i];
@@ -55,9 +55,9 @@ static bool put_node(copy *c, uint32_t i, uint32_t *ids)
         uint32_t v = g->edges[n->first_edge + k];
         ids[k] = v == CLV_NONE
                      ? CLV_NONE
-                     : put_value(c, v,
-                                 k < n->n_in ? kind_here(&g->values[v])
-                                             : CLV_VALUE_ACTIVATION);
+                     : extract_put_value(c, v,
+                                         k < n->n_in ? kind_here(&g->values[v])
+                                                     : CLV_VALUE_ACTIVATION);
         if (ids[k] == CLV_NONE && v != CLV_NONE)
             return false;
     }
@@ -79,15 +79,15 @@ static bool put_node(copy *c, uint32_t i, uint32_t *ids)
     return true;
 }
 
-static bool fill(copy *c, const clv_subgraph *s, uint32_t *ids)
+static bool extract_fill(copy *c, const clv_subgraph *s, uint32_t *ids)
 {
     for (uint32_t i = 0; i < s->n_inputs; i++) {
         const clv_value *x = &c->from->values[s->inputs[i]];
-        if (put_value(c, s->inputs[i], kind_here(x)) == CLV_NONE)
+        if (extract_put_value(c, s->inputs[i], kind_here(x)) == CLV_NONE)
             return false;
     }
     for (uint32_t i = 0; i < s->n_nodes; i++)
-        if (!put_node(c, s->nodes[i], ids))
+        if (!extract_put_node(c, s->nodes[i], ids))
             return false;
     for (uint32_t i = 0; i < s->n_outputs; i++)
         if (!clv__graph_output(c->to, c->of[s->outputs[i]]))
@@ -111,7 +111,7 @@ clv_status clv__cut_extract(const clv_cut *cut, uint32_t k, clv_graph **out,
     uint32_t *ids = clv__alloc(widest * sizeof *ids);
     if (c.of)
         memset(c.of, 0xff, ((size_t)g->n_values + 1) * sizeof *c.of);
-    clv_status s = c.of && ids && fill(&c, &cut->subs[k], ids)
+    clv_status s = c.of && ids && extract_fill(&c, &cut->subs[k], ids)
                        ? clv__build_finish(c.to, CLV_BUILT_COPIED, e)
                        : clv__nomem(e);
     clv__free(c.of);

@@ -116,7 +116,7 @@ static bool give_slots(search *s)
 
 /* -- states ---------------------------------------------------------------*/
 
-static uint64_t hash_of(const uint8_t *slot)
+static uint64_t frontier_hash_of(const uint8_t *slot)
 {
     uint64_t h = 0, word;
     for (int i = 0; i < SLOTS; i += 8) {
@@ -128,10 +128,11 @@ static uint64_t hash_of(const uint8_t *slot)
 }
 
 /* Adds t, or lowers the cost of the one that is like it. False: no room. */
-static bool keep(search *s, const state *t, uint32_t before, bool there)
+static bool frontier_keep(search *s, const state *t, uint32_t before,
+                          bool there)
 {
     uint32_t mask = 2 * STATES_MAX - 1;
-    uint32_t at = (uint32_t)hash_of(t->slot) & mask;
+    uint32_t at = (uint32_t)frontier_hash_of(t->slot) & mask;
     for (; s->table[at]; at = (at + 1) & mask) {
         state *old = &s->next[s->table[at] - 1];
         if (memcmp(old->slot, t->slot, SLOTS) != 0)
@@ -152,7 +153,7 @@ static bool keep(search *s, const state *t, uint32_t before, bool there)
 }
 
 /* What node i pays for its inputs on this side, marked in t. */
-static double moves(const search *s, uint32_t i, bool there, state *t)
+static double frontier_moves(const search *s, uint32_t i, bool there, state *t)
 {
     const clv_graph *g = s->g;
     double sum = 0;
@@ -174,7 +175,8 @@ static double moves(const search *s, uint32_t i, bool there, state *t)
 }
 
 /* Puts node i of a beginning on one side. False: no room for the result. */
-static bool decide(search *s, const state *from, uint32_t i, bool there)
+static bool frontier_decide(search *s, const state *from, uint32_t i,
+                            bool there)
 {
     state t = *from;
     double cost = there ? s->c->accelerator[i] : s->c->cpu[i];
@@ -186,7 +188,7 @@ static bool decide(search *s, const state *from, uint32_t i, bool there)
     }
     bool odd = there != (s->first == CLV_SIDE_ACCELERATOR);
     label += (label & 1) != odd;
-    t.cost += cost + moves(s, i, there, &t);
+    t.cost += cost + frontier_moves(s, i, there, &t);
     if (label >= s->k || !(t.cost + s->rest[i + 1] < s->best))
         return true;
     EACH_LAST(s, i, x)
@@ -196,15 +198,16 @@ static bool decide(search *s, const state *from, uint32_t i, bool there)
     for (uint32_t o = 0; o < s->g->nodes[i].n_out; o++)
         if ((x = s->value_slot[node_outs(s->g, &s->g->nodes[i])[o]]) != SLOTS)
             t.slot[x] = 0;
-    return keep(s, &t, from->way, there);
+    return frontier_keep(s, &t, from->way, there);
 }
 
-static bool step(search *s, uint32_t i)
+static bool frontier_step(search *s, uint32_t i)
 {
     memset(s->table, 0, 2 * STATES_MAX * sizeof *s->table);
     s->n_next = 0;
     for (uint32_t k = 0; k < s->n_now; k++)
-        if (!decide(s, &s->now[k], i, false) || !decide(s, &s->now[k], i, true))
+        if (!frontier_decide(s, &s->now[k], i, false) ||
+            !frontier_decide(s, &s->now[k], i, true))
             return false;
     state *t = s->now;
     s->now = s->next;
@@ -215,7 +218,7 @@ static bool step(search *s, uint32_t i)
 
 /* -- the search -----------------------------------------------------------*/
 
-static bool prepare(search *s, arena *a)
+static bool frontier_prepare(search *s, arena *a)
 {
     size_t n = (size_t)s->g->n_nodes + 1, v = (size_t)s->g->n_values + 1;
     s->rest = arena_array(a, n, sizeof *s->rest);
@@ -245,7 +248,7 @@ static bool search_from(search *s, uint8_t first, uint8_t *side)
     s->n_now = 1;
     s->now[0] = (state){0};
     for (uint32_t i = 0; i < s->g->n_nodes; i++)
-        if (!step(s, i))
+        if (!frontier_step(s, i))
             return false;
     if (!s->n_now)
         return true; /* every slot is free again: at most one is left */
@@ -266,7 +269,7 @@ frontier_end clv__place_frontier(arena *a, const clv_graph *g, const dag *d,
     arena_mark mark = arena_save(a);
     if (k > 255 || g->n_nodes > WAYS_MAX)
         return FRONTIER_TOO_WIDE;
-    if (!prepare(&s, a))
+    if (!frontier_prepare(&s, a))
         return FRONTIER_NOMEM;
     s.best = *cost * (1 - 1e-12); /* another sum of the same is not better */
     find_last(&s);

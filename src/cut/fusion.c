@@ -99,7 +99,7 @@ static bool is_pointwise(const clv_graph *g, const clv_node *n)
 }
 
 /* A dequantisation or cast to a wider type costs less where it is read. */
-static bool widens(const fusion *f, uint32_t id)
+static bool fusion_widens(const fusion *f, uint32_t id)
 {
     const clv_cost *c = &f->p->layers[id].cost;
     return c->bytes_in > 0 && c->bytes_out > c->bytes_in;
@@ -122,8 +122,8 @@ static bool is_sole(const fusion *f, const fuse_group *k, uint32_t id)
            ((k->widens && k->ops == 1) || is_pointwise(g, n));
 }
 
-static bool joins(const fusion *f, const fuse_group *k, uint32_t id,
-                  clv_fuse cls)
+static bool fusion_joins(const fusion *f, const fuse_group *k, uint32_t id,
+                         clv_fuse cls)
 {
     clv_category cat = clv__ops[f->g->nodes[id].op].category;
     switch (rules[k->kind][cls]) {
@@ -161,7 +161,7 @@ static uint32_t level_with(const fusion *f, uint32_t k, uint32_t id)
 
 /* Bytes that need not move when node id runs in group k: what it reads there,
  * and what then nobody outside reads. f->reads holds the reads of id. */
-static int64_t saving(const fusion *f, uint32_t k, uint32_t id)
+static int64_t fusion_saving(const fusion *f, uint32_t k, uint32_t id)
 {
     const clv_graph *g = f->g;
     const clv_node *n = &g->nodes[id];
@@ -180,7 +180,7 @@ static int64_t saving(const fusion *f, uint32_t k, uint32_t id)
     return saved;
 }
 
-static int64_t moved(const clv_cost *c)
+static int64_t fusion_moved(const clv_cost *c)
 {
     return sat_add(sat_add(c->bytes_in, c->bytes_weights), c->bytes_out);
 }
@@ -197,7 +197,8 @@ static clv_reason broken_limit(const fusion *f, const fuse_group *k,
         return CLV_REASON_COMPUTE_LIMIT;
     if (l->max_flops && sat_add(k->flops, c->flops) > l->max_flops)
         return CLV_REASON_COMPUTE_LIMIT;
-    if (l->max_bytes && sat_add(k->bytes, moved(c)) - saved > l->max_bytes)
+    if (l->max_bytes &&
+        sat_add(k->bytes, fusion_moved(c)) - saved > l->max_bytes)
         return CLV_REASON_MEMORY_LIMIT;
     return CLV_REASON_COUNT;
 }
@@ -239,7 +240,7 @@ static void mark_read(fusion *f, uint32_t k, uint32_t id)
     }
 }
 
-static void place(fusion *f, uint32_t k, uint32_t id, int64_t saved)
+static void fusion_place(fusion *f, uint32_t k, uint32_t id, int64_t saved)
 {
     fuse_group *to = &f->groups[k];
     const clv_node *n = &f->g->nodes[id];
@@ -252,11 +253,12 @@ static void place(fusion *f, uint32_t k, uint32_t id, int64_t saved)
         to->open += f->pending[node_outs(f->g, n)[i]];
     to->ops += !node_is_view(n);
     to->flops = sat_add(to->flops, c->flops);
-    to->bytes = sat_add(to->bytes, moved(c)) - saved;
+    to->bytes = sat_add(to->bytes, fusion_moved(c)) - saved;
 }
 
 /* What the group works on after node id of class cls joined or began it. */
-static void resize(const fusion *f, fuse_group *k, uint32_t id, clv_fuse cls)
+static void fusion_resize(const fusion *f, fuse_group *k, uint32_t id,
+                          clv_fuse cls)
 {
     bool pool = clv__ops[f->g->nodes[id].op].category == CLV_CAT_POOL;
     if (cls == CLV_FUSE_REDUCE) {
@@ -272,7 +274,7 @@ static void resize(const fusion *f, fuse_group *k, uint32_t id, clv_fuse cls)
 }
 
 /* Remembers the first node that group k did not get. */
-static void refuse(fusion *f, uint32_t k, uint32_t id, clv_reason why)
+static void fusion_refuse(fusion *f, uint32_t k, uint32_t id, clv_reason why)
 {
     if (k == CLV_NONE || f->groups[k].refused != CLV_NONE)
         return;
@@ -280,20 +282,20 @@ static void refuse(fusion *f, uint32_t k, uint32_t id, clv_reason why)
     f->groups[k].why = (uint8_t)why;
 }
 
-static uint32_t begin(fusion *f, uint32_t id, clv_fuse cls)
+static uint32_t fusion_begin(fusion *f, uint32_t id, clv_fuse cls)
 {
     const clv_node *n = &f->g->nodes[id];
     for (uint32_t i = 0; i < n->n_in; i++)
-        refuse(f, maker_group(f, n, i), id, CLV_REASON_BOUNDARY);
+        fusion_refuse(f, maker_group(f, n, i), id, CLV_REASON_BOUNDARY);
     uint32_t k = f->n_groups++;
     f->groups[k] = (fuse_group){.next_level = CLV_NONE,
                                 .refused = CLV_NONE,
                                 .why = CLV_REASON_BOUNDARY,
                                 .kind = (uint8_t)begins[cls],
                                 .plain = true,
-                                .widens = widens(f, id)};
-    place(f, k, id, 0);
-    resize(f, &f->groups[k], id, cls);
+                                .widens = fusion_widens(f, id)};
+    fusion_place(f, k, id, 0);
+    fusion_resize(f, &f->groups[k], id, cls);
     return k;
 }
 
@@ -303,20 +305,20 @@ static bool may_join(fusion *f, uint32_t k, uint32_t id, clv_fuse cls,
 {
     fuse_group *to = &f->groups[k];
     bool view = node_is_view(&f->g->nodes[id]);
-    *saved = view ? 0 : saving(f, k, id);
-    if (!view && !joins(f, to, id, cls)) {
-        refuse(f, k, id,
-               cls == CLV_FUSE_ANCHOR ? CLV_REASON_BOUNDARY
-                                      : CLV_REASON_INCOMPATIBLE);
+    *saved = view ? 0 : fusion_saving(f, k, id);
+    if (!view && !fusion_joins(f, to, id, cls)) {
+        fusion_refuse(f, k, id,
+                      cls == CLV_FUSE_ANCHOR ? CLV_REASON_BOUNDARY
+                                             : CLV_REASON_INCOMPATIBLE);
         return false;
     }
     if (level_with(f, k, id) >= to->next_level) {
-        refuse(f, k, id, CLV_REASON_CONSUMERS);
+        fusion_refuse(f, k, id, CLV_REASON_CONSUMERS);
         return false;
     }
     clv_reason limit = broken_limit(f, to, id, *saved);
     if (limit != CLV_REASON_COUNT)
-        refuse(f, k, id, limit);
+        fusion_refuse(f, k, id, limit);
     return limit == CLV_REASON_COUNT && (view || *saved > 0);
 }
 
@@ -347,7 +349,7 @@ static uint32_t best_group(fusion *f, uint32_t id, clv_fuse cls, int64_t *saved)
 
 static void begin_chain(fusion *f, uint32_t id, const chain *c)
 {
-    uint32_t k = begin(f, id, class_of(f, id));
+    uint32_t k = fusion_begin(f, id, class_of(f, id));
     f->groups[k].chain = c->name;
     f->groups[k].chain_ops = 1;
     for (uint32_t i = 1; i < c->n; i++)
@@ -358,16 +360,16 @@ static void begin_chain(fusion *f, uint32_t id, const chain *c)
 static bool continue_chain(fusion *f, uint32_t k, uint32_t id)
 {
     fuse_group *to = &f->groups[k];
-    int64_t saved = saving(f, k, id);
+    int64_t saved = fusion_saving(f, k, id);
     clv_reason limit = broken_limit(f, to, id, saved);
     if (!to->chain || limit != CLV_REASON_COUNT ||
         level_with(f, k, id) >= to->next_level) {
-        refuse(f, k, id,
-               limit != CLV_REASON_COUNT ? limit : CLV_REASON_CONSUMERS);
+        fusion_refuse(f, k, id,
+                      limit != CLV_REASON_COUNT ? limit : CLV_REASON_CONSUMERS);
         to->chain = NULL;
         return false;
     }
-    place(f, k, id, saved);
+    fusion_place(f, k, id, saved);
     to->chain_ops += !node_is_view(&f->g->nodes[id]);
     to->kind = ANCHOR;
     to->size = to->rows = size_out(f, id);
@@ -379,7 +381,7 @@ static bool continue_chain(fusion *f, uint32_t k, uint32_t id)
 /* May node id wait for its one reader? Views of weights, of graph inputs and of
  * what waits itself may; so may arithmetic on weights, which limits do not see
  * and which therefore stands alone where there are any. */
-static bool floats(const fusion *f, uint32_t id, clv_fuse cls)
+static bool fusion_floats(const fusion *f, uint32_t id, clv_fuse cls)
 {
     const clv_graph *g = f->g;
     const clv_node *n = &g->nodes[id];
@@ -415,7 +417,7 @@ static bool try_chain(fusion *f, uint32_t id)
 /* Stateful nodes run alone and in their order, as if each read the last. */
 static void begin_stateful(fusion *f, uint32_t id)
 {
-    uint32_t before = f->stateful, k = begin(f, id, CLV_FUSE_OPAQUE);
+    uint32_t before = f->stateful, k = fusion_begin(f, id, CLV_FUSE_OPAQUE);
     f->stateful = k;
     if (before == CLV_NONE)
         return;
@@ -430,7 +432,7 @@ static void begin_stateful(fusion *f, uint32_t id)
 static bool waits_for_anchor(const fusion *f, uint32_t id, clv_fuse cls)
 {
     const clv_graph *g = f->g;
-    if (cls != CLV_FUSE_ELTWISE || !widens(f, id))
+    if (cls != CLV_FUSE_ELTWISE || !fusion_widens(f, id))
         return false;
     uint32_t v = node_outs(g, &g->nodes[id])[0];
     return g->user_first[v + 1] - g->user_first[v] == 1 &&
@@ -450,18 +452,19 @@ static void fuse_node(fusion *f, uint32_t id)
     }
     if (f->chain_of[id] != CLV_NONE && continue_chain(f, f->chain_of[id], id))
         return;
-    if (floats(f, id, cls) || (cls != CLV_FUSE_ELTWISE && try_chain(f, id)))
+    if (fusion_floats(f, id, cls) ||
+        (cls != CLV_FUSE_ELTWISE && try_chain(f, id)))
         return;
     uint32_t k = waits_for_anchor(f, id, cls) ? CLV_NONE
                                               : best_group(f, id, cls, &saved);
     if (k == CLV_NONE) {
         if (cls != CLV_FUSE_ELTWISE || !try_chain(f, id))
-            begin(f, id, cls);
+            fusion_begin(f, id, cls);
         return;
     }
-    place(f, k, id, saved);
+    fusion_place(f, k, id, saved);
     if (!node_is_view(&f->g->nodes[id]))
-        resize(f, &f->groups[k], id, cls);
+        fusion_resize(f, &f->groups[k], id, cls);
 }
 
 /* Reads of each storage by nodes that are no views; to return it counts as a
@@ -510,13 +513,13 @@ clv_status clv__fuse(fusion *f, arena *a, clv_err *e)
         fuse_node(f, id);
     for (uint32_t id = 0; id < f->g->n_nodes; id++)
         if (f->of[id] == CLV_NONE) /* floats still: its reader floats too */
-            begin(f, id, class_of(f, id));
+            fusion_begin(f, id, class_of(f, id));
     return CLV_OK;
 }
 
 /* -- the cut --------------------------------------------------------------*/
 
-static clv_status make(fusion *f, arena *a, clv_cut **out, clv_err *e)
+static clv_status fusion_make(fusion *f, arena *a, clv_cut **out, clv_err *e)
 {
     CLV_TRY(clv__fuse(f, a, e));
     uint32_t *of_group =
@@ -536,7 +539,7 @@ clv_status clv_cut_fusion(const clv_profile *p, const clv_fusion_opts *opts,
     fusion f = {.p = p, .g = p->g};
     CLV_READ(clv_fusion_opts, opts, &f.limit, err);
     arena a = {0};
-    clv_status s = make(&f, &a, out, err);
+    clv_status s = fusion_make(&f, &a, out, err);
     arena_free(&a);
     if (s != CLV_OK) {
         clv_cut_free(*out);

@@ -67,7 +67,7 @@ uint32_t clv__label_best(const labels l[2], bool accelerator)
 /* -- the witness ----------------------------------------------------------*/
 
 /* The label a node was lifted from: the highest of its predecessors. */
-static uint32_t below(const dag *d, const labels *l, uint32_t i)
+static uint32_t label_below(const dag *d, const labels *l, uint32_t i)
 {
     uint32_t x = 0;
     for (uint32_t k = d->pred_first[i]; k < d->pred_first[i + 1]; k++)
@@ -80,7 +80,7 @@ static uint32_t below(const dag *d, const labels *l, uint32_t i)
 static uint32_t forced_by(const dag *d, const labels *l, const uint8_t *full,
                           uint32_t i)
 {
-    uint32_t x = below(d, l, i), best = CLV_NONE;
+    uint32_t x = label_below(d, l, i), best = CLV_NONE;
     for (uint32_t k = d->pred_first[i]; k < d->pred_first[i + 1]; k++) {
         uint32_t u = d->pred[k];
         if (l->of[u] == x && (best == CLV_NONE || full[u] > full[best]))
@@ -101,7 +101,8 @@ static void mark_full(const dag *d, const uint8_t *side, const labels *l,
     }
 }
 
-static uint32_t highest(const dag *d, const labels *l, const uint8_t *full)
+static uint32_t label_highest(const dag *d, const labels *l,
+                              const uint8_t *full)
 {
     uint32_t best = CLV_NONE;
     for (uint32_t i = 0; i < d->n; i++)
@@ -118,9 +119,9 @@ uint32_t clv__label_witness(arena *a, const dag *d, const uint8_t *side,
     if (!full)
         return CLV_NONE;
     mark_full(d, side, l, full);
-    for (uint32_t i = highest(d, l, full); i != CLV_NONE;
+    for (uint32_t i = label_highest(d, l, full); i != CLV_NONE;
          i = forced_by(d, l, full, i)) {
-        bool lifted = l->of[i] > below(d, l, i);
+        bool lifted = l->of[i] > label_below(d, l, i);
         bool base = l->of[i] == 0 && side[i] != CLV_SIDE_EITHER &&
                     (n == 0 || l->of[out[n - 1]] != 0);
         if (lifted || base)
@@ -182,13 +183,13 @@ static bool read_at(const sweep *s, uint32_t v, uint32_t label, uint32_t but)
     return false;
 }
 
-static bool too_many(const clv_graph *g, uint32_t v)
+static bool label_too_many(const clv_graph *g, uint32_t v)
 {
     return g->user_first[v + 1] - g->user_first[v] > READERS_MAX;
 }
 
 /* Change in crossing bytes if node i moves to label `to`. */
-static int64_t change(const sweep *s, uint32_t i, uint32_t to)
+static int64_t label_change(const sweep *s, uint32_t i, uint32_t to)
 {
     const clv_graph *g = s->g;
     const clv_node *n = &g->nodes[i];
@@ -197,7 +198,7 @@ static int64_t change(const sweep *s, uint32_t i, uint32_t to)
     for (uint32_t k = 0; k < n->n_in; k++) {
         uint32_t v = node_ins(g, n)[k];
         if (v == CLV_NONE || g->values[v].producer == CLV_NONE ||
-            too_many(g, v))
+            label_too_many(g, v))
             continue;
         uint32_t maker = s->l->of[g->values[v].producer];
         int64_t bytes = input_repeats(g, n, k) ? 0 : value_bytes(&g->values[v]);
@@ -208,7 +209,7 @@ static int64_t change(const sweep *s, uint32_t i, uint32_t to)
     }
     for (uint32_t k = 0; k < n->n_out; k++) {
         uint32_t v = node_outs(g, n)[k];
-        if (too_many(g, v))
+        if (label_too_many(g, v))
             continue;
         int64_t bytes = value_bytes(&g->values[v]);
         if (read_at(s, v, from, i))
@@ -221,7 +222,8 @@ static int64_t change(const sweep *s, uint32_t i, uint32_t to)
 
 /* The labels node i may have: from its predecessors' highest to its
  * successors' lowest, and on a device of its own. */
-static void room(const sweep *s, uint32_t i, uint32_t *low, uint32_t *high)
+static void label_room(const sweep *s, uint32_t i, uint32_t *low,
+                       uint32_t *high)
 {
     const dag *d = s->d;
     const uint32_t *of = s->l->of;
@@ -235,22 +237,22 @@ static void room(const sweep *s, uint32_t i, uint32_t *low, uint32_t *high)
     *high -= !(s->side[i] & label_side(s->l, *high));
 }
 
-static bool move(const sweep *s, uint32_t i)
+static bool label_move(const sweep *s, uint32_t i)
 {
     uint32_t low, high, best = s->l->of[i];
     int64_t gain = 0;
-    room(s, i, &low, &high);
+    label_room(s, i, &low, &high);
     if (low >= high)
         return false;
     uint32_t step = s->side[i] == CLV_SIDE_EITHER ? 1 : 2;
     for (uint32_t to = low; to <= high && to < low + 16; to += step) {
-        int64_t c = to == s->l->of[i] ? 0 : change(s, i, to);
+        int64_t c = to == s->l->of[i] ? 0 : label_change(s, i, to);
         if (c < gain) {
             gain = c;
             best = to;
         }
     }
-    if (high >= low + 16 && change(s, i, high) < gain)
+    if (high >= low + 16 && label_change(s, i, high) < gain)
         best = high;
     if (best == s->l->of[i])
         return false;
@@ -272,9 +274,9 @@ bool clv__label_sweep(const clv_graph *g, const dag *d, const uint8_t *side,
         for (int pass = 0; pass < SWEEPS_MAX && any; pass++) {
             any = false;
             for (uint32_t k = d->n; k-- > 0;)
-                any = move(&s, k) || any;
+                any = label_move(&s, k) || any;
             for (uint32_t k = 0; k < d->n; k++)
-                any = move(&s, k) || any;
+                any = label_move(&s, k) || any;
         }
         after = clv__crossing_bytes(g, l->of, l->n);
         if (after > before) /* widely read tensors count after all */

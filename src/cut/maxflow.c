@@ -47,7 +47,7 @@ typedef struct net {
     uint64_t work, work_limit;
 } net;
 
-static bool build(net *g, const flow *f, uint32_t s, uint32_t t)
+static bool maxflow_build(net *g, const flow *f, uint32_t s, uint32_t t)
 {
     arena *a = f->a;
     size_t n = (size_t)f->n + 2;
@@ -84,7 +84,7 @@ static bool build(net *g, const flow *f, uint32_t s, uint32_t t)
     return true;
 }
 
-static void activate(net *g, uint32_t i)
+static void maxflow_activate(net *g, uint32_t i)
 {
     uint32_t h = g->height[i];
     g->next[i] = g->active[h];
@@ -92,7 +92,7 @@ static void activate(net *g, uint32_t i)
     g->top = h > g->top ? h : g->top;
 }
 
-static void enter(net *g, uint32_t i)
+static void maxflow_enter(net *g, uint32_t i)
 {
     uint32_t h = g->height[i], next = g->level[h];
     g->above[i] = CLV_NONE;
@@ -103,7 +103,7 @@ static void enter(net *g, uint32_t i)
     g->highest = h > g->highest ? h : g->highest;
 }
 
-static void leave(net *g, uint32_t i)
+static void maxflow_leave(net *g, uint32_t i)
 {
     if (g->below[i] != CLV_NONE)
         g->above[g->below[i]] = g->above[i];
@@ -126,7 +126,7 @@ static void relabel_all(net *g)
     g->queue[to++] = g->t;
     while (from < to) {
         uint32_t i = g->queue[from++];
-        enter(g, i);
+        maxflow_enter(g, i);
         g->cur[i] = g->first[i];
         for (uint32_t k = g->first[i]; k < g->first[i + 1]; k++) {
             uint32_t u = g->arc[k].to;
@@ -140,14 +140,14 @@ static void relabel_all(net *g)
     g->work = 0;
     for (uint32_t k = 1; k < to; k++)
         if (g->excess[g->queue[k]] > 0)
-            activate(g, g->queue[k]);
+            maxflow_activate(g, g->queue[k]);
 }
 
-static void push(net *g, uint32_t i, arc *a)
+static void maxflow_push(net *g, uint32_t i, arc *a)
 {
     int64_t d = g->excess[i] < a->cap ? g->excess[i] : a->cap;
     if (g->excess[a->to] == 0 && a->to != g->t && a->to != g->s)
-        activate(g, a->to);
+        maxflow_activate(g, a->to);
     a->cap -= d;
     g->arc[a->mate].cap += d;
     g->excess[i] -= d;
@@ -165,7 +165,7 @@ static void close_gap(net *g, uint32_t h)
     g->highest = g->top = h;
 }
 
-static void lift(net *g, uint32_t i)
+static void maxflow_lift(net *g, uint32_t i)
 {
     uint32_t old = g->height[i], least = g->n;
     for (uint32_t k = g->first[i]; k < g->first[i + 1]; k++)
@@ -174,30 +174,30 @@ static void lift(net *g, uint32_t i)
             g->cur[i] = k;
         }
     g->work += g->first[i + 1] - g->first[i] + 12;
-    leave(g, i);
+    maxflow_leave(g, i);
     g->height[i] = least;
     if (least < g->n)
-        enter(g, i);
+        maxflow_enter(g, i);
     if (g->level[old] == CLV_NONE)
         close_gap(g, old);
 }
 
-static void discharge(net *g, uint32_t i)
+static void maxflow_discharge(net *g, uint32_t i)
 {
     while (g->height[i] < g->n) {
         for (; g->cur[i] < g->first[i + 1]; g->cur[i]++) {
             arc *a = &g->arc[g->cur[i]];
             if (a->cap == 0 || g->height[i] != g->height[a->to] + 1)
                 continue;
-            push(g, i, a);
+            maxflow_push(g, i, a);
             if (g->excess[i] == 0)
                 return;
         }
-        lift(g, i);
+        maxflow_lift(g, i);
     }
 }
 
-static void saturate(net *g)
+static void maxflow_saturate(net *g)
 {
     for (uint32_t k = g->first[g->s]; k < g->first[g->s + 1]; k++) {
         arc *a = &g->arc[k];
@@ -210,9 +210,9 @@ static void saturate(net *g)
 int64_t flow_cut(flow *f, uint32_t s, uint32_t t)
 {
     net g;
-    if (!build(&g, f, s, t))
+    if (!maxflow_build(&g, f, s, t))
         return -1;
-    saturate(&g);
+    maxflow_saturate(&g);
     relabel_all(&g);
     for (;;) {
         while (g.top > 0 && g.active[g.top] == CLV_NONE)
@@ -221,7 +221,7 @@ int64_t flow_cut(flow *f, uint32_t s, uint32_t t)
         if (i == CLV_NONE)
             break;
         g.active[g.top] = g.next[i];
-        discharge(&g, i);
+        maxflow_discharge(&g, i);
         if (g.work > g.work_limit)
             relabel_all(&g);
     }

@@ -23,7 +23,7 @@ static const struct {
 enum { NAME_MAX_LEN = 160, NAME_PARTS = 8 };
 
 /* "adaptive_avg_pool2d" -> "AdaptiveAvgPool". */
-static size_t camel(const char *from, char *to, size_t size)
+static size_t pattern_camel(const char *from, char *to, size_t size)
 {
     size_t n = 0;
     bool up = true;
@@ -46,10 +46,11 @@ size_t clv__pattern_part(clv_op op, char *to, size_t size)
     for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
         if (usual[i].op == op)
             return (size_t)snprintf(to, size, "%s", usual[i].name);
-    return camel(clv__op_name(op), to, size);
+    return pattern_camel(clv__op_name(op), to, size);
 }
 
-static const char *intern(pattern_names *names, const char *text, size_t len)
+static const char *pattern_intern(pattern_names *names, const char *text,
+                                  size_t len)
 {
     uint32_t at = strmap_get(&names->map, text, len);
     if (at != CLV_NONE)
@@ -94,7 +95,7 @@ const char *clv__pattern(pattern_names *names, const clv_graph *g,
     if (more)
         len += (size_t)snprintf(text + len, sizeof text - len, "_and_%u_more",
                                 more);
-    return intern(names, text, len);
+    return pattern_intern(names, text, len);
 }
 
 void clv__patterns_free(pattern_names *names)

@@ -129,7 +129,7 @@ static bool fill_cross(job *j)
     return true;
 }
 
-static bool measure(job *j)
+static bool pipeline_measure(job *j)
 {
     j->done[0] = 0;
     j->store[0] = 0;
@@ -157,7 +157,7 @@ static void pick_places(job *j)
     j->at[j->n_at++] = n;
 }
 
-static double transfer(const job *j, uint32_t place)
+static double pipeline_transfer(const job *j, uint32_t place)
 {
     double link = j->o.link > 0 ? j->o.link : 16e9;
     return j->o.device ? (double)j->cross[place] / link : 0;
@@ -172,7 +172,7 @@ static int64_t stage_memory(const job *j, uint32_t from, uint32_t to)
 /* -- slices ---------------------------------------------------------------*/
 
 /* best: one row of n_at per stage; from: where the stage began. */
-static double slice(job *j, double *best, uint32_t *from, uint32_t k)
+static double pipeline_slice(job *j, double *best, uint32_t *from, uint32_t k)
 {
     uint32_t n = j->n_at;
     for (uint32_t i = 0; i < (k + 1) * n; i++)
@@ -185,7 +185,7 @@ static double slice(job *j, double *best, uint32_t *from, uint32_t k)
                 double own = j->done[j->at[i]] - j->done[j->at[b]];
                 if (own >= best[s * n + i])
                     break; /* longer slices only cost more */
-                own += b ? transfer(j, j->at[b]) : 0;
+                own += b ? pipeline_transfer(j, j->at[b]) : 0;
                 if (j->o.memory &&
                     stage_memory(j, j->at[b], j->at[i]) > j->o.memory)
                     continue;
@@ -199,7 +199,7 @@ static double slice(job *j, double *best, uint32_t *from, uint32_t k)
 }
 
 /* The number of stages up to k with the least bottleneck, the fewest first. */
-static uint32_t fewest(const job *j, const double *best, uint32_t k)
+static uint32_t pipeline_fewest(const job *j, const double *best, uint32_t k)
 {
     uint32_t pick = 0;
     for (uint32_t s = 1; s <= k; s++) {
@@ -210,8 +210,8 @@ static uint32_t fewest(const job *j, const double *best, uint32_t k)
     return pick;
 }
 
-static void keep(job *j, const uint32_t *from, uint32_t stages,
-                 const char *order)
+static void pipeline_keep(job *j, const uint32_t *from, uint32_t stages,
+                          const char *order)
 {
     uint32_t i = j->n_at - 1, s = stages;
     j->info.order = order;
@@ -231,7 +231,7 @@ static clv_status try_orders(job *j, clv_err *e)
     j->best_cost = INFINITY;
     for (size_t t = 0; t < sizeof orders / sizeof *orders; t++) {
         arena_mark mark = arena_save(&j->mem);
-        if (!orders[t].fill(j, j->seq) || !measure(j))
+        if (!orders[t].fill(j, j->seq) || !pipeline_measure(j))
             return clv__nomem(e);
         pick_places(j);
         size_t cells = (size_t)(k + 1) * j->n_at;
@@ -239,12 +239,12 @@ static clv_status try_orders(job *j, clv_err *e)
         uint32_t *from = arena_array(&j->mem, cells, sizeof *from);
         if (!best || !from)
             return clv__nomem(e);
-        slice(j, best, from, k);
-        uint32_t stages = fewest(j, best, k);
+        pipeline_slice(j, best, from, k);
+        uint32_t stages = pipeline_fewest(j, best, k);
         double cost = stages ? best[stages * j->n_at + j->n_at - 1] : INFINITY;
         if (cost < j->best_cost) {
             j->best_cost = cost;
-            keep(j, from, stages, orders[t].name);
+            pipeline_keep(j, from, stages, orders[t].name);
         }
         arena_rewind(&j->mem, mark);
     }
@@ -253,7 +253,7 @@ static clv_status try_orders(job *j, clv_err *e)
 
 /* -- the cut --------------------------------------------------------------*/
 
-static bool prepare(job *j)
+static bool pipeline_prepare(job *j)
 {
     size_t n = (size_t)j->g->n_nodes + 2;
     j->cost = arena_array(&j->mem, n, sizeof *j->cost);
@@ -325,9 +325,9 @@ static bool fill_stages(job *j, clv_cut *c)
     return st != NULL;
 }
 
-static clv_status run(job *j, clv_cut **out, clv_err *e)
+static clv_status pipeline_run(job *j, clv_cut **out, clv_err *e)
 {
-    if (!prepare(j))
+    if (!pipeline_prepare(j))
         return clv__nomem(e);
     if (j->o.stages > j->d.n)
         j->o.stages = j->d.n ? j->d.n : 1;
@@ -355,7 +355,7 @@ clv_status clv_cut_pipeline(const clv_profile *p, const clv_pipeline_opts *opts,
     CLV_NEED(opts, err);
     job j = {.p = p, .g = p->g, .info.size = sizeof j.info};
     CLV_READ(clv_pipeline_opts, opts, &j.o, err);
-    clv_status s = j.o.stages ? run(&j, out, err)
+    clv_status s = j.o.stages ? pipeline_run(&j, out, err)
                               : clv__fail(err, CLV_USAGE, "how many stages?");
     arena_free(&j.mem);
     if (s != CLV_OK) {

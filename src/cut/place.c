@@ -58,8 +58,8 @@ static double finite_or_0(double x)
 }
 
 /* The power of two by which all costs, moves `times` over, stay below 2^40. */
-static double scale_of(const clv_graph *g, const placement_costs *c,
-                       uint32_t times)
+static double place_scale_of(const clv_graph *g, const placement_costs *c,
+                             uint32_t times)
 {
     double sum = 1e-300;
     int exponent;
@@ -72,12 +72,12 @@ static double scale_of(const clv_graph *g, const placement_costs *c,
     return ldexp(1, exponent < -900 ? 940 : 40 - exponent);
 }
 
-static int64_t units(double x, double scale)
+static int64_t place_units(double x, double scale)
 {
     return isfinite(x) ? (int64_t)llround(x * scale) : FLOW_INF;
 }
 
-static uint32_t readers(const clv_graph *g, uint32_t v)
+static uint32_t place_readers(const clv_graph *g, uint32_t v)
 {
     return g->values[v].producer == CLV_NONE
                ? 0
@@ -89,7 +89,7 @@ static uint32_t readers(const clv_graph *g, uint32_t v)
 static void add_tensor(flow *f, const clv_graph *g, uint32_t v, int64_t move,
                        uint32_t *extra)
 {
-    uint32_t maker = g->values[v].producer, n = readers(g, v);
+    uint32_t maker = g->values[v].producer, n = place_readers(g, v);
     const uint32_t *r = g->users + g->user_first[v];
     if (n == 0 || move == 0)
         return;
@@ -113,8 +113,8 @@ clv_status clv__place(arena *a, const clv_graph *g, const placement_costs *c,
     flow f;
     uint64_t arcs = g->n_nodes, nodes = (uint64_t)g->n_nodes + 2;
     for (uint32_t v = 0; v < g->n_values; v++) {
-        nodes += readers(g, v) > 1 ? 2 : 0;
-        arcs += readers(g, v) ? 2 + 2 * (uint64_t)readers(g, v) : 0;
+        nodes += place_readers(g, v) > 1 ? 2 : 0;
+        arcs += place_readers(g, v) ? 2 + 2 * (uint64_t)place_readers(g, v) : 0;
     }
     arcs += g->n_nodes;
     if (nodes > 1u << 30 || arcs > 1u << 30)
@@ -122,13 +122,13 @@ clv_status clv__place(arena *a, const clv_graph *g, const placement_costs *c,
     if (!flow_init(&f, a, (uint32_t)nodes, (uint32_t)arcs))
         return clv__nomem(e);
     uint32_t s = g->n_nodes, t = s + 1, extra = t + 1;
-    double scale = scale_of(g, c, 1);
+    double scale = place_scale_of(g, c, 1);
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-        flow_arc(&f, s, i, units(c->accelerator[i], scale), 0);
-        flow_arc(&f, i, t, units(c->cpu[i], scale), 0);
+        flow_arc(&f, s, i, place_units(c->accelerator[i], scale), 0);
+        flow_arc(&f, i, t, place_units(c->cpu[i], scale), 0);
     }
     for (uint32_t v = 0; v < g->n_values; v++)
-        add_tensor(&f, g, v, units(c->move[v], scale), &extra);
+        add_tensor(&f, g, v, place_units(c->move[v], scale), &extra);
     if (flow_cut(&f, s, t) < 0)
         return clv__nomem(e);
     for (uint32_t i = 0; i < g->n_nodes; i++)
@@ -149,7 +149,7 @@ placement_sum clv__place_sum(const clv_graph *g, const placement_costs *c,
     }
     for (uint32_t v = 0; v < g->n_values; v++) {
         bool moves = false;
-        for (uint32_t k = 0; k < readers(g, v); k++)
+        for (uint32_t k = 0; k < place_readers(g, v); k++)
             moves = moves || side[g->users[g->user_first[v] + k]] !=
                                  side[g->values[v].producer];
         if (!moves)
@@ -175,7 +175,7 @@ typedef struct ladder {
 } ladder;
 
 /* The node of v between labels j-1 and j, 1 <= j < k; the ends are s and t. */
-static uint32_t rung(const ladder *l, uint32_t v, uint32_t j)
+static uint32_t place_rung(const ladder *l, uint32_t v, uint32_t j)
 {
     return j == 0 ? l->s : j == l->k ? l->t : v * (l->k - 1) + j - 1;
 }
@@ -190,28 +190,28 @@ static void add_chains(ladder *l)
 {
     for (uint32_t i = 0; i < l->g->n_nodes; i++)
         for (uint32_t j = 0; j < l->k; j++)
-            flow_arc(&l->f, rung(l, i, j), rung(l, i, j + 1),
-                     units(cost_at(l, i, j), l->scale),
+            flow_arc(&l->f, place_rung(l, i, j), place_rung(l, i, j + 1),
+                     place_units(cost_at(l, i, j), l->scale),
                      j == 0 || j + 1 == l->k ? 0 : FLOW_INF);
     for (uint32_t i = 0; i < l->g->n_nodes; i++)
         for (uint32_t p = l->d->pred_first[i]; p < l->d->pred_first[i + 1]; p++)
             for (uint32_t j = 1; j < l->k; j++)
-                flow_arc(&l->f, rung(l, l->d->pred[p], j), rung(l, i, j),
-                         FLOW_INF, 0);
+                flow_arc(&l->f, place_rung(l, l->d->pred[p], j),
+                         place_rung(l, i, j), FLOW_INF, 0);
 }
 
 static void add_moves(ladder *l, uint32_t v)
 {
     const clv_graph *g = l->g;
-    uint32_t n = readers(g, v), maker = g->values[v].producer;
-    int64_t move = units(l->c->move[v], l->scale);
+    uint32_t n = place_readers(g, v), maker = g->values[v].producer;
+    int64_t move = place_units(l->c->move[v], l->scale);
     for (uint32_t j = 1; n && move && j < l->k; j++) {
-        uint32_t b = n == 1 ? rung(l, maker, j) : l->extra++;
+        uint32_t b = n == 1 ? place_rung(l, maker, j) : l->extra++;
         for (uint32_t k = 0; k < n; k++)
-            flow_arc(&l->f, rung(l, g->users[g->user_first[v] + k], j), b,
+            flow_arc(&l->f, place_rung(l, g->users[g->user_first[v] + k], j), b,
                      n == 1 ? move : FLOW_INF, 0);
         if (n > 1)
-            flow_arc(&l->f, b, rung(l, maker, j), move, 0);
+            flow_arc(&l->f, b, place_rung(l, maker, j), move, 0);
     }
 }
 
@@ -220,8 +220,8 @@ static uint64_t ladder_size(const ladder *l, uint64_t *arcs)
     const clv_graph *g = l->g;
     uint64_t nodes = g->n_nodes, moves = 0;
     for (uint32_t v = 0; v < g->n_values; v++) {
-        nodes += readers(g, v) > 1;
-        moves += readers(g, v) ? (uint64_t)readers(g, v) + 1 : 0;
+        nodes += place_readers(g, v) > 1;
+        moves += place_readers(g, v) ? (uint64_t)place_readers(g, v) + 1 : 0;
     }
     *arcs = (uint64_t)g->n_nodes * l->k +
             (l->d->pred_first[g->n_nodes] + moves) * (l->k - 1) + 1;
@@ -229,7 +229,7 @@ static uint64_t ladder_size(const ladder *l, uint64_t *arcs)
 }
 
 /* Fills `side` with the sides of the labels that are cut. */
-static clv_status climb(ladder *l, arena *a, uint8_t *side, clv_err *e)
+static clv_status place_climb(ladder *l, arena *a, uint8_t *side, clv_err *e)
 {
     uint64_t arcs, nodes = ladder_size(l, &arcs);
     if (nodes > 1u << 26 || arcs > 1u << 28)
@@ -239,7 +239,7 @@ static clv_status climb(ladder *l, arena *a, uint8_t *side, clv_err *e)
     l->s = l->g->n_nodes * (l->k - 1);
     l->t = l->s + 1;
     l->extra = l->t + 1;
-    l->scale = scale_of(l->g, l->c, l->k);
+    l->scale = place_scale_of(l->g, l->c, l->k);
     if (!flow_init(&l->f, a, (uint32_t)nodes, (uint32_t)arcs))
         return clv__nomem(e);
     add_chains(l);
@@ -251,14 +251,14 @@ static clv_status climb(ladder *l, arena *a, uint8_t *side, clv_err *e)
         const labels as = {NULL, l->k, l->first};
         uint32_t label = 0;
         for (uint32_t j = 1; j < l->k; j++)
-            label += l->f.source_side[rung(l, i, j)];
+            label += l->f.source_side[place_rung(l, i, j)];
         side[i] = label_side(&as, label);
     }
     return CLV_OK;
 }
 
-static double cost_of(const clv_graph *g, const placement_costs *c,
-                      const uint8_t *side)
+static double place_cost_of(const clv_graph *g, const placement_costs *c,
+                            const uint8_t *side)
 {
     placement_sum s = clv__place_sum(g, c, side);
     return s.cpu + s.accelerator + s.transfer;
@@ -276,10 +276,10 @@ static clv_status climb_both(arena *a, const clv_graph *g, const dag *d,
         ladder l = {.g = g, .d = d, .c = c, .k = k};
         arena_mark mark = arena_save(a);
         l.first = start ? CLV_SIDE_ACCELERATOR : CLV_SIDE_CPU;
-        CLV_TRY(climb(&l, a, start ? other : side, e));
+        CLV_TRY(place_climb(&l, a, start ? other : side, e));
         arena_rewind(a, mark);
     }
-    if (cost_of(g, c, other) < cost_of(g, c, side))
+    if (place_cost_of(g, c, other) < place_cost_of(g, c, side))
         memcpy(side, other, g->n_nodes);
     return CLV_OK;
 }
@@ -304,12 +304,12 @@ clv_status clv__place_k(arena *a, const clv_graph *g, const dag *d,
     CLV_TRY(clv__place(a, g, c, side, e));
     if (!label_sides(a, d, side, &out->l))
         return clv__nomem(e);
-    out->cost = cost_of(g, c, side);
+    out->cost = place_cost_of(g, c, side);
     out->proven = out->l.n <= k;
     if (out->proven)
         return CLV_OK;
     CLV_TRY(climb_both(a, g, d, c, k, side, e));
-    out->cost = cost_of(g, c, side);
+    out->cost = place_cost_of(g, c, side);
     frontier_end end;
     uint32_t limit = k;
     do /* where the search gives up, one with fewer blocks may not */

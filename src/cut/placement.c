@@ -278,7 +278,7 @@ static void relate_plans(clv_placement_info *i)
         plans[k]->ratio = best > 0 ? plans[k]->total / best : 1;
 }
 
-static clv_status choose(job *j, uint8_t *side, labels *l, clv_err *e)
+static clv_status placement_choose(job *j, uint8_t *side, labels *l, clv_err *e)
 {
     labels both[2];
     uint32_t most = j->o.max_subgraph_count;
@@ -299,7 +299,7 @@ static clv_status choose(job *j, uint8_t *side, labels *l, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status run(job *j, clv_cut **out, clv_err *e)
+static clv_status placement_run(job *j, clv_cut **out, clv_err *e)
 {
     uint8_t *side = arena_alloc(&j->mem, (size_t)j->g->n_nodes + 1);
     labels l;
@@ -309,7 +309,7 @@ static clv_status run(job *j, clv_cut **out, clv_err *e)
         return clv__nomem(e);
     CLV_TRY(gather_costs(j, e));
     CLV_TRY(make_plans(j, side, e));
-    CLV_TRY(choose(j, side, &l, e));
+    CLV_TRY(placement_choose(j, side, &l, e));
     if (!clv__blocks_of(&j->mem, &l, j->d.n, &b))
         return clv__nomem(e);
     const char *device =
@@ -346,7 +346,7 @@ clv_status clv_cut_placement(const clv_profile *p,
                        ? clv__fail(err, CLV_USAGE,
                                    "placement needs two devices, or a file of "
                                    "costs")
-                       : run(&j, out, err);
+                       : placement_run(&j, out, err);
     strmap_free(&j.names);
     arena_free(&j.mem);
     if (s != CLV_OK) {

@@ -5,7 +5,7 @@
 
 /* Subgraphs, other than k, that read what subgraph k makes: up to two, as the
  * names of their first readers. */
-static uint32_t readers(const clv_cut *c, uint32_t k, uint32_t first[2])
+static uint32_t reason_readers(const clv_cut *c, uint32_t k, uint32_t first[2])
 {
     const clv_graph *g = c->p->g;
     const clv_subgraph *s = &c->subs[k];
@@ -24,8 +24,8 @@ static uint32_t readers(const clv_cut *c, uint32_t k, uint32_t first[2])
 
 /* `before` 'name' `after`; NULL when memory ran out. Said once per subgraph of
  * graphs with a million, so it does without printf. */
-static const char *say(arena *a, const char *before, const char *name,
-                       const char *after)
+static const char *reason_say(arena *a, const char *before, const char *name,
+                              const char *after)
 {
     size_t n[3] = {strlen(before), strlen(name), strlen(after)};
     char *text = arena_alloc(a, n[0] + n[1] + n[2] + 3);
@@ -42,12 +42,12 @@ static const char *say(arena *a, const char *before, const char *name,
 }
 
 /* The reason in words, with the candidate that did not make it. */
-static const char *explain(clv_cut *c, uint32_t k, const fuse_group *by)
+static const char *reason_explain(clv_cut *c, uint32_t k, const fuse_group *by)
 {
     const clv_graph *g = c->p->g;
     clv_subgraph *s = &c->subs[k];
     uint32_t first[2];
-    uint32_t n = readers(c, k, first);
+    uint32_t n = reason_readers(c, k, first);
     if (n == 0) {
         s->reason = CLV_REASON_BOUNDARY;
         return "nothing reads it: the end of the graph";
@@ -58,10 +58,10 @@ static const char *explain(clv_cut *c, uint32_t k, const fuse_group *by)
     switch (s->reason) {
     case CLV_REASON_MEMORY_LIMIT:
     case CLV_REASON_COMPUTE_LIMIT:
-        return say(&c->mem, "", next, " would break the limit");
+        return reason_say(&c->mem, "", next, " would break the limit");
     case CLV_REASON_INCOMPATIBLE:
         if (n == 1)
-            return say(&c->mem, "", next, " cannot run in it");
+            return reason_say(&c->mem, "", next, " cannot run in it");
         break;
     default:
         break;
@@ -73,9 +73,10 @@ static const char *explain(clv_cut *c, uint32_t k, const fuse_group *by)
     }
     if (by->refused == CLV_NONE) {
         s->reason = CLV_REASON_FUSION;
-        return say(&c->mem, "", next, " could join, saves more elsewhere");
+        return reason_say(&c->mem, "", next,
+                          " could join, saves more elsewhere");
     }
-    return say(&c->mem, "", next, " begins its own");
+    return reason_say(&c->mem, "", next, " begins its own");
 }
 
 clv_status clv__fusion_describe(clv_cut *c, const fusion *f,
@@ -88,7 +89,7 @@ clv_status clv__fusion_describe(clv_cut *c, const fusion *f,
         clv_subgraph *s = &c->subs[of_group[i]];
         s->pattern = clv__pattern(&names, f->g, s->nodes, s->n_nodes, k->chain,
                                   k->chain ? k->chain_ops : 0);
-        s->detail = explain(c, of_group[i], k);
+        s->detail = reason_explain(c, of_group[i], k);
         ok = s->pattern && s->detail;
     }
     clv__patterns_free(&names);
@@ -98,7 +99,7 @@ clv_status clv__fusion_describe(clv_cut *c, const fusion *f,
 /* -- one by one, and what each could run with ----------------------------*/
 
 /* The first reader of node id that fusion would run with it, or CLV_NONE. */
-static uint32_t partner(const fusion *f, uint32_t id)
+static uint32_t reason_partner(const fusion *f, uint32_t id)
 {
     const clv_node *n = &f->g->nodes[id];
     for (uint32_t i = 0; i < n->n_out; i++) {
@@ -110,17 +111,17 @@ static uint32_t partner(const fusion *f, uint32_t id)
     return CLV_NONE;
 }
 
-static clv_status suggest(clv_cut *c, arena *a, clv_err *e)
+static clv_status reason_suggest(clv_cut *c, arena *a, clv_err *e)
 {
     fusion f = {.p = c->p, .g = c->p->g};
     CLV_TRY(clv__fuse(&f, a, e));
     for (uint32_t k = 0; k < c->n_subs; k++) {
         clv_subgraph *s = &c->subs[k];
-        uint32_t with = partner(&f, s->nodes[0]);
-        s->detail =
-            with != CLV_NONE
-                ? say(&c->mem, "could run with ", f.g->nodes[with].name, "")
-                : explain(c, k, &f.groups[f.of[s->nodes[0]]]);
+        uint32_t with = reason_partner(&f, s->nodes[0]);
+        s->detail = with != CLV_NONE
+                        ? reason_say(&c->mem, "could run with ",
+                                     f.g->nodes[with].name, "")
+                        : reason_explain(c, k, &f.groups[f.of[s->nodes[0]]]);
         if (!s->detail)
             return clv__nomem(e);
         if (with != CLV_NONE)
@@ -132,7 +133,7 @@ static clv_status suggest(clv_cut *c, arena *a, clv_err *e)
 clv_status clv__cut_suggest(clv_cut *c, clv_err *e)
 {
     arena a = {0};
-    clv_status s = suggest(c, &a, e);
+    clv_status s = reason_suggest(c, &a, e);
     arena_free(&a);
     return s;
 }

@@ -60,7 +60,7 @@ static void list_readers(state *st)
             st->next[end[c->subs[k].depends_on[i]]++] = k;
 }
 
-static void start(state *st, uint32_t k, double now)
+static void schedule_start(state *st, uint32_t k, double now)
 {
     clv_slot *slot = &st->s->slots[k];
     slot->stream = heap_pop(&st->idle);
@@ -70,7 +70,7 @@ static void start(state *st, uint32_t k, double now)
     heap_push(&st->running, k);
 }
 
-static void finish(state *st, uint32_t k)
+static void schedule_finish(state *st, uint32_t k)
 {
     heap_push(&st->idle, st->s->slots[k].stream);
     for (uint32_t i = st->first[k]; i < st->first[k + 1]; i++)
@@ -78,7 +78,7 @@ static void finish(state *st, uint32_t k)
             heap_push(&st->ready, st->next[i]);
 }
 
-static void simulate(state *st)
+static void schedule_simulate(state *st)
 {
     const clv_cut *c = st->a->cut;
     double now = 0;
@@ -94,10 +94,10 @@ static void simulate(state *st)
     }
     while (st->ready.n || st->running.n) {
         while (st->ready.n && st->idle.n)
-            start(st, heap_pop(&st->ready), now);
+            schedule_start(st, heap_pop(&st->ready), now);
         now = st->s->slots[st->running.item[0]].finish;
         while (st->running.n && st->s->slots[st->running.item[0]].finish <= now)
-            finish(st, heap_pop(&st->running));
+            schedule_finish(st, heap_pop(&st->running));
     }
     st->s->info.makespan = now;
 }
@@ -133,7 +133,7 @@ clv_status clv_schedule_new(const clv_concurrency *a, uint32_t streams,
     }
     if (ok) {
         list_readers(&st);
-        simulate(&st);
+        schedule_simulate(&st);
         s->info.streams = streams;
         sum_up(s, &a->info);
     }

@@ -88,7 +88,7 @@ static void add_subgraph(clv_summary_info *t, const clv_subgraph *s)
     t->threads[threads_bin(s->parallel.total_threads)]++;
 }
 
-static void intensities(clv_summary_info *t, const clv_subgraph *subs)
+static void summary_intensities(clv_summary_info *t, const clv_subgraph *subs)
 {
     uint32_t n = 0;
     double sum = 0;
@@ -139,7 +139,7 @@ static int by_saving(const void *a, const void *b)
     return strcmp(x->pattern, y->pattern);
 }
 
-static bool fill(clv_summary *s, const clv_cut *c)
+static bool summary_fill(clv_summary *s, const clv_cut *c)
 {
     clv_summary_info *t = &s->info;
     strmap rows = {0};
@@ -158,7 +158,7 @@ static bool fill(clv_summary *s, const clv_cut *c)
         t->reduction = (double)t->bytes_internal / (double)t->bytes_unfused;
     if (t->subgraphs)
         t->avg_size = (double)t->operators / t->subgraphs;
-    intensities(t, c->subs);
+    summary_intensities(t, c->subs);
     if (t->n_patterns)
         qsort(s->patterns, t->n_patterns, sizeof *s->patterns, by_saving);
     t->patterns = s->patterns;
@@ -174,7 +174,7 @@ clv_status clv_summary_new(const clv_cut *c, clv_summary **out, clv_err *err)
     if (!s)
         return clv__nomem(err);
     s->info.size = sizeof s->info;
-    if (!fill(s, c)) {
+    if (!summary_fill(s, c)) {
         clv_summary_free(s);
         return clv__nomem(err);
     }

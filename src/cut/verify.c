@@ -20,7 +20,7 @@ typedef struct pairs {
     size_t n;
 } pairs;
 
-static void add(pairs *p, uint32_t sub, uint32_t number)
+static void verify_add(pairs *p, uint32_t sub, uint32_t number)
 {
     p->key[p->n++] = (uint64_t)sub << 32 | number;
 }
@@ -43,7 +43,8 @@ static void sort_pairs(pairs *p, bool unique)
 }
 
 /* `fact` may name a pair many times, `stated` must name each once. */
-static clv_status same(pairs *fact, pairs *stated, const char *what, clv_err *e)
+static clv_status verify_same(pairs *fact, pairs *stated, const char *what,
+                              clv_err *e)
 {
     sort_pairs(fact, true);
     sort_pairs(stated, false);
@@ -89,7 +90,7 @@ static clv_status check_cover(const clv_cut *c, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status check_order(const clv_cut *c, clv_err *e)
+static clv_status verify_check_order(const clv_cut *c, clv_err *e)
 {
     const clv_graph *g = c->p->g;
     uint32_t last = CLV_NONE; /* stateful node, which keeps its order */
@@ -116,8 +117,8 @@ static clv_status check_order(const clv_cut *c, clv_err *e)
 
 /* -- 3. interfaces --------------------------------------------------------*/
 
-static clv_status check_inputs(const clv_cut *c, pairs *fact, pairs *stated,
-                               clv_err *e)
+static clv_status verify_check_inputs(const clv_cut *c, pairs *fact,
+                                      pairs *stated, clv_err *e)
 {
     const clv_graph *g = c->p->g;
     for (uint32_t id = 0; id < g->n_nodes; id++)
@@ -125,35 +126,37 @@ static clv_status check_inputs(const clv_cut *c, pairs *fact, pairs *stated,
             const clv_value *v = node_in(g, &g->nodes[id], i);
             if (v &&
                 (v->producer == CLV_NONE || c->of[v->producer] != c->of[id]))
-                add(fact, c->of[id], node_ins(g, &g->nodes[id])[i]);
+                verify_add(fact, c->of[id], node_ins(g, &g->nodes[id])[i]);
         }
     for (uint32_t k = 0; k < c->n_subs; k++)
         for (uint32_t i = 0; i < c->subs[k].n_inputs; i++)
-            add(stated, k, c->subs[k].inputs[i]);
-    return same(fact, stated, "input value", e);
+            verify_add(stated, k, c->subs[k].inputs[i]);
+    return verify_same(fact, stated, "input value", e);
 }
 
-static clv_status check_outputs(const clv_cut *c, pairs *fact, pairs *stated,
-                                clv_err *e)
+static clv_status verify_check_outputs(const clv_cut *c, pairs *fact,
+                                       pairs *stated, clv_err *e)
 {
     const clv_graph *g = c->p->g;
     for (uint32_t i = 0; i < g->n_outputs; i++)
         if (g->values[g->outputs[i]].producer != CLV_NONE)
-            add(fact, c->of[g->values[g->outputs[i]].producer], g->outputs[i]);
+            verify_add(fact, c->of[g->values[g->outputs[i]].producer],
+                       g->outputs[i]);
     for (uint32_t id = 0; id < g->n_nodes; id++)
         for (uint32_t i = 0; i < g->nodes[id].n_in; i++) {
             const clv_value *v = node_in(g, &g->nodes[id], i);
             if (v && v->producer != CLV_NONE && c->of[v->producer] != c->of[id])
-                add(fact, c->of[v->producer], node_ins(g, &g->nodes[id])[i]);
+                verify_add(fact, c->of[v->producer],
+                           node_ins(g, &g->nodes[id])[i]);
         }
     for (uint32_t k = 0; k < c->n_subs; k++)
         for (uint32_t i = 0; i < c->subs[k].n_outputs; i++)
-            add(stated, k, c->subs[k].outputs[i]);
-    return same(fact, stated, "output value", e);
+            verify_add(stated, k, c->subs[k].outputs[i]);
+    return verify_same(fact, stated, "output value", e);
 }
 
-static clv_status check_depends(const clv_cut *c, pairs *fact, pairs *stated,
-                                clv_err *e)
+static clv_status verify_check_depends(const clv_cut *c, pairs *fact,
+                                       pairs *stated, clv_err *e)
 {
     const clv_graph *g = c->p->g;
     uint32_t last = CLV_NONE;
@@ -161,23 +164,23 @@ static clv_status check_depends(const clv_cut *c, pairs *fact, pairs *stated,
         for (uint32_t i = 0; i < g->nodes[id].n_in; i++) {
             const clv_value *v = node_in(g, &g->nodes[id], i);
             if (v && v->producer != CLV_NONE && c->of[v->producer] != c->of[id])
-                add(fact, c->of[id], c->of[v->producer]);
+                verify_add(fact, c->of[id], c->of[v->producer]);
         }
         if (!(g->nodes[id].flags & CLV_N_STATEFUL))
             continue;
         if (last != CLV_NONE && c->of[last] != c->of[id])
-            add(fact, c->of[id], c->of[last]);
+            verify_add(fact, c->of[id], c->of[last]);
         last = id;
     }
     for (uint32_t k = 0; k < c->n_subs; k++)
         for (uint32_t i = 0; i < c->subs[k].n_depends_on; i++) {
             const uint32_t *d = c->subs[k].depends_on;
-            add(stated, k, d[i]);
+            verify_add(stated, k, d[i]);
             if (i > 0 && d[i] <= d[i - 1])
                 return clv__fail(e, CLV_INTERNAL,
                                  "subgraph %u: depends_on is not ascending", k);
         }
-    return same(fact, stated, "dependency", e);
+    return verify_same(fact, stated, "dependency", e);
 }
 
 typedef clv_status check_fn(const clv_cut *c, pairs *fact, pairs *stated,
@@ -185,8 +188,8 @@ typedef clv_status check_fn(const clv_cut *c, pairs *fact, pairs *stated,
 
 static clv_status check_sets(const clv_cut *c, arena *a, clv_err *e)
 {
-    static check_fn *const checks[] = {check_inputs, check_outputs,
-                                       check_depends};
+    static check_fn *const checks[] = {
+        verify_check_inputs, verify_check_outputs, verify_check_depends};
     const clv_graph *g = c->p->g;
     size_t room = (size_t)g->n_edges + g->n_outputs + g->n_nodes + 1;
     size_t said[3] = {0};
@@ -254,7 +257,7 @@ static bool count_readers(const clv_cut *c, arena *a, readers *r)
     return true;
 }
 
-static int64_t written(const clv_cut *c, uint32_t id, const readers *r)
+static int64_t verify_written(const clv_cut *c, uint32_t id, const readers *r)
 {
     const clv_graph *g = c->p->g;
     const clv_node *n = &g->nodes[id];
@@ -330,7 +333,7 @@ static clv_status check_bytes(const clv_cut *c, arena *a, clv_err *e)
         w->flops += cost->flops;
         w->macs += cost->macs;
         w->params += cost->params;
-        w->bytes_out += written(c, id, &r);
+        w->bytes_out += verify_written(c, id, &r);
         apart[c->of[id]] +=
             cost->bytes_in + cost->bytes_weights + cost->bytes_out;
     }
@@ -352,7 +355,7 @@ clv_status clv_cut_verify(const clv_cut *c, clv_err *err)
     clv__err_clear(err);
     CLV_NEED(c, err);
     CLV_TRY(check_cover(c, err));
-    CLV_TRY(check_order(c, err));
+    CLV_TRY(verify_check_order(c, err));
     arena a = {0};
     clv_status s = check_sets(c, &a, err);
     if (s == CLV_OK)

@@ -180,7 +180,8 @@ static bool is_numbered(const clv_graph *g, const char *name, size_t len)
 }
 
 /* name and "_<k>", in the arena. */
-static char *numbered(clv_graph *g, const char *name, size_t len, uint32_t k)
+static char *graph_numbered(clv_graph *g, const char *name, size_t len,
+                            uint32_t k)
 {
     char digits[10];
     size_t n = 0;
@@ -216,9 +217,9 @@ static const char *unique_name(clv_graph *g, const char *name)
     uint32_t k = strmap_get(&g->node_names, name, len);
     if (k == CLV_NONE)
         k = 1;
-    char *next = numbered(g, name, len, k);
+    char *next = graph_numbered(g, name, len, k);
     while (next && strmap_get(&g->node_names, next, strlen(next)) != CLV_NONE)
-        next = numbered(g, name, len, ++k); /* somebody asked for it */
+        next = graph_numbered(g, name, len, ++k); /* somebody asked for it */
     /* next begins with name, so it serves as its key */
     return next && strmap_put(&g->node_names, next, len, k + 1) ? next : NULL;
 }

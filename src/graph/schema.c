@@ -149,8 +149,8 @@ static const clv_attr_spec none_of_that_name = {.presence = CLV_PRESENCE_NONE};
 
 /* Where the default of `key` is stated, followed through SAME_AS; *own is the
  * attribute that the node has of the other name, or NULL. */
-static const clv_attr_spec *stated(const clv_node *n, clv_attr_key key,
-                                   const clv_attr **own)
+static const clv_attr_spec *schema_stated(const clv_node *n, clv_attr_key key,
+                                          const clv_attr **own)
 {
     const clv_attr_spec *a = clv__attr_spec((clv_op)n->op, key);
     *own = NULL;
@@ -181,7 +181,7 @@ const clv_attr *attr_get(const clv_node *n, clv_attr_key key)
 int64_t attr_int(const clv_node *n, clv_attr_key key)
 {
     const clv_attr *a = attr_get(n, key);
-    const clv_attr_spec *s = a ? NULL : stated(n, key, &a);
+    const clv_attr_spec *s = a ? NULL : schema_stated(n, key, &a);
     if (a && a->type == CLV_ATTR_INT)
         return a->u.i;
     if (a && a->type == CLV_ATTR_INTS && a->n)
@@ -192,7 +192,7 @@ int64_t attr_int(const clv_node *n, clv_attr_key key)
 double attr_float(const clv_node *n, clv_attr_key key)
 {
     const clv_attr *a = attr_get(n, key);
-    const clv_attr_spec *s = a ? NULL : stated(n, key, &a);
+    const clv_attr_spec *s = a ? NULL : schema_stated(n, key, &a);
     if (a && a->type == CLV_ATTR_FLOAT)
         return a->u.f;
     if (a && a->type == CLV_ATTR_INT)
@@ -203,7 +203,7 @@ double attr_float(const clv_node *n, clv_attr_key key)
 const char *attr_str(const clv_node *n, clv_attr_key key)
 {
     const clv_attr *a = attr_get(n, key);
-    const clv_attr_spec *s = a ? NULL : stated(n, key, &a);
+    const clv_attr_spec *s = a ? NULL : schema_stated(n, key, &a);
     if (a)
         return a->type == CLV_ATTR_STRING ? a->u.s : "";
     return s->presence == CLV_PRESENCE_DEFAULT && s->text ? s->text : "";
@@ -217,7 +217,7 @@ bool attr_is(const clv_node *n, clv_attr_key key, const char *text)
 const int64_t *attr_ints(const clv_node *n, clv_attr_key key, uint32_t *count)
 {
     const clv_attr *a = attr_get(n, key);
-    const clv_attr_spec *s = a ? NULL : stated(n, key, &a);
+    const clv_attr_spec *s = a ? NULL : schema_stated(n, key, &a);
     *count = 0;
     if (a && a->type == CLV_ATTR_INTS) {
         *count = a->n;
@@ -238,7 +238,7 @@ bool clv__attr_default(const clv_node *n, clv_attr_key key, clv_attr *out)
     const clv_attr *a = NULL;
     if (!clv__attr_spec((clv_op)n->op, key))
         return false;
-    const clv_attr_spec *s = stated(n, key, &a);
+    const clv_attr_spec *s = schema_stated(n, key, &a);
     *out = a ? *a : (clv_attr){0};
     out->key = (uint8_t)key;
     out->name = clv__attr_name(key);
@@ -274,7 +274,7 @@ clv_dtype attr_dtype(const clv_node *n, clv_attr_key key)
 {
     const clv_attr *a = attr_get(n, key);
     if (!a)
-        stated(n, key, &a);
+        schema_stated(n, key, &a);
     if (a && a->type == CLV_ATTR_STRING)
         return clv_dtype_find(a->u.s);
     if (a && a->type == CLV_ATTR_INT && a->u.i > 0 && a->u.i < CLV_DTYPE_COUNT)
@@ -307,8 +307,8 @@ const char *clv__attr_default_text(const clv_attr_spec *a, char *buf,
 
 /* -- checking -------------------------------------------------------------*/
 
-static clv_status check_inputs(const clv_graph *g, const clv_node *n,
-                               const clv_schema *s, clv_err *e)
+static clv_status schema_check_inputs(const clv_graph *g, const clv_node *n,
+                                      const clv_schema *s, clv_err *e)
 {
     if (n->n_in < s->min_in || (s->max_in != 255 && n->n_in > s->max_in))
         return clv__fail(e, CLV_SHAPE, "%u inputs, takes %u to %u", n->n_in,
@@ -324,8 +324,8 @@ static clv_status check_inputs(const clv_graph *g, const clv_node *n,
     return CLV_OK;
 }
 
-static clv_status check_outputs(const clv_node *n, const clv_schema *s,
-                                clv_err *e)
+static clv_status schema_check_outputs(const clv_node *n, const clv_schema *s,
+                                       clv_err *e)
 {
     if (s->max_out != ANY_NUMBER && n->n_out > s->max_out)
         return clv__fail(e, CLV_SHAPE, "%u outputs, gives at most %u", n->n_out,
@@ -361,8 +361,8 @@ static bool type_fits(const clv_attr *a, const clv_attr_spec *s)
     return false;
 }
 
-static clv_status check_range(const clv_attr *a, const clv_attr_spec *s,
-                              clv_err *e)
+static clv_status schema_check_range(const clv_attr *a, const clv_attr_spec *s,
+                                     clv_err *e)
 {
     bool one = a->type == CLV_ATTR_INT;
     uint32_t n = one ? 1 : a->type == CLV_ATTR_INTS ? a->n : 0;
@@ -410,14 +410,14 @@ static clv_status check_attr(const clv_node *n, const clv_attr *a, clv_err *e)
     if (s->kind == CLV_KIND_DTYPE &&
         attr_dtype(n, (clv_attr_key)a->key) == CLV_NODTYPE)
         return clv__fail(e, CLV_SHAPE, "%s is not a type", a->name);
-    return check_range(a, s, e);
+    return schema_check_range(a, s, e);
 }
 
 clv_status clv__schema_check(const clv_graph *g, const clv_node *n, clv_err *e)
 {
     const clv_schema *s = schemas[n->op];
-    CLV_TRY(check_inputs(g, n, s, e));
-    CLV_TRY(check_outputs(n, s, e));
+    CLV_TRY(schema_check_inputs(g, n, s, e));
+    CLV_TRY(schema_check_outputs(n, s, e));
     for (uint32_t i = 0; i < n->n_attrs && n->op != CLV_OP_UNKNOWN; i++)
         if (n->attrs[i].key != CLV_A_OTHER)
             CLV_TRY(check_attr(n, &n->attrs[i], e));

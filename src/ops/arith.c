@@ -23,7 +23,7 @@
     }
 
 /* Integer arithmetic wraps; division by zero gives zero. */
-static int64_t negated(int64_t a)
+static int64_t arith_negated(int64_t a)
 {
     return (int64_t)(0 - (uint64_t)a);
 }
@@ -33,7 +33,7 @@ static int64_t floor_div(int64_t a, int64_t b)
     if (b == 0)
         return 0;
     if (b == -1)
-        return negated(a);
+        return arith_negated(a);
     int64_t q = a / b;
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
@@ -42,7 +42,7 @@ static int64_t trunc_div(int64_t a, int64_t b)
 {
     if (b == 0)
         return 0;
-    return b == -1 ? negated(a) : a / b;
+    return b == -1 ? arith_negated(a) : a / b;
 }
 
 static int64_t trunc_mod(int64_t a, int64_t b)
@@ -73,12 +73,12 @@ static double floor_mod(double a, double b)
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-static double larger(double a, double b)
+static double arith_larger(double a, double b)
 {
     return isnan(a) || a > b ? a : b;
 }
 
-static double smaller(double a, double b)
+static double arith_smaller(double a, double b)
 {
     return isnan(a) || a < b ? a : b;
 }
@@ -138,8 +138,8 @@ static const clv_arith table[CLV_OP_COUNT] = {
     [CLV_OP_FMOD] = {fmod, trunc_mod, u_mod},
     [CLV_OP_POW] = {f_pow, int_pow, u_pow},
     [CLV_OP_ATAN2] = {atan2, NULL, NULL},
-    [CLV_OP_MAXIMUM] = {larger, i_max, u_max},
-    [CLV_OP_MINIMUM] = {smaller, i_min, u_min},
+    [CLV_OP_MAXIMUM] = {arith_larger, i_max, u_max},
+    [CLV_OP_MINIMUM] = {arith_smaller, i_min, u_min},
     [CLV_OP_EQ] = {f_eq, i_eq, NULL},
     [CLV_OP_NE] = {f_ne, i_ne, NULL},
     [CLV_OP_LT] = {f_lt, i_lt, u_lt},

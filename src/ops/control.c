@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-static clv_graph *body_of(const clv_node *n, clv_attr_key key)
+static clv_graph *control_body_of(const clv_node *n, clv_attr_key key)
 {
     const clv_attr *a = attr_get(n, key);
     return a && a->type == CLV_ATTR_GRAPH ? a->u.body : NULL;
@@ -27,7 +27,8 @@ static clv_graph *body_of(const clv_node *n, clv_attr_key key)
 /* -- handing values in ----------------------------------------------------*/
 
 /* Body input i becomes the outer value v; contents only if they stay. */
-static void bind(clv_graph *body, uint32_t i, const clv_value *v, bool contents)
+static void control_bind(clv_graph *body, uint32_t i, const clv_value *v,
+                         bool contents)
 {
     if (!v || i >= body->n_inputs)
         return;
@@ -42,7 +43,7 @@ static void bind_scalar(clv_graph *body, uint32_t i, clv_dtype t)
 {
     static const int64_t none[1] = {0};
     clv_value scalar = {.dtype = (uint8_t)t, .dims = none, .rank = 0};
-    bind(body, i, &scalar, false);
+    control_bind(body, i, &scalar, false);
 }
 
 /* Repeats the first warnings of a body as those of g, and counts the others.
@@ -107,9 +108,9 @@ static const clv_value *body_out(const clv_graph *body, uint32_t i)
 }
 
 /* Output o of the node is `v`, with an axis of `trips` in front if asked. */
-static clv_status give(clv_graph *g, clv_node *n, uint32_t o,
-                       const clv_value *v, const int64_t *trips, bool bound,
-                       clv_err *e)
+static clv_status control_give(clv_graph *g, clv_node *n, uint32_t o,
+                               const clv_value *v, const int64_t *trips,
+                               bool bound, clv_err *e)
 {
     if (!v || o >= n->n_out)
         return CLV_OK;
@@ -133,7 +134,7 @@ static clv_status give(clv_graph *g, clv_node *n, uint32_t o,
 
 /* -- cost of a body -------------------------------------------------------*/
 
-static void add_node(clv_cost *sum, const clv_cost *c)
+static void control_add_node(clv_cost *sum, const clv_cost *c)
 {
     sum->macs = sat_add(sum->macs, c->macs);
     sum->flops = sat_add(sum->flops, c->flops);
@@ -154,7 +155,7 @@ static clv_cost body_cost(const clv_graph *body)
         clv_cost c;
         if (clv__cost_node(body, i, &c, NULL) != CLV_OK)
             c.macs = c.flops = CLV_SAT;
-        add_node(&sum, &c);
+        control_add_node(&sum, &c);
     }
     return sum;
 }
@@ -174,7 +175,7 @@ static void take_cost(clv_cost *c, clv_cost body, int64_t trips)
 /* -- if -------------------------------------------------------------------*/
 
 /* 1: then, 0: else, -1: not known before the model runs. */
-static int condition(const clv_graph *g, const clv_node *n)
+static int control_condition(const clv_graph *g, const clv_node *n)
 {
     known c;
     if (!fold_in(g, n, 0, &c) || c.n != 1 || c.v->flags & CLV_V_BOUND)
@@ -189,7 +190,7 @@ static clv_status infer_branch(clv_graph *g, clv_node *n, clv_graph *body,
 {
     clv_err why = {0};
     for (uint32_t i = 0; i < body->n_inputs; i++)
-        bind(body, i, node_in(g, n, *first + i), true);
+        control_bind(body, i, node_in(g, n, *first + i), true);
     clv_status s = infer_body(g, n, body, &why);
     if (s == CLV_OK || (s == CLV_SHAPE && spare))
         return CLV_OK;
@@ -206,7 +207,7 @@ static clv_status infer_branches(clv_graph *g, clv_node *n, int cond,
         clv_attr_key key = (clv_attr_key)n->attrs[i].key;
         if (key != CLV_A_THEN && key != CLV_A_ELSE)
             continue;
-        clv_graph *body = body_of(n, key);
+        clv_graph *body = control_body_of(n, key);
         if (cond < 0 || (cond > 0) == (key == CLV_A_THEN))
             CLV_TRY(infer_branch(g, n, body, &first, spare, e));
         spare = spare && body->inferred;
@@ -223,18 +224,19 @@ static bool same_shape(const clv_value *a, const clv_value *b)
 
 clv_status infer_if(clv_graph *g, clv_node *n, clv_err *e)
 {
-    const clv_graph *yes = body_of(n, CLV_A_THEN), *no = body_of(n, CLV_A_ELSE);
+    const clv_graph *yes = control_body_of(n, CLV_A_THEN),
+                    *no = control_body_of(n, CLV_A_ELSE);
     if (!yes || !no)
         return clv__fail(e, CLV_FORMAT, "a branch is missing");
     uint32_t both = (uint32_t)n->n_in - 1;
     CLV_TRY(check_counts(n, yes, both - no->n_inputs, 0, e));
     CLV_TRY(check_counts(n, no, both - yes->n_inputs, 0, e));
-    CLV_TRY(infer_branches(g, n, condition(g, n), e));
+    CLV_TRY(infer_branches(g, n, control_condition(g, n), e));
     int only = yes->inferred == no->inferred ? -1 : yes->inferred;
     for (uint32_t o = 0; o < n->n_out; o++) {
         const clv_value *a = body_out(yes, o), *b = body_out(no, o);
         if (only >= 0) {
-            CLV_TRY(give(g, n, o, only ? a : b, NULL, false, e));
+            CLV_TRY(control_give(g, n, o, only ? a : b, NULL, false, e));
             continue;
         }
         if ((a->flags | b->flags) & CLV_V_FORM) {
@@ -245,7 +247,8 @@ clv_status infer_if(clv_graph *g, clv_node *n, clv_err *e)
         bool larger =
             b->rank == CLV_NO_RANK ||
             (a->rank != CLV_NO_RANK && clv__numel(a) >= clv__numel(b));
-        CLV_TRY(give(g, n, o, larger ? a : b, NULL, !same_shape(a, b), e));
+        CLV_TRY(
+            control_give(g, n, o, larger ? a : b, NULL, !same_shape(a, b), e));
     }
     return CLV_OK;
 }
@@ -253,10 +256,10 @@ clv_status infer_if(clv_graph *g, clv_node *n, clv_err *e)
 /* Contents that the taken branch knows. */
 clv_status fold_if(clv_graph *g, clv_node *n, clv_err *e)
 {
-    int cond = condition(g, n);
+    int cond = control_condition(g, n);
     if (cond < 0)
         return CLV_OK;
-    const clv_graph *body = body_of(n, cond ? CLV_A_THEN : CLV_A_ELSE);
+    const clv_graph *body = control_body_of(n, cond ? CLV_A_THEN : CLV_A_ELSE);
     for (uint32_t o = 0; o < n->n_out; o++) {
         const clv_value *v = body_out(body, o);
         if (!v || !v->data || v->rank == CLV_NO_RANK)
@@ -271,9 +274,9 @@ clv_status fold_if(clv_graph *g, clv_node *n, clv_err *e)
 
 void cost_if(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
-    int cond = condition(g, n);
-    clv_cost yes = body_cost(body_of(n, CLV_A_THEN));
-    clv_cost no = body_cost(body_of(n, CLV_A_ELSE));
+    int cond = control_condition(g, n);
+    clv_cost yes = body_cost(control_body_of(n, CLV_A_THEN));
+    clv_cost no = body_cost(control_body_of(n, CLV_A_ELSE));
     bool then = cond >= 0 ? cond == 1 : yes.flops >= no.flops;
     take_cost(c, then ? yes : no, 1);
     if (cond >= 0)
@@ -287,8 +290,8 @@ void cost_if(const clv_graph *g, const clv_node *n, clv_cost *c)
 
 /* How long a carried sequence is in the end: every trip adds as many tensors as
  * the first one did. */
-static uint32_t grown(const clv_value *in, const clv_value *out, int64_t trips,
-                      bool exact)
+static uint32_t control_grown(const clv_value *in, const clv_value *out,
+                              int64_t trips, bool exact)
 {
     bool told = in->flags & out->flags & CLV_V_SEQUENCE &&
                 in->count != CLV_NONE && out->count != CLV_NONE;
@@ -302,7 +305,7 @@ static uint32_t grown(const clv_value *in, const clv_value *out, int64_t trips,
 
 clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
 {
-    clv_graph *body = body_of(n, CLV_A_BODY);
+    clv_graph *body = control_body_of(n, CLV_A_BODY);
     if (!body || body->n_inputs < 2 || body->n_outputs < 1)
         return clv__fail(e, CLV_FORMAT, "the body is missing or too small");
     int64_t own = attr_int(n, CLV_A_OWN_INPUTS);
@@ -311,7 +314,7 @@ clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
     bind_scalar(body, 0, CLV_INT64);
     bind_scalar(body, 1, CLV_BOOL);
     for (uint32_t i = 2; i < body->n_inputs; i++)
-        bind(body, i, node_in(g, n, i), (int64_t)i >= own);
+        control_bind(body, i, node_in(g, n, i), (int64_t)i >= own);
     uint32_t states = (uint32_t)own - 2;
     CLV_TRY(infer_body(g, n, body, e));
     loop_trips t = clv__loop_trips(g, n);
@@ -326,12 +329,13 @@ clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
         const clv_value *v = body_out(body, o + 1);
         const clv_value *in = scan ? NULL : node_in(g, n, o + 2);
         if (v && in && v->flags & CLV_V_FORM) {
-            CLV_TRY(out_either(g, n, o, in, v, grown(in, v, t.n, t.exact), e));
+            CLV_TRY(out_either(g, n, o, in, v,
+                               control_grown(in, v, t.n, t.exact), e));
             continue;
         }
         bool grows = v && in && !same_shape(v, in);
-        CLV_TRY(give(g, n, o, v, scan ? &t.n : NULL,
-                     (scan && !t.exact) || grows, e));
+        CLV_TRY(control_give(g, n, o, v, scan ? &t.n : NULL,
+                             (scan && !t.exact) || grows, e));
     }
     return CLV_OK;
 }
@@ -416,7 +420,7 @@ static clv_status give_state(clv_graph *g, clv_node *n, uint32_t o,
  * along theirs. */
 clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
 {
-    clv_graph *body = body_of(n, CLV_A_BODY);
+    clv_graph *body = control_body_of(n, CLV_A_BODY);
     int64_t scans = attr_int(n, CLV_A_SCANS), trips = 1;
     int64_t states = attr_int(n, CLV_A_STATES);
     if (!body)
@@ -425,7 +429,7 @@ clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(check_states(n, states, sat_add(scans, states), e));
     CLV_TRY(check_counts(n, body, n->n_in - lengths, 0, e));
     for (uint32_t i = 0; i < body->n_inputs; i++)
-        bind(body, i, node_in(g, n, i), i >= states + scans);
+        control_bind(body, i, node_in(g, n, i), i >= states + scans);
     CLV_TRY(
         bind_states(g, n, body, (uint32_t)states, (uint32_t)scans, &trips, e));
     CLV_TRY(infer_body(g, n, body, e));
@@ -445,13 +449,13 @@ clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
  * results are sequences again. */
 clv_status infer_sequence_map(clv_graph *g, clv_node *n, clv_err *e)
 {
-    clv_graph *body = body_of(n, CLV_A_BODY);
+    clv_graph *body = control_body_of(n, CLV_A_BODY);
     if (!body)
         return clv__fail(e, CLV_FORMAT, "the body is missing");
     CLV_TRY(check_counts(n, body, n->n_in, 0, e));
     for (uint32_t i = 0; i < body->n_inputs; i++) {
         const clv_value *v = node_in(g, n, i);
-        bind(body, i, v, true);
+        control_bind(body, i, v, true);
         if (v && v->flags & CLV_V_SEQUENCE)
             body->values[body->inputs[i]].flags &= (uint8_t)~CLV_V_FORM;
     }
@@ -491,7 +495,7 @@ void cost_loop(const clv_graph *g, const clv_node *n, clv_cost *c)
     loop_trips t = clv__loop_trips(g, n);
     if (n->op == CLV_OP_SCAN)
         t.n = scan_trips(g, n);
-    take_cost(c, body_cost(body_of(n, CLV_A_BODY)), t.n);
+    take_cost(c, body_cost(control_body_of(n, CLV_A_BODY)), t.n);
     if (!t.exact && c->trust == CLV_TRUST_EXACT)
         c->trust = CLV_TRUST_ESTIMATED;
 }

@@ -37,7 +37,7 @@ typedef struct eval {
     int depth;
 } eval;
 
-static int64_t broken(eval *x, const char *what, const char *name)
+static int64_t custom_broken(eval *x, const char *what, const char *name)
 {
     if (!x->bad[0])
         snprintf(x->bad, sizeof x->bad, "column %d: %s%s%.40s%s",
@@ -65,25 +65,26 @@ static bool named_axis(const json *spec, const char *name, uint32_t *input,
 static int64_t dim_of(eval *x, const clv_value *v, uint32_t axis)
 {
     if (!v || v->rank == CLV_NO_RANK || axis >= v->rank)
-        return broken(x, "the tensor has no such axis", "");
+        return custom_broken(x, "the tensor has no such axis", "");
     return v->dims[axis];
 }
 
 /* in0.1, in0.n, in0.rank, out0.2 */
-static int64_t member(eval *x, const char *name)
+static int64_t custom_member(eval *x, const char *name)
 {
     bool out = !strncmp(name, "out", 3);
     char *dot;
     unsigned long i = strtoul(name + (out ? 3 : 2), &dot, 10);
     if (*dot != '.' || i > 255)
-        return broken(x, "unknown name", name);
+        return custom_broken(x, "unknown name", name);
     if (!x->g)
         return 1;
     const clv_value *v =
         out ? (i < x->n->n_out ? node_out(x->g, x->n, (uint32_t)i) : NULL)
             : node_in(x->g, x->n, (uint32_t)i);
     if (!v || v->rank == CLV_NO_RANK)
-        return broken(x, "no such tensor, or its shape is unknown", name);
+        return custom_broken(x, "no such tensor, or its shape is unknown",
+                             name);
     if (!strcmp(dot + 1, "n"))
         return clv__numel(v);
     if (!strcmp(dot + 1, "rank"))
@@ -91,11 +92,11 @@ static int64_t member(eval *x, const char *name)
     char *end;
     unsigned long axis = strtoul(dot + 1, &end, 10);
     if (end == dot + 1 || *end)
-        return broken(x, "unknown name", name);
+        return custom_broken(x, "unknown name", name);
     return dim_of(x, v, (uint32_t)axis);
 }
 
-static int64_t attribute(eval *x, const char *name)
+static int64_t custom_attribute(eval *x, const char *name)
 {
     for (uint32_t i = 0; x->g && i < x->n->n_attrs; i++) {
         const clv_attr *a = &x->n->attrs[i];
@@ -104,65 +105,66 @@ static int64_t attribute(eval *x, const char *name)
                    : a->type == CLV_ATTR_FLOAT ? (int64_t)a->u.f
                                                : 1;
     }
-    return x->g ? broken(x, "the node has no attribute", name) : 1;
+    return x->g ? custom_broken(x, "the node has no attribute", name) : 1;
 }
 
-static int64_t variable(eval *x, const char *name)
+static int64_t custom_variable(eval *x, const char *name)
 {
     uint32_t input, axis;
     if (named_axis(x->spec, name, &input, &axis))
         return x->g ? dim_of(x, node_in(x->g, x->n, input), axis) : 1;
     if (!strncmp(name, "attr.", 5))
-        return attribute(x, name + 5);
+        return custom_attribute(x, name + 5);
     bool tensor =
         (!strncmp(name, "in", 2) && isdigit((unsigned char)name[2])) ||
         (!strncmp(name, "out", 3) && isdigit((unsigned char)name[3]));
-    return tensor ? member(x, name) : broken(x, "unknown name", name);
+    return tensor ? custom_member(x, name)
+                  : custom_broken(x, "unknown name", name);
 }
 
-static void space(eval *x)
+static void custom_space(eval *x)
 {
     while (*x->p == ' ')
         x->p++;
 }
 
-static bool take(eval *x, char c)
+static bool custom_take(eval *x, char c)
 {
-    space(x);
+    custom_space(x);
     if (*x->p != c)
         return false;
     x->p++;
     return true;
 }
 
-static int64_t sum(eval *x);
+static int64_t custom_sum(eval *x);
 
-static int64_t call(eval *x, bool most)
+static int64_t custom_call(eval *x, bool most)
 {
-    int64_t a = sum(x);
-    if (!take(x, ','))
-        broken(x, "expected ','", "");
-    int64_t b = sum(x);
-    if (!take(x, ')'))
-        broken(x, "expected ')'", "");
+    int64_t a = custom_sum(x);
+    if (!custom_take(x, ','))
+        custom_broken(x, "expected ','", "");
+    int64_t b = custom_sum(x);
+    if (!custom_take(x, ')'))
+        custom_broken(x, "expected ')'", "");
     return (a > b) == most ? a : b;
 }
 
-static int64_t factor(eval *x)
+static int64_t custom_factor(eval *x)
 {
     char name[64];
     size_t n = 0;
-    space(x);
+    custom_space(x);
     if (x->bad[0] || ++x->depth > 200)
-        return broken(x, "nested too deeply", "");
-    if (take(x, '(')) {
-        int64_t v = sum(x);
-        if (!take(x, ')'))
-            broken(x, "expected ')'", "");
+        return custom_broken(x, "nested too deeply", "");
+    if (custom_take(x, '(')) {
+        int64_t v = custom_sum(x);
+        if (!custom_take(x, ')'))
+            custom_broken(x, "expected ')'", "");
         return v;
     }
-    if (take(x, '-'))
-        return sat_mul(-1, factor(x));
+    if (custom_take(x, '-'))
+        return sat_mul(-1, custom_factor(x));
     if (isdigit((unsigned char)*x->p)) {
         char *end;
         int64_t v = strtoll(x->p, &end, 10);
@@ -174,48 +176,49 @@ static int64_t factor(eval *x)
         name[n++] = *x->p++;
     name[n] = '\0';
     if (n == 0)
-        return broken(x, "expected a number or a name", "");
+        return custom_broken(x, "expected a number or a name", "");
     bool fn = !strcmp(name, "min") || !strcmp(name, "max");
-    if (fn && take(x, '('))
-        return call(x, name[1] == 'a');
-    return variable(x, name);
+    if (fn && custom_take(x, '('))
+        return custom_call(x, name[1] == 'a');
+    return custom_variable(x, name);
 }
 
-static int64_t product(eval *x)
+static int64_t custom_product(eval *x)
 {
-    int64_t v = factor(x);
+    int64_t v = custom_factor(x);
     for (;;) {
-        if (take(x, '*')) {
-            v = sat_mul(v, factor(x));
+        if (custom_take(x, '*')) {
+            v = sat_mul(v, custom_factor(x));
             continue;
         }
-        bool divide = take(x, '/');
-        if (!divide && !take(x, '%'))
+        bool divide = custom_take(x, '/');
+        if (!divide && !custom_take(x, '%'))
             return v;
-        int64_t by = factor(x);
+        int64_t by = custom_factor(x);
         if (by <= 0)
-            return x->g ? broken(x, "division by zero or less", "") : 1;
+            return x->g ? custom_broken(x, "division by zero or less", "") : 1;
         v = divide ? v / by : v % by;
     }
 }
 
-static int64_t sum(eval *x)
+static int64_t custom_sum(eval *x)
 {
-    int64_t v = product(x);
+    int64_t v = custom_product(x);
     for (;;) {
-        if (take(x, '+'))
-            v = sat_add(v, product(x));
-        else if (take(x, '-'))
-            v = sat_add(v, sat_mul(-1, product(x)));
+        if (custom_take(x, '+'))
+            v = sat_add(v, custom_product(x));
+        else if (custom_take(x, '-'))
+            v = sat_add(v, sat_mul(-1, custom_product(x)));
         else
             return v;
     }
 }
 
 /* The value of an expression, a JSON string or number, for node n. */
-static clv_status evaluate(const struct clv_custom_ops *c, const json *spec,
-                           const json *e, const clv_graph *g, const clv_node *n,
-                           int64_t *out, clv_err *err)
+static clv_status custom_evaluate(const struct clv_custom_ops *c,
+                                  const json *spec, const json *e,
+                                  const clv_graph *g, const clv_node *n,
+                                  int64_t *out, clv_err *err)
 {
     if (e->type == JSON_INT) {
         *out = e->u.i;
@@ -226,10 +229,10 @@ static clv_status evaluate(const struct clv_custom_ops *c, const json *spec,
                          "%s: line %u: expected an expression, not %s", c->path,
                          e->line, json_type_name(e->type));
     eval x = {.p = e->u.s, .start = e->u.s, .spec = spec, .g = g, .n = n};
-    int64_t value = sum(&x);
-    space(&x);
+    int64_t value = custom_sum(&x);
+    custom_space(&x);
     if (*x.p)
-        broken(&x, "unexpected", x.p);
+        custom_broken(&x, "unexpected", x.p);
     if (x.bad[0])
         return clv__fail(err, CLV_FORMAT, "%s: line %u: '%s': %s", c->path,
                          e->line, e->u.s, x.bad);
@@ -242,8 +245,9 @@ static clv_status evaluate(const struct clv_custom_ops *c, const json *spec,
 static const char *const keys[] = {"inputs", "output", "outputs",
                                    "dtype",  "macs",   "flops"};
 
-static clv_status check_shape(const struct clv_custom_ops *c, const json *spec,
-                              const json *shape, clv_err *e)
+static clv_status custom_check_shape(const struct clv_custom_ops *c,
+                                     const json *spec, const json *shape,
+                                     clv_err *e)
 {
     unsigned input;
     if (shape->type == JSON_STRING &&
@@ -256,7 +260,7 @@ static clv_status check_shape(const struct clv_custom_ops *c, const json *spec,
                          c->path, shape->line);
     int64_t v;
     for (const json *d = shape->child; d; d = d->next)
-        CLV_TRY(evaluate(c, spec, d, NULL, NULL, &v, e));
+        CLV_TRY(custom_evaluate(c, spec, d, NULL, NULL, &v, e));
     return CLV_OK;
 }
 
@@ -278,12 +282,12 @@ static clv_status check_row(const struct clv_custom_ops *c, const json *row,
                              c->path, m->line, m->key);
         int64_t v;
         if (!strcmp(m->key, "macs") || !strcmp(m->key, "flops"))
-            CLV_TRY(evaluate(c, row, m, NULL, NULL, &v, e));
+            CLV_TRY(custom_evaluate(c, row, m, NULL, NULL, &v, e));
         if (!strcmp(m->key, "output"))
-            CLV_TRY(check_shape(c, row, m, e));
+            CLV_TRY(custom_check_shape(c, row, m, e));
         for (const json *s = m->child; s && !strcmp(m->key, "outputs");
              s = s->next)
-            CLV_TRY(check_shape(c, row, s, e));
+            CLV_TRY(custom_check_shape(c, row, s, e));
         if (!strcmp(m->key, "dtype") &&
             (m->type != JSON_STRING || !clv_dtype_find(m->u.s)))
             return clv__fail(e, CLV_FORMAT, "%s: line %u: no such data type",
@@ -368,7 +372,7 @@ uint16_t clv__custom_row(const clv_graph *g, const char *name)
     return 0;
 }
 
-static const custom_row *find(const clv_graph *g, const clv_node *n)
+static const custom_row *custom_find(const clv_graph *g, const clv_node *n)
 {
     return n->custom && g->custom ? &g->custom->rows[n->custom - 1] : NULL;
 }
@@ -397,25 +401,25 @@ static clv_status set_output(clv_graph *g, clv_node *n, uint32_t i,
     if (shape->n > CLV_MAX_RANK)
         return clv__fail(e, CLV_SHAPE, "output of rank %u", shape->n);
     for (const json *d = shape->child; d; d = d->next)
-        CLV_TRY(evaluate(g->custom, spec, d, g, n, &dims[rank++], e));
+        CLV_TRY(custom_evaluate(g->custom, spec, d, g, n, &dims[rank++], e));
     return out_shape(g, n, i, t, rank, dims, e);
 }
 
 /* FLOPs are twice the MACs where the row does not say. */
-static clv_status cost_of(const clv_graph *g, const clv_node *n,
-                          const json *spec, int64_t *macs, int64_t *flops,
-                          clv_err *e)
+static clv_status custom_cost_of(const clv_graph *g, const clv_node *n,
+                                 const json *spec, int64_t *macs,
+                                 int64_t *flops, clv_err *e)
 {
     const json *m = json_get(spec, "macs"), *f = json_get(spec, "flops");
     if (m)
-        CLV_TRY(evaluate(g->custom, spec, m, g, n, macs, e));
+        CLV_TRY(custom_evaluate(g->custom, spec, m, g, n, macs, e));
     *flops = sat_mul(2, *macs);
-    return f ? evaluate(g->custom, spec, f, g, n, flops, e) : CLV_OK;
+    return f ? custom_evaluate(g->custom, spec, f, g, n, flops, e) : CLV_OK;
 }
 
 clv_status clv__custom_infer(clv_graph *g, clv_node *n, clv_err *e)
 {
-    const custom_row *row = find(g, n);
+    const custom_row *row = custom_find(g, n);
     if (!row)
         return CLV_OK;
     if (row->call) {
@@ -438,12 +442,12 @@ clv_status clv__custom_infer(clv_graph *g, clv_node *n, clv_err *e)
         shape = many ? shape->next : NULL;
     }
     int64_t macs = 0, flops = 0; /* what cannot be evaluated is said here */
-    return cost_of(g, n, row->spec, &macs, &flops, e);
+    return custom_cost_of(g, n, row->spec, &macs, &flops, e);
 }
 
 bool clv__custom_cost(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
-    const custom_row *row = find(g, n);
+    const custom_row *row = custom_find(g, n);
     if (!row)
         return false;
     if (row->call) {
@@ -451,7 +455,7 @@ bool clv__custom_cost(const clv_graph *g, const clv_node *n, clv_cost *c)
         if (!row->call->cost ||
             row->call->cost(row->call->ctx, g, id, &c->macs, &c->flops))
             return false;
-    } else if (cost_of(g, n, row->spec, &c->macs, &c->flops, NULL)) {
+    } else if (custom_cost_of(g, n, row->spec, &c->macs, &c->flops, NULL)) {
         return false;
     }
     if (c->macs < 0 || c->flops < 0)

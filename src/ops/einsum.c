@@ -137,8 +137,8 @@ static clv_status read_result(const einsum *s, uint32_t *axes, uint32_t *rank,
 }
 
 /* Reads the left side: sizes, and the axes of each operand. */
-static clv_status parse(const clv_graph *g, const clv_node *n, einsum *s,
-                        clv_err *e)
+static clv_status einsum_parse(const clv_graph *g, const clv_node *n, einsum *s,
+                               clv_err *e)
 {
     *s = (einsum){.term = attr_str(n, CLV_A_EQUATION)};
     memset(s->size, -1, sizeof s->size);
@@ -162,7 +162,7 @@ clv_status infer_einsum(clv_graph *g, clv_node *n, clv_err *e)
 {
     einsum s;
     uint32_t axes[CLV_MAX_RANK], rank;
-    CLV_TRY(parse(g, n, &s, e));
+    CLV_TRY(einsum_parse(g, n, &s, e));
     CLV_TRY(read_result(&s, axes, &rank, e));
     int64_t dims[CLV_MAX_RANK];
     for (uint32_t i = 0; i < rank; i++)
@@ -176,7 +176,7 @@ clv_status infer_einsum(clv_graph *g, clv_node *n, clv_err *e)
 bool einsum_read(const clv_graph *g, const clv_node *n, einsum *s)
 {
     uint32_t axes[CLV_MAX_RANK], rank;
-    if (n->n_in > EINSUM_OPERANDS || parse(g, n, s, NULL) != CLV_OK ||
+    if (n->n_in > EINSUM_OPERANDS || einsum_parse(g, n, s, NULL) != CLV_OK ||
         read_result(s, axes, &rank, NULL) != CLV_OK)
         return false;
     for (uint32_t i = 0; i < rank; i++)
@@ -212,8 +212,8 @@ static axis_set sum_alone(const einsum *s, axis_set a, axis_set needed,
 
 /* Joins b to a: a product of matrices if something is summed, else one
  * multiplication per element. */
-static axis_set join(const einsum *s, axis_set a, axis_set b, axis_set needed,
-                     clv_cost *c)
+static axis_set einsum_join(const einsum *s, axis_set a, axis_set b,
+                            axis_set needed, clv_cost *c)
 {
     a = sum_alone(s, a, both(b, needed), c);
     b = sum_alone(s, b, both(a, needed), c);
@@ -242,6 +242,6 @@ void cost_einsum(const clv_graph *g, const clv_node *n, clv_cost *c)
         axis_set needed = s.result;
         for (uint32_t k = i + 1; k <= last; k++)
             needed = both(needed, s.own[k]);
-        so_far = join(&s, so_far, s.own[i], needed, c);
+        so_far = einsum_join(&s, so_far, s.own[i], needed, c);
     }
 }

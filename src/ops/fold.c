@@ -84,7 +84,7 @@ static uint32_t broadcast_at(const clv_value *y, const clv_value *v,
 /* -- one number from one or two -------------------------------------------*/
 
 /* Integers wrap as they do in the tensors themselves. */
-static int64_t wrap(uint64_t x)
+static int64_t fold_wrap(uint64_t x)
 {
     return (int64_t)x;
 }
@@ -100,10 +100,10 @@ static bool int_op(clv_op op, int64_t a, clv_dtype t, int64_t *y)
     }
     switch (op) {
     case CLV_OP_NEG:
-        *y = wrap(0 - (uint64_t)a);
+        *y = fold_wrap(0 - (uint64_t)a);
         return true;
     case CLV_OP_ABS:
-        *y = a < 0 ? wrap(0 - (uint64_t)a) : a;
+        *y = a < 0 ? fold_wrap(0 - (uint64_t)a) : a;
         return true;
     case CLV_OP_SIGN:
         *y = (a > 0) - (a < 0);
@@ -192,7 +192,7 @@ static bool fold_pair(clv_op op, const known *a, uint32_t i, const known *b,
 }
 
 /* Forgets the contents of output 0: the rule found it cannot fold. */
-static void forget(clv_graph *g, const clv_node *n)
+static void fold_forget(clv_graph *g, const clv_node *n)
 {
     clv_value *v = node_out(g, n, 0);
     v->data->ints = NULL;
@@ -226,7 +226,7 @@ clv_status fold_eltwise(clv_graph *g, clv_node *n, clv_err *e)
             uint32_t ia = i == 1 ? broadcast_at(y, a.v, at) : k;
             uint32_t ib = unary ? ia : broadcast_at(y, b.v, at);
             if (!fold_pair(op, &a, ia, &b, ib, &r, k)) {
-                forget(g, n);
+                fold_forget(g, n);
                 return CLV_OK;
             }
         }
@@ -343,7 +343,7 @@ clv_status fold_range(clv_graph *g, clv_node *n, clv_err *e)
     for (uint32_t i = 0; !room_none(&r) && i < r.n; i++) {
         if (r.ints && start.ints && step.ints)
             r.ints[i] =
-                wrap((uint64_t)start.ints[0] + (uint64_t)step.ints[0] * i);
+                fold_wrap((uint64_t)start.ints[0] + (uint64_t)step.ints[0] * i);
         else if (r.floats)
             r.floats[i] = known_float(&start, 0) + i * known_float(&step, 0);
     }
@@ -352,7 +352,7 @@ clv_status fold_range(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- reductions -----------------------------------------------------------*/
 
-static clv_op reduction(clv_op op)
+static clv_op fold_reduction(clv_op op)
 {
     switch (op) {
     case CLV_OP_SUM:
@@ -397,7 +397,7 @@ clv_status fold_reduce(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(fold_out(g, n, 0, &r, e));
     if (room_none(&r))
         return CLV_OK;
-    clv_op op = reduction((clv_op)n->op);
+    clv_op op = fold_reduction((clv_op)n->op);
     known sum = {node_out(g, n, 0), r.ints, r.floats, r.n};
     int64_t at[CLV_MAX_RANK] = {0};
     for (uint32_t i = 0; i < x.n; i++, fold_step(x.v, at)) {

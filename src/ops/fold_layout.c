@@ -42,7 +42,8 @@ static clv_status fold_strided(clv_graph *g, const clv_node *n, uint32_t o,
 }
 
 /* The contents of x are those of the output too. */
-static clv_status share(clv_graph *g, uint32_t out, const known *x, clv_err *e)
+static clv_status fold_layout_share(clv_graph *g, uint32_t out, const known *x,
+                                    clv_err *e)
 {
     clv_payload *data = clv__value_data(g, out);
     if (!data)
@@ -80,7 +81,7 @@ clv_status fold_same(clv_graph *g, clv_node *n, clv_err *e)
     clv_dtype t = (clv_dtype)y->dtype;
     if (y->dtype == x.v->dtype && y->rank != CLV_NO_RANK &&
         clv__numel(y) == x.n)
-        return share(g, node_outs(g, n)[0], &x, e);
+        return fold_layout_share(g, node_outs(g, n)[0], &x, e);
     if (is_float8(t)) /* attributes say how it rounds; no shape needs it */
         return CLV_OK;
     CLV_TRY(fold_out(g, n, 0, &r, e));
@@ -126,7 +127,8 @@ clv_status fold_expand(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- slices ---------------------------------------------------------------*/
 
-static int64_t slice_start(int64_t size, int64_t start, int64_t step)
+static int64_t fold_layout_slice_start(int64_t size, int64_t start,
+                                       int64_t step)
 {
     int64_t lo = 0, hi = step < 0 ? size - 1 : size;
     if (start < 0)
@@ -154,7 +156,8 @@ clv_status fold_slice(clv_graph *g, clv_node *n, clv_err *e)
         int64_t limit = by > 0 ? by : -by;
         if (limit > FOLD_MAX) /* at most one element: the stride is not used */
             by = 1;
-        s.offset += slice_start(x.v->dims[a], start.v[i], by) * from[a];
+        s.offset +=
+            fold_layout_slice_start(x.v->dims[a], start.v[i], by) * from[a];
         s.stride[a] = from[a] * by;
     }
     return fold_strided(g, n, 0, &x, &s, e);

@@ -53,7 +53,7 @@ static clv_status check_forms(const clv_graph *g, const clv_node *n, clv_err *e)
 }
 
 /* Nodes whose result differs from run to run, or that we know nothing of. */
-static bool repeatable(const clv_node *n)
+static bool ops_repeatable(const clv_node *n)
 {
     return n->op != CLV_OP_UNKNOWN && n->op != CLV_OP_RANDOM_LIKE &&
            n->op != CLV_OP_BERNOULLI && n->op != CLV_OP_MULTINOMIAL &&
@@ -65,7 +65,7 @@ static bool repeatable(const clv_node *n)
  * depend on weights alone are fixed, as weights are. */
 static void pass_on(clv_graph *g, const clv_node *n)
 {
-    uint8_t bound = 0, fixed = repeatable(n) && n->n_in ? CLV_V_FIXED : 0;
+    uint8_t bound = 0, fixed = ops_repeatable(n) && n->n_in ? CLV_V_FIXED : 0;
     for (uint32_t i = 0; i < n->n_in; i++) {
         const clv_value *v = node_in(g, n, i);
         bound |= v ? v->flags & CLV_V_BOUND : 0;
@@ -105,7 +105,7 @@ static clv_status not_known(clv_graph *g, clv_node *n, clv_err *e)
                : clv__nomem(e);
 }
 
-static bool bounded(const clv_graph *g, const clv_node *n)
+static bool ops_bounded(const clv_graph *g, const clv_node *n)
 {
     for (uint32_t i = 0; i < n->n_in; i++) {
         const clv_value *v = node_in(g, n, i);
@@ -129,7 +129,7 @@ static clv_status infer_node(clv_graph *g, clv_node *n, clv_err *e)
             node_out(g, n, i)->flags &= (uint8_t)~CLV_V_BOUND;
     clv_status s = check_forms(g, n, e);
     s = s == CLV_OK ? op->infer(g, n, e) : s;
-    if (s == CLV_UNSUPPORTED || (s == CLV_SHAPE && bounded(g, n)))
+    if (s == CLV_UNSUPPORTED || (s == CLV_SHAPE && ops_bounded(g, n)))
         return not_known(g, n, e);
     CLV_TRY(s);
     if (op->fold)
@@ -172,7 +172,7 @@ bool clv__node_is_fixed(const clv_graph *g, const clv_node *n)
 
 /* Adds the bytes that n moves: it reads each distinct input once and writes
  * each output once. */
-static void traffic(const clv_graph *g, const clv_node *n, clv_cost *c)
+static void ops_traffic(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
     for (uint32_t i = 0; i < n->n_in; i++) {
         const clv_value *v = node_in(g, n, i);
@@ -240,7 +240,7 @@ clv_status clv__cost_node(const clv_graph *g, uint32_t id, clv_cost *c,
     const clv_node *n = &g->nodes[id];
     *c = (clv_cost){.params = g->params[id], .trust = trust_of(g, n)};
     if (c->trust != CLV_TRUST_FREE)
-        traffic(g, n, c);
+        ops_traffic(g, n, c);
     if (c->trust != CLV_TRUST_UNKNOWN) {
         clv__ops[n->op].cost(g, n, c);
         clv__cost_rounding(g, n, c);

@@ -128,7 +128,7 @@ clv_status infer_adaptive(clv_graph *g, clv_node *n, clv_err *e)
     return out_shape(g, n, 1, CLV_INT64, x->rank, dims, e);
 }
 
-static int64_t gcd(int64_t a, int64_t b)
+static int64_t pool_gcd(int64_t a, int64_t b)
 {
     while (b) {
         int64_t t = a % b;
@@ -143,7 +143,7 @@ static int64_t gcd(int64_t a, int64_t b)
  * is at out - gcd(in, out) borders, so the windows along one axis sum to: */
 static int64_t adaptive_reads(int64_t in, int64_t out)
 {
-    return out ? sat_add(in, out - gcd(in, out)) : 0;
+    return out ? sat_add(in, out - pool_gcd(in, out)) : 0;
 }
 
 static int64_t all_reads(const clv_graph *g, const clv_node *n)

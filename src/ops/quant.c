@@ -112,7 +112,7 @@ static bool read_as_integers(const clv_graph *g, uint32_t v)
     return first < end && !(g->values[v].flags & CLV_V_OUTPUT);
 }
 
-static clv_status hold(clv_graph *g, uint32_t v, clv_dtype t, clv_err *e)
+static clv_status quant_hold(clv_graph *g, uint32_t v, clv_dtype t, clv_err *e)
 {
     clv_payload *data = clv__value_data(g, v);
     if (!data)
@@ -122,7 +122,7 @@ static clv_status hold(clv_graph *g, uint32_t v, clv_dtype t, clv_err *e)
 }
 
 /* The output shares the storage of the input. */
-static void share(clv_graph *g, clv_node *n)
+static void quant_share(clv_graph *g, clv_node *n)
 {
     uint32_t from = node_ins(g, n)[0], root = g->values[from].view_of;
     node_out(g, n, 0)->view_of = root == CLV_NONE ? from : root;
@@ -130,24 +130,24 @@ static void share(clv_graph *g, clv_node *n)
 }
 
 /* Node id as part of a group: what it makes is held as integers. */
-static clv_status join(clv_graph *g, clv_node *n, clv_err *e)
+static clv_status quant_join(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     if (n->op == CLV_OP_DEQUANTIZE_LINEAR &&
         read_as_integers(g, node_outs(g, n)[0])) {
-        share(g, n);
-        return hold(g, node_outs(g, n)[0], (clv_dtype)x->dtype, e);
+        quant_share(g, n);
+        return quant_hold(g, node_outs(g, n)[0], (clv_dtype)x->dtype, e);
     }
     if (n->op == CLV_OP_QUANTIZE_LINEAR && x->producer != CLV_NONE &&
         g->nodes[x->producer].op != CLV_OP_DEQUANTIZE_LINEAR &&
         g->nodes[x->producer].flags & CLV_N_INTEGER &&
         only_quantize(g, node_ins(g, n)[0]) != CLV_NONE)
-        share(g, n);
+        quant_share(g, n);
     if (!clv__in_quantised(n) && n->flags & CLV_N_INTEGER)
         for (uint32_t i = 0; i < n->n_out; i++) {
             uint32_t v = node_outs(g, n)[i], q = only_quantize(g, v);
             if (q != CLV_NONE)
-                CLV_TRY(hold(
+                CLV_TRY(quant_hold(
                     g, v, (clv_dtype)node_out(g, &g->nodes[q], 0)->dtype, e));
         }
     return CLV_OK;
@@ -162,7 +162,7 @@ clv_status clv__join_quantised(clv_graph *g, clv_err *e)
         if (runs_on_integers(g, &g->nodes[id]))
             g->nodes[id].flags |= CLV_N_INTEGER;
     for (uint32_t id = 0; id < g->n_nodes && any; id++)
-        CLV_TRY(join(g, &g->nodes[id], e));
+        CLV_TRY(quant_join(g, &g->nodes[id], e));
     return CLV_OK;
 }
 

@@ -20,7 +20,8 @@ static int64_t sample_cost(const char *mode, uint32_t nd)
 
 /* -- interpolate ----------------------------------------------------------*/
 
-static clv_status scaled(int64_t size, double scale, int64_t *out, clv_err *e)
+static clv_status resize_scaled(int64_t size, double scale, int64_t *out,
+                                clv_err *e)
 {
     double d = floor((double)size * scale);
     if (!(d >= 0 && d < 9e18))
@@ -89,12 +90,12 @@ clv_status infer_interpolate(clv_graph *g, clv_node *n, clv_err *e)
         uint32_t axis, k = given == 1 ? 0 : i;
         CLV_TRY(sized_axis(n, x, i, count, &axis, e));
         if (aspect > 0)
-            CLV_TRY(scaled(1, (double)x->dims[axis] * aspect + 0.5, &dims[axis],
-                           e));
+            CLV_TRY(resize_scaled(1, (double)x->dims[axis] * aspect + 0.5,
+                                  &dims[axis], e));
         else if (size.n)
             dims[axis] = size.v[k];
         else
-            CLV_TRY(scaled(x->dims[axis], scale[k], &dims[axis], e));
+            CLV_TRY(resize_scaled(x->dims[axis], scale[k], &dims[axis], e));
         if (axis > 1 && (x->dims[axis] < 1 || dims[axis] < 1))
             return clv__fail(e, CLV_SHAPE, "an axis of %lld resized to %lld",
                              (long long)x->dims[axis], (long long)dims[axis]);

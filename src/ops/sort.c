@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Comparisons for n elements in rows of `size`, each going down `depth`. */
-static void comparisons(const clv_value *x, int64_t depth, clv_cost *c)
+static void sort_comparisons(const clv_value *x, int64_t depth, clv_cost *c)
 {
     c->trust = CLV_TRUST_ESTIMATED;
     c->flops = sat_mul(clv__numel(x), depth);
@@ -41,7 +41,7 @@ void cost_sort(const clv_graph *g, const clv_node *n, clv_cost *c)
     if (x->rank && (!all || attr_get(n, CLV_A_AXIS)) &&
         get_axis(n, x->rank, &axis, NULL) == CLV_OK)
         size = x->dims[axis];
-    comparisons(x, log2_ceil(size), c);
+    sort_comparisons(x, log2_ceil(size), c);
 }
 
 /* The k (attribute or input 1) largest along an axis, and where they were. */
@@ -70,7 +70,7 @@ void cost_topk(const clv_graph *g, const clv_node *n, clv_cost *c)
     int64_t k = 1;
     if (x->rank && get_axis(n, x->rank, &axis, NULL) == CLV_OK)
         k = y->dims[axis];
-    comparisons(x, log2_ceil(sat_add(k, 1)), c);
+    sort_comparisons(x, log2_ceil(sat_add(k, 1)), c);
 }
 
 /* At most all: slices of `axis`, or elements. Further outputs are vectors of

@@ -101,7 +101,7 @@ static bool counter_of(const clv_graph *g, const clv_node *n,
 }
 
 /* Trips until `a < b` fails: it is asked at the end of each. */
-static int64_t until(counter a, counter b)
+static int64_t trips_until(counter a, counter b)
 {
     int64_t gap = b.base - a.base, rate = a.step - b.step;
     if (gap <= 0)
@@ -146,7 +146,7 @@ static bool condition_trips(const clv_graph *g, const clv_node *n,
         !counter_of(g, n, body, in[less], 8, &b))
         return false;
     b.base += by->op == CLV_OP_LE || by->op == CLV_OP_GE;
-    *most = until(a, b);
+    *most = trips_until(a, b);
     return true;
 }
 

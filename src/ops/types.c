@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The order of kinds; signed and unsigned integers are one kind. */
-static int kind_of(clv_dtype t)
+static int types_kind_of(clv_dtype t)
 {
     static const int order[] = {
         [CLASS_NONE] = 0, [CLASS_BOOL] = 1,  [CLASS_UINT] = 2,
@@ -33,10 +33,10 @@ static clv_dtype promote_mixed(clv_dtype i, clv_dtype u)
 
 clv_dtype promote(clv_dtype a, clv_dtype b)
 {
-    if (a == b || kind_of(b) == 0)
+    if (a == b || types_kind_of(b) == 0)
         return a;
-    if (kind_of(a) != kind_of(b)) {
-        clv_dtype high = kind_of(a) > kind_of(b) ? a : b;
+    if (types_kind_of(a) != types_kind_of(b)) {
+        clv_dtype high = types_kind_of(a) > types_kind_of(b) ? a : b;
         clv_dtype low = high == a ? b : a;
         return high == CLV_COMPLEX64 && low == CLV_FLOAT64 ? CLV_COMPLEX128
                                                            : high;
@@ -51,11 +51,11 @@ clv_dtype promote(clv_dtype a, clv_dtype b)
 }
 
 /* `low` counts only where it is of a higher kind. */
-static clv_dtype outrank(clv_dtype high, clv_dtype low)
+static clv_dtype types_outrank(clv_dtype high, clv_dtype low)
 {
-    if (kind_of(high) == 3 && kind_of(low) == 4)
+    if (types_kind_of(high) == 3 && types_kind_of(low) == 4)
         return bits_of(high) == 64 ? CLV_COMPLEX128 : CLV_COMPLEX64;
-    return kind_of(low) > kind_of(high) ? promote(high, low) : high;
+    return types_kind_of(low) > types_kind_of(high) ? promote(high, low) : high;
 }
 
 clv_dtype result_type(const clv_graph *g, const clv_node *n, uint32_t from)
@@ -76,7 +76,7 @@ clv_dtype result_type(const clv_graph *g, const clv_node *n, uint32_t from)
         else if (a && plain == CLV_NODTYPE)
             plain = CLV_INT64;
     }
-    return outrank(outrank(axes, zero), plain);
+    return types_outrank(types_outrank(axes, zero), plain);
 }
 
 clv_dtype to_float(clv_dtype t)

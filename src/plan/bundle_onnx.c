@@ -29,7 +29,7 @@ static const json *value_of(const pair *p, int64_t id)
     return NULL;
 }
 
-static bool same_type(const json *stated, const clv_value *v)
+static bool bundle_onnx_same_type(const json *stated, const clv_value *v)
 {
     const json *shape = json_get(stated, "shape");
     clv_dtype type = clv_dtype_find(json_string(stated, "dtype", ""));
@@ -47,7 +47,8 @@ static bool same_type(const json *stated, const clv_value *v)
 }
 
 /* The value called `name` among the numbers of a list; NULL: none is. */
-static const json *named(const pair *p, const json *ids, const char *name)
+static const json *bundle_onnx_named(const pair *p, const json *ids,
+                                     const char *name)
 {
     for (const json *id = ids ? ids->child : NULL; id; id = id->next) {
         const json *v = id->type == JSON_INT ? value_of(p, id->u.i) : NULL;
@@ -66,13 +67,13 @@ static clv_status check_list(const pair *p, const char *key,
     const json *ids = json_get(p->entry, key);
     for (uint32_t i = 0; i < n; i++) {
         const char *name = clv__value_name(p->g, list[i], buf, sizeof buf);
-        const json *v = named(p, ids, name);
+        const json *v = bundle_onnx_named(p, ids, name);
         if (!v)
             return clv__fail(e, CLV_LIMIT,
                              "%.80s: '%.80s' is not among the %s of its "
                              "partition",
                              p->file, name, key);
-        if (!same_type(v, &p->g->values[list[i]]))
+        if (!bundle_onnx_same_type(v, &p->g->values[list[i]]))
             return clv__fail(e, CLV_LIMIT,
                              "%.80s: '%.80s' has another type or shape than "
                              "in its partition",

@@ -27,8 +27,8 @@ typedef struct check {
     uint32_t n_parts, turns;
 } check;
 
-static clv_status load(check *c, const char *name, const json **root,
-                       clv_err *e)
+static clv_status bundle_verify_load(check *c, const char *name,
+                                     const json **root, clv_err *e)
 {
     char path[4096], chunk[8192];
     clv_buf buf = {0};
@@ -52,8 +52,9 @@ static clv_status load(check *c, const char *name, const json **root,
 
 /* -- lists of numbers -----------------------------------------------------*/
 
-static clv_status list(const json *of, const char *key, const char *file,
-                       const json **out, clv_err *e)
+static clv_status bundle_verify_list(const json *of, const char *key,
+                                     const char *file, const json **out,
+                                     clv_err *e)
 {
     *out = json_get(of, key);
     if (!*out || (*out)->type != JSON_ARRAY)
@@ -68,7 +69,7 @@ static clv_status list(const json *of, const char *key, const char *file,
     return CLV_OK;
 }
 
-static void highest(check *c, const json *ids)
+static void bundle_verify_highest(check *c, const json *ids)
 {
     for (const json *v = ids->child; v; v = v->next)
         if (v->type == JSON_INT && v->u.i >= c->n_values)
@@ -78,20 +79,20 @@ static void highest(check *c, const json *ids)
 /* -- passes ---------------------------------------------------------------*/
 
 /* Every node of a partition's file, its inputs and outputs being lists. */
-static clv_status check_shape(check *c, const json *part, const char *file,
-                              clv_err *e)
+static clv_status bundle_verify_check_shape(check *c, const json *part,
+                                            const char *file, clv_err *e)
 {
     const json *nodes, *ids;
-    CLV_TRY(list(part, "nodes", file, &nodes, e));
+    CLV_TRY(bundle_verify_list(part, "nodes", file, &nodes, e));
     for (const json *n = nodes->child; n; n = n->next) {
         int64_t id = json_int(n, "id", -1);
         if (id < 0 || id >= c->n_nodes)
             return clv__fail(e, CLV_LIMIT, "%.100s: line %u: no node %lld",
                              file, n->line, (long long)id);
-        CLV_TRY(list(n, "inputs", file, &ids, e));
-        highest(c, ids);
-        CLV_TRY(list(n, "outputs", file, &ids, e));
-        highest(c, ids);
+        CLV_TRY(bundle_verify_list(n, "inputs", file, &ids, e));
+        bundle_verify_highest(c, ids);
+        CLV_TRY(bundle_verify_list(n, "outputs", file, &ids, e));
+        bundle_verify_highest(c, ids);
     }
     return CLV_OK;
 }
@@ -110,7 +111,7 @@ static clv_status place_nodes(check *c, const json *entry, uint32_t k,
     const char *device = json_string(entry, "device", "");
     const json *stated;
     uint32_t count = 0;
-    CLV_TRY(list(entry, "nodes", "manifest.json", &stated, e));
+    CLV_TRY(bundle_verify_list(entry, "nodes", "manifest.json", &stated, e));
     for (const json *n = nodes->child; n; n = n->next, count++) {
         uint32_t id = (uint32_t)json_int(n, "id", 0);
         if (c->node_in[id])
@@ -147,12 +148,12 @@ static clv_status place_nodes(check *c, const json *entry, uint32_t k,
 
 /* Stated inputs are exactly what its nodes read and it does not make, and come
  * from partitions before it. */
-static clv_status check_inputs(check *c, const json *entry, uint32_t k,
-                               clv_err *e)
+static clv_status bundle_verify_check_inputs(check *c, const json *entry,
+                                             uint32_t k, clv_err *e)
 {
     const json *stated;
     uint32_t stamp = 2 * k + 1;
-    CLV_TRY(list(entry, "inputs", "manifest.json", &stated, e));
+    CLV_TRY(bundle_verify_list(entry, "inputs", "manifest.json", &stated, e));
     for (const json *v = stated->child; v; v = v->next) {
         if (v->type != JSON_INT || v->u.i >= c->n_values ||
             c->mark[v->u.i] == stamp)
@@ -212,7 +213,8 @@ static clv_status check_depends(check *c, const json *entry, uint32_t k,
 {
     const json *stated;
     uint32_t needed = 0;
-    CLV_TRY(list(entry, "depends_on", "manifest.json", &stated, e));
+    CLV_TRY(
+        bundle_verify_list(entry, "depends_on", "manifest.json", &stated, e));
     for (const json *v = json_get(entry, "inputs")->child; v; v = v->next) {
         uint32_t maker = v->type == JSON_INT ? c->maker[v->u.i] : 0;
         if (!maker || c->waits[maker - 1] == k + 1)
@@ -236,12 +238,12 @@ static clv_status check_depends(check *c, const json *entry, uint32_t k,
 }
 
 /* Stated outputs are exactly what it makes and others, or the caller, need. */
-static clv_status check_outputs(check *c, const json *entry, uint32_t k,
-                                clv_err *e)
+static clv_status bundle_verify_check_outputs(check *c, const json *entry,
+                                              uint32_t k, clv_err *e)
 {
     const json *stated;
     uint32_t needed = 0;
-    CLV_TRY(list(entry, "outputs", "manifest.json", &stated, e));
+    CLV_TRY(bundle_verify_list(entry, "outputs", "manifest.json", &stated, e));
     for (const json *v = stated->child; v; v = v->next)
         if (v->type != JSON_INT || v->u.i >= c->n_values ||
             c->maker[v->u.i] != k + 1 || !c->escapes[v->u.i])
@@ -286,13 +288,13 @@ static clv_status load_parts(check *c, const json *parts, clv_err *e)
             return clv__fail(e, CLV_FORMAT,
                              "manifest.json: line %u: 'file' must be a name",
                              p->line);
-        CLV_TRY(load(c, file, &c->part[k], e));
-        CLV_TRY(check_shape(c, c->part[k], file, e));
+        CLV_TRY(bundle_verify_load(c, file, &c->part[k], e));
+        CLV_TRY(bundle_verify_check_shape(c, c->part[k], file, e));
     }
     return CLV_OK;
 }
 
-static clv_status cover(check *c, clv_err *e)
+static clv_status bundle_verify_cover(check *c, clv_err *e)
 {
     for (uint32_t i = 0; i < c->n_nodes; i++)
         if (!c->node_in[i])
@@ -311,19 +313,19 @@ static clv_status over_parts(check *c, const json *parts, part_fn *fn,
     return CLV_OK;
 }
 
-static clv_status run(check *c, clv_err *e)
+static clv_status bundle_verify_run(check *c, clv_err *e)
 {
     const json *root, *parts, *outputs;
-    CLV_TRY(load(c, "manifest.json", &root, e));
-    CLV_TRY(list(root, "partitions", "manifest.json", &parts, e));
-    CLV_TRY(list(root, "outputs", "manifest.json", &outputs, e));
+    CLV_TRY(bundle_verify_load(c, "manifest.json", &root, e));
+    CLV_TRY(bundle_verify_list(root, "partitions", "manifest.json", &parts, e));
+    CLV_TRY(bundle_verify_list(root, "outputs", "manifest.json", &outputs, e));
     int64_t n = json_int(root, "nodes", -1);
     if (n < 0 || n >= IDS_MAX)
         return clv__fail(e, CLV_FORMAT,
                          "manifest.json: 'nodes' must be a "
                          "number");
     c->n_nodes = (uint32_t)n;
-    highest(c, outputs);
+    bundle_verify_highest(c, outputs);
     CLV_TRY(load_parts(c, parts, e));
     size_t values = (size_t)c->n_values + 1;
     c->node_in = arena_zalloc(&c->mem, ((size_t)n + 1) * sizeof *c->node_in);
@@ -337,13 +339,13 @@ static clv_status run(check *c, clv_err *e)
         !c->escapes)
         return clv__nomem(e);
     CLV_TRY(over_parts(c, parts, place_nodes, e));
-    CLV_TRY(cover(c, e));
-    CLV_TRY(over_parts(c, parts, check_inputs, e));
+    CLV_TRY(bundle_verify_cover(c, e));
+    CLV_TRY(over_parts(c, parts, bundle_verify_check_inputs, e));
     CLV_TRY(over_parts(c, parts, check_depends, e));
     for (const json *v = outputs->child; v; v = v->next)
         if (v->type == JSON_INT)
             c->escapes[v->u.i] = 1;
-    CLV_TRY(over_parts(c, parts, check_outputs, e));
+    CLV_TRY(over_parts(c, parts, bundle_verify_check_outputs, e));
     return over_parts(c, parts, check_onnx, e);
 }
 
@@ -353,7 +355,7 @@ clv_status clv_bundle_verify(const char *dir, clv_bundle_info *info,
     check c = {.dir = dir};
     clv__err_clear(err);
     CLV_NEED(dir, err);
-    clv_status s = run(&c, err);
+    clv_status s = bundle_verify_run(&c, err);
     const clv_bundle_info full = {.partitions = c.n_parts, .nodes = c.n_nodes};
     if (s == CLV_OK && info)
         s = clv__fill_sized(info, &full, sizeof full, "clv_bundle_info", err);

@@ -74,7 +74,7 @@ static double actual_of(const facts *f, clv_budget_key key)
     return 0;
 }
 
-static clv_check_item *add(clv_check *k, clv_check_item item)
+static clv_check_item *check_add(clv_check *k, clv_check_item item)
 {
     item.passed = item.at_least ? item.actual >= item.limit
                                 : item.actual >= 0 && item.actual <= item.limit;
@@ -88,14 +88,14 @@ static clv_check_item *add(clv_check *k, clv_check_item item)
 static void check_memory(clv_check *k, const facts *f, double room)
 {
     if (room > 0)
-        add(k, (clv_check_item){
-                   .key = "memory_fits",
-                   .what = "Memory fits",
-                   .unit = CLV_UNIT_BYTES,
-                   .actual = actual_of(f, CLV_BUDGET_MEMORY),
-                   .limit = room,
-                   .note = "weights and peak",
-               });
+        check_add(k, (clv_check_item){
+                         .key = "memory_fits",
+                         .what = "Memory fits",
+                         .unit = CLV_UNIT_BYTES,
+                         .actual = actual_of(f, CLV_BUDGET_MEMORY),
+                         .limit = room,
+                         .note = "weights and peak",
+                     });
 }
 
 /* One subgraph of one sample to a unit; half of the units shall have one. */
@@ -105,14 +105,14 @@ static void check_units(clv_check *k, const facts *f, double units)
     if (units <= 0)
         return;
     clv_check_item *x =
-        add(k, (clv_check_item){
-                   .key = "can_use_hardware",
-                   .what = "Can use half of the units",
-                   .unit = CLV_UNIT_COUNTED,
-                   .actual = (double)a->max_parallel * (double)a->batch,
-                   .limit = units / 2,
-                   .at_least = true,
-               });
+        check_add(k, (clv_check_item){
+                         .key = "can_use_hardware",
+                         .what = "Can use half of the units",
+                         .unit = CLV_UNIT_COUNTED,
+                         .actual = (double)a->max_parallel * (double)a->batch,
+                         .limit = units / 2,
+                         .at_least = true,
+                     });
     int64_t enough = clv_concurrency_fill(a, (int64_t)units, 0.5);
     if (x->passed || enough <= a->batch || !a->max_parallel)
         snprintf(x->note, sizeof x->note, "%u parallel x batch %lld",
@@ -134,15 +134,15 @@ static void check_intensity(clv_check *k, const facts *f, double least,
         least = ridge / 2;
     if (least <= 0)
         return;
-    clv_check_item *x = add(k, (clv_check_item){
-                                   .key = "intensity_suitable",
-                                   .what = "Arithmetic intensity suits",
-                                   .unit = CLV_UNIT_RATIO,
-                                   .actual = f->intensity,
-                                   .limit = least,
-                                   .at_least = true,
-                                   .note = "FLOPs/byte",
-                               });
+    clv_check_item *x = check_add(k, (clv_check_item){
+                                         .key = "intensity_suitable",
+                                         .what = "Arithmetic intensity suits",
+                                         .unit = CLV_UNIT_RATIO,
+                                         .actual = f->intensity,
+                                         .limit = least,
+                                         .at_least = true,
+                                         .note = "FLOPs/byte",
+                                     });
     if (!given)
         snprintf(x->note, sizeof x->note, "FLOPs/byte; ridge %.1f", ridge);
 }
@@ -152,14 +152,14 @@ static void check_intensity(clv_check *k, const facts *f, double least,
 static void check_budget(clv_check *k, const facts *f, const clv_budget *b)
 {
     const clv_budget_info *info = &budgets[b->key];
-    clv_check_item *x = add(k, (clv_check_item){
-                                   .key = info->key,
-                                   .what = info->what,
-                                   .unit = info->unit,
-                                   .actual = actual_of(f, b->key),
-                                   .limit = b->limit,
-                                   .is_budget = true,
-                               });
+    clv_check_item *x = check_add(k, (clv_check_item){
+                                         .key = info->key,
+                                         .what = info->what,
+                                         .unit = info->unit,
+                                         .actual = actual_of(f, b->key),
+                                         .limit = b->limit,
+                                         .is_budget = true,
+                                     });
     if (x->actual < 0)
         snprintf(x->note, sizeof x->note,
                  "the device has no rate for the model's type");
@@ -167,7 +167,7 @@ static void check_budget(clv_check *k, const facts *f, const clv_budget *b)
 
 /* -- the whole ------------------------------------------------------------*/
 
-static clv_status estimate(const clv_check_opts *o, facts *f, clv_err *e)
+static clv_status check_estimate(const clv_check_opts *o, facts *f, clv_err *e)
 {
     clv_map *m;
     f->latency = -1;
@@ -193,7 +193,7 @@ static void run_checks(clv_check *k, const facts *f, const clv_check_opts *o)
         check_budget(k, f, &o->budgets[i]);
 }
 
-static clv_status fill(clv_check *k, const clv_check_opts *o, clv_err *e)
+static clv_status check_fill(clv_check *k, const clv_check_opts *o, clv_err *e)
 {
     clv_memory *m = NULL;
     clv_concurrency *a = NULL;
@@ -203,7 +203,7 @@ static clv_status fill(clv_check *k, const clv_check_opts *o, clv_err *e)
     if (s == CLV_OK)
         s = clv_concurrency_new(k->c, NULL, &a, e);
     if (s == CLV_OK)
-        s = estimate(o, &f, e);
+        s = check_estimate(o, &f, e);
     for (uint32_t i = 0; i < k->c->n_subs; i++) {
         const clv_cost *x = &k->c->subs[i].cost;
         f.traffic = sat_add(f.traffic, sat_add(x->bytes_in, x->bytes_weights));
@@ -253,7 +253,7 @@ clv_status clv_check_new(const clv_cut *c, const clv_check_opts *opts,
         return clv__nomem(err);
     k->c = c;
     k->device = opts->device;
-    clv_status s = fill(k, opts, err);
+    clv_status s = check_fill(k, opts, err);
     if (s != CLV_OK) {
         clv_check_free(k);
         return s;

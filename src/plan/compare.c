@@ -45,8 +45,8 @@ static clv_compared *row_of(clv_compare *c, clv_compared *rows, uint32_t *n,
 }
 
 /* Columns are const to readers; here they are filled. */
-static void set(const clv_compared *row, uint32_t model, uint32_t count,
-                int64_t params, int64_t macs, int64_t flops)
+static void compare_set(const clv_compared *row, uint32_t model, uint32_t count,
+                        int64_t params, int64_t macs, int64_t flops)
 {
     ((bool *)row->has)[model] = true;
     ((int64_t *)row->count)[model] = count;
@@ -65,7 +65,7 @@ static bool unite_types(clv_compare *c)
                 row_of(c, c->types, &c->info.n_types, t[i].type, 0);
             if (!row)
                 return false;
-            set(row, m, t[i].count, 0, t[i].macs, t[i].flops);
+            compare_set(row, m, t[i].count, 0, t[i].macs, t[i].flops);
         }
     }
     return true;
@@ -82,7 +82,8 @@ static bool unite_modules(clv_compare *c)
                                        t[i].path, t[i].depth);
             if (!row)
                 return false;
-            set(row, m, t[i].operators, t[i].params, t[i].macs, t[i].flops);
+            compare_set(row, m, t[i].operators, t[i].params, t[i].macs,
+                        t[i].flops);
         }
     }
     return true;
@@ -99,7 +100,7 @@ static void sum_rows(const clv_compare *c, clv_compared *rows, uint32_t n)
     }
 }
 
-static double ratio(int64_t part, int64_t whole)
+static double compare_ratio(int64_t part, int64_t whole)
 {
     return whole ? (double)part / (double)whole : (double)NAN;
 }
@@ -111,12 +112,12 @@ static bool fill_ratios(clv_compare *c)
     clv_ratios *r = arena_array(&c->mem, i->n, sizeof *r);
     for (uint32_t m = 0; r && m < i->n; m++) {
         const clv_totals *b = clv_profile_totals(i->profiles[m]);
-        r[m] = (clv_ratios){ratio(b->params, a->params),
-                            ratio(b->macs, a->macs),
-                            ratio(b->flops, a->flops),
-                            ratio(b->memory, a->memory),
-                            ratio(b->weight_bytes, a->weight_bytes),
-                            ratio(i->peaks[m], i->peaks[0])};
+        r[m] = (clv_ratios){compare_ratio(b->params, a->params),
+                            compare_ratio(b->macs, a->macs),
+                            compare_ratio(b->flops, a->flops),
+                            compare_ratio(b->memory, a->memory),
+                            compare_ratio(b->weight_bytes, a->weight_bytes),
+                            compare_ratio(i->peaks[m], i->peaks[0])};
     }
     c->info.ratios = r;
     return r != NULL;
@@ -136,8 +137,8 @@ static bool same_output(const clv_graph *a, const clv_node *x,
            !memcmp(u->dims, v->dims, u->rank * sizeof *u->dims);
 }
 
-static unsigned differences(const clv_profile *p, uint32_t i,
-                            const clv_profile *q, uint32_t j)
+static unsigned compare_differences(const clv_profile *p, uint32_t i,
+                                    const clv_profile *q, uint32_t j)
 {
     const clv_layer *a = &p->layers[i], *b = &q->layers[j];
     const clv_node *x = &p->g->nodes[i], *y = &q->g->nodes[j];
@@ -240,7 +241,7 @@ static bool pair_up(clv_compare *c, name_fn *name_of, uint32_t *to,
     return ok;
 }
 
-static bool align(clv_compare *c)
+static bool compare_align(clv_compare *c)
 {
     const clv_profile *p = c->info.profiles[0], *q = c->info.profiles[1];
     uint32_t na = p->g->n_nodes, nb = q->g->n_nodes, i = 0, shared = 0;
@@ -260,8 +261,9 @@ static bool align(clv_compare *c)
         for (; first[j] != CLV_NONE && i <= first[j]; i++)
             if (partner[i] == CLV_NONE)
                 add_change(c, p->g->nodes[i].name, i, CLV_NONE, 0);
-        add_change(c, q->g->nodes[j].name, first[j], j,
-                   first[j] == CLV_NONE ? 0 : differences(p, first[j], q, j));
+        add_change(
+            c, q->g->nodes[j].name, first[j], j,
+            first[j] == CLV_NONE ? 0 : compare_differences(p, first[j], q, j));
     }
     for (; i < na; i++)
         if (partner[i] == CLV_NONE)
@@ -273,7 +275,8 @@ static bool align(clv_compare *c)
 
 /* -- the whole ------------------------------------------------------------*/
 
-static clv_status find_peak(const clv_profile *p, int64_t *peak, clv_err *e)
+static clv_status compare_find_peak(const clv_profile *p, int64_t *peak,
+                                    clv_err *e)
 {
     clv_cut *cut;
     clv_memory *m = NULL;
@@ -286,8 +289,8 @@ static clv_status find_peak(const clv_profile *p, int64_t *peak, clv_err *e)
     return s;
 }
 
-static clv_status fill(clv_compare *c, const clv_profile *const *profiles,
-                       clv_err *e)
+static clv_status compare_fill(clv_compare *c,
+                               const clv_profile *const *profiles, clv_err *e)
 {
     size_t n = c->info.n, types = 1, modules = 1;
     const clv_profile **copy = arena_array(&c->mem, n, sizeof *copy);
@@ -301,7 +304,7 @@ static clv_status fill(clv_compare *c, const clv_profile *const *profiles,
         types += k;
         clv_profile_modules(profiles[m], &k);
         modules += k;
-        CLV_TRY(find_peak(profiles[m], &peaks[m], e));
+        CLV_TRY(compare_find_peak(profiles[m], &peaks[m], e));
     }
     c->info.profiles = copy;
     c->info.peaks = peaks;
@@ -310,7 +313,8 @@ static clv_status fill(clv_compare *c, const clv_profile *const *profiles,
     bool ok = c->types && c->modules && unite_types(c);
     strmap_free(&c->names);
     c->names = (strmap){0};
-    ok = ok && unite_modules(c) && (n != 2 || align(c)) && fill_ratios(c);
+    ok = ok && unite_modules(c) && (n != 2 || compare_align(c)) &&
+         fill_ratios(c);
     if (ok) {
         sum_rows(c, c->types, c->info.n_types);
         sum_rows(c, c->modules, c->info.n_modules);
@@ -334,7 +338,7 @@ clv_status clv_compare_new(const clv_profile *const *profiles, uint32_t n,
         return clv__nomem(err);
     c->info.size = sizeof c->info;
     c->info.n = n;
-    clv_status s = fill(c, profiles, err);
+    clv_status s = compare_fill(c, profiles, err);
     strmap_free(&c->names);
     c->names = (strmap){0};
     if (s != CLV_OK) {

@@ -69,7 +69,7 @@ static int slower_first(const void *a, const void *b)
     return x->id < y->id ? -1 : 1;
 }
 
-static bool rank(clv_map *m)
+static bool map_rank(clv_map *m)
 {
     uint32_t n = m->c->n_subs;
     ranked *r = clv__alloc(((size_t)n + 1) * sizeof *r);
@@ -96,7 +96,7 @@ static clv_status memory_need(clv_map *m, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status fill(clv_map *m, clv_err *e)
+static clv_status map_fill(clv_map *m, clv_err *e)
 {
     const clv_graph *g = m->c->p->g;
     uint32_t n = m->c->n_subs;
@@ -111,7 +111,7 @@ static clv_status fill(clv_map *m, clv_err *e)
                                           &s->parallel);
         add_time(t, &m->times[k]);
     }
-    if (!critical_path(m) || !rank(m))
+    if (!critical_path(m) || !map_rank(m))
         return clv__nomem(e);
 
     const clv_value *x = g->n_inputs ? &g->values[g->inputs[0]] : NULL;
@@ -143,7 +143,7 @@ clv_status clv_map_new(const clv_cut *c, const clv_device *d, clv_map **out,
     m->c = c;
     m->totals.size = sizeof m->totals;
     m->d = d;
-    clv_status s = fill(m, err);
+    clv_status s = map_fill(m, err);
     if (s != CLV_OK) {
         clv_map_free(m);
         return s;

@@ -28,7 +28,8 @@ static bool one_loop(const clv_graph *g, const clv_subgraph *s, int64_t numel)
 
 /* Who touches what: views share the storage of what they look at, outputs are
  * read after the end. */
-static void touch_all(const clv_cut *c, const uint32_t *step_of, liveness *l)
+static void memory_touch_all(const clv_cut *c, const uint32_t *step_of,
+                             liveness *l)
 {
     const clv_graph *g = c->p->g;
     for (uint32_t v = 0; v < g->n_values; v++)
@@ -57,7 +58,7 @@ typedef struct finder {
 
 /* Storage r, made at this step, is needed after it; or by nobody, and is kept
  * for the step that makes it. */
-static bool leaves(const finder *f, uint32_t r, uint32_t step)
+static bool memory_leaves(const finder *f, uint32_t r, uint32_t step)
 {
     const clv_graph *g = f->m->c->p->g;
     bool unread = g->user_first[r] == g->user_first[r + 1];
@@ -76,8 +77,8 @@ static uint32_t readers_of(const finder *f, const clv_subgraph *s, uint32_t r)
 /* An input of s with as many bytes and elements as r that dies at this step and
  * may be overwritten: the whole tensor is read, element by element, in order.
  * What leaves the graph is never overwritten, nor are the graph's inputs. */
-static uint32_t overwritten(const finder *f, const clv_subgraph *s, uint32_t r,
-                            uint32_t step)
+static uint32_t memory_overwritten(const finder *f, const clv_subgraph *s,
+                                   uint32_t r, uint32_t step)
 {
     const clv_memory *m = f->m;
     const clv_graph *g = m->c->p->g;
@@ -97,7 +98,7 @@ static uint32_t overwritten(const finder *f, const clv_subgraph *s, uint32_t r,
     return CLV_NONE;
 }
 
-static void add_buffer(finder *f, uint32_t r)
+static void memory_add_buffer(finder *f, uint32_t r)
 {
     clv_memory *m = f->m;
     int64_t bytes = clv__held_bytes(&m->c->p->g->values[r]);
@@ -127,11 +128,12 @@ static void made_at(finder *f, uint32_t step, bool inplace)
         const clv_node *n = &g->nodes[s->nodes[i]];
         for (uint32_t o = 0; o < n->n_out; o++) {
             uint32_t r = node_outs(g, n)[o];
-            if (g->values[r].view_of != CLV_NONE || !leaves(f, r, step))
+            if (g->values[r].view_of != CLV_NONE || !memory_leaves(f, r, step))
                 continue;
-            uint32_t over = inplace ? overwritten(f, s, r, step) : CLV_NONE;
+            uint32_t over =
+                inplace ? memory_overwritten(f, s, r, step) : CLV_NONE;
             if (over == CLV_NONE) {
-                add_buffer(f, r);
+                memory_add_buffer(f, r);
                 continue;
             }
             inplace = false;
@@ -140,7 +142,7 @@ static void made_at(finder *f, uint32_t step, bool inplace)
     }
 }
 
-static bool prepare(finder *f, arena *scratch)
+static bool memory_prepare(finder *f, arena *scratch)
 {
     clv_memory *m = f->m;
     const clv_graph *g = m->c->p->g;
@@ -152,24 +154,24 @@ static bool prepare(finder *f, arena *scratch)
         return false;
     for (uint32_t k = 0; k < n; k++)
         step_of[m->order[k]] = k;
-    touch_all(m->c, step_of, &f->l);
+    memory_touch_all(m->c, step_of, &f->l);
     for (uint32_t i = 0; i < g->n_outputs; i++)
         f->is_output[clv__live_root(&f->l, g->outputs[i])] = true;
     return true;
 }
 
 /* Fills buffers and buffer_of for m->order. */
-static bool find_buffers(clv_memory *m, bool inplace)
+static bool memory_find_buffers(clv_memory *m, bool inplace)
 {
     const clv_graph *g = m->c->p->g;
     arena scratch = {0};
     finder f = {.m = m};
-    bool ok = prepare(&f, &scratch);
+    bool ok = memory_prepare(&f, &scratch);
     if (ok) {
         memset(m->buffer_of, 0xff, g->n_values * sizeof *m->buffer_of);
         m->n_buffers = 0;
         for (uint32_t i = 0; m->c->n_subs && i < g->n_inputs; i++)
-            add_buffer(&f, g->inputs[i]);
+            memory_add_buffer(&f, g->inputs[i]);
         for (uint32_t step = 0; step < m->c->n_subs; step++)
             made_at(&f, step, inplace);
     }
@@ -221,7 +223,7 @@ static int64_t simple_estimate(const clv_cut *c, int64_t weights)
 
 /* -- the analysis ---------------------------------------------------------*/
 
-static bool allocate(clv_memory *m)
+static bool memory_allocate(clv_memory *m)
 {
     const clv_graph *g = m->c->p->g;
     size_t n = m->c->n_subs, nv = g->n_values;
@@ -236,9 +238,9 @@ int64_t clv__peak_of(const clv_cut *c, bool inplace, const uint32_t *order)
 {
     clv_memory m = {.c = c};
     int64_t peak = CLV_SAT;
-    if (allocate(&m)) {
+    if (memory_allocate(&m)) {
         memcpy(m.order, order, c->n_subs * sizeof *order);
-        if (find_buffers(&m, inplace)) {
+        if (memory_find_buffers(&m, inplace)) {
             find_peak(&m);
             peak = m.totals.peak;
         }
@@ -247,8 +249,8 @@ int64_t clv__peak_of(const clv_cut *c, bool inplace, const uint32_t *order)
     return peak;
 }
 
-static clv_status analyse(clv_memory *m, const clv_memory_opts *opts,
-                          clv_err *e)
+static clv_status memory_analyse(clv_memory *m, const clv_memory_opts *opts,
+                                 clv_err *e)
 {
     bool inplace = !opts->no_inplace;
     int64_t align = opts->align ? opts->align : 64;
@@ -256,16 +258,17 @@ static clv_status analyse(clv_memory *m, const clv_memory_opts *opts,
         return clv__fail(e, CLV_USAGE, "alignment of %lld bytes",
                          (long long)align);
     CLV_TRY(check_sums(m->c, e));
-    if (!allocate(m))
+    if (!memory_allocate(m))
         return clv__nomem(e);
     for (uint32_t k = 0; k < m->c->n_subs; k++)
         m->order[k] = k;
-    if (!find_buffers(m, inplace))
+    if (!memory_find_buffers(m, inplace))
         return clv__nomem(e);
     find_peak(m);
     m->totals.order_peak = m->totals.peak;
     if (opts->reorder) {
-        if (!clv__reorder(m->c, inplace, m->order) || !find_buffers(m, inplace))
+        if (!clv__reorder(m->c, inplace, m->order) ||
+            !memory_find_buffers(m, inplace))
             return clv__nomem(e);
         find_peak(m);
     }
@@ -298,7 +301,7 @@ clv_status clv_memory_new(const clv_cut *c, const clv_memory_opts *opts,
         return clv__nomem(err);
     m->c = c;
     m->totals.size = sizeof m->totals;
-    clv_status s = analyse(m, &o, err);
+    clv_status s = memory_analyse(m, &o, err);
     if (s != CLV_OK) {
         clv_memory_free(m);
         return s;

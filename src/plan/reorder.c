@@ -41,19 +41,19 @@ typedef struct search {
 
 /* -- the heap -------------------------------------------------------------*/
 
-static bool before(const entry *a, const entry *b)
+static bool reorder_before(const entry *a, const entry *b)
 {
     if (a->growth != b->growth)
         return a->growth < b->growth;
     return a->tie < b->tie;
 }
 
-static bool heap_push(search *s, entry x)
+static bool reorder_heap_push(search *s, entry x)
 {
     if (!CLV_GROW(s->heap, s->n_heap, s->cap_heap))
         return false;
     uint32_t i = s->n_heap++;
-    while (i > 0 && before(&x, &s->heap[(i - 1) / 2])) {
+    while (i > 0 && reorder_before(&x, &s->heap[(i - 1) / 2])) {
         s->heap[i] = s->heap[(i - 1) / 2];
         i = (i - 1) / 2;
     }
@@ -61,14 +61,14 @@ static bool heap_push(search *s, entry x)
     return true;
 }
 
-static entry heap_pop(search *s)
+static entry reorder_heap_pop(search *s)
 {
     entry top = s->heap[0], x = s->heap[--s->n_heap];
     uint32_t i = 0;
     for (uint32_t c; (c = 2 * i + 1) < s->n_heap; i = c) {
-        if (c + 1 < s->n_heap && before(&s->heap[c + 1], &s->heap[c]))
+        if (c + 1 < s->n_heap && reorder_before(&s->heap[c + 1], &s->heap[c]))
             c++;
-        if (!before(&s->heap[c], &x))
+        if (!reorder_before(&s->heap[c], &x))
             break;
         s->heap[i] = s->heap[c];
     }
@@ -97,7 +97,7 @@ static uint32_t next_read(search *s, uint32_t k, uint32_t *i)
 }
 
 /* Bytes alive after k less those before. */
-static int64_t growth(search *s, uint32_t k)
+static int64_t reorder_growth(search *s, uint32_t k)
 {
     const clv_graph *g = s->c->p->g;
     const clv_subgraph *sub = &s->c->subs[k];
@@ -111,10 +111,10 @@ static int64_t growth(search *s, uint32_t k)
     return made - freed;
 }
 
-static bool offer(search *s, uint32_t k)
+static bool reorder_offer(search *s, uint32_t k)
 {
     uint32_t tie = s->depth_first ? UINT32_MAX - s->pushed++ : k;
-    return heap_push(s, (entry){growth(s, k), tie, k});
+    return reorder_heap_push(s, (entry){reorder_growth(s, k), tie, k});
 }
 
 /* -- the search -----------------------------------------------------------*/
@@ -147,7 +147,7 @@ static void each_waiting(search *s, uint32_t *end)
     }
 }
 
-static bool prepare(search *s, arena *a)
+static bool reorder_prepare(search *s, arena *a)
 {
     const clv_graph *g = s->c->p->g;
     size_t n = (size_t)s->c->n_subs + 2, nv = (size_t)g->n_values + 1;
@@ -177,7 +177,7 @@ static bool prepare(search *s, arena *a)
 }
 
 /* Runs k: its inputs have one reader less, those who wait one worry less. */
-static bool run(search *s, uint32_t k)
+static bool reorder_run(search *s, uint32_t k)
 {
     const clv_subgraph *sub = &s->c->subs[k];
     const clv_graph *g = s->c->p->g;
@@ -189,11 +189,11 @@ static bool run(search *s, uint32_t k)
     for (uint32_t i = 0; i < sub->n_inputs; i++) {
         const store *t = &s->stores[clv__storage(g, sub->inputs[i])];
         if (t->readers == 1 && !s->done[t->mix] && s->missing[t->mix] == 0 &&
-            !offer(s, t->mix))
+            !reorder_offer(s, t->mix))
             return false;
     }
     for (uint32_t i = s->next_first[k]; i < s->next_first[k + 1]; i++)
-        if (--s->missing[s->next[i]] == 0 && !offer(s, s->next[i]))
+        if (--s->missing[s->next[i]] == 0 && !reorder_offer(s, s->next[i]))
             return false;
     return true;
 }
@@ -202,16 +202,16 @@ static bool greedy_order(const clv_cut *c, bool depth_first, uint32_t *order)
 {
     arena a = {0};
     search s = {.c = c, .depth_first = depth_first};
-    bool ok = prepare(&s, &a);
+    bool ok = reorder_prepare(&s, &a);
     for (uint32_t k = 0; ok && k < c->n_subs; k++)
         if (s.missing[k] == 0)
-            ok = offer(&s, k);
+            ok = reorder_offer(&s, k);
     for (uint32_t step = 0; ok && step < c->n_subs;) {
-        uint32_t k = heap_pop(&s).sub;
+        uint32_t k = reorder_heap_pop(&s).sub;
         if (s.done[k])
             continue;
         order[step++] = k;
-        ok = run(&s, k);
+        ok = reorder_run(&s, k);
     }
     clv__free(s.heap);
     arena_free(&a);

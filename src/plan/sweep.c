@@ -55,7 +55,8 @@ const char *clv_metric_name(clv_metric m)
 
 /* -- one point ------------------------------------------------------------*/
 
-static clv_status count(const clv_graph *g, clv_sweep_row *row, clv_err *e)
+static clv_status sweep_count(const clv_graph *g, clv_sweep_row *row,
+                              clv_err *e)
 {
     clv_profile *p = NULL;
     clv_cut *c = NULL;
@@ -175,8 +176,8 @@ static clv_status open_at(const clv_sweep *s, const int64_t *at, clv_graph **g,
     return st;
 }
 
-static clv_status evaluate(const clv_sweep *s, const int64_t *at,
-                           clv_sweep_row *row, clv_err *e)
+static clv_status sweep_evaluate(const clv_sweep *s, const int64_t *at,
+                                 clv_sweep_row *row, clv_err *e)
 {
     clv_graph *g = NULL;
     memcpy(row->at, at, sizeof row->at);
@@ -184,7 +185,7 @@ static clv_status evaluate(const clv_sweep *s, const int64_t *at,
     if (st == CLV_OK)
         st = check_dims(s, g, e);
     if (st == CLV_OK)
-        st = count(g, row, e);
+        st = sweep_count(g, row, e);
     clv_graph_free(g);
     if (st != CLV_OK && st != CLV_NOMEM && st != CLV_USAGE)
         clv__err_prefix(e, "at %s %lld", s->info.vary[0].name,
@@ -206,7 +207,7 @@ static clv_status fill_rows(clv_sweep *s, clv_err *e)
         const int64_t at[CLV_VARY_MAX] = {
             v[0].values[k / inner],
             s->info.n_vary > 1 ? v[1].values[k % inner] : 0};
-        CLV_TRY(evaluate(s, at, &s->rows[k], e));
+        CLV_TRY(sweep_evaluate(s, at, &s->rows[k], e));
     }
     s->info.rows = s->rows;
     s->info.n_rows = (uint32_t)n;
@@ -214,7 +215,7 @@ static clv_status fill_rows(clv_sweep *s, clv_err *e)
 }
 
 /* To six digits: what logarithms leave behind is no news. */
-static double slope(const clv_sweep *s, clv_metric m)
+static double sweep_slope(const clv_sweep *s, clv_metric m)
 {
     double sx = 0, sy = 0, sxx = 0, sxy = 0, n = s->info.n_rows;
     if (s->info.n_vary != 1)
@@ -250,7 +251,7 @@ typedef struct grid {
     uint32_t n_extra;
 } grid;
 
-static int64_t gcd(int64_t a, int64_t b)
+static int64_t sweep_gcd(int64_t a, int64_t b)
 {
     while (b) {
         int64_t r = a % b;
@@ -282,27 +283,27 @@ static clv_status fill_grid(const clv_sweep *s, grid *g, clv_err *e)
         g->first[i] = steps ? v->values[0] : used;
         g->side[i] = used ? SIDE : 1;
         for (uint32_t k = 1; steps && k < v->n; k++)
-            g->step[i] = gcd(v->values[k] - v->values[0], g->step[i]);
+            g->step[i] = sweep_gcd(v->values[k] - v->values[0], g->step[i]);
         g->step[i] = g->step[i] > 0 ? g->step[i] : 1;
     }
     for (uint32_t i = 0; i < g->side[0]; i++)
         for (uint32_t j = 0; j < g->side[1]; j++) {
             const int64_t at[] = {g->first[0] + i * g->step[0],
                                   g->first[1] + j * g->step[1]};
-            CLV_TRY(evaluate(s, at, &g->at[i][j], e));
+            CLV_TRY(sweep_evaluate(s, at, &g->at[i][j], e));
         }
     for (g->n_extra = 0; g->n_extra < N_EXTRA; g->n_extra++) {
         const int64_t *steps = extra[g->n_extra];
         const int64_t at[] = {
             g->first[0] + steps[0] * g->step[0],
             g->side[1] > 1 ? g->first[1] + steps[1] * g->step[1] : 0};
-        CLV_TRY(evaluate(s, at, &g->extra[g->n_extra], e));
+        CLV_TRY(sweep_evaluate(s, at, &g->extra[g->n_extra], e));
     }
     return CLV_OK;
 }
 
 /* D[i][j], the forward differences of order i and j at the first point. */
-static void differences(const grid *g, clv_metric m, wide d[SIDE][SIDE])
+static void sweep_differences(const grid *g, clv_metric m, wide d[SIDE][SIDE])
 {
     for (uint32_t i = 0; i < g->side[0]; i++)
         for (uint32_t j = 0; j < g->side[1]; j++)
@@ -318,8 +319,8 @@ static void differences(const grid *g, clv_metric m, wide d[SIDE][SIDE])
 }
 
 /* The highest order with a difference that is not 0. */
-static void degrees(const grid *g, wide d[SIDE][SIDE],
-                    uint32_t degree[CLV_VARY_MAX])
+static void sweep_degrees(const grid *g, wide d[SIDE][SIDE],
+                          uint32_t degree[CLV_VARY_MAX])
 {
     degree[0] = degree[1] = 0;
     for (uint32_t i = 0; i < g->side[0]; i++)
@@ -331,8 +332,8 @@ static void degrees(const grid *g, wide d[SIDE][SIDE],
 }
 
 /* out[k]: coefficients of (x-x0)(x-x0-step)...: k factors, powers of x. */
-static bool falling(int64_t x0, int64_t step,
-                    wide out[CLV_DEGREE_MAX + 1][CLV_DEGREE_MAX + 1])
+static bool sweep_falling(int64_t x0, int64_t step,
+                          wide out[CLV_DEGREE_MAX + 1][CLV_DEGREE_MAX + 1])
 {
     memset(out, 0, sizeof(wide[CLV_DEGREE_MAX + 1][CLV_DEGREE_MAX + 1]));
     out[0][0] = 1;
@@ -350,7 +351,7 @@ static bool falling(int64_t x0, int64_t step,
 }
 
 /* degree! * step^degree */
-static bool scale_of(uint32_t degree, int64_t step, wide *out)
+static bool sweep_scale_of(uint32_t degree, int64_t step, wide *out)
 {
     *out = 1;
     for (uint32_t k = 1; k <= degree; k++)
@@ -360,23 +361,23 @@ static bool scale_of(uint32_t degree, int64_t step, wide *out)
 }
 
 /* Expands the Newton form. False when a number does not fit. */
-static bool expand(const grid *g, wide d[SIDE][SIDE], const uint32_t *degree,
-                   poly *p)
+static bool sweep_expand(const grid *g, wide d[SIDE][SIDE],
+                         const uint32_t *degree, poly *p)
 {
     wide x[CLV_DEGREE_MAX + 1][CLV_DEGREE_MAX + 1];
     wide y[CLV_DEGREE_MAX + 1][CLV_DEGREE_MAX + 1], dx, dy, si, sj;
     memset(p, 0, sizeof *p);
-    if (!falling(g->first[0], g->step[0], x) ||
-        !falling(g->first[1], g->step[1], y) ||
-        !scale_of(degree[0], g->step[0], &dx) ||
-        !scale_of(degree[1], g->step[1], &dy) ||
+    if (!sweep_falling(g->first[0], g->step[0], x) ||
+        !sweep_falling(g->first[1], g->step[1], y) ||
+        !sweep_scale_of(degree[0], g->step[0], &dx) ||
+        !sweep_scale_of(degree[1], g->step[1], &dy) ||
         __builtin_mul_overflow(dx, dy, &p->den))
         return false;
     for (uint32_t i = 0; i <= degree[0]; i++)
         for (uint32_t j = 0; j <= degree[1]; j++) {
             wide weight, part;
-            if (!scale_of(i, g->step[0], &si) ||
-                !scale_of(j, g->step[1], &sj) ||
+            if (!sweep_scale_of(i, g->step[0], &si) ||
+                !sweep_scale_of(j, g->step[1], &sj) ||
                 __builtin_mul_overflow(d[i][j], p->den / si / sj, &weight))
                 return false;
             for (uint32_t a = 0; a <= i; a++)
@@ -436,8 +437,8 @@ bool clv_formula_at(const clv_formula *f, const int64_t *at, uint32_t n_vary,
 }
 
 /* "seq 31", or "batch 8, seq 31" */
-static const char *where(const clv_sweep *s, const int64_t *at, char *buf,
-                         size_t size)
+static const char *sweep_where(const clv_sweep *s, const int64_t *at, char *buf,
+                               size_t size)
 {
     if (s->info.n_vary == 1)
         snprintf(buf, size, "%s %lld", s->info.vary[0].name, (long long)at[0]);
@@ -455,16 +456,16 @@ static void find_formula(const clv_sweep *s, const grid *g, clv_metric m,
     char point[64];
     poly p;
     *f = (clv_formula){0};
-    differences(g, m, d);
-    degrees(g, d, degree);
+    sweep_differences(g, m, d);
+    sweep_degrees(g, d, degree);
     if (degree[0] > CLV_DEGREE_MAX || degree[1] > CLV_DEGREE_MAX) {
         snprintf(f->why, sizeof f->why,
                  "no polynomial of degree %d or less passes through the points "
                  "from %s on",
-                 CLV_DEGREE_MAX, where(s, g->first, point, sizeof point));
+                 CLV_DEGREE_MAX, sweep_where(s, g->first, point, sizeof point));
         return;
     }
-    if (!expand(g, d, degree, &p) || !to_terms(&p, f)) {
+    if (!sweep_expand(g, d, degree, &p) || !to_terms(&p, f)) {
         snprintf(f->why, sizeof f->why, "its coefficients do not fit 64 bits");
         return;
     }
@@ -477,7 +478,7 @@ static void find_formula(const clv_sweep *s, const grid *g, clv_metric m,
         snprintf(f->why, sizeof f->why,
                  "at %s it is %lld, not what the polynomial through the first "
                  "points gives",
-                 where(s, row->at, point, sizeof point),
+                 sweep_where(s, row->at, point, sizeof point),
                  (long long)row->total[m]);
         return;
     }
@@ -526,11 +527,11 @@ static clv_status check_vary(const clv_open_opts *base, const clv_vary *v,
     return CLV_OK;
 }
 
-static clv_status fill(clv_sweep *s, bool formula, clv_err *e)
+static clv_status sweep_fill(clv_sweep *s, bool formula, clv_err *e)
 {
     CLV_TRY(fill_rows(s, e));
     for (int m = 0; m < CLV_METRIC_COUNT; m++)
-        s->info.exponent[m] = slope(s, (clv_metric)m);
+        s->info.exponent[m] = sweep_slope(s, (clv_metric)m);
     return formula ? fill_formulas(s, e) : CLV_OK;
 }
 
@@ -552,7 +553,7 @@ clv_status clv_sweep_new(const char *model, const clv_open_opts *base,
     s->info.model = model;
     s->info.vary = vary;
     s->info.n_vary = n_vary;
-    clv_status st = fill(s, formula, err);
+    clv_status st = sweep_fill(s, formula, err);
     if (st != CLV_OK) {
         clv_sweep_free(s);
         return st;

@@ -18,7 +18,8 @@
 
 /* -- parts ----------------------------------------------------------------*/
 
-static void put_ids(jsonw *w, const char *key, const uint32_t *v, uint32_t n)
+static void bundle_put_ids(jsonw *w, const char *key, const uint32_t *v,
+                           uint32_t n)
 {
     jsonw_array_flat(w, key);
     for (uint32_t i = 0; i < n; i++)
@@ -36,7 +37,7 @@ static const char *kind_name(const clv_value *v)
     return names[v->kind];
 }
 
-static void put_value(jsonw *w, const clv_graph *g, uint32_t v)
+static void bundle_put_value(jsonw *w, const clv_graph *g, uint32_t v)
 {
     const clv_value *x = &g->values[v];
     char name[160];
@@ -59,7 +60,8 @@ static const char *side_name(const clv_cut *c, uint32_t node)
 }
 
 /* `after`: the stateful node that must not run after this one, or CLV_NONE. */
-static void put_node(jsonw *w, const clv_cut *c, uint32_t i, uint32_t after)
+static void bundle_put_node(jsonw *w, const clv_cut *c, uint32_t i,
+                            uint32_t after)
 {
     const clv_graph *g = c->p->g;
     const clv_node *n = &g->nodes[i];
@@ -72,8 +74,8 @@ static void put_node(jsonw *w, const clv_cut *c, uint32_t i, uint32_t after)
     jsonw_str(w, "side", side_name(c, i));
     if (after != CLV_NONE)
         jsonw_int(w, "after", after);
-    put_ids(w, "inputs", node_ins(g, n), n->n_in);
-    put_ids(w, "outputs", node_outs(g, n), n->n_out);
+    bundle_put_ids(w, "inputs", node_ins(g, n), n->n_in);
+    bundle_put_ids(w, "outputs", node_outs(g, n), n->n_out);
     jsonw_object_flat(w, "attributes");
     for (uint32_t k = 0; k < n->n_attrs; k++)
         clv__json_attr(w, &n->attrs[k]);
@@ -94,16 +96,16 @@ static void put_part(const clv_cut *c, uint32_t k, const uint32_t *after,
     jsonw_str(&w, "device", s->device);
     jsonw_array(&w, "values");
     for (uint32_t i = 0; i < s->n_inputs; i++)
-        put_value(&w, g, s->inputs[i]);
+        bundle_put_value(&w, g, s->inputs[i]);
     for (uint32_t i = 0; i < s->n_nodes; i++) {
         const clv_node *n = &g->nodes[s->nodes[i]];
         for (uint32_t o = 0; o < n->n_out; o++)
-            put_value(&w, g, node_outs(g, n)[o]);
+            bundle_put_value(&w, g, node_outs(g, n)[o]);
     }
     jsonw_end(&w);
     jsonw_array(&w, "nodes");
     for (uint32_t i = 0; i < s->n_nodes; i++)
-        put_node(&w, c, s->nodes[i], after[s->nodes[i]]);
+        bundle_put_node(&w, c, s->nodes[i], after[s->nodes[i]]);
     jsonw_end(&w);
     jsonw_end(&w);
     jsonw_finish(&w);
@@ -120,10 +122,10 @@ static void put_entry(jsonw *w, const clv_cut *c, uint32_t k, const char *file,
     jsonw_str(w, "file", file);
     jsonw_str(w, "onnx", onnx);
     jsonw_str(w, "device", s->device);
-    put_ids(w, "nodes", s->nodes, s->n_nodes);
-    put_ids(w, "inputs", s->inputs, s->n_inputs);
-    put_ids(w, "outputs", s->outputs, s->n_outputs);
-    put_ids(w, "depends_on", s->depends_on, s->n_depends_on);
+    bundle_put_ids(w, "nodes", s->nodes, s->n_nodes);
+    bundle_put_ids(w, "inputs", s->inputs, s->n_inputs);
+    bundle_put_ids(w, "outputs", s->outputs, s->n_outputs);
+    bundle_put_ids(w, "depends_on", s->depends_on, s->n_depends_on);
     jsonw_int(w, "flops", s->cost.flops);
     jsonw_int(w, "macs", s->cost.macs);
     jsonw_int(w, "params", s->cost.params);
@@ -151,8 +153,8 @@ static void put_manifest(const clv_cut *c, const bool *has_onnx, clv_buf *out)
     jsonw_str(&w, "model", clv_graph_name(g));
     jsonw_str(&w, "strategy", c->strategy);
     jsonw_int(&w, "nodes", g->n_nodes);
-    put_ids(&w, "inputs", g->inputs, g->n_inputs);
-    put_ids(&w, "outputs", g->outputs, g->n_outputs);
+    bundle_put_ids(&w, "inputs", g->inputs, g->n_inputs);
+    bundle_put_ids(&w, "outputs", g->outputs, g->n_outputs);
     jsonw_array(&w, "partitions"); /* in the order they run */
     for (uint32_t k = 0; k < c->n_subs; k++) {
         part_name(k, "json", file, sizeof file);
@@ -166,8 +168,8 @@ static void put_manifest(const clv_cut *c, const bool *has_onnx, clv_buf *out)
 
 /* -- files ----------------------------------------------------------------*/
 
-static clv_status save(const char *dir, const char *name, clv_buf *text,
-                       clv_err *e)
+static clv_status bundle_save(const char *dir, const char *name, clv_buf *text,
+                              clv_err *e)
 {
     char path[4096];
     clv_status s = CLV_OK;
@@ -206,7 +208,7 @@ static clv_status save_onnx(const clv_cut *c, uint32_t k, const char *dir,
     return CLV_OK;
 }
 
-static clv_status fill(const clv_cut *c, const char *dir, clv_err *e)
+static clv_status bundle_fill(const clv_cut *c, const char *dir, clv_err *e)
 {
     clv_status s = CLV_OK;
     char name[40];
@@ -220,14 +222,14 @@ static clv_status fill(const clv_cut *c, const char *dir, clv_err *e)
         text.len = 0;
         part_name(k, "json", name, sizeof name);
         put_part(c, k, after, &text);
-        s = save(dir, name, &text, e);
+        s = bundle_save(dir, name, &text, e);
         if (s == CLV_OK)
             s = save_onnx(c, k, dir, &has_onnx[k], e);
     }
     if (s == CLV_OK) {
         text.len = 0;
         put_manifest(c, has_onnx, &text);
-        s = save(dir, "manifest.json", &text, e);
+        s = bundle_save(dir, "manifest.json", &text, e);
     }
     clv_buf_free(&text);
     arena_free(&mem);
@@ -235,7 +237,7 @@ static clv_status fill(const clv_cut *c, const char *dir, clv_err *e)
 }
 
 /* What fill may have left behind. */
-static void clear(const clv_cut *c, const char *dir)
+static void bundle_clear(const clv_cut *c, const char *dir)
 {
     static const char *const endings[] = {"json", "onnx", "onnx.data"};
     char name[40], path[4200];
@@ -264,7 +266,7 @@ clv_status clv_bundle_write(const clv_cut *c, const char *dir, clv_err *err)
     if (!mkdtemp(temporary))
         return clv__fail(err, CLV_IO, "cannot make a folder beside '%s': %s",
                          dir, strerror(errno));
-    clv_status s = fill(c, temporary, err);
+    clv_status s = bundle_fill(c, temporary, err);
     mode_t mask = umask(0);
     umask(mask);
     if (s == CLV_OK &&
@@ -274,6 +276,6 @@ clv_status clv_bundle_write(const clv_cut *c, const char *dir, clv_err *err)
                           ? "it is there already, and not empty"
                           : strerror(errno));
     if (s != CLV_OK)
-        clear(c, temporary);
+        bundle_clear(c, temporary);
     return s;
 }

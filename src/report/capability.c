@@ -38,8 +38,9 @@ static const char *row_source(const clv_graph *g, const clv_support_row *r)
     return *source ? source : r->origin;
 }
 
-static void put_unsupported(const clv_cut *c, const clv_capability_info *i,
-                            const clv_report_opts *o, clv_buf *out)
+static void capability_put_unsupported(const clv_cut *c,
+                                       const clv_capability_info *i,
+                                       const clv_report_opts *o, clv_buf *out)
 {
     const clv_graph *g = clv_profile_graph(clv_cut_profile(c));
     bool sources = false;
@@ -139,8 +140,9 @@ static void put_partitions(const clv_cut *c, const clv_capability_info *i,
 
 /* -- the proof ------------------------------------------------------------*/
 
-static void put_path(const clv_graph *g, const uint32_t *path, uint32_t n,
-                     const clv_report_opts *o, clv_buf *out)
+static void capability_put_path(const clv_graph *g, const uint32_t *path,
+                                uint32_t n, const clv_report_opts *o,
+                                clv_buf *out)
 {
     clv_buf line = {0};
     for (uint32_t k = 0; k < n; k++) {
@@ -166,7 +168,8 @@ static void put_certificate(const clv_cut *c, const clv_capability_info *i,
     text_heading(out, o, "Why fewer than %u is impossible", i->minimum);
     for (int k = 0; k < 2; k++)
         if (i->n_certificate[k])
-            put_path(g, i->certificate[k], i->n_certificate[k], o, out);
+            capability_put_path(g, i->certificate[k], i->n_certificate[k], o,
+                                out);
     text_wrap(out, o, 2,
               i->n_certificate[1]
                   ? "Each leads to the next on the other device; whichever "
@@ -242,7 +245,7 @@ void clv__capability_text(const clv_cut *c, const clv_report_opts *o,
                    text_bytes(i->crossing_bytes, bytes));
     put_demoted(i, out);
     put_supported(i, o, out);
-    put_unsupported(c, i, o, out);
+    capability_put_unsupported(c, i, o, out);
     put_partitions(c, i, o, out);
     put_certificate(c, i, o, out);
     put_what_if(c, i, o, out);

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-static const char *number(clv_unit unit, double x, char *buf)
+static const char *check_number(clv_unit unit, double x, char *buf)
 {
     switch (unit) {
     case CLV_UNIT_BYTES:
@@ -26,7 +26,7 @@ static const char *number(clv_unit unit, double x, char *buf)
     return buf;
 }
 
-static const clv_graph *graph_of(const clv_check *k)
+static const clv_graph *check_graph_of(const clv_check *k)
 {
     return clv_profile_graph(clv_cut_profile(clv_check_cut(k)));
 }
@@ -49,14 +49,14 @@ static void check_text(const clv_check *k, const clv_report_opts *o,
         table_color(&t, x[i].passed ? PAINT_GREEN : PAINT_RED);
         table_text(&t, x[i].passed ? "✓" : "✗");
         table_text(&t, x[i].what);
-        table_text(&t, number(x[i].unit, x[i].actual, a));
+        table_text(&t, check_number(x[i].unit, x[i].actual, a));
         table_text(&t, x[i].at_least ? ">=" : "<=");
-        table_text(&t, number(x[i].unit, x[i].limit, b));
+        table_text(&t, check_number(x[i].unit, x[i].limit, b));
         table_text(&t, x[i].note);
     }
-    text_heading(out, o, "Check: %s%s%s (%s cut)", clv_graph_name(graph_of(k)),
-                 d ? " on " : "", d ? d->title : "",
-                 clv_cut_strategy(clv_check_cut(k)));
+    text_heading(out, o, "Check: %s%s%s (%s cut)",
+                 clv_graph_name(check_graph_of(k)), d ? " on " : "",
+                 d ? d->title : "", clv_cut_strategy(clv_check_cut(k)));
     table_print(&t, o, out);
     bool budgets = n && x[0].is_budget; /* and nothing else: they come last */
     clv_buf_printf(out, "\nOverall: %s%s%s",
@@ -77,7 +77,7 @@ static void check_json(const clv_check *k, clv_buf *out)
     jsonw_start(&w, out, JSONW_LINES);
     jsonw_object(&w, NULL);
     jsonw_int(&w, "schema", 1);
-    jsonw_str(&w, "model", clv_graph_name(graph_of(k)));
+    jsonw_str(&w, "model", clv_graph_name(check_graph_of(k)));
     jsonw_str(&w, "strategy", clv_cut_strategy(clv_check_cut(k)));
     jsonw_str(&w, "device", d ? d->name : NULL);
     jsonw_bool(&w, "passed", clv_check_failed(k) == 0);

@@ -20,7 +20,7 @@ static const struct {
 
 enum { N_DIFFERENCES = sizeof differences / sizeof *differences };
 
-static const char *model_name(const clv_compare_info *c, uint32_t i)
+static const char *compare_model_name(const clv_compare_info *c, uint32_t i)
 {
     return clv_graph_name(clv_profile_graph(c->profiles[i]));
 }
@@ -35,8 +35,8 @@ static const char *text_delta(int64_t n, char *buf)
 
 /* -- text -----------------------------------------------------------------*/
 
-static void put_totals(const clv_compare_info *c, const clv_report_opts *o,
-                       clv_buf *out)
+static void compare_put_totals(const clv_compare_info *c,
+                               const clv_report_opts *o, clv_buf *out)
 {
     static const table_col cols[] = {{"Model", TABLE_CUT},
                                      {"Params", TABLE_RIGHT},
@@ -51,7 +51,7 @@ static void put_totals(const clv_compare_info *c, const clv_report_opts *o,
     table_start(&t, cols, 9);
     for (uint32_t i = 0; i < c->n; i++) {
         const clv_totals *x = clv_profile_totals(c->profiles[i]);
-        table_text(&t, model_name(c, i));
+        table_text(&t, compare_model_name(c, i));
         table_count(&t, x->params);
         table_count(&t, x->macs);
         table_count(&t, x->flops);
@@ -79,21 +79,22 @@ static void put_ratios(const clv_compare_info *c, const clv_report_opts *o,
         const clv_ratios *r = &c->ratios[i];
         const double all[] = {r->params, r->macs,    r->flops,
                               r->memory, r->weights, r->peak};
-        table_text(&t, model_name(c, i));
+        table_text(&t, compare_model_name(c, i));
         for (int k = 0; k < 6; k++)
             if (isnan(all[k]))
                 table_text(&t, "-");
             else
                 table_printf(&t, "%.3fx", all[k]);
     }
-    text_heading(out, o, "Against %s", model_name(c, 0));
+    text_heading(out, o, "Against %s", compare_model_name(c, 0));
     table_print(&t, o, out);
 }
 
 /* Rows with the FLOPs of each model; those without any are left out. */
-static void put_rows(const clv_compare_info *c, const clv_compared *rows,
-                     uint32_t n, uint32_t depth, const clv_report_opts *o,
-                     clv_buf *out)
+static void compare_put_rows(const clv_compare_info *c,
+                             const clv_compared *rows, uint32_t n,
+                             uint32_t depth, const clv_report_opts *o,
+                             clv_buf *out)
 {
     static const table_col cols[] = {{"", TABLE_CUT}};
     char buf[TEXT_MAX + 1];
@@ -101,7 +102,7 @@ static void put_rows(const clv_compare_info *c, const clv_compared *rows,
     table_start(&t, cols, 1);
     t.margin = 2;
     for (uint32_t m = 0; m < c->n; m++)
-        table_add_col(&t, model_name(c, m), TABLE_RIGHT);
+        table_add_col(&t, compare_model_name(c, m), TABLE_RIGHT);
     if (c->n == 2)
         table_add_col(&t, "Difference", TABLE_RIGHT);
     for (uint32_t i = 0; i < n; i++) {
@@ -169,16 +170,17 @@ static void put_changes(const clv_compare_info *c, const clv_report_opts *o,
 static void compare_text(const clv_compare_info *c, const clv_report_opts *o,
                          clv_buf *out)
 {
-    put_totals(c, o, out);
+    compare_put_totals(c, o, out);
     if (c->n > 1)
         put_ratios(c, o, out);
     if (c->n <= COLUMNS_MAX) {
         text_heading(out, o, "FLOPs by type");
-        put_rows(c, c->types, c->n_types, 0, o, out);
+        compare_put_rows(c, c->types, c->n_types, 0, o, out);
     }
     if (c->n <= COLUMNS_MAX && c->n_modules) {
         text_heading(out, o, "FLOPs by module");
-        put_rows(c, c->modules, c->n_modules, o->depth ? o->depth : 1, o, out);
+        compare_put_rows(c, c->modules, c->n_modules, o->depth ? o->depth : 1,
+                         o, out);
     }
     if (c->n > COLUMNS_MAX)
         clv_buf_printf(out,
@@ -198,7 +200,7 @@ static void put_model(jsonw *w, const clv_compare_info *c, uint32_t i)
 {
     const clv_totals *x = clv_profile_totals(c->profiles[i]);
     jsonw_object(w, NULL);
-    jsonw_str(w, "model", model_name(c, i));
+    jsonw_str(w, "model", compare_model_name(c, i));
     jsonw_int(w, "operators", x->operators);
     jsonw_int(w, "total_params", x->params);
     jsonw_int(w, "total_macs", x->macs);
@@ -240,8 +242,8 @@ static void put_list(jsonw *w, const char *key, const char *name,
     jsonw_end(w);
 }
 
-static void put_node(jsonw *w, const char *key, const clv_profile *p,
-                     uint32_t node)
+static void compare_put_node(jsonw *w, const char *key, const clv_profile *p,
+                             uint32_t node)
 {
     uint32_t n;
     if (node == CLV_NONE) {
@@ -279,8 +281,8 @@ static void put_diff(jsonw *w, const clv_compare_info *c)
             if (x->what & differences[k].flag)
                 jsonw_str(w, NULL, differences[k].name);
         jsonw_end(w);
-        put_node(w, "before", c->profiles[0], x->before);
-        put_node(w, "after", c->profiles[1], x->after);
+        compare_put_node(w, "before", c->profiles[0], x->before);
+        compare_put_node(w, "after", c->profiles[1], x->after);
         jsonw_end(w);
     }
     jsonw_end(w);
@@ -313,7 +315,7 @@ static void compare_csv(const clv_compare_info *c, clv_buf *out)
     csv_row(out, head, 9);
     for (uint32_t i = 0; i < c->n; i++) {
         const clv_totals *x = clv_profile_totals(c->profiles[i]);
-        csv_text(out, model_name(c, i));
+        csv_text(out, compare_model_name(c, i));
         csv_int(out, x->operators);
         csv_int(out, x->params);
         csv_int(out, x->macs);

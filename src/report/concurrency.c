@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static const clv_graph *graph_of(const clv_concurrency_report *r)
+static const clv_graph *concurrency_graph_of(const clv_concurrency_report *r)
 {
     return clv_profile_graph(clv_cut_profile(clv_concurrency_cut(r->analysis)));
 }
 
 /* What a subgraph is called: after its first node. */
-static const char *name_of(const clv_graph *g, const clv_subgraph *s)
+static const char *concurrency_name_of(const clv_graph *g,
+                                       const clv_subgraph *s)
 {
     return clv_graph_node(g, s->nodes[0]).name;
 }
@@ -96,7 +97,7 @@ static void json_task(jsonw *w, const clv_concurrency_report *r, uint32_t k)
     const clv_task *t = &clv_concurrency_get(r->analysis)->tasks[k];
     jsonw_object_flat(w, NULL);
     jsonw_int(w, "id", k);
-    jsonw_str(w, "name", name_of(graph_of(r), s));
+    jsonw_str(w, "name", concurrency_name_of(concurrency_graph_of(r), s));
     jsonw_str(w, "pattern", s->pattern);
     jsonw_int(w, "stage", t->stage);
     jsonw_int(w, "latest_stage", t->latest);
@@ -125,7 +126,7 @@ static void json_model(jsonw *w, const char *key,
     const clv_concurrency_info *a = clv_concurrency_get(r->analysis);
     jsonw_object(w, key);
     jsonw_int(w, "schema", 1);
-    jsonw_str(w, "model", clv_graph_name(graph_of(r)));
+    jsonw_str(w, "model", clv_graph_name(concurrency_graph_of(r)));
     jsonw_str(w, "strategy",
               clv_cut_strategy(clv_concurrency_cut(r->analysis)));
     json_figures(w, a);
@@ -168,9 +169,9 @@ static void csv_task(const clv_concurrency_report *r, uint32_t k, clv_buf *out)
     const clv_task *t = &clv_concurrency_get(r->analysis)->tasks[k];
     const clv_schedule_info *plan =
         r->schedule ? clv_schedule_get(r->schedule) : NULL;
-    csv_text(out, clv_graph_name(graph_of(r)));
+    csv_text(out, clv_graph_name(concurrency_graph_of(r)));
     csv_int(out, k);
-    csv_text(out, name_of(graph_of(r), s));
+    csv_text(out, concurrency_name_of(concurrency_graph_of(r), s));
     csv_text(out, s->pattern);
     csv_int(out, t->stage);
     csv_int(out, t->latest);
@@ -236,7 +237,7 @@ static void trace_task(jsonw *w, const clv_concurrency_report *r, uint32_t k,
     const clv_slot *slot = &clv_schedule_get(r->schedule)->slots[k];
     jsonw_object_flat(w, NULL);
     jsonw_str(w, "ph", "X");
-    jsonw_str(w, "name", name_of(graph_of(r), s));
+    jsonw_str(w, "name", concurrency_name_of(concurrency_graph_of(r), s));
     jsonw_str(w, "cat", clv_bottleneck_name(s->bottleneck));
     jsonw_int(w, "pid", 0);
     jsonw_int(w, "tid", slot->stream);
@@ -261,7 +262,7 @@ void clv_report_trace(const clv_concurrency_report *r, clv_buf *out)
     jsonw_object(&w, NULL);
     jsonw_str(&w, "displayTimeUnit", "ns");
     jsonw_object_flat(&w, "otherData");
-    jsonw_str(&w, "model", clv_graph_name(graph_of(r)));
+    jsonw_str(&w, "model", clv_graph_name(concurrency_graph_of(r)));
     jsonw_str(&w, "time",
               seconds ? "roofline estimate on the device"
                       : "1 us stands for 1,000,000 FLOPs");

@@ -62,7 +62,7 @@ static void put_axis(const chart *c)
                                      : "time (roofline estimate)");
 }
 
-static void put_head(const chart *c)
+static void concurrency_svg_put_head(const chart *c)
 {
     char line[256], x[TEXT_MAX], y[TEXT_MAX];
     snprintf(line, sizeof line,
@@ -95,7 +95,7 @@ void clv_report_schedule_svg(const clv_concurrency_report *r, clv_buf *out)
     c.scale = c.s->makespan > 0 ? WIDTH / c.s->makespan : 0;
     svg_start(out, LEFT + WIDTH + 40,
               TOP + c.s->streams * (double)LANE + BOTTOM, clv_graph_name(c.g));
-    put_head(&c);
+    concurrency_svg_put_head(&c);
     put_axis(&c);
     for (uint32_t k = 0; k < n; k++)
         put_bar(&c, k);

@@ -29,7 +29,7 @@ static view view_of(const clv_concurrency_report *r, const clv_report_opts *o,
                   .out = out};
 }
 
-static const char *name_of(const view *v, uint32_t k)
+static const char *concurrency_text_name_of(const view *v, uint32_t k)
 {
     return clv_graph_node(v->g, v->subs[k].nodes[0]).name;
 }
@@ -99,7 +99,7 @@ static const char *stage_names(const view *v, const clv_stage *s, char *buf,
     size_t len = 0;
     buf[0] = '\0';
     for (uint32_t i = 0; i < s->n; i++) {
-        const char *name = name_of(v, s->subgraphs[i]);
+        const char *name = concurrency_text_name_of(v, s->subgraphs[i]);
         if (i > 0 && (i >= 4 || len + strlen(name) + 24 > size)) {
             snprintf(buf + len, size - len, " and %u more", s->n - i);
             break;
@@ -152,7 +152,7 @@ static void put_task(const view *v, table *t, uint32_t k)
     char w[TEXT_MAX];
     table_digits(t, k);
     table_color(t, task->critical ? PAINT_BOLD : PAINT_NONE);
-    table_text(t, name_of(v, k));
+    table_text(t, concurrency_text_name_of(v, k));
     table_text(t, v->subs[k].pattern);
     table_digits(t, task->stage);
     table_digits(t, task->slack);
@@ -197,7 +197,7 @@ static void put_tasks(const view *v)
 }
 
 /* Shows the whole path, or both of its ends with dots between them. */
-static void put_path(const view *v)
+static void concurrency_text_put_path(const view *v)
 {
     enum { ENDS = 8 };
     clv_buf line = {0};
@@ -207,7 +207,8 @@ static void put_path(const view *v)
         if (skip && i > ENDS)
             continue;
         clv_buf_printf(&line, "%s%s", i ? " > " : "",
-                       skip ? "..." : name_of(v, a->critical[i]));
+                       skip ? "..."
+                            : concurrency_text_name_of(v, a->critical[i]));
     }
     text_heading(v->out, v->o, "Critical path");
     text_wrap(v->out, v->o, 2, "%s", line.text ? line.text : "empty");
@@ -310,7 +311,7 @@ static void put_schedule(const view *v)
 
 /* -- in words -------------------------------------------------------------*/
 
-static void put_words(const view *v)
+static void concurrency_text_put_words(const view *v)
 {
     const clv_concurrency_info *a = v->a;
     char x[TEXT_MAX];
@@ -355,16 +356,16 @@ void clv__concurrency_text(const clv_concurrency_report *r,
     view v = view_of(r, o, out);
     put_figures(&v);
     if (v.a->subgraphs == 0) {
-        put_words(&v);
+        concurrency_text_put_words(&v);
         return;
     }
     put_stages(&v);
-    put_path(&v);
+    concurrency_text_put_path(&v);
     if (o->verbose)
         put_tasks(&v);
     put_batches(&v);
     put_schedule(&v);
-    put_words(&v);
+    concurrency_text_put_words(&v);
 }
 
 void clv__concurrency_compare(const clv_concurrency_report *r, uint32_t n,

@@ -7,26 +7,26 @@
 #include <math.h>
 #include <string.h>
 
-static void separate(clv_buf *out)
+static void csv_separate(clv_buf *out)
 {
     if (out->len && !out->failed && out->text[out->len - 1] != '\n')
         clv_buf_add(out, ",", 1);
 }
 
 /* An empty first cell is written "", so that the next one finds a row begun. */
-static void plain(clv_buf *out, const char *text, size_t len)
+static void csv_plain(clv_buf *out, const char *text, size_t len)
 {
-    separate(out);
+    csv_separate(out);
     clv_buf_add(out, len ? text : "\"\"", len ? len : 2);
 }
 
 void csv_text(clv_buf *out, const char *text)
 {
     if (!text[strcspn(text, ",\"\r\n")]) {
-        plain(out, text, strlen(text));
+        csv_plain(out, text, strlen(text));
         return;
     }
-    separate(out);
+    csv_separate(out);
     clv_buf_add(out, "\"", 1);
     for (const char *s = text; *s;) {
         size_t n = strcspn(s, "\"");
@@ -41,14 +41,14 @@ void csv_text(clv_buf *out, const char *text)
 void csv_int(clv_buf *out, int64_t n)
 {
     char text[24];
-    plain(out, text, clv__int_text(n, text));
+    csv_plain(out, text, clv__int_text(n, text));
 }
 
 void csv_num(clv_buf *out, double x)
 {
     char text[32] = "";
     size_t n = isfinite(x) ? clv__double_text(x, text, sizeof text) : 0;
-    plain(out, text, n);
+    csv_plain(out, text, n);
 }
 
 void csv_bool(clv_buf *out, bool b)
@@ -65,7 +65,7 @@ void csv_shape(clv_buf *out, uint32_t rank, const int64_t *dims)
             text[n++] = 'x';
         n += clv__int_text(dims[i], text + n);
     }
-    plain(out, text, n);
+    csv_plain(out, text, n);
 }
 
 void csv_row(clv_buf *out, const char *const *texts, uint32_t n)

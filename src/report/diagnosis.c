@@ -5,8 +5,9 @@
 
 /* -- text -----------------------------------------------------------------*/
 
-static void put_types(const char *title, const clv_zero_type *types, uint32_t n,
-                      const clv_report_opts *o, clv_buf *out)
+static void diagnosis_put_types(const char *title, const clv_zero_type *types,
+                                uint32_t n, const clv_report_opts *o,
+                                clv_buf *out)
 {
     static const table_col cols[] = {
         {"Type", TABLE_LEFT}, {"Count", TABLE_RIGHT}, {"Why", TABLE_WRAP}};
@@ -69,16 +70,17 @@ static void diagnosis_text(const char *model, const clv_diagnosis_info *d,
     text_field(out, "  matrix products:", "%u", d->matmuls);
     text_field(out, "  counting nothing:", "%u", d->zero_operators);
     text_field(out, "  unknown:", "%u", d->unknown_operators);
-    put_types("Zero-cost operators", d->zeros, d->n_zeros, o, out);
-    put_types("Unknown operators", d->unknowns, d->n_unknowns, o, out);
+    diagnosis_put_types("Zero-cost operators", d->zeros, d->n_zeros, o, out);
+    diagnosis_put_types("Unknown operators", d->unknowns, d->n_unknowns, o,
+                        out);
     if (d->expected)
         put_verdict(d, o, out);
 }
 
 /* -- JSON and CSV ---------------------------------------------------------*/
 
-static void json_types(jsonw *w, const char *key, const clv_zero_type *types,
-                       uint32_t n)
+static void diagnosis_json_types(jsonw *w, const char *key,
+                                 const clv_zero_type *types, uint32_t n)
 {
     jsonw_array(w, key);
     for (uint32_t i = 0; i < n; i++) {
@@ -121,9 +123,9 @@ static void diagnosis_json(const char *model, const clv_diagnosis_info *d,
     jsonw_int(&w, "convs", d->convs);
     jsonw_int(&w, "matmuls", d->matmuls);
     jsonw_int(&w, "zero_operators", d->zero_operators);
-    json_types(&w, "zeros", d->zeros, d->n_zeros);
+    diagnosis_json_types(&w, "zeros", d->zeros, d->n_zeros);
     jsonw_int(&w, "unknown_operators", d->unknown_operators);
-    json_types(&w, "unknowns", d->unknowns, d->n_unknowns);
+    diagnosis_json_types(&w, "unknowns", d->unknowns, d->n_unknowns);
     if (d->expected)
         json_expected(&w, d);
     jsonw_end(&w);

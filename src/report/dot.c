@@ -57,7 +57,7 @@ static bool make_boxes(drawing *d)
 /* -- text -----------------------------------------------------------------*/
 
 /* Inside a quoted string of DOT; a model's names may hold anything. */
-static void put_text(clv_buf *out, const char *text)
+static void dot_put_text(clv_buf *out, const char *text)
 {
     while (*text) {
         uint32_t code;
@@ -72,7 +72,7 @@ static void put_text(clv_buf *out, const char *text)
     }
 }
 
-static const char *name_of(const drawing *d, uint32_t k)
+static const char *dot_name_of(const drawing *d, uint32_t k)
 {
     const clv_subgraph *s = &d->subs[k];
     return d->modules ? s->detail : clv_graph_node(d->g, s->nodes[0]).name;
@@ -85,13 +85,13 @@ static void put_kind(const drawing *d, const box *b)
     if (d->modules && s->n_nodes > 1)
         clv_buf_printf(d->out, "\\n%u operators%s", s->n_nodes,
                        b->last > b->first ? " each" : "");
-    else if (strcmp(s->pattern, name_of(d, b->first)) != 0) {
+    else if (strcmp(s->pattern, dot_name_of(d, b->first)) != 0) {
         clv_buf_printf(d->out, "\\n");
-        put_text(d->out, s->pattern);
+        dot_put_text(d->out, s->pattern);
     }
     if (*s->device) {
         clv_buf_printf(d->out, "\\n");
-        put_text(d->out, s->device);
+        dot_put_text(d->out, s->device);
     }
 }
 
@@ -107,13 +107,13 @@ static void put_cost(const drawing *d, const clv_subgraph *s)
                        text_bytes(s->bytes_external, m));
 }
 
-static void put_label(const drawing *d, const box *b)
+static void dot_put_label(const drawing *d, const box *b)
 {
     uint32_t times = b->last - b->first + 1;
-    put_text(d->out, name_of(d, b->first));
+    dot_put_text(d->out, dot_name_of(d, b->first));
     if (times > 1) {
         clv_buf_printf(d->out, " \u2026 ");
-        put_text(d->out, name_of(d, b->last));
+        dot_put_text(d->out, dot_name_of(d, b->last));
         clv_buf_printf(d->out, "   \u00d7%u", times);
     }
     put_kind(d, b);
@@ -126,7 +126,7 @@ static void put_box(const drawing *d, uint32_t i)
     const clv_subgraph *s = &d->subs[b->first];
     bool critical = d->a->tasks[b->first].critical;
     clv_buf_printf(d->out, "  s%u [label=\"", i);
-    put_label(d, b);
+    dot_put_label(d, b);
     clv_buf_printf(d->out, "\", fillcolor=\"%s\"%s%s];\n",
                    s->cost.trust == CLV_TRUST_FREE
                        ? "#eeeeee"
@@ -166,15 +166,16 @@ static void put_ranks(const drawing *d)
 
 /* -- inputs, outputs, head ------------------------------------------------*/
 
-static void put_value(const drawing *d, char kind, uint32_t i, uint32_t value)
+static void dot_put_value(const drawing *d, char kind, uint32_t i,
+                          uint32_t value)
 {
     clv_value_info v = clv_graph_value(d->g, value);
     char shape[TEXT_MAX];
     clv_buf_printf(d->out, "  %c%u [shape=plain, style=\"\", label=\"", kind,
                    i);
-    put_text(d->out, v.name);
+    dot_put_text(d->out, v.name);
     clv_buf_printf(d->out, " ");
-    put_text(d->out, text_shape(&v, shape));
+    dot_put_text(d->out, text_shape(&v, shape));
     clv_buf_printf(d->out, "\"];\n");
 }
 
@@ -183,7 +184,7 @@ static void put_inputs(const drawing *d)
     uint32_t n;
     const uint32_t *values = clv_graph_inputs(d->g, &n);
     for (uint32_t i = 0; i < n; i++) {
-        put_value(d, 'i', i, values[i]);
+        dot_put_value(d, 'i', i, values[i]);
         for (uint32_t k = 0; k < d->a->subgraphs; k++)
             for (uint32_t j = 0; j < d->subs[k].n_inputs; j++)
                 if (d->subs[k].inputs[j] == values[i])
@@ -199,17 +200,17 @@ static void put_outputs(const drawing *d, const clv_cut *c)
         uint32_t maker = clv_graph_value(d->g, values[i]).producer;
         if (maker == CLV_NONE)
             continue;
-        put_value(d, 'o', i, values[i]);
+        dot_put_value(d, 'o', i, values[i]);
         clv_buf_printf(d->out, "  s%u -> o%u;\n",
                        d->box_of[clv_cut_subgraph_of(c, maker)], i);
     }
 }
 
-static void put_head(const drawing *d, const clv_cut *c)
+static void dot_put_head(const drawing *d, const clv_cut *c)
 {
     char part[TEXT_MAX];
     clv_buf_printf(d->out, "strict digraph \"");
-    put_text(d->out, clv_graph_name(d->g));
+    dot_put_text(d->out, clv_graph_name(d->g));
     clv_buf_printf(
         d->out,
         "\" {\n"
@@ -249,7 +250,7 @@ void clv_report_dot(const clv_concurrency *a, clv_buf *out)
                  .modules = !strcmp(clv_cut_strategy(c), "module"),
                  .out = out};
     if (make_boxes(&d)) {
-        put_head(&d, c);
+        dot_put_head(&d, c);
         put_inputs(&d);
         for (uint32_t i = 0; i < d.n_boxes; i++)
             put_box(&d, i);

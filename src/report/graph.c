@@ -4,7 +4,7 @@
 #include "cleave/report.h"
 #include "core/jsonw.h"
 
-static void put_value(jsonw *w, const clv_graph *g, uint32_t id)
+static void graph_put_value(jsonw *w, const clv_graph *g, uint32_t id)
 {
     static const char *const kinds[] = {"activation", "input", "parameter",
                                         "buffer", "constant"};
@@ -71,7 +71,8 @@ static void put_attr(jsonw *w, const clv_attr *a)
     }
 }
 
-static void put_ids(jsonw *w, const char *key, const uint32_t *ids, uint32_t n)
+static void graph_put_ids(jsonw *w, const char *key, const uint32_t *ids,
+                          uint32_t n)
 {
     jsonw_array_flat(w, key);
     for (uint32_t i = 0; i < n; i++)
@@ -82,7 +83,7 @@ static void put_ids(jsonw *w, const char *key, const uint32_t *ids, uint32_t n)
     jsonw_end(w);
 }
 
-static void put_node(jsonw *w, const clv_graph *g, uint32_t id)
+static void graph_put_node(jsonw *w, const clv_graph *g, uint32_t id)
 {
     const clv_node *n = &g->nodes[id];
     jsonw_object(w, NULL);
@@ -94,8 +95,8 @@ static void put_node(jsonw *w, const clv_graph *g, uint32_t id)
         jsonw_str(w, "origin", n->origin);
     if (n->source)
         jsonw_str(w, "source", n->source);
-    put_ids(w, "inputs", node_ins(g, n), n->n_in);
-    put_ids(w, "outputs", node_outs(g, n), n->n_out);
+    graph_put_ids(w, "inputs", node_ins(g, n), n->n_in);
+    graph_put_ids(w, "outputs", node_outs(g, n), n->n_out);
     jsonw_object_flat(w, "attributes");
     for (uint32_t i = 0; i < n->n_attrs; i++)
         put_attr(w, &n->attrs[i]);
@@ -111,15 +112,15 @@ void clv_report_graph(const clv_graph *g, clv_buf *out)
     jsonw_int(&w, "schema", 1);
     jsonw_str(&w, "model", g->name);
     jsonw_str(&w, "source", g->format);
-    put_ids(&w, "inputs", g->inputs, g->n_inputs);
-    put_ids(&w, "outputs", g->outputs, g->n_outputs);
+    graph_put_ids(&w, "inputs", g->inputs, g->n_inputs);
+    graph_put_ids(&w, "outputs", g->outputs, g->n_outputs);
     jsonw_array(&w, "values");
     for (uint32_t v = 0; v < g->n_values; v++)
-        put_value(&w, g, v);
+        graph_put_value(&w, g, v);
     jsonw_end(&w);
     jsonw_array(&w, "nodes");
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        put_node(&w, g, i);
+        graph_put_node(&w, g, i);
     jsonw_end(&w);
     jsonw_end(&w);
     jsonw_finish(&w);

@@ -4,7 +4,7 @@
 #include "report/csv.h"
 #include "report/table.h"
 
-static const clv_graph *graph_of(const clv_map *m)
+static const clv_graph *map_graph_of(const clv_map *m)
 {
     return clv_profile_graph(clv_cut_profile(clv_map_cut(m)));
 }
@@ -13,12 +13,12 @@ static const char *sub_name(const clv_map *m, uint32_t k)
 {
     uint32_t n;
     const clv_subgraph *s = clv_cut_subgraphs(clv_map_cut(m), &n);
-    return clv_graph_node(graph_of(m), s[k].nodes[0]).name;
+    return clv_graph_node(map_graph_of(m), s[k].nodes[0]).name;
 }
 
 /* -- text -----------------------------------------------------------------*/
 
-static void put_summary(const clv_map *m, clv_buf *out)
+static void map_put_summary(const clv_map *m, clv_buf *out)
 {
     const clv_map_info *t = clv_map_get(m);
     const clv_device *d = clv_map_device(m);
@@ -140,13 +140,13 @@ static void put_devices(const clv_map *const *maps, uint32_t n,
 static void maps_text(const clv_map *const *maps, uint32_t n,
                       const clv_report_opts *o, clv_buf *out)
 {
-    text_heading(out, o, "Roofline: %s", clv_graph_name(graph_of(maps[0])));
+    text_heading(out, o, "Roofline: %s", clv_graph_name(map_graph_of(maps[0])));
     if (n > 1) {
         put_devices(maps, n, o, out);
         return;
     }
     clv_buf_printf(out, "  on %s\n", clv_map_device(maps[0])->title);
-    put_summary(maps[0], out);
+    map_put_summary(maps[0], out);
     put_bounds(maps[0], o, out);
     put_ranking(maps[0], o, out);
 }
@@ -204,7 +204,7 @@ static void maps_json(const clv_map *const *maps, uint32_t n, clv_buf *out)
     jsonw_start(&w, out, JSONW_LINES);
     jsonw_object(&w, NULL);
     jsonw_int(&w, "schema", 1);
-    jsonw_str(&w, "model", clv_graph_name(graph_of(maps[0])));
+    jsonw_str(&w, "model", clv_graph_name(map_graph_of(maps[0])));
     jsonw_str(&w, "strategy", clv_cut_strategy(clv_map_cut(maps[0])));
     jsonw_array(&w, "devices");
     for (uint32_t i = 0; i < n; i++)

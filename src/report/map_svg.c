@@ -37,7 +37,7 @@ typedef struct chart {
     clv_buf *out;
 } chart;
 
-static double x_of(const chart *c, double intensity)
+static double map_svg_x_of(const chart *c, double intensity)
 {
     return LEFT + (log10(intensity) - c->x0) / (c->x1 - c->x0) * WIDTH;
 }
@@ -47,7 +47,7 @@ static double y_of(const chart *c, double ops)
     return TOP + HEIGHT - (log10(ops) - c->y0) / (c->y1 - c->y0) * HEIGHT;
 }
 
-static bool drawn(const chart *c, uint32_t k)
+static bool map_svg_drawn(const chart *c, uint32_t k)
 {
     return c->times[k].attained > 0 && c->subs[k].intensity > 0;
 }
@@ -59,7 +59,7 @@ static void find_range(chart *c)
     double xmin = ridge > 0 ? ridge : 1, xmax = xmin;
     double ymin = c->peak, ymax = c->peak;
     for (uint32_t k = 0; k < c->n; k++) {
-        if (!drawn(c, k))
+        if (!map_svg_drawn(c, k))
             continue;
         xmin = fmin(xmin, c->subs[k].intensity);
         xmax = fmax(xmax, c->subs[k].intensity);
@@ -87,7 +87,7 @@ static void put_grid(const chart *c)
     char text[TEXT_MAX];
     double foot = TOP + HEIGHT;
     for (double e = c->x0; e <= c->x1; e++) {
-        double x = x_of(c, pow(10, e));
+        double x = map_svg_x_of(c, pow(10, e));
         svg_line(c->out, x, TOP, x, foot, "#e2e2e2");
         snprintf(text, sizeof text, "%g", pow(10, e));
         svg_text(c->out, x, foot + 18, SVG_MIDDLE, 11, text);
@@ -121,9 +121,9 @@ static void put_roofs(const chart *c)
     double ridge = c->peak / c->bandwidth;
     if (left * c->bandwidth < pow(10, c->y0))
         left = pow(10, c->y0) / c->bandwidth;
-    const double xy[] = {x_of(c, left),  y_of(c, left * c->bandwidth),
-                         x_of(c, ridge), y_of(c, c->peak),
-                         x_of(c, right), y_of(c, c->peak)};
+    const double xy[] = {map_svg_x_of(c, left),  y_of(c, left * c->bandwidth),
+                         map_svg_x_of(c, ridge), y_of(c, c->peak),
+                         map_svg_x_of(c, right), y_of(c, c->peak)};
     svg_polyline(c->out, xy, 3, "none", "#a4262c");
     svg_text(c->out, LEFT + WIDTH - 6, y_of(c, c->peak) - 7, SVG_END, 12,
              label);
@@ -133,13 +133,13 @@ static void put_roofs(const chart *c)
     snprintf(label, sizeof label, "memory %s/s",
              text_bytes((int64_t)c->bandwidth, a));
     double at = sqrt(left * ridge);
-    svg_text(c->out, x_of(c, at) - 10, y_of(c, at * c->bandwidth) - 6, SVG_END,
-             12, label);
+    svg_text(c->out, map_svg_x_of(c, at) - 10, y_of(c, at * c->bandwidth) - 6,
+             SVG_END, 12, label);
 }
 
 /* -- points ---------------------------------------------------------------*/
 
-static double radius(const chart *c, uint32_t k)
+static double map_svg_radius(const chart *c, uint32_t k)
 {
     double share = c->times[k].seconds / clv_map_get(c->m)->seconds;
     return 3 + 20 * sqrt(share);
@@ -156,11 +156,12 @@ static void put_point(const chart *c, uint32_t k)
              clv_graph_node(c->g, c->subs[k].nodes[0]).name, c->subs[k].pattern,
              text_time(r->seconds, time), 100 * share,
              clv_bound_name(r->bound));
-    svg_circle(c->out, x_of(c, c->subs[k].intensity), y_of(c, r->attained),
-               radius(c, k), fills[r->bound], "#ffffff", hint);
+    svg_circle(c->out, map_svg_x_of(c, c->subs[k].intensity),
+               y_of(c, r->attained), map_svg_radius(c, k), fills[r->bound],
+               "#ffffff", hint);
 }
 
-static bool overlap(svg_box a, svg_box b)
+static bool map_svg_overlap(svg_box a, svg_box b)
 {
     return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h &&
            b.y < a.y + a.h;
@@ -176,7 +177,8 @@ static double roof_at(const chart *c, double x)
 
 /* Does a box lie inside of the chart and touch no roof, point or label? The
  * roof rises from left to right. */
-static bool is_free(const chart *c, svg_box box, const svg_box *labels, int n)
+static bool map_svg_is_free(const chart *c, svg_box box, const svg_box *labels,
+                            int n)
 {
     if (box.x < LEFT || box.x + box.w > LEFT + WIDTH || box.y < TOP ||
         box.y + box.h > TOP + HEIGHT)
@@ -184,24 +186,26 @@ static bool is_free(const chart *c, svg_box box, const svg_box *labels, int n)
     if (box.y < roof_at(c, box.x) && box.y + box.h > roof_at(c, box.x + box.w))
         return false;
     for (int i = 0; i < n; i++)
-        if (overlap(box, labels[i]))
+        if (map_svg_overlap(box, labels[i]))
             return false;
     for (uint32_t k = 0; k < c->n; k++) {
-        double r = radius(c, k);
-        if (drawn(c, k) &&
-            overlap(box,
-                    (svg_box){x_of(c, c->subs[k].intensity) - r,
-                              y_of(c, c->times[k].attained) - r, 2 * r, 2 * r}))
+        double r = map_svg_radius(c, k);
+        if (map_svg_drawn(c, k) &&
+            map_svg_overlap(box,
+                            (svg_box){map_svg_x_of(c, c->subs[k].intensity) - r,
+                                      y_of(c, c->times[k].attained) - r, 2 * r,
+                                      2 * r}))
             return false;
     }
     return true;
 }
 
 /* Names point k below, above, right or left of it, where there is room. */
-static bool put_label(const chart *c, uint32_t k, const svg_box *labels, int n,
-                      svg_box *box)
+static bool map_svg_put_label(const chart *c, uint32_t k, const svg_box *labels,
+                              int n, svg_box *box)
 {
-    double x = x_of(c, c->subs[k].intensity), r = radius(c, k) + 4;
+    double x = map_svg_x_of(c, c->subs[k].intensity),
+           r = map_svg_radius(c, k) + 4;
     double y = y_of(c, c->times[k].attained);
     char name[64];
     snprintf(name, sizeof name, "%.40s",
@@ -213,7 +217,7 @@ static bool put_label(const chart *c, uint32_t k, const svg_box *labels, int n,
         {x - w / 2, y + r + 14, w, h}, {x - w / 2, y + r + 28, w, h}};
     for (int i = 0; i < 6; i++) {
         *box = tries[i];
-        if (!is_free(c, *box, labels, n))
+        if (!map_svg_is_free(c, *box, labels, n))
             continue;
         if (i >= 4)
             svg_line(c->out, x, y + r - 4, x, box->y, "#aaaaaa");
@@ -233,19 +237,19 @@ static void put_labels(const chart *c)
         {LEFT + WIDTH - 170, y_of(c, c->peak) - 20, 170, 16}}; /* the peak's */
     int n = 1;
     for (uint32_t i = 0; i < c->n && i < 40 && n <= LABELS; i++) {
-        bool near = !drawn(c, rank[i]);
-        double x = near ? 0 : x_of(c, c->subs[rank[i]].intensity);
+        bool near = !map_svg_drawn(c, rank[i]);
+        double x = near ? 0 : map_svg_x_of(c, c->subs[rank[i]].intensity);
         double y = near ? 0 : y_of(c, c->times[rank[i]].attained);
         for (int j = 1; j < n; j++)
             near = near || hypot(at[j][0] - x, at[j][1] - y) < 30;
-        if (near || !put_label(c, rank[i], labels, n, &labels[n]))
+        if (near || !map_svg_put_label(c, rank[i], labels, n, &labels[n]))
             continue;
         at[n][0] = x;
         at[n++][1] = y;
     }
 }
 
-static void put_head(const chart *c)
+static void map_svg_put_head(const chart *c)
 {
     static const struct {
         const char *fill, *text;
@@ -284,14 +288,14 @@ void clv_report_map_svg(const clv_map *m, clv_buf *out)
     c.peak = clv_map_get(m)->peak;
     svg_start(out, LEFT + WIDTH + 34, TOP + HEIGHT + BOTTOM,
               clv_graph_name(c.g));
-    put_head(&c);
+    map_svg_put_head(&c);
     if (c.peak > 0) {
         const uint32_t *rank = clv_map_ranking(m);
         find_range(&c);
         put_grid(&c);
         put_roofs(&c);
         for (uint32_t i = 0; i < c.n; i++) /* largest first, small on top */
-            if (drawn(&c, rank[i]))
+            if (map_svg_drawn(&c, rank[i]))
                 put_point(&c, rank[i]);
         put_labels(&c);
     }

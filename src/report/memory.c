@@ -22,7 +22,7 @@ static const char *step_name(const clv_memory *m, const clv_cut *c,
 enum { PLOT_WIDTH = 64 };
 
 /* The largest value of each of at most PLOT_WIDTH equal spans of steps. */
-static void put_timeline(const clv_memory *m, clv_buf *out)
+static void memory_put_timeline(const clv_memory *m, clv_buf *out)
 {
     const int64_t *live = clv_memory_timeline(m);
     uint32_t steps = clv_memory_get(m)->steps;
@@ -98,7 +98,7 @@ static void memory_text(const clv_memory *m, const clv_cut *c,
                    t->over_budget ? "✗ exceeded by " : "✓ fits",
                    t->over_budget ? text_bytes(t->over_budget, b) : "");
     text_heading(out, o, "Bytes alive over time");
-    put_timeline(m, out);
+    memory_put_timeline(m, out);
     put_alive(m, c, o, out);
 }
 

@@ -32,7 +32,7 @@ typedef struct chart {
     clv_buf *out;
 } chart;
 
-static double x_of(const chart *c, double step)
+static double memory_svg_x_of(const chart *c, double step)
 {
     return LEFT + step * c->step;
 }
@@ -60,7 +60,7 @@ static void put_steps_axis(const chart *c, double foot)
     char text[TEXT_MAX];
     step = step < 1 ? 1 : step;
     for (int i = 0; i * step <= c->t->steps && i < 40; i++) {
-        double x = x_of(c, i * step);
+        double x = memory_svg_x_of(c, i * step);
         snprintf(text, sizeof text, "%.0f", i * step);
         svg_line(c->out, x, foot, x, foot + 4, "#777777");
         svg_text(c->out, x, foot + 17, SVG_MIDDLE, 11, text);
@@ -70,7 +70,7 @@ static void put_steps_axis(const chart *c, double foot)
 }
 
 /* The largest value of each of at most COLUMNS_MAX spans of steps. */
-static void put_timeline(const chart *c, double top)
+static void memory_svg_put_timeline(const chart *c, double top)
 {
     const int64_t *live = clv_memory_timeline(c->m);
     uint32_t n = c->t->steps < COLUMNS_MAX ? c->t->steps : COLUMNS_MAX;
@@ -85,9 +85,9 @@ static void put_timeline(const chart *c, double top)
         int64_t high = 0;
         for (uint64_t k = from; k < to; k++)
             high = live[k] > high ? live[k] : high;
-        xy[at++] = x_of(c, (double)from);
+        xy[at++] = memory_svg_x_of(c, (double)from);
         xy[at++] = foot - (double)high * scale;
-        xy[at++] = x_of(c, (double)to);
+        xy[at++] = memory_svg_x_of(c, (double)to);
         xy[at++] = foot - (double)high * scale;
     }
     xy[at++] = LEFT + WIDTH;
@@ -98,7 +98,7 @@ static void put_timeline(const chart *c, double top)
 /* A dot and its label, which stays inside of the picture. */
 static void put_peak(const chart *c, double top)
 {
-    double x = x_of(c, c->t->peak_step + 0.5), y = top + 14;
+    double x = memory_svg_x_of(c, c->t->peak_step + 0.5), y = top + 14;
     uint32_t n;
     const clv_subgraph *s = clv_cut_subgraphs(clv_memory_cut(c->m), &n);
     char line[160], bytes[TEXT_MAX];
@@ -126,7 +126,7 @@ static void put_boxes(const chart *c, double top)
     char hint[200], bytes[TEXT_MAX];
     for (uint32_t i = 0; i < n && i < BOXES_MAX; i++) {
         const char *name = clv_graph_value(c->g, b[i].value).name;
-        svg_box box = {x_of(c, b[i].first),
+        svg_box box = {memory_svg_x_of(c, b[i].first),
                        foot - (double)(b[i].offset + b[i].bytes) * scale,
                        (b[i].last + 1.0 - b[i].first) * c->step,
                        (double)b[i].bytes * scale};
@@ -164,7 +164,7 @@ void clv_report_memory_svg(const clv_memory *m, clv_buf *out)
              text_bytes(c.t->weights, weights), text_bytes(c.t->arena, size),
              c.t->planner);
     svg_text(out, LEFT, 24, SVG_START, 14, line);
-    put_timeline(&c, TOP);
+    memory_svg_put_timeline(&c, TOP);
     put_boxes(&c, second);
     put_peak(&c, TOP);
     put_steps_axis(&c, second + HEIGHT);

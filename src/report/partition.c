@@ -8,7 +8,7 @@
 
 /* -- JSON -----------------------------------------------------------------*/
 
-static void json_totals(jsonw *w, const clv_summary_info *t)
+static void partition_json_totals(jsonw *w, const clv_summary_info *t)
 {
     jsonw_int(w, "total_subgraphs", t->subgraphs);
     jsonw_int(w, "operators", t->operators);
@@ -120,7 +120,7 @@ static void partition_json(const clv_cut *c, const clv_summary *s, clv_buf *out)
     jsonw_str(&w, "model", clv_graph_name(g));
     jsonw_str(&w, "source", clv_graph_source(g));
     jsonw_str(&w, "strategy", clv_cut_strategy(c));
-    json_totals(&w, t);
+    partition_json_totals(&w, t);
     json_distributions(&w, t);
     json_patterns(&w, t);
     clv__json_capability(&w, c);

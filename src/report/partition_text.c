@@ -9,8 +9,9 @@
 
 /* -- totals ---------------------------------------------------------------*/
 
-static void put_totals(const clv_cut *c, const clv_summary_info *t,
-                       const clv_report_opts *o, clv_buf *out)
+static void partition_text_put_totals(const clv_cut *c,
+                                      const clv_summary_info *t,
+                                      const clv_report_opts *o, clv_buf *out)
 {
     char a[TEXT_MAX], b[TEXT_MAX], part[TEXT_MAX];
     clv_buf_printf(out, "%sPartition of %s (%s):%s\n", paint_on(o, PAINT_BOLD),
@@ -107,8 +108,8 @@ static void put_distributions(const clv_summary_info *t,
     table_print(&tab, o, out);
 }
 
-static void put_types(const clv_summary_info *t, const clv_report_opts *o,
-                      clv_buf *out)
+static void partition_text_put_types(const clv_summary_info *t,
+                                     const clv_report_opts *o, clv_buf *out)
 {
     clv_buf line = {0};
     for (uint32_t i = 0; i < t->n_types; i++)
@@ -209,12 +210,12 @@ void clv__partition_text(const clv_cut *c, const clv_summary *s,
                          const clv_report_opts *o, clv_buf *out)
 {
     const clv_summary_info *t = clv_summary_get(s);
-    put_totals(c, t, o, out);
+    partition_text_put_totals(c, t, o, out);
     if (t->subgraphs == 0) {
         clv_buf_printf(out, "\nThe graph is empty: there is nothing to cut.\n");
         return;
     }
-    put_types(t, o, out);
+    partition_text_put_types(t, o, out);
     put_patterns(t, o, out);
     put_distributions(t, o, out);
     put_subgraphs(c, o, out);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *seconds(double s, char *buf)
+static const char *placement_seconds(double s, char *buf)
 {
     static const struct {
         double unit;
@@ -21,8 +21,8 @@ static const char *seconds(double s, char *buf)
     return buf;
 }
 
-static void put_head(const clv_cut *c, const char *devices,
-                     const clv_report_opts *o, clv_buf *out)
+static void placement_put_head(const clv_cut *c, const char *devices,
+                               const clv_report_opts *o, clv_buf *out)
 {
     clv_buf_printf(out, "%sPartition of %s over %s (%s):%s\n",
                    paint_on(o, PAINT_BOLD),
@@ -36,10 +36,10 @@ static void put_plan(table *tab, const char *name, const clv_plan *p)
 {
     char text[TEXT_MAX];
     table_text(tab, name);
-    table_text(tab, seconds(p->total, text));
-    table_text(tab, seconds(p->cpu, text));
-    table_text(tab, seconds(p->accelerator, text));
-    table_text(tab, seconds(p->transfer, text));
+    table_text(tab, placement_seconds(p->total, text));
+    table_text(tab, placement_seconds(p->cpu, text));
+    table_text(tab, placement_seconds(p->accelerator, text));
+    table_text(tab, placement_seconds(p->transfer, text));
     table_bytes(tab, p->bytes);
     table_digits(tab, p->subgraphs);
     table_digits(tab, p->nodes);
@@ -87,7 +87,7 @@ static void put_curve(const clv_placement_info *i, const clv_report_opts *o,
         table_digits(&tab, i->curve[k].limit);
         table_digits(&tab, i->curve[k].subgraphs);
         table_printf(&tab, "%s%s", i->curve[k].proven ? "" : "* ",
-                     seconds(i->curve[k].total, text));
+                     placement_seconds(i->curve[k].total, text));
         table_bar(&tab, i->curve[k].total, i->curve[0].total, 24);
     }
     table_print(&tab, o, out);
@@ -134,7 +134,7 @@ void clv__placement_text(const clv_cut *c, const clv_report_opts *o,
     const clv_placement_info *i = clv_cut_placement_info(c);
     char devices[160];
     snprintf(devices, sizeof devices, "%s and %s", i->host, i->device);
-    put_head(c, devices, o, out);
+    placement_put_head(c, devices, o, out);
     put_plans(i, o, out);
     put_curve(i, o, out);
     put_blocks(c, o, out);
@@ -180,9 +180,11 @@ void clv__json_placement(jsonw *w, const clv_cut *c)
 
 /* -- pipeline -------------------------------------------------------------*/
 
-static const char *amount(const clv_pipeline_info *i, double x, char *buf)
+static const char *placement_amount(const clv_pipeline_info *i, double x,
+                                    char *buf)
 {
-    return i->unit[0] == 's' ? seconds(x, buf) : text_count((int64_t)x, buf);
+    return i->unit[0] == 's' ? placement_seconds(x, buf)
+                             : text_count((int64_t)x, buf);
 }
 
 void clv__pipeline_text(const clv_cut *c, const clv_report_opts *o,
@@ -200,11 +202,11 @@ void clv__pipeline_text(const clv_cut *c, const clv_report_opts *o,
     char devices[40], a[TEXT_MAX], b[TEXT_MAX];
     table tab;
     snprintf(devices, sizeof devices, "%u stages", i->n_stages);
-    put_head(c, devices, o, out);
+    placement_put_head(c, devices, o, out);
     text_field(out, "Slowest stage:", "%s (%s order)",
-               amount(i, i->bottleneck, a), i->order);
+               placement_amount(i, i->bottleneck, a), i->order);
     text_field(out, "Lower bound:", "%s, at most %.2f %% away",
-               amount(i, i->bound, b), 100 * i->gap);
+               placement_amount(i, i->bound, b), 100 * i->gap);
     text_heading(out, o, "Stages");
     table_start(&tab, cols, 8);
     tab.margin = 2;
@@ -212,8 +214,8 @@ void clv__pipeline_text(const clv_cut *c, const clv_report_opts *o,
         const clv_pipeline_stage *s = &i->stages[k];
         table_digits(&tab, k);
         table_digits(&tab, subs[k].n_nodes);
-        table_text(&tab, amount(i, s->cost, a));
-        table_text(&tab, amount(i, s->transfer, a));
+        table_text(&tab, placement_amount(i, s->cost, a));
+        table_text(&tab, placement_amount(i, s->transfer, a));
         table_bytes(&tab, s->memory);
         table_bar(&tab, s->total, i->bottleneck, 16);
         table_text(&tab, clv_graph_node(g, subs[k].nodes[0]).name);

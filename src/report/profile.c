@@ -57,7 +57,7 @@ static void json_coverage(jsonw *w, const clv_profile *p)
     jsonw_end(w);
 }
 
-static void json_types(jsonw *w, const clv_profile *p)
+static void profile_json_types(jsonw *w, const clv_profile *p)
 {
     uint32_t n;
     const clv_type_total *types = clv_profile_types(p, &n);
@@ -85,7 +85,7 @@ static void json_bottlenecks(jsonw *w, const clv_totals *t)
     jsonw_end(w);
 }
 
-static void json_totals(jsonw *w, const clv_totals *t)
+static void profile_json_totals(jsonw *w, const clv_totals *t)
 {
     jsonw_int(w, "operators", t->operators);
     jsonw_int(w, "graph_nodes", t->graph_nodes);
@@ -188,9 +188,9 @@ void clv__profile_json(const clv_profile *p, clv_buf *out)
     values = clv_graph_outputs(g, &n);
     json_values(&w, "outputs", g, values, n);
     jsonw_str(&w, "convention", clv_convention_name(clv_profile_convention(p)));
-    json_totals(&w, clv_profile_totals(p));
+    profile_json_totals(&w, clv_profile_totals(p));
     json_coverage(&w, p);
-    json_types(&w, p);
+    profile_json_types(&w, p);
     json_kinds(&w, p);
     json_bottlenecks(&w, clv_profile_totals(p));
     const clv_layer *layers = clv_profile_layers(p, &n);

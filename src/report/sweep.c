@@ -38,7 +38,7 @@ static void put_formula(const clv_sweep_info *s, const clv_formula *f,
 
 /* -- text -----------------------------------------------------------------*/
 
-static void put_total(table *t, clv_metric m, int64_t n)
+static void sweep_put_total(table *t, clv_metric m, int64_t n)
 {
     if (m == CLV_METRIC_MEMORY || m == CLV_METRIC_PEAK)
         table_bytes(t, n);
@@ -46,8 +46,8 @@ static void put_total(table *t, clv_metric m, int64_t n)
         table_count(t, n);
 }
 
-static void put_rows(const clv_sweep_info *s, const clv_report_opts *o,
-                     clv_buf *out)
+static void sweep_put_rows(const clv_sweep_info *s, const clv_report_opts *o,
+                           clv_buf *out)
 {
     static const table_col cols[] = {{"", TABLE_RIGHT}};
     table t;
@@ -61,7 +61,7 @@ static void put_rows(const clv_sweep_info *s, const clv_report_opts *o,
         for (uint32_t v = 0; v < s->n_vary; v++)
             table_printf(&t, "%lld", (long long)s->rows[k].at[v]);
         for (int m = 0; m < CLV_METRIC_COUNT; m++)
-            put_total(&t, (clv_metric)m, s->rows[k].total[m]);
+            sweep_put_total(&t, (clv_metric)m, s->rows[k].total[m]);
         table_num(&t, s->rows[k].intensity);
     }
     if (s->n_vary == 1 && s->n_rows > 1) {
@@ -202,7 +202,7 @@ void clv_report_sweep(const clv_sweep *sweep, const clv_report_opts *opts,
     } else if (opts->format == CLV_REPORT_CSV) {
         sweep_csv(s, out);
     } else {
-        put_rows(s, opts, out);
+        sweep_put_rows(s, opts, out);
         if (s->formulas)
             put_formulas(s, opts, out);
     }

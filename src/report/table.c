@@ -142,8 +142,8 @@ static uint32_t least_width(const table_col *col, uint32_t width, uint32_t cut)
 
 /* Takes `over` columns away from the widest that can give, one by one; returns
  * how many are still too many. */
-static uint32_t shrink(const table *t, uint32_t over, uint32_t cut,
-                       uint32_t *width)
+static uint32_t table_shrink(const table *t, uint32_t over, uint32_t cut,
+                             uint32_t *width)
 {
     for (; over; over--) {
         uint32_t widest = CLV_NONE;
@@ -161,7 +161,7 @@ static uint32_t shrink(const table *t, uint32_t over, uint32_t cut,
 
 /* Leaves columns out, from the right, until `over` is made up for; returns how
  * many are still too many. */
-static uint32_t drop(const table *t, uint32_t over, uint32_t *width)
+static uint32_t table_drop(const table *t, uint32_t over, uint32_t *width)
 {
     for (uint32_t c = t->n_cols; over && c-- > 1;) {
         if (!(t->cols[c].flags & TABLE_DROP))
@@ -185,12 +185,12 @@ static void find_widths(const table *t, uint32_t limit, uint32_t *width)
     }
     if (limit == 0 || total <= limit)
         return;
-    uint32_t over = shrink(t, total - limit, CUT_SOFT, width);
-    shrink(t, drop(t, over, width), CUT_MIN, width);
+    uint32_t over = table_shrink(t, total - limit, CUT_SOFT, width);
+    table_shrink(t, table_drop(t, over, width), CUT_MIN, width);
 }
 
 /* Bytes of the longest beginning of text that is at most `width` wide. */
-static size_t fitting(const char *text, size_t len, uint32_t width)
+static size_t table_fitting(const char *text, size_t len, uint32_t width)
 {
     size_t at = 0;
     while (at < len) {
@@ -210,7 +210,7 @@ static uint32_t put_cut(clv_buf *out, const char *text, size_t len,
                         uint32_t width)
 {
     uint32_t left = (width - 3) / 3, right = width - 3 - left;
-    size_t head = fitting(text, len, left), tail = head;
+    size_t head = table_fitting(text, len, left), tail = head;
     while (text_width(text + tail, len - tail) > right) {
         uint32_t code;
         tail += clv__utf8(text + tail, &code);
@@ -221,7 +221,7 @@ static uint32_t put_cut(clv_buf *out, const char *text, size_t len,
     return text_width(text, head) + 3 + text_width(text + tail, len - tail);
 }
 
-static void put_words(clv_buf *out, const char *text)
+static void table_put_words(clv_buf *out, const char *text)
 {
     clv_buf_add(out, text, strlen(text));
 }
@@ -264,12 +264,12 @@ static void put_cell(const table *t, const clv_report_opts *o, uint32_t col,
     uint32_t pad = i->width < width ? width - i->width : 0;
     if (t->cols[col].flags & TABLE_RIGHT)
         put_spaces(out, pad);
-    put_words(out, paint_on(o, i->paint));
+    table_put_words(out, paint_on(o, i->paint));
     if (i->width > width)
         pad = width - put_cut(out, text, i->len, width);
     else
         clv_buf_add(out, text, i->len);
-    put_words(out, paint_off(o, i->paint));
+    table_put_words(out, paint_off(o, i->paint));
     if (!(t->cols[col].flags & TABLE_RIGHT) && col + 1 < t->n_cols)
         put_spaces(out, pad);
 }
@@ -281,12 +281,12 @@ static void trim_line(clv_buf *out)
     clv_buf_add(out, "\n", 1);
 }
 
-static void put_head(const table *t, const clv_report_opts *o,
-                     const uint32_t *width, clv_buf *out)
+static void table_put_head(const table *t, const clv_report_opts *o,
+                           const uint32_t *width, clv_buf *out)
 {
     uint32_t total = 0;
     put_spaces(out, t->margin);
-    put_words(out, paint_on(o, PAINT_BOLD));
+    table_put_words(out, paint_on(o, PAINT_BOLD));
     for (uint32_t c = 0; c < t->n_cols; c++) {
         if (width[c] == DROPPED)
             continue;
@@ -312,7 +312,7 @@ void table_print(table *t, const clv_report_opts *o, clv_buf *out)
     } else {
         assert(t->n_cols && t->n_items % t->n_cols == 0);
         find_widths(t, o->width, width);
-        put_head(t, o, width, out);
+        table_put_head(t, o, width, out);
         for (size_t i = 0; i < t->n_items; i++) {
             uint32_t c = (uint32_t)(i % t->n_cols);
             if (width[c] != DROPPED) {

@@ -47,7 +47,7 @@ void text_rest(clv_buf *out, const clv_report_opts *o, uint32_t n)
 /* -- numbers --------------------------------------------------------------*/
 
 /* Two decimals, rounded on integers so that 999,999 is "1.00 M". */
-static const char *scaled(int64_t n, const char *unit, char *buf)
+static const char *text_scaled(int64_t n, const char *unit, char *buf)
 {
     static const char prefixes[] = "\0KMGTPE";
     uint64_t size = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
@@ -82,12 +82,12 @@ static const char *scaled(int64_t n, const char *unit, char *buf)
 
 const char *text_count(int64_t n, char *buf)
 {
-    return scaled(n, "", buf);
+    return text_scaled(n, "", buf);
 }
 
 const char *text_bytes(int64_t n, char *buf)
 {
-    return scaled(n, "B", buf);
+    return text_scaled(n, "B", buf);
 }
 
 const char *text_digits(int64_t n, char *buf)

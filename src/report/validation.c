@@ -107,8 +107,8 @@ static void put_reasons(const char *model, const clv_verdict *d,
     table_print(&t, o, out);
 }
 
-static void put_text(const validations *v, const clv_report_opts *o,
-                     clv_buf *out)
+static void validation_put_text(const validations *v, const clv_report_opts *o,
+                                clv_buf *out)
 {
     bool detail = o->verbose || v->n <= DETAIL_MODELS;
     put_comparison(v, o, out);
@@ -217,5 +217,5 @@ void clv_report_validation(const clv_validation *const *all,
     else if (opts->format == CLV_REPORT_CSV)
         put_csv(&v, out);
     else
-        put_text(&v, opts, out);
+        validation_put_text(&v, opts, out);
 }

@@ -2,7 +2,7 @@
  * networks (Krizhevsky, 2014). */
 #include "zoo/zoo.h"
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void alexnet_build(builder *b, const zoo_input *in, const void *variant)
 {
     (void)variant;
     tensor x = input(b, "x", in);
@@ -36,6 +36,6 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 }
 
 const zoo_model clv__zoo_alexnet[] = {
-    {{"alexnet", "alexnet", IMAGE(224)}, build, NULL},
+    {{"alexnet", "alexnet", IMAGE(224)}, alexnet_build, NULL},
     ZOO_END,
 };

@@ -6,12 +6,12 @@
 
 /* -- failure --------------------------------------------------------------*/
 
-static bool failed(const builder *b)
+static bool builder_failed(const builder *b)
 {
     return b->status != CLV_OK;
 }
 
-static tensor nomem(builder *b)
+static tensor builder_nomem(builder *b)
 {
     b->status = clv__nomem(b->e);
     return CLV_NONE;
@@ -19,13 +19,13 @@ static tensor nomem(builder *b)
 
 void *zoo_nomem(builder *b)
 {
-    nomem(b);
+    builder_nomem(b);
     return NULL;
 }
 
 void refuse(builder *b, const char *fmt, ...)
 {
-    if (failed(b))
+    if (builder_failed(b))
         return;
     char text[256];
     va_list ap;
@@ -39,11 +39,11 @@ void refuse(builder *b, const char *fmt, ...)
 
 tensor input(builder *b, const char *name, const zoo_input *in)
 {
-    if (failed(b))
+    if (builder_failed(b))
         return CLV_NONE;
     tensor x = clv__value_add(b->g, name, CLV_VALUE_INPUT, b->dtype);
     if (x == CLV_NONE || !clv__value_set_shape(b->g, x, in->rank, in->dims))
-        return nomem(b);
+        return builder_nomem(b);
     if (clv__bytes(&b->g->values[x]) == CLV_SAT) {
         b->status =
             clv__fail(b->e, CLV_OVERFLOW,
@@ -55,25 +55,25 @@ tensor input(builder *b, const char *name, const zoo_input *in)
 
 void output(builder *b, tensor x)
 {
-    if (!failed(b) && !clv__graph_output(b->g, x))
-        nomem(b);
+    if (!builder_failed(b) && !clv__graph_output(b->g, x))
+        builder_nomem(b);
 }
 
 /* Enters the module `name`; words that are modules call this. */
-static void step_in(builder *b, const char *name)
+static void builder_step_in(builder *b, const char *name)
 {
-    if (failed(b))
+    if (builder_failed(b))
         return;
     uint32_t scope = clv__scope_add(b->g, b->scope, name, strlen(name));
     if (scope == CLV_NONE)
-        nomem(b);
+        builder_nomem(b);
     else
         b->scope = scope;
 }
 
 void enter(builder *b, const char *fmt, ...)
 {
-    if (failed(b))
+    if (builder_failed(b))
         return;
     char name[128];
     va_list ap;
@@ -82,17 +82,17 @@ void enter(builder *b, const char *fmt, ...)
     va_end(ap);
     if (n < 0 || (size_t)n >= sizeof name)
         refuse(b, "a module name of %d characters", n);
-    step_in(b, name);
+    builder_step_in(b, name);
 }
 
 void leave(builder *b)
 {
-    if (!failed(b))
+    if (!builder_failed(b))
         b->scope = b->g->scopes[b->scope].parent;
 }
 
 /* "layer1.0" and "conv1" make "layer1.0.conv1". */
-static char *join(builder *b, const char *name)
+static char *builder_join(builder *b, const char *name)
 {
     const char *path = b->g->scopes[b->scope].path;
     size_t n_path = strlen(path), n_name = strlen(name);
@@ -109,20 +109,20 @@ static char *join(builder *b, const char *name)
 tensor weight(builder *b, const char *name, clv_value_kind kind, uint32_t rank,
               const int64_t *dims)
 {
-    if (failed(b))
+    if (builder_failed(b))
         return CLV_NONE;
-    char *own = join(b, name);
+    char *own = builder_join(b, name);
     tensor w = own ? clv__value_add(b->g, own, kind, b->dtype) : CLV_NONE;
     if (w == CLV_NONE || !clv__value_set_shape(b->g, w, rank, dims))
-        return nomem(b);
+        return builder_nomem(b);
     return w;
 }
 
 /* -- contents of constants ------------------------------------------------*/
 
-static clv_payload *payload(builder *b, tensor w)
+static clv_payload *builder_payload(builder *b, tensor w)
 {
-    if (failed(b))
+    if (builder_failed(b))
         return NULL;
     clv_payload *data = clv__value_data(b->g, w);
     return data ? data : zoo_nomem(b);
@@ -130,7 +130,7 @@ static clv_payload *payload(builder *b, tensor w)
 
 void constant_ints(builder *b, tensor w, const int64_t *ints, uint32_t n)
 {
-    clv_payload *data = payload(b, w);
+    clv_payload *data = builder_payload(b, w);
     if (!data)
         return;
     b->g->values[w].dtype = CLV_INT64;
@@ -140,7 +140,7 @@ void constant_ints(builder *b, tensor w, const int64_t *ints, uint32_t n)
 
 double *constant_floats(builder *b, tensor w, uint32_t n)
 {
-    clv_payload *data = payload(b, w);
+    clv_payload *data = builder_payload(b, w);
     if (!data)
         return NULL;
     double *floats = arena_array(&b->g->mem, n, sizeof *floats);
@@ -156,7 +156,7 @@ enum { MOST_BYTES = 16 << 20 };
 
 void *constant_bytes(builder *b, tensor w, clv_dtype dtype)
 {
-    clv_payload *data = payload(b, w);
+    clv_payload *data = builder_payload(b, w);
     if (!data || b->g->values[w].dtype != dtype)
         return NULL;
     int64_t size = clv__bytes(&b->g->values[w]);
@@ -172,7 +172,7 @@ void *constant_bytes(builder *b, tensor w, clv_dtype dtype)
 
 void zoo_unused(builder *b, tensor w)
 {
-    if (!failed(b))
+    if (!builder_failed(b))
         b->g->unused_params += clv__numel(&b->g->values[w]);
 }
 
@@ -184,7 +184,7 @@ const char *zoo_nth(char *text, int i)
 
 int64_t dim(const builder *b, tensor x, int axis)
 {
-    if (failed(b))
+    if (builder_failed(b))
         return 1;
     const clv_value *v = &b->g->values[x];
     int i = axis < 0 ? v->rank + axis : axis;
@@ -194,7 +194,8 @@ int64_t dim(const builder *b, tensor x, int axis)
 /* -- nodes ----------------------------------------------------------------*/
 
 /* Attributes come as compound literals on the caller's stack: copy them. */
-static clv_attr *own_attrs(builder *b, const clv_attr *attrs, uint32_t n)
+static clv_attr *builder_own_attrs(builder *b, const clv_attr *attrs,
+                                   uint32_t n)
 {
     clv_attr *own = arena_array(&b->g->mem, n, sizeof *own);
     for (uint32_t i = 0; own && i < n; i++) {
@@ -212,23 +213,24 @@ static clv_attr *own_attrs(builder *b, const clv_attr *attrs, uint32_t n)
 }
 
 /* Adds node `name` (a full path) and infers it. */
-static uint32_t make(builder *b, clv_op op, const char *name, const tensor *ins,
-                     uint32_t n_in, const clv_attr *attrs, uint32_t n_attrs,
-                     uint32_t n_out)
+static uint32_t builder_make(builder *b, clv_op op, const char *name,
+                             const tensor *ins, uint32_t n_in,
+                             const clv_attr *attrs, uint32_t n_attrs,
+                             uint32_t n_out)
 {
-    if (failed(b))
+    if (builder_failed(b))
         return CLV_NONE;
-    clv_attr *own = n_attrs ? own_attrs(b, attrs, n_attrs) : NULL;
+    clv_attr *own = n_attrs ? builder_own_attrs(b, attrs, n_attrs) : NULL;
     uint32_t id =
         name && (own || !n_attrs)
             ? clv__node_add(b->g, op, name, b->scope, ins, n_in, NULL, n_out)
             : CLV_NONE;
     if (id == CLV_NONE)
-        return nomem(b);
+        return builder_nomem(b);
     b->g->nodes[id].attrs = own;
     b->g->nodes[id].n_attrs = (uint8_t)n_attrs;
     b->status = clv__infer_node(b->g, id, b->e);
-    return failed(b) ? CLV_NONE : id;
+    return builder_failed(b) ? CLV_NONE : id;
 }
 
 void zoo_calls(builder *b, clv_op op, const char *name, const tensor *ins,
@@ -237,9 +239,10 @@ void zoo_calls(builder *b, clv_op op, const char *name, const tensor *ins,
 {
     for (uint32_t i = 0; i < n_out; i++)
         outs[i] = CLV_NONE;
-    if (failed(b))
+    if (builder_failed(b))
         return;
-    uint32_t id = make(b, op, join(b, name), ins, n_in, attrs, n_attrs, n_out);
+    uint32_t id = builder_make(b, op, builder_join(b, name), ins, n_in, attrs,
+                               n_attrs, n_out);
     if (id == CLV_NONE)
         return;
     memcpy(outs, node_outs(b->g, &b->g->nodes[id]), n_out * sizeof *outs);
@@ -258,14 +261,14 @@ tensor zoo_call(builder *b, clv_op op, const char *name, const tensor *ins,
 /* -- modules --------------------------------------------------------------*/
 
 /* A node named after the current scope: the module's own operator. */
-static tensor module_node(builder *b, clv_op op, const tensor *ins,
-                          uint32_t n_in, const clv_attr *attrs,
-                          uint32_t n_attrs)
+static tensor builder_module_node(builder *b, clv_op op, const tensor *ins,
+                                  uint32_t n_in, const clv_attr *attrs,
+                                  uint32_t n_attrs)
 {
-    if (failed(b))
+    if (builder_failed(b))
         return CLV_NONE;
     const char *path = b->g->scopes[b->scope].path;
-    uint32_t id = make(b, op, path, ins, n_in, attrs, n_attrs, 1);
+    uint32_t id = builder_make(b, op, path, ins, n_in, attrs, n_attrs, 1);
     return id == CLV_NONE ? CLV_NONE : node_outs(b->g, &b->g->nodes[id])[0];
 }
 
@@ -274,13 +277,13 @@ tensor zoo_module(builder *b, clv_op op, const char *name, tensor x,
 {
     if (!name)
         return zoo_call(b, op, clv__op_name(op), &x, 1, attrs, n_attrs);
-    step_in(b, name);
-    tensor y = module_node(b, op, &x, 1, attrs, n_attrs);
+    builder_step_in(b, name);
+    tensor y = builder_module_node(b, op, &x, 1, attrs, n_attrs);
     leave(b);
     return y;
 }
 
-static int64_t or (int64_t value, int64_t otherwise)
+static int64_t builder_or_else(int64_t value, int64_t otherwise)
 {
     return value ? value : otherwise;
 }
@@ -288,14 +291,17 @@ static int64_t or (int64_t value, int64_t otherwise)
 tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a)
 {
     uint32_t nd = op == CLV_OP_CONV1D ? 1 : op == CLV_OP_CONV2D ? 2 : 3;
-    int64_t groups = or (a.groups, 1), dilation = or (a.dilation, 1);
+    int64_t groups = builder_or_else(a.groups, 1),
+            dilation = builder_or_else(a.dilation, 1);
     int64_t w[5] = {a.out, dim(b, x, 1) / groups}, stride[3], padding[3];
     for (uint32_t i = 0; i < nd; i++) {
-        w[2 + i] = or (a.kernel_hw[i], or (a.kernel, 1));
-        stride[i] = or (a.stride_hw[i], or (a.stride, 1));
-        padding[i] = or (a.padding_hw[i], a.padding);
+        w[2 + i] =
+            builder_or_else(a.kernel_hw[i], builder_or_else(a.kernel, 1));
+        stride[i] =
+            builder_or_else(a.stride_hw[i], builder_or_else(a.stride, 1));
+        padding[i] = builder_or_else(a.padding_hw[i], a.padding);
     }
-    step_in(b, name);
+    builder_step_in(b, name);
     tensor ins[3] = {x, weight(b, "weight", CLV_VALUE_PARAM, nd + 2, w),
                      CLV_NONE};
     if (!a.no_bias)
@@ -309,42 +315,44 @@ tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a)
         INT(DILATION, dilation),
         INT(GROUPS, groups),
     };
-    tensor y = module_node(b, op, ins, a.no_bias ? 2 : 3, attrs, 4);
+    tensor y = builder_module_node(b, op, ins, a.no_bias ? 2 : 3, attrs, 4);
     leave(b);
     return y;
 }
 
-static tensor dense(builder *b, const char *name, tensor x, int64_t out,
-                    bool bias)
+static tensor builder_dense(builder *b, const char *name, tensor x, int64_t out,
+                            bool bias)
 {
-    step_in(b, name);
+    builder_step_in(b, name);
     tensor ins[3] = {x, parameter(b, "weight", out, dim(b, x, -1)), CLV_NONE};
     if (bias)
         ins[2] = parameter(b, "bias", out);
-    tensor y = module_node(b, CLV_OP_LINEAR, ins, bias ? 3 : 2, NO_ATTRS);
+    tensor y =
+        builder_module_node(b, CLV_OP_LINEAR, ins, bias ? 3 : 2, NO_ATTRS);
     leave(b);
     return y;
 }
 
 tensor linear(builder *b, const char *name, tensor x, int64_t out)
 {
-    return dense(b, name, x, out, true);
+    return builder_dense(b, name, x, out, true);
 }
 
 tensor linear_no_bias(builder *b, const char *name, tensor x, int64_t out)
 {
-    return dense(b, name, x, out, false);
+    return builder_dense(b, name, x, out, false);
 }
 
 tensor batch_norm(builder *b, const char *name, tensor x)
 {
     int64_t c = dim(b, x, 1);
-    step_in(b, name);
+    builder_step_in(b, name);
     tensor ins[] = {x, parameter(b, "weight", c), parameter(b, "bias", c),
                     weight(b, "running_mean", CLV_VALUE_BUFFER, 1, &c),
                     weight(b, "running_var", CLV_VALUE_BUFFER, 1, &c)};
     clv_attr eps = FLOAT(EPSILON, b->norm_eps);
-    tensor y = module_node(b, CLV_OP_BATCH_NORM, ins, 5, &eps, b->norm_eps > 0);
+    tensor y = builder_module_node(b, CLV_OP_BATCH_NORM, ins, 5, &eps,
+                                   b->norm_eps > 0);
     leave(b);
     return y;
 }
@@ -353,13 +361,13 @@ tensor layer_norm(builder *b, const char *name, tensor x)
 {
     int64_t c = dim(b, x, -1);
     if (name)
-        step_in(b, name);
+        builder_step_in(b, name);
     tensor ins[] = {x, parameter(b, "weight", c), parameter(b, "bias", c)};
     clv_attr attrs[] = {INT(AXIS, -1), FLOAT(EPSILON, b->norm_eps)};
     uint32_t n = b->norm_eps > 0 ? 2 : 1;
     if (!name)
         return zoo_call(b, CLV_OP_LAYER_NORM, "layer_norm", ins, 3, attrs, n);
-    tensor y = module_node(b, CLV_OP_LAYER_NORM, ins, 3, attrs, n);
+    tensor y = builder_module_node(b, CLV_OP_LAYER_NORM, ins, 3, attrs, n);
     leave(b);
     return y;
 }
@@ -367,7 +375,7 @@ tensor layer_norm(builder *b, const char *name, tensor x)
 tensor zoo_pool(builder *b, clv_op op, const char *name, tensor x, pool_args a)
 {
     clv_attr attrs[] = {
-        INT(KERNEL, a.kernel), INT(STRIDE, or (a.stride, a.kernel)),
+        INT(KERNEL, a.kernel), INT(STRIDE, builder_or_else(a.stride, a.kernel)),
         INT(PADDING, a.padding), INT(CEIL, a.ceil), INT(COUNT_INCLUDE_PAD, 0)};
     return zoo_module(b, op, name, x, attrs, a.no_count_pad ? 5 : 4);
 }
@@ -436,7 +444,7 @@ tensor softmax(builder *b, tensor x)
 }
 
 /* A constant without axes. */
-static tensor number(builder *b, double value)
+static tensor builder_number(builder *b, double value)
 {
     tensor c = weight(b, "number", CLV_VALUE_CONST, 0, NULL);
     double *at = constant_floats(b, c, 1);
@@ -447,7 +455,7 @@ static tensor number(builder *b, double value)
 
 tensor scale(builder *b, tensor x, double by)
 {
-    return mul(b, x, number(b, by));
+    return mul(b, x, builder_number(b, by));
 }
 
 tensor linear_of(builder *b, const char *name, tensor x, tensor w, tensor bias)

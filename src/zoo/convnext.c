@@ -12,7 +12,7 @@ typedef struct convnext {
 } convnext;
 
 /* A layer norm over the channels of (N,C,H,W). */
-static tensor layer_norm_2d(builder *b, const char *name, tensor x)
+static tensor convnext_layer_norm_2d(builder *b, const char *name, tensor x)
 {
     b->whole = true;
     enter(b, "%s", name);
@@ -24,7 +24,7 @@ static tensor layer_norm_2d(builder *b, const char *name, tensor x)
     return x;
 }
 
-static tensor block(builder *b, tensor x)
+static tensor convnext_block(builder *b, tensor x)
 {
     int64_t c = dim(b, x, 1);
     enter(b, "block");
@@ -40,7 +40,7 @@ static tensor block(builder *b, tensor x)
     return add(b, stochastic_depth(b, "stochastic_depth", y), x);
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void convnext_build(builder *b, const zoo_input *in, const void *variant)
 {
     const convnext *v = variant;
     int at = 0;
@@ -51,16 +51,16 @@ static void build(builder *b, const zoo_input *in, const void *variant)
         int64_t step = stage ? 2 : 4;
         enter(b, "%d", at++);
         if (stage)
-            x = layer_norm_2d(b, "0", x);
+            x = convnext_layer_norm_2d(b, "0", x);
         x = conv2d(b, stage ? "1" : "0", x, v->width[stage], .kernel = step,
                    .stride = step);
         if (!stage)
-            x = layer_norm_2d(b, "1", x);
+            x = convnext_layer_norm_2d(b, "1", x);
         leave(b);
         enter(b, "%d", at++);
         for (int i = 0; i < v->depth[stage]; i++) {
             enter(b, "%d", i);
-            x = block(b, x);
+            x = convnext_block(b, x);
             leave(b);
         }
         leave(b);
@@ -68,7 +68,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
     leave(b);
     x = adaptive_avg_pool2d(b, "avgpool", x, 1);
     enter(b, "classifier");
-    x = layer_norm_2d(b, "0", x);
+    x = convnext_layer_norm_2d(b, "0", x);
     x = zoo_module(b, CLV_OP_FLATTEN, "1", x, ATTRS(INT(START, 1)));
     x = linear(b, "2", x, 1000);
     leave(b);
@@ -77,7 +77,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 
 #define CONVNEXT(name, ...) \
     { \
-        {name, "convnext", IMAGE(224)}, build, &(const convnext) \
+        {name, "convnext", IMAGE(224)}, convnext_build, &(const convnext) \
         { \
             __VA_ARGS__ \
         } \

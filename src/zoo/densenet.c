@@ -11,8 +11,8 @@ typedef struct densenet {
     int depth[4];
 } densenet;
 
-static tensor dense_layer(builder *b, const tensor *before, uint32_t n,
-                          int64_t growth)
+static tensor densenet_dense_layer(builder *b, const tensor *before, uint32_t n,
+                                   int64_t growth)
 {
     tensor x = cat(b, before, n, 1);
     x = batch_norm(b, "norm1", x);
@@ -24,20 +24,21 @@ static tensor dense_layer(builder *b, const tensor *before, uint32_t n,
                   .no_bias = true);
 }
 
-static tensor dense_block(builder *b, tensor x, int depth, int64_t growth)
+static tensor densenet_dense_block(builder *b, tensor x, int depth,
+                                   int64_t growth)
 {
     tensor all[1 + MAX_LAYERS] = {x};
     uint32_t n = 1;
     for (int i = 0; i < depth; i++) {
         enter(b, "denselayer%d", i + 1);
-        all[n] = dense_layer(b, all, n, growth);
+        all[n] = densenet_dense_layer(b, all, n, growth);
         n++;
         leave(b);
     }
     return cat(b, all, n, 1);
 }
 
-static tensor transition(builder *b, tensor x)
+static tensor densenet_transition(builder *b, tensor x)
 {
     x = batch_norm(b, "norm", x);
     x = relu(b, "relu", x);
@@ -45,7 +46,7 @@ static tensor transition(builder *b, tensor x)
     return avg_pool2d(b, "pool", x, .kernel = 2);
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void densenet_build(builder *b, const zoo_input *in, const void *variant)
 {
     const densenet *d = variant;
     tensor x = input(b, "x", in);
@@ -57,12 +58,12 @@ static void build(builder *b, const zoo_input *in, const void *variant)
     x = max_pool2d(b, "pool0", x, .kernel = 3, .stride = 2, .padding = 1);
     for (int i = 0; i < 4; i++) {
         enter(b, "denseblock%d", i + 1);
-        x = dense_block(b, x, d->depth[i], d->growth);
+        x = densenet_dense_block(b, x, d->depth[i], d->growth);
         leave(b);
         if (i == 3)
             break;
         enter(b, "transition%d", i + 1);
-        x = transition(b, x);
+        x = densenet_transition(b, x);
         leave(b);
     }
     x = batch_norm(b, "norm5", x);
@@ -75,7 +76,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 
 #define DENSENET(name, ...) \
     { \
-        {name, "densenet", IMAGE(224)}, build, &(const densenet) \
+        {name, "densenet", IMAGE(224)}, densenet_build, &(const densenet) \
         { \
             __VA_ARGS__ \
         } \

@@ -49,8 +49,8 @@ static const stage v2_l[] = {
     {false, 6, 3, 1, 640, 7},  {0},
 };
 
-static tensor mbconv(builder *b, tensor x, const stage *s, int64_t out,
-                     int64_t stride)
+static tensor efficientnet_mbconv(builder *b, tensor x, const stage *s,
+                                  int64_t out, int64_t stride)
 {
     int i = 0;
     int64_t in = dim(b, x, 1),
@@ -64,8 +64,8 @@ static tensor mbconv(builder *b, tensor x, const stage *s, int64_t out,
     return conv_norm_act(b, nth(i), x, CLV_OP_IDENTITY, out);
 }
 
-static tensor fused_mbconv(builder *b, tensor x, const stage *s, int64_t out,
-                           int64_t stride)
+static tensor efficientnet_fused_mbconv(builder *b, tensor x, const stage *s,
+                                        int64_t out, int64_t stride)
 {
     int64_t in = dim(b, x, 1),
             wide = make_divisible((double)(in * s->expand), 8);
@@ -77,13 +77,13 @@ static tensor fused_mbconv(builder *b, tensor x, const stage *s, int64_t out,
     return conv_norm_act(b, "1", x, CLV_OP_IDENTITY, out);
 }
 
-static tensor block(builder *b, tensor x, const stage *s, int64_t out,
-                    int64_t stride)
+static tensor efficientnet_block(builder *b, tensor x, const stage *s,
+                                 int64_t out, int64_t stride)
 {
     bool residual = stride == 1 && dim(b, x, 1) == out;
     enter(b, "block");
-    tensor y = s->fused ? fused_mbconv(b, x, s, out, stride)
-                        : mbconv(b, x, s, out, stride);
+    tensor y = s->fused ? efficientnet_fused_mbconv(b, x, s, out, stride)
+                        : efficientnet_mbconv(b, x, s, out, stride);
     leave(b);
     if (residual)
         return add(b, stochastic_depth(b, "stochastic_depth", y), x);
@@ -92,7 +92,8 @@ static tensor block(builder *b, tensor x, const stage *s, int64_t out,
     return y;
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void efficientnet_build(builder *b, const zoo_input *in,
+                               const void *variant)
 {
     const efficientnet *v = variant;
     int i = 0;
@@ -108,7 +109,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
         enter(b, "%d", i);
         for (int k = 0; k < depth; k++) {
             enter(b, "%d", k);
-            x = block(b, x, s, out, k ? 1 : s->stride);
+            x = efficientnet_block(b, x, s, out, k ? 1 : s->stride);
             leave(b);
         }
         leave(b);
@@ -127,7 +128,8 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 
 #define EFFICIENTNET(name, ...) \
     { \
-        {name, "efficientnet", IMAGE(224)}, build, &(const efficientnet) \
+        {name, "efficientnet", IMAGE(224)}, efficientnet_build, \
+            &(const efficientnet) \
         { \
             __VA_ARGS__ \
         } \

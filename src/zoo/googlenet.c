@@ -25,8 +25,8 @@ static const inception modules[] = {
     {"inception5b", 384, 192, 384, 48, 128, 128, 0},
 };
 
-static tensor reduced_3x3(builder *b, const char *name, tensor x,
-                          int64_t reduce, int64_t out)
+static tensor googlenet_reduced_3x3(builder *b, const char *name, tensor x,
+                                    int64_t reduce, int64_t out)
 {
     enter(b, "%s", name);
     x = basic_conv(b, "0", x, reduce);
@@ -35,12 +35,12 @@ static tensor reduced_3x3(builder *b, const char *name, tensor x,
     return x;
 }
 
-static tensor branches(builder *b, const inception *m, tensor x)
+static tensor googlenet_branches(builder *b, const inception *m, tensor x)
 {
     enter(b, "%s", m->name);
     tensor one = basic_conv(b, "branch1", x, m->one);
-    tensor three = reduced_3x3(b, "branch2", x, m->reduce3, m->three);
-    tensor five = reduced_3x3(b, "branch3", x, m->reduce5, m->five);
+    tensor three = googlenet_reduced_3x3(b, "branch2", x, m->reduce3, m->three);
+    tensor five = googlenet_reduced_3x3(b, "branch3", x, m->reduce5, m->five);
     enter(b, "branch4");
     tensor pool = max_pool2d(b, "0", x, .kernel = 3, .stride = 1, .padding = 1,
                              .ceil = true);
@@ -51,7 +51,8 @@ static tensor branches(builder *b, const inception *m, tensor x)
     return x;
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void googlenet_build(builder *b, const zoo_input *in,
+                            const void *variant)
 {
     (void)variant;
     b->norm_eps = 0.001;
@@ -63,7 +64,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
     x = max_pool2d(b, "maxpool2", x, .kernel = 3, .stride = 2, .ceil = true);
     const char *shrink = "maxpool3";
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) {
-        x = branches(b, &modules[i], x);
+        x = googlenet_branches(b, &modules[i], x);
         if (!modules[i].shrink)
             continue;
         x = max_pool2d(b, shrink, x, .kernel = modules[i].shrink, .stride = 2,
@@ -77,6 +78,6 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 }
 
 const zoo_model clv__zoo_googlenet[] = {
-    {{"googlenet", "googlenet", IMAGE(224)}, build, NULL},
+    {{"googlenet", "googlenet", IMAGE(224)}, googlenet_build, NULL},
     ZOO_END,
 };

@@ -9,13 +9,13 @@
 /* A kernel of h x w that keeps the size of the image. */
 #define FACTORED(h, w) .kernel_hw = {h, w}, .padding_hw = {(h) / 2, (w) / 2}
 
-static tensor pool_branch(builder *b, tensor x, int64_t out)
+static tensor inception_pool_branch(builder *b, tensor x, int64_t out)
 {
     x = avg_pool2d(b, NULL, x, .kernel = 3, .stride = 1, .padding = 1);
     return basic_conv(b, "branch_pool", x, out);
 }
 
-static tensor module_a(builder *b, tensor x, int64_t pool)
+static tensor inception_module_a(builder *b, tensor x, int64_t pool)
 {
     tensor one = basic_conv(b, "branch1x1", x, 64);
     tensor five = basic_conv(b, "branch5x5_1", x, 48);
@@ -23,10 +23,10 @@ static tensor module_a(builder *b, tensor x, int64_t pool)
     tensor dbl = basic_conv(b, "branch3x3dbl_1", x, 64);
     dbl = basic_conv(b, "branch3x3dbl_2", dbl, 96, .kernel = 3, .padding = 1);
     dbl = basic_conv(b, "branch3x3dbl_3", dbl, 96, .kernel = 3, .padding = 1);
-    return cat_of(b, 1, one, five, dbl, pool_branch(b, x, pool));
+    return cat_of(b, 1, one, five, dbl, inception_pool_branch(b, x, pool));
 }
 
-static tensor module_b(builder *b, tensor x, int64_t unused_width)
+static tensor inception_module_b(builder *b, tensor x, int64_t unused_width)
 {
     (void)unused_width;
     tensor three = basic_conv(b, "branch3x3", x, 384, .kernel = 3, .stride = 2);
@@ -37,7 +37,7 @@ static tensor module_b(builder *b, tensor x, int64_t unused_width)
     return cat_of(b, 1, three, dbl, pool);
 }
 
-static tensor module_c(builder *b, tensor x, int64_t width)
+static tensor inception_module_c(builder *b, tensor x, int64_t width)
 {
     tensor one = basic_conv(b, "branch1x1", x, 192);
     tensor sep = basic_conv(b, "branch7x7_1", x, width);
@@ -48,10 +48,10 @@ static tensor module_c(builder *b, tensor x, int64_t width)
     dbl = basic_conv(b, "branch7x7dbl_3", dbl, width, FACTORED(1, 7));
     dbl = basic_conv(b, "branch7x7dbl_4", dbl, width, FACTORED(7, 1));
     dbl = basic_conv(b, "branch7x7dbl_5", dbl, 192, FACTORED(1, 7));
-    return cat_of(b, 1, one, sep, dbl, pool_branch(b, x, 192));
+    return cat_of(b, 1, one, sep, dbl, inception_pool_branch(b, x, 192));
 }
 
-static tensor module_d(builder *b, tensor x, int64_t unused_width)
+static tensor inception_module_d(builder *b, tensor x, int64_t unused_width)
 {
     (void)unused_width;
     tensor three = basic_conv(b, "branch3x3_1", x, 192);
@@ -64,7 +64,7 @@ static tensor module_d(builder *b, tensor x, int64_t unused_width)
     return cat_of(b, 1, three, sep, pool);
 }
 
-static tensor module_e(builder *b, tensor x, int64_t unused_width)
+static tensor inception_module_e(builder *b, tensor x, int64_t unused_width)
 {
     (void)unused_width;
     tensor one = basic_conv(b, "branch1x1", x, 320);
@@ -77,7 +77,7 @@ static tensor module_e(builder *b, tensor x, int64_t unused_width)
     wide = basic_conv(b, "branch3x3dbl_3a", dbl, 384, FACTORED(1, 3));
     high = basic_conv(b, "branch3x3dbl_3b", dbl, 384, FACTORED(3, 1));
     dbl = cat_of(b, 1, wide, high);
-    return cat_of(b, 1, one, three, dbl, pool_branch(b, x, 192));
+    return cat_of(b, 1, one, three, dbl, inception_pool_branch(b, x, 192));
 }
 
 static const struct {
@@ -85,17 +85,22 @@ static const struct {
     tensor (*build)(builder *b, tensor x, int64_t width);
     int64_t width;
 } modules[] = {
-    {"Mixed_5b", module_a, 32},  {"Mixed_5c", module_a, 64},
-    {"Mixed_5d", module_a, 64},  {"Mixed_6a", module_b, 0},
-    {"Mixed_6b", module_c, 128}, {"Mixed_6c", module_c, 160},
-    {"Mixed_6d", module_c, 160}, {"Mixed_6e", module_c, 192},
-    {"Mixed_7a", module_d, 0},   {"Mixed_7b", module_e, 0},
-    {"Mixed_7c", module_e, 0},
+    {"Mixed_5b", inception_module_a, 32},
+    {"Mixed_5c", inception_module_a, 64},
+    {"Mixed_5d", inception_module_a, 64},
+    {"Mixed_6a", inception_module_b, 0},
+    {"Mixed_6b", inception_module_c, 128},
+    {"Mixed_6c", inception_module_c, 160},
+    {"Mixed_6d", inception_module_c, 160},
+    {"Mixed_6e", inception_module_c, 192},
+    {"Mixed_7a", inception_module_d, 0},
+    {"Mixed_7b", inception_module_e, 0},
+    {"Mixed_7c", inception_module_e, 0},
 };
 
 /* The weights of a convolution of the auxiliary head. */
-static void aux_conv(builder *b, const char *name, int64_t in, int64_t out,
-                     int64_t kernel)
+static void inception_aux_conv(builder *b, const char *name, int64_t in,
+                               int64_t out, int64_t kernel)
 {
     enter(b, "%s", name);
     enter(b, "conv");
@@ -110,11 +115,11 @@ static void aux_conv(builder *b, const char *name, int64_t in, int64_t out,
     leave(b);
 }
 
-static void aux_head(builder *b)
+static void inception_aux_head(builder *b)
 {
     enter(b, "AuxLogits");
-    aux_conv(b, "conv0", 768, 128, 1);
-    aux_conv(b, "conv1", 128, 768, 5);
+    inception_aux_conv(b, "conv0", 768, 128, 1);
+    inception_aux_conv(b, "conv1", 128, 768, 5);
     enter(b, "fc");
     unused(b, "weight", 1000, 768);
     unused(b, "bias", 1000);
@@ -122,7 +127,8 @@ static void aux_head(builder *b)
     leave(b);
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void inception_build(builder *b, const zoo_input *in,
+                            const void *variant)
 {
     (void)variant;
     b->norm_eps = 0.001;
@@ -139,7 +145,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
         x = modules[i].build(b, x, modules[i].width);
         leave(b);
     }
-    aux_head(b);
+    inception_aux_head(b);
     x = adaptive_avg_pool2d(b, "avgpool", x, 1);
     x = dropout(b, "dropout", x);
     x = flatten(b, x, 1);
@@ -147,6 +153,6 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 }
 
 const zoo_model clv__zoo_inception[] = {
-    {{"inception_v3", "inception", IMAGE(299)}, build, NULL},
+    {{"inception_v3", "inception", IMAGE(299)}, inception_build, NULL},
     ZOO_END,
 };

@@ -12,7 +12,7 @@ enum { SIZE = 7, HEAD = 32 }; /* side of a window or grid; channels of a head */
 
 /* -- MBConv ---------------------------------------------------------------*/
 
-static tensor shortcut(builder *b, tensor x, int64_t out, int64_t stride)
+static tensor maxvit_shortcut(builder *b, tensor x, int64_t out, int64_t stride)
 {
     if (stride == 1 && dim(b, x, 1) == out)
         return zoo_module(b, CLV_OP_IDENTITY, "proj", x, NO_ATTRS);
@@ -24,12 +24,12 @@ static tensor shortcut(builder *b, tensor x, int64_t out, int64_t stride)
     return x;
 }
 
-static tensor mbconv(builder *b, tensor x, int64_t out, int64_t stride,
-                     bool first)
+static tensor maxvit_mbconv(builder *b, tensor x, int64_t out, int64_t stride,
+                            bool first)
 {
     int64_t wide = 4 * out;
     enter(b, "MBconv");
-    tensor y = shortcut(b, x, out, stride);
+    tensor y = maxvit_shortcut(b, x, out, stride);
     enter(b, "layers");
     x = batch_norm(b, "pre_norm", x);
     x = conv_norm_act(b, "conv_a", x, CLV_OP_GELU, wide);
@@ -50,7 +50,7 @@ static tensor mbconv(builder *b, tensor x, int64_t out, int64_t stride,
 /* -- attention ------------------------------------------------------------*/
 
 /* (N,C,H,W) -> (N,groups,p*p,C) in patches of p, and back. */
-static tensor partition(builder *b, tensor x, int64_t p)
+static tensor maxvit_partition(builder *b, tensor x, int64_t p)
 {
     int64_t n = dim(b, x, 0), c = dim(b, x, 1);
     int64_t down = dim(b, x, 2) / p, across = dim(b, x, 3) / p;
@@ -62,8 +62,8 @@ static tensor partition(builder *b, tensor x, int64_t p)
     return x;
 }
 
-static tensor departition(builder *b, tensor x, int64_t p, int64_t down,
-                          int64_t across)
+static tensor maxvit_departition(builder *b, tensor x, int64_t p, int64_t down,
+                                 int64_t across)
 {
     int64_t n = dim(b, x, 0), c = dim(b, x, 3);
     enter(b, "departition_op");
@@ -75,14 +75,14 @@ static tensor departition(builder *b, tensor x, int64_t p, int64_t down,
 }
 
 /* A grid's tokens are what a window calls its groups. */
-static tensor swap(builder *b, const char *name, tensor x, bool grid)
+static tensor maxvit_swap(builder *b, const char *name, tensor x, bool grid)
 {
     return grid ? zoo_module(b, CLV_OP_TRANSPOSE, name, x,
                              ATTRS(INTS(AXES, -2, -3)))
                 : zoo_module(b, CLV_OP_IDENTITY, name, x, NO_ATTRS);
 }
 
-static tensor position_bias(builder *b, int64_t heads)
+static tensor maxvit_position_bias(builder *b, int64_t heads)
 {
     int64_t n = SIZE * SIZE, side = 2 * SIZE - 1, dims[] = {n, n};
     tensor table =
@@ -98,14 +98,15 @@ static tensor position_bias(builder *b, int64_t heads)
                     ATTRS(INTS(AXES, 0)));
 }
 
-static tensor einsum(builder *b, const char *equation, tensor x, tensor y)
+static tensor maxvit_einsum(builder *b, const char *equation, tensor x,
+                            tensor y)
 {
     return zoo_call(b, CLV_OP_EINSUM, "einsum", TENSORS(x, y),
                     ATTRS(STRING(EQUATION, equation)));
 }
 
 /* x (N,G,P,C): the P tokens of every group attend to each other. */
-static tensor attention(builder *b, const char *name, tensor x)
+static tensor maxvit_attention(builder *b, const char *name, tensor x)
 {
     int64_t n = dim(b, x, 0), g = dim(b, x, 1), t = dim(b, x, 2);
     int64_t c = dim(b, x, 3), heads = c / HEAD;
@@ -117,26 +118,26 @@ static tensor attention(builder *b, const char *name, tensor x)
         part[i] = permute(b, NULL, part[i], 0, 1, 3, 2, 4);
     }
     tensor k = scale(b, part[1], 1 / sqrt((double)c));
-    x = einsum(b, "BGHID,BGHJD->BGHIJ", part[0], k);
-    x = softmax(b, add(b, x, position_bias(b, heads)));
-    x = einsum(b, "BGHIJ,BGHJD->BGHID", x, part[2]);
+    x = maxvit_einsum(b, "BGHID,BGHJD->BGHIJ", part[0], k);
+    x = softmax(b, add(b, x, maxvit_position_bias(b, heads)));
+    x = maxvit_einsum(b, "BGHIJ,BGHJD->BGHID", x, part[2]);
     x = permute(b, NULL, x, 0, 1, 3, 2, 4);
     x = linear(b, "merge", reshape(b, x, n, g, t, c), c);
     leave(b);
     return x;
 }
 
-static tensor attend(builder *b, const char *name, tensor x, bool grid)
+static tensor maxvit_attend(builder *b, const char *name, tensor x, bool grid)
 {
     int64_t h = dim(b, x, 2), w = dim(b, x, 3), c = dim(b, x, 1);
     int64_t p = grid ? h / SIZE : SIZE;
     double eps = b->norm_eps;
     b->norm_eps = 0;
     enter(b, "%s", name);
-    x = swap(b, "partition_swap", partition(b, x, p), grid);
+    x = maxvit_swap(b, "partition_swap", maxvit_partition(b, x, p), grid);
     enter(b, "attn_layer");
     tensor y = layer_norm(b, "0", x);
-    y = dropout(b, "2", attention(b, "1", y));
+    y = dropout(b, "2", maxvit_attention(b, "1", y));
     leave(b);
     x = add(b, x, stochastic_depth(b, "stochastic_dropout", y));
     enter(b, "mlp_layer");
@@ -145,8 +146,8 @@ static tensor attend(builder *b, const char *name, tensor x, bool grid)
     y = dropout(b, "4", linear(b, "3", y, c));
     leave(b);
     x = add(b, x, stochastic_depth(b, "stochastic_dropout", y));
-    x = swap(b, "departition_swap", x, grid);
-    x = departition(b, x, p, h / p, w / p);
+    x = maxvit_swap(b, "departition_swap", x, grid);
+    x = maxvit_departition(b, x, p, h / p, w / p);
     leave(b);
     b->norm_eps = eps;
     return x;
@@ -154,28 +155,28 @@ static tensor attend(builder *b, const char *name, tensor x, bool grid)
 
 /* -- the network ----------------------------------------------------------*/
 
-static tensor layer(builder *b, tensor x, int64_t out, int64_t stride,
-                    bool first)
+static tensor maxvit_layer(builder *b, tensor x, int64_t out, int64_t stride,
+                           bool first)
 {
-    x = mbconv(b, x, out, stride, first);
+    x = maxvit_mbconv(b, x, out, stride, first);
     int64_t h = dim(b, x, 2), w = dim(b, x, 3);
     if (h % SIZE || w % SIZE || h != w) {
         refuse(b, "a feature map of %lldx%lld cannot be cut into %dx%d",
                (long long)h, (long long)w, SIZE, SIZE);
         return CLV_NONE;
     }
-    x = attend(b, "window_attention", x, false);
-    return attend(b, "grid_attention", x, true);
+    x = maxvit_attend(b, "window_attention", x, false);
+    return maxvit_attend(b, "grid_attention", x, true);
 }
 
-static tensor block(builder *b, tensor x, int stage)
+static tensor maxvit_block(builder *b, tensor x, int stage)
 {
     static const int depth[] = {2, 2, 5, 2};
     enter(b, "layers");
     for (int i = 0; i < depth[stage]; i++) {
         enter(b, "%d", i);
         enter(b, "layers");
-        x = layer(b, x, INT64_C(64) << stage, i ? 1 : 2, !stage && !i);
+        x = maxvit_layer(b, x, INT64_C(64) << stage, i ? 1 : 2, !stage && !i);
         leave(b);
         leave(b);
     }
@@ -183,7 +184,7 @@ static tensor block(builder *b, tensor x, int stage)
     return x;
 }
 
-static tensor stem(builder *b, tensor x)
+static tensor maxvit_stem(builder *b, tensor x)
 {
     enter(b, "stem");
     x = conv_norm_act(b, "0", x, CLV_OP_GELU, 64, .kernel = 3, .stride = 2);
@@ -194,7 +195,7 @@ static tensor stem(builder *b, tensor x)
     return x;
 }
 
-static tensor classifier(builder *b, tensor x)
+static tensor maxvit_classifier(builder *b, tensor x)
 {
     int64_t c = dim(b, x, 1);
     enter(b, "classifier");
@@ -209,22 +210,22 @@ static tensor classifier(builder *b, tensor x)
     return x;
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void maxvit_build(builder *b, const zoo_input *in, const void *variant)
 {
     (void)variant;
     b->norm_eps = 1e-3;
-    tensor x = stem(b, input(b, "x", in));
+    tensor x = maxvit_stem(b, input(b, "x", in));
     enter(b, "blocks");
     for (int stage = 0; stage < 4; stage++) {
         enter(b, "%d", stage);
-        x = block(b, x, stage);
+        x = maxvit_block(b, x, stage);
         leave(b);
     }
     leave(b);
-    output(b, classifier(b, x));
+    output(b, maxvit_classifier(b, x));
 }
 
 const zoo_model clv__zoo_maxvit[] = {
-    {{"maxvit_t", "maxvit", IMAGE(224)}, build, NULL},
+    {{"maxvit_t", "maxvit", IMAGE(224)}, maxvit_build, NULL},
     ZOO_END,
 };

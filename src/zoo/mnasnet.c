@@ -14,8 +14,9 @@ static const struct {
     {96, 3, 1, 6, 2}, {192, 5, 2, 6, 4}, {320, 3, 1, 6, 1},
 };
 
-static tensor inverted_residual(builder *b, tensor x, int64_t out,
-                                int64_t kernel, int64_t stride, int64_t expand)
+static tensor mnasnet_inverted_residual(builder *b, tensor x, int64_t out,
+                                        int64_t kernel, int64_t stride,
+                                        int64_t expand)
 {
     int64_t in = dim(b, x, 1), mid = in * expand;
     enter(b, "layers");
@@ -32,19 +33,20 @@ static tensor inverted_residual(builder *b, tensor x, int64_t out,
     return stride == 1 && in == out ? add(b, y, x) : y;
 }
 
-static tensor stack(builder *b, size_t s, tensor x, double width)
+static tensor mnasnet_stack(builder *b, size_t s, tensor x, double width)
 {
     int64_t out = make_divisible((double)stages[s].out * width, 8);
     for (int i = 0; i < stages[s].depth; i++) {
         enter(b, "%d", i);
-        x = inverted_residual(b, x, out, stages[s].kernel,
-                              i ? 1 : stages[s].stride, stages[s].expand);
+        x = mnasnet_inverted_residual(b, x, out, stages[s].kernel,
+                                      i ? 1 : stages[s].stride,
+                                      stages[s].expand);
         leave(b);
     }
     return x;
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void mnasnet_build(builder *b, const zoo_input *in, const void *variant)
 {
     double width = ((const mnasnet *)variant)->width;
     int64_t stem = make_divisible(32 * width, 8);
@@ -62,7 +64,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
     x = batch_norm(b, "7", x);
     for (size_t s = 0; s < sizeof stages / sizeof *stages; s++) {
         enter(b, "%d", 8 + (int)s);
-        x = stack(b, s, x, width);
+        x = mnasnet_stack(b, s, x, width);
         leave(b);
     }
     x = conv2d(b, "14", x, 1280, .no_bias = true);
@@ -79,7 +81,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 
 #define MNASNET(name, ...) \
     { \
-        {name, "mnasnet", IMAGE(224)}, build, &(const mnasnet) \
+        {name, "mnasnet", IMAGE(224)}, mnasnet_build, &(const mnasnet) \
         { \
             __VA_ARGS__ \
         } \

@@ -13,8 +13,8 @@ static const struct {
     {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1},
 };
 
-static tensor bottleneck(builder *b, tensor x, int64_t expand, int64_t out,
-                         int64_t stride)
+static tensor mobilenet_v2_bottleneck(builder *b, tensor x, int64_t expand,
+                                      int64_t out, int64_t stride)
 {
     int64_t in = dim(b, x, 1), width = in * expand;
     int at = 0;
@@ -30,7 +30,8 @@ static tensor bottleneck(builder *b, tensor x, int64_t expand, int64_t out,
     return stride == 1 && in == out ? add(b, x, y) : y;
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void mobilenet_v2_build(builder *b, const zoo_input *in,
+                               const void *variant)
 {
     (void)variant;
     tensor x = input(b, "x", in);
@@ -41,8 +42,8 @@ static void build(builder *b, const zoo_input *in, const void *variant)
     for (size_t s = 0; s < sizeof stages / sizeof *stages; s++)
         for (int i = 0; i < stages[s].depth; i++) {
             enter(b, "%d", at++);
-            x = bottleneck(b, x, stages[s].expand, stages[s].out,
-                           i ? 1 : stages[s].stride);
+            x = mobilenet_v2_bottleneck(b, x, stages[s].expand, stages[s].out,
+                                        i ? 1 : stages[s].stride);
             leave(b);
         }
     x = conv_norm_act(b, nth(at), x, CLV_OP_RELU6, 1280);
@@ -57,6 +58,6 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 }
 
 const zoo_model clv__zoo_mobilenet_v2[] = {
-    {{"mobilenet_v2", "mobilenet", IMAGE(224)}, build, NULL},
+    {{"mobilenet_v2", "mobilenet", IMAGE(224)}, mobilenet_v2_build, NULL},
     ZOO_END,
 };

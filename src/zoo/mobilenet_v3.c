@@ -39,7 +39,8 @@ static const row small[] = {
     {5, 576, 96, true, HS, 1},
 };
 
-static tensor bottleneck(builder *b, const row *r, tensor x, int64_t dilation)
+static tensor mobilenet_v3_bottleneck(builder *b, const row *r, tensor x,
+                                      int64_t dilation)
 {
     clv_op act = (clv_op)r->act;
     int64_t in = dim(b, x, 1), stride = dilation > 1 ? 1 : r->stride;
@@ -62,15 +63,15 @@ static tensor bottleneck(builder *b, const row *r, tensor x, int64_t dilation)
 
 /* From block `dilated` on, the size stays and the taps move apart. low, if not
  * NULL, receives the last tensor of an eighth of the image's side. */
-static tensor features(builder *b, const mobilenet_v3 *m, tensor x, int dilated,
-                       tensor *low)
+static tensor mobilenet_v3_features(builder *b, const mobilenet_v3 *m, tensor x,
+                                    int dilated, tensor *low)
 {
     b->norm_eps = 0.001;
     x = conv_norm_act(b, "0", x, CLV_OP_HARDSWISH, 16, .kernel = 3,
                       .stride = 2);
     for (int i = 0; i < m->depth; i++) {
         enter(b, "%d", i + 1);
-        x = bottleneck(b, &m->rows[i], x, i < dilated ? 1 : 2);
+        x = mobilenet_v3_bottleneck(b, &m->rows[i], x, i < dilated ? 1 : 2);
         leave(b);
         if (low && i == 3)
             *low = x;
@@ -79,12 +80,13 @@ static tensor features(builder *b, const mobilenet_v3 *m, tensor x, int dilated,
                          6 * dim(b, x, 1));
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void mobilenet_v3_build(builder *b, const zoo_input *in,
+                               const void *variant)
 {
     const mobilenet_v3 *m = variant;
     tensor x = input(b, "x", in);
     enter(b, "features");
-    x = features(b, m, x, m->depth, NULL);
+    x = mobilenet_v3_features(b, m, x, m->depth, NULL);
     leave(b);
     x = adaptive_avg_pool2d(b, "avgpool", x, 1);
     x = flatten(b, x, 1);
@@ -101,14 +103,15 @@ tensor mobilenet_v3_backbone(builder *b, tensor x, tensor *low)
 {
     const mobilenet_v3 m = {large, 15, 0};
     *low = CLV_NONE;
-    x = features(b, &m, x, 12, low);
+    x = mobilenet_v3_features(b, &m, x, 12, low);
     b->norm_eps = 0;
     return x;
 }
 
 #define MOBILENET_V3(name, ...) \
     { \
-        {name, "mobilenet", IMAGE(224)}, build, &(const mobilenet_v3) \
+        {name, "mobilenet", IMAGE(224)}, mobilenet_v3_build, \
+            &(const mobilenet_v3) \
         { \
             __VA_ARGS__ \
         } \

@@ -10,7 +10,7 @@ static const zoo_model *const families[] = {ZOO_FAMILIES(X)};
 
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
-static const zoo_model *model_at(uint32_t i)
+static const zoo_model *registry_model_at(uint32_t i)
 {
     for (uint32_t f = 0; f < N_FAMILIES; f++)
         for (const zoo_model *m = families[f]; m->build; m++)
@@ -21,7 +21,7 @@ static const zoo_model *model_at(uint32_t i)
 
 const clv_zoo_info *clv_zoo_at(uint32_t i)
 {
-    const zoo_model *m = model_at(i);
+    const zoo_model *m = registry_model_at(i);
     return m ? &m->info : NULL;
 }
 
@@ -35,8 +35,9 @@ const zoo_model *clv__zoo_find(const char *name)
 }
 
 /* The default input, as the options change it. */
-static clv_status input_dims(const zoo_model *m, const clv_open_opts *opts,
-                             clv_build_input *in, clv_err *e)
+static clv_status registry_input_dims(const zoo_model *m,
+                                      const clv_open_opts *opts,
+                                      clv_build_input *in, clv_err *e)
 {
     memcpy(in->dims, m->info.input, m->info.rank * sizeof *in->dims);
     clv_status s = clv__build_shape(opts, in, e);
@@ -62,7 +63,7 @@ clv_status clv__zoo_build(const zoo_model *m, const clv_open_opts *opts,
     clv_build_input in = {"x", 1, true, m->info.rank, {0}};
     clv_graph *g;
     *out = NULL;
-    CLV_TRY(input_dims(m, opts, &in, e));
+    CLV_TRY(registry_input_dims(m, opts, &in, e));
     CLV_TRY(clv__build_new(m->info.name, "zoo", opts, &g, e));
     builder b = {.g = g, .e = e, .dtype = clv__build_dtype(opts, CLV_FLOAT32)};
     m->build(&b, &(zoo_input){in.dims, in.rank}, m->variant);

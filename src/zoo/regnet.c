@@ -16,7 +16,7 @@ typedef struct regnet {
     bool squeeze;
 } regnet;
 
-static int64_t width_of(const regnet *r, int i)
+static int64_t regnet_width_of(const regnet *r, int i)
 {
     double w_0 = (double)r->w_0, line = w_0 + r->w_a * i;
     double power = rint(log(line / w_0) / log(r->w_m));
@@ -25,8 +25,8 @@ static int64_t width_of(const regnet *r, int i)
     return make_divisible((double)width, group);
 }
 
-static tensor bottleneck(builder *b, const regnet *r, tensor x, int64_t width,
-                         int64_t stride)
+static tensor regnet_bottleneck(builder *b, const regnet *r, tensor x,
+                                int64_t width, int64_t stride)
 {
     int64_t in = dim(b, x, 1);
     int64_t group = r->group < width ? r->group : width;
@@ -42,29 +42,30 @@ static tensor bottleneck(builder *b, const regnet *r, tensor x, int64_t width,
     return x;
 }
 
-static tensor block(builder *b, const regnet *r, tensor x, int64_t width,
-                    int64_t stride)
+static tensor regnet_block(builder *b, const regnet *r, tensor x, int64_t width,
+                           int64_t stride)
 {
     tensor shortcut = x;
     if (stride != 1 || dim(b, x, 1) != width)
         shortcut = conv_norm_act(b, "proj", x, CLV_OP_IDENTITY, width,
                                  .stride = stride);
-    x = add(b, shortcut, bottleneck(b, r, x, width, stride));
+    x = add(b, shortcut, regnet_bottleneck(b, r, x, width, stride));
     return relu(b, "activation", x);
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void regnet_build(builder *b, const zoo_input *in, const void *variant)
 {
     const regnet *r = variant;
     tensor x = input(b, "x", in);
     x = conv_norm_act(b, "stem", x, CLV_OP_RELU, 32, .kernel = 3, .stride = 2);
     enter(b, "trunk_output");
     for (int at = 0, stage = 1; at < r->depth; stage++) {
-        int64_t width = width_of(r, at);
+        int64_t width = regnet_width_of(r, at);
         enter(b, "block%d", stage);
-        for (int i = 0; at < r->depth && width_of(r, at) == width; i++, at++) {
+        for (int i = 0; at < r->depth && regnet_width_of(r, at) == width;
+             i++, at++) {
             enter(b, "block%d-%d", stage, i);
-            x = block(b, r, x, width, i ? 1 : 2);
+            x = regnet_block(b, r, x, width, i ? 1 : 2);
             leave(b);
         }
         leave(b);
@@ -77,7 +78,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 
 #define REGNET(name, ...) \
     { \
-        {name, "regnet", IMAGE(224)}, build, &(const regnet) \
+        {name, "regnet", IMAGE(224)}, regnet_build, &(const regnet) \
         { \
             __VA_ARGS__ \
         } \

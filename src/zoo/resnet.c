@@ -12,7 +12,7 @@ typedef struct resnet {
     int64_t groups, width; /* channels of a group at 64 planes */
 } resnet;
 
-static tensor shortcut(builder *b, tensor x, int64_t out, int64_t stride)
+static tensor resnet_shortcut(builder *b, tensor x, int64_t out, int64_t stride)
 {
     if (stride == 1 && dim(b, x, 1) == out)
         return x;
@@ -23,7 +23,7 @@ static tensor shortcut(builder *b, tensor x, int64_t out, int64_t stride)
     return x;
 }
 
-static tensor basic(builder *b, tensor x, int64_t planes, int64_t stride)
+static tensor resnet_basic(builder *b, tensor x, int64_t planes, int64_t stride)
 {
     tensor y = conv2d(b, "conv1", x, planes, .kernel = 3, .stride = stride,
                       .padding = 1, .no_bias = true);
@@ -32,12 +32,13 @@ static tensor basic(builder *b, tensor x, int64_t planes, int64_t stride)
     y = conv2d(b, "conv2", y, planes, .kernel = 3, .padding = 1,
                .no_bias = true);
     y = batch_norm(b, "bn2", y);
-    y = add(b, y, shortcut(b, x, planes, stride));
+    y = add(b, y, resnet_shortcut(b, x, planes, stride));
     return relu(b, "relu", y);
 }
 
-static tensor bottleneck(builder *b, const resnet *r, tensor x, int64_t planes,
-                         int64_t stride, int64_t dilation)
+static tensor resnet_bottleneck(builder *b, const resnet *r, tensor x,
+                                int64_t planes, int64_t stride,
+                                int64_t dilation)
 {
     int64_t width = planes * r->width / 64 * r->groups;
     tensor y = conv2d(b, "conv1", x, width, .no_bias = true);
@@ -50,14 +51,14 @@ static tensor bottleneck(builder *b, const resnet *r, tensor x, int64_t planes,
     y = relu(b, "relu", y);
     y = conv2d(b, "conv3", y, planes * 4, .no_bias = true);
     y = batch_norm(b, "bn3", y);
-    y = add(b, y, shortcut(b, x, planes * 4, stride));
+    y = add(b, y, resnet_shortcut(b, x, planes * 4, stride));
     return relu(b, "relu", y);
 }
 
 /* Stages with `dilated` set keep the size of the image: instead of halving it,
  * they double the dilation, from their second block on. */
-static tensor features(builder *b, const resnet *r, tensor x,
-                       const bool dilated[4])
+static tensor resnet_features(builder *b, const resnet *r, tensor x,
+                              const bool dilated[4])
 {
     int64_t dilation = 1;
     x = conv2d(b, "conv1", x, 64, .kernel = 7, .stride = 2, .padding = 3,
@@ -71,8 +72,9 @@ static tensor features(builder *b, const resnet *r, tensor x,
             int64_t planes = INT64_C(64) << stage;
             int64_t stride = stage && i == 0 && !dilated[stage] ? 2 : 1;
             enter(b, "%d", i);
-            x = r->bottleneck ? bottleneck(b, r, x, planes, stride, dilation)
-                              : basic(b, x, planes, stride);
+            x = r->bottleneck
+                    ? resnet_bottleneck(b, r, x, planes, stride, dilation)
+                    : resnet_basic(b, x, planes, stride);
             if (i == 0 && dilated[stage])
                 dilation *= 2;
             leave(b);
@@ -82,10 +84,10 @@ static tensor features(builder *b, const resnet *r, tensor x,
     return x;
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void resnet_build(builder *b, const zoo_input *in, const void *variant)
 {
     static const bool never[4] = {false};
-    tensor x = features(b, variant, input(b, "x", in), never);
+    tensor x = resnet_features(b, variant, input(b, "x", in), never);
     x = adaptive_avg_pool2d(b, "avgpool", x, 1);
     x = flatten(b, x, 1);
     output(b, linear(b, "fc", x, 1000));
@@ -95,12 +97,12 @@ tensor resnet_backbone(builder *b, int third, tensor x)
 {
     static const bool last_two[4] = {false, false, true, true};
     const resnet r = {{3, 4, third, 3}, true, 1, 64};
-    return features(b, &r, x, last_two);
+    return resnet_features(b, &r, x, last_two);
 }
 
 #define RESNET(name, ...) \
     { \
-        {name, "resnet", IMAGE(224)}, build, &(const resnet) \
+        {name, "resnet", IMAGE(224)}, resnet_build, &(const resnet) \
         { \
             __VA_ARGS__ \
         } \

@@ -13,7 +13,7 @@ typedef struct segmentation {
     bool deeplab;
 } segmentation;
 
-static tensor resize_like(builder *b, tensor x, tensor like)
+static tensor segmentation_resize_like(builder *b, tensor x, tensor like)
 {
     return zoo_call(b, CLV_OP_INTERPOLATE, "interpolate", TENSORS(x),
                     ATTRS(INTS(SIZE, dim(b, like, 2), dim(b, like, 3)),
@@ -21,7 +21,7 @@ static tensor resize_like(builder *b, tensor x, tensor like)
 }
 
 /* "0" convolution, "1" batch norm, "2" relu. */
-static tensor conv_norm_relu(builder *b, tensor x, conv_args a)
+static tensor segmentation_conv_norm_relu(builder *b, tensor x, conv_args a)
 {
     a.no_bias = true;
     x = zoo_conv(b, CLV_OP_CONV2D, "0", x, a);
@@ -29,9 +29,9 @@ static tensor conv_norm_relu(builder *b, tensor x, conv_args a)
     return relu(b, "2", x);
 }
 
-static tensor fcn_head(builder *b, tensor x)
+static tensor segmentation_fcn_head(builder *b, tensor x)
 {
-    x = conv_norm_relu(
+    x = segmentation_conv_norm_relu(
         b, x, (conv_args){.out = dim(b, x, 1) / 4, .kernel = 3, .padding = 1});
     x = dropout(b, "3", x);
     return conv2d(b, "4", x, CLASSES);
@@ -40,44 +40,45 @@ static tensor fcn_head(builder *b, tensor x)
 /* -- DeepLab --------------------------------------------------------------*/
 
 /* What the whole image has in common, at every pixel. */
-static tensor pooled(builder *b, tensor x)
+static tensor segmentation_pooled(builder *b, tensor x)
 {
     tensor y = adaptive_avg_pool2d(b, "0", x, 1);
     y = conv2d(b, "1", y, 256, .no_bias = true);
     y = batch_norm(b, "2", y);
     y = relu(b, "3", y);
-    return resize_like(b, y, x);
+    return segmentation_resize_like(b, y, x);
 }
 
 /* Atrous spatial pyramid: the same features with taps ever further apart. */
-static tensor pyramid(builder *b, tensor x)
+static tensor segmentation_pyramid(builder *b, tensor x)
 {
     static const int64_t rates[] = {0, 12, 24, 36};
     tensor level[5];
     enter(b, "convs");
     for (int i = 0; i < 5; i++) {
         enter(b, "%d", i);
-        level[i] = i == 4 ? pooled(b, x)
-                          : conv_norm_relu(b, x,
-                                           (conv_args){.out = 256,
-                                                       .kernel = i ? 3 : 1,
-                                                       .padding = rates[i],
-                                                       .dilation = rates[i]});
+        level[i] = i == 4 ? segmentation_pooled(b, x)
+                          : segmentation_conv_norm_relu(
+                                b, x,
+                                (conv_args){.out = 256,
+                                            .kernel = i ? 3 : 1,
+                                            .padding = rates[i],
+                                            .dilation = rates[i]});
         leave(b);
     }
     leave(b);
     x = cat(b, level, 5, 1);
     enter(b, "project");
-    x = conv_norm_relu(b, x, (conv_args){.out = 256});
+    x = segmentation_conv_norm_relu(b, x, (conv_args){.out = 256});
     x = dropout(b, "3", x);
     leave(b);
     return x;
 }
 
-static tensor deeplab_head(builder *b, tensor x)
+static tensor segmentation_deeplab_head(builder *b, tensor x)
 {
     enter(b, "0");
-    x = pyramid(b, x);
+    x = segmentation_pyramid(b, x);
     leave(b);
     x = conv2d(b, "1", x, 256, .kernel = 3, .padding = 1, .no_bias = true);
     x = batch_norm(b, "2", x);
@@ -85,7 +86,8 @@ static tensor deeplab_head(builder *b, tensor x)
     return conv2d(b, "4", x, CLASSES);
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void segmentation_build(builder *b, const zoo_input *in,
+                               const void *variant)
 {
     const segmentation *v = variant;
     tensor image = input(b, "x", in), low;
@@ -95,14 +97,16 @@ static void build(builder *b, const zoo_input *in, const void *variant)
                    : resnet_backbone(b, v->backbone, image);
     leave(b);
     enter(b, "classifier");
-    x = v->deeplab ? deeplab_head(b, x) : fcn_head(b, x);
+    x = v->deeplab ? segmentation_deeplab_head(b, x)
+                   : segmentation_fcn_head(b, x);
     leave(b);
-    output(b, resize_like(b, x, image));
+    output(b, segmentation_resize_like(b, x, image));
 }
 
 /* -- LR-ASPP --------------------------------------------------------------*/
 
-static void build_lraspp(builder *b, const zoo_input *in, const void *variant)
+static void segmentation_build_lraspp(builder *b, const zoo_input *in,
+                                      const void *variant)
 {
     (void)variant;
     tensor image = input(b, "x", in), low;
@@ -111,23 +115,24 @@ static void build_lraspp(builder *b, const zoo_input *in, const void *variant)
     leave(b);
     enter(b, "classifier");
     enter(b, "cbr");
-    tensor x = conv_norm_relu(b, high, (conv_args){.out = 128});
+    tensor x = segmentation_conv_norm_relu(b, high, (conv_args){.out = 128});
     leave(b);
     enter(b, "scale");
     tensor s = adaptive_avg_pool2d(b, "0", high, 1);
     s = conv2d(b, "1", s, 128, .no_bias = true);
     s = sigmoid(b, "2", s);
     leave(b);
-    x = resize_like(b, mul(b, x, s), low);
+    x = segmentation_resize_like(b, mul(b, x, s), low);
     tensor y = conv2d(b, "low_classifier", low, CLASSES);
     x = add(b, y, conv2d(b, "high_classifier", x, CLASSES));
     leave(b);
-    output(b, resize_like(b, x, image));
+    output(b, segmentation_resize_like(b, x, image));
 }
 
 #define SEGMENTATION(name, ...) \
     { \
-        {name, "segmentation", IMAGE(224)}, build, &(const segmentation) \
+        {name, "segmentation", IMAGE(224)}, segmentation_build, \
+            &(const segmentation) \
         { \
             __VA_ARGS__ \
         } \
@@ -140,7 +145,7 @@ const zoo_model clv__zoo_segmentation[] = {
     SEGMENTATION("deeplabv3_resnet101", 23, true),
     SEGMENTATION("deeplabv3_mobilenet_v3_large", MOBILENET, true),
     {{"lraspp_mobilenet_v3_large", "segmentation", IMAGE(224)},
-     build_lraspp,
+     segmentation_build_lraspp,
      NULL},
     ZOO_END,
 };

@@ -10,17 +10,18 @@ typedef struct shufflenet {
     int64_t width[5]; /* stem, three stages, head */
 } shufflenet;
 
-static tensor depthwise(builder *b, const char *name, tensor x, int64_t stride)
+static tensor shufflenet_depthwise(builder *b, const char *name, tensor x,
+                                   int64_t stride)
 {
     int64_t c = dim(b, x, 1);
     return conv2d(b, name, x, c, .kernel = 3, .stride = stride, .padding = 1,
                   .groups = c, .no_bias = true);
 }
 
-static tensor branch1(builder *b, tensor x, int64_t out)
+static tensor shufflenet_branch1(builder *b, tensor x, int64_t out)
 {
     enter(b, "branch1");
-    x = depthwise(b, "0", x, 2);
+    x = shufflenet_depthwise(b, "0", x, 2);
     x = batch_norm(b, "1", x);
     x = conv2d(b, "2", x, out, .no_bias = true);
     x = batch_norm(b, "3", x);
@@ -29,13 +30,14 @@ static tensor branch1(builder *b, tensor x, int64_t out)
     return x;
 }
 
-static tensor branch2(builder *b, tensor x, int64_t out, int64_t stride)
+static tensor shufflenet_branch2(builder *b, tensor x, int64_t out,
+                                 int64_t stride)
 {
     enter(b, "branch2");
     x = conv2d(b, "0", x, out, .no_bias = true);
     x = batch_norm(b, "1", x);
     x = relu(b, "2", x);
-    x = depthwise(b, "3", x, stride);
+    x = shufflenet_depthwise(b, "3", x, stride);
     x = batch_norm(b, "4", x);
     x = conv2d(b, "5", x, out, .no_bias = true);
     x = batch_norm(b, "6", x);
@@ -45,7 +47,7 @@ static tensor branch2(builder *b, tensor x, int64_t out, int64_t stride)
 }
 
 /* (N, 2*C, H, W): channel g*C + c becomes channel c*2 + g. */
-static tensor channel_shuffle(builder *b, tensor x)
+static tensor shufflenet_channel_shuffle(builder *b, tensor x)
 {
     int64_t n = dim(b, x, 0), c = dim(b, x, 1), h = dim(b, x, 2),
             w = dim(b, x, 3);
@@ -58,21 +60,22 @@ static tensor channel_shuffle(builder *b, tensor x)
                     ATTRS(INTS(SHAPE, n, c, h, w)));
 }
 
-static tensor unit(builder *b, tensor x, int64_t out, bool first)
+static tensor shufflenet_unit(builder *b, tensor x, int64_t out, bool first)
 {
     tensor half[2] = {x, x};
     if (first) {
-        half[0] = branch1(b, x, out / 2);
-        half[1] = branch2(b, x, out / 2, 2);
+        half[0] = shufflenet_branch1(b, x, out / 2);
+        half[1] = shufflenet_branch2(b, x, out / 2, 2);
     } else {
         zoo_calls(b, CLV_OP_CHUNK, "chunk", TENSORS(x),
                   ATTRS(INT(SECTIONS, 2), INT(AXIS, 1)), half, 2);
-        half[1] = branch2(b, half[1], out / 2, 1);
+        half[1] = shufflenet_branch2(b, half[1], out / 2, 1);
     }
-    return channel_shuffle(b, cat(b, half, 2, 1));
+    return shufflenet_channel_shuffle(b, cat(b, half, 2, 1));
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void shufflenet_build(builder *b, const zoo_input *in,
+                             const void *variant)
 {
     static const int depth[3] = {4, 8, 4};
     const shufflenet *s = variant;
@@ -84,7 +87,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
         enter(b, "stage%d", stage + 2);
         for (int i = 0; i < depth[stage]; i++) {
             enter(b, "%d", i);
-            x = unit(b, x, s->width[1 + stage], i == 0);
+            x = shufflenet_unit(b, x, s->width[1 + stage], i == 0);
             leave(b);
         }
         leave(b);
@@ -96,7 +99,8 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 
 #define SHUFFLENET(name, ...) \
     { \
-        {name, "shufflenet", IMAGE(224)}, build, &(const shufflenet) \
+        {name, "shufflenet", IMAGE(224)}, shufflenet_build, \
+            &(const shufflenet) \
         { \
             { \
                 __VA_ARGS__ \

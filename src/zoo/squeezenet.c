@@ -10,7 +10,8 @@ typedef struct squeezenet {
     int64_t squeeze[11]; /* features.2 to features.12; 0 is a pool */
 } squeezenet;
 
-static tensor fire(builder *b, const char *name, tensor x, int64_t squeeze)
+static tensor squeezenet_fire(builder *b, const char *name, tensor x,
+                              int64_t squeeze)
 {
     enter(b, "%s", name);
     x = conv2d(b, "squeeze", x, squeeze);
@@ -25,7 +26,8 @@ static tensor fire(builder *b, const char *name, tensor x, int64_t squeeze)
     return x;
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void squeezenet_build(builder *b, const zoo_input *in,
+                             const void *variant)
 {
     const squeezenet *s = variant;
     tensor x = input(b, "x", in);
@@ -33,7 +35,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
     x = conv2d(b, "0", x, s->stem, .kernel = s->kernel, .stride = 2);
     x = relu(b, "1", x);
     for (int i = 0; i < 11; i++)
-        x = s->squeeze[i] ? fire(b, nth(2 + i), x, s->squeeze[i])
+        x = s->squeeze[i] ? squeezenet_fire(b, nth(2 + i), x, s->squeeze[i])
                           : max_pool2d(b, nth(2 + i), x, .kernel = 3,
                                        .stride = 2, .ceil = true);
     leave(b);
@@ -48,7 +50,8 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 
 #define SQUEEZENET(name, ...) \
     { \
-        {name, "squeezenet", IMAGE(224)}, build, &(const squeezenet) \
+        {name, "squeezenet", IMAGE(224)}, squeezenet_build, \
+            &(const squeezenet) \
         { \
             __VA_ARGS__ \
         } \

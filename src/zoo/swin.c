@@ -29,7 +29,7 @@ typedef struct place {
     int64_t heads, shift;
 } place;
 
-static int64_t round_up(int64_t x, int64_t by)
+static int64_t swin_round_up(int64_t x, int64_t by)
 {
     return (x + by - 1) / by * by;
 }
@@ -37,7 +37,7 @@ static int64_t round_up(int64_t x, int64_t by)
 /* -- the relative position bias -------------------------------------------*/
 
 /* V2: offsets scaled to [-8, 8], then sign(x) log2(1 + |x|) / 3. */
-static tensor log_offsets(builder *b, int64_t s)
+static tensor swin_log_offsets(builder *b, int64_t s)
 {
     int64_t side = 2 * s - 1, dims[] = {1, side, side, 2};
     tensor t = weight(b, "relative_coords_table", CLV_VALUE_BUFFER, 4, dims);
@@ -50,13 +50,13 @@ static tensor log_offsets(builder *b, int64_t s)
     return t;
 }
 
-static tensor bias_table(builder *b, const place *p)
+static tensor swin_bias_table(builder *b, const place *p)
 {
     int64_t side = 2 * p->v->window - 1;
     if (!p->v->v2)
         return parameter(b, "relative_position_bias_table", side * side,
                          p->heads);
-    tensor t = log_offsets(b, p->v->window);
+    tensor t = swin_log_offsets(b, p->v->window);
     enter(b, "cpb_mlp");
     t = linear(b, "0", t, 512);
     t = relu(b, "1", t);
@@ -66,10 +66,10 @@ static tensor bias_table(builder *b, const place *p)
 }
 
 /* (1,heads,n,n) for windows of n tokens. */
-static tensor position_bias(builder *b, const place *p)
+static tensor swin_position_bias(builder *b, const place *p)
 {
     int64_t n = p->v->window * p->v->window, rows = n * n;
-    tensor table = bias_table(b, p);
+    tensor table = swin_bias_table(b, p);
     tensor index =
         weight(b, "relative_position_index", CLV_VALUE_BUFFER, 1, &rows);
     constant_ints(b, index, p->offsets, (uint32_t)rows);
@@ -89,10 +89,11 @@ typedef struct plan {
     int64_t h, w, window, shift_y, shift_x;
 } plan;
 
-static plan plan_of(const builder *b, const place *p, tensor x)
+static plan swin_plan_of(const builder *b, const place *p, tensor x)
 {
     int64_t s = p->v->window;
-    plan r = {round_up(dim(b, x, 1), s), round_up(dim(b, x, 2), s), s, 0, 0};
+    plan r = {swin_round_up(dim(b, x, 1), s), swin_round_up(dim(b, x, 2), s), s,
+              0, 0};
     r.shift_y = s < r.h ? p->shift : 0;
     r.shift_x = s < r.w ? p->shift : 0;
     return r;
@@ -100,13 +101,13 @@ static plan plan_of(const builder *b, const place *p, tensor x)
 
 /* Which of the three bands the roll makes of an axis: the untouched part, and
  * the two that end up in the last window. */
-static int64_t band(int64_t at, int64_t size, int64_t s, int64_t shift)
+static int64_t swin_band(int64_t at, int64_t size, int64_t s, int64_t shift)
 {
     return shift ? (at >= size - s) + (at >= size - shift) : 0;
 }
 
 /* (windows,1,n,n): 0 between tokens of one region, -100 between others. */
-static tensor shift_mask(builder *b, const plan *p)
+static tensor swin_shift_mask(builder *b, const plan *p)
 {
     int64_t s = p->window, n = s * s, across = p->w / s, down = p->h / s;
     int64_t dims[] = {down * across, 1, n, n};
@@ -115,22 +116,22 @@ static tensor shift_mask(builder *b, const plan *p)
     for (int64_t win = 0; m && win < down * across; win++) {
         int64_t top = win / across * s, left = win % across * s, of[MAX_TOKENS];
         for (int64_t i = 0; i < n; i++)
-            of[i] = 3 * band(top + i / s, p->h, s, p->shift_y) +
-                    band(left + i % s, p->w, s, p->shift_x);
+            of[i] = 3 * swin_band(top + i / s, p->h, s, p->shift_y) +
+                    swin_band(left + i % s, p->w, s, p->shift_x);
         for (int64_t ij = 0; ij < n * n; ij++)
             *m++ = of[ij / n] == of[ij % n] ? 0 : -100;
     }
     return mask;
 }
 
-static tensor roll(builder *b, tensor x, int64_t y_by, int64_t x_by)
+static tensor swin_roll(builder *b, tensor x, int64_t y_by, int64_t x_by)
 {
     return zoo_call(b, CLV_OP_ROLL, "roll", TENSORS(x),
                     ATTRS(INTS(SHIFTS, y_by, x_by), INTS(AXES, 1, 2)));
 }
 
 /* Grows H and W of (N,H,W,C) at their ends. */
-static tensor pad_to(builder *b, tensor x, int64_t h, int64_t w)
+static tensor swin_pad_to(builder *b, tensor x, int64_t h, int64_t w)
 {
     int64_t down = h - dim(b, x, 1), right = w - dim(b, x, 2);
     if (!down && !right)
@@ -139,7 +140,7 @@ static tensor pad_to(builder *b, tensor x, int64_t h, int64_t w)
                     ATTRS(INTS(PADDING, 0, 0, 0, 0, 0, down, right, 0)));
 }
 
-static tensor crop_to(builder *b, tensor x, int64_t h, int64_t w)
+static tensor swin_crop_to(builder *b, tensor x, int64_t h, int64_t w)
 {
     if (dim(b, x, 1) == h && dim(b, x, 2) == w)
         return x;
@@ -149,7 +150,7 @@ static tensor crop_to(builder *b, tensor x, int64_t h, int64_t w)
 }
 
 /* (N,H,W,C) -> (N*windows,n,C), and back. */
-static tensor to_windows(builder *b, tensor x, int64_t s)
+static tensor swin_to_windows(builder *b, tensor x, int64_t s)
 {
     int64_t n = dim(b, x, 0), c = dim(b, x, 3);
     int64_t down = dim(b, x, 1) / s, across = dim(b, x, 2) / s;
@@ -158,8 +159,8 @@ static tensor to_windows(builder *b, tensor x, int64_t s)
     return reshape(b, x, n * down * across, s * s, c);
 }
 
-static tensor from_windows(builder *b, tensor x, int64_t s, int64_t h,
-                           int64_t w)
+static tensor swin_from_windows(builder *b, tensor x, int64_t s, int64_t h,
+                                int64_t w)
 {
     int64_t down = h / s, across = w / s, c = dim(b, x, 2);
     int64_t n = dim(b, x, 0) / (down * across);
@@ -171,7 +172,7 @@ static tensor from_windows(builder *b, tensor x, int64_t s, int64_t h,
 /* -- attention ------------------------------------------------------------*/
 
 /* V2: q and k as directions, their cosine times a learned factor per head. */
-static tensor cosine_scores(builder *b, const place *p, tensor q, tensor k)
+static tensor swin_cosine_scores(builder *b, const place *p, tensor q, tensor k)
 {
     clv_attr last[] = {INT(AXIS, -1), INT(P, 2)};
     q = zoo_call(b, CLV_OP_LP_NORM, "normalize", TENSORS(q), last, 2);
@@ -184,16 +185,16 @@ static tensor cosine_scores(builder *b, const place *p, tensor q, tensor k)
     return mul(b, scores, factor);
 }
 
-static tensor scores_of(builder *b, const place *p, tensor q, tensor k)
+static tensor swin_scores_of(builder *b, const place *p, tensor q, tensor k)
 {
     if (p->v->v2)
-        return cosine_scores(b, p, q, k);
+        return swin_cosine_scores(b, p, q, k);
     q = scale(b, q, 1 / sqrt((double)dim(b, q, -1)));
     return matmul(b, q, transpose(b, k, -2, -1));
 }
 
 /* (N*windows,heads,n,n): the mask is the same for every image and head. */
-static tensor masked(builder *b, tensor scores, tensor mask)
+static tensor swin_masked(builder *b, tensor scores, tensor mask)
 {
     int64_t all = dim(b, scores, 0), heads = dim(b, scores, 1);
     int64_t n = dim(b, scores, 2), windows = dim(b, mask, 0);
@@ -202,7 +203,7 @@ static tensor masked(builder *b, tensor scores, tensor mask)
     return reshape(b, scores, all, heads, n, n);
 }
 
-static tensor window_attention(builder *b, place *p, tensor x, tensor mask)
+static tensor swin_window_attention(builder *b, place *p, tensor x, tensor mask)
 {
     int64_t rows = dim(b, x, 0), n = dim(b, x, 1), c = dim(b, x, 2);
     tensor qkv = linear(b, "qkv", x, 3 * c), part[3];
@@ -211,10 +212,10 @@ static tensor window_attention(builder *b, place *p, tensor x, tensor mask)
     for (int i = 0; i < 3; i++)
         part[i] = zoo_call(b, CLV_OP_SELECT, "getitem", TENSORS(qkv),
                            ATTRS(INT(AXIS, 0), INT(INDEX, i)));
-    tensor scores = scores_of(b, p, part[0], part[1]);
-    scores = add(b, scores, position_bias(b, p));
+    tensor scores = swin_scores_of(b, p, part[0], part[1]);
+    scores = add(b, scores, swin_position_bias(b, p));
     if (mask != CLV_NONE)
-        scores = masked(b, scores, mask);
+        scores = swin_masked(b, scores, mask);
     x = dropout(b, NULL, softmax(b, scores));
     x = transpose(b, matmul(b, x, part[2]), 1, 2);
     x = linear(b, "proj", reshape(b, x, rows, n, c), c);
@@ -222,30 +223,30 @@ static tensor window_attention(builder *b, place *p, tensor x, tensor mask)
 }
 
 /* Pad, roll, cut into windows; attend; and all of it back. */
-static tensor attention(builder *b, place *p, tensor x)
+static tensor swin_attention(builder *b, place *p, tensor x)
 {
     int64_t h = dim(b, x, 1), w = dim(b, x, 2);
-    plan r = plan_of(b, p, x);
+    plan r = swin_plan_of(b, p, x);
     bool shift = r.shift_y || r.shift_x;
     enter(b, "attn");
     if (shift && p->mask == CLV_NONE)
-        p->mask = shift_mask(b, &r);
-    x = pad_to(b, x, r.h, r.w);
+        p->mask = swin_shift_mask(b, &r);
+    x = swin_pad_to(b, x, r.h, r.w);
     if (shift)
-        x = roll(b, x, -r.shift_y, -r.shift_x);
-    x = to_windows(b, x, r.window);
-    x = window_attention(b, p, x, shift ? p->mask : CLV_NONE);
-    x = from_windows(b, x, r.window, r.h, r.w);
+        x = swin_roll(b, x, -r.shift_y, -r.shift_x);
+    x = swin_to_windows(b, x, r.window);
+    x = swin_window_attention(b, p, x, shift ? p->mask : CLV_NONE);
+    x = swin_from_windows(b, x, r.window, r.h, r.w);
     if (shift)
-        x = roll(b, x, r.shift_y, r.shift_x);
-    x = crop_to(b, x, h, w);
+        x = swin_roll(b, x, r.shift_y, r.shift_x);
+    x = swin_crop_to(b, x, h, w);
     leave(b);
     return x;
 }
 
 /* -- the network ----------------------------------------------------------*/
 
-static tensor mlp(builder *b, tensor x)
+static tensor swin_mlp(builder *b, tensor x)
 {
     int64_t c = dim(b, x, -1);
     enter(b, "mlp");
@@ -258,23 +259,24 @@ static tensor mlp(builder *b, tensor x)
     return x;
 }
 
-static tensor block(builder *b, place *p, tensor x)
+static tensor swin_block(builder *b, place *p, tensor x)
 {
-    tensor y = p->v->v2 ? layer_norm(b, "norm1", attention(b, p, x))
-                        : attention(b, p, layer_norm(b, "norm1", x));
+    tensor y = p->v->v2 ? layer_norm(b, "norm1", swin_attention(b, p, x))
+                        : swin_attention(b, p, layer_norm(b, "norm1", x));
     x = add(b, x, stochastic_depth(b, "stochastic_depth", y));
-    y = p->v->v2 ? layer_norm(b, "norm2", mlp(b, x))
-                 : mlp(b, layer_norm(b, "norm2", x));
+    y = p->v->v2 ? layer_norm(b, "norm2", swin_mlp(b, x))
+                 : swin_mlp(b, layer_norm(b, "norm2", x));
     return add(b, x, stochastic_depth(b, "stochastic_depth", y));
 }
 
 /* 2x2 tokens side by side, then half as wide. */
-static tensor merge_patches(builder *b, const swin *v, tensor x)
+static tensor swin_merge_patches(builder *b, const swin *v, tensor x)
 {
-    int64_t h = round_up(dim(b, x, 1), 2), w = round_up(dim(b, x, 2), 2);
+    int64_t h = swin_round_up(dim(b, x, 1), 2),
+            w = swin_round_up(dim(b, x, 2), 2);
     int64_t c = dim(b, x, 3);
     tensor corner[4];
-    x = pad_to(b, x, h, w);
+    x = swin_pad_to(b, x, h, w);
     for (int i = 0; i < 4; i++)
         corner[i] = zoo_call(b, CLV_OP_SLICE, "slice", TENSORS(x),
                              ATTRS(INTS(START, i % 2, i / 2), INTS(END, h, w),
@@ -285,14 +287,14 @@ static tensor merge_patches(builder *b, const swin *v, tensor x)
     return linear_no_bias(b, "reduction", layer_norm(b, "norm", x), 2 * c);
 }
 
-static tensor patches(builder *b, const swin *v, tensor x)
+static tensor swin_patches(builder *b, const swin *v, tensor x)
 {
     x = conv2d(b, "0", x, v->width, .kernel = 4, .stride = 4);
     x = permute(b, "1", x, 0, 2, 3, 1);
     return layer_norm(b, "2", x);
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void swin_build(builder *b, const zoo_input *in, const void *variant)
 {
     const swin *v = variant;
     place p = {.v = v, .offsets = offset_rows(b, v->window)};
@@ -300,7 +302,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
     enter(b, "features");
     for (int stage = 0; stage < 4; stage++) {
         enter(b, "%d", 2 * stage);
-        x = stage ? merge_patches(b, v, x) : patches(b, v, x);
+        x = stage ? swin_merge_patches(b, v, x) : swin_patches(b, v, x);
         leave(b);
         enter(b, "%d", 2 * stage + 1);
         p.mask = CLV_NONE;
@@ -308,7 +310,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
         for (int i = 0; i < v->depth[stage]; i++) {
             enter(b, "%d", i);
             p.shift = i % 2 ? v->window / 2 : 0;
-            x = block(b, &p, x);
+            x = swin_block(b, &p, x);
             leave(b);
         }
         leave(b);
@@ -323,7 +325,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 
 #define SWIN(name, ...) \
     { \
-        {name, "swin", IMAGE(224)}, build, &(const swin) \
+        {name, "swin", IMAGE(224)}, swin_build, &(const swin) \
         { \
             __VA_ARGS__ \
         } \

@@ -9,7 +9,7 @@ typedef struct vgg {
     bool norm;
 } vgg;
 
-static tensor features(builder *b, const vgg *v, tensor x)
+static tensor vgg_features(builder *b, const vgg *v, tensor x)
 {
     int at = 0;
     for (int stage = 0; stage < 5; stage++) {
@@ -25,11 +25,11 @@ static tensor features(builder *b, const vgg *v, tensor x)
     return x;
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void vgg_build(builder *b, const zoo_input *in, const void *variant)
 {
     tensor x = input(b, "x", in);
     enter(b, "features");
-    x = features(b, variant, x);
+    x = vgg_features(b, variant, x);
     leave(b);
     x = adaptive_avg_pool2d(b, "avgpool", x, 7);
     x = flatten(b, x, 1);
@@ -47,7 +47,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 
 #define VGG(name, ...) \
     { \
-        {name, "vgg", IMAGE(224)}, build, &(const vgg) \
+        {name, "vgg", IMAGE(224)}, vgg_build, &(const vgg) \
         { \
             __VA_ARGS__ \
         } \

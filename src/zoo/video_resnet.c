@@ -12,26 +12,26 @@ typedef struct video_resnet {
     kind stem, stage[4];
 } video_resnet;
 
-static tensor conv_full(builder *b, const char *name, tensor x, int64_t out,
-                        int64_t stride)
+static tensor video_conv_full(builder *b, const char *name, tensor x,
+                              int64_t out, int64_t stride)
 {
     return conv3d(b, name, x, out, .kernel = 3, .stride = stride, .padding = 1,
                   .no_bias = true);
 }
 
-static tensor conv_spatial(builder *b, const char *name, tensor x, int64_t out,
-                           int64_t stride)
+static tensor video_conv_spatial(builder *b, const char *name, tensor x,
+                                 int64_t out, int64_t stride)
 {
     return conv3d(b, name, x, out, .kernel_hw = {1, 3, 3},
                   .stride_hw = {1, stride, stride}, .padding_hw = {0, 1, 1},
                   .no_bias = true);
 }
 
-static tensor conv_factored(builder *b, tensor x, int64_t out, int64_t mid,
-                            int64_t stride)
+static tensor video_conv_factored(builder *b, tensor x, int64_t out,
+                                  int64_t mid, int64_t stride)
 {
     enter(b, "0");
-    x = conv_spatial(b, "0", x, mid, stride);
+    x = video_conv_spatial(b, "0", x, mid, stride);
     x = batch_norm(b, "1", x);
     x = relu(b, "2", x);
     x = conv3d(b, "3", x, out, .kernel_hw = {3, 1, 1},
@@ -41,17 +41,17 @@ static tensor conv_factored(builder *b, tensor x, int64_t out, int64_t mid,
     return x;
 }
 
-static tensor conv_norm(builder *b, kind k, tensor x, int64_t out, int64_t mid,
-                        int64_t stride)
+static tensor video_conv_norm(builder *b, kind k, tensor x, int64_t out,
+                              int64_t mid, int64_t stride)
 {
-    x = k == FULL      ? conv_full(b, "0", x, out, stride)
-        : k == SPATIAL ? conv_spatial(b, "0", x, out, stride)
-                       : conv_factored(b, x, out, mid, stride);
+    x = k == FULL      ? video_conv_full(b, "0", x, out, stride)
+        : k == SPATIAL ? video_conv_spatial(b, "0", x, out, stride)
+                       : video_conv_factored(b, x, out, mid, stride);
     return batch_norm(b, "1", x);
 }
 
-static tensor shortcut(builder *b, kind k, tensor x, int64_t out,
-                       int64_t stride)
+static tensor video_shortcut(builder *b, kind k, tensor x, int64_t out,
+                             int64_t stride)
 {
     if (stride == 1 && dim(b, x, 1) == out)
         return x;
@@ -64,22 +64,23 @@ static tensor shortcut(builder *b, kind k, tensor x, int64_t out,
     return x;
 }
 
-static tensor block(builder *b, kind k, tensor x, int64_t out, int64_t stride)
+static tensor video_block(builder *b, kind k, tensor x, int64_t out,
+                          int64_t stride)
 {
     int64_t in = dim(b, x, 1);
     int64_t mid = in * out * 27 / (in * 9 + 3 * out);
     enter(b, "conv1");
-    tensor y = conv_norm(b, k, x, out, mid, stride);
+    tensor y = video_conv_norm(b, k, x, out, mid, stride);
     y = relu(b, "2", y);
     leave(b);
     enter(b, "conv2");
-    y = conv_norm(b, k, y, out, mid, 1);
+    y = video_conv_norm(b, k, y, out, mid, 1);
     leave(b);
-    y = add(b, y, shortcut(b, k, x, out, stride));
+    y = add(b, y, video_shortcut(b, k, x, out, stride));
     return relu(b, "relu", y);
 }
 
-static tensor stem(builder *b, kind k, tensor x)
+static tensor video_stem(builder *b, kind k, tensor x)
 {
     bool factored = k == FACTORED;
     enter(b, "stem");
@@ -98,16 +99,16 @@ static tensor stem(builder *b, kind k, tensor x)
     return x;
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void video_build(builder *b, const zoo_input *in, const void *variant)
 {
     const video_resnet *v = variant;
-    tensor x = stem(b, v->stem, input(b, "x", in));
+    tensor x = video_stem(b, v->stem, input(b, "x", in));
     for (int stage = 0; stage < 4; stage++) {
         enter(b, "layer%d", stage + 1);
         for (int i = 0; i < 2; i++) {
             enter(b, "%d", i);
-            x = block(b, v->stage[stage], x, INT64_C(64) << stage,
-                      stage && i == 0 ? 2 : 1);
+            x = video_block(b, v->stage[stage], x, INT64_C(64) << stage,
+                            stage && i == 0 ? 2 : 1);
             leave(b);
         }
         leave(b);
@@ -120,7 +121,8 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 
 #define VIDEO_RESNET(name, ...) \
     { \
-        {name, "video_resnet", CLIP(16, 112)}, build, &(const video_resnet) \
+        {name, "video_resnet", CLIP(16, 112)}, video_build, \
+            &(const video_resnet) \
         { \
             __VA_ARGS__ \
         } \

@@ -15,7 +15,7 @@ typedef struct vit {
 } vit;
 
 /* (S,N,E) -> (N*heads,S,E/heads) */
-static tensor split_heads(builder *b, tensor x, int64_t heads)
+static tensor vit_split_heads(builder *b, tensor x, int64_t heads)
 {
     int64_t s = dim(b, x, 0), n = dim(b, x, 1), e = dim(b, x, 2);
     x = reshape(b, x, s, n * heads, e / heads);
@@ -25,8 +25,8 @@ static tensor split_heads(builder *b, tensor x, int64_t heads)
 /* nn.MultiheadAttention(batch_first=True) of x with itself, x (N,S,E): one
  * projection to queries, keys and values; softmax(q k' / sqrt(d)) v; another
  * projection. */
-static tensor self_attention(builder *b, const char *name, tensor x,
-                             int64_t heads)
+static tensor vit_self_attention(builder *b, const char *name, tensor x,
+                                 int64_t heads)
 {
     int64_t n = dim(b, x, 0), s = dim(b, x, 1), e = dim(b, x, 2);
     tensor qkv[3];
@@ -37,7 +37,7 @@ static tensor self_attention(builder *b, const char *name, tensor x,
                   parameter(b, "in_proj_bias", 3 * e));
     chunk(b, x, 3, -1, qkv);
     for (int i = 0; i < 3; i++)
-        qkv[i] = split_heads(b, qkv[i], heads);
+        qkv[i] = vit_split_heads(b, qkv[i], heads);
     tensor q = scale(b, qkv[0], 1 / sqrt((double)e / (double)heads));
     tensor scores = bmm(b, q, transpose(b, qkv[1], -2, -1));
     x = bmm(b, softmax(b, scores), qkv[2]);
@@ -49,10 +49,10 @@ static tensor self_attention(builder *b, const char *name, tensor x,
     return x;
 }
 
-static tensor encoder_layer(builder *b, const vit *v, tensor x)
+static tensor vit_encoder_layer(builder *b, const vit *v, tensor x)
 {
     tensor y = layer_norm(b, "ln_1", x);
-    y = self_attention(b, "self_attention", y, v->heads);
+    y = vit_self_attention(b, "self_attention", y, v->heads);
     y = dropout(b, "dropout", y);
     x = add(b, y, x);
     y = layer_norm(b, "ln_2", x);
@@ -67,7 +67,7 @@ static tensor encoder_layer(builder *b, const vit *v, tensor x)
 }
 
 /* (N,3,H,W) -> (N,1+tokens,E) */
-static tensor embed(builder *b, const vit *v, tensor x)
+static tensor vit_embed(builder *b, const vit *v, tensor x)
 {
     int64_t n = dim(b, x, 0), h = dim(b, x, 2), w = dim(b, x, 3);
     if (h % v->patch || w % v->patch)
@@ -85,18 +85,18 @@ static tensor embed(builder *b, const vit *v, tensor x)
     return cat_of(b, 1, token, x);
 }
 
-static void build(builder *b, const zoo_input *in, const void *variant)
+static void vit_build(builder *b, const zoo_input *in, const void *variant)
 {
     const vit *v = variant;
     b->norm_eps = 1e-6;
-    tensor x = embed(b, v, input(b, "x", in));
+    tensor x = vit_embed(b, v, input(b, "x", in));
     enter(b, "encoder");
     x = add(b, x, parameter(b, "pos_embedding", 1, dim(b, x, 1), v->width));
     x = dropout(b, "dropout", x);
     enter(b, "layers");
     for (int i = 0; i < v->layers; i++) {
         enter(b, "encoder_layer_%d", i);
-        x = encoder_layer(b, v, x);
+        x = vit_encoder_layer(b, v, x);
         leave(b);
     }
     leave(b);
@@ -112,7 +112,7 @@ static void build(builder *b, const zoo_input *in, const void *variant)
 
 #define VIT(name, ...) \
     { \
-        {name, "vit", IMAGE(224)}, build, &(const vit) \
+        {name, "vit", IMAGE(224)}, vit_build, &(const vit) \
         { \
             __VA_ARGS__ \
         } \
