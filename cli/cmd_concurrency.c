@@ -29,11 +29,11 @@ static uint32_t streams_of(const options *o, const analysed *m)
     uint32_t wide = clv_concurrency_get(m->a)->max_parallel;
     if (o->streams)
         return o->streams > UINT32_MAX ? UINT32_MAX : (uint32_t)o->streams;
-    return wide ? wide : 1; /* for a picture: as many as are of use */
+    return wide ? wide : 1; /* a picture gets as many streams as are of use */
 }
 
-/* One --batch is that of the model; several are the rows of the batch table,
- * and the model keeps its own. */
+/* Analyses one model. A single --batch is that of the model. Several are the
+ * rows of the batch table, and the model keeps its own batch. */
 static clv_status concurrency_analyse(const options *o, const char *model,
                                       const clv_device *device, analysed *m,
                                       clv_err *err)

@@ -14,7 +14,8 @@ typedef clv_status export_fn(const options *o, const clv_graph *g,
 
 /* -- pictures -------------------------------------------------------------*/
 
-/* More boxes than this are not a picture any more; folded, fewer tell more. */
+/* A picture with more boxes than MOST_BOXES is folded along modules, as deep as
+ * MOST_FOLDED boxes allow and at most DEEPEST levels. */
 enum { MOST_BOXES = 60, MOST_FOLDED = 40, DEEPEST = 16 };
 
 static clv_status count_boxes(const clv_profile *p, uint32_t depth,
@@ -28,7 +29,7 @@ static clv_status count_boxes(const clv_profile *p, uint32_t depth,
     return s;
 }
 
-/* Along modules when there are too many subgraphs: as deep as still fits. */
+/* Cuts along modules: at --depth, or as deep as MOST_FOLDED boxes allow. */
 static clv_status export_fold(const options *o, const clv_profile *p,
                               clv_cut **cut, clv_err *err)
 {

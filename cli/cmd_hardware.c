@@ -25,7 +25,8 @@ static void hardware_show(void *ctx, const char *what, uint32_t done,
     progress_show(ctx, what, (double)done / total);
 }
 
-/* The place is made first: nobody waits for figures that cannot be kept. */
+/* Measures this machine. It makes the file's folder first, so that nobody waits
+ * for figures that cannot be kept. */
 static clv_status hardware_measure(const options *o, clv_err *err)
 {
     char path[1024], text[1100];
@@ -71,7 +72,7 @@ static bool hardware_selected(const options *o, const clv_device *d)
     return o->args.n == 0;
 }
 
-/* The i-th of the library's devices, then of the user's. */
+/* Returns the i-th device: first those of the library, then the user's. */
 static const clv_device *device_at(const options *o, uint32_t i,
                                    uint32_t built_in)
 {

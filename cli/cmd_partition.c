@@ -28,7 +28,8 @@ static bool to_folder(const options *o)
     return (slash && !slash[1]) || !strchr(slash ? slash + 1 : o->output, '.');
 }
 
-/* The folder, and on standard output what would be there without it. */
+/* Writes the folder, and to standard output the report that it would print
+ * without --output. */
 static clv_status export_cut(const options *o, const partition *r, clv_err *err)
 {
     options rest = *o;

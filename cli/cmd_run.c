@@ -56,8 +56,8 @@ static clv_status no_input(const job *j, const char *name, size_t len,
                 len > 60 ? 60 : (int)len, name, at ? text : "none");
 }
 
-/* Backends need not agree on what comes of a NaN: oneDNN's relu makes 0 of it.
- */
+/* Warns of NaNs, because backends need not agree on them: oneDNN's relu makes 0
+ * of a NaN. */
 static void warn_of_nans(const job *j, const char *name, const clv_tensor *t)
 {
     int64_t nans = 0;
@@ -111,7 +111,7 @@ static clv_status random_input(job *j, uint32_t i, clv_err *err)
     return s;
 }
 
-/* The inputs that come from files; --random is needed for any other. */
+/* Reads the inputs that come from files. All others need --random. */
 static clv_status read_inputs(job *j, clv_err *err)
 {
     uint32_t n;
@@ -131,7 +131,8 @@ static clv_status read_inputs(job *j, clv_err *err)
     return s;
 }
 
-/* After the plan, which says what does not fit. */
+/* Draws the random inputs. This comes after the plan, which says what does not
+ * fit. */
 static clv_status draw_inputs(job *j, clv_err *err)
 {
     uint32_t n;
@@ -145,8 +146,8 @@ static clv_status draw_inputs(job *j, clv_err *err)
 
 /* -- running --------------------------------------------------------------*/
 
-/* The strategy that cuts the model. `o` becomes the options that count for it:
- * most strategies leave it to others to decide by --backend. */
+/* Returns the strategy that cuts the model. `o` becomes its options: most
+ * strategies do not decide by --backend. */
 static const char *strategy_of(const job *j, options *o)
 {
     *o = *j->o;
@@ -155,13 +156,15 @@ static const char *strategy_of(const job *j, options *o)
                                                    : "fusion";
     if (!strcmp(name, "op") || !strcmp(name, "fusion") ||
         !strcmp(name, "pipeline"))
-        o->backend = NULL; /* it runs the parts, but does not decide on them */
+        o->backend = NULL; /* the backend runs the parts but does not choose
+                            * them */
     return name;
 }
 
-/* By support, the model cuts itself, and again when a part does not compile.
- * Any other cut is made here and given to it; without a backend that matters
- * only to what is measured, and is then as `cleave map` cuts. */
+/* Makes the cut and the model. A capability cut is left to the model, which
+ * cuts again when a part does not compile. Any other cut is made here. Without
+ * a backend a cut matters only to what is measured, and is then the one of
+ * `cleave map`. */
 static clv_status run_cut_model(job *j, clv_err *err)
 {
     options o;
@@ -189,7 +192,7 @@ static clv_status open_backend(job *j, clv_err *err)
     return s == CLV_OK ? force_sides(o, j->support, err) : s;
 }
 
-/* The places that the error has no room for. */
+/* Notes the nodes that the error message has no room for. */
 static void run_refused(void *ctx, const char *op, const char *node,
                         const char *reason)
 {
@@ -297,7 +300,7 @@ static clv_status run_summarise(job *j, clv_err *err)
 
 /* -- measured against estimated -------------------------------------------*/
 
-/* Every list has one more element: the sum. */
+/* Fills the lists of times. Each has one more element: the sum. */
 static void run_compare(job *j, const clv_roofline *times, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
@@ -397,8 +400,9 @@ static bool same_file(const char *a, const char *b)
     return *a == *b;
 }
 
-/* Names become file names: what is not plain becomes '_', and the number of the
- * output follows where an earlier one has that name already. */
+/* Makes a file name of an output's name. Characters that are not plain become
+ * '_', and the number of the output follows if an earlier one has the same
+ * name. */
 static void file_name(const job *j, uint32_t i, char *path, size_t size)
 {
     const uint32_t *ids = clv_graph_outputs(j->g, NULL);
@@ -414,7 +418,7 @@ static void file_name(const job *j, uint32_t i, char *path, size_t size)
     snprintf(path + n, size - n, ".npy");
 }
 
-/* Before anything runs: a folder that cannot be written is no surprise at the
+/* Makes the folder before anything runs, so that it does not fail at the
  * end. */
 static clv_status make_folder(const char *folder, clv_err *err)
 {

@@ -104,7 +104,8 @@ static bool same_name(const char *a, const char *b)
     return a && b ? !strcmp(a, b) : a == b;
 }
 
-/* Axes on which the n shapes differ, if each of them has one number there. */
+/* Finds the axes on which the n shapes differ. Returns false unless each shape
+ * has one number there. */
 static bool sweep_varying(const clv_shape_arg *const *s, size_t n,
                           uint32_t *axes, int64_t *values)
 {

@@ -34,7 +34,7 @@ static clv_status validate_add_model(const options *o, const char *model,
     return CLV_OK;
 }
 
-/* The arguments; `all` is every model of the zoo. */
+/* Adds the models of the arguments; `all` is every model of the zoo. */
 static clv_status add_models(const options *o, batch *b, clv_err *err)
 {
     clv_status s = CLV_OK;

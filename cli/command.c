@@ -31,7 +31,7 @@ static clv_status command_run(const options *o, clv_err *err)
     return s;
 }
 
-/* Only with these may a backend be a shared object. */
+/* Returns true when the backend may be a shared object. */
 static bool may_load(const options *o)
 {
     return o->backend || o->measure || o->cmd->run == cmd_backends;
@@ -41,7 +41,8 @@ int cli_main(int argc, char **argv, cli_session *session)
 {
     clv_err err = {0};
     options o;
-    signal(SIGPIPE, SIG_IGN); /* writes then fail, and we say or clean up */
+    signal(SIGPIPE, SIG_IGN); /* a write to a closed pipe then fails, and we
+                               * report it or clean up */
     signal(SIGXFSZ, SIG_IGN);
     if (argc < 2)
         return command_finish(

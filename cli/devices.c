@@ -6,7 +6,8 @@ static uint32_t devices_clamp(int64_t n)
     return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-/* What the user forces: overrides first, then flags over them. */
+/* Applies what the user forces: first the overrides file, then the flags over
+ * it. */
 clv_status force_sides(const options *o, clv_support *s, clv_err *err)
 {
     clv_status st = CLV_OK;
@@ -80,7 +81,7 @@ static clv_status find_devices(const options *o, clv_placement_opts *opts,
 {
     clv_status st = CLV_OK;
     if (o->costs && o->hardware.n == 0)
-        return CLV_OK; /* the file says it all */
+        return CLV_OK; /* the file holds all costs */
     if (o->hardware.n != 1)
         return fail(err, CLV_USAGE,
                     "--strategy placement needs one --hardware NAME (and "

@@ -22,7 +22,7 @@ static void flag_words(const flag *f, char *buf, size_t size)
              f->arg);
 }
 
-/* Text that begins at column `left`, folded at 80. */
+/* Writes text that begins at column `left`, folded at column 80. */
 static void put_folded(clv_buf *out, size_t left, const char *text)
 {
     size_t at = left;
@@ -90,7 +90,7 @@ void help_completion(clv_buf *out)
 
 /* -- the manual -----------------------------------------------------------*/
 
-/* Text for roff: dashes are dashes, and no line begins with a dot. */
+/* Writes text for roff: dashes stay dashes, and no line begins with a dot. */
 static void help_roff(clv_buf *out, const char *text)
 {
     for (const char *s = text; *s; s++) {

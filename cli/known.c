@@ -119,7 +119,7 @@ clv_status find_device(const options *o, const char *name,
 
 /* -- keeping one ----------------------------------------------------------*/
 
-/* The folder and those above it. */
+/* Makes the folder and those above it. */
 static bool known_make_folder(const char *path)
 {
     char part[PATH];
@@ -127,7 +127,7 @@ static bool known_make_folder(const char *path)
     for (char *p = part + 1; *p; p++)
         if (*p == '/') {
             *p = '\0';
-            mkdir(part, 0777); /* the last one tells */
+            mkdir(part, 0777); /* the last call tells whether it worked */
             *p = '/';
         }
     return mkdir(part, 0777) == 0 || errno == EEXIST;

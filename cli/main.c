@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A fault on a small page takes as long as reading a node of a model, so the
- * heap goes on on large ones after its beginning, which is all that most
- * models need. */
+/* Puts the heap on large pages, all but its beginning, which is enough for most
+ * models. A fault on a small page takes as long as reading a node of a
+ * model. */
 static void use_large_pages(void)
 {
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
@@ -22,7 +22,8 @@ static void use_large_pages(void)
     mallopt(M_TOP_PAD, HEAP);
     mallopt(M_MMAP_THRESHOLD, HEAP);
     mallopt(M_TRIM_THRESHOLD, 2 * HEAP);
-    void *volatile first = malloc(SMALL / 4 * 3); /* more than there is yet */
+    void *volatile first = malloc(SMALL / 4 * 3); /* more than the heap has so
+                                                   * far */
     free(first);
     madvise((void *)large, HEAP - SMALL, MADV_HUGEPAGE);
 #endif

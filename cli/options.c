@@ -43,7 +43,7 @@ void options_free(options *o)
     o->memory = NULL;
 }
 
-/* A copy of a list with room for `more` elements behind the n it has. */
+/* Returns a copy of a list with room for `more` elements after its n. */
 static void *options_extend(options *o, const void *items, size_t n,
                             size_t more, size_t size)
 {
@@ -55,8 +55,8 @@ static void *options_extend(options *o, const void *items, size_t n,
 
 /* -- values ---------------------------------------------------------------*/
 
-/* A whole number of at least 1 at *text, which moves behind it. One that is
- * too large is reported here, as it is a number all the same. */
+/* Reads a whole number of at least 1 at *text and moves *text behind it.
+ * Reports a number that is too large. */
 static bool parse_count(const flag *f, const char **text, int64_t *out,
                         clv_err *err)
 {
@@ -164,7 +164,8 @@ static clv_status set_dtype(const flag *f, const char *text, clv_dtype *out,
     return CLV_OK;
 }
 
-/* `name=` before the last '=', copied; NULL without one. */
+/* Returns a copy of the name before the last '=', or NULL when there is
+ * none. */
 static const char *split_name(options *o, const char **text)
 {
     const char *equals = strrchr(*text, '=');
@@ -372,7 +373,8 @@ static clv_status check_args(options *o, clv_err *err)
     return CLV_OK;
 }
 
-/* Where several are taken, commas part them too, unless that is a file. */
+/* Adds an argument. If a command takes several, commas separate them too,
+ * unless the text is a file. */
 static clv_status add_arg(options *o, const char *text, clv_err *err)
 {
     if (!strcmp(text, "-")) {

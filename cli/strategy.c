@@ -64,7 +64,8 @@ static bool strategy_lists(const struct strategy *s, uint8_t id)
     return false;
 }
 
-/* Every given flag of another strategy would be ignored in silence. */
+/* Refuses flags of another strategy, which would otherwise be ignored in
+ * silence. */
 static clv_status check_flags(const options *o, const struct strategy *mine,
                               clv_err *err)
 {

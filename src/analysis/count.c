@@ -87,8 +87,8 @@ static int64_t count_none(subject *s)
     return 0;
 }
 
-/* Fused on the CPU unless it projects: a kernel FlopCounterMode has no rule
- * for, so it counts nothing. */
+/* PyTorch fuses an LSTM on the CPU unless it projects. FlopCounterMode has no
+ * rule for the fused kernel, so it counts nothing. */
 static int64_t aten_lstm(subject *s)
 {
     return attr_int(s->n, CLV_A_PROJ) ? s->ours->macs : 0;
@@ -96,12 +96,13 @@ static int64_t aten_lstm(subject *s)
 
 /* -- fvcore ---------------------------------------------------------------*/
 
-/* numel(a) * last axis of b: too little when b has more batch axes than a. */
+/* fvcore counts numel(a) * last axis of b, which is too little when b has more
+ * batch axes than a. */
 static int64_t fvcore_matmul(subject *s)
 {
     const clv_value *b = node_in(s->g, s->n, 1);
     if (b->rank < 2)
-        return s->ours->macs; /* fvcore itself stops there */
+        return s->ours->macs; /* fvcore fails here */
     return sat_mul(clv__numel(s->x), b->dims[b->rank - 1]);
 }
 
@@ -121,7 +122,7 @@ static int64_t fvcore_grid_sample(subject *s)
     return sat_mul(4, clv__numel(s->y));
 }
 
-/* Known in two dimensions, by nearest neighbour and linear alone. */
+/* fvcore knows two dimensions, and only nearest neighbour and linear. */
 static int64_t fvcore_interpolate(subject *s)
 {
     const char *mode = attr_str(s->n, CLV_A_MODE);
@@ -181,8 +182,9 @@ static int64_t thop_attention(subject *s)
     return sat_add(s->ours->macs, softmax_of(rows, keys, 0));
 }
 
-/* Per hidden unit of a step: `each`, and two biases per gate. Our own count
- * beyond the products has the same units, so it tells how many there are. */
+/* Counts `each` per hidden unit of a step, and two biases per gate. What our
+ * own count has beyond the products is per hidden unit too, so it tells how
+ * many there are. */
 static int64_t count_recurrent(const subject *s, int64_t each, int64_t gates)
 {
     int64_t bias = attr_int(s->n, CLV_A_BIAS) ? 2 * gates : 0;
@@ -206,13 +208,14 @@ static int64_t thop_rnn(subject *s)
     return count_recurrent(s, 1, 1);
 }
 
-/* Additions in the windows, which is our own count, and a division each. */
+/* thop counts the additions in the windows, as we do, and a division per
+ * output. */
 static int64_t thop_adaptive_pool(subject *s)
 {
     return sat_add(s->ours->flops, clv__numel(s->y));
 }
 
-/* The sum of min(first + i * step, cap) for i < n, with step > 0. */
+/* Returns the sum of min(first + i * step, cap) for i < n, with step > 0. */
 static int64_t sum_capped(int64_t first, int64_t step, int64_t n, int64_t cap)
 {
     int64_t below = cap < first ? 0 : (cap - first) / step + 1;
@@ -220,8 +223,9 @@ static int64_t sum_capped(int64_t first, int64_t step, int64_t n, int64_t cap)
     return below * first + below * (below - 1) / 2 * step + (n - below) * cap;
 }
 
-/* Elements that the windows along one axis cover, those of the padding only if
- * they are averaged too: ends capped on the right less starts on the left. */
+/* Returns how many elements the windows along one axis cover. Elements of the
+ * padding count only if they are averaged too. The sum is that of all window
+ * ends, capped on the right, less all starts, capped on the left. */
 static int64_t count_covered(const clv_node *n, uint32_t i, int64_t in,
                              int64_t out)
 {
@@ -232,7 +236,7 @@ static int64_t count_covered(const clv_node *n, uint32_t i, int64_t in,
     int64_t k = list_at(kernel, nk, i), s = list_at(stride, ns, i);
     int64_t p = list_at(padding, np, i);
     if (in > INT32_MAX || k > INT32_MAX || s < 1 || p > k)
-        return sat_mul(out, k); /* nothing a tensor can have */
+        return sat_mul(out, k); /* no tensor is that large */
     bool padded = attr_int(n, CLV_A_COUNT_INCLUDE_PAD) != 0;
     int64_t ends = sum_capped(k - p, s, out, padded ? in + p : in);
     int64_t starts = sum_capped(-p, s, out, INT64_MAX / 4);
@@ -313,7 +317,8 @@ static bool count_unseen(const clv_node *n, const clv_cost *ours,
            (n->flags & CLV_N_FUNCTION) && !ours->macs;
 }
 
-/* A multiply-add is two FLOPs, the rest of a figure stays as it is. */
+/* Adds a tool's figure. A multiply-add becomes two FLOPs, the rest stays as it
+ * is. */
 static void add_figure(clv_count *r, int64_t figure, int64_t macs,
                        clv_convention c)
 {

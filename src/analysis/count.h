@@ -4,11 +4,11 @@
 
 #include "ops/ops.h"
 
-/* How a convention takes an operator. */
+/* How a convention treats an operator. */
 typedef enum clv_heed {
     CLV_HEED_COUNTED,
     CLV_HEED_SILENT, /* known to it, and free */
-    CLV_HEED_NONE    /* it has no rule: zero */
+    CLV_HEED_NONE    /* it has no rule and counts zero */
 } clv_heed;
 
 typedef struct clv_count {
@@ -23,7 +23,8 @@ typedef struct clv_count {
 const char *clv__counted_as(clv_op op, clv_convention convention);
 /* Whether the convention has rules for convolutions and products alone. */
 bool clv__counts_products_only(clv_convention convention);
-/* Node n under a convention other than `full`; cost is ours. */
+/* Counts node n under a convention other than `full`. cost is our own count of
+ * it. */
 clv_count clv__count(const clv_graph *g, const clv_node *n,
                      const clv_cost *cost, clv_convention convention);
 

@@ -1,10 +1,11 @@
-/* count_einsum.c - einsum as fvcore and thop count it.
+/* count_einsum.c - counts einsum as fvcore and thop do.
  *
- * fvcore knows two equations by heart and asks numpy.einsum_path for the rest,
- * reading the cost off the text that numpy prints: four significant digits.
- * numpy tries every order of pairs; a pair is out when its result is larger
- * than every operand and the result. When no order gets through, what is left
- * is contracted at once, from the cheapest of the longest orders. */
+ * fvcore knows two equations by heart. For the others it asks numpy.einsum_path
+ * and reads the cost off the text that numpy prints, which has four significant
+ * digits. numpy tries every order of pairs, and drops a pair whose result is
+ * larger than every operand and than the final result. If no order gets to the
+ * end, it takes the cheapest of the longest orders and contracts what is left
+ * at once. */
 #include "analysis/count_rules.h"
 #include "core/decimal.h"
 #include "ops/einsum.h"
@@ -21,12 +22,14 @@ enum { MOST = 8 }; /* operands: the search takes n!(n-1)!/2^(n-1) steps */
 typedef struct search {
     const einsum *s;
     int64_t limit;
-    int64_t cost[MOST];  /* the cheapest way to have done i pairs; -1: none */
-    int64_t whole[MOST]; /* and of contracting all the rest after it */
+    int64_t cost[MOST];  /* cost of the cheapest way to contract i pairs; -1:
+                          * there is none */
+    int64_t whole[MOST]; /* cost of contracting all that is left after it */
 } search;
 
-/* Terms a and b, or all of them, become one; what neither the result nor a
- * remaining term has is summed away. A product per term, a sum if any. */
+/* Returns the cost of contracting terms a and b, or all terms. Axes that
+ * neither the result nor a remaining term has are summed away. It counts a
+ * product per term, and one more if there is a sum. */
 static int64_t einsum_contraction(const search *f, axis_set in, axis_set kept,
                                   uint32_t terms)
 {
@@ -107,7 +110,7 @@ static int64_t numpy_cost(const einsum *s, uint32_t n)
 
 /* -- fvcore ---------------------------------------------------------------*/
 
-/* The equation with its letters renamed a, b, c ... as they appear. */
+/* Renames the letters of an equation to a, b, c ... in order of appearance. */
 static void einsum_renamed(const char *equation, char *out, size_t size)
 {
     char to[256] = {0}, next = 'a';
@@ -135,7 +138,8 @@ int64_t fvcore_einsum(subject *t)
     if (!strcmp(eq, "abc,adc->adb"))
         return sat_mul(clv__numel(t->x), b->dims[1]);
     if (t->n->n_in > MOST || !einsum_read(t->g, t->n, &s))
-        return t->ours->macs; /* numpy's search would not end */
+        return t->ours->macs; /* numpy's search would take too long; this is our
+                               * own count */
     int64_t cost = sat_add(numpy_cost(&s, t->n->n_in), 1);
     if (cost == CLV_SAT)
         return CLV_SAT;
@@ -145,7 +149,8 @@ int64_t fvcore_einsum(subject *t)
 
 /* -- thop -----------------------------------------------------------------*/
 
-/* Of two operands: what both have, or the result has. Else nothing. */
+/* thop counts two operands only: the axes that both have, or that the result
+ * has. */
 int64_t thop_einsum(subject *t)
 {
     einsum s;

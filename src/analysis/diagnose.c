@@ -1,8 +1,9 @@
-/* diagnose.c - what counts nothing, and what would explain another figure.
+/* diagnose.c - finds what counts as nothing, and what would explain another
+ * figure.
  *
  * An expected figure is explained by readings: the same graph counted by each
  * convention, in MACs or in FLOPs, for one or more samples. A reading within
- * NEAR percent is offered; the closest comes first. */
+ * NEAR percent of the figure is offered, the closest one first. */
 #include "cleave/diagnose.h"
 #include "analysis/profile.h"
 #include "cleave/validate.h"
@@ -73,7 +74,7 @@ static bool find_zeros(clv_diagnosis *d)
     return true;
 }
 
-/* By the name they had at their source, with a map from name to row. */
+/* Lists the unknown operators by the names they had at their source. */
 static bool find_unknowns(clv_diagnosis *d)
 {
     const clv_graph *g = d->ours->g;

@@ -95,9 +95,9 @@ clv_status clv_device_find(const char *name, const clv_device **out,
         offsetof(clv_device, key), #key \
     }
 
-/* In which rate a type is computed: its own, then the nearest that loses
- * least; an integer model does not run on a float-only rate for free, but it
- * runs. The list ends with an empty name. */
+/* The rates at which each type can be computed: its own rate first, then the
+ * rates of types that lose the least. The list ends with an empty name. An
+ * integer model runs on a device with float rates only, at that rate. */
 static const struct rate {
     size_t offset;
     const char *key;
@@ -186,7 +186,8 @@ clv_roofline clv_device_roofline(const clv_device *d, clv_dtype dtype,
               : compute       ? CLV_BOUND_COMPUTE
                               : CLV_BOUND_MEMORY;
     if (r.seconds <= 0)
-        return r; /* only bytes, and no bandwidth is published */
+        return r; /* there are only bytes to move, and no bandwidth is published
+                   */
     r.attained = (double)cost->flops / r.seconds;
     r.share =
         compute ? r.attained / peak : bytes / r.seconds / d->bandwidth.value;

@@ -1,7 +1,8 @@
-/* profile.c - one pass over the nodes, then totals by type and by module.
+/* profile.c - costs every node, then sums by type and by module.
  *
- * Modules are the graph's scopes in tree order (a parent, then its children in
- * order of first appearance); a scope's totals include everything below. */
+ * Modules are the graph's scopes in tree order: a parent, then its children in
+ * order of first appearance. The totals of a module include everything below
+ * it. */
 #include "analysis/profile.h"
 
 #include <string.h>
@@ -37,7 +38,8 @@ static void profile_parallelism(const clv_graph *g, const clv_node *n,
     p->total_threads = sat_mul(p->batch, sat_mul(p->channels, p->spatial));
 }
 
-/* A convention has a few dozen names; each has its room. */
+/* Returns the row of this kind. The array has room for every operator, and a
+ * convention has fewer names than that. */
 static clv_kind_total *kind_row(clv_profile *p, const char *kind)
 {
     for (uint32_t i = 0; i < p->n_kinds; i++)
@@ -64,7 +66,7 @@ static clv_unsupported *unsupported_row(clv_profile *p, const clv_node *n,
     return &p->unsupported[i];
 }
 
-/* Replaces our FLOPs by the convention's; false when memory ran out. */
+/* Replaces our FLOPs by the convention's. Returns false when memory ran out. */
 static bool profile_recount(clv_profile *p, const clv_node *n, clv_cost *c)
 {
     clv_count count = clv__count(p->g, n, c, p->convention);
@@ -101,7 +103,8 @@ static clv_status cost_layer(clv_profile *p, uint32_t id, clv_err *e)
 
 /* -- totals ---------------------------------------------------------------*/
 
-/* Bodies store weights of their own; one that is never run was not ordered. */
+/* Returns the bytes of all weights that are read, those of bodies included. A
+ * body that never runs was not ordered and does not count. */
 static int64_t stored_weights(const clv_graph *g)
 {
     int64_t bytes = 0;
@@ -183,7 +186,8 @@ static bool sum_types(clv_profile *p)
 
 /* -- modules --------------------------------------------------------------*/
 
-/* Tree order: children are chained in order of creation, then walked. */
+/* Puts the modules in tree order: chains the children of each in order of
+ * creation, then walks the tree. */
 static bool order_modules(clv_profile *p, uint32_t *module_of)
 {
     const clv_graph *g = p->g;

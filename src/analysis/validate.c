@@ -15,7 +15,7 @@ struct clv_validation {
     clv_verdict verdicts[CLV_CONVENTION_COUNT];
 };
 
-/* What the operators of one type come to. */
+/* The sums over all operators of one type. */
 typedef struct tally {
     uint32_t count;
     int64_t ours, theirs, macs, elements;
@@ -38,7 +38,7 @@ static const char *not_counted(clv_validation *v, clv_heed heed,
     return arena_printf(&v->mem, "%s counts nothing for it", name);
 }
 
-/* Multiply-adds agree, so what is left is ours alone. */
+/* The multiply-adds agree; names what we count beside them. */
 static const char *beside_products(clv_category category)
 {
     switch (category) {

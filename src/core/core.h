@@ -80,8 +80,9 @@ static inline void clv__set_count(uint32_t *count, uint32_t n)
 
 void *clv__alloc(size_t size);  /* NULL when there is none */
 void *clv__zalloc(size_t size); /* likewise, zeroed */
-/* Memory for tensors, 64-byte aligned, on huge pages if it is large and the
- * system has them ready: the caller frees *block with clv__free. */
+/* Allocates memory for tensors, 64-byte aligned. It is on huge pages if it is
+ * large and the system has them ready. The caller frees *block with
+ * clv__free. */
 void *clv__huge_alloc(size_t size, void **block);
 void *clv__realloc(void *p, size_t size);
 /* Where memory comes from; and to take it from where another copy of the
@@ -103,7 +104,7 @@ typedef struct arena_mark {
     char *cur;
 } arena_mark;
 
-/* Bytes at a multiple of align, a power of two; NULL on failure. */
+/* Returns bytes at a multiple of align, a power of two, or NULL on failure. */
 void *arena_take_more(arena *a, size_t size, size_t align);
 static inline void *arena_take(arena *a, size_t size, size_t align)
 {
@@ -137,7 +138,8 @@ void arena_free(arena *a);
 /* Makes room for one more element of a doubling array: grows *items when
  * n == *cap. False on failure, with the array untouched. */
 bool clv__grow(void **items, size_t n, size_t *cap, size_t size);
-/* Makes room for n elements in all, likewise. */
+/* Makes room for n elements in all. Returns false on failure, like
+ * clv__grow. */
 bool clv__reserve(void **items, size_t n, size_t *cap, size_t size);
 /* items is the array itself: CLV_GROW(g->nodes, g->n_nodes, g->cap_nodes) */
 #define CLV_GROW(items, n, cap) \
@@ -177,9 +179,11 @@ typedef struct strmap {
 bool strmap_reserve(strmap *m, size_t n);
 /* CLV_NONE when absent. */
 uint32_t strmap_get(const strmap *m, const char *key, size_t len);
-/* Sets or replaces (the first key stays); false when memory ran out. */
+/* Sets the value of key, or replaces it (the key stored first stays). Returns
+ * false when memory ran out. */
 bool strmap_put(strmap *m, const char *key, size_t len, uint32_t value);
-/* Sets it if it is new, which *added tells; false when memory ran out. */
+/* Sets the value of key if the key is new; *added says whether it was. Returns
+ * false when memory ran out. */
 bool strmap_add(strmap *m, const char *key, size_t len, uint32_t value,
                 bool *added);
 void strmap_free(strmap *m);
@@ -189,22 +193,23 @@ void strmap_free(strmap *m);
 /* Makes room for more characters and the NUL; false when memory ran out. */
 bool clv__buf_room(clv_buf *b, size_t more);
 
-/* Of `n` names reached through `name(ctx, i)`, the index of the closest to
- * `word` if it is close enough to suggest, else CLV_NONE. */
+/* Finds the name closest to `word` among `n` names; name(ctx, i) returns the
+ * i-th. Returns its index, or CLV_NONE when no name is close enough to
+ * suggest. */
 uint32_t clv__closest(const char *word, uint32_t n,
                       const char *(*name)(const void *ctx, uint32_t i),
                       const void *ctx);
 /* Seconds of a clock that only goes forward. */
 double clv__now(void);
-/* Up to three of the closest names, as "'a', 'b' or 'c'" into buf; false when
- * none is close. */
+/* Writes up to three of the closest names to buf, as "'a', 'b' or 'c'". Returns
+ * false when no name is close. */
 bool clv__suggest(const char *word, uint32_t n,
                   const char *(*name)(const void *ctx, uint32_t i),
                   const void *ctx, char *buf, size_t size);
-/* Shell pattern with * and ?; the whole text must match. */
+/* Matches the whole text against a shell pattern with * and ?. */
 bool clv__glob(const char *pattern, const char *text);
-/* Bytes of the UTF-8 character that text begins with, 0 when it is malformed;
- * `code` receives its code point. text is NUL-terminated. */
+/* Returns how many bytes the first UTF-8 character of text has, or 0 when it is
+ * malformed. `code` receives its code point. text is NUL-terminated. */
 size_t clv__utf8(const char *text, uint32_t *code);
 
 #endif

@@ -39,8 +39,9 @@ static wide decimal_power(int k)
     return p;
 }
 
-/* The `digits` first digits of m / 2^s, whose first one stands for 10^ten;
- * *exact tells whether they read back. 0 when `ten` is wrong for them. */
+/* Returns the first `digits` digits of m / 2^s, or 0 when `ten` is not the
+ * power of ten of the first one. *exact says whether they read back as the same
+ * number. */
 static uint64_t decimal_leading(uint64_t m, int s, int ten, int digits,
                                 bool *exact)
 {
@@ -56,7 +57,8 @@ static uint64_t decimal_leading(uint64_t m, int s, int ten, int digits,
                : 0;
 }
 
-/* "0.00123" or "12.3" from digits and the power of ten of the first. */
+/* Writes "0.00123" or "12.3" from digits and the power of ten of the first
+ * one. */
 static size_t place_point(uint64_t digits, int ten, bool negative, char *buf)
 {
     char text[24], *at = buf;
@@ -150,7 +152,8 @@ size_t clv__double_text(double value, char *buf, size_t size)
     memcpy(&bits, &x, sizeof bits);
     uint64_t m = one | (bits & (one - 1));
     bool small = x >= 1e-4 && x < 1e15;
-    if (!small || m == one) /* the step below a power of two is half as large */
+    if (!small || m == one) /* the double just below a power of two is half a
+                             * step away */
         return slow_text(value, buf, size);
     int ten = -4;
     for (; x >= above; above *= 10)

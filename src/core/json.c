@@ -1,4 +1,5 @@
-/* json.c - recursive descent over a NUL-free view, depth capped. */
+/* json.c - parses JSON by recursive descent. The depth has a limit, so that
+ * hostile text cannot overflow the stack. */
 #include "core/json.h"
 #include "core/decimal.h"
 
@@ -82,7 +83,8 @@ static char *put_utf8(char *out, uint32_t c)
     return out;
 }
 
-/* After a backslash; a lone surrogate becomes the replacement character. */
+/* Reads the rest of an escape, after its backslash. A lone surrogate becomes
+ * the replacement character. */
 static clv_status json_escape(parser *s, char **out)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -110,7 +112,8 @@ static clv_status json_escape(parser *s, char **out)
     return CLV_OK;
 }
 
-/* The opening quote is eaten. Unescaping never lengthens the text. */
+/* Reads a string after its opening quote. Unescaping never makes text
+ * longer. */
 static clv_status json_read_string(parser *s, const char **text, uint32_t *len)
 {
     const char *q = s->p;
@@ -144,7 +147,8 @@ static size_t json_digits(const char *t)
     return strspn(t, "0123456789");
 }
 
-/* -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)? and nothing else. */
+/* Returns true when t is exactly
+ * -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)? */
 static bool json_is_number(const char *t)
 {
     t += *t == '-';
@@ -205,7 +209,8 @@ static bool json_word(parser *s, const char *text)
 
 static clv_status json_value(parser *s, json *v, int depth);
 
-/* Members of an array (close ']') or an object (close '}'). */
+/* Reads the members of an array (close is ']') or of an object (close is
+ * '}'). */
 static clv_status json_members(parser *s, json *v, char close, int depth)
 {
     json **link = &v->child;

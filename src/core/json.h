@@ -39,9 +39,11 @@ struct json {
 CLV_MUST clv_status json_parse(arena *a, const char *text, size_t len,
                                const json **root, clv_err *e);
 
-/* The member called key; NULL when absent, null, or obj is no object. */
+/* Returns the member called key. Returns NULL when it is absent or null, or
+ * when obj is not an object. */
 const json *json_get(const json *obj, const char *key);
-/* With a default for a member that is absent or of another type. */
+/* Return the member called key, or `otherwise` when it is absent or of another
+ * type. */
 int64_t json_int(const json *obj, const char *key, int64_t otherwise);
 double json_number(const json *obj, const char *key, double otherwise);
 const char *json_string(const json *obj, const char *key,

@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where n more characters go, NULL when memory ran out; `wrote` ends them. A
- * report is tens of thousands of pieces of a few characters. */
+/* Returns where to write n more characters, or NULL when memory ran out;
+ * jsonw_wrote ends them. This is fast because a report is tens of thousands of
+ * short pieces. */
 static inline char *jsonw_room(jsonw *w, size_t n)
 {
     clv_buf *out = w->out;
@@ -60,14 +61,15 @@ static void jsonw_escape(jsonw *w, uint32_t c)
                   (size_t)snprintf(text, sizeof text, "\\u%04x", (unsigned)c));
 }
 
-/* A character of ASCII that stands for itself: most of them. */
+/* Returns true for an ASCII character that needs no escape, as most need
+ * none. */
 static inline bool jsonw_is_plain(char c)
 {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Copies eight characters, false when one of them may need a look: a byte
- * below 0x20 or above 0x7e, a quote or a backslash sets the top bit of its
+/* Copies eight characters. Returns false when one of them may need an escape: a
+ * byte below 0x20 or above 0x7e, a quote or a backslash sets the top bit of its
  * sum (and may set that of the byte above it). */
 static inline bool copy_eight(char *to, const char *from)
 {
@@ -80,14 +82,14 @@ static inline bool copy_eight(char *to, const char *from)
     return !(odd & 0x80 * ones);
 }
 
-/* Copies n characters if all of them stand for themselves. */
+/* Copies n characters. Returns false when one of them may need an escape. */
 static inline bool copy_plain(char *to, const char *from, size_t n)
 {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
         if (!copy_eight(to + i, from + i))
             return false;
-    if (i > 0) /* the last eight, some of them once more */
+    if (i > 0) /* copies the last eight; some of them are copied twice */
         return copy_eight(to + n - 8, from + n - 8);
     for (; i < n && jsonw_is_plain(from[i]); i++)
         to[i] = from[i];
@@ -137,7 +139,7 @@ static void jsonw_quote(jsonw *w, const char *text)
 
 /* -- nesting --------------------------------------------------------------*/
 
-/* Everything before a value: the comma, the line break, the key. */
+/* Writes what comes before a value: the comma, the line break, the key. */
 static void jsonw_place(jsonw *w, const char *key)
 {
     if (w->depth == 0) {

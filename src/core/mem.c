@@ -65,9 +65,9 @@ void clv__free(void *p)
 
 enum { HUGE_PAGE = 2 << 20 };
 
-/* Advice: without it, pages are small. Where the first one comes late, as in a
- * virtual machine whose host has to find it, the rest stay small, which are
- * found faster. */
+/* Asks for huge pages; without this advice pages are small. If the first huge
+ * page comes late, as in a virtual machine whose host must find it, the others
+ * stay small, because small pages are then faster. */
 static void ask_for_huge(char *begin, size_t size)
 {
 #ifdef MADV_HUGEPAGE
@@ -143,7 +143,8 @@ static bool arena_more(arena *a, size_t size)
     return true;
 }
 
-/* The slow way: an empty request is no failure, so it is one byte. */
+/* Takes memory that the current chunk does not have. An empty request is not a
+ * failure, so it takes one byte. */
 void *arena_take_more(arena *a, size_t size, size_t align)
 {
     size = size ? size : 1;

@@ -35,7 +35,8 @@ static uint64_t process_key(void)
     return atomic_compare_exchange_strong(&key, &had, drawn) ? drawn : had;
 }
 
-/* Both halves of a product, one folded into the other. */
+/* Multiplies a and b and folds the high half of the product into the low
+ * half. */
 static uint64_t strmap_fold(uint64_t a, uint64_t b)
 {
     __extension__ typedef unsigned __int128 wide;
@@ -43,7 +44,7 @@ static uint64_t strmap_fold(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Sixteen bytes at a time: names of model files are long. */
+/* Hashes sixteen bytes at a time, because names in model files are long. */
 static uint32_t hash_of(const strmap *m, const char *key, size_t len)
 {
     uint64_t h = m->seed ^ len, word[2];
@@ -57,7 +58,7 @@ static uint32_t hash_of(const strmap *m, const char *key, size_t len)
     return (uint32_t)strmap_fold(h ^ 0x9e3779b97f4a7c15u, m->seed);
 }
 
-/* The slot that holds key, or the empty one where it would go. */
+/* Returns the slot that holds key, or the empty slot where it would go. */
 static struct strmap_slot *strmap_find(const strmap *m, const char *key,
                                        size_t len, uint32_t hash)
 {
@@ -112,7 +113,8 @@ bool strmap_reserve(strmap *m, size_t n)
     return (m->slots && cap == m->mask + 1) || strmap_resize(m, cap);
 }
 
-/* The entry of key, made if it is new; NULL when memory ran out. */
+/* Returns the entry of key and adds it if it is new. Returns NULL when memory
+ * ran out. */
 static struct strmap_entry *strmap_entry_of(strmap *m, const char *key,
                                             size_t len, bool *added)
 {

@@ -7,8 +7,8 @@
 
 enum { WORD_MAX = 64, NEAR_MAX = 3 };
 
-/* Edit distance with swaps of neighbours, case ignored; words are cut at
- * WORD_MAX, which no name of ours reaches. */
+/* Returns the edit distance with swaps of neighbours, ignoring case. Only the
+ * first WORD_MAX characters of a word count; no name of ours is longer. */
 static int text_distance(const char *a, const char *b)
 {
     size_t na = strnlen(a, WORD_MAX), nb = strnlen(b, WORD_MAX);
@@ -36,7 +36,8 @@ static int text_distance(const char *a, const char *b)
     return row[na % 3][nb];
 }
 
-/* The `max` closest names, closest first; the first of equals stays first. */
+/* Finds the `max` closest names, closest first. Equally close names keep their
+ * order. Returns how many there are. */
 static uint32_t text_nearest(const char *word, uint32_t n,
                              const char *(*name)(const void *ctx, uint32_t i),
                              const void *ctx, uint32_t *out, uint32_t max)
@@ -56,7 +57,8 @@ static uint32_t text_nearest(const char *word, uint32_t n,
         out[at] = i;
     }
     while (found > 1 && far[found - 1] > far[0])
-        found--; /* only the best are worth a thought */
+        found--; /* names that are less close than the best are not worth
+                  * suggesting */
     return found;
 }
 

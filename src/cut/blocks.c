@@ -1,4 +1,5 @@
-/* blocks.c - from labels to blocks, connected if asked, to a cut. */
+/* blocks.c - turns labels into blocks, splits and merges blocks so that each is
+ * connected if asked, and makes the cut. */
 #include "cut/blocks.h"
 
 #include "analysis/liveness.h"
@@ -38,8 +39,8 @@ static uint32_t blocks_find(uint32_t *up, uint32_t i)
     return i;
 }
 
-/* The quotient: blocks in a topological order that merging keeps valid. Node
- * lists make it possible to walk a block's edges. */
+/* The quotient graph: blocks in a topological order. Merging keeps the order
+ * valid. Each block lists its nodes, so that its edges can be walked. */
 typedef struct quotient {
     const dag *d;
     uint32_t *up;                 /* union-find over blocks */
@@ -56,8 +57,9 @@ typedef struct quotient {
 
 enum { BUDGET = 100 * 1000 * 1000 };
 
-/* Marks blocks reachable from block a through blocks before position `end`,
- * not counting the edge straight to b. True if one of them is b. */
+/* Marks the blocks that block a reaches through blocks before position `end`,
+ * not counting the direct edge to b. Returns true when b is one of them, or
+ * when the budget is used up: then merging might make a cycle. */
 static bool blocks_reaches(quotient *q, uint32_t a, uint32_t b, uint32_t end)
 {
     uint32_t top = 0;
@@ -79,11 +81,11 @@ static bool blocks_reaches(quotient *q, uint32_t a, uint32_t b, uint32_t end)
                 q->stack[top++] = to;
             }
     }
-    return found || q->budget == 0; /* not known: as if it did */
+    return found || q->budget == 0; /* not known: assume that it does */
 }
 
-/* b joins a, and what a reaches between the two moves behind them; what is
- * left in between keeps its place before. */
+/* Merges b into a. Blocks between the two that a reaches move behind the merged
+ * block; the other blocks between them stay before it. */
 static void blocks_merge(quotient *q, uint32_t a, uint32_t b)
 {
     uint32_t from = q->at[a], to = q->at[b], w = from, held = 0;
@@ -106,7 +108,7 @@ static void blocks_merge(quotient *q, uint32_t a, uint32_t b)
     q->tail[a] = q->tail[b];
 }
 
-/* Weakly connected parts of each block, numbered in order of first node. */
+/* Splits each block into its weakly connected parts, numbered by first node. */
 static void blocks_split(quotient *q, const blocks *in, uint32_t *up)
 {
     const dag *d = q->d;
@@ -138,7 +140,7 @@ static void blocks_split(quotient *q, const blocks *in, uint32_t *up)
     }
 }
 
-/* Parts in the order of the blocks they come from: edges go up in it. */
+/* Orders the parts as the blocks they come from, so that edges go forward. */
 static bool blocks_arrange(arena *a, quotient *q, const blocks *in)
 {
     uint32_t *first = arena_zalloc(a, ((size_t)in->n + 2) * sizeof *first);
@@ -237,8 +239,9 @@ clv_status clv__blocks_cut(const clv_profile *p, const char *strategy,
 
 /* -- memory ---------------------------------------------------------------*/
 
-/* What is kept in memory for v while subgraph k runs: its storage, if that is
- * made there; else v, which the subgraph is given as a tensor of its own. */
+/* Returns the value that is kept in memory for v while subgraph k runs: the
+ * storage of v if the subgraph makes it, else v itself, which the subgraph is
+ * given as a tensor of its own. */
 static uint32_t blocks_kept(const clv_cut *c, uint32_t v, uint32_t k)
 {
     const clv_graph *g = c->p->g;
@@ -246,8 +249,9 @@ static uint32_t blocks_kept(const clv_cut *c, uint32_t v, uint32_t k)
     return maker != CLV_NONE && c->of[maker] == k ? root : v;
 }
 
-/* Its nodes are the steps. It is given its inputs before the first and hands
- * its outputs over after the last. */
+/* Notes when each value of subgraph k is used. The nodes of k are the steps.
+ * The inputs are there before the first step, the outputs stay after the
+ * last. */
 static void touch_nodes(const clv_cut *c, uint32_t k, liveness *l)
 {
     const clv_graph *g = c->p->g;
@@ -265,7 +269,8 @@ static void touch_nodes(const clv_cut *c, uint32_t k, liveness *l)
         clv__live_keep(l, blocks_kept(c, s->outputs[i], k));
 }
 
-/* The interval of v becomes a buffer of b, which has n, and is forgotten. */
+/* Appends the interval of v to the n buffers of b, and forgets it. Returns the
+ * new number of buffers. */
 static uint32_t take_buffer(const clv_cut *c, uint32_t v, liveness *l,
                             clv_buffer *b, uint32_t n)
 {
@@ -276,7 +281,8 @@ static uint32_t take_buffer(const clv_cut *c, uint32_t v, liveness *l,
     return n;
 }
 
-/* The most that is alive while subgraph k runs; b and live are scratch. */
+/* Returns the most bytes alive while subgraph k runs. b and live are
+ * scratch. */
 static int64_t peak_of(const clv_cut *c, uint32_t k, liveness *l, clv_buffer *b,
                        int64_t *live)
 {

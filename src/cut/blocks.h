@@ -5,7 +5,7 @@
 #include "cut/cut.h"
 #include "cut/label.h"
 
-/* Every node in a block of one device. */
+/* Each node belongs to one block; each block is on one device. */
 typedef struct blocks {
     uint32_t *of;  /* per node */
     uint8_t *side; /* per block: CLV_SIDE_CPU or CLV_SIDE_ACCELERATOR */
@@ -14,11 +14,13 @@ typedef struct blocks {
     uint32_t n_order;
 } blocks;
 
-/* One block per label in use; neighbours of one device are one block. */
+/* Makes one block per label in use. Neighbouring labels on one device become
+ * one block. */
 bool clv__blocks_of(arena *a, const labels *l, uint32_t n_nodes, blocks *out);
 
-/* Splits blocks into connected ones, then merges neighbours of one device
- * again wherever that makes no cycle. Never more blocks than components. */
+/* Splits blocks into connected ones, then merges neighbours on one device again
+ * where that makes no cycle. Never yields more blocks than there are
+ * components. */
 bool clv__blocks_connect(arena *a, const dag *d, const blocks *in, blocks *out);
 
 /* Makes the cut and names the devices ("cpu" and `device`). */
@@ -26,8 +28,9 @@ CLV_MUST clv_status clv__blocks_cut(const clv_profile *p, const char *strategy,
                                     const blocks *b, const char *device,
                                     clv_cut **out, clv_err *e);
 
-/* Most activation bytes alive at once while each subgraph runs, views as
- * their source, weights left out; in the cut's arena. NULL: no memory. */
+/* Returns, per subgraph, the most activation bytes alive at once while it runs.
+ * A view counts as its source, weights do not count. The array is in the cut's
+ * arena. Returns NULL when memory ran out. */
 const int64_t *clv__cut_peaks(clv_cut *c);
 
 #endif

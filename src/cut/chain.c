@@ -1,12 +1,12 @@
-/* chain.c - runs of nodes that are worth fusing as a whole.
+/* chain.c - matches runs of nodes that are worth fusing as a whole.
  *
  *   Attention       (scale) -> q.k -> scale, mask -> softmax -> drop -> .v
  *   SqueezeExcite   x -> mean -> conv -> act -> conv -> sigmoid -> * x
  *                    \____________________________________________/
  *
- * Each step must be the only reader of the one before, so nothing outside sees
- * what lies between; the gate also reads what the chain began with. `act` may
- * be written in two nodes, as x * sigmoid(x). */
+ * Each node must be the only reader of the one before, so no tensor between
+ * them is seen from outside. The gate (* x) also reads the tensor that the
+ * chain began with. `act` may be two nodes: x * sigmoid(x). */
 #include "cut/fusion.h"
 
 typedef enum step {
@@ -49,7 +49,7 @@ static bool is_mean(const clv_graph *g, const clv_node *n)
            clv__numel(node_out(g, n, 0)) == sat_mul(x->dims[0], x->dims[1]);
 }
 
-/* Softmax over the last axis: rows of scores can be kept on chip. */
+/* Returns true for a softmax over the last axis: rows of scores fit on chip. */
 static bool is_row_softmax(const clv_graph *g, const clv_node *n)
 {
     const clv_value *x = node_in(g, n, 0);
@@ -59,7 +59,8 @@ static bool is_row_softmax(const clv_graph *g, const clv_node *n)
     return axis == -1 || axis == (int64_t)x->rank - 1;
 }
 
-/* Element by element, on as many elements as there were. */
+/* Returns true when n works element by element and keeps the number of
+ * elements. */
 static bool is_map(const clv_graph *g, const clv_node *n, uint32_t v)
 {
     if (!node_is_view(n) && clv__ops[n->op].fuse != CLV_FUSE_ELTWISE)
@@ -68,7 +69,8 @@ static bool is_map(const clv_graph *g, const clv_node *n, uint32_t v)
            clv__numel(node_out(g, n, 0)) == clv__numel(&g->values[v]);
 }
 
-/* n multiplies what came along the chain (v) with what the chain began with. */
+/* Returns true when n multiplies v, the value that came along the chain, with
+ * the value that the chain began with. */
 static bool is_gate(const clv_graph *g, const clv_node *n, const chain *c,
                     uint32_t v)
 {
@@ -108,8 +110,9 @@ static bool step_fits(const clv_graph *g, const clv_node *n, step s,
     return false;
 }
 
-/* The node after value v. When there are two readers, x * f(x), the first is
- * stored in *extra; CLV_NONE when v is read otherwise. */
+/* Returns the node that reads v. If two nodes read it, as in x * f(x), the
+ * first is stored in *extra. Returns CLV_NONE when v is read in any other
+ * way. */
 static uint32_t next_node(const clv_graph *g, uint32_t v, uint32_t *extra)
 {
     uint32_t n = g->user_first[v + 1] - g->user_first[v];
@@ -132,7 +135,8 @@ static uint32_t next_node(const clv_graph *g, uint32_t v, uint32_t *extra)
     return users[1];
 }
 
-/* Goes on from c, whose first step is done, until END or until one fails. */
+/* Extends the chain c, whose first step is matched, until END. Returns false
+ * when a step does not match. */
 static bool chain_follow(const clv_graph *g, const step *s, chain *c)
 {
     uint32_t v = node_outs(g, &g->nodes[c->node[0]])[0];

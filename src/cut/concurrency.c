@@ -1,8 +1,8 @@
-/* concurrency.c - stages, slack and the critical path of a cut.
+/* concurrency.c - finds stages, slack and the critical path of a cut.
  *
- * Subgraphs are numbered in an order in which they can run, so two loops do:
- * forwards over dependencies for what is earliest, backwards for what is
- * latest.
+ * Subgraphs are numbered in an order in which they can run, so two loops are
+ * enough. A forward loop over dependencies finds the earliest stage of each, a
+ * backward loop the latest.
  *
  *      a -> b -> d      stages {a} {b c} {d}: b and c may run together.
  *       \-> c -/        If b is heavier, a b d is critical and c has slack. */
@@ -10,16 +10,17 @@
 
 #include <string.h>
 
-/* What the passes need of a cut, packed: a subgraph's full description is far
- * larger than a cache line. */
+/* The part of a cut that the loops need, packed densely: the full description
+ * of a subgraph is far larger than a cache line. */
 typedef struct packed {
     uint32_t n;
     uint32_t *first, *dep;    /* dependencies of k: dep[first[k] ... */
     double *weight, *behind;  /* the heaviest path after k */
-    uint32_t *stage, *latest; /* as soon, as late as possible */
+    uint32_t *stage, *latest; /* earliest and latest stage */
     struct path {
         double weight;
-        uint32_t length, from; /* the subgraph before, or CLV_NONE */
+        uint32_t length, from; /* from: the subgraph before it on the path, or
+                                * CLV_NONE */
     } * best;                  /* the heaviest path that ends in k */
 } packed;
 
@@ -86,14 +87,16 @@ static bool concurrency_pack(packed *p, const clv_cut *c, arena *keep,
 
 /* -- the passes -----------------------------------------------------------*/
 
-/* A path is better when it is heavier, or as heavy and has more subgraphs. */
+/* Returns true when path a is heavier than b, or as heavy with more
+ * subgraphs. */
 static bool concurrency_better(const path *a, const path *b)
 {
     return a->weight > b->weight ||
            (a->weight == b->weight && a->length > b->length);
 }
 
-/* Earliest stage, and the best path that ends here. */
+/* Finds the earliest stage of each subgraph, and the best path that ends
+ * there. */
 static void concurrency_forwards(packed *p)
 {
     for (uint32_t k = 0; k < p->n; k++) {
@@ -111,7 +114,8 @@ static void concurrency_forwards(packed *p)
     }
 }
 
-/* Latest stage, and the heaviest path to an end. */
+/* Finds the latest stage of each subgraph, and the heaviest path from it to an
+ * end. */
 static void concurrency_backwards(packed *p, uint32_t last)
 {
     for (uint32_t k = 0; k < p->n; k++)

@@ -76,11 +76,13 @@ uint32_t *clv__stateful_before(const clv_graph *g, arena *a)
                  u < (g)->user_first[v + 1]; u++) \
                 if (((to) = (label)[(g)->users[u]]) != (k))
 
-/* Who waits for a node although no tensor links the two: the next stateful
- * node, and what the caller asked for. A list of pairs per node. */
+/* Pairs of nodes that must keep their order although no tensor links them: each
+ * stateful node and the next one, and the pairs that the caller asked for. Each
+ * node has a list of its pairs. */
 typedef struct waiting {
     uint32_t *first;        /* per node: its first pair, or CLV_NONE */
-    uint32_t *next, *after; /* per pair: the node's next pair; who waits */
+    uint32_t *next, *after; /* per pair: the next pair of the same node; the
+                             * node that waits */
     uint32_t n;
 } waiting;
 
@@ -163,7 +165,8 @@ static clv_status order_groups(const clv_graph *g, const cut_labels *l,
 
 /* -- interface ------------------------------------------------------------*/
 
-/* Whether a value was met in a subgraph; subgraphs are walked one by one. */
+/* Marks the values that occur in a subgraph. Subgraphs are walked one by
+ * one. */
 typedef struct marks {
     uint32_t *seen; /* per value: the last subgraph (plus one) that has it */
 } marks;
@@ -216,8 +219,8 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The makers of its inputs, each once. seen is per subgraph here. */
-/* Subgraph k waits for the one of `node`; seen holds those it has, plus one. */
+/* Makes subgraph k depend on the subgraph of `node`, once: seen, per subgraph,
+ * holds the last one (plus one) that has it as a dependency. */
 static void wait_for(clv_cut *c, uint32_t k, uint32_t node, uint32_t *seen,
                      uint32_t *deps)
 {
@@ -228,7 +231,8 @@ static void wait_for(clv_cut *c, uint32_t k, uint32_t node, uint32_t *seen,
     deps[c->subs[k].n_depends_on++] = other;
 }
 
-/* The makers of its inputs, and stateful nodes before its own. */
+/* Finds the dependencies of subgraph k: the makers of its inputs, and the nodes
+ * that must run before its own. */
 static void cut_dependencies(clv_cut *c, uint32_t k, const uint32_t *before,
                              uint32_t *seen, uint32_t *deps)
 {
@@ -244,7 +248,8 @@ static void cut_dependencies(clv_cut *c, uint32_t k, const uint32_t *before,
 
 /* -- cost -----------------------------------------------------------------*/
 
-/* Bytes of n's distinct activations or weights, as bytes[i] and their sum. */
+/* Stores in bytes[i] the bytes of the i-th input of n, for activations or for
+ * weights; an input that repeats counts 0. Returns their sum. */
 static int64_t whole_reads(const clv_graph *g, const clv_node *n, bool weights,
                            int64_t *bytes)
 {
@@ -260,8 +265,8 @@ static int64_t whole_reads(const clv_graph *g, const clv_node *n, bool weights,
     return all;
 }
 
-/* Scales the reads of one kind, `all` bytes, to the `have` that are read; what
- * rounding leaves goes to the last. */
+/* Scales the reads of one kind from `all` bytes to the `have` bytes that the
+ * operator really reads. The last input takes what rounding leaves. */
 static void share_reads(const clv_graph *g, const clv_node *n, bool weights,
                         int64_t all, int64_t have, int64_t *bytes)
 {
@@ -297,9 +302,9 @@ void clv__node_reads(const clv_graph *g, const clv_node *n, const clv_cost *c,
 
 enum { READ_INSIDE = 1, ESCAPES = 2 };
 
-/* How each storage made by a group is read: by its own nodes; or it escapes,
- * when a node of another group reads it, or when it, or a view of it, leaves
- * the graph. Views read nothing. */
+/* Finds how each storage made by a group is read: by nodes of the same group
+ * (READ_INSIDE), or outside (ESCAPES) when a node of another group reads it, or
+ * when it or a view of it is a graph output. Views read nothing. */
 static uint8_t *find_readers(const clv_cut *c, arena *a)
 {
     const clv_graph *g = c->p->g;
@@ -332,14 +337,15 @@ static void add_node_cost(clv_cost *sum, const clv_cost *c)
         sum->trust = c->trust;
 }
 
-/* What each value has been read so far, by the subgraph that marked it. */
+/* The bytes read of each value so far, by the subgraph that marked it. */
 typedef struct reads {
     marks m;
     int64_t *most;  /* per value: the most one node reads of it */
     int64_t *bytes; /* per input of the node at hand */
 } reads;
 
-/* Of several nodes that read parts of the same tensor, the largest counts. */
+/* Adds the reads of a node. If several nodes of a subgraph read parts of the
+ * same tensor, the largest part counts. */
 static void add_reads(const clv_cut *c, uint32_t k, uint32_t id, reads *r,
                       clv_cost *sum)
 {
@@ -364,7 +370,8 @@ static void add_reads(const clv_cut *c, uint32_t k, uint32_t id, reads *r,
     }
 }
 
-/* All that a node writes, less the tensors that only its subgraph reads. */
+/* Adds all that a node writes, except tensors that only its own subgraph
+ * reads. */
 static void add_writes(const clv_cut *c, uint32_t id, const uint8_t *how,
                        clv_cost *sum)
 {

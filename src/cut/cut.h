@@ -19,11 +19,11 @@ struct clv_cut {
     const struct clv_pipeline_info *pipeline;
 };
 
-/* Which nodes are one subgraph. */
+/* The label of each node; nodes with one label form one subgraph. */
 typedef struct cut_labels {
     const uint32_t *of; /* per node: its label, 0 .. n-1, each used */
     uint32_t n;
-    uint32_t *number;       /* receives the subgraph of each label, or NULL */
+    uint32_t *number; /* if not NULL, receives the subgraph of each label */
     const clv_order *order; /* pairs of nodes that keep their order */
     uint32_t n_order;
 } cut_labels;
@@ -41,17 +41,17 @@ CLV_MUST clv_status clv__cut_make(const clv_profile *p, const char *strategy,
 CLV_MUST clv_status clv__check_support(const clv_graph *g,
                                        const clv_support_info *s, clv_err *e);
 
-/* For each stateful node the one before it, which must not run after it;
- * CLV_NONE for all others. NULL: no memory. */
+/* Returns, for each stateful node, the stateful node before it, which must run
+ * first; CLV_NONE for all other nodes. Returns NULL when memory ran out. */
 uint32_t *clv__stateful_before(const clv_graph *g, arena *a);
 
-/* Gives each subgraph of a cut into single operators the reason it ends: what
- * it could be fused with, or why it could not. */
+/* Says, for each subgraph of a cut into single operators, why it ends there:
+ * what it could be fused with, or why it cannot be. */
 CLV_MUST clv_status clv__cut_suggest(clv_cut *c, clv_err *e);
 
-/* Subgraph k as a graph of its own, inferred, with the names of the whole.
- * Borrows attributes and contents: the cut's graph must outlive it. Returns a
- * graph (caller frees with clv_graph_free). */
+/* Makes subgraph k a graph of its own, inferred, with the names it has in the
+ * whole. Borrows attributes and contents: the cut's graph must outlive it.
+ * Returns a graph (caller frees with clv_graph_free). */
 CLV_MUST clv_status clv__cut_extract(const clv_cut *c, uint32_t k,
                                      clv_graph **out, clv_err *e);
 
@@ -68,10 +68,11 @@ const clv_subgraph **clv__cut_by_flops(const clv_cut *c);
  * operators on equal shapes) and reads it. */
 bool clv__cut_repeats(const clv_cut *c, uint32_t k);
 
-/* Bytes node n reads of each of its n_in inputs, out of its cost c: all of
- * it, unless the operator reads only a part (a gather), which is then shared
- * out. They add up to the activations and weights that c counts; a value that
- * occurs twice counts at its first place. */
+/* Fills bytes[i] with the bytes that node n reads of its i-th input, according
+ * to its cost c. That is the whole input, unless the operator reads only a part
+ * (a gather); then the inputs share what it reads. They add up to the
+ * activations and weights that c counts. A value that occurs twice counts at
+ * its first place. */
 void clv__node_reads(const clv_graph *g, const clv_node *n, const clv_cost *c,
                      int64_t *bytes);
 

@@ -1,7 +1,8 @@
-/* dag.h - who depends on whom, for passes that care for nothing else.
+/* dag.h - which node depends on which, for passes that need nothing else.
  *
  * Nodes are numbered in topological order. Besides the edges of the data there
- * is one from each stateful node to the next, so that no cut swaps them. */
+ * is an edge from each stateful node to the next one, so that no cut swaps
+ * them. */
 #ifndef CLV_DAG_H
 #define CLV_DAG_H
 

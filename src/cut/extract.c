@@ -1,9 +1,9 @@
-/* extract.c - one subgraph of a cut as a graph of its own.
+/* extract.c - makes one subgraph of a cut a graph of its own.
  *
- * Names stay what they are in the whole: a weight drawn from its name, or a
- * tensor handed from one part to the next, is the same in both. What comes from
- * other parts becomes an input, unless inference knows its contents: then it
- * is a constant. Attributes and contents are borrowed. */
+ * Names stay as they are in the whole graph, so a weight drawn from its name,
+ * or a tensor handed from one part to the next, is the same in both. A value
+ * from another part becomes an input, or a constant if inference knows its
+ * contents. Attributes and contents are borrowed. */
 #include "cut/cut.h"
 
 #include "ops/build.h"
@@ -16,7 +16,8 @@ typedef struct copy {
     uint32_t *of; /* per value of the whole: its number in the part */
 } copy;
 
-/* The value v, made in the part if it is not there yet; CLV_NONE: no memory. */
+/* Returns the number of value v in the part, and adds it if it is not there
+ * yet. Returns CLV_NONE when memory ran out. */
 static uint32_t extract_put_value(copy *c, uint32_t v, clv_value_kind kind)
 {
     const clv_value *x = &c->from->values[v];

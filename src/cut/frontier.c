@@ -1,18 +1,31 @@
-/* frontier.c - the least cost with at most k blocks, exactly, where a graph is
- * narrow enough.
+/* frontier.c - finds the least cost with at most k blocks, exactly, in a graph
+ * that is narrow enough.
  *
- * Once sides are chosen the fewest labels follow (label.c), so only sides are
- * searched. Nodes are decided in order, and of those decided only the frontier
- * matters: the label of each node that a later one waits for, and whether each
- * tensor still to be read has moved. Beginnings with the same frontier are one,
- * the cheapest; those that need too many labels, or that cost no less than a
- * known answer even if the rest were at its cheapest, are dropped.
+ * Rule: the nodes are decided in order, each on the CPU or on the accelerator.
+ * The sides of the nodes determine the fewest labels (label.c), so the search
+ * is over sides alone. A state is one way to decide the first i nodes:
  *
- *     slot   one byte of the frontier: a label, or "has moved"
- *     state  a beginning: its frontier, its cost, the way it came
+ *    decided | undecided    The frontier of a state is all that the undecided
+ *     a ---- | ---> d       nodes can see of it: the label of each decided node
+ *     b -> c | ---> e       that one of them waits for (a and c, not b), and
+ *            |              whether each tensor yet to be read has moved.
  *
- * Networks are chains of narrow blocks, so states stay few. When they do not,
- * the search gives up and says so. */
+ * Reason: two states with the same frontier have the same future. Only the
+ * cheaper one is kept, so the number of states depends on the width of the
+ * graph, not on its length. A state is also dropped when it needs more than k
+ * labels, and when it cannot beat a known answer even if all undecided nodes
+ * cost their minimum.
+ *
+ * Invariant: before node i is decided, `now` holds one state per reachable
+ * frontier, the cheapest one that can still lead to a better answer.
+ *
+ *     slot   one byte of the frontier: a label, or "this tensor has moved". A
+ *            slot is used again once the last node that needs it is decided.
+ *     way    how a state came about: the state before it and the side taken
+ *
+ * Networks are chains of narrow blocks, so states stay few. If a graph needs
+ * more than SLOTS slots, STATES_MAX states or WAYS_MAX ways, the search gives
+ * up and says so: the answer is then not proven to be the best. */
 #include "cut/frontier.h"
 
 #include <math.h>
@@ -32,16 +45,16 @@ typedef struct search {
     const placement_costs *c;
     uint32_t k;
     uint8_t first;
-    double best;          /* of an answer that is known */
-    double *rest;         /* per node: it and all later, cheapest */
-    uint8_t *node_slot;   /* per node; SLOTS: nobody waits for it */
-    uint8_t *value_slot;  /* per value; SLOTS: at most one reader */
-    uint32_t *node_last;  /* per node: the last that waits for it */
+    double best;        /* cost of the best answer known */
+    double *rest;       /* per node: the least cost of it and all later nodes */
+    uint8_t *node_slot; /* per node; SLOTS: no later node waits for it */
+    uint8_t *value_slot;  /* per value; SLOTS: it has at most one reader */
+    uint32_t *node_last;  /* per node: the last node that waits for it */
     uint32_t *value_last; /* per value: its last reader */
-    state *now, *next;    /* of this node and the one after */
+    state *now, *next;    /* states before and after the node being decided */
     uint32_t n_now, n_next;
-    uint32_t *table;        /* hash of frontiers to next, plus one */
-    uint32_t *ways, n_ways; /* before << 1 | is on the accelerator */
+    uint32_t *table; /* hash table: frontier -> index into next, plus one */
+    uint32_t *ways, n_ways; /* way before << 1 | node is on the accelerator */
 } search;
 
 /* -- slots ----------------------------------------------------------------*/
@@ -68,8 +81,8 @@ static void find_last(search *s)
     }
 }
 
-/* Runs the statement that follows for each slot that node i is the last to
- * need; each slot may come more than once. */
+/* Runs the statement that follows for each slot x that node i is the last to
+ * need. A slot may come more than once. */
 #define EACH_LAST(s, i, x) \
     for (uint32_t k_ = 0, n_ = (s)->d->pred_first[(i) + 1] - \
                                (s)->d->pred_first[i] + (s)->g->nodes[i].n_in; \
@@ -87,7 +100,8 @@ static uint8_t last_slot(const search *s, uint32_t i, uint32_t k)
     return v != CLV_NONE && s->value_last[v] == i ? s->value_slot[v] : SLOTS;
 }
 
-/* Gives every node and tensor its byte; false: the graph is too wide. */
+/* Gives a slot to every node and tensor that needs one. Returns false when the
+ * graph is too wide. */
 static bool give_slots(search *s)
 {
     const clv_graph *g = s->g;
@@ -127,7 +141,8 @@ static uint64_t frontier_hash_of(const uint8_t *slot)
     return h;
 }
 
-/* Adds t, or lowers the cost of the one that is like it. False: no room. */
+/* Adds the state t to next, or lowers the cost of the state with the same
+ * frontier. Returns false when there is no room. */
 static bool frontier_keep(search *s, const state *t, uint32_t before,
                           bool there)
 {
@@ -152,7 +167,8 @@ static bool frontier_keep(search *s, const state *t, uint32_t before,
     return true;
 }
 
-/* What node i pays for its inputs on this side, marked in t. */
+/* Returns what node i pays to move its inputs to its side, and marks in t the
+ * tensors that have moved. */
 static double frontier_moves(const search *s, uint32_t i, bool there, state *t)
 {
     const clv_graph *g = s->g;
@@ -174,7 +190,8 @@ static double frontier_moves(const search *s, uint32_t i, bool there, state *t)
     return sum;
 }
 
-/* Puts node i of a beginning on one side. False: no room for the result. */
+/* Extends the state `from`: puts node i on one side. Drops the result when it
+ * cannot become the answer. Returns false when there is no room for it. */
 static bool frontier_decide(search *s, const state *from, uint32_t i,
                             bool there)
 {
@@ -239,8 +256,9 @@ static bool frontier_prepare(search *s, arena *a)
     return true;
 }
 
-/* Searches with one first device. True when it came to an end; then `side` and
- * s->best are those of the answer, if there is a better one than was known. */
+/* Searches with `first` as the device of label 0. Returns true when the search
+ * was complete. Then `side` and s->best are replaced if there is a better
+ * answer. */
 static bool search_from(search *s, uint8_t first, uint8_t *side)
 {
     s->first = first;
@@ -251,7 +269,8 @@ static bool search_from(search *s, uint8_t first, uint8_t *side)
         if (!frontier_step(s, i))
             return false;
     if (!s->n_now)
-        return true; /* every slot is free again: at most one is left */
+        return true; /* no slot is in use at the end, so at most one state is
+                      * left */
     s->best = s->now[0].cost;
     uint32_t way = s->now[0].way;
     for (uint32_t i = s->g->n_nodes; i-- > 0;) {
@@ -271,7 +290,8 @@ frontier_end clv__place_frontier(arena *a, const clv_graph *g, const dag *d,
         return FRONTIER_TOO_WIDE;
     if (!frontier_prepare(&s, a))
         return FRONTIER_NOMEM;
-    s.best = *cost * (1 - 1e-12); /* another sum of the same is not better */
+    s.best = *cost * (1 - 1e-12); /* a sum in another order may differ by
+                                   * rounding: that is not better */
     find_last(&s);
     bool done = give_slots(&s) && search_from(&s, CLV_SIDE_CPU, side) &&
                 search_from(&s, CLV_SIDE_ACCELERATOR, side);

@@ -10,10 +10,10 @@ typedef enum frontier_end {
     FRONTIER_NOMEM
 } frontier_end;
 
-/* `side` is a placement of at most k blocks that costs *cost (compute, and
- * each tensor's move once if it is read on the other device). Replaces both by
- * a cheaper one where there is one; when it ends with FRONTIER_DONE there is
- * none cheaper left. */
+/* Improves a placement `side` of at most k blocks that costs *cost. The cost is
+ * the compute, and the move of each tensor that is read on the other device,
+ * once. Replaces side and *cost if it finds a cheaper placement. FRONTIER_DONE
+ * means that no cheaper one exists. */
 frontier_end clv__place_frontier(arena *a, const clv_graph *g, const dag *d,
                                  const placement_costs *c, uint32_t k,
                                  uint8_t *side, double *cost);

@@ -1,19 +1,30 @@
-/* fusion.c - greedy fusion in one pass over the nodes, in linear time.
+/* fusion.c - groups nodes that run as one kernel, in one pass over the nodes.
  *
- * Every node either joins the group of one of its producers or begins a group.
- * What may join is a table: kind of the group x fuse class of the node, with a
- * condition on sizes. Of several groups that may take it, the one that saves
- * the most bytes does.
+ * Rule: a node joins the group of one of its producers or begins a group. The
+ * table `rules` says which class of node may join which kind of group, and
+ * under which condition on sizes. If several groups may take the node, the one
+ * that saves the most bytes takes it.
  *
- * No cycle can arise, because groups carry levels: every edge between groups
- * goes from a lower level to a higher one, always. A node may join group G when
- * G, raised above the node's other producers, is still below all its readers:
+ * Reason: a tensor that is made and read inside one group need not go to
+ * memory. A node joins only if that saves bytes (or if it is a view, which is
+ * free), so no step of the pass makes the traffic larger.
  *
- *        x (3) ----------------.        relu(add) joins conv2: the level of x
- *          \                    v       is lower. It could not join x, which
- *           conv1 (4) -> conv2 (5) add  conv1 reads: x would have to be at 6.
+ * A group must not wait for itself. Each group therefore has a level, and the
+ * invariant is: every edge between two groups goes from a lower level to a
+ * higher one, so the groups have an order in which they can run. A node may
+ * join group G if G, raised above all other producers of the node, is still
+ * below every group that already reads from G:
  *
- * A finished chain (chain.c) joins as a whole. Views join their producer. */
+ *        x (3) ----------------.        add joins conv2 (5): x is at 3, below.
+ *          \                    v       add cannot join x: x would rise to 6,
+ *           conv1 (4) -> conv2 (5) add  above conv1, which reads x.
+ *
+ * The pass does work in proportion to the edges: a node asks the groups of at
+ * most CANDIDATES producers. A node with more inputs (a wide Cat) asks the
+ * first ones. The cut stays valid; it may save a little less.
+ *
+ * A chain (chain.c) is matched ahead as a whole and then joins node by node. A
+ * view joins its producer. */
 #include "cut/fusion.h"
 
 #include <stdlib.h>
@@ -27,12 +38,12 @@ typedef enum kind {
     KINDS
 } kind;
 
-/* Conditions under which a node joins. */
+/* The condition under which a node joins a group. */
 typedef enum fit {
     NO,
-    SOLE,     /* it alone reads what the group makes, each element once */
-    SAME,     /* it makes as many elements as the group works on */
-    LAYOUT,   /* it moves elements to places known in advance */
+    SOLE,   /* it is the only reader of the group and reads each element once */
+    SAME,   /* it makes as many elements as the group works on */
+    LAYOUT, /* it moves elements to places known in advance */
     PROLOGUE, /* it reduces what the group works on */
     EITHER,   /* like SAME, or as many as the group's rows */
     AGAIN     /* it reduces the same elements to as many rows */
@@ -84,8 +95,8 @@ static uint32_t maker_group(const fusion *f, const clv_node *n, uint32_t i)
     return v && v->producer != CLV_NONE ? f->of[v->producer] : CLV_NONE;
 }
 
-/* Does an anchor read each element of its input at one place only? Then what
- * comes before it can be computed as it is read. */
+/* Returns true when the anchor n reads each element of its input at one place
+ * only. Then the nodes before it can be computed while it reads. */
 static bool is_pointwise(const clv_graph *g, const clv_node *n)
 {
     clv_category cat = clv__ops[n->op].category;
@@ -98,14 +109,17 @@ static bool is_pointwise(const clv_graph *g, const clv_node *n)
     return true;
 }
 
-/* A dequantisation or cast to a wider type costs less where it is read. */
+/* Returns true when node id writes more bytes than it reads, as a
+ * dequantisation or a cast to a wider type does. Such a node costs less inside
+ * its reader. */
 static bool fusion_widens(const fusion *f, uint32_t id)
 {
     const clv_cost *c = &f->p->layers[id].cost;
     return c->bytes_in > 0 && c->bytes_out > c->bytes_in;
 }
 
-/* Would group k be closed with anchor id: nobody else reads its tensors? */
+/* Returns true when anchor id is the only reader of group k, so that no tensor
+ * of k leaves the group once id joins it. */
 static bool is_sole(const fusion *f, const fuse_group *k, uint32_t id)
 {
     const clv_graph *g = f->g;
@@ -159,8 +173,9 @@ static uint32_t level_with(const fusion *f, uint32_t k, uint32_t id)
     return level;
 }
 
-/* Bytes that need not move when node id runs in group k: what it reads there,
- * and what then nobody outside reads. f->reads holds the reads of id. */
+/* Returns the bytes that need not move when node id runs in group k: the bytes
+ * it reads from k, and the bytes of tensors that nobody outside reads any more.
+ * f->reads holds the bytes that id reads. */
 static int64_t fusion_saving(const fusion *f, uint32_t k, uint32_t id)
 {
     const clv_graph *g = f->g;
@@ -205,8 +220,9 @@ static clv_reason broken_limit(const fusion *f, const fuse_group *k,
 
 /* -- joining --------------------------------------------------------------*/
 
-/* Views and arithmetic on weights alone wait for the one node that reads
- * them and run there; this takes those that node id waited for. */
+/* Moves into group k the floating nodes that node id reads. A view, or
+ * arithmetic on weights alone, floats: it waits for its only reader and runs
+ * there. */
 static void take_floating(fusion *f, uint32_t k, uint32_t id)
 {
     const clv_graph *g = f->g;
@@ -256,7 +272,8 @@ static void fusion_place(fusion *f, uint32_t k, uint32_t id, int64_t saved)
     to->bytes = sat_add(to->bytes, fusion_moved(c)) - saved;
 }
 
-/* What the group works on after node id of class cls joined or began it. */
+/* Updates the number of elements that group k works on, after node id of class
+ * cls joined or began it. */
 static void fusion_resize(const fusion *f, fuse_group *k, uint32_t id,
                           clv_fuse cls)
 {
@@ -299,7 +316,8 @@ static uint32_t fusion_begin(fusion *f, uint32_t id, clv_fuse cls)
     return k;
 }
 
-/* May node id join group k, by size, level and limits? Saves how much? */
+/* Returns true when node id may join group k by size, level and limits. *saved
+ * receives the bytes that this saves. */
 static bool may_join(fusion *f, uint32_t k, uint32_t id, clv_fuse cls,
                      int64_t *saved)
 {
@@ -324,7 +342,8 @@ static bool may_join(fusion *f, uint32_t k, uint32_t id, clv_fuse cls,
 
 enum { CANDIDATES = 8 };
 
-/* The group of a producer that gains most from taking node id in. */
+/* Returns the group that saves the most bytes by taking node id in, among the
+ * groups of its first CANDIDATES producers. Returns CLV_NONE when none may. */
 static uint32_t best_group(fusion *f, uint32_t id, clv_fuse cls, int64_t *saved)
 {
     const clv_node *n = &f->g->nodes[id];
@@ -356,7 +375,8 @@ static void begin_chain(fusion *f, uint32_t id, const chain *c)
         f->chain_of[c->node[i]] = k;
 }
 
-/* Goes on with a chain; false, and the chain is given up, if it cannot. */
+/* Extends the chain of group k by node id. Returns false, and drops the chain,
+ * when the node does not fit. */
 static bool continue_chain(fusion *f, uint32_t k, uint32_t id)
 {
     fuse_group *to = &f->groups[k];
@@ -378,9 +398,10 @@ static bool continue_chain(fusion *f, uint32_t k, uint32_t id)
 
 /* -- the pass -------------------------------------------------------------*/
 
-/* May node id wait for its one reader? Views of weights, of graph inputs and of
- * what waits itself may; so may arithmetic on weights, which limits do not see
- * and which therefore stands alone where there are any. */
+/* Returns true when node id floats, that is, waits for its only reader. A view
+ * of a weight, of a graph input or of a floating value floats. Arithmetic on
+ * weights alone floats too, unless there are limits: limits do not see it, so
+ * it then stands alone. */
 static bool fusion_floats(const fusion *f, uint32_t id, clv_fuse cls)
 {
     const clv_graph *g = f->g;
@@ -404,7 +425,8 @@ static bool fusion_floats(const fusion *f, uint32_t id, clv_fuse cls)
            !(g->values[v].flags & CLV_V_OUTPUT);
 }
 
-/* A chain that begins at node id, unless it is part of one already. */
+/* Begins a chain at node id. Returns false when no chain begins there, or when
+ * the node is already part of one. */
 static bool try_chain(fusion *f, uint32_t id)
 {
     chain c;
@@ -414,7 +436,8 @@ static bool try_chain(fusion *f, uint32_t id)
     return true;
 }
 
-/* Stateful nodes run alone and in their order, as if each read the last. */
+/* Gives a stateful node a group of its own. Stateful nodes keep their order:
+ * each is placed above the one before, as if it read its result. */
 static void begin_stateful(fusion *f, uint32_t id)
 {
     uint32_t before = f->stateful, k = fusion_begin(f, id, CLV_FUSE_OPAQUE);
@@ -427,8 +450,9 @@ static void begin_stateful(fusion *f, uint32_t id)
         f->groups[before].next_level = f->groups[k].level;
 }
 
-/* A widening whose only reader is an anchor waits for that: narrow tensors are
- * the ones to keep in memory. */
+/* Returns true for a widening node whose only reader is an anchor. It begins a
+ * group of its own, which the anchor joins, so that memory holds the narrow
+ * tensor. */
 static bool waits_for_anchor(const fusion *f, uint32_t id, clv_fuse cls)
 {
     const clv_graph *g = f->g;
@@ -439,8 +463,8 @@ static bool waits_for_anchor(const fusion *f, uint32_t id, clv_fuse cls)
            class_of(f, g->users[g->user_first[v]]) == CLV_FUSE_ANCHOR;
 }
 
-/* An elementwise operator rather runs in the epilogue of its producer than as
- * the first of a chain; anything else rather begins the chain. */
+/* Puts node id into a group. An elementwise operator prefers the epilogue of
+ * its producer to beginning a chain; any other operator prefers the chain. */
 static void fuse_node(fusion *f, uint32_t id)
 {
     clv_fuse cls = class_of(f, id);
@@ -467,8 +491,8 @@ static void fuse_node(fusion *f, uint32_t id)
         fusion_resize(f, &f->groups[k], id, cls);
 }
 
-/* Reads of each storage by nodes that are no views; to return it counts as a
- * read that never comes to its group. */
+/* Counts, per storage, the reads by nodes that are not views. A graph output
+ * counts as one more read, by nobody. */
 static void count_pending(fusion *f)
 {
     const clv_graph *g = f->g;
@@ -512,7 +536,8 @@ clv_status clv__fuse(fusion *f, arena *a, clv_err *e)
     for (uint32_t id = 0; id < f->g->n_nodes; id++)
         fuse_node(f, id);
     for (uint32_t id = 0; id < f->g->n_nodes; id++)
-        if (f->of[id] == CLV_NONE) /* floats still: its reader floats too */
+        if (f->of[id] == CLV_NONE) /* it still floats because its reader floats
+                                    * too */
             fusion_begin(f, id, class_of(f, id));
     return CLV_OK;
 }

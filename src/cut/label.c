@@ -1,21 +1,30 @@
-/* label.c - greedy labels, their witness, and fewer bytes at the same count.
+/* label.c - finds the fewest blocks, proves it, and then moves fewer bytes.
  *
- *     label(v) = max over predecessors u of label(u), plus one if that label
- *                is not a device v may run on
+ * Rule: each node gets the lowest label it can have.
  *
- * Any labelling with the same first device gives v at least this: it must not
- * be below a predecessor, and must land on an allowed device (induction along
- * the order). So the highest label is the least there is for that start, and
- * trying both starts finds the minimum. Walking back along the predecessor that
- * forced each label gives a path whose devices alternate at every step: the
- * certificate that fewer is impossible. */
+ *     label(v) = the highest label of v's predecessors, plus one if v may not
+ *                run on the device of that label
+ *
+ *     a (cpu) -> b (acc) -> c (acc) -> d (cpu)
+ *        0          1          1          2       first device: the CPU
+ *
+ * Reason: a label must not be below that of a predecessor, and must be one of
+ * an allowed device. By induction along the order, every labelling with the
+ * same first device gives v at least this label. So the highest label is the
+ * least possible for this first device, and trying both first devices gives the
+ * minimum.
+ *
+ * Proof: walk back from the highest label, each time to the predecessor that
+ * forced it. The devices along this path alternate at every new label. The path
+ * is the certificate: no partition can have fewer blocks. */
 #include "cut/label.h"
 
 #include <string.h>
 
 enum {
     SWEEPS_MAX = 8,
-    READERS_MAX = 64, /* tensors read by more are left out of a move's gain */
+    READERS_MAX = 64, /* a tensor with more readers does not count when a move
+                       * is tried */
 };
 
 /* -- labels ---------------------------------------------------------------*/
@@ -37,7 +46,7 @@ bool clv__label(arena *a, const dag *d, const uint8_t *side, labels out[2])
             x = c[u] > x ? c[u] : x;
             y = m[u] > y ? m[u] : y;
         }
-        /* Even: the CPU's in c, the accelerator's in m. */
+        /* Even labels are on the CPU in c and on the accelerator in m. */
         x += !(side[i] & (x & 1 ? CLV_SIDE_ACCELERATOR : CLV_SIDE_CPU));
         y += !(side[i] & (y & 1 ? CLV_SIDE_CPU : CLV_SIDE_ACCELERATOR));
         c[i] = x;
@@ -66,7 +75,7 @@ uint32_t clv__label_best(const labels l[2], bool accelerator)
 
 /* -- the witness ----------------------------------------------------------*/
 
-/* The label a node was lifted from: the highest of its predecessors. */
+/* Returns the highest label of the predecessors of i. */
 static uint32_t label_below(const dag *d, const labels *l, uint32_t i)
 {
     uint32_t x = 0;
@@ -75,8 +84,8 @@ static uint32_t label_below(const dag *d, const labels *l, uint32_t i)
     return x;
 }
 
-/* The predecessor that forced the label of i: a highest one, and one with a
- * full path behind it if there is any. */
+/* Returns the predecessor that forced the label of i: one with the highest
+ * label, and one that has a full path behind it if there is any. */
 static uint32_t forced_by(const dag *d, const labels *l, const uint8_t *full,
                           uint32_t i)
 {
@@ -89,8 +98,8 @@ static uint32_t forced_by(const dag *d, const labels *l, const uint8_t *full,
     return best;
 }
 
-/* full[i]: some path that forces the label of i has a node at every label
- * from 0 on that can run nowhere else. */
+/* Sets full[i] when some path that forces the label of i has, at every label
+ * from 0 on, a node that can run on no other device. */
 static void mark_full(const dag *d, const uint8_t *side, const labels *l,
                       uint8_t *full)
 {
@@ -173,7 +182,7 @@ typedef struct sweep {
     labels *l;
 } sweep;
 
-/* Whether a reader of v other than `but` has the label. */
+/* Returns true when a reader of v other than `but` has this label. */
 static bool read_at(const sweep *s, uint32_t v, uint32_t label, uint32_t but)
 {
     const clv_graph *g = s->g;
@@ -188,7 +197,8 @@ static bool label_too_many(const clv_graph *g, uint32_t v)
     return g->user_first[v + 1] - g->user_first[v] > READERS_MAX;
 }
 
-/* Change in crossing bytes if node i moves to label `to`. */
+/* Returns by how much the crossing bytes change if node i moves to label
+ * `to`. */
 static int64_t label_change(const sweep *s, uint32_t i, uint32_t to)
 {
     const clv_graph *g = s->g;
@@ -220,8 +230,9 @@ static int64_t label_change(const sweep *s, uint32_t i, uint32_t to)
     return sum;
 }
 
-/* The labels node i may have: from its predecessors' highest to its
- * successors' lowest, and on a device of its own. */
+/* Finds the range of labels that node i may have: from the highest label of its
+ * predecessors to the lowest of its successors, on a device where it may
+ * run. */
 static void label_room(const sweep *s, uint32_t i, uint32_t *low,
                        uint32_t *high)
 {
@@ -279,7 +290,8 @@ bool clv__label_sweep(const clv_graph *g, const dag *d, const uint8_t *side,
                 any = label_move(&s, k) || any;
         }
         after = clv__crossing_bytes(g, l->of, l->n);
-        if (after > before) /* widely read tensors count after all */
+        if (after > before) /* the sweep ignored widely read tensors, which did
+                             * get worse */
             memcpy(l->of, old, d->n * sizeof *old);
     }
     clv__free(old);

@@ -1,11 +1,23 @@
-/* maxflow.c - highest-label push-relabel with gaps and global relabelling.
+/* maxflow.c - finds a minimum s-t cut by highest-label push-relabel.
  *
- * A node's height is at most its distance to t in the residual network. Excess
- * is pushed one height down at a time, from the highest active node; a node
- * that has nowhere to push is lifted. Nodes that cannot reach t any more stop
- * at height n: only the least cut is wanted, so their excess is never sent back
- * (the second phase of the algorithm). Heights are recomputed by a search from
- * t now and then, and a height without nodes cuts off all above it. */
+ * Rule: every node has an excess (what flowed in and not yet out) and a height.
+ * An active node, one with an excess, pushes it along arcs that lead exactly
+ * one height down. If it has no such arc, it is lifted. The highest active node
+ * goes first.
+ *
+ *     height 2   u --cap 3--> v   height 1     u pushes up to 3 of its excess
+ * to v; if v is at 2 too, u is lifted.
+ *
+ * Invariant: the height of a node is never more than its distance to t in the
+ * residual network. So a node that reaches height n cannot reach t any more.
+ *
+ * Reason for stopping there: only the minimum cut is wanted, not the flow. The
+ * excess of such nodes would only go back to s (the second phase of the
+ * algorithm), which changes no cut.
+ *
+ * Two shortcuts make it fast. Heights are recomputed now and then by a search
+ * from t. And if no node is left at some height, all nodes above it are cut off
+ * from t. */
 #include "cut/maxflow.h"
 
 #include <assert.h>
@@ -27,23 +39,24 @@ void flow_arc(flow *f, uint32_t u, uint32_t v, int64_t cap, int64_t back)
 }
 
 typedef struct arc {
-    uint32_t to, mate; /* mate: the same arc seen from the other end */
-    int64_t cap;       /* left */
+    uint32_t to, mate; /* mate: the same arc as seen from its other end */
+    int64_t cap;       /* capacity that is left */
 } arc;
 
 typedef struct net {
     uint32_t n, s, t;
-    uint32_t *first, *cur; /* arcs of a node; the one to try next */
+    uint32_t *first, *cur; /* per node: its first arc; the arc to try next */
     arc *arc;
     int64_t *excess;
     uint32_t *height;
-    uint32_t *level; /* all nodes of a height: the first; a double chain */
+    uint32_t
+        *level; /* per height: its first node; the nodes form a double list */
     uint32_t *above, *below;
-    uint32_t *active; /* highest-first buckets, by height: first node */
-    uint32_t *next;   /* in its bucket */
+    uint32_t *active; /* per height: its first active node */
+    uint32_t *next;   /* per node: the next active node of its height */
     uint32_t *queue;
-    uint32_t top;     /* no active node is above it */
-    uint32_t highest; /* no node below n is above it */
+    uint32_t top;     /* the greatest height with an active node, or more */
+    uint32_t highest; /* the greatest height below n with a node, or more */
     uint64_t work, work_limit;
 } net;
 
@@ -113,7 +126,8 @@ static void maxflow_leave(net *g, uint32_t i)
         g->level[g->height[i]] = g->below[i];
 }
 
-/* Heights become distances to t; those who cannot reach it are done. */
+/* Recomputes all heights as distances to t. Nodes that cannot reach t are
+ * done. */
 static void relabel_all(net *g)
 {
     uint32_t from = 0, to = 0;
@@ -154,7 +168,8 @@ static void maxflow_push(net *g, uint32_t i, arc *a)
     g->excess[a->to] += d;
 }
 
-/* Nobody is left at height h: all above it are cut off from t. */
+/* Handles a gap: no node is left at height h, so all nodes above it are cut off
+ * from t. */
 static void close_gap(net *g, uint32_t h)
 {
     for (uint32_t k = h + 1; k <= g->highest; k++) {

@@ -29,8 +29,9 @@ typedef struct flow {
 bool flow_init(flow *f, arena *a, uint32_t n, uint32_t max_arcs);
 /* From u to v with capacity cap, and `back` the other way. */
 void flow_arc(flow *f, uint32_t u, uint32_t v, int64_t cap, int64_t back);
-/* The value of the least cut between s and t, and its source side (the largest
- * there is); -1 when memory ran out. */
+/* Returns the value of the minimum cut between s and t and fills source_side
+ * with its source side, the largest one if there are several. Returns -1 when
+ * memory ran out. */
 int64_t flow_cut(flow *f, uint32_t s, uint32_t t);
 
 #endif

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* For each scope, itself or the ancestor at `depth`; the root has depth 0. */
+/* Finds, for each scope, the ancestor at `depth`, or itself if it is not
+ * deeper. The root has depth 0. */
 static bool fold_scopes(const clv_graph *g, uint32_t depth, arena *a,
                         uint32_t **out)
 {
@@ -43,7 +44,7 @@ static clv_status label_runs(const clv_graph *g, uint32_t depth, arena *a,
     return CLV_OK;
 }
 
-/* Subgraphs of several operators are called after their module. */
+/* Names each subgraph of several operators after its module. */
 static void name_modules(clv_cut *c, uint32_t depth)
 {
     const clv_graph *g = c->p->g;

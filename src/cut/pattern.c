@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where the name people use is not the canonical one in capitals. */
+/* Short names, where people do not use the canonical name in capitals. */
 static const struct {
     clv_op op;
     const char *name;

@@ -1,14 +1,23 @@
-/* pipeline.c - k stages, the slowest as fast as can be.
+/* pipeline.c - cuts a graph into k stages so that the slowest is as fast as
+ * possible.
  *
- * A stage is a slice of a topological order. For one order the best slices are
- * found by dynamic programming:
+ * Rule: a stage is a slice of a topological order. For one order, dynamic
+ * programming finds the best slices. best[s][i] is the least time of the
+ * slowest stage when the first i nodes form s stages:
  *
  *     best[s][i] = min over j < i of max(best[s-1][j], cost(j..i) + move(j))
  *
- * where move(j) is the time of all tensors made before j and read after it.
- * Several orders are tried. Where an order has more than POSITIONS places to
- * cut, those that move the least in each stretch of equal work are kept. The
- * bound, max(total / k, heaviest operator), holds for every order and cut. */
+ *     order   n0 n1 | n2 n3 n4 | n5      stages begin at 0, 2 and 5; move(2)
+ *             0       2          5       is the time to move all tensors that
+ *                                        are made before n2 and read after
+ *
+ * Reason: the best first s - 1 stages do not depend on how the rest is cut.
+ *
+ * An order decides which slices exist, so several orders are tried. An order
+ * with more than POSITIONS places to cut keeps those that move the least in
+ * each stretch of equal work. So the answer need not be the best one: the
+ * bound, max(total / k, heaviest operator), holds for every order and every
+ * cut, and is reported beside it. */
 #include "analysis/liveness.h"
 #include "cleave/placement.h"
 #include "cut/blocks.h"
@@ -24,7 +33,7 @@ typedef struct job {
     clv_pipeline_opts o;
     arena mem;
     dag d;
-    double *cost;  /* of each node */
+    double *cost;  /* per node */
     uint32_t *seq; /* the order tried now: node at each place */
     /* Per place 0 .. n of seq: */
     double *done;       /* cost of all nodes before it */
@@ -45,7 +54,8 @@ static bool as_given(job *j, uint32_t *seq)
     return true;
 }
 
-/* Kahn's order, taking the newest ready node (depth) or the oldest. */
+/* Writes a topological order to seq (Kahn's algorithm). It takes the newest
+ * ready node first if `depth`, else the oldest. */
 static bool ready_order(job *j, uint32_t *seq, bool depth)
 {
     const dag *d = &j->d;
@@ -101,8 +111,8 @@ static int64_t bytes_of(const clv_graph *g, uint32_t v)
                                             : clv__held_bytes(&g->values[v]);
 }
 
-/* A tensor passes every place after its maker up to its last reader: places are
- * steps at which it is alive. */
+/* Adds each tensor to all places that it passes: from after its maker to its
+ * last reader. */
 static bool fill_cross(job *j)
 {
     const clv_graph *g = j->g;
@@ -171,7 +181,7 @@ static int64_t stage_memory(const job *j, uint32_t from, uint32_t to)
 
 /* -- slices ---------------------------------------------------------------*/
 
-/* best: one row of n_at per stage; from: where the stage began. */
+/* Fills best (one row of n_at per stage) and from (where the stage began). */
 static double pipeline_slice(job *j, double *best, uint32_t *from, uint32_t k)
 {
     uint32_t n = j->n_at;
@@ -198,7 +208,8 @@ static double pipeline_slice(job *j, double *best, uint32_t *from, uint32_t k)
     return best[k * n + n - 1];
 }
 
-/* The number of stages up to k with the least bottleneck, the fewest first. */
+/* Returns the number of stages, up to k, with the least bottleneck; the fewest
+ * where several are equal. */
 static uint32_t pipeline_fewest(const job *j, const double *best, uint32_t k)
 {
     uint32_t pick = 0;
@@ -289,7 +300,8 @@ static void fill_costs(job *j)
     j->info.unit = j->o.device ? "s" : "FLOP";
 }
 
-/* Stages of the finished cut: what they cost and read from others. */
+/* Describes the stages of the finished cut: what they cost, and what they read
+ * from other stages. */
 static bool fill_stages(job *j, clv_cut *c)
 {
     clv_pipeline_stage *st =

@@ -1,21 +1,32 @@
-/* place.c - Stone's two-device placement, and its form with at most k blocks.
+/* place.c - finds the cheapest placement on two devices by a minimum cut
+ * (Stone), and a good one with at most k blocks.
  *
- * Two devices: the source side is the CPU, the sink side the accelerator.
+ * Two devices: the source side of the cut is the CPU, the sink side the
+ * accelerator. Each node v has two arcs, and the cut takes one of them:
  *
  *     s --(cost on accelerator)--> v --(cost on CPU)--> t
  *
- * so whichever arc the cut takes is the price of v's side. A tensor of maker p
- * with readers r is paid once through two extra nodes: p -> a -> r (infinite)
- * for a maker on the CPU, r -> b (infinite) -> p for one on the accelerator.
+ * The arc it takes is the price of the side that v is on. A tensor with maker p
+ * and readers r must be paid once if any reader is on the other side. Two extra
+ * nodes a and b do that, where inf marks an arc that is never cut:
  *
- * At most k labels: v becomes a chain of k arcs s -> N1 -> ... -> N(k-1) -> t,
- * where cutting the j-th gives it label j. Infinite arcs back keep it to one;
- * infinite arcs from N(v,j) to N(x,j) keep labels from falling along an edge;
- * arcs from N(x,j) back to N(v,j) charge the move at each border j. That is
- * more than a tensor pays which is read on its own device two labels later, so
- * from three labels on it is a good answer, and frontier.c looks for better.
+ *     p --(move)--> a --inf--> r        the maker is on the CPU
+ *     r --inf--> b --(move)--> p        the maker is on the accelerator
  *
- * Costs become integers by a power of two that keeps their sum below 2^40. */
+ * At most k labels: v becomes a chain of k arcs, and cutting the j-th one gives
+ * v label j:
+ *
+ *     s -> N1 -> ... -> N(k-1) -> t
+ *
+ * Infinite arcs backwards along the chain allow only one cut in it. Infinite
+ * arcs from N(v,j) to N(x,j) keep labels from falling along an edge v -> x.
+ * Arcs from N(x,j) back to N(v,j) charge the move at each border j. A tensor
+ * that is read on its own device two labels later pays too much that way. So
+ * from three labels on the result is a good answer, not a proven one;
+ * frontier.c looks for a better one.
+ *
+ * The cut needs integers. Costs are scaled by a power of two that keeps their
+ * sum below 2^40. */
 #include "cut/place.h"
 #include "cut/frontier.h"
 #include "cut/maxflow.h"
@@ -57,7 +68,8 @@ static double finite_or_0(double x)
     return isfinite(x) ? x : 0;
 }
 
-/* The power of two by which all costs, moves `times` over, stay below 2^40. */
+/* Returns the power of two that keeps the sum of all costs, with moves counted
+ * `times` times, below 2^40. */
 static double place_scale_of(const clv_graph *g, const placement_costs *c,
                              uint32_t times)
 {
@@ -174,7 +186,8 @@ typedef struct ladder {
     uint32_t s, t, extra;
 } ladder;
 
-/* The node of v between labels j-1 and j, 1 <= j < k; the ends are s and t. */
+/* Returns the network node of v between labels j-1 and j, 1 <= j < k. At the
+ * ends these are s and t. */
 static uint32_t place_rung(const ladder *l, uint32_t v, uint32_t j)
 {
     return j == 0 ? l->s : j == l->k ? l->t : v * (l->k - 1) + j - 1;
@@ -228,7 +241,8 @@ static uint64_t ladder_size(const ladder *l, uint64_t *arcs)
     return nodes * (l->k - 1) + 2;
 }
 
-/* Fills `side` with the sides of the labels that are cut. */
+/* Solves the cut and stores in `side` the side of the label that each node
+ * got. */
 static clv_status place_climb(ladder *l, arena *a, uint8_t *side, clv_err *e)
 {
     uint64_t arcs, nodes = ladder_size(l, &arcs);
@@ -264,7 +278,7 @@ static double place_cost_of(const clv_graph *g, const placement_costs *c,
     return s.cpu + s.accelerator + s.transfer;
 }
 
-/* The better of both starts. */
+/* Tries both first devices and keeps the better result. */
 static clv_status climb_both(arena *a, const clv_graph *g, const dag *d,
                              const placement_costs *c, uint32_t k,
                              uint8_t *side, clv_err *e)
@@ -312,10 +326,10 @@ clv_status clv__place_k(arena *a, const clv_graph *g, const dag *d,
     out->cost = place_cost_of(g, c, side);
     frontier_end end;
     uint32_t limit = k;
-    do /* where the search gives up, one with fewer blocks may not */
+    do /* the search may give up for k blocks and succeed for fewer */
         end = clv__place_frontier(a, g, d, c, limit, side, &out->cost);
     while (end == FRONTIER_TOO_WIDE && --limit > 2 && limit + 4 > k);
-    /* With one border the cut says all. */
+    /* With two labels there is one border, and the cut is exact. */
     out->proven = k <= 2 || (end == FRONTIER_DONE && limit == k);
     return end != FRONTIER_NOMEM && label_sides(a, d, side, &out->l)
                ? CLV_OK

@@ -1,10 +1,12 @@
-/* placement.c - the least time on two devices, beside what others would do.
+/* placement.c - finds the placement with the least time on two devices, and
+ * what simple placements would take.
  *
- *   1. costs: the roofline of each operator on each device, then those measured
- *   2. optimum: minimum cut (place.c); all on the CPU; all that is supported on
- *      the accelerator
- *   3. the fewest subgraphs for the sides found (label.c)
- *   4. with a limit on subgraphs, or for the curve: the cut with k labels */
+ *   1. costs: the roofline time of each operator on each device; measured times
+ *      replace it where given
+ *   2. optimum by minimum cut (place.c); beside it everything on the CPU, and
+ *      everything that is supported on the accelerator
+ *   3. the fewest subgraphs for these sides (label.c)
+ *   4. for a limit on subgraphs, and for the curve: the cut with k labels */
 #include "cleave/placement.h"
 #include "core/decimal.h"
 #include "core/json.h"
@@ -24,7 +26,8 @@ typedef struct job {
     arena mem;
     dag d;
     placement_costs c;
-    double *io; /* per node: moving graph inputs and outputs, if it is there */
+    double *io; /* per node: the time to move graph inputs and outputs if it is
+                 * on the accelerator */
     strmap names;
     clv_placement_info info;
 } job;
@@ -52,7 +55,8 @@ static double move_seconds(const job *j, uint32_t v)
     return latency + (double)clv__held_bytes(x) / link;
 }
 
-/* Inputs are moved for their first reader, outputs by their maker. */
+/* Charges the move of a graph input to its first reader, and the move of a
+ * graph output to its maker. */
 static void add_io(job *j)
 {
     const clv_graph *g = j->g;
@@ -104,7 +108,7 @@ static clv_status read_json(job *j, const char *text, size_t len, clv_err *e)
     return CLV_OK;
 }
 
-/* A whole cell as a number, -1 if it is none. */
+/* Returns the cell as a number, or -1 when it is not one. */
 static double seconds_in(const char *cell)
 {
     char *end;
@@ -217,8 +221,8 @@ static bool plan_of(job *j, const uint8_t *side, clv_plan *out)
     return true;
 }
 
-/* All that can be on the accelerator; what does no work goes where its maker
- * is. */
+/* Puts every node on the accelerator that can run there. A node that does no
+ * work goes to the side of its maker. */
 static void greedy_sides(const job *j, uint8_t *side)
 {
     for (uint32_t i = 0; i < j->d.n; i++) {
@@ -256,8 +260,10 @@ static clv_status make_curve(job *j, clv_cut *c, clv_err *e)
         block_placement best;
         CLV_TRY(clv__place_k(&j->mem, j->g, &j->d, &j->c, k, &best, e));
         curve[k - 1] = (clv_curve_point){k, best.l.n, best.cost, best.proven};
-        if (k > 1 && best.cost > curve[k - 2].total) { /* not proven: fewer */
-            curve[k - 1] = curve[k - 2];               /* blocks do as well */
+        if (k > 1 && best.cost > curve[k - 2].total) { /* an unproven answer:
+                                                        * fewer */
+            curve[k - 1] = curve[k - 2]; /* blocks were found to be
+                                          * better */
             curve[k - 1].limit = k;
             curve[k - 1].proven = false;
         }

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Subgraphs, other than k, that read what subgraph k makes: up to two, as the
- * names of their first readers. */
+/* Finds up to two subgraphs other than k that read what k makes. Stores the
+ * names of their first readers and returns their number. */
 static uint32_t reason_readers(const clv_cut *c, uint32_t k, uint32_t first[2])
 {
     const clv_graph *g = c->p->g;
@@ -22,8 +22,9 @@ static uint32_t reason_readers(const clv_cut *c, uint32_t k, uint32_t first[2])
     return n;
 }
 
-/* `before` 'name' `after`; NULL when memory ran out. Said once per subgraph of
- * graphs with a million, so it does without printf. */
+/* Returns the text `before` 'name' `after`, or NULL when memory ran out. It
+ * avoids printf because it runs once per subgraph, of which there may be a
+ * million. */
 static const char *reason_say(arena *a, const char *before, const char *name,
                               const char *after)
 {
@@ -41,7 +42,7 @@ static const char *reason_say(arena *a, const char *before, const char *name,
     return text;
 }
 
-/* The reason in words, with the candidate that did not make it. */
+/* Returns the reason in words, with the name of the node that did not join. */
 static const char *reason_explain(clv_cut *c, uint32_t k, const fuse_group *by)
 {
     const clv_graph *g = c->p->g;
@@ -98,7 +99,8 @@ clv_status clv__fusion_describe(clv_cut *c, const fusion *f,
 
 /* -- one by one, and what each could run with ----------------------------*/
 
-/* The first reader of node id that fusion would run with it, or CLV_NONE. */
+/* Returns the first reader of node id that fusion would run with it, or
+ * CLV_NONE. */
 static uint32_t reason_partner(const fusion *f, uint32_t id)
 {
     const clv_node *n = &f->g->nodes[id];

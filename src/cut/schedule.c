@@ -1,9 +1,9 @@
-/* schedule.c - list scheduling: subgraphs on k streams.
+/* schedule.c - runs subgraphs on k streams: list scheduling.
  *
- * Time moves from one finish to the next. Whenever a stream is free it takes,
- * of the subgraphs whose inputs are there, the one with the heaviest path to an
- * end of the graph (highest level first). Three heaps: what is ready, what
- * runs, and the streams that are idle. */
+ * Time moves from one finish to the next. A free stream takes a ready subgraph,
+ * one whose inputs are there: the one with the heaviest path to an end of the
+ * graph (highest level first). Three heaps hold the ready subgraphs, the
+ * running ones and the idle streams. */
 #include "cut/concurrency.h"
 
 #include "core/heap.h"
@@ -20,10 +20,12 @@ typedef struct state {
     const clv_concurrency *a;
     clv_schedule *s;
     uint32_t *first, *next;        /* readers of each subgraph, in CSR form */
-    uint32_t *missing;             /* inputs a subgraph still waits for */
+    uint32_t *missing;             /* per subgraph: how many inputs it still
+                                    * waits for */
     double *priority, *due, *rank; /* keys of the heaps */
-    heap ready, running;           /* by minus what is ahead; by finish */
-    heap idle;                     /* streams, by rank: the lowest first */
+    heap ready, running;           /* ready: heaviest path first; running:
+                                    * earliest finish first */
+    heap idle;                     /* idle streams, lowest number first */
 } state;
 
 static bool state_new(state *st, arena *m)

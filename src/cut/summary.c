@@ -1,4 +1,4 @@
-/* summary.c - a cut in figures: totals, distributions, what patterns saved. */
+/* summary.c - sums up a cut: totals, distributions, and what patterns saved. */
 #include "cut/cut.h"
 
 #include <stdlib.h>

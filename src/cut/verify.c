@@ -1,13 +1,13 @@
 /* verify.c - checks a finished cut against the graph alone.
  *
- * Nothing of cut.c is reused but the bytes a node reads of each input: facts
- * are collected from the graph as sorted sets of (subgraph, number) pairs, and
- * must equal the sets that the cut states.
+ * It shares with cut.c only the bytes that a node reads of each input. It
+ * collects facts from the graph as sorted sets of (subgraph, number) pairs and
+ * compares them with the sets that the cut states.
  *
  *   1. each node is in one subgraph, in execution order
  *   2. edges between subgraphs only go forward, so there is no cycle
  *   3. inputs, outputs and dependencies are exactly those of the edges
- *   4. bytes: border traffic and what stays inside, per subgraph */
+ *   4. bytes: what crosses the border and what stays inside, per subgraph */
 #include "cut/cut.h"
 
 #include <stdlib.h>
@@ -42,7 +42,8 @@ static void sort_pairs(pairs *p, bool unique)
         p->n = kept;
 }
 
-/* `fact` may name a pair many times, `stated` must name each once. */
+/* Compares two sets of pairs. `fact` may contain a pair several times, `stated`
+ * must contain each pair once. */
 static clv_status verify_same(pairs *fact, pairs *stated, const char *what,
                               clv_err *e)
 {
@@ -225,8 +226,8 @@ static int by_touch(const void *a, const void *b)
     return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
 }
 
-/* Readers of each storage, inside the subgraph that makes it and outside; to
- * return it is to read it outside. */
+/* Counts the readers of each storage inside the subgraph that makes it, and
+ * outside. A graph output counts as a reader outside. */
 typedef struct readers {
     uint32_t *inside, *outside;
 } readers;
@@ -341,7 +342,7 @@ static clv_status check_bytes(const clv_cut *c, arena *a, clv_err *e)
     for (size_t i = 0; i < n; i++) {
         if (i > 0 && list[i].sub == list[i - 1].sub &&
             list[i].value == list[i - 1].value)
-            continue; /* the largest read of this tensor came first */
+            continue; /* a larger read of this tensor came first */
         if (value_is_fixed(&g->values[list[i].value]))
             want[list[i].sub].bytes_weights += list[i].bytes;
         else

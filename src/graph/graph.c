@@ -1,8 +1,9 @@
-/* graph.c - making graphs: values, nodes, scopes, and the public calls.
+/* graph.c - builds graphs: values, nodes, scopes, and the public calls.
  *
- * A node's name is unique in its graph: the second "relu" becomes "relu_1".
- * The map of names holds, for each name that was asked for, how often: n means
- * that "relu_1" to "relu_<n-1>" are taken too, though not in the map. */
+ * A node's name is unique in its graph: the second "relu" becomes "relu_1". The
+ * map of names holds, for each name that was asked for, how often that
+ * happened. The number n means that "relu_1" to "relu_<n-1>" are taken too;
+ * those are not in the map. */
 #include "graph/schema.h"
 
 #include <stdio.h>
@@ -140,7 +141,7 @@ uint32_t clv__scope_add(clv_graph *g, uint32_t parent, const char *name,
 
 uint32_t clv__scope_path(clv_graph *g, const char *path)
 {
-    /* Mostly that of the node before, else one that is known. */
+    /* The scope is mostly that of the node before, else one that is known. */
     uint32_t scope = g->n_nodes ? g->nodes[g->n_nodes - 1].scope : 0;
     if (!strcmp(g->scopes[scope].path, path))
         return scope;
@@ -179,7 +180,7 @@ static bool is_numbered(const clv_graph *g, const char *name, size_t len)
     return used != CLV_NONE && k < used;
 }
 
-/* name and "_<k>", in the arena. */
+/* Returns name followed by "_<k>", in the arena. */
 static char *graph_numbered(clv_graph *g, const char *name, size_t len,
                             uint32_t k)
 {
@@ -199,7 +200,8 @@ static char *graph_numbered(clv_graph *g, const char *name, size_t len,
     return own;
 }
 
-/* A name nobody has yet: `name` itself, or the first "name_k" that is free. */
+/* Returns a name that no node has: `name` itself, or the first free
+ * "name_k". */
 static const char *unique_name(clv_graph *g, const char *name)
 {
     size_t len = strlen(name);
@@ -219,7 +221,8 @@ static const char *unique_name(clv_graph *g, const char *name)
         k = 1;
     char *next = graph_numbered(g, name, len, k);
     while (next && strmap_get(&g->node_names, next, strlen(next)) != CLV_NONE)
-        next = graph_numbered(g, name, len, ++k); /* somebody asked for it */
+        next = graph_numbered(g, name, len, ++k); /* another node asked for this
+                                                   * name */
     /* next begins with name, so it serves as its key */
     return next && strmap_put(&g->node_names, next, len, k + 1) ? next : NULL;
 }
@@ -410,7 +413,8 @@ static bool copy_attr(clv_graph *g, const clv_attr_arg *a, clv_attr *out)
     }
 }
 
-/* Known names are looked up in the table once per graph, then in a map. */
+/* Finds an operator by name. A name is looked up in the table once per graph,
+ * and then in a map. */
 static clv_op find_op(clv_graph *g, const char *name)
 {
     uint32_t known = strmap_get(&g->op_names, name, strlen(name));

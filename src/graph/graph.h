@@ -48,20 +48,22 @@ typedef struct clv_attr {
     } u;
 } clv_attr;
 
-/* What is known of a value beyond its type; most values have none. */
+/* The contents of a value, as far as they are known; most values have none. */
 typedef struct clv_payload {
     const void *bytes; /* contents in the value's dtype, borrowed */
     uint64_t size;
-    const char *file; /* contents are elsewhere: external data */
+    const char *file; /* file with the contents (external data) */
     uint64_t offset;
-    const void *proto; /* or a TensorProto of proto_size that lists them */
+    const void *proto; /* or a TensorProto of proto_size bytes that lists the
+                        * contents */
     uint64_t proto_size;
-    const int64_t *ints;  /* small contents of an integer or bool type, */
-    const double *floats; /* or of a floating type: one of the two */
-    uint32_t n;           /* how many */
-    const double *fill;   /* or the number that every element is */
+    const int64_t *ints;  /* contents of an integer or bool type, if small; */
+    const double *floats; /* contents of a floating type: only one of the two is
+                           * set */
+    uint32_t n;           /* elements of ints or floats */
+    const double *fill;   /* or the number that all elements are */
     const char *const *dim_names; /* per axis, NULL where it has none */
-    uint8_t held; /* the type it lies in memory as, where that is another */
+    uint8_t held; /* the type it has in memory, if not the dtype; else 0 */
 } clv_payload;
 
 enum { CLV_NO_RANK = 255 };
@@ -70,9 +72,9 @@ enum clv_value_flags {
     CLV_V_OUTPUT = 1,    /* a graph output */
     CLV_V_BOUND = 2,     /* the shape is an upper bound: depends on data */
     CLV_V_FIXED = 4,     /* computed from weights alone: once, at load */
-    CLV_V_SEQUENCE = 8,  /* `count` tensors: dtype and shape are each one's */
-    CLV_V_OPTIONAL = 16, /* there, or not there */
-    CLV_V_FORM = CLV_V_SEQUENCE | CLV_V_OPTIONAL, /* what is no plain tensor */
+    CLV_V_SEQUENCE = 8,  /* `count` tensors; each has this dtype and shape */
+    CLV_V_OPTIONAL = 16, /* a tensor that may be absent */
+    CLV_V_FORM = CLV_V_SEQUENCE | CLV_V_OPTIONAL, /* not a plain tensor */
 };
 
 typedef struct clv_value {
@@ -86,10 +88,13 @@ typedef struct clv_value {
 } clv_value;
 
 enum clv_node_flags {
-    CLV_N_STATEFUL = 1, /* random, in-place or stateful: keeps its order */
-    CLV_N_UNSHAPED = 2, /* its shape rule could not tell: cost is unknown */
+    CLV_N_STATEFUL = 1, /* random, in-place or stateful: keeps its place in the
+                         * order */
+    CLV_N_UNSHAPED =
+        2, /* its shape rule could not tell, so its cost is unknown */
     CLV_N_FUNCTION = 4, /* called as a function, not as a module (zoo) */
-    CLV_N_INTEGER = 8,  /* works on what is quantised around it (quant.c) */
+    CLV_N_INTEGER = 8,  /* computes on the quantised integers around it
+                         * (quant.c) */
 };
 
 typedef struct clv_node {
@@ -148,15 +153,16 @@ struct clv_graph {
     bool inferred;
     bool has_fixed;      /* some value is computed from weights alone */
     bool holds_weights;  /* a weight without data is an error, never drawn */
-    bool renamed;        /* some node did not get the name it asked for */
-    atomic_uint holders; /* besides the first: frees to come before the last */
+    bool renamed;        /* some node got another name than it asked for */
+    atomic_uint holders; /* elements of ints or floats */
     size_t cap_nodes, cap_values, cap_scopes, cap_edges, cap_inputs,
         cap_outputs, cap_warnings, cap_bodies;
 };
 
 /* -- building; all return CLV_NONE, NULL or false when memory ran out ------*/
 
-/* Room for that many nodes and values in all, so that nothing has to move. */
+/* Makes room for that many nodes and values in all, so that arrays need not
+ * move. */
 bool clv__graph_reserve(clv_graph *g, size_t nodes, size_t values);
 /* name is borrowed: static or in g->mem. */
 uint32_t clv__value_add(clv_graph *g, const char *name, clv_value_kind kind,
@@ -164,18 +170,20 @@ uint32_t clv__value_add(clv_graph *g, const char *name, clv_value_kind kind,
 /* Copies dims. */
 bool clv__value_set_shape(clv_graph *g, uint32_t v, uint32_t rank,
                           const int64_t *dims);
-/* The payload of v, made if it has none. */
+/* Returns the payload of v, and makes one if it has none. */
 clv_payload *clv__value_data(clv_graph *g, uint32_t v);
-/* Appends a node with room for its edges; inputs are copied, outputs are
- * new activations unless `outs` gives existing ones (NULL: all new). The name
- * is made unique by a suffix. Borrows attrs, origin (static or in g->mem). */
+/* Appends a node and its edges. Copies the inputs. The outputs are new
+ * activations, or the existing values `outs` if that is not NULL. Adds a suffix
+ * to the name if it is taken. Borrows attrs and origin (static or in
+ * g->mem). */
 uint32_t clv__node_add(clv_graph *g, clv_op op, const char *name,
                        uint32_t scope, const uint32_t *ins, uint32_t n_in,
                        const uint32_t *outs, uint32_t n_out);
-/* The scope called `name` under parent, made if new. */
+/* Returns the scope called `name` under parent, and makes it if it is new. */
 uint32_t clv__scope_add(clv_graph *g, uint32_t parent, const char *name,
                         size_t len);
-/* The scope with this dotted path from the root. */
+/* Returns the scope with this dotted path from the root, and makes it if it is
+ * new. */
 uint32_t clv__scope_path(clv_graph *g, const char *path);
 bool clv__graph_output(clv_graph *g, uint32_t value);
 bool clv__graph_warn(clv_graph *g, const char *fmt, ...) CLV_PRINTF(2, 3);
@@ -185,7 +193,8 @@ bool clv__graph_warn_about(clv_graph *g, clv_subject_kind about,
     CLV_PRINTF(4, 5);
 bool clv__graph_own_body(clv_graph *g, clv_graph *body);
 
-/* One holder more: the graph lives until each has called clv_graph_free. */
+/* Adds a holder: the graph lives until each holder has called
+ * clv_graph_free. */
 clv_graph *clv__graph_hold(clv_graph *g);
 
 /* Orders nodes, fills the CSR of users, verifies. */
@@ -237,13 +246,14 @@ static inline bool value_is_weight(const clv_value *v)
            v->kind == CLV_VALUE_CONST;
 }
 
-/* A weight, or what a node makes of weights alone. */
+/* Returns true for a weight, and for a value computed from weights alone. */
 static inline bool value_is_fixed(const clv_value *v)
 {
     return value_is_weight(v) || v->flags & CLV_V_FIXED;
 }
 
-/* v gets the type of `as`: element type, shape, and what it is of them. */
+/* Gives v the type of `as`: element type, shape, and form (sequence or
+ * optional). */
 static inline void value_like(clv_value *v, const clv_value *as)
 {
     v->dtype = as->dtype;
@@ -253,12 +263,12 @@ static inline void value_like(clv_value *v, const clv_value *as)
     v->flags = (uint8_t)((v->flags & ~CLV_V_FORM) | (as->flags & CLV_V_FORM));
 }
 
-/* Elements (CLV_SAT on overflow or unknown rank) and bytes of a value; of a
- * sequence those of all its tensors, as if it were one where that is not
- * known. */
+/* Elements and bytes of a value; CLV_SAT on overflow or unknown rank. For a
+ * sequence they are those of all its tensors, or of one tensor if their number
+ * is not known. */
 int64_t clv__numel(const clv_value *v);
 int64_t clv__bytes(const clv_value *v);
-/* Bytes it takes, and is moved with, in the type that it is held in. */
+/* Bytes of a value in the type it has in memory. */
 int64_t clv__held_bytes(const clv_value *v);
 
 static inline clv_dtype value_held(const clv_value *v)
@@ -266,7 +276,7 @@ static inline clv_dtype value_held(const clv_value *v)
     return (clv_dtype)(v->data && v->data->held ? v->data->held : v->dtype);
 }
 
-/* "[1, 3, 224, 224]" into buf; returns buf. */
+/* Writes "[1, 3, 224, 224]" to buf and returns buf. */
 const char *clv__shape_text(const clv_value *v, char *buf, size_t size);
 /* The name of a value; unnamed ones are called after their producer. */
 const char *clv__value_name(const clv_graph *g, uint32_t v, char *buf,

@@ -1,15 +1,16 @@
-/* order.c - order, index and verify the nodes of a graph.
+/* order.c - verifies, orders and indexes a graph once it is built.
  *
- *   1. structure: every edge names a value, every value one producer
- *   2. order: nodes are put in topological order (most builders already
- *      deliver that; then nothing moves); a cycle is an error that names it
+ *   1. structure: every edge names a value, every value has one producer
+ *   2. order: nodes are put in topological order. Most builders deliver that
+ *      already; then nothing moves. A cycle is an error that names a node of
+ * it.
  *   3. index: the readers of each value, in CSR form, and the inputs that a
  *      node reads more than once */
 #include "graph/graph.h"
 
 #include <string.h>
 
-/* made[v] is set for every output seen. */
+/* Checks the edges of node id, and sets made[v] for each of its outputs. */
 static clv_status verify_node(const clv_graph *g, uint32_t id, bool *made,
                               clv_err *e)
 {
@@ -69,7 +70,7 @@ static clv_status verify_values(const clv_graph *g, clv_err *e)
     return CLV_OK;
 }
 
-/* Inputs of a node that some node makes must exist when it runs. */
+/* Checks that every input of a node exists when the node runs. */
 static clv_status verify_read(const clv_graph *g, clv_err *e)
 {
     char buf[128];
@@ -92,7 +93,7 @@ static clv_status verify_read(const clv_graph *g, clv_err *e)
     return CLV_OK;
 }
 
-/* Nodes and values agree on who makes what. */
+/* Checks that nodes and values agree on who makes what. */
 static clv_status verify_made(const clv_graph *g, bool *made, clv_err *e)
 {
     for (uint32_t id = 0; id < g->n_nodes; id++)
@@ -154,7 +155,8 @@ static bool build_users(clv_graph *g)
         clv__zalloc(sizeof *g->user_first * ((size_t)g->n_values + 2));
     if (!g->users || !g->user_first)
         return false;
-    uint32_t *first = g->user_first + 1; /* shifted: becomes the end of v */
+    uint32_t *first = g->user_first + 1; /* shifted by one: first[v] ends as the
+                                          * end of v */
     for (uint32_t id = 0; id < g->n_nodes; id++)
         for (uint32_t i = 0; i < g->nodes[id].n_in; i++)
             if (node_in(g, &g->nodes[id], i))
@@ -205,7 +207,8 @@ static bool mark_repeats(clv_graph *g)
     return ok;
 }
 
-/* Kahn's algorithm; the queue keeps the given order where it may. */
+/* Writes a topological order to `order` (Kahn's algorithm). The queue keeps the
+ * given order where the edges allow it. */
 static clv_status order_nodes(clv_graph *g, uint32_t *order, uint32_t *missing,
                               clv_err *e)
 {

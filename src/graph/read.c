@@ -1,4 +1,4 @@
-/* read.c - reading graphs: sizes, names, attributes, the public walk. */
+/* read.c - reads graphs: sizes, names, attributes, and the public walk. */
 #include "graph/schema.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ int64_t clv__numel(const clv_value *v)
     if (v->rank == CLV_NO_RANK)
         return n ? CLV_SAT : 0;
     for (int i = 0; i < v->rank; i++)
-        n = sat_mul(n, v->dims[i]); /* CLV_SAT times 0 is 0 again */
+        n = sat_mul(n, v->dims[i]); /* CLV_SAT times 0 is 0, as it should be */
     return n;
 }
 
@@ -44,7 +44,7 @@ int64_t clv__held_bytes(const clv_value *v)
     return clv__bytes(&as);
 }
 
-/* "3 of " before the shape of a sequence's tensors. */
+/* Writes "3 of ", which comes before the shape of a sequence's tensors. */
 static size_t form_text(const clv_value *v, char *buf, size_t size)
 {
     size_t n = 0;

@@ -22,7 +22,7 @@ static inline clv_arith_int_fn *clv__arith_int(const clv_arith *row,
     return row->u && t == CLV_UINT64 ? row->u : row->i;
 }
 
-/* The row of an operator; NULL when it is none of these. */
+/* Returns the row of an operator, or NULL when it has none. */
 const clv_arith *clv__arith(clv_op op);
 
 #endif

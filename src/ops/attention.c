@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* `scores` of head size d, mixing values of size dv: two products, and per
- * score a scale, a softmax of 5 and the mask. */
+/* Adds the cost of `scores` scores with head size d that mix values of size dv:
+ * two products, and per score a scale, a softmax of 5 and the mask. */
 static void attend(clv_cost *c, int64_t scores, int64_t d, int64_t dv,
                    bool mask)
 {
@@ -28,8 +28,8 @@ static void project(clv_cost *c, int64_t rows, int64_t in, int64_t out,
 
 /* -- bare -----------------------------------------------------------------*/
 
-/* Leading axes are equal or one; a group of query heads may share a head of
- * keys, so the last of them may also divide. */
+/* Checks the leading axes: they are equal or one. A group of query heads may
+ * share a head of keys, so the last of them may also divide. */
 static clv_status attention_batch(const clv_value *q, const clv_value *k,
                                   int64_t *dims, clv_err *e)
 {
@@ -179,7 +179,7 @@ static clv_status split_heads(const clv_value *v, int64_t heads, int64_t *dims,
     return CLV_OK;
 }
 
-/* The sizes of q, k and v, which have to fit. */
+/* Reads the sizes of q, k and v, and checks that they fit. */
 static clv_status get_heads(const clv_graph *g, const clv_node *n, cached *a,
                             clv_err *e)
 {

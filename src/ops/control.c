@@ -26,7 +26,8 @@ static clv_graph *control_body_of(const clv_node *n, clv_attr_key key)
 
 /* -- handing values in ----------------------------------------------------*/
 
-/* Body input i becomes the outer value v; contents only if they stay. */
+/* Gives body input i the type of the outer value v, and its contents if they
+ * stay the same in every trip (`contents`). */
 static void control_bind(clv_graph *body, uint32_t i, const clv_value *v,
                          bool contents)
 {
@@ -107,7 +108,8 @@ static const clv_value *body_out(const clv_graph *body, uint32_t i)
     return i < body->n_outputs ? &body->values[body->outputs[i]] : NULL;
 }
 
-/* Output o of the node is `v`, with an axis of `trips` in front if asked. */
+/* Gives output o of the node the type of v. If trips is not NULL, an axis of
+ * that size comes in front. */
 static clv_status control_give(clv_graph *g, clv_node *n, uint32_t o,
                                const clv_value *v, const int64_t *trips,
                                bool bound, clv_err *e)
@@ -167,14 +169,17 @@ static void take_cost(clv_cost *c, clv_cost body, int64_t trips)
     c->bytes_in = sat_mul(body.bytes_in, trips);
     c->bytes_weights = sat_mul(body.bytes_weights, trips);
     c->bytes_out = sat_mul(body.bytes_out, trips);
-    c->params = sat_add(c->params, body.params); /* stored once */
+    c->params =
+        sat_add(c->params, body.params); /* weights are stored once,
+                                          * however often the body runs */
     if (body.trust != CLV_TRUST_EXACT)
         c->trust = body.trust;
 }
 
 /* -- if -------------------------------------------------------------------*/
 
-/* 1: then, 0: else, -1: not known before the model runs. */
+/* Returns 1 for then, 0 for else, -1 when it is not known before the model
+ * runs. */
 static int control_condition(const clv_graph *g, const clv_node *n)
 {
     known c;
@@ -183,8 +188,9 @@ static int control_condition(const clv_graph *g, const clv_node *n)
     return known_float(&c, 0) != 0;
 }
 
-/* A branch that does not fit the shapes of its inputs cannot be the one taken:
- * that is an error only where no other branch is left (`spare`). */
+/* Infers one branch. A branch that does not fit the shapes of its inputs cannot
+ * be the one taken. That is an error only if no other branch is left
+ * (`spare`). */
 static clv_status infer_branch(clv_graph *g, clv_node *n, clv_graph *body,
                                uint32_t *first, bool spare, clv_err *e)
 {
@@ -197,7 +203,7 @@ static clv_status infer_branch(clv_graph *g, clv_node *n, clv_graph *body,
     return clv__fail(e, s, "%s", why.msg);
 }
 
-/* The branches come in the order of the attributes. */
+/* Infers the branches, in the order of the attributes. */
 static clv_status infer_branches(clv_graph *g, clv_node *n, int cond,
                                  clv_err *e)
 {
@@ -253,7 +259,7 @@ clv_status infer_if(clv_graph *g, clv_node *n, clv_err *e)
     return CLV_OK;
 }
 
-/* Contents that the taken branch knows. */
+/* Takes over the contents that the taken branch knows. */
 clv_status fold_if(clv_graph *g, clv_node *n, clv_err *e)
 {
     int cond = control_condition(g, n);
@@ -288,8 +294,8 @@ void cost_if(const clv_graph *g, const clv_node *n, clv_cost *c)
 
 /* -- loop -----------------------------------------------------------------*/
 
-/* How long a carried sequence is in the end: every trip adds as many tensors as
- * the first one did. */
+/* Returns how long a carried sequence is in the end: every trip adds as many
+ * tensors as the first one. */
 static uint32_t control_grown(const clv_value *in, const clv_value *out,
                               int64_t trips, bool exact)
 {
@@ -342,7 +348,7 @@ clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- scan -----------------------------------------------------------------*/
 
-/* The axis of scanned input or output k in attribute list `key`. */
+/* Returns the axis of scanned input or output k, from attribute list `key`. */
 static int64_t scan_axis(const clv_node *n, clv_attr_key key, uint32_t k)
 {
     uint32_t count;
@@ -350,8 +356,8 @@ static int64_t scan_axis(const clv_node *n, clv_attr_key key, uint32_t k)
     return k < count ? axes[k] : 0;
 }
 
-/* v without its batch axis, where the scan has one (`batched`), and without
- * axis `axis` if it is scanned. */
+/* Makes a slice of v: without its batch axis if the scan has one (`batch_dims`,
+ * before opset 9), and without axis `axis` if v is scanned. */
 static clv_status slice_of(const clv_node *n, const clv_value *v, bool scanned,
                            int64_t axis, int64_t *dims, uint32_t *rank,
                            int64_t *size, clv_err *e)
@@ -371,7 +377,8 @@ static clv_status slice_of(const clv_node *n, const clv_value *v, bool scanned,
     return CLV_OK;
 }
 
-/* States whole, scanned inputs as slices; all have the same number of them. */
+/* Gives the body whole states, and slices of the scanned inputs. All scanned
+ * inputs must have the same number of slices. */
 static clv_status bind_states(clv_graph *g, clv_node *n, clv_graph *body,
                               uint32_t states, uint32_t scans, int64_t *trips,
                               clv_err *e)
@@ -394,7 +401,8 @@ static clv_status bind_states(clv_graph *g, clv_node *n, clv_graph *body,
     return CLV_OK;
 }
 
-/* The batch axis comes back in front, the scanned one at its place. */
+/* Gives output its type: the batch axis comes back in front, the scanned axis
+ * at its place. */
 static clv_status give_state(clv_graph *g, clv_node *n, uint32_t o,
                              const clv_value *v, const int64_t *trips,
                              int64_t axis, clv_err *e)
@@ -445,8 +453,8 @@ clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- sequence map ---------------------------------------------------------*/
 
-/* The body takes one tensor of each sequence, and all of each other input; its
- * results are sequences again. */
+/* The body takes one tensor of each sequence and all of every other input. Its
+ * results become sequences again. */
 clv_status infer_sequence_map(clv_graph *g, clv_node *n, clv_err *e)
 {
     clv_graph *body = control_body_of(n, CLV_A_BODY);
@@ -476,7 +484,8 @@ clv_status infer_sequence_map(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- cost of loops --------------------------------------------------------*/
 
-/* Slices of the first scanned input, times the batch where there is one. */
+/* Returns the slices of the first scanned input, times the batch if there is
+ * one. */
 static int64_t scan_trips(const clv_graph *g, const clv_node *n)
 {
     int64_t dims[CLV_MAX_RANK], trips = 1;

@@ -46,7 +46,8 @@ static int64_t custom_broken(eval *x, const char *what, const char *name)
     return 1;
 }
 
-/* The axis a row's "inputs" call `name`, as input and axis; false: none. */
+/* Finds the axis that a row's "inputs" call `name`, as input and axis. Returns
+ * false when there is none. */
 static bool named_axis(const json *spec, const char *name, uint32_t *input,
                        uint32_t *axis)
 {
@@ -214,7 +215,7 @@ static int64_t custom_sum(eval *x)
     }
 }
 
-/* The value of an expression, a JSON string or number, for node n. */
+/* Evaluates an expression, a JSON string or number, for node n. */
 static clv_status custom_evaluate(const struct clv_custom_ops *c,
                                   const json *spec, const json *e,
                                   const clv_graph *g, const clv_node *n,
@@ -405,7 +406,8 @@ static clv_status set_output(clv_graph *g, clv_node *n, uint32_t i,
     return out_shape(g, n, i, t, rank, dims, e);
 }
 
-/* FLOPs are twice the MACs where the row does not say. */
+/* Computes the cost of a node from its row. FLOPs are twice the MACs if the row
+ * does not say. */
 static clv_status custom_cost_of(const clv_graph *g, const clv_node *n,
                                  const json *spec, int64_t *macs,
                                  int64_t *flops, clv_err *e)
@@ -441,7 +443,7 @@ clv_status clv__custom_infer(clv_graph *g, clv_node *n, clv_err *e)
         CLV_TRY(set_output(g, n, i, row->spec, shape, e));
         shape = many ? shape->next : NULL;
     }
-    int64_t macs = 0, flops = 0; /* what cannot be evaluated is said here */
+    int64_t macs = 0, flops = 0; /* this reports what cannot be evaluated */
     return custom_cost_of(g, n, row->spec, &macs, &flops, e);
 }
 

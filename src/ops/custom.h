@@ -8,8 +8,8 @@
 
 #include "ops/ops.h"
 
-/* Takes what opts has of both into g, whose arena holds it. Fails with
- * CLV_FORMAT, naming file and line. */
+/* Takes both from opts into g, whose arena holds them. Fails with CLV_FORMAT,
+ * naming file and line. */
 CLV_MUST clv_status clv__custom_load(clv_graph *g, const clv_open_opts *opts,
                                      clv_err *e);
 
@@ -17,10 +17,10 @@ CLV_MUST clv_status clv__custom_load(clv_graph *g, const clv_open_opts *opts,
  * domain, for clv_node.custom; 0 when there is none. Importers ask this of what
  * they do not know. */
 uint16_t clv__custom_row(const clv_graph *g, const char *name);
-/* Shapes of an unknown operator's outputs; nothing where nobody described it.
- */
+/* Sets the shapes of an unknown operator's outputs. Does nothing when nobody
+ * described it. */
 CLV_MUST clv_status clv__custom_infer(clv_graph *g, clv_node *n, clv_err *e);
-/* False when nobody described it. */
+/* Computes the cost. Returns false when nobody described the operator. */
 bool clv__custom_cost(const clv_graph *g, const clv_node *n, clv_cost *c);
 
 #endif

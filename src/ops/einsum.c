@@ -21,7 +21,7 @@ static int letter_of(char c)
     return c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1;
 }
 
-/* One side of a comma: letters in order (-1 for "..."), at most `max`. */
+/* Reads one term: letters in order (-1 for "..."), at most `max`. */
 static clv_status read_term(const char **at, int *axes, uint32_t max,
                             uint32_t *count, clv_err *e)
 {
@@ -59,7 +59,8 @@ static clv_status set_size(einsum *s, uint32_t axis, int64_t size, clv_err *e)
     return CLV_OK;
 }
 
-/* Gives the axes of operand v the names of its term; *own is what it has. */
+/* Names the axes of operand v after its term; *own receives the set of its
+ * axes. */
 static clv_status read_operand(einsum *s, const clv_value *v, axis_set *own,
                                clv_err *e)
 {
@@ -199,7 +200,7 @@ int64_t einsum_volume(const einsum *s, axis_set a)
     return size;
 }
 
-/* Sums away what only `a` has: one addition per element. */
+/* Sums away the axes that only `a` has, at one addition per element. */
 static axis_set sum_alone(const einsum *s, axis_set a, axis_set needed,
                           clv_cost *c)
 {
@@ -210,7 +211,7 @@ static axis_set sum_alone(const einsum *s, axis_set a, axis_set needed,
     return without(a, alone);
 }
 
-/* Joins b to a: a product of matrices if something is summed, else one
+/* Contracts a and b: a matrix product if an axis is summed, else one
  * multiplication per element. */
 static axis_set einsum_join(const einsum *s, axis_set a, axis_set b,
                             axis_set needed, clv_cost *c)

@@ -24,7 +24,7 @@ clv_status infer_size(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- filled ---------------------------------------------------------------*/
 
-/* The type of what attribute `value` holds. */
+/* Returns the type of the number in attribute `value`. */
 static clv_dtype value_type(const clv_graph *g, const clv_node *n,
                             clv_dtype otherwise)
 {
@@ -72,7 +72,8 @@ typedef struct term {
     int64_t whole;
 } term;
 
-/* Inputs 0 to 2 or attributes: one number, and the type they have together. */
+/* Reads one number from an input or an attribute, and whether it is an
+ * integer. */
 static clv_status get_number(const clv_graph *g, const clv_node *n,
                              clv_attr_key key, uint32_t i, term *out,
                              clv_dtype *type, clv_err *e)

@@ -1,4 +1,4 @@
-/* fold.c - folding of arithmetic, comparisons, questions about shapes. */
+/* fold.c - folds arithmetic, comparisons and questions about shapes. */
 #include "ops/fold.h"
 
 #include "ops/arith.h"
@@ -69,7 +69,7 @@ void fold_step(const clv_value *v, int64_t *at)
     }
 }
 
-/* The element of v that broadcasting lays at index `at` of shape y. */
+/* Returns the element of v that broadcasting puts at index `at` of shape y. */
 static uint32_t broadcast_at(const clv_value *y, const clv_value *v,
                              const int64_t *at)
 {
@@ -83,7 +83,7 @@ static uint32_t broadcast_at(const clv_value *y, const clv_value *v,
 
 /* -- one number from one or two -------------------------------------------*/
 
-/* Integers wrap as they do in the tensors themselves. */
+/* Wraps an integer, as tensors do. */
 static int64_t fold_wrap(uint64_t x)
 {
     return (int64_t)x;
@@ -191,7 +191,8 @@ static bool fold_pair(clv_op op, const known *a, uint32_t i, const known *b,
     return true;
 }
 
-/* Forgets the contents of output 0: the rule found it cannot fold. */
+/* Forgets the contents of output 0, because the rule cannot fold it after
+ * all. */
 static void fold_forget(clv_graph *g, const clv_node *n)
 {
     clv_value *v = node_out(g, n, 0);
@@ -200,7 +201,8 @@ static void fold_forget(clv_graph *g, const clv_node *n)
     v->data->n = 0;
 }
 
-/* A chain over all inputs, as sums and maxima of many have. */
+/* Applies the operator to all inputs one after the other, as Sum and Max have
+ * many. */
 clv_status fold_eltwise(clv_graph *g, clv_node *n, clv_err *e)
 {
     clv_op op = (clv_op)n->op == CLV_OP_ADD_N ? CLV_OP_ADD : (clv_op)n->op;
@@ -306,7 +308,7 @@ clv_status fold_size(clv_graph *g, clv_node *n, clv_err *e)
     return CLV_OK;
 }
 
-/* One number everywhere: attribute `value`, or input 1. */
+/* Fills the output with one number: attribute `value`, or input 1. */
 clv_status fold_full(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_attr *a = attr_get(n, CLV_A_VALUE);
@@ -367,7 +369,7 @@ static clv_op fold_reduction(clv_op op)
     }
 }
 
-/* Where element `at` of x goes: reduced axes are left out. */
+/* Returns where element `at` of x goes. Reduced axes are left out. */
 static uint32_t reduced_at(const clv_value *x, const bool *gone,
                            const int64_t *at)
 {

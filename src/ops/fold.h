@@ -21,9 +21,10 @@ typedef struct known {
     uint32_t n;
 } known;
 
-/* Input i's contents; false when they are not known, or incomplete. */
+/* Gets the contents of input i. Returns false when they are not known or
+ * incomplete. */
 bool fold_in(const clv_graph *g, const clv_node *n, uint32_t i, known *k);
-/* All inputs from `from` on are there and known. */
+/* Returns true when all inputs from number `from` on are there and known. */
 bool fold_ready(const clv_graph *g, const clv_node *n, uint32_t from);
 
 static inline double known_float(const known *k, uint32_t i)
@@ -33,8 +34,8 @@ static inline double known_float(const known *k, uint32_t i)
     return k->ints ? (double)k->ints[i] : k->floats[i];
 }
 
-/* Room for the contents of output `o`, in *ints or *floats by its type; both
- * NULL when it is too large or of a type that is not folded. */
+/* Makes room for the contents of output `o`, in *ints or *floats by its type.
+ * Both are NULL when it is too large or of a type that is not folded. */
 typedef struct room {
     int64_t *ints;
     double *floats;
@@ -46,7 +47,7 @@ static inline bool room_none(const room *r)
 {
     return !r->ints && !r->floats;
 }
-/* Element i becomes element j of k, converted. */
+/* Sets element i to element j of k, converted. */
 void fold_copy(const room *r, uint32_t i, const known *k, uint32_t j);
 
 /* Walks the indices of a shape: at[] counts up like an odometer. */

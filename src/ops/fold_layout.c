@@ -1,6 +1,6 @@
-/* fold_layout.c - folding of what only moves elements: views, slices, joins,
- * gathers, scatters. Most are one walk over the output with a stride per axis
- * of the source. */
+/* fold_layout.c - folds operators that only move elements: views, slices,
+ * joins, gathers, scatters. Most are one walk over the output with a stride per
+ * axis of the source. */
 #include "ops/fold.h"
 
 #include "tensor/tensor.h"
@@ -12,7 +12,8 @@ typedef struct strided {
     int64_t stride[CLV_MAX_RANK], offset;
 } strided;
 
-/* Of a tensor without elements the strides are 0: its axes may be huge. */
+/* Computes the strides of v. They are 0 for a tensor without elements, whose
+ * axes may be huge. */
 static void fold_strides(const clv_value *v, int64_t *stride)
 {
     int64_t step = clv__numel(v) ? 1 : 0;
@@ -41,7 +42,7 @@ static clv_status fold_strided(clv_graph *g, const clv_node *n, uint32_t o,
     return CLV_OK;
 }
 
-/* The contents of x are those of the output too. */
+/* Gives the output the contents of x. */
 static clv_status fold_layout_share(clv_graph *g, uint32_t out, const known *x,
                                     clv_err *e)
 {
@@ -179,7 +180,7 @@ clv_status fold_select(clv_graph *g, clv_node *n, clv_err *e)
     return fold_strided(g, n, 0, &x, &s, e);
 }
 
-/* Parts follow each other along an axis. */
+/* Folds a split: the parts follow each other along an axis. */
 clv_status fold_split(clv_graph *g, clv_node *n, clv_err *e)
 {
     known x;
@@ -199,7 +200,8 @@ clv_status fold_split(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- joins ----------------------------------------------------------------*/
 
-/* Element k of the output from input i's block, for concat along `axis`. */
+/* Folds a concat along `axis`: element k of the output comes from the block of
+ * one input. */
 clv_status fold_cat(clv_graph *g, clv_node *n, clv_err *e)
 {
     room r;
@@ -251,7 +253,8 @@ clv_status fold_index_select(clv_graph *g, clv_node *n, clv_err *e)
     return CLV_OK;
 }
 
-/* Index rows of coordinates into x; slices of `inner` elements come along. */
+/* Each row of the index holds coordinates into x; slices of `inner` elements
+ * come along. */
 clv_status fold_gather_nd(clv_graph *g, clv_node *n, clv_err *e)
 {
     known x, index;
@@ -308,7 +311,7 @@ clv_status fold_scatter_nd(clv_graph *g, clv_node *n, clv_err *e)
     return CLV_OK;
 }
 
-/* Whole copies side by side along each axis. */
+/* Puts whole copies side by side along each axis. */
 clv_status fold_repeat(clv_graph *g, clv_node *n, clv_err *e)
 {
     known x;
@@ -330,7 +333,7 @@ clv_status fold_repeat(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- nonzero --------------------------------------------------------------*/
 
-/* Of known contents the shape is exact too. */
+/* Folds nonzero. For known contents the shape is exact too. */
 clv_status fold_nonzero(clv_graph *g, clv_node *n, clv_err *e)
 {
     known x;
@@ -356,7 +359,7 @@ clv_status fold_nonzero(clv_graph *g, clv_node *n, clv_err *e)
     return CLV_OK;
 }
 
-/* Of a known mask at least the shape is exact. */
+/* Folds compress. For a known mask at least the shape is exact. */
 clv_status fold_compress(clv_graph *g, clv_node *n, clv_err *e)
 {
     known mask;

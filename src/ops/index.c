@@ -109,7 +109,8 @@ void cost_gather(const clv_graph *g, const clv_node *n, clv_cost *c)
 
 /* -- x[i, :, mask] --------------------------------------------------------*/
 
-/* The indices of x so far: what they broadcast to, where they stand. */
+/* The indices seen so far: the shape they broadcast to, and where they
+ * stand. */
 typedef struct indexed {
     int64_t dims[CLV_MAX_RANK], kept[CLV_MAX_RANK];
     uint32_t rank, n_kept, axis, last; /* next axis; end of the last index */
@@ -117,7 +118,7 @@ typedef struct indexed {
     bool any, apart, bound;
 } indexed;
 
-/* A mask over k axes is k vectors of equal, unknown length. */
+/* Adds one index. A mask over k axes is k vectors of equal, unknown length. */
 static clv_status add_index(indexed *s, const clv_value *x, const clv_value *v,
                             clv_err *e)
 {

@@ -1,4 +1,27 @@
-/* ops.c - the operator table, and the drivers that run its rules. */
+/* ops.c - holds the operator table and runs its rules over a graph.
+ *
+ * Inference visits the nodes once, in topological order. For each node:
+ *
+ *   1. check inputs and attributes against the schema (graph/schema.h)
+ *   2. if an input has no rank, leave the outputs as the builder declared them
+ *   3. run the shape rule, which sets the type and shape of each output
+ *   4. run the fold rule, which computes the contents of small outputs, so that
+ *      shapes that depend on them (Reshape) are known too
+ *   5. pass on two marks from inputs to outputs:
+ *
+ *        BOUND   the shape is an upper bound     if any input has it
+ *        FIXED   computed from weights alone     if all inputs have it
+ *
+ * Reason for BOUND: a cost that rests on a bound is an estimate, and must say
+ * so. Reason for FIXED: such a node runs once, when the model is loaded, so it
+ * costs nothing per run, and its weights count for the node that reads its
+ * result (owner.c).
+ *
+ * Invariant: when a node is visited, the type, the shape and the marks of all
+ * its inputs are final. A rule that cannot tell a shape (CLV_UNSUPPORTED) is
+ * not an error: the node is marked as unshaped, its cost is unknown, and a
+ * warning says so. When all nodes are done, the graph becomes read-only
+ * (build.c). */
 #include "ops/ops.h"
 #include "graph/schema.h"
 
@@ -21,7 +44,8 @@ const clv_op_info clv__ops[CLV_OP_COUNT] = {
 
 /* -- shape inference ------------------------------------------------------*/
 
-/* An input without a rank leaves the outputs as their builder declared them. */
+/* Returns true when an input has no rank. Then the outputs stay as their
+ * builder declared them. */
 static bool rank_missing(const clv_graph *g, const clv_node *n)
 {
     for (uint32_t i = 0; i < n->n_in; i++) {
@@ -32,8 +56,8 @@ static bool rank_missing(const clv_graph *g, const clv_node *n)
     return false;
 }
 
-/* Operators that hand sequences on, or are made for them; all other rules may
- * rely on tensors. */
+/* Returns true for operators that pass sequences on or are made for them. All
+ * other rules may rely on tensors. */
 static bool takes_sequences(clv_op op)
 {
     clv_category c = clv__ops[op].category;
@@ -52,7 +76,8 @@ static clv_status check_forms(const clv_graph *g, const clv_node *n, clv_err *e)
     return CLV_OK;
 }
 
-/* Nodes whose result differs from run to run, or that we know nothing of. */
+/* Returns false for nodes whose result differs from run to run, and for nodes
+ * of which we know nothing. */
 static bool ops_repeatable(const clv_node *n)
 {
     return n->op != CLV_OP_UNKNOWN && n->op != CLV_OP_RANDOM_LIKE &&
@@ -61,8 +86,8 @@ static bool ops_repeatable(const clv_node *n)
            clv__ops[n->op].category != CLV_CAT_SEQUENCE;
 }
 
-/* Outputs that depend on a bounded shape are bounds themselves; those that
- * depend on weights alone are fixed, as weights are. */
+/* Passes the marks of the inputs on to the outputs. An output is a bound if any
+ * input is one. An output is fixed if all inputs are weights or fixed. */
 static void pass_on(clv_graph *g, const clv_node *n)
 {
     uint8_t bound = 0, fixed = ops_repeatable(n) && n->n_in ? CLV_V_FIXED : 0;
@@ -84,7 +109,9 @@ static void pass_on(clv_graph *g, const clv_node *n)
     }
 }
 
-enum { WARNINGS_SAID = 20 }; /* of one graph; the others are counted */
+enum {
+    WARNINGS_SAID = 20
+}; /* warnings shown per graph; the others are counted */
 
 /* Leaves the outputs of n as their builder declared them, and warns: their
  * shape depends on data, or on a bound that does not fit. */
@@ -125,7 +152,7 @@ static clv_status infer_node(clv_graph *g, clv_node *n, clv_err *e)
         op->category != CLV_CAT_SEQUENCE && n->op != CLV_OP_UNKNOWN)
         return CLV_OK;
     for (uint32_t i = 0; i < n->n_out && n->op != CLV_OP_UNKNOWN; i++)
-        if (node_outs(g, n)[i] != CLV_NONE) /* a declared shape's mark */
+        if (node_outs(g, n)[i] != CLV_NONE) /* set with the declared shape */
             node_out(g, n, i)->flags &= (uint8_t)~CLV_V_BOUND;
     clv_status s = check_forms(g, n, e);
     s = s == CLV_OK ? op->infer(g, n, e) : s;
@@ -187,7 +214,8 @@ static void ops_traffic(const clv_graph *g, const clv_node *n, clv_cost *c)
                 sat_add(c->bytes_out, clv__held_bytes(node_out(g, n, i)));
 }
 
-/* All outputs have been computed from known contents: shape arithmetic. */
+/* Returns true when all outputs were computed from known contents, as in shape
+ * arithmetic. */
 static bool known_result(const clv_graph *g, const clv_node *n)
 {
     bool from_known = false;
@@ -204,7 +232,7 @@ static bool known_result(const clv_graph *g, const clv_node *n)
     return n->n_out > 0 && from_known;
 }
 
-/* A sequence of which nobody knows how long it is. */
+/* Returns true for a sequence of unknown length. */
 static bool any_number(const clv_value *v)
 {
     return v->flags & CLV_V_SEQUENCE && v->count == CLV_NONE;
@@ -219,8 +247,8 @@ static clv_trust trust_of(const clv_graph *g, const clv_node *n)
     if (clv__in_quantised(n))
         return CLV_TRUST_FREE; /* done by the node that it wraps */
     if (n->flags & CLV_N_UNSHAPED)
-        return CLV_TRUST_UNKNOWN; /* cost rules rely on what shape rules checked
-                                   */
+        return CLV_TRUST_UNKNOWN; /* a cost rule relies on what the shape rule
+                                   * checked */
     clv_trust t = CLV_TRUST_EXACT;
     for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
         uint32_t v = node_ins(g, n)[i];

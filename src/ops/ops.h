@@ -88,7 +88,8 @@ CLV_MUST clv_status clv__infer_node(clv_graph *g, uint32_t id, clv_err *e);
 CLV_MUST clv_status clv__own_weights(clv_graph *g, clv_err *e);
 /* True for a node that works on weights alone: it runs once, at load. */
 bool clv__node_is_fixed(const clv_graph *g, const clv_node *n);
-/* The type that a node computes in: that of its first input as it is held. */
+/* Returns the type that a node computes in: the type its first input has in
+ * memory. */
 clv_dtype clv__compute_type(const clv_graph *g, const clv_node *n);
 /* Cost of one node under our own convention. Fails with CLV_OVERFLOW. */
 CLV_MUST clv_status clv__cost_node(const clv_graph *g, uint32_t id, clv_cost *c,
@@ -100,18 +101,18 @@ CLV_MUST clv_status clv__cost_node(const clv_graph *g, uint32_t id, clv_cost *c,
 CLV_MUST clv_status out_shape(clv_graph *g, clv_node *n, uint32_t i,
                               clv_dtype dtype, uint32_t rank,
                               const int64_t *dims, clv_err *e);
-/* Output i has the type and shape of v. */
+/* Gives output i the type and shape of v. */
 CLV_MUST clv_status out_like(clv_graph *g, clv_node *n, uint32_t i,
                              const clv_value *v, clv_err *e);
-/* Numpy broadcasting, aligned on the right, of two shapes into dims. */
+/* Broadcasts two shapes into dims as numpy does, aligned on the right. */
 CLV_MUST clv_status broadcast(const clv_value *a, const clv_value *b,
                               int64_t *dims, uint32_t *rank, clv_err *e);
-/* Makes an axis of [-rank, rank) non-negative. */
+/* Turns an axis in [-rank, rank) into a non-negative one. */
 CLV_MUST clv_status norm_axis(int64_t axis, uint32_t rank, uint32_t *out,
                               clv_err *e);
-/* A list of ints from attribute `key`, or else from the known contents of
- * input `i`. found is false when neither is there; CLV_UNSUPPORTED when
- * the input is there but its contents are not known. */
+/* Reads a list of ints from attribute `key`, or else from the known contents of
+ * input `i`. found is false when neither is there. Fails with CLV_UNSUPPORTED
+ * when the input is there but its contents are not known. */
 typedef struct int_list {
     const int64_t *v;
     uint32_t n;
@@ -120,31 +121,34 @@ typedef struct int_list {
 CLV_MUST clv_status get_ints(const clv_graph *g, const clv_node *n,
                              clv_attr_key key, uint32_t i, int_list *list,
                              clv_err *e);
-/* The i-th of a list that may have one entry for all axes, or be empty. */
+/* Returns the i-th entry of a list. A list may have one entry for all axes, or
+ * be empty. */
 int64_t list_at(const int64_t *list, uint32_t n, uint32_t i);
-/* Padding of a window along spatial axis i of nd: before and after. */
+/* A window along spatial axis i of nd, with its padding before and after. */
 typedef struct window {
     int64_t kernel, stride, dilation, before, after;
 } window;
 CLV_MUST clv_status get_window(const clv_node *n, uint32_t i, uint32_t nd,
                                int64_t in, int64_t kernel, window *w,
                                clv_err *e);
-/* How many positions the window takes along an axis of size `in`. */
+/* Computes how many positions the window has along an axis of size `in`. */
 CLV_MUST clv_status window_out(const window *w, int64_t in, bool ceil,
                                int64_t *out, clv_err *e);
 
-/* How many of the last axes a pool works on: x (N,C,..) or (C,..). */
+/* Returns how many of the last axes a pool works on: x is (N,C,..) or
+ * (C,..). */
 uint32_t pooled_axes(const clv_node *n);
 
 /* Product of dims[from..to), saturating. */
 int64_t dims_product(const int64_t *dims, uint32_t from, uint32_t to);
-/* Steps of a binary search among n: ceil(log2 n), 0 for n < 2. */
+/* Returns the steps of a binary search among n: ceil(log2 n), 0 for n < 2. */
 int64_t log2_ceil(int64_t n);
-/* Broadcasts inputs from.. of n, absent ones left out. */
+/* Broadcasts the inputs of n from number `from` on; absent ones are left
+ * out. */
 CLV_MUST clv_status broadcast_from(const clv_graph *g, const clv_node *n,
                                    uint32_t from, int64_t *dims, uint32_t *rank,
                                    clv_err *e);
-/* b broadcasts to exactly the shape of a. */
+/* Checks that b broadcasts to exactly the shape of a. */
 CLV_MUST clv_status fits(const clv_value *a, const clv_value *b, clv_err *e);
 /* The first axis that a layer norm or its like is over. */
 CLV_MUST clv_status get_norm_axis(const clv_node *n, uint32_t rank,
@@ -152,45 +156,50 @@ CLV_MUST clv_status get_norm_axis(const clv_node *n, uint32_t rank,
 /* Attribute `axis` of a tensor; a scalar has one axis. */
 CLV_MUST clv_status get_axis(const clv_node *n, uint32_t rank, uint32_t *out,
                              clv_err *e);
-/* One int from attribute `key` or the contents of input i; see get_ints. */
+/* Reads one int from attribute `key` or from the contents of input i; see
+ * get_ints. */
 CLV_MUST clv_status get_int(const clv_graph *g, const clv_node *n,
                             clv_attr_key key, uint32_t i, int64_t *out,
                             clv_err *e);
-/* Numbers from attribute `key` or the contents of input i, whatever their
- * type; fails as get_ints does. At most `max` of them are written to out. */
+/* Reads numbers of any type from attribute `key` or from the contents of input
+ * i. Fails as get_ints does. Writes at most `max` of them to out. */
 CLV_MUST clv_status get_floats(const clv_graph *g, const clv_node *n,
                                clv_attr_key key, uint32_t i, double *out,
                                uint32_t max, uint32_t *count, clv_err *e);
-/* Output i is a value that may be like a or like b: a sequence of `count`
- * tensors if b is one, their shape the least that holds all. */
+/* Gives output i a type that holds both a and b: a sequence of `count` tensors
+ * if b is one, with the smallest shape that holds both. */
 CLV_MUST clv_status out_either(clv_graph *g, clv_node *n, uint32_t i,
                                const clv_value *a, const clv_value *b,
                                uint32_t count, clv_err *e);
-/* The one scale by which a resize to `size` keeps the ratio of the axes; 0 when
- * its attribute `aspect` does not ask for that. */
+/* Returns the one scale by which a resize to `size` keeps the ratio of the
+ * axes, or 0 when its attribute `aspect` does not ask for that. */
 double clv__aspect_scale(const clv_node *n, const clv_value *x,
                          const int64_t *size, uint32_t count);
 /* Marks the i-th output as an upper bound: its size depends on data. */
 void out_bound(clv_graph *g, const clv_node *n, uint32_t i);
-/* Bytes that reading all of v moves: a weight in the form it is stored in. */
+/* Returns the bytes that reading all of v moves. A weight counts in the type it
+ * is stored in. */
 int64_t clv__stored_bytes(const clv_graph *g, const clv_value *v);
-/* The rule reads at most `bytes` of input i, not all of it. */
+/* Corrects the cost of a node that reads at most `bytes` of input i, not all of
+ * it. */
 void reads_only(const clv_graph *g, const clv_node *n, uint32_t i,
                 int64_t bytes, clv_cost *c);
 
 /* -- quantised models (quant.c) --------------------------------------------*/
 
-/* Finds the nodes that run on integers between quantise and dequantise. */
+/* Marks the nodes that run on integers between dequantize and quantize. */
 CLV_MUST clv_status clv__join_quantised(clv_graph *g, clv_err *e);
-/* A quantise or dequantise that is part of such a node's work. */
+/* Returns true for a quantize or dequantize that is part of such a node's
+ * work. */
 bool clv__in_quantised(const clv_node *n);
-/* What rounding the results of a product back to integers adds. */
+/* Adds the cost of rounding the results of a product back to integers. */
 void clv__cost_rounding(const clv_graph *g, const clv_node *n, clv_cost *c);
 
 /* -- types (types.c) ------------------------------------------------------*/
 
 clv_dtype promote(clv_dtype a, clv_dtype b);
-/* Type of an elementwise result over inputs from.. and scalar attributes. */
+/* Returns the type of an elementwise result over the inputs from number `from`
+ * on and the scalar attributes. */
 clv_dtype result_type(const clv_graph *g, const clv_node *n, uint32_t from);
 clv_dtype to_float(clv_dtype t); /* float32 for bool and integers */
 /* The type that attribute `dtype` asks for, or else `natural`. */

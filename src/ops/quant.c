@@ -40,7 +40,7 @@ clv_status infer_dynamic_quantize(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- integers around a floating operator ----------------------------------*/
 
-/* Which kinds of operators runtimes have on integers; products need a
+/* The categories of operators that runtimes have on integers. A product needs a
  * quantised weight too. */
 static const struct {
     bool integers, product, floats_out;
@@ -60,8 +60,9 @@ static bool made_by(const clv_graph *g, const clv_value *v, clv_op op)
     return v->producer != CLV_NONE && g->nodes[v->producer].op == op;
 }
 
-/* Every floating input that varies, and every operand of a product, comes from
- * a dequantize; a bias, the third input, may be stored as it is. */
+/* Returns true when every floating input that varies, and every operand of a
+ * product, comes from a dequantize. A bias, the third input, may be stored as
+ * it is. */
 static bool reads_integers(const clv_graph *g, const clv_node *n)
 {
     bool any = false, product = forms[clv__ops[n->op].category].product;
@@ -77,7 +78,7 @@ static bool reads_integers(const clv_graph *g, const clv_node *n)
     return any;
 }
 
-/* The quantize that alone reads value v; CLV_NONE: there is no such. */
+/* Returns the quantize that is the only reader of value v, or CLV_NONE. */
 static uint32_t only_quantize(const clv_graph *g, uint32_t v)
 {
     uint32_t first = g->user_first[v];
@@ -102,7 +103,7 @@ static bool runs_on_integers(const clv_graph *g, const clv_node *n)
     return true;
 }
 
-/* All readers of v, of which there are some, run on integers. */
+/* Returns true when v has readers and all of them run on integers. */
 static bool read_as_integers(const clv_graph *g, uint32_t v)
 {
     uint32_t first = g->user_first[v], end = g->user_first[v + 1];
@@ -121,7 +122,7 @@ static clv_status quant_hold(clv_graph *g, uint32_t v, clv_dtype t, clv_err *e)
     return CLV_OK;
 }
 
-/* The output shares the storage of the input. */
+/* Lets the output share the storage of the input. */
 static void quant_share(clv_graph *g, clv_node *n)
 {
     uint32_t from = node_ins(g, n)[0], root = g->values[from].view_of;
@@ -129,7 +130,7 @@ static void quant_share(clv_graph *g, clv_node *n)
     n->flags |= CLV_N_INTEGER;
 }
 
-/* Node id as part of a group: what it makes is held as integers. */
+/* Makes n part of a quantised group: what it makes is held as integers. */
 static clv_status quant_join(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
@@ -172,7 +173,8 @@ bool clv__in_quantised(const clv_node *n)
                                         n->op == CLV_OP_DEQUANTIZE_LINEAR);
 }
 
-/* Scale, round and shift of each output, as the quantised products have it. */
+/* Adds the scale, round and shift of each output, as the quantised products
+ * have. */
 void clv__cost_rounding(const clv_graph *g, const clv_node *n, clv_cost *c)
 {
     if (!(n->flags & CLV_N_INTEGER) || clv__in_quantised(n) ||

@@ -31,8 +31,9 @@ static clv_status resize_scaled(int64_t size, double scale, int64_t *out,
     return CLV_OK;
 }
 
-/* Which axis the i-th of `count` sizes is for: all axes, those of `axes`, or
- * the spatial ones, which one size is for all of. */
+/* Finds the axis that the i-th of `count` sizes is for. Sizes may be for all
+ * axes, for those in `axes`, or for the spatial ones; one size is for all of
+ * these. */
 static clv_status sized_axis(const clv_node *n, const clv_value *x, uint32_t i,
                              uint32_t count, uint32_t *axis, clv_err *e)
 {

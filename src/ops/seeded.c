@@ -23,13 +23,15 @@ typedef struct range {
     float middle, spread; /* middle +- spread */
 } range;
 
-/* Uniform of variance 1/fan: sums of fan products keep their size. */
+/* Returns a uniform range of variance 1/fan: sums of fan products keep their
+ * size. */
 static range by_fan(int64_t fan)
 {
     return (range){0, (float)sqrt(3.0 / (double)(fan > 0 ? fan : 1))};
 }
 
-/* What the weight is to the first operator that reads it. */
+/* Chooses the range by what the weight is to the first operator that reads
+ * it. */
 static range range_of(const clv_graph *g, uint32_t v)
 {
     const clv_value *w = &g->values[v];
@@ -58,7 +60,7 @@ static range range_of(const clv_graph *g, uint32_t v)
 
 /* -- filling --------------------------------------------------------------*/
 
-/* Contents that the graph knows as a list of numbers, or one for all. */
+/* Writes contents that the graph knows: a list of numbers, or one for all. */
 static void fill_known(const clv_payload *known, int64_t first, clv_tensor *out)
 {
     for (int64_t i = 0; i < out->dims[0]; i++) {

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* What all tensors seen so far are like. */
+/* The type and shape that all tensors seen so far have in common. */
 typedef struct item {
     int64_t dims[CLV_MAX_RANK];
     uint32_t rank;
@@ -30,7 +30,7 @@ static void item_widen(item *t, const clv_value *v)
     }
 }
 
-/* A sequence that is known to be empty adds its type only. */
+/* Adds v. A sequence that is known to be empty adds its type only. */
 static void item_add(item *t, const clv_value *v)
 {
     if (t->dtype == CLV_NODTYPE)
@@ -92,7 +92,7 @@ clv_status out_either(clv_graph *g, clv_node *n, uint32_t i, const clv_value *a,
     return CLV_OK;
 }
 
-/* The first input, which has to be a sequence. */
+/* Gets the first input, which must be a sequence. */
 static clv_status sequence_of(const clv_graph *g, const clv_node *n,
                               const clv_value **v, clv_err *e)
 {
@@ -178,8 +178,8 @@ clv_status fold_sequence_length(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- to and from tensors --------------------------------------------------*/
 
-/* The sizes that an axis of `size` is split into: a list, one size for all
- * (the last may be smaller), or ones. */
+/* Computes the sizes that an axis of `size` is split into: a list, one size for
+ * all (the last may be smaller), or ones. */
 static clv_status split_sizes(const clv_graph *g, const clv_node *n,
                               int64_t size, int64_t *most, int64_t *count,
                               bool *same, clv_err *e)

@@ -32,7 +32,7 @@ clv_status out_shape(clv_graph *g, clv_node *n, uint32_t i, clv_dtype dtype,
     return check_size(&g->values[v], e);
 }
 
-/* The two share one array of dims: shapes are replaced, never changed. */
+/* Both values share one array of dims: shapes are replaced, never changed. */
 clv_status out_like(clv_graph *g, clv_node *n, uint32_t i, const clv_value *v,
                     clv_err *e)
 {

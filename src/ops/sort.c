@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* Comparisons for n elements in rows of `size`, each going down `depth`. */
+/* Counts the comparisons for all elements of x, each going down `depth`
+ * levels. */
 static void sort_comparisons(const clv_value *x, int64_t depth, clv_cost *c)
 {
     c->trust = CLV_TRUST_ESTIMATED;

@@ -17,7 +17,7 @@
 /* A count beyond this is "until the condition fails". */
 static const int64_t endless = INT64_C(1) << 31;
 
-/* Once for each tensor of the first input. */
+/* A sequence map runs once for each tensor of the first input. */
 static loop_trips map_trips(const clv_graph *g, const clv_node *n)
 {
     const clv_value *v = node_in(g, n, 0);
@@ -25,7 +25,7 @@ static loop_trips map_trips(const clv_graph *g, const clv_node *n)
     return (loop_trips){told ? v->count : attr_int(n, CLV_A_TRIPS), told, told};
 }
 
-/* A number that a body counts by: base + step * k in trip k, from 0. */
+/* A number that a body counts with: base + step * k in trip k, from 0. */
 typedef struct counter {
     int64_t base, step;
 } counter;
@@ -46,8 +46,8 @@ static bool counter_of(const clv_graph *g, const clv_node *n,
                        const clv_graph *body, uint32_t v, int depth,
                        counter *c);
 
-/* Body input i: the number of the trip; or a number carried from trip to trip,
- * which stays or has a constant added to it. */
+/* Returns true when body input i is a counter: the number of the trip, or a
+ * number carried from trip to trip that stays or has a constant added to it. */
 static bool carried_counter(const clv_graph *g, const clv_node *n,
                             const clv_graph *body, uint32_t i, counter *c)
 {
@@ -100,7 +100,8 @@ static bool counter_of(const clv_graph *g, const clv_node *n,
     return c->base < endless && c->base > -endless && c->step < endless;
 }
 
-/* Trips until `a < b` fails: it is asked at the end of each. */
+/* Returns the trips until `a < b` fails; it is tested at the end of each
+ * trip. */
 static int64_t trips_until(counter a, counter b)
 {
     int64_t gap = b.base - a.base, rate = a.step - b.step;
@@ -109,7 +110,8 @@ static int64_t trips_until(counter a, counter b)
     return rate > 0 ? (gap + rate - 1) / rate + 1 : INT64_MAX;
 }
 
-/* Trips that the condition v of a body allows, where it compares counters. */
+/* Computes the trips that condition v of a body allows, if it compares
+ * counters. */
 static bool condition_trips(const clv_graph *g, const clv_node *n,
                             const clv_graph *body, uint32_t v, int depth,
                             int64_t *most)
@@ -120,7 +122,8 @@ static bool condition_trips(const clv_graph *g, const clv_node *n,
         *most = x ? INT64_MAX : 1;
         return true;
     }
-    if (body->n_inputs > 1 && v == body->inputs[1]) { /* handed through */
+    if (body->n_inputs > 1 && v == body->inputs[1]) { /* the condition is passed
+                                                       * through unchanged */
         *most = INT64_MAX;
         return true;
     }

@@ -6,8 +6,8 @@
 
 typedef struct loop_trips {
     int64_t n;
-    bool told;  /* by the model; else it is a guess, or the user's word */
-    bool exact; /* not just a bound */
+    bool told;  /* the model says so; else it is a guess, or the user said it */
+    bool exact; /* not only an upper bound */
 } loop_trips;
 
 /* The body must have been inferred. */

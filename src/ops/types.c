@@ -22,7 +22,7 @@ static int64_t bits_of(clv_dtype t)
     return clv_dtype_bytes(t, 8);
 }
 
-/* A signed type that holds both, for a mix of signed and unsigned. */
+/* Returns a signed type that holds both, for a mix of signed and unsigned. */
 static clv_dtype promote_mixed(clv_dtype i, clv_dtype u)
 {
     if (bits_of(i) > bits_of(u))
@@ -50,7 +50,7 @@ clv_dtype promote(clv_dtype a, clv_dtype b)
     return bits_of(a) > bits_of(b) ? a : b;
 }
 
-/* `low` counts only where it is of a higher kind. */
+/* Combines two types; `low` counts only if it is of a higher kind. */
 static clv_dtype types_outrank(clv_dtype high, clv_dtype low)
 {
     if (types_kind_of(high) == 3 && types_kind_of(low) == 4)

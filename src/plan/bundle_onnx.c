@@ -19,7 +19,7 @@ typedef struct pair {
     const clv_graph *g;       /* what the ONNX file holds */
 } pair;
 
-/* What the partition's file says of value number id; NULL: nothing. */
+/* Returns what the partition's file says of value number id, or NULL. */
 static const json *value_of(const pair *p, int64_t id)
 {
     const json *values = json_get(p->part, "values");
@@ -46,7 +46,7 @@ static bool bundle_onnx_same_type(const json *stated, const clv_value *v)
     return true;
 }
 
-/* The value called `name` among the numbers of a list; NULL: none is. */
+/* Returns the value called `name` among the numbers of a list, or NULL. */
 static const json *bundle_onnx_named(const pair *p, const json *ids,
                                      const char *name)
 {
@@ -58,8 +58,9 @@ static const json *bundle_onnx_named(const pair *p, const json *ids,
     return NULL;
 }
 
-/* The file's inputs, or outputs, are those of the entry's list `key`. What the
- * entry reads besides are weights and constants, which the file holds. */
+/* Checks that the inputs, or outputs, of the file are those of the entry's list
+ * `key`. The entry also lists weights and constants, which the file itself
+ * holds. */
 static clv_status check_list(const pair *p, const char *key,
                              const uint32_t *list, uint32_t n, clv_err *e)
 {

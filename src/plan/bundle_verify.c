@@ -19,9 +19,10 @@ typedef struct check {
     uint32_t n_nodes, n_values; /* n_values: 1 + the highest number seen */
     uint32_t *node_in;          /* per node: partition + 1 that has it */
     uint32_t *turn;             /* per node: when it runs, from 1 on */
-    uint32_t *waits;            /* per partition: the last + 1 to wait for it */
+    uint32_t *waits;            /* per partition: the last partition (plus 1)
+                                 * that waits for it */
     uint32_t *maker;            /* per value: partition + 1 that makes it */
-    uint32_t *mark;             /* per value: what was seen last in a pass */
+    uint32_t *mark;             /* per value: the mark of the current pass */
     uint8_t *escapes; /* per value: read by another partition, or an output */
     const json **part;
     uint32_t n_parts, turns;
@@ -78,7 +79,8 @@ static void bundle_verify_highest(check *c, const json *ids)
 
 /* -- passes ---------------------------------------------------------------*/
 
-/* Every node of a partition's file, its inputs and outputs being lists. */
+/* Checks that every node of a partition's file has lists of inputs and
+ * outputs. */
 static clv_status bundle_verify_check_shape(check *c, const json *part,
                                             const char *file, clv_err *e)
 {
@@ -103,7 +105,8 @@ static bool cpu_only_on(const json *node, const char *device)
            strcmp(json_string(node, "side", "either"), "cpu") == 0;
 }
 
-/* Each node once, on a device that may have it; who makes what. */
+/* Checks that each node occurs once and is on a device that may have it, and
+ * notes which partition makes which value. */
 static clv_status place_nodes(check *c, const json *entry, uint32_t k,
                               clv_err *e)
 {
@@ -146,8 +149,8 @@ static clv_status place_nodes(check *c, const json *entry, uint32_t k,
                            stated->n, count);
 }
 
-/* Stated inputs are exactly what its nodes read and it does not make, and come
- * from partitions before it. */
+/* Checks that the stated inputs are exactly the values that its nodes read and
+ * it does not make, and that partitions before it make them. */
 static clv_status bundle_verify_check_inputs(check *c, const json *entry,
                                              uint32_t k, clv_err *e)
 {
@@ -188,7 +191,7 @@ static clv_status bundle_verify_check_inputs(check *c, const json *entry,
                            stated->n, read);
 }
 
-/* Stateful nodes of partition k run after those they name. */
+/* Checks that stateful nodes of partition k run after the nodes they name. */
 static clv_status check_turns(check *c, const json *n, uint32_t k,
                               uint32_t *needed, clv_err *e)
 {
@@ -207,7 +210,8 @@ static clv_status check_turns(check *c, const json *n, uint32_t k,
     return CLV_OK;
 }
 
-/* Stated dependencies are exactly those of its inputs and stateful nodes. */
+/* Checks that the stated dependencies are exactly those of its inputs and its
+ * stateful nodes. */
 static clv_status check_depends(check *c, const json *entry, uint32_t k,
                                 clv_err *e)
 {
@@ -237,7 +241,8 @@ static clv_status check_depends(check *c, const json *entry, uint32_t k,
                            k, stated->n, needed);
 }
 
-/* Stated outputs are exactly what it makes and others, or the caller, need. */
+/* Checks that the stated outputs are exactly the values it makes that others,
+ * or the caller, need. */
 static clv_status bundle_verify_check_outputs(check *c, const json *entry,
                                               uint32_t k, clv_err *e)
 {
@@ -259,7 +264,7 @@ static clv_status bundle_verify_check_outputs(check *c, const json *entry,
                            stated->n, needed);
 }
 
-/* The partition as ONNX, where the manifest names a file. */
+/* Checks the ONNX file of the partition, if the manifest names one. */
 static clv_status check_onnx(check *c, const json *entry, uint32_t k,
                              clv_err *e)
 {

@@ -1,7 +1,8 @@
-/* check.c - suitability for a device, and budgets.
+/* check.c - checks whether a model suits a device, and whether it keeps
+ * budgets.
  *
- * The analyses that the checks need are made once; then every check is one
- * comparison of two numbers, kept with both. */
+ * The analyses that the checks need are made once. Every check is then one
+ * comparison of two numbers, and keeps both. */
 #include "cleave/check.h"
 #include "cleave/concurrency.h"
 #include "cleave/map.h"
@@ -23,7 +24,7 @@ typedef struct facts {
     const clv_cut *c;
     const clv_memory_info *memory;
     const clv_concurrency_info *concurrency;
-    double latency; /* negative: the device cannot */
+    double latency; /* seconds; negative: the device cannot run the model */
     double intensity;
     int64_t traffic;
 } facts;
@@ -98,7 +99,8 @@ static void check_memory(clv_check *k, const facts *f, double room)
                      });
 }
 
-/* One subgraph of one sample to a unit; half of the units shall have one. */
+/* Checks that at least half of the units have work when each unit runs one
+ * subgraph of one sample. */
 static void check_units(clv_check *k, const facts *f, double units)
 {
     const clv_concurrency_info *a = f->concurrency;

@@ -1,10 +1,11 @@
-/* compare.c - models side by side, and two versions of one aligned by name.
+/* compare.c - puts models side by side, and aligns two versions of one model.
  *
- * Types and modules are united by name in order of first appearance; each has
- * a column per model. For the diff, layers are paired by name, and what is left
- * by module, type and position. It walks the second model in order: a layer
- * that the first has too is compared with it, others were added; layers of the
- * first that have no partner were removed, and come where they used to be. */
+ * Types and modules are united by name, in order of first appearance; each has
+ * a column per model. For the difference of two models, layers are paired by
+ * name, and the remaining ones by module, type and position. The list follows
+ * the second model: a layer with a partner is compared with it, a layer without
+ * one was added. Layers of the first model without a partner were removed; they
+ * are listed where they used to be. */
 #include "cleave/compare.h"
 #include "plan/memory.h"
 
@@ -14,7 +15,7 @@
 struct clv_compare {
     arena mem;
     clv_compare_info info;
-    strmap names;        /* of the list that is being made */
+    strmap names;        /* of the list being made */
     clv_compared *types; /* room for every type of every model */
     clv_compared *modules;
     clv_change *changes;
@@ -22,7 +23,8 @@ struct clv_compare {
 
 /* -- types and modules ----------------------------------------------------*/
 
-/* The row called name, made if it is new; NULL when memory ran out. */
+/* Returns the row called name, and adds it if it is new. Returns NULL when
+ * memory ran out. */
 static clv_compared *row_of(clv_compare *c, clv_compared *rows, uint32_t *n,
                             const char *name, uint32_t depth)
 {
@@ -44,7 +46,7 @@ static clv_compared *row_of(clv_compare *c, clv_compared *rows, uint32_t *n,
     return &rows[(*n)++];
 }
 
-/* Columns are const to readers; here they are filled. */
+/* Fills one column of a row. Readers see the columns as const. */
 static void compare_set(const clv_compared *row, uint32_t model, uint32_t count,
                         int64_t params, int64_t macs, int64_t flops)
 {
@@ -182,8 +184,8 @@ static void add_change(clv_compare *c, const char *name, uint32_t before,
     }
 }
 
-/* A name for "the k-th operator of this type in this module", to pair layers
- * that are called otherwise; ordinals count in `seen`. */
+/* Returns a name that means "the k-th operator of this type in this module". It
+ * pairs layers whose own names differ. `seen` counts the ordinals. */
 static const char *place_name(arena *a, const clv_graph *g, const clv_node *n,
                               strmap *seen)
 {
@@ -208,8 +210,8 @@ static const char *own_name(arena *a, const clv_graph *g, const clv_node *n,
     return n->name;
 }
 
-/* Pairs nodes without a partner that have the same name: to[i] of the first
- * model, from[j] of the second. */
+/* Pairs nodes of equal name that have no partner yet: to[i] is the partner of
+ * node i of the first model, from[j] that of node j of the second. */
 static bool pair_up(clv_compare *c, name_fn *name_of, uint32_t *to,
                     uint32_t *from)
 {

@@ -1,14 +1,16 @@
-/* reorder.c - an order of the subgraphs in which less memory is alive.
+/* reorder.c - looks for an order of the subgraphs in which less memory is
+ * alive.
  *
- * Greedy: of the subgraphs that are ready, run the one after which the least
- * is alive (what it makes, less the buffers that die with it). Ties go to the
- * earlier one, or to the one that became ready last (depth first). Both rules
- * are tried; the result is kept only if its peak, measured by the liveness
- * analysis itself, is lower than the given order's.
+ * Rule: of the subgraphs that are ready, run the one after which the least is
+ * alive (what it makes, less the buffers that die with it). Ties go to the
+ * earlier subgraph, or to the one that became ready last (depth first). Both
+ * are tried. The result is kept only if its peak, measured by the liveness
+ * analysis itself, is lower than that of the given order.
  *
  * What a ready subgraph adds changes only when it becomes the last reader of a
- * buffer. It is then pushed once more; entries that are out of date promise
- * more and come later, so the first one found is right. n log n in all. */
+ * buffer: then it adds less. It is pushed into the heap once more with the new
+ * key. Old entries have larger keys and come out later, when it is already
+ * done. So the first entry that comes out is right, in O(n log n). */
 #include "plan/memory.h"
 
 #include <string.h>
@@ -18,11 +20,11 @@ typedef struct entry {
     uint32_t tie, sub;
 } entry;
 
-/* Storage: how many subgraphs have yet to read it, and the exclusive or of
- * their numbers, which is the last one's when there is one. */
+/* A storage: how many subgraphs have yet to read it, and the exclusive or of
+ * their numbers. When one is left, that is its number. */
 typedef struct store {
     uint32_t readers, mix;
-    bool keep; /* leaves the graph: never dies */
+    bool keep; /* a graph output: never dies */
 } store;
 
 typedef struct search {
@@ -78,8 +80,8 @@ static entry reorder_heap_pop(search *s)
 
 /* -- what a subgraph reads ------------------------------------------------*/
 
-/* The next distinct storage that k reads, from input *i on; CLV_NONE after the
- * last. */
+/* Returns the next distinct storage that k reads, from input *i on, or CLV_NONE
+ * after the last. */
 static uint32_t next_read(search *s, uint32_t k, uint32_t *i)
 {
     const clv_graph *g = s->c->p->g;
@@ -96,7 +98,7 @@ static uint32_t next_read(search *s, uint32_t k, uint32_t *i)
     return CLV_NONE;
 }
 
-/* Bytes alive after k less those before. */
+/* Returns the bytes alive after k, less those alive before. */
 static int64_t reorder_growth(search *s, uint32_t k)
 {
     const clv_graph *g = s->c->p->g;
@@ -119,7 +121,8 @@ static bool reorder_offer(search *s, uint32_t k)
 
 /* -- the search -----------------------------------------------------------*/
 
-/* Subgraphs that wait for k: those that read it, and the next stateful one. */
+/* Lists the subgraphs that wait for k: its readers, and the next stateful
+ * one. */
 static void add_waiting(search *s, uint32_t from, uint32_t to, uint32_t *end)
 {
     if (s->next) {

@@ -85,7 +85,7 @@ static clv_status sweep_count(const clv_graph *g, clv_sweep_row *row,
     return s;
 }
 
-/* What base says, with the variables set to row->at. */
+/* The options of `base`, with the variables set to row->at. */
 typedef struct opening {
     clv_open_opts opts;
     clv_shape_arg *shapes;
@@ -107,8 +107,8 @@ static void set_variable(opening *o, const clv_vary *v, uint32_t i, int64_t x)
     shape->dims = o->axes[i];
 }
 
-/* The i-th name among the dimensions of all inputs; NULL past the last, ""
- * for a dimension without one. */
+/* Returns the i-th name among the dimensions of all inputs: "" for a dimension
+ * without a name, NULL past the last one. */
 static const char *dim_name(const clv_graph *g, uint32_t i)
 {
     for (uint32_t k = 0; k < g->n_inputs; k++) {
@@ -129,7 +129,7 @@ static const char *dim_name_at(const void *g, uint32_t i)
     return dim_name(g, i);
 }
 
-/* A dimension that the model does not have would vary nothing. */
+/* Refuses to vary a dimension that the model does not have. */
 static clv_status check_dims(const clv_sweep *s, const clv_graph *g, clv_err *e)
 {
     for (uint32_t i = 0; i < s->info.n_vary; i++) {
@@ -214,7 +214,8 @@ static clv_status fill_rows(clv_sweep *s, clv_err *e)
     return CLV_OK;
 }
 
-/* To six digits: what logarithms leave behind is no news. */
+/* Returns the slope, rounded to six digits, because logarithms are not
+ * exact. */
 static double sweep_slope(const clv_sweep *s, clv_metric m)
 {
     double sx = 0, sy = 0, sxx = 0, sxy = 0, n = s->info.n_rows;
@@ -272,8 +273,8 @@ static wide wide_gcd(wide a, wide b)
     return a;
 }
 
-/* Any batch will do; sizes may have to be multiples, as the values given are.
- */
+/* Chooses the grid. Any batch is valid. Sizes may have to be multiples of
+ * something, so they use the step of the given values. */
 static clv_status fill_grid(const clv_sweep *s, grid *g, clv_err *e)
 {
     for (uint32_t i = 0; i < CLV_VARY_MAX; i++) {
@@ -302,7 +303,8 @@ static clv_status fill_grid(const clv_sweep *s, grid *g, clv_err *e)
     return CLV_OK;
 }
 
-/* D[i][j], the forward differences of order i and j at the first point. */
+/* Computes D[i][j], the forward differences of orders i and j at the first
+ * point. */
 static void sweep_differences(const grid *g, clv_metric m, wide d[SIDE][SIDE])
 {
     for (uint32_t i = 0; i < g->side[0]; i++)
@@ -318,7 +320,7 @@ static void sweep_differences(const grid *g, clv_metric m, wide d[SIDE][SIDE])
                 d[i][j] -= d[i][j - 1];
 }
 
-/* The highest order with a difference that is not 0. */
+/* Finds the highest order with a difference that is not 0. */
 static void sweep_degrees(const grid *g, wide d[SIDE][SIDE],
                           uint32_t degree[CLV_VARY_MAX])
 {
@@ -331,7 +333,8 @@ static void sweep_degrees(const grid *g, wide d[SIDE][SIDE],
             }
 }
 
-/* out[k]: coefficients of (x-x0)(x-x0-step)...: k factors, powers of x. */
+/* Fills out[k] with the coefficients, by power of x, of the product of the
+ * first k factors (x-x0)(x-x0-step)(x-x0-2*step)... */
 static bool sweep_falling(int64_t x0, int64_t step,
                           wide out[CLV_DEGREE_MAX + 1][CLV_DEGREE_MAX + 1])
 {
@@ -350,7 +353,7 @@ static bool sweep_falling(int64_t x0, int64_t step,
     return true;
 }
 
-/* degree! * step^degree */
+/* Computes degree! * step^degree. Returns false when it does not fit. */
 static bool sweep_scale_of(uint32_t degree, int64_t step, wide *out)
 {
     *out = 1;
@@ -360,7 +363,8 @@ static bool sweep_scale_of(uint32_t degree, int64_t step, wide *out)
     return true;
 }
 
-/* Expands the Newton form. False when a number does not fit. */
+/* Expands the Newton form into powers. Returns false when a number does not
+ * fit. */
 static bool sweep_expand(const grid *g, wide d[SIDE][SIDE],
                          const uint32_t *degree, poly *p)
 {
@@ -390,7 +394,7 @@ static bool sweep_expand(const grid *g, wide d[SIDE][SIDE],
     return true;
 }
 
-/* Terms in lowest terms, highest total power first. */
+/* Lists the terms, reduced, with the highest total power first. */
 static bool to_terms(const poly *p, clv_formula *f)
 {
     for (int power = 2 * CLV_DEGREE_MAX; power >= 0; power--)

@@ -189,8 +189,8 @@ static clv_status bundle_save(const char *dir, const char *name, clv_buf *text,
     return s;
 }
 
-/* The same as ONNX. An operator that has no form there is no failure: the
- * manifest then names no file. */
+/* Writes the partition as ONNX. An operator without an ONNX form is not a
+ * failure: the manifest then names no file. */
 static clv_status save_onnx(const clv_cut *c, uint32_t k, const char *dir,
                             bool *done, clv_err *e)
 {
@@ -236,7 +236,7 @@ static clv_status bundle_fill(const clv_cut *c, const char *dir, clv_err *e)
     return s;
 }
 
-/* What fill may have left behind. */
+/* Removes what a failed write left behind. */
 static void bundle_clear(const clv_cut *c, const char *dir)
 {
     static const char *const endings[] = {"json", "onnx", "onnx.data"};

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Without --verbose. */
+/* Rows and steps that are shown without --verbose. */
 enum { PATH_SHOWN = 16, PARTITIONS_SHOWN = 40 };
 
 /* -- support --------------------------------------------------------------*/
@@ -31,7 +31,8 @@ static void put_supported(const clv_capability_info *i,
     clv_buf_free(&line);
 }
 
-/* Where the model's source has it: file and line, or its name there. */
+/* Returns where the operator is in the model's source: file and line, or its
+ * name there. */
 static const char *row_source(const clv_graph *g, const clv_support_row *r)
 {
     const char *source = clv_graph_node(g, r->node).source;

@@ -58,7 +58,8 @@ static void check_text(const clv_check *k, const clv_report_opts *o,
                  clv_graph_name(check_graph_of(k)), d ? " on " : "",
                  d ? d->title : "", clv_cut_strategy(clv_check_cut(k)));
     table_print(&t, o, out);
-    bool budgets = n && x[0].is_budget; /* and nothing else: they come last */
+    bool budgets = n && x[0].is_budget; /* budgets come last, so if the first is
+                                         * one, all are */
     clv_buf_printf(out, "\nOverall: %s%s%s",
                    paint_on(o, failed ? PAINT_RED : PAINT_GREEN),
                    !failed   ? budgets ? "✓ WITHIN BUDGET" : "✓ SUITABLE"

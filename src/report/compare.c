@@ -64,7 +64,7 @@ static void compare_put_totals(const clv_compare_info *c,
     table_print(&t, o, out);
 }
 
-/* How many times the first model each other one takes. */
+/* Shows how many times as much as the first model each other one takes. */
 static void put_ratios(const clv_compare_info *c, const clv_report_opts *o,
                        clv_buf *out)
 {
@@ -90,7 +90,7 @@ static void put_ratios(const clv_compare_info *c, const clv_report_opts *o,
     table_print(&t, o, out);
 }
 
-/* Rows with the FLOPs of each model; those without any are left out. */
+/* Shows the FLOPs of each model per row; rows without any are left out. */
 static void compare_put_rows(const clv_compare_info *c,
                              const clv_compared *rows, uint32_t n,
                              uint32_t depth, const clv_report_opts *o,

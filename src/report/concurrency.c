@@ -14,7 +14,7 @@ static const clv_graph *concurrency_graph_of(const clv_concurrency_report *r)
     return clv_profile_graph(clv_cut_profile(clv_concurrency_cut(r->analysis)));
 }
 
-/* What a subgraph is called: after its first node. */
+/* Returns the name of a subgraph, which is that of its first node. */
 static const char *concurrency_name_of(const clv_graph *g,
                                        const clv_subgraph *s)
 {

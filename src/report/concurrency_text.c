@@ -112,7 +112,7 @@ static const char *stage_names(const view *v, const clv_stage *s, char *buf,
     return buf;
 }
 
-/* Without --verbose the stages in which nothing is parallel are left out. */
+/* Shows the stages. Without --verbose it leaves out stages of one subgraph. */
 static void put_stages(const view *v)
 {
     static const table_col cols[] = {{"Stage", TABLE_RIGHT},
@@ -180,7 +180,7 @@ static void start_tasks(table *t)
     t->margin = 2;
 }
 
-/* The heaviest of the critical path, or every subgraph. */
+/* Shows the heaviest subgraphs of the critical path, or every subgraph. */
 static void put_tasks(const view *v)
 {
     table t;
@@ -257,8 +257,8 @@ static void put_batches(const view *v)
 
 enum { BAR = 64, STREAMS_SHOWN = 16 };
 
-/* One cell is busy with the subgraph that holds most of it; neighbours take
- * turns between two shades. */
+/* Draws one stream. A cell shows the subgraph that holds most of it; neighbours
+ * take turns between two shades. */
 static void put_stream(const view *v, const clv_schedule_info *s,
                        uint32_t stream)
 {

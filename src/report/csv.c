@@ -13,7 +13,8 @@ static void csv_separate(clv_buf *out)
         clv_buf_add(out, ",", 1);
 }
 
-/* An empty first cell is written "", so that the next one finds a row begun. */
+/* Writes a cell without quotes. An empty first cell becomes "", so that the
+ * next cell sees that the row has begun. */
 static void csv_plain(clv_buf *out, const char *text, size_t len)
 {
     csv_separate(out);

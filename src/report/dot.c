@@ -24,7 +24,7 @@ typedef struct drawing {
     const clv_subgraph *subs;
     bool modules;
     uint32_t *box_of; /* per subgraph */
-    uint32_t *before; /* the one before it on the critical path */
+    uint32_t *before; /* the subgraph before it on the critical path */
     box *boxes;
     uint32_t n_boxes;
     clv_buf *out;
@@ -56,7 +56,8 @@ static bool make_boxes(drawing *d)
 
 /* -- text -----------------------------------------------------------------*/
 
-/* Inside a quoted string of DOT; a model's names may hold anything. */
+/* Writes text inside a quoted string of DOT. A model's names may hold
+ * anything. */
 static void dot_put_text(clv_buf *out, const char *text)
 {
     while (*text) {
@@ -78,7 +79,7 @@ static const char *dot_name_of(const drawing *d, uint32_t k)
     return d->modules ? s->detail : clv_graph_node(d->g, s->nodes[0]).name;
 }
 
-/* What it is: the pattern, unless the name says so already. */
+/* Writes the pattern of a box, unless its name says so already. */
 static void put_kind(const drawing *d, const box *b)
 {
     const clv_subgraph *s = &d->subs[b->first];

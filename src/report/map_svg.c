@@ -52,7 +52,7 @@ static bool map_svg_drawn(const chart *c, uint32_t k)
     return c->times[k].attained > 0 && c->subs[k].intensity > 0;
 }
 
-/* Whole decades around the points, the ridge and the peak. */
+/* Chooses whole decades around the points, the ridge and the peak. */
 static void find_range(chart *c)
 {
     double ridge = clv_map_get(c->m)->ridge;
@@ -104,7 +104,8 @@ static void put_grid(const chart *c)
     svg_text_up(c->out, 14, TOP + HEIGHT / 2.0, 12, "operations per second");
 }
 
-/* Where the slanted roof enters the picture: at its left or its lower edge. */
+/* Draws the roofs. The slanted one enters the picture at its left or lower
+ * edge. */
 static void put_roofs(const chart *c)
 {
     double left = pow(10, c->x0), right = pow(10, c->x1);
@@ -167,7 +168,7 @@ static bool map_svg_overlap(svg_box a, svg_box b)
            b.y < a.y + a.h;
 }
 
-/* Height of the roof above a point of the horizontal axis. */
+/* Returns the height of the roof above a point of the horizontal axis. */
 static double roof_at(const chart *c, double x)
 {
     double intensity = pow(10, c->x0 + (x - LEFT) / WIDTH * (c->x1 - c->x0));
@@ -175,8 +176,8 @@ static double roof_at(const chart *c, double x)
     return y_of(c, fmin(ops, c->peak));
 }
 
-/* Does a box lie inside of the chart and touch no roof, point or label? The
- * roof rises from left to right. */
+/* Returns true when a box lies inside the chart and touches no roof, point or
+ * label. The roof rises from left to right. */
 static bool map_svg_is_free(const chart *c, svg_box box, const svg_box *labels,
                             int n)
 {
@@ -200,7 +201,8 @@ static bool map_svg_is_free(const chart *c, svg_box box, const svg_box *labels,
     return true;
 }
 
-/* Names point k below, above, right or left of it, where there is room. */
+/* Writes the name of point k below, above, right or left of it, where there is
+ * room. */
 static bool map_svg_put_label(const chart *c, uint32_t k, const svg_box *labels,
                               int n, svg_box *box)
 {
@@ -228,13 +230,13 @@ static bool map_svg_put_label(const chart *c, uint32_t k, const svg_box *labels,
     return false;
 }
 
-/* The slowest few get their names, one in each neighbourhood. */
+/* Names the slowest few subgraphs, one in each neighbourhood. */
 static void put_labels(const chart *c)
 {
     const uint32_t *rank = clv_map_ranking(c->m);
     double at[LABELS + 1][2];
-    svg_box labels[LABELS + 1] = {
-        {LEFT + WIDTH - 170, y_of(c, c->peak) - 20, 170, 16}}; /* the peak's */
+    svg_box labels[LABELS + 1] = {{LEFT + WIDTH - 170, y_of(c, c->peak) - 20,
+                                   170, 16}}; /* the label of the peak */
     int n = 1;
     for (uint32_t i = 0; i < c->n && i < 40 && n <= LABELS; i++) {
         bool near = !map_svg_drawn(c, rank[i]);

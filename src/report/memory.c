@@ -21,7 +21,8 @@ static const char *step_name(const clv_memory *m, const clv_cut *c,
 
 enum { PLOT_WIDTH = 64 };
 
-/* The largest value of each of at most PLOT_WIDTH equal spans of steps. */
+/* Plots the largest value of each of at most PLOT_WIDTH equal spans of
+ * steps. */
 static void memory_put_timeline(const clv_memory *m, clv_buf *out)
 {
     const int64_t *live = clv_memory_timeline(m);

@@ -37,7 +37,8 @@ static double memory_svg_x_of(const chart *c, double step)
     return LEFT + step * c->step;
 }
 
-/* Grid lines and labels for 0 to most bytes; returns pixels per byte. */
+/* Draws grid lines and labels for 0 to `most` bytes. Returns pixels per
+ * byte. */
 static double put_bytes_axis(const chart *c, double top, int64_t most,
                              const char *name)
 {
@@ -69,7 +70,7 @@ static void put_steps_axis(const chart *c, double foot)
              "step (subgraphs in the order they run)");
 }
 
-/* The largest value of each of at most COLUMNS_MAX spans of steps. */
+/* Plots the largest value of each of at most COLUMNS_MAX spans of steps. */
 static void memory_svg_put_timeline(const chart *c, double top)
 {
     const int64_t *live = clv_memory_timeline(c->m);
@@ -95,7 +96,7 @@ static void memory_svg_put_timeline(const chart *c, double top)
     svg_polyline(c->out, xy, at / 2, "#c9dff5", "#3f6fa8");
 }
 
-/* A dot and its label, which stays inside of the picture. */
+/* Marks the peak with a dot and a label, which stays inside the picture. */
 static void put_peak(const chart *c, double top)
 {
     double x = memory_svg_x_of(c, c->t->peak_step + 0.5), y = top + 14;

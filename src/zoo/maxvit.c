@@ -39,7 +39,7 @@ static tensor maxvit_mbconv(builder *b, tensor x, int64_t out, int64_t stride,
                        CLV_OP_SIGMOID);
     x = conv2d(b, "conv_c", x, out);
     leave(b);
-    /* nothing is dropped at the first layer, which has an Identity there */
+    /* the first layer drops nothing: it has an Identity there */
     x = zoo_module(b, first ? CLV_OP_IDENTITY : CLV_OP_STOCHASTIC_DEPTH,
                    "stochastic_depth", x, NO_ATTRS);
     x = add(b, y, x);
@@ -74,7 +74,7 @@ static tensor maxvit_departition(builder *b, tensor x, int64_t p, int64_t down,
     return x;
 }
 
-/* A grid's tokens are what a window calls its groups. */
+/* Swaps groups and tokens: the tokens of a grid are the groups of a window. */
 static tensor maxvit_swap(builder *b, const char *name, tensor x, bool grid)
 {
     return grid ? zoo_module(b, CLV_OP_TRANSPOSE, name, x,

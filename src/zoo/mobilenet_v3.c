@@ -61,8 +61,9 @@ static tensor mobilenet_v3_bottleneck(builder *b, const row *r, tensor x,
     return stride == 1 && in == r->out ? add(b, y, x) : y;
 }
 
-/* From block `dilated` on, the size stays and the taps move apart. low, if not
- * NULL, receives the last tensor of an eighth of the image's side. */
+/* Builds the features. From block `dilated` on the size stays and the kernel is
+ * dilated. If `low` is not NULL, it receives the last tensor at an eighth of
+ * the image's side. */
 static tensor mobilenet_v3_features(builder *b, const mobilenet_v3 *m, tensor x,
                                     int dilated, tensor *low)
 {

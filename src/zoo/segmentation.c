@@ -39,7 +39,7 @@ static tensor segmentation_fcn_head(builder *b, tensor x)
 
 /* -- DeepLab --------------------------------------------------------------*/
 
-/* What the whole image has in common, at every pixel. */
+/* Pools the whole image and gives the result to every pixel. */
 static tensor segmentation_pooled(builder *b, tensor x)
 {
     tensor y = adaptive_avg_pool2d(b, "0", x, 1);
@@ -49,7 +49,7 @@ static tensor segmentation_pooled(builder *b, tensor x)
     return segmentation_resize_like(b, y, x);
 }
 
-/* Atrous spatial pyramid: the same features with taps ever further apart. */
+/* Atrous spatial pyramid: the same features, filtered with growing dilation. */
 static tensor segmentation_pyramid(builder *b, tensor x)
 {
     static const int64_t rates[] = {0, 12, 24, 36};

@@ -84,7 +84,8 @@ static tensor swin_position_bias(builder *b, const place *p)
 
 /* -- shifted windows ------------------------------------------------------*/
 
-/* The padded image, and how far it is rolled: an axis of one window is not. */
+/* The size of the padded image, and how far it is rolled. An axis with only one
+ * window is not rolled. */
 typedef struct plan {
     int64_t h, w, window, shift_y, shift_x;
 } plan;
@@ -99,8 +100,8 @@ static plan swin_plan_of(const builder *b, const place *p, tensor x)
     return r;
 }
 
-/* Which of the three bands the roll makes of an axis: the untouched part, and
- * the two that end up in the last window. */
+/* Returns the band of an axis that position `at` is in: the roll leaves one
+ * band untouched and brings two others together in the last window. */
 static int64_t swin_band(int64_t at, int64_t size, int64_t s, int64_t shift)
 {
     return shift ? (at >= size - s) + (at >= size - shift) : 0;
@@ -222,7 +223,8 @@ static tensor swin_window_attention(builder *b, place *p, tensor x, tensor mask)
     return dropout(b, NULL, x);
 }
 
-/* Pad, roll, cut into windows; attend; and all of it back. */
+/* Pads, rolls and cuts the image into windows, attends, and undoes all
+ * three. */
 static tensor swin_attention(builder *b, place *p, tensor x)
 {
     int64_t h = dim(b, x, 1), w = dim(b, x, 2);
@@ -269,7 +271,7 @@ static tensor swin_block(builder *b, place *p, tensor x)
     return add(b, x, stochastic_depth(b, "stochastic_depth", y));
 }
 
-/* 2x2 tokens side by side, then half as wide. */
+/* Joins 2x2 tokens into one, then halves its width. */
 static tensor swin_merge_patches(builder *b, const swin *v, tensor x)
 {
     int64_t h = swin_round_up(dim(b, x, 1), 2),

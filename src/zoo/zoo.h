@@ -25,7 +25,8 @@ typedef struct builder {
     uint32_t scope;
     clv_dtype dtype;
     double norm_eps; /* of norms; 0: the operator's own, 1e-5 */
-    bool whole;      /* inside one module made of functions: attention */
+    bool whole;      /* the operators are functions inside one module
+                      * (attention) */
 } builder;
 
 typedef struct zoo_input {
@@ -55,10 +56,11 @@ void zoo_unused(builder *b, tensor w);
 /* "0", "1", ...: the name of a child of a Sequential. */
 #define nth(i) zoo_nth((char[12]){0}, i)
 const char *zoo_nth(char *text, int i);
-/* Contents of a weight. The ints are borrowed and make it int64; room for n
- * floats is returned to be filled, and so is room for the bytes of one that has
- * that dtype. NULL after a failure, when the dtype is another, or
- * for too many bytes to keep. */
+/* Set the contents of a weight. constant_ints borrows the ints and makes the
+ * weight int64. The others return room for n floats, or for the bytes of a
+ * weight of that dtype, for the caller to fill. They return NULL after a
+ * failure, when the dtype is another one, or when there are too many bytes to
+ * keep. */
 void constant_ints(builder *b, tensor w, const int64_t *ints, uint32_t n);
 double *constant_floats(builder *b, tensor w, uint32_t n);
 void *constant_bytes(builder *b, tensor w, clv_dtype dtype);
@@ -126,11 +128,12 @@ tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a);
 tensor linear(builder *b, const char *name, tensor x, int64_t out);
 tensor linear_no_bias(builder *b, const char *name, tensor x, int64_t out);
 tensor batch_norm(builder *b, const char *name, tensor x);
-/* Over the last axis; without a name, a function with the scope's weights. */
+/* A layer norm over the last axis. Without a name it is a function that uses
+ * the weights of the current scope. */
 tensor layer_norm(builder *b, const char *name, tensor x);
 
-/* One-input modules without weights. With NULL for a name each of these words
- * is the function instead: a node of the current scope. */
+/* Modules with one input and no weights. With NULL for a name, each of these
+ * words is a function instead: a node in the current scope. */
 tensor zoo_module(builder *b, clv_op op, const char *name, tensor x,
                   const clv_attr *attrs, uint32_t n_attrs);
 #define relu(b, name, x)      zoo_module(b, CLV_OP_RELU, name, x, NO_ATTRS)
@@ -170,7 +173,7 @@ tensor cat(builder *b, const tensor *xs, uint32_t n, int64_t axis);
     zoo_call(b, CLV_OP_RESHAPE, "reshape", TENSORS(x), \
              ATTRS(INTS(SHAPE, __VA_ARGS__)))
 tensor transpose(builder *b, tensor x, int64_t axis, int64_t other);
-/* `parts` equal parts of an axis, into outs. */
+/* Splits an axis into `parts` equal parts, in outs. */
 void chunk(builder *b, tensor x, uint32_t parts, int64_t axis, tensor *outs);
 tensor bmm(builder *b, tensor x, tensor y);
 tensor matmul(builder *b, tensor x, tensor y);
@@ -195,14 +198,16 @@ tensor zoo_conv_norm_act(builder *b, const char *name, tensor x, clv_op act,
 tensor zoo_basic_conv(builder *b, const char *name, tensor x, conv_args a);
 #define basic_conv(b, name, x, ...) \
     zoo_basic_conv(b, name, x, (conv_args){.out = __VA_ARGS__})
-/* Squeeze-and-excitation: channels scaled by what their means say. */
+/* Squeeze-and-excitation: scales each channel by a factor computed from the
+ * means of all channels. */
 tensor squeeze_excite(builder *b, const char *name, tensor x, int64_t squeeze,
                       clv_op act, clv_op scale);
-/* Tokens i and j of a window of s x s differ by (dy, dx), each in (-s, s):
- * of a table of offsets, row (dy + s - 1) * (2 s - 1) + dx + s - 1.
- * All s^4 of them; NULL after a failure. */
+/* Returns, for each pair of tokens i and j of an s x s window, the row of a
+ * table of offsets. If they differ by (dy, dx), each in (-s, s), that is row
+ * (dy + s - 1) * (2 s - 1) + dx + s - 1. There are s^4 pairs. Returns NULL
+ * after a failure. */
 const int64_t *offset_rows(builder *b, int64_t s);
-/* The multiple of `by` nearest to v, but at least 0.9 v. */
+/* Returns the multiple of `by` nearest to v that is at least 0.9 v. */
 int64_t make_divisible(double v, int64_t by);
 
 /* -- networks that others build on ----------------------------------------*/
@@ -210,7 +215,8 @@ int64_t make_divisible(double v, int64_t by);
 /* ResNet-50 (third = 6) or 101 (23) up to its last feature map, which dilation
  * keeps at an eighth of the image's side. */
 tensor resnet_backbone(builder *b, int third, tensor x);
-/* MobileNetV3 (large), likewise at a sixteenth; *low is at an eighth. */
+/* MobileNetV3 (large) up to its last feature map, at a sixteenth of the image's
+ * side; *low is at an eighth. */
 tensor mobilenet_v3_backbone(builder *b, tensor x, tensor *low);
 
 /* -- the registry ---------------------------------------------------------*/
