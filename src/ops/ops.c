@@ -266,7 +266,9 @@ clv_status clv__cost_node(const clv_graph *g, uint32_t id, clv_cost *c,
                           clv_err *e)
 {
     const clv_node *n = &g->nodes[id];
-    *c = (clv_cost){.params = g->params[id], .trust = trust_of(g, n)};
+    *c = (clv_cost){.trust = trust_of(g, n)};
+    if (g->params) /* a graph in the making has none yet */
+        c->params = g->params[id];
     if (c->trust != CLV_TRUST_FREE)
         ops_traffic(g, n, c);
     if (c->trust != CLV_TRUST_UNKNOWN) {
