@@ -8,6 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { THREADS_MAX = 4096, REPEATS_MAX = 1000000 };
+
+/* The largest relative difference from ref that --verify accepts. */
+static const double TOLERANCE = 1e-3;
+
 /* Everything one command holds. */
 typedef struct job {
     const options *o;
@@ -207,8 +212,8 @@ static clv_status run_compile(job *j, clv_err *err)
 {
     const options *o = j->o;
     clv_capability_opts limits = capability_options(o);
-    if (o->threads > 4096)
-        return fail(err, CLV_USAGE, "--threads of at most 4096");
+    if (o->threads > THREADS_MAX)
+        return fail(err, CLV_USAGE, "--threads of at most %d", THREADS_MAX);
     options cut_by;
     const char *name = strategy_of(j, &cut_by);
     clv_status s = check_strategy(&cut_by, name, err);
@@ -259,7 +264,7 @@ static clv_status run_all(job *j, clv_err *err)
 {
     int64_t repeat = j->o->repeat ? j->o->repeat : 1;
     uint32_t parts = clv_model_get(j->model)->n_parts;
-    if (repeat > 1000000)
+    if (repeat > REPEATS_MAX)
         return fail(err, CLV_USAGE, "--repeat of at most a million");
     j->seconds = calloc((size_t)repeat, sizeof *j->seconds);
     j->part = calloc((size_t)parts + 1, sizeof *j->part);
@@ -375,7 +380,7 @@ static clv_status run_agree(const job *j, clv_err *err)
     uint32_t n;
     const uint32_t *ids = clv_graph_outputs(j->g, &n);
     for (uint32_t i = 0; j->abs_error && i < n; i++)
-        if (!(j->rel_error[i] <= 1e-3))
+        if (!(j->rel_error[i] <= TOLERANCE))
             return fail(err, CLV_LIMIT,
                         "output '%s' differs from ref by %.3g relative",
                         clv_graph_value(j->g, ids[i]).name, j->rel_error[i]);

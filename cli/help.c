@@ -22,13 +22,15 @@ static void flag_words(const flag *f, char *buf, size_t size)
              f->arg);
 }
 
+enum { COLUMNS = 80, FLAG_WIDTH = 28, VERB_WIDTH = 11 };
+
 /* Writes text that begins at column `left`, folded at column 80. */
 static void put_folded(clv_buf *out, size_t left, const char *text)
 {
     size_t at = left;
     for (const char *s = text; *s;) {
         size_t n = strcspn(s, " ");
-        if (at > left && at + 1 + n > 80) {
+        if (at > left && at + 1 + n > COLUMNS) {
             clv_buf_printf(out, "\n%*s", (int)left, "");
             at = left;
         }
@@ -44,11 +46,11 @@ static void put_flag(clv_buf *out, const flag *f)
 {
     char words[96];
     flag_words(f, words, sizeof words);
-    if (strlen(words) > 28)
-        clv_buf_printf(out, "  %s\n%32s", words, "");
+    if (strlen(words) > FLAG_WIDTH)
+        clv_buf_printf(out, "  %s\n%*s", words, FLAG_WIDTH + 4, "");
     else
-        clv_buf_printf(out, "  %-28s  ", words);
-    put_folded(out, 32, f->help);
+        clv_buf_printf(out, "  %-*s  ", FLAG_WIDTH, words);
+    put_folded(out, FLAG_WIDTH + 4, f->help);
 }
 
 void help_overview(clv_buf *out)
@@ -57,8 +59,8 @@ void help_overview(clv_buf *out)
                         "What a neural network costs, and how to cut and run "
                         "it.\n\n");
     for (const command *c = cli_commands; c->verb; c++) {
-        clv_buf_printf(out, "  %-11s  ", c->verb);
-        put_folded(out, 15, c->help);
+        clv_buf_printf(out, "  %-*s  ", VERB_WIDTH, c->verb);
+        put_folded(out, VERB_WIDTH + 4, c->help);
     }
     clv_buf_printf(out,
                    "\nMODEL is a built-in name such as resnet50, the path of a "

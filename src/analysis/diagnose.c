@@ -12,7 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEAR = 5, MAX_READINGS = 4 * CLV_CONVENTION_COUNT, MAX_BATCH = 4096 };
+enum {
+    CLOSE = 2, /* percent within which a count is as expected, */
+    NEAR = 5,  /* a reading is offered, */
+    LOW = 20,  /* and below which a count is called low */
+    MAX_READINGS = 4 * CLV_CONVENTION_COUNT,
+    MAX_BATCH = 4096
+};
 
 struct clv_diagnosis {
     arena mem;
@@ -197,8 +203,8 @@ static bool diagnose_explain(clv_diagnosis *d)
     d->info.explanations = d->readings;
     d->info.n_explanations = d->n_readings;
     d->info.percent = off_by(d->info.flops, d->info.expected);
-    d->info.low = d->info.percent < -20;
-    d->info.as_expected = fabs(d->info.percent) <= 2;
+    d->info.low = d->info.percent < -LOW;
+    d->info.as_expected = fabs(d->info.percent) <= CLOSE;
     return !d->failed;
 }
 

@@ -7,13 +7,18 @@
 
 #include <string.h>
 
+/* FLOPs per byte above which an operator is of a class, and those of the
+ * two-way split when nobody says. */
+enum { COMPUTE_ABOVE = 50, BALANCED_ABOVE = 10, MEMORY_ABOVE = 1, SPLIT = 10 };
+
 clv_bottleneck clv__bottleneck_of(double intensity)
 {
-    if (intensity > 50)
+    if (intensity > COMPUTE_ABOVE)
         return CLV_BOTTLENECK_COMPUTE;
-    if (intensity > 10)
+    if (intensity > BALANCED_ABOVE)
         return CLV_BOTTLENECK_BALANCED;
-    return intensity > 1 ? CLV_BOTTLENECK_MEMORY : CLV_BOTTLENECK_BANDWIDTH;
+    return intensity > MEMORY_ABOVE ? CLV_BOTTLENECK_MEMORY
+                                    : CLV_BOTTLENECK_BANDWIDTH;
 }
 
 static double per_byte(int64_t flops, int64_t bytes)
@@ -288,7 +293,7 @@ clv_status clv_profile_new(const clv_graph *g, const clv_profile_opts *opts,
     p->g = g;
     p->totals.size = sizeof p->totals;
     p->convention = o.convention;
-    p->ai_threshold = o.ai_threshold > 0 ? o.ai_threshold : 10;
+    p->ai_threshold = o.ai_threshold > 0 ? o.ai_threshold : SPLIT;
     clv_status s = profile_fill(p, err);
     if (s != CLV_OK) {
         clv_profile_free(p);

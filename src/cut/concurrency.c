@@ -202,6 +202,9 @@ static void fill_task(clv_task *t, const packed *p, uint32_t k, double span)
     t->slack_time = t->critical || slack < 0 ? 0 : slack;
 }
 
+/* Threads of one compute unit: at its best, and at least (a warp). */
+enum { UNIT_THREADS = 256, WARP_THREADS = 32 };
+
 static void fill_tasks(clv_concurrency *a, const packed *p)
 {
     clv_concurrency_info *t = &a->info;
@@ -213,8 +216,8 @@ static void fill_tasks(clv_concurrency *a, const packed *p)
         fill_task(task, p, k, t->span);
         task->threads = n;
         task->min_units = 1;
-        task->optimal_units = units_of(n, 256);
-        task->max_units = units_of(n, 32);
+        task->optimal_units = units_of(n, UNIT_THREADS);
+        task->max_units = units_of(n, WARP_THREADS);
         if (n > 0 && (t->min_threads == 0 || n < t->min_threads))
             t->min_threads = n;
         t->max_threads = n > t->max_threads ? n : t->max_threads;

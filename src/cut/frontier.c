@@ -33,6 +33,10 @@
 
 enum { SLOTS = 112, STATES_MAX = 1 << 15, WAYS_MAX = 1 << 20 };
 
+/* Sums in another order differ by rounding: only what is below this share of a
+ * known cost is better. */
+static const double BETTER = 1 - 1e-12;
+
 typedef struct state {
     double cost;
     uint32_t way; /* index into ways */
@@ -290,12 +294,11 @@ frontier_end clv__place_frontier(arena *a, const clv_graph *g, const dag *d,
         return FRONTIER_TOO_WIDE;
     if (!frontier_prepare(&s, a))
         return FRONTIER_NOMEM;
-    s.best = *cost * (1 - 1e-12); /* a sum in another order may differ by
-                                   * rounding: that is not better */
+    s.best = *cost * BETTER;
     find_last(&s);
     bool done = give_slots(&s) && search_from(&s, CLV_SIDE_CPU, side) &&
                 search_from(&s, CLV_SIDE_ACCELERATOR, side);
-    *cost = s.best < *cost * (1 - 1e-12) ? s.best : *cost;
+    *cost = s.best < *cost * BETTER ? s.best : *cost;
     arena_rewind(a, mark);
     return done ? FRONTIER_DONE : FRONTIER_TOO_WIDE;
 }

@@ -23,6 +23,7 @@
 
 enum {
     SWEEPS_MAX = 8,
+    TRIES = 16,       /* labels that a node tries in a sweep, and the highest */
     READERS_MAX = 64, /* a tensor with more readers does not count when a move
                        * is tried */
 };
@@ -256,14 +257,14 @@ static bool label_move(const sweep *s, uint32_t i)
     if (low >= high)
         return false;
     uint32_t step = s->side[i] == CLV_SIDE_EITHER ? 1 : 2;
-    for (uint32_t to = low; to <= high && to < low + 16; to += step) {
+    for (uint32_t to = low; to <= high && to < low + TRIES; to += step) {
         int64_t c = to == s->l->of[i] ? 0 : label_change(s, i, to);
         if (c < gain) {
             gain = c;
             best = to;
         }
     }
-    if (high >= low + 16 && label_change(s, i, high) < gain)
+    if (high >= low + TRIES && label_change(s, i, high) < gain)
         best = high;
     if (best == s->l->of[i])
         return false;

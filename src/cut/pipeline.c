@@ -21,6 +21,7 @@
 #include "analysis/liveness.h"
 #include "cleave/placement.h"
 #include "cut/blocks.h"
+#include "cut/place.h"
 
 #include <math.h>
 #include <string.h>
@@ -169,7 +170,7 @@ static void pick_places(job *j)
 
 static double pipeline_transfer(const job *j, uint32_t place)
 {
-    double link = j->o.link > 0 ? j->o.link : 16e9;
+    double link = j->o.link > 0 ? j->o.link : DEFAULT_LINK;
     return j->o.device ? (double)j->cross[place] / link : 0;
 }
 
@@ -306,7 +307,7 @@ static bool fill_stages(job *j, clv_cut *c)
 {
     clv_pipeline_stage *st =
         arena_zalloc(&c->mem, (c->n_subs + 1) * sizeof *st);
-    double link = j->o.link > 0 ? j->o.link : 16e9;
+    double link = j->o.link > 0 ? j->o.link : DEFAULT_LINK;
     for (uint32_t k = 0; st && k < c->n_subs; k++) {
         clv_subgraph *s = &c->subs[k];
         s->device = arena_printf(&c->mem, "stage%u", k);

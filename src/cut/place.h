@@ -5,6 +5,11 @@
 #include "analysis/profile.h"
 #include "cut/label.h"
 
+/* The link between two devices unless the caller gives one: bytes per second,
+ * and seconds per tensor. */
+#define DEFAULT_LINK    16e9
+#define DEFAULT_LATENCY 10e-6
+
 /* Costs, all in one unit. INFINITY means that a node cannot run there. The CPU
  * can run every node. */
 typedef struct placement_costs {

@@ -48,8 +48,8 @@ static double seconds_on(const job *j, const clv_device *d, uint32_t i)
 static double move_seconds(const job *j, uint32_t v)
 {
     const clv_value *x = &j->g->values[v];
-    double link = j->o.link > 0 ? j->o.link : 16e9;
-    double latency = j->o.latency > 0 ? j->o.latency : 10e-6;
+    double link = j->o.link > 0 ? j->o.link : DEFAULT_LINK;
+    double latency = j->o.latency > 0 ? j->o.latency : DEFAULT_LATENCY;
     if (x->rank == CLV_NO_RANK || value_is_weight(x))
         return 0;
     return latency + (double)clv__held_bytes(x) / link;
@@ -140,6 +140,7 @@ static clv_status read_csv(job *j, char *text, clv_err *e)
 
 static clv_status read_costs(job *j, const char *path, clv_err *e)
 {
+    enum { COSTS_MAX = 1 << 26 }; /* bytes of a file of costs */
     char chunk[4096];
     clv_buf buf = {0};
     size_t n;
@@ -147,9 +148,17 @@ static clv_status read_costs(job *j, const char *path, clv_err *e)
     if (!f)
         return clv__fail(e, errno == ENOENT ? CLV_NOT_FOUND : CLV_IO, "%s: %s",
                          path, strerror(errno));
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0 && buf.len < 1 << 26)
+    while (buf.len <= COSTS_MAX && (n = fread(chunk, 1, sizeof chunk, f)) > 0)
         clv_buf_add(&buf, chunk, n);
+    bool failed = ferror(f);
     fclose(f);
+    if (failed || buf.len > COSTS_MAX) {
+        clv_buf_free(&buf);
+        return clv__fail(e, CLV_IO,
+                         failed ? "%s: cannot be read"
+                                : "%s: a file of costs is below 64 MB",
+                         path);
+    }
     for (uint32_t i = 0; i < j->g->n_nodes && !buf.failed; i++) {
         const char *name = j->g->nodes[i].name;
         buf.failed = !strmap_put(&j->names, name, strlen(name), i);
