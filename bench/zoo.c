@@ -34,7 +34,7 @@ static uint32_t profile(const char *model)
 
 static double run(uint32_t *models, uint32_t *operators)
 {
-    const clv_zoo_info *m;
+    const clv_zoo_model *m;
     double start = now();
     *models = *operators = 0;
     for (; (m = clv_zoo_at(*models)); ++*models) {

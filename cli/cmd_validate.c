@@ -43,7 +43,7 @@ static clv_status add_models(const options *o, batch *b, clv_err *err)
             s = validate_add_model(o, o->args.items[i], b, err);
             continue;
         }
-        const clv_zoo_info *m;
+        const clv_zoo_model *m;
         for (uint32_t k = 0; s == CLV_OK && (m = clv_zoo_at(k)); k++)
             s = validate_add_model(o, m->name, b, err);
     }

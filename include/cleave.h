@@ -24,7 +24,9 @@
  * far as its size reaches; infos that it hands out by pointer carry the size
  * that they have. Rows of lists (clv_layer, clv_subgraph, clv_shape_arg, ...)
  * have no size: they change only with the library's soname, as clv_err, clv_buf
- * and clv_tensor do.
+ * and clv_tensor do, and as enums that are the length of an array in a struct
+ * (clv_trust, clv_convention, clv_metric, ...). What the library comes with
+ * (clv_device, clv_zoo_model) it alone makes: that grows at its end.
  *
  * Getters have one form. clv_<noun>_get(x) is all of x's clv_<noun>_info;
  * clv_<noun>_<field>(x) is one thing; clv_<noun>_<fields>(x, &count) is a list

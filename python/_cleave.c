@@ -497,7 +497,7 @@ PyDoc_STRVAR(models_doc, "models()\n--\n\nNames of the built-in models.");
 static PyObject *py_models(PyObject *self, PyObject *unused)
 {
     PyObject *list = PyList_New(0);
-    const clv_zoo_info *m;
+    const clv_zoo_model *m;
     (void)self, (void)unused;
     for (uint32_t i = 0; list && (m = clv_zoo_at(i)); i++) {
         PyObject *name = PyUnicode_FromString(m->name);

@@ -9,7 +9,7 @@
 
 static inline bool in_zoo(const char *name)
 {
-    const clv_zoo_info *m;
+    const clv_zoo_model *m;
     for (uint32_t i = 0; (m = clv_zoo_at(i)); i++)
         if (!strcmp(m->name, name))
             return true;

@@ -304,7 +304,7 @@ static void check_graph(const clv_graph *g)
 
 static void zoo_models(void)
 {
-    const clv_zoo_info *m;
+    const clv_zoo_model *m;
     for (uint32_t i = 0; (m = clv_zoo_at(i)) != NULL; i++) {
         clv_graph *g;
         check_row(m->name);

@@ -247,7 +247,7 @@ static void check_verdict(const clv_verdict *v, int64_t ours)
 
 static void differences_add_up(void)
 {
-    const clv_zoo_info *m;
+    const clv_zoo_model *m;
     for (uint32_t i = 0; (m = clv_zoo_at(i)); i++) {
         check_row(m->name);
         clv_graph *g = NULL;

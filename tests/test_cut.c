@@ -75,7 +75,7 @@ static void cut_graph(const clv_graph *g, uint64_t seed)
 
 static void zoo_models(void)
 {
-    const clv_zoo_info *m;
+    const clv_zoo_model *m;
     for (uint32_t i = 0; (m = clv_zoo_at(i)) != NULL; i++) {
         clv_graph *g;
         clv_err e;

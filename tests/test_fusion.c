@@ -70,7 +70,7 @@ static const clv_fusion_opts limits[] = {
 
 static void zoo_models(void)
 {
-    const clv_zoo_info *m;
+    const clv_zoo_model *m;
     for (uint32_t i = 0; (m = clv_zoo_at(i)) != NULL; i++) {
         clv_graph *g;
         clv_err e;

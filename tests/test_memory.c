@@ -356,7 +356,7 @@ static bool is_cnn(const char *family)
 
 static void zoo(void)
 {
-    const clv_zoo_info *info;
+    const clv_zoo_model *info;
     for (uint32_t i = 0; (info = clv_zoo_at(i)); i++) {
         clv_graph *g;
         check_row(info->name);

@@ -147,7 +147,7 @@ static void random_weights(void)
 /* All weights of all built-in models. */
 static void zoo_weights(void)
 {
-    const clv_zoo_info *m;
+    const clv_zoo_model *m;
     for (uint32_t i = 0; (m = clv_zoo_at(i)); i++) {
         clv_graph *g = NULL;
         int64_t nodes = 0, values = 0;

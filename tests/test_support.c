@@ -41,7 +41,7 @@ static struct zoo {
 
 static void open_zoo(void)
 {
-    const clv_zoo_info *m;
+    const clv_zoo_model *m;
     for (uint32_t i = 0; (m = clv_zoo_at(i)) && i < MODELS_MAX; i++, zoo.n++)
         CHECK_OR_RETURN(
             clv_graph_open(m->name, NULL, &zoo.g[i], NULL) == CLV_OK &&

@@ -53,7 +53,7 @@ static const clv_vary by_batch = {
  * the formula gives the totals at a batch far away. */
 static void zoo_by_batch(void)
 {
-    const clv_zoo_info *info;
+    const clv_zoo_model *info;
     for (uint32_t i = 0; (info = clv_zoo_at(i)); i += 5) {
         clv_sweep *s;
         clv_err err;

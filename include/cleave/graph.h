@@ -256,13 +256,13 @@ CLV_API clv_subject_kind clv_graph_warning_about(const clv_graph *g, uint32_t i,
 
 /* -- the zoo --------------------------------------------------------------*/
 
-typedef struct clv_zoo_info {
+typedef struct clv_zoo_model {
     const char *name, *family;
     uint32_t rank;
     int64_t input[CLV_MAX_RANK];
-} clv_zoo_info;
+} clv_zoo_model;
 
 /* The i-th built-in model, NULL past the last. */
-CLV_API const clv_zoo_info *clv_zoo_at(uint32_t i);
+CLV_API const clv_zoo_model *clv_zoo_at(uint32_t i);
 
 #endif

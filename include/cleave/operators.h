@@ -1,6 +1,7 @@
 /* operators.h - the operators that cleave knows, and what is known of each.
  *
- * A registry is read-only once made: any number of threads may read it. */
+ * Threads: a registry is read-only once made; any number of threads may read
+ * it. */
 #ifndef CLEAVE_OPERATORS_H
 #define CLEAVE_OPERATORS_H
 
@@ -24,7 +25,7 @@ typedef struct clv_operator_attr {
 } clv_operator_attr;
 
 typedef struct clv_operator_info {
-    size_t size;
+    size_t size; /* sizeof(clv_operator_info) */
     const char *name, *category;
     const char *kind;  /* "view", "move", "compute" or "draw" */
     const char *flops; /* per node, as a formula */

@@ -44,7 +44,7 @@ CLV_API void clv_report_profile(const clv_profile *p,
 
 /* A model of the zoo and what it costs at its default input. */
 typedef struct clv_model_cost {
-    const clv_zoo_info *info;
+    const clv_zoo_model *info;
     int64_t params, macs;
 } clv_model_cost;
 

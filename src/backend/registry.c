@@ -192,7 +192,7 @@ static bool registry_fill(arena *mem, clv_op op, clv_operator_info *row)
 
 clv_status clv_registry_new(clv_registry **out, clv_err *err)
 {
-    clv__err_clear(err);
+    CLV_BEGIN(out, err);
     clv_registry *r = *out = clv__zalloc(sizeof *r);
     bool ok = r != NULL;
     for (int op = 0; ok && op < CLV_OP_COUNT; op++)

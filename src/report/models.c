@@ -14,7 +14,7 @@ static void models_text(const clv_model_cost *models, uint32_t n,
     table t;
     table_start(&t, cols, 5);
     for (uint32_t i = 0; i < n; i++) {
-        const clv_zoo_info *m = models[i].info;
+        const clv_zoo_model *m = models[i].info;
         clv_value_info v = {.rank = m->rank, .dims = m->input};
         table_text(&t, m->name);
         table_text(&t, m->family);
@@ -34,7 +34,7 @@ static void models_json(const clv_model_cost *models, uint32_t n, clv_buf *out)
     jsonw_int(&w, "schema", 1);
     jsonw_array(&w, "models");
     for (uint32_t i = 0; i < n; i++) {
-        const clv_zoo_info *m = models[i].info;
+        const clv_zoo_model *m = models[i].info;
         jsonw_object(&w, NULL);
         jsonw_str(&w, "name", m->name);
         jsonw_str(&w, "family", m->family);
@@ -54,7 +54,7 @@ static void models_csv(const clv_model_cost *models, uint32_t n, clv_buf *out)
                                        "params", "macs"};
     csv_row(out, head, 5);
     for (uint32_t i = 0; i < n; i++) {
-        const clv_zoo_info *m = models[i].info;
+        const clv_zoo_model *m = models[i].info;
         csv_text(out, m->name);
         csv_text(out, m->family);
         csv_shape(out, m->rank, m->input);

@@ -19,7 +19,7 @@ static const zoo_model *registry_model_at(uint32_t i)
     return NULL;
 }
 
-const clv_zoo_info *clv_zoo_at(uint32_t i)
+const clv_zoo_model *clv_zoo_at(uint32_t i)
 {
     const zoo_model *m = registry_model_at(i);
     return m ? &m->info : NULL;

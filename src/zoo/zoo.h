@@ -222,7 +222,7 @@ tensor mobilenet_v3_backbone(builder *b, tensor x, tensor *low);
 /* -- the registry ---------------------------------------------------------*/
 
 typedef struct zoo_model {
-    clv_zoo_info info;
+    clv_zoo_model info;
     zoo_fn *build;
     const void *variant;
 } zoo_model;

@@ -1,4 +1,5 @@
-# Every header compiles by itself; the public ones also as C++.
+# Every header compiles by itself; the public ones also as C++. Public structs
+# that grow begin with their size, and each header says what threads may do.
 headers() { (cd "$1" && find . -name '*.h' | sed 's|^\./||' | LC_ALL=C sort); }
 alone() { # COMPILER STANDARD HEADER: checks one header; COMPILER may be two words
     local flags="-Wall -Wextra -Wpedantic -Werror -D_DEFAULT_SOURCE -fsyntax-only"
@@ -13,4 +14,10 @@ done
 if command -v c++ >/dev/null; then
     for h in $(headers "$CLEAVE_ROOT/include"); do alone c++ c++17 "$h" c++; done
 fi
+
+# Rows of lists have no size.
+rows='clv_(shape|dim|attr)_arg'
+grep -A 1 -E '^typedef struct clv_[a-z_]*_(opts|info|arg) \{' -h -r "$CLEAVE_ROOT/include" |
+    awk -v rows="$rows" '/^typedef/ {name = $3} !/^typedef|^--/ && !/size_t size;/ && name !~ rows {print name " has no size"}'
+grep -L 'Threads:' "$CLEAVE_ROOT"/include/cleave/*.h
 echo "checked"
