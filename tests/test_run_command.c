@@ -65,15 +65,18 @@ static void outputs(void)
         double absolute = 1, relative = 1;
         snprintf(path, sizeof path, "%s %s", rows[i].model, rows[i].flags);
         check_row(path);
-        if (strstr(rows[i].flags, "onednn") && !onednn) {
+        /* the search for leaks crashes on threads of OpenMP */
+        bool with_threads = strstr(rows[i].flags, "onednn") != NULL;
+        if (with_threads && !onednn) {
             check_skip("oneDNN is not installed");
             continue;
         }
         snprintf(command, sizeof command,
-                 "rm -rf %s; %s/cli/cleave run " MODELS "%s.onnx --quiet "
+                 "rm -rf %s; %s %s/cli/cleave run " MODELS "%s.onnx --quiet "
                  "--input " MODELS "%s.x.npy --output %s %s >/dev/null 2>&1",
-                 folder, build ? build : "build", rows[i].model, rows[i].model,
-                 folder, rows[i].flags);
+                 folder, with_threads ? "ASAN_OPTIONS=detect_leaks=0" : "",
+                 build ? build : "build", rows[i].model, rows[i].model, folder,
+                 rows[i].flags);
         int rc = system(command);
         if (!CHECK_EQ_INT(rc == -1 ? -1 : rc >> 8, rows[i].exit) || rc)
             continue;

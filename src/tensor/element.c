@@ -41,6 +41,24 @@ static bool outside(const clv_tensor *t, int64_t i)
     return (uint64_t)i >= n;
 }
 
+/* Element i, which a file may hold at any address. */
+#define LOAD(type) \
+    static type load_##type(const clv_tensor *t, int64_t i) \
+    { \
+        type x; \
+        memcpy(&x, (const char *)t->data + (size_t)i * sizeof x, sizeof x); \
+        return x; \
+    }
+LOAD(float)
+LOAD(double)
+LOAD(int16_t)
+LOAD(int32_t)
+LOAD(int64_t)
+LOAD(uint16_t)
+LOAD(uint32_t)
+LOAD(uint64_t)
+#undef LOAD
+
 int64_t get_i(const clv_tensor *t, int64_t i)
 {
     const void *p = t->data;
@@ -49,15 +67,15 @@ int64_t get_i(const clv_tensor *t, int64_t i)
     switch (t->dtype) {
     case CLV_INT64:
     case CLV_UINT64:
-        return ((const int64_t *)p)[i];
+        return load_int64_t(t, i);
     case CLV_INT32:
-        return ((const int32_t *)p)[i];
+        return load_int32_t(t, i);
     case CLV_UINT32:
-        return ((const uint32_t *)p)[i];
+        return load_uint32_t(t, i);
     case CLV_INT16:
-        return ((const int16_t *)p)[i];
+        return load_int16_t(t, i);
     case CLV_UINT16:
-        return ((const uint16_t *)p)[i];
+        return load_uint16_t(t, i);
     case CLV_INT8:
         return ((const int8_t *)p)[i];
     case CLV_UINT8:
@@ -84,12 +102,12 @@ double get_f(const clv_tensor *t, int64_t i)
         return 0;
     switch (t->dtype) {
     case CLV_FLOAT32:
-        return (double)((const float *)t->data)[i];
+        return (double)load_float(t, i);
     case CLV_FLOAT64:
-        return ((const double *)t->data)[i];
+        return load_double(t, i);
     case CLV_FLOAT16:
     case CLV_BFLOAT16:
-        return clv__small_decode(t->dtype, ((const uint16_t *)t->data)[i]);
+        return clv__small_decode(t->dtype, load_uint16_t(t, i));
     case CLV_FLOAT8E4M3:
     case CLV_FLOAT8E4M3UZ:
     case CLV_FLOAT8E5M2:
@@ -99,7 +117,7 @@ double get_f(const clv_tensor *t, int64_t i)
     case CLV_FLOAT4E2M1:
         return clv__small_decode(t->dtype, (uint32_t)packed_bits(t, i, 4));
     case CLV_UINT64:
-        return (double)((const uint64_t *)t->data)[i];
+        return (double)load_uint64_t(t, i);
     default:
         return dtype_is_integral(t->dtype) ? (double)get_i(t, i) : 0;
     }

@@ -70,7 +70,8 @@ clv_status kernel_slice(kernel *k)
         int64_t by = list_at(step.v, step.n, i);
         CLV_TRY(norm_axis(axes.n ? axes.v[i] : (int64_t)i, x->rank, &a, k->e));
         base += slice_start(start.v[i], x->dims[a], by) * strides[a];
-        strides[a] *= by;
+        /* may wrap where one element alone is taken: it is not used then */
+        strides[a] = (int64_t)((uint64_t)strides[a] * (uint64_t)by);
     }
     copy_strided(&k->out[0], x, base, strides);
     return CLV_OK;
