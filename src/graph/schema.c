@@ -310,7 +310,7 @@ const char *clv__attr_default_text(const clv_attr_spec *a, char *buf,
 static clv_status schema_check_inputs(const clv_graph *g, const clv_node *n,
                                       const clv_schema *s, clv_err *e)
 {
-    if (n->n_in < s->min_in || (s->max_in != 255 && n->n_in > s->max_in))
+    if (n->n_in < s->min_in || (s->max_in != ANY_NUMBER && n->n_in > s->max_in))
         return clv__fail(e, CLV_SHAPE, "%u inputs, takes %u to %u", n->n_in,
                          s->min_in, s->max_in);
     const clv_input_spec *spec = s->inputs;

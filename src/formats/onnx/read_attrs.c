@@ -271,7 +271,7 @@ static const char *const understood[] = {
 static const struct {
     const char *name;
     int64_t value;
-} usual[] = {{"input_forget", 0}, {"saturate", 1}, {"spatial", 1}};
+} usual[] = {{"input_forget", 0}, {"spatial", 1}};
 
 static int attr_by_name(const void *name, const void *row)
 {
