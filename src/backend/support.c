@@ -58,7 +58,8 @@ void clv__json_attr(jsonw *w, const clv_attr *a)
     }
 }
 
-static void write_value(jsonw *w, const clv_value *v)
+/* `unread` is said of outputs that nobody reads. */
+static void write_value(jsonw *w, const clv_value *v, bool unread)
 {
     if (!v) {
         jsonw_null(w, NULL);
@@ -73,6 +74,8 @@ static void write_value(jsonw *w, const clv_value *v)
     jsonw_bool(w, "weight", value_is_weight(v));
     if (v->data && v->data->ints && v->data->n <= 16)
         jsonw_ints(w, "values", v->data->ints, v->data->n);
+    if (unread)
+        jsonw_bool(w, "unread", true);
     jsonw_end(w);
 }
 
@@ -86,11 +89,12 @@ void clv__query(const clv_graph *g, uint32_t node, clv_buf *out)
     jsonw_str(&w, "origin", clv__op_at_source(n));
     jsonw_array(&w, "inputs");
     for (uint32_t i = 0; i < n->n_in; i++)
-        write_value(&w, node_in(g, n, i));
+        write_value(&w, node_in(g, n, i), false);
     jsonw_end(&w);
     jsonw_array(&w, "outputs");
     for (uint32_t i = 0; i < n->n_out; i++)
-        write_value(&w, node_out(g, n, i));
+        write_value(&w, node_out(g, n, i),
+                    !clv__is_read(g, node_outs(g, n)[i]));
     jsonw_end(&w);
     jsonw_object(&w, "attributes");
     for (uint32_t i = 0; i < n->n_attrs; i++)

@@ -1,22 +1,17 @@
 #!/usr/bin/env python3
 """Writes tests/data/ort/: small models, and what ONNX Runtime makes of them.
 
-One NAME.onnx per case; cases.npz holds its inputs and outputs as NAME.VALUE.
 Where it has no implementation for the CPU the truth is PyTorch's.
 Operators of com.microsoft are what ONNX has no test suite for; a few of ONNX
 itself are here for forms that its suite leaves out."""
-import os
-
 import numpy as np
-import onnx
-import onnxruntime
 import torch
 import torch.nn.functional as F
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-HERE = os.path.join(os.path.dirname(__file__), "..", "data", "ort")
+from ort_model import Cases
+
 rng = np.random.default_rng(1)
-arrays = {}
 
 
 def rnd(*shape):
@@ -44,42 +39,8 @@ def q(value, kind=np.uint8):
     return np.array(value, dtype=kind)
 
 
-def save(name, nodes, inputs, outputs, weights=None, opset=17, run=True):
-    """Keeps the model of `nodes`, its tensors and what it makes of them."""
-    values = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
-              for k, v in inputs.items()]
-    outs = [helper.make_tensor_value_info(o, TensorProto.UNDEFINED, None) for o in outputs]
-    inits = [numpy_helper.from_array(v, k) for k, v in (weights or {}).items()]
-    graph = helper.make_graph(nodes, name, values, outs, inits)
-    for o in graph.output:
-        o.ClearField("type")
-    model = helper.make_model(graph, ir_version=8, opset_imports=[
-        helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)])
-    if not run:
-        onnx.save(model, os.path.join(HERE, name + ".onnx"))
-        arrays.update({"%s.%s" % (name, k): v for k, v in inputs.items()})
-        return
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options,
-                                           providers=["CPUExecutionProvider"])
-    results = session.run(outputs, inputs)
-    onnx.save(model, os.path.join(HERE, name + ".onnx"))
-    for key, value in list(inputs.items()) + list(zip(outputs, results)):
-        arrays["%s.%s" % (name, key)] = value
-
-
-def ms(name, op, inputs, outs=1, weights=(), run=True, **attrs):
-    """One node of com.microsoft; inputs are arrays in order, None: left out.
-    Those whose places are in `weights` belong to the model. Outputs are so many,
-    or those listed."""
-    outs = range(outs) if isinstance(outs, int) else outs
-    names = ["" if x is None else "i%d" % i for i, x in enumerate(inputs)]
-    given = {"i%d" % i: x for i, x in enumerate(inputs) if x is not None}
-    inits = {k: given.pop(k) for k in list(given) if int(k[1:]) in weights}
-    slots = ["y%d" % i if i in outs else "" for i in range(max(outs) + 1)]
-    node = helper.make_node(op, names, slots, name, domain="com.microsoft", **attrs)
-    save(name, [node], given, [s for s in slots if s], inits, run=run)
+cases = Cases("ort")
+save, ms, arrays = cases.save, cases.ms, cases.arrays
 
 
 # -- scans ------------------------------------------------------------------
@@ -392,4 +353,4 @@ save("filled_weight", [
     helper.make_node("ConstantOfShape", ["shape"], ["w"], value=helper.make_tensor("v", TensorProto.FLOAT, [1], [0.25])),
     helper.make_node("Conv", ["x", "w"], ["y"])], {"x": rnd(1, 8, 6, 6)}, ["y"], {"shape": np.array([8, 8, 3, 3])})
 
-np.savez_compressed(os.path.join(HERE, "cases.npz"), **arrays)
+cases.write()

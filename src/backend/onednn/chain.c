@@ -196,6 +196,16 @@ static bool bn_link(const lowering *l, chain_end *t, link *k)
            t->affine && foldable(l, k->node);
 }
 
+/* The function is in the chain already. oneDNN keeps one pair of parameters
+ * per algorithm: the second would run with those of the first. */
+static bool repeats(const chain *c, const link *k)
+{
+    for (uint32_t i = 0; i < c->n; i++)
+        if (c->link[i].kind == LINK_ELTWISE && c->link[i].alg == k->alg)
+            return true;
+    return false;
+}
+
 static bool eltwise_link(const lowering *l, chain_end *t, link *k)
 {
     k->kind = LINK_ELTWISE;
@@ -203,6 +213,23 @@ static bool eltwise_link(const lowering *l, chain_end *t, link *k)
         !dnn_same_dims(dnn_value(l, t->v), dnn_value(l, k->out)))
         return false;
     t->affine = false;
+    return true;
+}
+
+/* Makes one line of two: a2 (a1 x + b1) + b2. Returns false where that is not
+ * the same, because the product leaves the range of floats. */
+static bool join_lines(link *last, const link *k)
+{
+    float a = k->alpha * last->alpha, b = k->alpha * last->beta + k->beta;
+    const uint32_t room = sizeof last->nodes / sizeof *last->nodes;
+    if (last->kind != LINK_ELTWISE || last->alg != dnnl_eltwise_linear ||
+        k->kind != LINK_ELTWISE || k->alg != dnnl_eltwise_linear ||
+        !isnormal(a) || !isfinite(b) || last->n_nodes == room)
+        return false;
+    last->alpha = a;
+    last->beta = b;
+    last->out = k->out;
+    last->nodes[last->n_nodes++] = k->node;
     return true;
 }
 
@@ -260,8 +287,15 @@ static void find_links(const lowering *l, chain *c)
     t.affine = w != CLV_NONE && dnn_const(l, w);
     dnn_plain(&t.md, y->dims, y->rank);
     find_channel(&t);
-    while (c->n < CHAIN_MAX && next_link(l, &t, &c->link[c->n]))
-        t.v = c->link[c->n++].out;
+    while (c->n < CHAIN_MAX && next_link(l, &t, &c->link[c->n])) {
+        link *k = &c->link[c->n];
+        t.v = k->out;
+        if (c->n && join_lines(k - 1, k))
+            continue;
+        if (k->kind == LINK_ELTWISE && repeats(c, k))
+            return;
+        c->n++;
+    }
 }
 
 /* A norm takes a relu, no more. */

@@ -13,6 +13,11 @@ typedef struct product {
     uint32_t bias;   /* value, or CLV_NONE */
 } product;
 
+static bool is_one(double x)
+{
+    return x >= 1 && x <= 1; /* a NaN is not */
+}
+
 static bool product_of(const lowering *l, uint32_t node, product *p)
 {
     const clv_node *nd = &l->g->nodes[node];
@@ -25,8 +30,8 @@ static bool product_of(const lowering *l, uint32_t node, product *p)
     if (nd->op == CLV_OP_GEMM) {
         p->transposed = attr_int(nd, CLV_A_TRANS_B) != 0;
         if (attr_int(nd, CLV_A_TRANS_A) ||
-            fabs(attr_float(nd, CLV_A_ALPHA) - 1) > 0 ||
-            fabs(attr_float(nd, CLV_A_BETA) - 1) > 0)
+            !is_one(attr_float(nd, CLV_A_ALPHA)) ||
+            !is_one(attr_float(nd, CLV_A_BETA)))
             return false;
     }
     p->depth = x->dims[x->rank - 1];

@@ -54,6 +54,8 @@ static bool linear(const lowering *l, uint32_t node, float *alpha, float *beta)
     const clv_value *y = dnn_value(l, dnn_out(l, node));
     if (x->rank != y->rank || memcmp(x->dims, y->dims, x->rank * 8))
         return false;
+    if (n->op == CLV_OP_DIV && fabsf(c) > 0 && !isfinite(1 / c))
+        return false;
     *alpha = n->op == CLV_OP_MUL ? c : n->op == CLV_OP_DIV ? 1 / c : 1;
     *beta = n->op == CLV_OP_ADD ? c : n->op == CLV_OP_SUB ? -c : 0;
     return n->op == CLV_OP_MUL || n->op == CLV_OP_DIV || n->op == CLV_OP_ADD ||
@@ -227,6 +229,8 @@ static clv_status lower_softmax(lowering *l, uint32_t node)
     dnnl_softmax_v2_desc_t d;
     dnnl_primitive_desc_t pd;
     CLV_TRY(get_axis(n, x->rank, &axis, l->e));
+    if (n->op == CLV_OP_LOG_SOFTMAX && x->dims[axis] == 1)
+        return dnn_no(l, "a log_softmax of one number, which is not exactly 0");
     CLV_TRY(dnn_dense(l, dnn_in(l, node, 0), &src));
     const dnnl_memory_desc_t *md = &l->x->slots[src].md;
     DNN(l, dnnl_softmax_v2_forward_desc_init(&d, dnnl_forward_inference,
@@ -251,9 +255,6 @@ static clv_status lower_layer_norm(lowering *l, uint32_t node)
     dnnl_primitive_desc_t pd;
     unsigned flags = 0;
     uint32_t axis;
-    if (n->n_out > 1 && l->g->user_first[node_outs(l->g, n)[1]] !=
-                            l->g->user_first[node_outs(l->g, n)[1] + 1])
-        return dnn_no(l, "layer_norm with statistics");
     CLV_TRY(get_norm_axis(n, x->rank, &axis, l->e));
     if (axis != x->rank - 1u || (w != CLV_NONE && dnn_value(l, w)->rank != 1))
         return dnn_no(l, "layer_norm over several axes");
@@ -357,9 +358,6 @@ static clv_status lower_pool(lowering *l, uint32_t node)
     bool beyond = false, padded = false;
     if (x->rank != pooled_axes(n) + 2 || x->rank != y->rank)
         return dnn_no(l, "a pool without a batch");
-    if (n->n_out > 1 && l->g->user_first[node_outs(l->g, n)[1]] !=
-                            l->g->user_first[node_outs(l->g, n)[1] + 1])
-        return dnn_no(l, "a pool with indices");
     for (uint32_t i = 0; i < nd; i++) {
         window w;
         CLV_TRY(get_window(n, i, nd, x->dims[2 + i], list_at(kernel, count, i),
@@ -475,11 +473,23 @@ static clv_status check_types(lowering *l, uint32_t node)
     return CLV_OK;
 }
 
+/* Primitives make one result; only views show several parts of their input. */
+static clv_status check_outputs(lowering *l, uint32_t node)
+{
+    const clv_node *n = &l->g->nodes[node];
+    for (uint32_t i = 1; i < n->n_out; i++)
+        if (clv__is_read(l->g, node_outs(l->g, n)[i]))
+            return dnn_no(l, "a second output, which is read");
+    return CLV_OK;
+}
+
 clv_status dnn_node(lowering *l, uint32_t node)
 {
     dnn_rule *rule = lowering_rules[l->g->nodes[node].op];
     if (!rule)
         return dnn_no(l, "no primitive for this operator");
     CLV_TRY(check_types(l, node));
+    if (rule != dnn_lower_view)
+        CLV_TRY(check_outputs(l, node));
     return rule(l, node);
 }

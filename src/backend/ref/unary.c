@@ -316,41 +316,37 @@ clv_status kernel_isinf(kernel *k)
     return CLV_OK;
 }
 
-static clv_status clamp_integers(const kernel *k)
+/* Whether a bound replaces v: it lies beyond it, or is a NaN. */
+static bool clamp_takes(element v, element bound, bool low)
 {
-    const clv_tensor *x = k->in[0];
-    scalar_arg low, high;
-    bool has_low = scalar_at(k, CLV_A_MIN, 1, &low);
-    bool has_high = scalar_at(k, CLV_A_MAX, 2, &high);
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
-        element v = {x, i};
-        if (has_low && less_than(v, (element){&low.t, 0}))
-            v = (element){&low.t, 0};
-        if (has_high && less_than((element){&high.t, 0}, v))
-            v = (element){&high.t, 0};
-        copy_run(&k->out[0], i, v.t, v.i, 1);
-    }
-    return CLV_OK;
+    bool beyond = low ? less_than(v, bound) : less_than(bound, v);
+    return beyond || (is_float(bound.t->dtype) && !isnan(get_f(v.t, v.i)) &&
+                      isnan(get_f(bound.t, bound.i)));
 }
 
-/* Limits as attributes or inputs 1 and 2. */
+/* Limits as attributes or inputs 1 and 2; x and both are broadcast. */
 clv_status kernel_clamp(kernel *k)
 {
     const clv_tensor *x = k->in[0];
-    const clv_tensor *lo = input_of(k, 1), *hi = input_of(k, 2);
-    bool has_lo = lo || attr_get(k->n, CLV_A_MIN);
-    bool has_hi = hi || attr_get(k->n, CLV_A_MAX);
-    double low = number_of(k, CLV_A_MIN, 1);
-    double high = number_of(k, CLV_A_MAX, 2);
-    if (dtype_is_integral(x->dtype) && dtype_is_integral(k->out[0].dtype))
-        return clamp_integers(k);
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
-        double v = get_f(x, i);
-        if (has_lo && v < low)
-            v = low;
-        if (has_hi && v > high)
-            v = high;
-        put_f(&k->out[0], i, v);
+    clv_tensor *y = &k->out[0];
+    int64_t sx[CLV_MAX_RANK], sl[CLV_MAX_RANK], sh[CLV_MAX_RANK];
+    int64_t idx[CLV_MAX_RANK] = {0};
+    scalar_arg low, high;
+    bool has_low = scalar_at(k, CLV_A_MIN, 1, &low);
+    bool has_high = scalar_at(k, CLV_A_MAX, 2, &high);
+    broadcast_strides(x, y->rank, sx);
+    broadcast_strides(&low.t, y->rank, sl);
+    broadcast_strides(&high.t, y->rank, sh);
+    for (int64_t i = 0, n = numel(y); i < n; i++) {
+        element v = {x, offset_of(idx, sx, y->rank)};
+        element l = {&low.t, offset_of(idx, sl, y->rank)};
+        element h = {&high.t, offset_of(idx, sh, y->rank)};
+        if (has_low && clamp_takes(v, l, true))
+            v = l;
+        if (has_high && clamp_takes(v, h, false))
+            v = h;
+        copy_run(y, i, v.t, v.i, 1);
+        next_index(idx, y->dims, y->rank);
     }
     return CLV_OK;
 }

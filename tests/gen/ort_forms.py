@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Writes tests/data/ort_forms/: forms of operators that their suites leave out,
+and what ONNX Runtime makes of them; where it refuses one, the reference
+implementation of the onnx package or PyTorch is the truth."""
+import numpy as np
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+from ort_model import Cases
+
+cases = Cases("ort_forms")
+rng = np.random.default_rng(14)
+node = helper.make_node
+
+
+def rnd(*shape):
+    return np.round(rng.standard_normal(shape), 2).astype(np.float32)
+
+
+def i64(*values):
+    return np.array(values, dtype=np.int64)
+
+
+def reference(nodes, inputs, outputs, opset):
+    """What the onnx package makes of nodes."""
+    info = lambda n: helper.make_tensor_value_info(n, TensorProto.UNDEFINED, None)
+    graph = helper.make_graph(nodes, "g", [info(k) for k in inputs], [info(o) for o in outputs])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    return dict(zip(outputs, ReferenceEvaluator(model).run(outputs, inputs)))
+
+
+# -- functions behind a product, of which oneDNN takes one of each kind ---------
+
+x, kernel = rnd(1, 8, 6, 6), rnd(8, 8, 1, 1)
+numbers = {"four": np.float32(4), "one": np.float32(1), "low": np.float32(-0.5), "high": np.float32(2),
+           "least": np.float32(0.25), "most": np.float32(1.5)}
+chains = {
+    "mul_add": [("Mul", "four"), ("Add", "one")],
+    "mul_add_mul": [("Mul", "four"), ("Add", "one"), ("Mul", "low"), ("Sub", "one"), ("Div", "four")],
+    "clip_clip": [("Clip", "low", "high"), ("Clip", "least", "most")],
+    "leaky_relu": [("LeakyRelu",), ("Relu",)],
+    "relu_leaky": [("Neg",), ("Relu",), ("Neg",), ("LeakyRelu",)],
+    "line_between": [("Mul", "four"), ("Relu",), ("Add", "one"), ("Relu",)],
+}
+for name, ops in chains.items():
+    def tail(first):
+        nodes, used, last = [], {}, first
+        for i, (op, *args) in enumerate(ops):
+            nodes.append(node(op, [last] + args, ["t%d" % i if i + 1 < len(ops) else "y"]))
+            used.update({a: numbers[a] for a in args})
+            last = "t%d" % i
+        return nodes, used
+    nodes, used = tail("p")
+    cases.save("conv_" + name, [node("Conv", ["x", "w"], ["p"])] + nodes, {"x": x}, ["y"], dict(used, w=kernel))
+    cases.save("gemm_" + name, [node("Gemm", ["x", "w"], ["p"])] + nodes, {"x": rnd(9, 8)}, ["y"],
+               dict(used, w=rnd(8, 5)))
+    cases.save("matmul_" + name, [node("MatMul", ["x", "z"], ["p"])] + nodes, {"x": rnd(2, 4, 8), "z": rnd(2, 8, 5)},
+               ["y"], used)
+cases.save("gemm_nan", [node("Gemm", ["x", "w"], ["y"], alpha=float("nan"))], {"x": rnd(3, 5)}, ["y"],
+           {"w": rnd(5, 4)})
+cases.save("log_softmax_one", [node("LogSoftmax", ["x"], ["s"]), node("Reciprocal", ["s"], ["y"])], {"x": rnd(4, 1)},
+           ["y"])
+cases.save("dropout_mask", [node("Dropout", ["x"], ["y", "z"])], {"x": rnd(3, 4)}, ["y", "z"])
+cases.save("max_pool_twice", [node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2]),
+                              node("MaxPool", ["x"], ["z", "i"], kernel_shape=[2, 2])],
+           {"x": rnd(1, 2, 4, 4)}, ["y", "z", "i"])
+
+# -- bounds larger than what they bound -------------------------------------------
+
+clip = [node("Clip", ["x", "low", "high"], ["y"])]
+for name, kind in (("float", np.float32), ("int8", np.int8)):
+    ins = {"x": np.array(3, kind), "low": (rnd(3, 4) * 9).astype(kind), "high": (rnd(4) * 9).astype(kind)}
+    cases.save("clip_broadcast_" + name, clip, ins, ["y"], truth=reference(clip, ins, ["y"], 13))
+
+cases.write()
