@@ -223,6 +223,7 @@ static void for_each_case(const char *path, void (*run)(block *))
     }
     if (*b.op)
         run(&b);
+    b = (block){0};
     fclose(f);
 }
 

@@ -393,6 +393,60 @@ static void external_data(void)
                 "outside the model's folder");
 }
 
+/* -- windows --------------------------------------------------------------*/
+
+typedef struct window_row {
+    const char *op, *attr;
+    uint32_t n;          /* entries of the attribute, all of them 3 */
+    const char *message; /* NULL: accepted */
+} window_row;
+
+/* x (1,3,9,9), a kernel of 3 by 3, and one attribute more. */
+static bytes with_window(const window_row *r)
+{
+    static const int64_t x[4] = {1, 3, 9, 9}, w[4] = {3, 3, 3, 3};
+    bytes g = {0}, n = node_of(r->op, *r->op == 'C' ? "x w" : "x", "y");
+    const char *names[2] = {"kernel_shape", r->attr};
+    bool own = !strcmp(r->attr, "kernel_shape");
+    for (int i = own ? 1 : 0; i < 2; i++) {
+        bytes a = {0};
+        put_text(&a, 1, names[i]);
+        for (uint32_t k = 0; k < (i ? r->n : 2); k++)
+            put_int(&a, 8, 3);
+        put_int(&a, 20, 7);
+        put_message(&n, 5, a);
+    }
+    put_message(&g, 1, n);
+    put_message(&g, 11, value_of("x", 4, x));
+    put_message(&g, 11, value_of("w", 4, w));
+    put_message(&g, 12, value_of("y", 0xff, NULL));
+    return model_of(g);
+}
+
+/* ONNX has one entry per axis, and two of padding: none stands for all. */
+static void windows(void)
+{
+    static const window_row rows[] = {
+        {"MaxPool", "strides", 2, NULL},
+        {"MaxPool", "pads", 4, NULL},
+        {"MaxPool", "kernel_shape", 3, "kernel has 3 entries, must have 2"},
+        {"MaxPool", "kernel_shape", 1, "kernel has 1 entries, must have 2"},
+        {"MaxPool", "strides", 1, "stride has 1 entries, must have 2"},
+        {"AveragePool", "pads", 2, "padding has 2 entries, must have 4"},
+        {"LpPool", "dilations", 3, "dilation has 3 entries, must have 2"},
+        {"Conv", "strides", 2, NULL},
+        {"Conv", "kernel_shape", 3, "kernel has 3 entries, must have 2"},
+        {"Conv", "pads", 3, "padding has 3 entries, must have 4"},
+        {"ConvTranspose", "output_padding", 1, "must have 2"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].message)
+            refused(rows[i].attr, with_window(&rows[i]), rows[i].message);
+        else
+            accepted(rows[i].attr, with_window(&rows[i]));
+    }
+}
+
 static const check_case cases[] = {
     {"truncated", truncated},
     {"flipped", flipped},
@@ -403,5 +457,6 @@ static const check_case cases[] = {
     {"bodies", bodies},
     {"sizes", sizes},
     {"external_data", external_data},
+    {"windows", windows},
 };
 CHECK_MAIN(cases)

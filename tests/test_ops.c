@@ -90,6 +90,7 @@ static void cases_hold(void)
 {
     for_each_case("tests/cases/ops.txt", run_block);
     for_each_case("tests/cases/onnx.txt", run_block);
+    for_each_case("tests/cases/lists.txt", run_block);
 }
 
 static void every_row_has_a_case(void)

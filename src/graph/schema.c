@@ -34,17 +34,20 @@
 #define TEXT(s)       .presence = CLV_PRESENCE_DEFAULT, .text = (s)
 #define SAME_AS(k)    .presence = CLV_PRESENCE_SAME_AS, .other = CLV_A_##k
 #define NONE(s)       .presence = CLV_PRESENCE_NONE, .text = (s)
-#define ANY
+#define ANY           .bounded = false
 #define FROM(x)       .bounded = true, .lo = (x), .hi = INT64_MAX
 #define WITHIN(a, b)  .bounded = true, .lo = (a), .hi = (b)
 #define ONE_OF(s)     .choices = (s)
+#define PER_AXIS      .length = CLV_LENGTH_AXIS
+#define PER_SIDE      .length = CLV_LENGTH_SIDE
+#define PAIR          .length = CLV_LENGTH_PAIR
 #define ATTRIBUTE(k, t, ...) {.key = CLV_A_##k, .kind = CLV_KIND_##t, __VA_ARGS__},
 #define INT(k, p, r)    ATTRIBUTE(k, INT, p, r)
 #define BOOL(k, p, r)   ATTRIBUTE(k, BOOL, p, WITHIN(0, 1))
 #define FLOAT(k, p, r)  ATTRIBUTE(k, FLOAT, p, r)
 #define NUMBER(k, p, r) ATTRIBUTE(k, NUMBER, p, r)
 #define STR(k, p, r)    ATTRIBUTE(k, STR, p, r)
-#define INTS(k, p, r)   ATTRIBUTE(k, INTS, p, r)
+#define INTS(k, p, ...) ATTRIBUTE(k, INTS, p, __VA_ARGS__)
 #define FLOATS(k, p, r) ATTRIBUTE(k, FLOATS, p, r)
 #define STRS(k, p, r)   ATTRIBUTE(k, STRS, p, r)
 #define KIND(k, p, r)   ATTRIBUTE(k, DTYPE, p, r)
@@ -125,7 +128,32 @@ static const clv_schema *const schemas[CLV_OP_COUNT] = {
 #undef OP
 };
 
+enum { OF_X = 100, OF_SIZE = 200 };
+#define OF_INPUT(i)   (OF_X + (i))
+#define AXES(kind, n) [CLV_OP_##kind] = (n),
+static const uint8_t window_axes[CLV_OP_COUNT] = {
+#include "ops/axes.def"
+};
+#undef AXES
 /* clang-format on */
+
+uint32_t clv__named_axes(clv_op op)
+{
+    return window_axes[op] < OF_X ? window_axes[op] : 0;
+}
+
+uint32_t clv__window_axes(const clv_graph *g, const clv_node *n)
+{
+    uint32_t told = window_axes[n->op];
+    if (told < OF_X)
+        return told;
+    if (told == OF_SIZE) {
+        const clv_attr *size = attr_get(n, CLV_A_OUTPUT_SIZE);
+        return !size ? 0 : size->type == CLV_ATTR_INTS ? size->n : 1;
+    }
+    const clv_value *v = node_in(g, n, told - OF_X);
+    return !v || v->rank == CLV_NO_RANK || v->rank < 3 ? 0 : v->rank - 2u;
+}
 
 const clv_schema *clv__schema_of(clv_op op)
 {
@@ -380,6 +408,23 @@ static clv_status schema_check_range(const clv_attr *a, const clv_attr_spec *s,
     return CLV_OK;
 }
 
+static clv_status schema_check_length(const clv_graph *g, const clv_node *n,
+                                      const clv_attr *a, const clv_attr_spec *s,
+                                      clv_err *e)
+{
+    uint32_t has = a->type == CLV_ATTR_INTS ? a->n : 1;
+    if (s->length == CLV_LENGTH_PAIR)
+        return has == 2 ? CLV_OK
+                        : clv__fail(e, CLV_SHAPE, "%s has %u entries, needs 2",
+                                    a->name, has);
+    uint32_t axes = clv__window_axes(g, n);
+    if (!axes || has == 1 || has == axes ||
+        (s->length == CLV_LENGTH_SIDE && has == 2 * axes))
+        return CLV_OK;
+    return clv__fail(e, CLV_SHAPE, "%s has %u entries, its window %u ax%ss",
+                     a->name, has, axes, axes == 1 ? "i" : "e");
+}
+
 /* Whether `word` is one of "a|b|c". */
 static bool is_choice(const char *choices, const char *word)
 {
@@ -394,7 +439,8 @@ static bool is_choice(const char *choices, const char *word)
     }
 }
 
-static clv_status check_attr(const clv_node *n, const clv_attr *a, clv_err *e)
+static clv_status check_attr(const clv_graph *g, const clv_node *n,
+                             const clv_attr *a, clv_err *e)
 {
     const clv_attr_spec *s =
         clv__attr_spec((clv_op)n->op, (clv_attr_key)a->key);
@@ -410,6 +456,8 @@ static clv_status check_attr(const clv_node *n, const clv_attr *a, clv_err *e)
     if (s->kind == CLV_KIND_DTYPE &&
         attr_dtype(n, (clv_attr_key)a->key) == CLV_NODTYPE)
         return clv__fail(e, CLV_SHAPE, "%s is not a type", a->name);
+    if (s->length)
+        CLV_TRY(schema_check_length(g, n, a, s, e));
     return schema_check_range(a, s, e);
 }
 
@@ -420,7 +468,7 @@ clv_status clv__schema_check(const clv_graph *g, const clv_node *n, clv_err *e)
     CLV_TRY(schema_check_outputs(n, s, e));
     for (uint32_t i = 0; i < n->n_attrs && n->op != CLV_OP_UNKNOWN; i++)
         if (n->attrs[i].key != CLV_A_OTHER)
-            CLV_TRY(check_attr(n, &n->attrs[i], e));
+            CLV_TRY(check_attr(g, n, &n->attrs[i], e));
     for (uint32_t i = 0; i < s->n_attrs; i++)
         if (s->attrs[i].presence == CLV_PRESENCE_REQUIRED &&
             !attr_get(n, (clv_attr_key)s->attrs[i].key))

@@ -39,8 +39,16 @@ typedef enum clv_attr_presence {
     CLV_PRESENCE_NONE     /* leaving it out has a meaning, which `text` tells */
 } clv_attr_presence;
 
+/* How many numbers a list has. */
+typedef enum clv_attr_length {
+    CLV_LENGTH_ANY,
+    CLV_LENGTH_AXIS, /* one, or one per axis of the window */
+    CLV_LENGTH_SIDE, /* the same, or two per axis */
+    CLV_LENGTH_PAIR
+} clv_attr_length;
+
 typedef struct clv_attr_spec {
-    uint8_t key, kind, presence, other;
+    uint8_t key, kind, presence, other, length;
     int64_t whole;
     double real;
     const char *text;
@@ -60,6 +68,11 @@ typedef struct clv_schema {
 const clv_schema *clv__schema_of(clv_op op);
 /* How operator op takes attribute `key`; NULL when it has none of that name. */
 const clv_attr_spec *clv__attr_spec(clv_op op, clv_attr_key key);
+/* Axes of the window of an operator whose name tells them, else 0. */
+uint32_t clv__named_axes(clv_op op);
+/* Axes of the window that n slides (ops/axes.def); 0 for a node without one,
+ * or when they are not known yet. */
+uint32_t clv__window_axes(const clv_graph *g, const clv_node *n);
 /* What attribute `key` of n is although n does not have it: the schema's
  * default, or the attribute that it follows. False when the schema says none.
  */

@@ -2,6 +2,7 @@
  *
  * The weight's rank says how many axes are spatial; an input with one axis
  * less than the weight has no batch. */
+#include "graph/schema.h"
 #include "ops/ops.h"
 
 #include <string.h>
@@ -12,25 +13,6 @@ typedef struct conv {
     int64_t cin, cout, groups;
 } conv;
 
-/* Spatial axes that the operator's name promises; 0: any number. */
-static uint32_t named_axes(const clv_node *n)
-{
-    switch (n->op) {
-    case CLV_OP_CONV1D:
-    case CLV_OP_CONVT1D:
-        return 1;
-    case CLV_OP_CONV2D:
-    case CLV_OP_CONVT2D:
-    case CLV_OP_DEFORM_CONV2D:
-        return 2;
-    case CLV_OP_CONV3D:
-    case CLV_OP_CONVT3D:
-        return 3;
-    default:
-        return 0;
-    }
-}
-
 static const clv_value *weight_of(const clv_graph *g, const clv_node *n)
 {
     return node_in(g, n, n->op == CLV_OP_QLINEAR_CONV ? 3 : 1);
@@ -38,10 +20,10 @@ static const clv_value *weight_of(const clv_graph *g, const clv_node *n)
 
 static clv_status check_ranks(const clv_node *n, conv *c, clv_err *e)
 {
-    uint32_t named = named_axes(n);
+    uint32_t named = clv__named_axes((clv_op)n->op);
     c->nd = c->w->rank < 3 ? 0 : c->w->rank - 2u;
-    if (c->nd == 0 || (named && c->nd != named) || c->x->rank < c->nd + 1 ||
-        c->x->rank > c->nd + 2)
+    if (c->nd == 0 || c->nd > 3 || (named && c->nd != named) ||
+        c->x->rank < c->nd + 1 || c->x->rank > c->nd + 2)
         return clv__fail(e, CLV_SHAPE, "input of rank %u, weight of rank %u",
                          c->x->rank, c->w->rank);
     c->channel = c->x->rank - c->nd - 1;
@@ -159,11 +141,14 @@ clv_status infer_convt(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(check_channels(&c, e));
     uint32_t given;
     const int64_t *size = attr_ints(n, CLV_A_OUTPUT_SIZE, &given);
+    if (given && given != c.nd && given != c.nd + 2)
+        return clv__fail(e, CLV_SHAPE, "output_size has %u entries for %u axes",
+                         given, c.nd);
     int64_t dims[CLV_MAX_RANK] = {c.x->dims[0]};
     dims[c.channel] = c.cout;
     for (uint32_t i = 0; i < c.nd; i++) {
         CLV_TRY(convt_axis(n, &c, i, &dims[c.channel + 1 + i], e));
-        if (given >= c.nd)
+        if (given)
             dims[c.channel + 1 + i] = size[given - c.nd + i];
     }
     return out_shape(g, n, 0, (clv_dtype)c.x->dtype, c.x->rank, dims, e);

@@ -86,9 +86,11 @@ clv_status infer_pad(clv_graph *g, clv_node *n, clv_err *e)
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     const char *mode = attr_str(n, CLV_A_MODE);
+    bool seen[CLV_MAX_RANK] = {false};
     for (uint32_t i = 0; i < count; i++) {
         uint32_t a;
-        CLV_TRY(norm_axis(axes.found ? axes.v[i] : (int64_t)i, x->rank, &a, e));
+        CLV_TRY(claim_axis(axes.found ? axes.v[i] : (int64_t)i, x->rank, seen,
+                           &a, e));
         CLV_TRY(pad_axis(mode, pads.v[i], pads.v[count + i], &dims[a], e));
     }
     return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank, dims, e);
@@ -107,9 +109,10 @@ clv_status infer_center_crop_pad(clv_graph *g, clv_node *n, clv_err *e)
                          axes ? count : x->rank);
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);
+    bool seen[CLV_MAX_RANK] = {false};
     for (uint32_t i = 0; i < size.n; i++) {
         uint32_t a;
-        CLV_TRY(norm_axis(axes ? axes[i] : (int64_t)i, x->rank, &a, e));
+        CLV_TRY(claim_axis(axes ? axes[i] : (int64_t)i, x->rank, seen, &a, e));
         dims[a] = size.v[i];
     }
     return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank, dims, e);
@@ -235,12 +238,16 @@ clv_status infer_channel_shuffle(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- whole tensors --------------------------------------------------------*/
 
-/* Shifts or flips along axes that must exist. */
+/* Shifts or flips along axes that must exist; a shift has one number for
+ * each. */
 clv_status infer_axes_same(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
-    uint32_t count, a;
+    uint32_t count, a, shifts;
     const int64_t *axes = attr_ints(n, CLV_A_AXES, &count);
+    if (n->op == CLV_OP_ROLL && attr_ints(n, CLV_A_SHIFTS, &shifts) &&
+        shifts != (axes ? count : 1))
+        return clv__fail(e, CLV_SHAPE, "%u shifts for %u axes", shifts, count);
     for (uint32_t i = 0; i < count; i++)
         CLV_TRY(norm_axis(axes[i], x->rank ? x->rank : 1, &a, e));
     return out_like(g, n, 0, x, e);

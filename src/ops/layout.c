@@ -102,10 +102,7 @@ clv_status infer_permute(clv_graph *g, clv_node *n, clv_err *e)
     for (uint32_t i = 0; i < x->rank; i++) {
         uint32_t a = x->rank - 1u - i; /* no perm: reversed */
         if (perm)
-            CLV_TRY(norm_axis(perm[i], x->rank, &a, e));
-        if (seen[a])
-            return clv__fail(e, CLV_SHAPE, "axis %u twice", a);
-        seen[a] = true;
+            CLV_TRY(claim_axis(perm[i], x->rank, seen, &a, e));
         dims[i] = x->dims[a];
     }
     return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank, dims, e);
@@ -117,8 +114,6 @@ clv_status infer_transpose(clv_graph *g, clv_node *n, clv_err *e)
     const clv_value *x = node_in(g, n, 0);
     uint32_t count, a, b;
     const int64_t *axes = attr_ints(n, CLV_A_AXES, &count);
-    if (count != 2)
-        return clv__fail(e, CLV_SHAPE, "transpose of %u axes", count);
     CLV_TRY(norm_axis(axes[0], x->rank, &a, e));
     CLV_TRY(norm_axis(axes[1], x->rank, &b, e));
     int64_t dims[CLV_MAX_RANK];
@@ -174,12 +169,15 @@ clv_status infer_slice(clv_graph *g, clv_node *n, clv_err *e)
     CLV_TRY(get_ints(g, n, CLV_A_STEP, 4, &step, e));
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);
-    if (start.n != end.n || (axes.n && axes.n != start.n))
-        return clv__fail(e, CLV_SHAPE, "%u starts, %u ends, %u axes", start.n,
-                         end.n, axes.n);
+    if (start.n != end.n || (axes.n && axes.n != start.n) ||
+        (step.n > 1 && step.n != start.n))
+        return clv__fail(e, CLV_SHAPE, "%u starts, %u ends, %u axes, %u steps",
+                         start.n, end.n, axes.n, step.n);
+    bool seen[CLV_MAX_RANK] = {false};
     for (uint32_t i = 0; i < start.n; i++) {
         uint32_t a;
-        CLV_TRY(norm_axis(axes.n ? axes.v[i] : (int64_t)i, x->rank, &a, e));
+        CLV_TRY(
+            claim_axis(axes.n ? axes.v[i] : (int64_t)i, x->rank, seen, &a, e));
         int64_t by = list_at(step.v, step.n, i);
         if (by == 0 || by == INT64_MIN)
             return clv__fail(e, CLV_SHAPE, "slice step %lld", (long long)by);
@@ -282,10 +280,7 @@ clv_status infer_unsqueeze(clv_graph *g, clv_node *n, clv_err *e)
     bool added[CLV_MAX_RANK] = {false};
     for (uint32_t i = 0; i < axes.n; i++) {
         uint32_t a;
-        CLV_TRY(norm_axis(axes.v[i], rank, &a, e));
-        if (added[a])
-            return clv__fail(e, CLV_SHAPE, "axis %u twice", a);
-        added[a] = true;
+        CLV_TRY(claim_axis(axes.v[i], rank, added, &a, e));
     }
     int64_t dims[CLV_MAX_RANK];
     for (uint32_t i = 0, k = 0; i < rank; i++)

@@ -110,6 +110,10 @@ CLV_MUST clv_status broadcast(const clv_value *a, const clv_value *b,
 /* Turns an axis in [-rank, rank) into a non-negative one. */
 CLV_MUST clv_status norm_axis(int64_t axis, uint32_t rank, uint32_t *out,
                               clv_err *e);
+/* The same for a list of axes, each of which may come once: marks it as seen.
+ */
+CLV_MUST clv_status claim_axis(int64_t axis, uint32_t rank, bool *seen,
+                               uint32_t *out, clv_err *e);
 /* Reads a list of ints from attribute `key`, or else from the known contents of
  * input `i`. found is false when neither is there. Fails with CLV_UNSUPPORTED
  * when the input is there but its contents are not known. */

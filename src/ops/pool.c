@@ -1,26 +1,12 @@
 /* pool.c - pooling windows and adaptive pools. */
+#include "graph/schema.h"
 #include "ops/ops.h"
 
 #include <string.h>
 
 uint32_t pooled_axes(const clv_node *n)
 {
-    switch (n->op) {
-    case CLV_OP_MAX_POOL1D:
-    case CLV_OP_AVG_POOL1D:
-    case CLV_OP_LP_POOL1D:
-    case CLV_OP_ADAPTIVE_AVG_POOL1D:
-    case CLV_OP_ADAPTIVE_MAX_POOL1D:
-        return 1;
-    case CLV_OP_MAX_POOL3D:
-    case CLV_OP_AVG_POOL3D:
-    case CLV_OP_LP_POOL3D:
-    case CLV_OP_ADAPTIVE_AVG_POOL3D:
-    case CLV_OP_ADAPTIVE_MAX_POOL3D:
-        return 3;
-    default:
-        return 2;
-    }
+    return clv__named_axes((clv_op)n->op);
 }
 
 /* The window over spatial axis i. */

@@ -14,10 +14,7 @@ static clv_status reduced_axes(const clv_graph *g, const clv_node *n,
         gone[i] = axes.n == 0;
     for (uint32_t i = 0; i < axes.n; i++) {
         uint32_t a;
-        CLV_TRY(norm_axis(axes.v[i], x->rank ? x->rank : 1, &a, e));
-        if (gone[a])
-            return clv__fail(e, CLV_SHAPE, "axis %u twice", a);
-        gone[a] = true;
+        CLV_TRY(claim_axis(axes.v[i], x->rank ? x->rank : 1, gone, &a, e));
     }
     return CLV_OK;
 }

@@ -41,6 +41,8 @@ static clv_status sized_axis(const clv_node *n, const clv_value *x, uint32_t i,
     const int64_t *axes = attr_ints(n, CLV_A_AXES, &named);
     if (named && named == count)
         return norm_axis(axes[i], x->rank, axis, e);
+    if (named)
+        return clv__fail(e, CLV_SHAPE, "%u sizes for %u axes", count, named);
     if (count != x->rank && count != x->rank - 2u)
         return clv__fail(e, CLV_SHAPE, "%u sizes for a rank-%u tensor", count,
                          x->rank);

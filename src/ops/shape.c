@@ -100,6 +100,16 @@ clv_status norm_axis(int64_t axis, uint32_t rank, uint32_t *out, clv_err *e)
     return CLV_OK;
 }
 
+clv_status claim_axis(int64_t axis, uint32_t rank, bool *seen, uint32_t *out,
+                      clv_err *e)
+{
+    CLV_TRY(norm_axis(axis, rank, out, e));
+    if (seen[*out])
+        return clv__fail(e, CLV_SHAPE, "axis %u twice", *out);
+    seen[*out] = true;
+    return CLV_OK;
+}
+
 clv_status get_axis(const clv_node *n, uint32_t rank, uint32_t *out, clv_err *e)
 {
     return norm_axis(attr_int(n, CLV_A_AXIS), rank ? rank : 1, out, e);

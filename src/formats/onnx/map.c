@@ -56,8 +56,51 @@ static clv_op sibling(clv_op two, uint32_t n)
 
 /* -- windows --------------------------------------------------------------*/
 
+/* The list `key` must have `n` entries, if the node has it. */
+static clv_status window_has(const draft *d, clv_attr_key key, uint32_t n,
+                             clv_err *e)
+{
+    const clv_attr *a = draft_attr(d, key);
+    if (!a || a->type != CLV_ATTR_INTS || a->n == n)
+        return CLV_OK;
+    return clv__fail(e, CLV_SHAPE, "%s has %u entries, must have %u", a->name,
+                     a->n, n);
+}
+
+/* ONNX has one entry for each axis behind batch and channels, and two of
+ * padding. The axes are those of the weight, and of x, and the kernel's. */
+static clv_status check_window(const draft *d, clv_err *e)
+{
+    const clv_attr *k = draft_attr(d, CLV_A_KERNEL);
+    bool pool = clv__attr_spec(d->op, CLV_A_KERNEL) != NULL;
+    const clv_value *w =
+        pool ? NULL : draft_in(d, d->op == CLV_OP_QLINEAR_CONV ? 3 : 1);
+    bool shaped = w && w->rank != CLV_NO_RANK;
+    uint32_t rank = shaped ? w->rank : rank_of(d, 0, 0);
+    if (shaped && rank_of(d, 0, rank) != rank)
+        return clv__fail(e, CLV_SHAPE, "input of rank %u, weight of rank %u",
+                         rank_of(d, 0, rank), rank);
+    if (rank && rank < 3)
+        return clv__fail(e, CLV_SHAPE, "input of rank %u", rank);
+    uint32_t n = rank ? rank - 2 : k && k->type == CLV_ATTR_INTS ? k->n : 0;
+    if (!n)
+        return CLV_OK;
+    CLV_TRY(window_has(d, CLV_A_KERNEL, n, e));
+    CLV_TRY(window_has(d, CLV_A_STRIDE, n, e));
+    CLV_TRY(window_has(d, CLV_A_DILATION, n, e));
+    CLV_TRY(window_has(d, CLV_A_OUTPUT_PADDING, n, e));
+    CLV_TRY(window_has(d, CLV_A_PADDING, 2 * n, e));
+    for (uint32_t i = 0; shaped && k && k->type == CLV_ATTR_INTS && i < n; i++)
+        if (k->u.ints[i] != w->dims[2 + i])
+            return clv__fail(
+                e, CLV_SHAPE, "entry %u of %s is %lld, the weight has %lld", i,
+                k->name, (long long)k->u.ints[i], (long long)w->dims[2 + i]);
+    return CLV_OK;
+}
+
 clv_status map_window_attrs(draft *d, clv_err *e)
 {
+    CLV_TRY(check_window(d, e));
     const clv_attr *a = draft_attr(d, CLV_A_AUTO_PAD);
     const char *mode = a && a->type == CLV_ATTR_STRING ? a->u.s : "NOTSET";
     draft_drop(d, CLV_A_AUTO_PAD);
@@ -103,6 +146,7 @@ clv_status map_conv_transpose(draft *d, clv_err *e)
 clv_status map_pool(draft *d, clv_err *e)
 {
     uint32_t n = spatial_axes(d, 0);
+    CLV_TRY(map_window_attrs(d, e));
     if (d->op == CLV_OP_MAX_POOL2D)
         draft_set_str(d, CLV_A_INDICES,
                       draft_other_int(d, "storage_order", 0)
@@ -115,7 +159,7 @@ clv_status map_pool(draft *d, clv_err *e)
     if (clv__attr_spec(d->op, CLV_A_COUNT_INCLUDE_PAD) &&
         !draft_attr(d, CLV_A_COUNT_INCLUDE_PAD))
         draft_set_int(d, CLV_A_COUNT_INCLUDE_PAD, 0);
-    return map_window_attrs(d, e);
+    return CLV_OK;
 }
 
 clv_status map_global_pool(draft *d, clv_err *e)
@@ -146,6 +190,7 @@ clv_status map_unpool(draft *d, clv_err *e)
 {
     const int64_t *shape;
     uint32_t n;
+    CLV_TRY(check_window(d, e));
     if (draft_ints(d, 2, &shape, &n)) {
         CLV_TRY(draft_set_ints(d, CLV_A_OUTPUT_SIZE, shape, n, e));
         d->n_in = 2;
