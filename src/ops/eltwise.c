@@ -94,14 +94,21 @@ clv_status infer_square(clv_graph *g, clv_node *n, clv_err *e)
     return out_typed(g, n, t == CLV_BOOL ? CLV_INT64 : t, e);
 }
 
-/* x and a slope for all, per channel, or of a shape that broadcasts. */
+/* x and a slope for all, for each index of an axis, or of a shape that fits */
 clv_status infer_prelu(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0), *slope = node_in(g, n, 1);
-    int64_t channels = x->rank > 1 ? x->dims[1] : 1;
-    bool per_channel = slope->rank == 1 && slope->dims[0] == channels;
-    if (clv__numel(slope) != 1 && !per_channel)
+    uint32_t axis;
+    if (clv__numel(slope) == 1)
+        return infer_same(g, n, e);
+    if (attr_get(n, CLV_A_AXIS)) {
+        CLV_TRY(get_axis(n, x->rank, &axis, e));
+        if (slope->rank != 1 || slope->dims[0] != x->dims[axis])
+            return clv__fail(e, CLV_SHAPE, "no slope for each of the %lld",
+                             (long long)x->dims[axis]);
+    } else {
         CLV_TRY(fits(x, slope, e));
+    }
     return infer_same(g, n, e);
 }
 

@@ -306,3 +306,14 @@ case("gelu", [r], F.gelu(r))
 case("sort", [r], list(torch.sort(r)))
 case("flatten", [r], torch.flatten(r))
 case("scaled_dot_product_attention", [r, r, r], F.scaled_dot_product_attention(r, r, r))
+
+# Slopes go along the channels, also where the last axis has as many.
+x, w = rnd(2, 3, 3, 3), rnd(3)
+case("prelu axis=1", [x, w], F.prelu(x, w))
+case("prelu axis=1", [x[0], w], F.prelu(x[0], w))
+case("prelu axis=1", [x[0, 0, 0], w[:1]], F.prelu(x[0, 0, 0], w[:1]))
+
+# Bounds broadcast with what they bound.
+low, high = rnd(3), rnd(2, 1)
+case("clamp", [x[0, 0, 0, 0], low, high], torch.clamp(x[0, 0, 0, 0], low, high))
+case("clamp", [x[:1, 0], low, None], torch.clamp(x[:1, 0], min=low))

@@ -72,4 +72,9 @@ for name, kind in (("float", np.float32), ("int8", np.int8)):
     ins = {"x": np.array(3, kind), "low": (rnd(3, 4) * 9).astype(kind), "high": (rnd(4) * 9).astype(kind)}
     cases.save("clip_broadcast_" + name, clip, ins, ["y"], truth=reference(clip, ins, ["y"], 13))
 
+# -- slopes ------------------------------------------------------------------------
+
+cases.save("prelu_last", [node("PRelu", ["x", "w"], ["y"])], {"x": rnd(2, 3, 3, 3)}, ["y"], {"w": rnd(3)})
+cases.save("prelu_channels", [node("PRelu", ["x", "w"], ["y"])], {"x": rnd(2, 3, 3, 3)}, ["y"], {"w": rnd(3, 1, 1)})
+
 cases.write()

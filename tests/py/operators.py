@@ -172,6 +172,7 @@ overload("threshold", aten.threshold.default, x, args=(0.3, 7.0))
 fn("hardshrink", lambda a: F.hardshrink(a, 0.9), x)
 fn("softshrink", lambda a: F.softshrink(a, 0.9), x)
 fn("prelu", F.prelu, x, w6)
+fn("prelu", F.prelu, torch.randn(2, 6, 5, 6), w6)
 fn("glu", lambda a: F.glu(a, 1), x)
 for name in ("softmax", "log_softmax"):
     f = getattr(F, name)

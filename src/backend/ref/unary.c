@@ -351,18 +351,18 @@ clv_status kernel_clamp(kernel *k)
     return CLV_OK;
 }
 
-/* A slope per channel, broadcast as ONNX does or along axis 1 as torch does. */
+/* A slope for each index of an axis, or slopes that are broadcast. */
 clv_status kernel_prelu(kernel *k)
 {
     const clv_tensor *x = k->in[0], *slope = k->in[1];
     int64_t strides[CLV_MAX_RANK] = {0}, idx[CLV_MAX_RANK] = {0};
-    bool channel = slope->rank == 1 && x->rank > 1 && numel(slope) > 1 &&
-                   slope->dims[0] == x->dims[1] &&
-                   slope->dims[0] != x->dims[x->rank - 1];
-    if (channel)
-        strides[1] = 1;
-    else
+    if (attr_get(k->n, CLV_A_AXIS) && numel(slope) != 1) {
+        uint32_t axis;
+        CLV_TRY(axis_of(k, &axis));
+        strides[axis] = 1;
+    } else {
         broadcast_strides(slope, x->rank, strides);
+    }
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         element v = {x, i};
         element a = {slope, offset_of(idx, strides, x->rank)};

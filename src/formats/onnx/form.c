@@ -93,6 +93,17 @@ static void body_clamp(body *b)
     node3(b, "Clip", in(0), lo, hi, out(0));
 }
 
+/* Slopes along an axis, in a shape that is broadcast to x. */
+static void body_prelu(body *b)
+{
+    const clv_value *x = form_in(b, 0);
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t at = axis(b), n = x->rank - at;
+    for (uint32_t i = 0; i < n; i++)
+        dims[i] = i ? 1 : x->dims[at];
+    node2(b, "PRelu", in(0), shaped(b, in(1), dims, n), out(0));
+}
+
 /* Any view that keeps the order of elements. */
 static void body_reshape(body *b)
 {
@@ -448,6 +459,13 @@ static bool form_is_flat(const clv_graph *g, const clv_node *n)
     const clv_value *y = n->n_out ? node_out(g, n, 0) : NULL;
     return x && x->rank > 1 && y && y->rank == 2 &&
            attr_int(n, CLV_A_START) == 1;
+}
+
+/* Slopes that are not counted along an axis. */
+static bool form_broadcasts(const clv_graph *g, const clv_node *n)
+{
+    const clv_value *slope = node_in(g, n, 1);
+    return !attr_get(n, CLV_A_AXIS) || (slope && clv__numel(slope) == 1);
 }
 
 /* What might be an attribute is given as an input. */

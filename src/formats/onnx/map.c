@@ -354,6 +354,15 @@ clv_status map_layer_norm(draft *d, clv_err *e)
     return CLV_OK;
 }
 
+/* Before opset 7 there was a slope per channel, not a shape that broadcasts. */
+clv_status map_prelu(draft *d, clv_err *e)
+{
+    (void)e;
+    if (d->opset < 7 && rank_of(d, 1, 1) == 1)
+        draft_set_int(d, CLV_A_AXIS, 1);
+    return CLV_OK;
+}
+
 /* Before opset 13 all axes from `axis` on are one. */
 static clv_status flat_softmax(draft *d, const clv_value *x, uint32_t axis,
                                clv_err *e)

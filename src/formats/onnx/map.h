@@ -12,11 +12,11 @@ onnx_map_fn map_activation, map_argmax, map_arithmetic, map_axis0,
     map_own_type, map_dft, map_div, map_dropout, map_dtype, map_eye_like,
     map_flatten, map_gemm, map_global_norm, map_global_pool, map_layer_norm,
     map_loop, map_lp_norm, map_mod, map_nms, map_multinomial, map_nonzero,
-    map_one_hot, map_optimizer, map_optional, map_pow, map_tfidf, map_pool,
-    map_quantize, map_random, map_random_like, map_reduce, map_resize, map_rnn,
-    map_roi_align, map_roi_pool, map_scan, map_sequence, map_sequence_map,
-    map_shift, map_softmax, map_split, map_string, map_sum, map_trilu,
-    map_unpool, map_window, map_window_attrs;
+    map_one_hot, map_optimizer, map_optional, map_pow, map_prelu, map_tfidf,
+    map_pool, map_quantize, map_random, map_random_like, map_reduce, map_resize,
+    map_rnn, map_roi_align, map_roi_pool, map_scan, map_sequence,
+    map_sequence_map, map_shift, map_softmax, map_split, map_string, map_sum,
+    map_trilu, map_unpool, map_window, map_window_attrs;
 
 onnx_map_fn map_ml_encode, map_ml_linear, map_ml_normalizer, map_ml_one_hot,
     map_ml_pick, map_ml_scaler, map_ml_svm, map_ml_trees, map_ml_vectorize;
