@@ -74,6 +74,8 @@ typedef struct options {
 #include "flags.def"
 #undef FLAG
     struct cli_block *memory; /* everything the lists point to */
+    const clv_data_arg *data; /* shapes of the tensors that --input gives */
+    size_t n_data;
 } options;
 
 typedef clv_status command_fn(const options *o, clv_err *err);

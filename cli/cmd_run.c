@@ -13,6 +13,17 @@ enum { THREADS_MAX = 4096, REPEATS_MAX = 1000000 };
 /* The largest relative difference from ref that --verify accepts. */
 static const double TOLERANCE = 1e-3;
 
+/* A tensor that --input gives: for the input called `name`, or else for the one
+ * at `place`. */
+typedef struct given_input {
+    const char *path;
+    char name[256];
+    uint32_t place;
+    bool entry, read; /* of an archive that gives what it has; t is there */
+    clv_tensor t;
+    clv_err why; /* it is not */
+} given_input;
+
 /* Everything one command holds. */
 typedef struct job {
     const options *o;
@@ -23,6 +34,8 @@ typedef struct job {
     clv_cut *cut;
     clv_model *model, *ref;
     clv_context *context, *ref_context;
+    given_input *given;
+    size_t n_given;
     clv_tensor *in; /* per input */
     uint64_t seed;
     progress bar;
@@ -75,27 +88,160 @@ static void warn_of_nans(const job *j, const char *name, const clv_tensor *t)
         say("warning: ", text);
 }
 
-/* [NAME=]FILE; without a name, the inputs in order. */
+/* -- files ----------------------------------------------------------------*/
+
+static bool ends_in(const char *path, const char *ending)
+{
+    size_t n = strlen(path), k = strlen(ending);
+    return n > k && !strcmp(path + n - k, ending);
+}
+
+/* Room for one more tensor that was given. */
+static given_input *add_given(job *j, clv_err *err)
+{
+    given_input *more = realloc(j->given, (j->n_given + 1) * sizeof *more);
+    if (!more) {
+        fail(err, CLV_NOMEM, "out of memory");
+        return NULL;
+    }
+    j->given = more;
+    more[j->n_given] = (given_input){.place = CLV_NONE};
+    return &more[j->n_given++];
+}
+
+/* Reads a tensor. What does not work is kept: the input may be a sequence,
+ * which is read when that is known, or nobody may ask for the entry. */
+static void read_given(given_input *g)
+{
+    clv_status s = clv_tensor_read(
+        g->path, ends_in(g->path, ".npz") ? g->name : NULL, &g->t, &g->why);
+    g->read = s == CLV_OK;
+}
+
+/* Every entry of an archive, for the input of its name. */
+static clv_status read_archive(job *j, const char *path, clv_err *err)
+{
+    clv_status s = CLV_OK;
+    for (uint32_t i = 0; s == CLV_OK; i++) {
+        given_input *g = add_given(j, err);
+        if (!g)
+            return err->code;
+        g->path = path;
+        g->entry = true;
+        s = clv_tensor_entry(path, i, g->name, sizeof g->name, err);
+        if (s != CLV_OK)
+            j->n_given--;
+        else
+            read_given(g);
+    }
+    if (s != CLV_NOT_FOUND || j->n_given == 0)
+        return s;
+    *err = (clv_err){0};
+    return CLV_OK;
+}
+
+/* [NAME=]FILE; without a name the inputs in order, or those that the entries of
+ * an archive are called. */
 static clv_status read_input(job *j, const char *arg, uint32_t turn,
                              clv_err *err)
 {
     const char *eq = strchr(arg, '=');
-    uint32_t n, i = turn;
-    const uint32_t *ids = clv_graph_inputs(j->g, &n);
     const char *path = eq ? eq + 1 : arg;
-    if (eq && (i = find_input(j, arg, (size_t)(eq - arg))) == CLV_NONE)
-        return no_input(j, arg, (size_t)(eq - arg), err);
+    if (!eq && ends_in(path, ".npz"))
+        return read_archive(j, path, err);
+    given_input *g = add_given(j, err);
+    if (!g)
+        return err->code;
+    g->path = path;
+    g->place = eq ? CLV_NONE : turn;
+    if (eq)
+        snprintf(g->name, sizeof g->name, "%.*s", (int)(eq - arg), arg);
+    read_given(g);
+    if (g->read || (g->why.code != CLV_IO && g->why.code != CLV_NOT_FOUND))
+        return CLV_OK;
+    *err = g->why;
+    return err->code;
+}
+
+/* Opens the model for the inputs that were given. */
+static clv_status open_for_inputs(job *j, clv_err *err)
+{
+    size_t n = 0;
+    clv_data_arg *data = calloc(j->n_given + 1, sizeof *data);
+    if (!data)
+        return fail(err, CLV_NOMEM, "out of memory");
+    for (size_t i = 0; i < j->n_given; i++) {
+        const given_input *g = &j->given[i];
+        if (g->read)
+            data[n++] = (clv_data_arg){.name = *g->name ? g->name : NULL,
+                                       .dims = g->t.dims,
+                                       .rank = g->t.rank,
+                                       .place = g->place};
+    }
+    options o = *j->o;
+    o.data = data;
+    o.n_data = n;
+    clv_status s = open_model(&o, o.args.items[0], &j->g, err);
+    free(data);
+    return s;
+}
+
+/* Which form input v is of. */
+static clv_form form_of(const clv_value_info *v)
+{
+    return v->optional   ? CLV_FORM_OPTIONAL
+           : v->sequence ? CLV_FORM_SEQUENCE
+                         : CLV_FORM_TENSOR;
+}
+
+/* Hands a tensor to the input that it is for. */
+static clv_status take_given(job *j, given_input *g, clv_err *err)
+{
+    uint32_t n, i = g->place;
+    const uint32_t *ids = clv_graph_inputs(j->g, &n);
+    if (i == CLV_NONE)
+        i = find_input(j, g->name, strlen(g->name));
+    if (i == CLV_NONE && g->entry)
+        return CLV_OK;
+    if (i == CLV_NONE)
+        return no_input(j, g->name, strlen(g->name), err);
     if (i >= n)
         return fail(err, CLV_SHAPE, "%u inputs, the model has %u", i + 1, n);
+    clv_value_info v = clv_graph_value(j->g, ids[i]);
     if (j->in[i].data)
-        return fail(err, CLV_SHAPE, "input '%s' is given twice",
-                    clv_graph_value(j->g, ids[i]).name);
-    bool archive = strlen(path) > 4 && !strcmp(path + strlen(path) - 4, ".npz");
-    const char *name = clv_graph_value(j->g, ids[i]).name;
-    clv_status s = clv_tensor_read(path, archive ? name : NULL, &j->in[i], err);
-    if (s == CLV_OK)
-        warn_of_nans(j, name, &j->in[i]);
-    return s;
+        return g->entry
+                   ? CLV_OK
+                   : fail(err, CLV_SHAPE, "input '%s' is given twice", v.name);
+    clv_form form = form_of(&v);
+    if (form != CLV_FORM_TENSOR) {
+        clv_tensor_free(&g->t);
+        g->read = clv_tensor_read_as(g->path, *g->name ? g->name : NULL, form,
+                                     &g->t, &g->why) == CLV_OK;
+    }
+    if (!g->read) {
+        *err = g->why;
+        return err->code;
+    }
+    j->in[i] = g->t;
+    g->t.data = NULL;
+    if (form == CLV_FORM_TENSOR)
+        warn_of_nans(j, v.name, &j->in[i]);
+    return CLV_OK;
+}
+
+/* An archive must hold something that the model asks for. */
+static clv_status check_archives(const job *j, clv_err *err)
+{
+    for (size_t i = 0; i < j->n_given; i++) {
+        bool used = !j->given[i].entry;
+        for (size_t k = 0; k < j->n_given && !used; k++)
+            used = j->given[k].path == j->given[i].path &&
+                   find_input(j, j->given[k].name, strlen(j->given[k].name)) !=
+                       CLV_NONE;
+        if (!used)
+            return no_input(j, j->given[i].name, strlen(j->given[i].name), err);
+    }
+    return CLV_OK;
 }
 
 static clv_status random_input(job *j, uint32_t i, clv_err *err)
@@ -103,6 +249,10 @@ static clv_status random_input(job *j, uint32_t i, clv_err *err)
     const uint32_t *ids = clv_graph_inputs(j->g, NULL);
     clv_value_info v = clv_graph_value(j->g, ids[i]);
     clv_tensor *t = &j->in[i];
+    if (form_of(&v) != CLV_FORM_TENSOR || v.dtype == CLV_STRING)
+        return fail(err, CLV_UNSUPPORTED,
+                    "input '%s' is %s, which are not drawn; --input %s=FILE",
+                    v.name, v.dtype == CLV_STRING ? "text" : "tensors", v.name);
     if (v.rank == CLV_NONE)
         return fail(err, CLV_SHAPE,
                     "input '%s' has no known shape; --input-shape gives one",
@@ -116,17 +266,26 @@ static clv_status random_input(job *j, uint32_t i, clv_err *err)
     return s;
 }
 
-/* Reads the inputs that come from files. All others need --random. */
+/* Reads the inputs that come from files, opens the model for them, and hands
+ * each its own. All others need --random. */
 static clv_status read_inputs(job *j, clv_err *err)
 {
+    clv_status s = CLV_OK;
+    for (uint32_t i = 0; i < j->o->input.n && s == CLV_OK; i++)
+        s = read_input(j, j->o->input.items[i], i, err);
+    if (s == CLV_OK)
+        s = open_for_inputs(j, err);
+    if (s != CLV_OK)
+        return s;
     uint32_t n;
     const uint32_t *ids = clv_graph_inputs(j->g, &n);
-    clv_status s = CLV_OK;
     j->in = calloc((size_t)n + 1, sizeof *j->in);
     if (!j->in)
         return fail(err, CLV_NOMEM, "out of memory");
-    for (uint32_t i = 0; i < j->o->input.n && s == CLV_OK; i++)
-        s = read_input(j, j->o->input.items[i], i, err);
+    for (size_t i = 0; i < j->n_given && s == CLV_OK; i++)
+        s = take_given(j, &j->given[i], err);
+    if (s == CLV_OK)
+        s = check_archives(j, err);
     for (uint32_t i = 0; i < n && s == CLV_OK && !j->o->random; i++)
         if (!j->in[i].data)
             return fail(err, CLV_NOT_FOUND,
@@ -408,7 +567,8 @@ static bool same_file(const char *a, const char *b)
 /* Makes a file name of an output's name. Characters that are not plain become
  * '_', and the number of the output follows if an earlier one has the same
  * name. */
-static void file_name(const job *j, uint32_t i, char *path, size_t size)
+static void file_name(const job *j, uint32_t i, const char *kind, char *path,
+                      size_t size)
 {
     const uint32_t *ids = clv_graph_outputs(j->g, NULL);
     const char *name = clv_graph_value(j->g, ids[i]).name;
@@ -420,7 +580,7 @@ static void file_name(const job *j, uint32_t i, char *path, size_t size)
         path[n++] = run_plain(*s);
     if (taken)
         n += (size_t)snprintf(path + n, size - n, ".%u", i);
-    snprintf(path + n, size - n, ".npy");
+    snprintf(path + n, size - n, ".%s", kind);
 }
 
 /* Makes the folder before anything runs, so that it does not fail at the
@@ -444,16 +604,45 @@ static clv_status make_folder(const char *folder, clv_err *err)
     return CLV_OK;
 }
 
+/* --output FILE.npz: all of them in one archive. */
+static clv_status run_save_archive(const job *j, clv_err *err)
+{
+    uint32_t n;
+    const uint32_t *ids = clv_graph_outputs(j->g, &n);
+    const clv_tensor **t = calloc((size_t)n + 1, sizeof(void *));
+    const char **names = calloc((size_t)n + 1, sizeof(void *));
+    clv_buf file = {0};
+    clv_status s = t && names ? CLV_OK : fail(err, CLV_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < n && s == CLV_OK; i++) {
+        t[i] = clv_context_output(j->context, i);
+        names[i] = clv_graph_value(j->g, ids[i]).name;
+    }
+    if (s == CLV_OK)
+        s = clv_tensor_npz(t, names, n, &file, err);
+    if (s == CLV_OK)
+        s = write_file(j->o->output_dir, &file, err);
+    clv_buf_free(&file);
+    free(t);
+    free(names);
+    return s;
+}
+
 static clv_status run_save(const job *j, clv_err *err)
 {
     uint32_t n;
-    clv_graph_outputs(j->g, &n);
+    const uint32_t *ids = clv_graph_outputs(j->g, &n);
     clv_status s = CLV_OK;
+    if (ends_in(j->o->output_dir, ".npz"))
+        return run_save_archive(j, err);
     for (uint32_t i = 0; i < n && s == CLV_OK; i++) {
         char path[1200];
         clv_buf text = {0};
-        file_name(j, i, path, sizeof path);
-        s = clv_tensor_npy(clv_context_output(j->context, i), &text, err);
+        const clv_tensor *t = clv_context_output(j->context, i);
+        bool npy = clv_tensor_fits_npy(t);
+        file_name(j, i, npy ? "npy" : "pb", path, sizeof path);
+        s = npy ? clv_tensor_npy(t, &text, err)
+                : clv_tensor_pb(t, clv_graph_value(j->g, ids[i]).name, &text,
+                                err);
         if (s == CLV_OK)
             s = write_file(path, &text, err);
         clv_buf_free(&text);
@@ -486,14 +675,12 @@ static clv_status run_run(job *j, clv_err *err)
     const options *o = j->o;
     clv_status s = read_seed(j, err);
     if (s == CLV_OK)
-        s = open_model(o, o->args.items[0], &j->g, err);
-    if (s == CLV_OK)
         s = read_inputs(j, err);
     if (s == CLV_OK)
         s = run_compile(j, err);
     if (s == CLV_OK)
         s = draw_inputs(j, err);
-    if (s == CLV_OK && o->output_dir)
+    if (s == CLV_OK && o->output_dir && !ends_in(o->output_dir, ".npz"))
         s = make_folder(o->output_dir, err);
     if (s == CLV_OK)
         s = run_all(j, err);
@@ -534,6 +721,9 @@ clv_status cmd_run(const options *o, clv_err *err)
     for (uint32_t i = 0; i < n; i++)
         clv_tensor_free(&j.in[i]);
     free(j.in);
+    for (size_t i = 0; i < j.n_given; i++)
+        clv_tensor_free(&j.given[i].t);
+    free(j.given);
     free(j.seconds);
     free(j.outputs);
     free(j.part);

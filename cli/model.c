@@ -57,6 +57,8 @@ clv_status open_model(const options *o, const char *model, clv_graph **out,
         .dtype = o->dtype,
         .loop = o->loop,
         .ops_file = o->ops,
+        .data = o->data,
+        .n_data = o->n_data,
     };
     const cli_session *own = o->session;
     clv_status s = own->open ? own->open(own->user, model, &opts, out, err)

@@ -98,9 +98,9 @@ static bool draw_as(const draw *d, const char *name, double *y)
                          .name = name,
                          .origin = d->origin,
                          .attrs = d->attrs};
-    clv_tensor in[3] = {{CLV_FLOAT32, 1, {DRAWS}, x},
-                        {CLV_FLOAT32, 0, {0}, NULL},
-                        {CLV_BOOL, 0, {0}, &yes}};
+    clv_tensor in[3] = {{CLV_FLOAT32, 1, {DRAWS}, x, 0},
+                        {CLV_FLOAT32, 0, {0}, NULL, 0},
+                        {CLV_BOOL, 0, {0}, &yes, 0}};
     while (node.n_attrs < 3 && d->attrs[node.n_attrs].name)
         node.n_attrs++;
     for (int i = 0; i < DRAWS; i++)
@@ -147,7 +147,7 @@ static void multinomial(void)
                              .origin = logs ? "of logarithms" : "of weights",
                              .attrs = attrs,
                              .n_attrs = 2};
-        clv_tensor in = {CLV_FLOAT32, 2, {1, CLASSES}, x};
+        clv_tensor in = {CLV_FLOAT32, 2, {1, CLASSES}, x, 0};
         for (int i = 0; i < CLASSES; i++)
             x[i] = logs ? logf((float)i + 1) : (float)i + 1;
         check_row(node.origin);

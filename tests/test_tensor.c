@@ -177,7 +177,8 @@ static void small_floats_of_tensors(void)
 
 static clv_tensor floats(float *data, int64_t n)
 {
-    return (clv_tensor){CLV_FLOAT32, 1, {n}, data};
+    return (clv_tensor){
+        .dtype = CLV_FLOAT32, .rank = 1, .dims = {n}, .data = data};
 }
 
 static void close_tensors(void)
@@ -207,7 +208,8 @@ static void close_tensors(void)
     }
     int64_t big = INT64_C(1) << 60,
             next = big + 1; /* one double, two numbers */
-    clv_tensor m = {CLV_INT64, 0, {0}, &big}, n = {CLV_INT64, 0, {0}, &next};
+    clv_tensor m = {.dtype = CLV_INT64, .data = &big};
+    clv_tensor n = {.dtype = CLV_INT64, .data = &next};
     CHECK(clv_tensor_close(&m, &m, 0) && !clv_tensor_close(&m, &n, 1));
     float one[1] = {1};
     clv_tensor flat = floats(one, 1), scalar = flat;

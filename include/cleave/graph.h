@@ -28,6 +28,13 @@ typedef struct clv_dim_arg {
     int64_t value;
 } clv_dim_arg;
 
+/* The shape of data for the input called `name` (NULL: input `place`). */
+typedef struct clv_data_arg {
+    const char *name;
+    const int64_t *dims;
+    uint32_t rank, place;
+} clv_data_arg;
+
 /* An operator that a program describes. Both functions get the graph and the
  * node, which clv_graph_node and clv_graph_value read; either may be NULL. A
  * status other than CLV_OK leaves the operator unknown (cost) or stops the
@@ -55,7 +62,11 @@ typedef struct clv_open_opts {
     int64_t loop;    /* trips of loops whose count is not constant */
     const clv_custom_op *custom; /* borrowed as long as the graph lives */
     size_t n_custom;
-    const char *ops_file; /* costs of custom operators (JSON) */
+    const char *ops_file;     /* costs of custom operators (JSON) */
+    const clv_data_arg *data; /* what the inputs will be: gives sizes that the
+                               * model leaves open, and changes no other. A
+                               * name that stands for two sizes is an error */
+    size_t n_data;
 } clv_open_opts;
 
 /* Opens `model`: a name of the zoo, or the path of a model file. opts may be

@@ -108,7 +108,7 @@ clv_status clv__build_check(const clv_open_opts *opts, clv_err *e)
     if (!opts)
         return CLV_OK;
     if ((opts->n_shapes && !opts->shapes) || (opts->n_dims && !opts->dims) ||
-        (opts->n_custom && !opts->custom))
+        (opts->n_custom && !opts->custom) || (opts->n_data && !opts->data))
         return clv__fail(e, CLV_USAGE, "clv_open_opts: a list is NULL");
     if (opts->batch < 0 || opts->loop < 0)
         return clv__fail(
@@ -121,6 +121,10 @@ clv_status clv__build_check(const clv_open_opts *opts, clv_err *e)
         if (opts->shapes[i].rank > CLV_MAX_RANK)
             return clv__fail(e, CLV_SHAPE, "a shape of %u axes, at most %d",
                              opts->shapes[i].rank, CLV_MAX_RANK);
+    for (size_t i = 0; i < opts->n_data; i++)
+        if (opts->data[i].rank > CLV_MAX_RANK)
+            return clv__fail(e, CLV_SHAPE, "data of %u axes, at most %d",
+                             opts->data[i].rank, CLV_MAX_RANK);
     for (size_t i = 0; i < opts->n_dims; i++)
         CLV_TRY(build_check_dim(opts, i, e));
     for (size_t i = 0; i < opts->n_shapes; i++)

@@ -2,6 +2,8 @@
 #include "core/jsonw.h"
 #include "report/table.h"
 
+enum { LISTED = 5 }; /* texts, and tensors of a list, that are shown */
+
 static const char *output_name(const clv_run_result *r, uint32_t i)
 {
     const uint32_t *ids = clv_graph_outputs(r->g, NULL);
@@ -17,12 +19,48 @@ static uint32_t n_outputs(const clv_run_result *r)
 
 /* -- text -----------------------------------------------------------------*/
 
+/* What it is besides a tensor; "" for one. */
+static const char *form_name(const clv_tensor *t)
+{
+    static const char *const names[] = {"", "sequence", "optional"};
+    return names[t->form];
+}
+
 static void put_shape(clv_buf *out, const clv_tensor *t)
 {
+    const clv_tensor *x = clv_tensor_item(t, 0);
+    if (t->form != CLV_FORM_TENSOR) {
+        clv_buf_printf(out, "%s of %lld", form_name(t),
+                       (long long)clv_tensor_numel(t));
+        if (x)
+            clv_buf_printf(out, ": ");
+        for (int64_t i = 0; i < LISTED && (x = clv_tensor_item(t, i)); i++) {
+            clv_buf_printf(out, "%s", i ? ", " : "");
+            put_shape(out, x);
+        }
+        clv_buf_printf(out, clv_tensor_numel(t) > LISTED ? ", ..." : "");
+        return;
+    }
     clv_buf_printf(out, "%s [", clv_dtype_name(t->dtype));
     for (uint32_t i = 0; i < t->rank; i++)
         clv_buf_printf(out, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
     clv_buf_printf(out, "]");
+}
+
+/* The first texts; what is no plain character is shown as a point. */
+static void put_texts(clv_buf *out, const clv_tensor *t)
+{
+    enum { LONGEST = 40 };
+    int64_t n = clv_tensor_numel(t);
+    for (int64_t i = 0; i < n && i < LISTED; i++) {
+        clv_text x = clv_tensor_text(t, i);
+        clv_buf_printf(out, "%s\"", i ? ", " : "  ");
+        for (size_t k = 0; k < x.n && k < LONGEST; k++)
+            clv_buf_printf(out, "%c",
+                           (unsigned char)x.s[k] < ' ' ? '.' : x.s[k]);
+        clv_buf_printf(out, "%s\"", x.n > LONGEST ? "..." : "");
+    }
+    clv_buf_printf(out, n > LISTED ? ", ..." : "");
 }
 
 static void put_output(const clv_run_result *r, uint32_t i, clv_buf *out)
@@ -31,7 +69,10 @@ static void put_output(const clv_run_result *r, uint32_t i, clv_buf *out)
     const clv_tensor_stats *s = &r->outputs[i];
     clv_buf_printf(out, "  %s  ", output_name(r, i));
     put_shape(out, t);
-    if (clv_tensor_numel(t) > 0) {
+    bool tensor = t->form == CLV_FORM_TENSOR;
+    if (tensor && t->dtype == CLV_STRING) {
+        put_texts(out, t);
+    } else if (tensor && clv_tensor_numel(t) > 0) {
         clv_buf_printf(out, "  min %.4g, mean %.4g, max %.4g", s->min, s->mean,
                        s->max);
         if (s->nans)
@@ -139,6 +180,8 @@ static void json_output(jsonw *w, const clv_run_result *r, uint32_t i)
     const clv_tensor_stats *s = &r->outputs[i];
     jsonw_object(w, NULL);
     jsonw_str(w, "name", output_name(r, i));
+    if (t->form != CLV_FORM_TENSOR)
+        jsonw_str(w, "form", form_name(t));
     jsonw_str(w, "dtype", clv_dtype_name(t->dtype));
     jsonw_ints(w, "shape", t->dims, t->rank);
     jsonw_num(w, "min", s->min);

@@ -173,7 +173,7 @@ static clv_status stacked(stack *s, uint32_t axis, bool reverse,
     int64_t bytes = clv_tensor_bytes(out);
     if (bytes < 0 || !(out->data = clv__zalloc((size_t)bytes + 1)))
         return clv__nomem(e);
-    int64_t inner = 1, outer = 1, size = clv_dtype_bytes(out->dtype, 8) / 8;
+    int64_t inner = 1, outer = 1, size = (int64_t)clv__element_bytes(out);
     for (uint32_t i = axis; i < s->slice.rank; i++)
         inner *= s->slice.dims[i];
     for (uint32_t i = 0; i < axis; i++)
@@ -353,7 +353,7 @@ static clv_status slice_at(const clv_tensor *t, int64_t axis, int64_t i,
 {
     uint32_t a, k = 0;
     CLV_TRY(norm_axis(axis, t->rank, &a, e));
-    int64_t inner = 1, outer = 1, size = clv_dtype_bytes(t->dtype, 8) / 8;
+    int64_t inner = 1, outer = 1, size = (int64_t)clv__element_bytes(t);
     *out = (clv_tensor){.dtype = t->dtype, .rank = t->rank - 1};
     for (uint32_t d = 0; d < t->rank; d++) {
         if (d < a)

@@ -34,7 +34,8 @@ static void find_top(const clv_tensor *t, clv_tensor_stats *s)
 clv_tensor_stats clv_tensor_stats_of(const clv_tensor *t)
 {
     clv_tensor_stats s = {.min = (double)INFINITY, .max = -(double)INFINITY};
-    int64_t n = clv_tensor_numel(t), seen = 0;
+    bool numbers = t->form == CLV_FORM_TENSOR && t->dtype != CLV_STRING;
+    int64_t n = numbers ? clv_tensor_numel(t) : 0, seen = 0;
     for (int64_t i = 0; i < n; i++) {
         double x = clv_tensor_get(t, i);
         if (isnan(x)) {

@@ -50,8 +50,8 @@ static bool borrow(const weight_store *w, const char *name, clv_tensor *t)
 
 clv_status clv__weight_align(weight_store *w, clv_tensor *t, clv_err *e)
 {
-    int64_t size = clv_dtype_bytes(t->dtype, 8) / 8;
-    if (size <= 1 || (uintptr_t)t->data % (size < 8 ? (size_t)size : 8) == 0)
+    size_t size = clv__element_bytes(t);
+    if (size <= 1 || (uintptr_t)t->data % (size < 8 ? size : 8) == 0)
         return CLV_OK;
     const void *from = t->data;
     CLV_TRY(own(w, t, NULL, e));

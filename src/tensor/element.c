@@ -232,7 +232,7 @@ static void copy_element(clv_tensor *y, int64_t to, const clv_tensor *x,
 void copy_run(clv_tensor *y, int64_t to, const clv_tensor *x, int64_t from,
               int64_t n)
 {
-    size_t size = (size_t)clv_dtype_bytes(y->dtype, 8) / 8;
+    size_t size = clv__element_bytes(y);
     if (n < 0 || to < 0 || to > numel(y) - n || from < 0 || from > numel(x) - n)
         return;
     if (size == 0 || x->dtype != y->dtype) { /* packed, or another type */

@@ -1,4 +1,4 @@
-/* npy.c - tensors in NumPy's files: .npy, and .npz, an archive of them.
+/* npy.c - tensors in NumPy's .npy files.
  *
  * An .npy file is a magic, a header that is a Python dictionary in ASCII, and
  * the elements. Files are hostile: every length is checked before memory is
@@ -6,7 +6,6 @@
 #include "tensor/npy.h"
 
 #include "tensor/tensor.h"
-#include "tensor/zip.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -140,72 +139,32 @@ clv_status clv__npy_parse(const void *data, size_t size, clv_tensor *out,
     return CLV_OK;
 }
 
-/* -- npz ------------------------------------------------------------------*/
-
-static bool is_named(const zip_entry *x, const char *name)
-{
-    size_t n = strlen(name);
-    return x->name_size >= n && !memcmp(x->name, name, n) &&
-           (x->name_size == n ||
-            (x->name_size == n + 4 && !memcmp(x->name + n, ".npy", 4)));
-}
-
-/* The entry called `name`, or the only one. */
-static clv_status find_array(zip *z, const char *name, zip_entry *found,
-                             clv_err *e)
-{
-    uint32_t matches = 0;
-    zip_entry x;
-    while (z->next < z->count) {
-        CLV_TRY(clv__zip_next(z, &x, e));
-        if (!name || is_named(&x, name)) {
-            *found = x;
-            matches++;
-        }
-    }
-    if (matches > 1)
-        return clv__fail(e, CLV_USAGE, "%u entries; which one?", matches);
-    return matches ? CLV_OK
-                   : clv__fail(e, CLV_NOT_FOUND,
-                               "none of %u entries is called that", z->count);
-}
-
-clv_status clv__npz_parse(const void *data, size_t size, const char *name,
-                          clv_tensor *out, clv_err *e)
-{
-    zip z;
-    zip_entry x;
-    const uint8_t *bytes;
-    uint8_t *block = NULL;
-    *out = (clv_tensor){0};
-    clv_status s = clv__zip_open(data, size, &z, e);
-    if (s == CLV_OK)
-        s = find_array(&z, name, &x, e);
-    if (s == CLV_OK)
-        s = clv__zip_unpack(&x, &bytes, &block, e);
-    if (s != CLV_OK)
-        clv__err_prefix(e, "npz");
-    else
-        s = clv__npy_parse(bytes, x.size, out, e);
-    clv__free(block);
-    return s;
-}
-
 /* -- writing --------------------------------------------------------------*/
+
+static const char *descr_of(const clv_tensor *t)
+{
+    for (int i = 0; i < N_DESCRS; i++)
+        if (descrs[i].dtype == t->dtype && t->form == CLV_FORM_TENSOR)
+            return descrs[i].text;
+    return NULL;
+}
+
+bool clv_tensor_fits_npy(const clv_tensor *t)
+{
+    return descr_of(t) != NULL;
+}
 
 clv_status clv_tensor_npy(const clv_tensor *t, clv_buf *out, clv_err *err)
 {
-    const char *descr = NULL;
     char text[512];
     clv__err_clear(err);
     CLV_NEED(t, err);
     CLV_NEED(out, err);
-    for (int i = 0; i < N_DESCRS; i++)
-        if (descrs[i].dtype == t->dtype)
-            descr = descrs[i].text;
+    const char *descr = descr_of(t);
     if (!descr)
         return clv__fail(err, CLV_UNSUPPORTED, "NumPy has no type for %s",
-                         clv_dtype_name(t->dtype));
+                         t->form == CLV_FORM_TENSOR ? clv_dtype_name(t->dtype)
+                                                    : "lists of tensors");
     size_t n =
         (size_t)snprintf(text, sizeof text,
                          "{'descr': '%c%s', 'fortran_order': False, 'shape': (",

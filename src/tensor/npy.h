@@ -8,9 +8,5 @@
 /* Reads an .npy file in memory. The caller frees out with clv_tensor_free. */
 CLV_MUST clv_status clv__npy_parse(const void *data, size_t size,
                                    clv_tensor *out, clv_err *e);
-/* Reads the array `name` of an .npz archive in memory; NULL: the only one. */
-CLV_MUST clv_status clv__npz_parse(const void *data, size_t size,
-                                   const char *name, clv_tensor *out,
-                                   clv_err *e);
 
 #endif

@@ -44,7 +44,7 @@ void copy_strided(clv_tensor *out, const clv_tensor *in, int64_t base,
                   const int64_t *strides)
 {
     int64_t idx[CLV_MAX_RANK] = {0}, n = numel(out), inside = numel(in);
-    int64_t size = clv_dtype_bytes(out->dtype, 8) / 8;
+    int64_t size = (int64_t)clv__element_bytes(out);
     bool plain = size > 0 && in->dtype == out->dtype;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = base + offset_of(idx, strides, out->rank);

@@ -69,8 +69,16 @@ int64_t lane_first(const lane *l, int64_t row);
 
 /* -- memory (tensor.c) ----------------------------------------------------*/
 
-/* A deep copy of t into fresh memory. */
+/* Bytes of an element of t, of whatever form; 0 where several share one. */
+size_t clv__element_bytes(const clv_tensor *t);
+bool clv__text_equal(clv_text a, clv_text b);
+
+/* A copy of t's elements into fresh memory; texts and listed tensors stay where
+ * they are. */
 CLV_MUST clv_status clv__tensor_copy(const clv_tensor *t, clv_tensor *out,
+                                     clv_err *e);
+/* A copy of t with all its texts and tensors in one fresh block, out->data. */
+CLV_MUST clv_status clv__tensor_pack(const clv_tensor *t, clv_tensor *out,
                                      clv_err *e);
 
 #endif

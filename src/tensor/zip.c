@@ -1,4 +1,4 @@
-/* zip.c - reads zip archives that users bring.
+/* zip.c - reads zip archives that users bring, and writes plain ones.
  *
  *     entry | entry | .. | directory: one record per entry | end record
  *
@@ -142,4 +142,80 @@ clv_status clv__zip_unpack(const zip_entry *x, const uint8_t **bytes,
     }
     *bytes = *block = plain;
     return CLV_OK;
+}
+
+/* -- writing --------------------------------------------------------------*/
+
+static void put_u16(clv_buf *b, uint32_t x)
+{
+    const char bytes[2] = {(char)(x & 255), (char)(x >> 8 & 255)};
+    clv_buf_add(b, bytes, sizeof bytes);
+}
+
+static void put_u32(clv_buf *b, uint32_t x)
+{
+    put_u16(b, x & 65535);
+    put_u16(b, x >> 16);
+}
+
+/* What the head of an entry and its record in the directory share: version,
+ * flags, method, time, date (1980-01-01, so that the same outputs are the same
+ * bytes), checksum, sizes, length of the name, no extra field. */
+static void put_common(clv_buf *b, uint32_t crc, uint32_t size, size_t name)
+{
+    enum { VERSION = 20, FIRST_DAY = 0x21 };
+    put_u16(b, VERSION);
+    put_u16(b, 0);
+    put_u16(b, STORED);
+    put_u16(b, 0);
+    put_u16(b, FIRST_DAY);
+    put_u32(b, crc);
+    put_u32(b, size);
+    put_u32(b, size);
+    put_u16(b, (uint32_t)name);
+    put_u16(b, 0);
+}
+
+clv_status clv__zip_add(zip_out *z, const char *name, const void *data,
+                        size_t size, clv_err *e)
+{
+    size_t len = strlen(name), at = z->all.len;
+    if (size >= UINT32_MAX - at || len > UINT16_MAX || z->count == UINT16_MAX)
+        return clv__fail(e, CLV_OVERFLOW,
+                         "zip: more than 4 GB, or too many entries");
+    uint32_t crc = (uint32_t)crc32_z(0, data, size);
+    clv_buf_add(&z->all, "PK\3\4", 4);
+    put_common(&z->all, crc, (uint32_t)size, len);
+    clv_buf_add(&z->all, name, len);
+    clv_buf_add(&z->all, data, size);
+    clv_buf_add(&z->directory, "PK\1\2", 4);
+    put_u16(&z->directory, 20); /* made by: the same version */
+    put_common(&z->directory, crc, (uint32_t)size, len);
+    for (int i = 0; i < 3; i++) /* comment, disk, internal attributes */
+        put_u16(&z->directory, 0);
+    put_u32(&z->directory, 0);
+    put_u32(&z->directory, (uint32_t)at);
+    clv_buf_add(&z->directory, name, len);
+    z->count++;
+    return CLV_OK;
+}
+
+clv_status clv__zip_finish(zip_out *z, clv_buf *out, clv_err *e)
+{
+    size_t at = z->all.len;
+    clv_buf_add(&z->all, z->directory.text ? z->directory.text : "",
+                z->directory.len);
+    clv_buf_add(&z->all, "PK\5\6", 4);
+    put_u32(&z->all, 0);
+    put_u16(&z->all, z->count);
+    put_u16(&z->all, z->count);
+    put_u32(&z->all, (uint32_t)z->directory.len);
+    put_u32(&z->all, (uint32_t)at);
+    put_u16(&z->all, 0);
+    bool failed = z->all.failed || z->directory.failed;
+    if (!failed)
+        clv_buf_add(out, z->all.text, z->all.len);
+    clv_buf_free(&z->all);
+    clv_buf_free(&z->directory);
+    return failed || out->failed ? clv__nomem(e) : CLV_OK;
 }

@@ -29,4 +29,18 @@ CLV_MUST clv_status clv__zip_next(zip *z, zip_entry *x, clv_err *e);
 CLV_MUST clv_status clv__zip_unpack(const zip_entry *x, const uint8_t **bytes,
                                     uint8_t **block, clv_err *e);
 
+/* -- writing --------------------------------------------------------------*/
+
+/* An archive of stored entries under way; starts as {0}. */
+typedef struct zip_out {
+    clv_buf all, directory;
+    uint32_t count;
+} zip_out;
+
+/* Adds an entry. Fails with CLV_OVERFLOW beyond what zip's 32 bits can say. */
+CLV_MUST clv_status clv__zip_add(zip_out *z, const char *name, const void *data,
+                                 size_t size, clv_err *e);
+/* Appends the archive to `out` and frees z. */
+CLV_MUST clv_status clv__zip_finish(zip_out *z, clv_buf *out, clv_err *e);
+
 #endif

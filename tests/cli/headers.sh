@@ -16,7 +16,7 @@ if command -v c++ >/dev/null; then
 fi
 
 # Rows of lists have no size.
-rows='clv_(shape|dim|attr)_arg'
+rows='clv_(shape|dim|attr|data)_arg'
 grep -A 1 -E '^typedef struct clv_[a-z_]*_(opts|info|arg) \{' -h -r "$CLEAVE_ROOT/include" |
     awk -v rows="$rows" '/^typedef/ {name = $3} !/^typedef|^--/ && !/size_t size;/ && name !~ rows {print name " has no size"}'
 grep -L 'Threads:' "$CLEAVE_ROOT"/include/cleave/*.h

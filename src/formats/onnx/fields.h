@@ -85,6 +85,7 @@ enum {
     PB_TENSOR_DATA_TYPE = 2,
     PB_TENSOR_FLOAT_DATA = 4,
     PB_TENSOR_INT32_DATA = 5,
+    PB_TENSOR_STRING_DATA = 6,
     PB_TENSOR_INT64_DATA = 7,
     PB_TENSOR_NAME = 8,
     PB_TENSOR_RAW_DATA = 9,
@@ -93,6 +94,18 @@ enum {
     PB_TENSOR_DOC = 12,
     PB_TENSOR_EXTERNAL_DATA = 13,
     PB_TENSOR_DATA_LOCATION = 14,
+};
+
+enum { /* SequenceProto and OptionalProto */
+       PB_LIST_NAME = 1,
+       PB_LIST_ELEM_TYPE = 2,
+       PB_LIST_TENSOR = 3,
+       PB_LIST_SEQUENCE = 5,
+};
+
+enum { /* values of PB_LIST_ELEM_TYPE */
+       PB_LIST_OF_TENSORS = 1,
+       PB_LIST_OF_SEQUENCES = 3,
 };
 
 enum { PB_LOCATION_EXTERNAL = 1 }; /* a value of PB_TENSOR_DATA_LOCATION */

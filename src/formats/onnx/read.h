@@ -305,8 +305,10 @@ CLV_MUST clv_status onnx_type_read(wire w, onnx_type *t, clv_err *e);
 /* The shape a graph input gets, from the file and the options. */
 CLV_MUST clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
                                     const onnx_type *t, clv_err *e);
-/* Learns the symbols that --dim and --input-shape give; w holds the inputs. */
-CLV_MUST clv_status onnx_learn_symbols(reader *r, wire w, clv_err *e);
+/* Learns the symbols that the options give, then those that the data of inputs
+ * tell; w holds the inputs, f knows the initializers. */
+CLV_MUST clv_status onnx_learn_symbols(reader *r, const frame *f, wire w,
+                                       clv_err *e);
 /* Fails for a --dim whose name no shape of the file has. */
 CLV_MUST clv_status onnx_check_dims(const reader *r, const clv_graph *g,
                                     clv_err *e);

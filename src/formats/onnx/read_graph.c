@@ -419,7 +419,7 @@ clv_status onnx_graph(reader *r, frame *f, wire w, clv_err *e)
                    all.n[PB_GRAPH_INPUT];
     CLV_TRY(graph_reserve(f, names, e));
     if (!f->outer)
-        CLV_TRY(onnx_learn_symbols(r, all.of[PB_GRAPH_INPUT], e));
+        CLV_TRY(onnx_learn_symbols(r, f, all.of[PB_GRAPH_INPUT], e));
     CLV_TRY(graph_inputs(r, f, all.of[PB_GRAPH_INPUT], e));
     CLV_TRY(graph_find_nodes(r, &all, PB_GRAPH_NODE, &own, e));
     CLV_TRY(graph_each_node(r, f, &own, graph_declare_node, e));

@@ -2,8 +2,8 @@
  *
  * A dimension is a number, a name ("batch"), or nothing. Names get their
  * number from the options: their own, else that of the batch or a given shape
- * at their place; one that nobody gives is taken as 1 and said so. The name
- * stays beside the number. */
+ * at their place, else that of the data which the input will get; one that
+ * nobody gives is taken as 1 and said so. The name stays beside the number. */
 #include "formats/onnx/read.h"
 
 #include <string.h>
@@ -147,26 +147,72 @@ static clv_status type_learn_input(reader *r, text name, const onnx_type *t,
     return CLV_OK;
 }
 
-clv_status onnx_learn_symbols(reader *r, wire w, clv_err *e)
+/* The data for an input, or NULL. */
+static const clv_data_arg *type_data(const reader *r, text name, uint32_t place)
+{
+    for (size_t i = 0; i < r->opts->n_data; i++) {
+        const clv_data_arg *d = &r->opts->data[i];
+        if (d->name ? text_is(name, d->name) : d->place == place)
+            return d;
+    }
+    return NULL;
+}
+
+/* Gives a number to the symbols that the data of an input tell. Data of another
+ * rank or with another number is refused when it is set. */
+static clv_status type_learn_data(reader *r, text name, const onnx_type *t,
+                                  uint32_t place, clv_err *e)
+{
+    const clv_data_arg *d = type_data(r, name, place);
+    if (!d || t->form || t->rank != d->rank)
+        return CLV_OK;
+    for (uint32_t i = 0; i < d->rank; i++) {
+        if (t->dims[i] >= 0 || !t->symbols[i].n)
+            continue;
+        int64_t known = type_symbol_value(r, t->symbols[i]);
+        if (known < 0)
+            CLV_TRY(type_bind_symbol(r, t->symbols[i], d->dims[i], e));
+        else if (known != d->dims[i])
+            return clv__fail(e, CLV_SHAPE,
+                             "input '%.*s': axis %u has %lld elements, but its "
+                             "dimension '%.*s' is %lld",
+                             TEXT(name), i, (long long)d->dims[i],
+                             TEXT(t->symbols[i]), (long long)known);
+    }
+    return CLV_OK;
+}
+
+/* Looks at every input that is no initializer, by options or by data. */
+static clv_status type_learn(reader *r, const frame *f, wire w, bool data,
+                             clv_err *e)
+{
+    uint32_t place = 0;
+    while (wire_left(&w)) {
+        wire_field field;
+        CLV_TRY(wire_next(&w, &field, e));
+        if (field.number != PB_GRAPH_INPUT || field.type != WIRE_BYTES)
+            continue;
+        text name;
+        onnx_type t;
+        CLV_TRY(onnx_value_info(field.bytes, &name, &t, e));
+        if (strmap_get(&f->names, name.s, name.n) != CLV_NONE)
+            continue;
+        CLV_TRY(data ? type_learn_data(r, name, &t, place, e)
+                     : type_learn_input(r, name, &t, place == 0, e));
+        place++;
+    }
+    return CLV_OK;
+}
+
+clv_status onnx_learn_symbols(reader *r, const frame *f, wire w, clv_err *e)
 {
     for (size_t i = 0; i < r->opts->n_dims; i++) {
         const clv_dim_arg *d = &r->opts->dims[i];
         CLV_TRY(
             type_bind_symbol(r, (text){d->name, strlen(d->name)}, d->value, e));
     }
-    bool first = true;
-    while (wire_left(&w)) {
-        wire_field f;
-        CLV_TRY(wire_next(&w, &f, e));
-        if (f.number != PB_GRAPH_INPUT || f.type != WIRE_BYTES)
-            continue;
-        text name;
-        onnx_type t;
-        CLV_TRY(onnx_value_info(f.bytes, &name, &t, e));
-        CLV_TRY(type_learn_input(r, name, &t, first, e));
-        first = false;
-    }
-    return CLV_OK;
+    CLV_TRY(type_learn(r, f, w, false, e));
+    return r->opts->n_data ? type_learn(r, f, w, true, e) : CLV_OK;
 }
 
 /* The names of the inputs' dimensions, each once. */
@@ -316,11 +362,17 @@ clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
     clv_build_input in = {name, strlen(name), g->n_inputs == 1, t->rank, {0}};
     memcpy(in.dims, t->dims, sizeof in.dims);
     CLV_TRY(clv__build_shape(r->opts, &in, e));
+    const clv_data_arg *d =
+        type_data(r, (text){name, strlen(name)}, g->n_inputs - 1);
+    if (in.rank == CLV_NO_RANK && d)
+        memset(in.dims, -1, sizeof in.dims), in.rank = d->rank;
     if (in.rank == CLV_NO_RANK)
         return CLV_OK;
     for (uint32_t i = 0; i < in.rank; i++) {
-        if (in.dims[i] < 0)
+        if (in.dims[i] < 0 && t->rank != CLV_NO_RANK)
             in.dims[i] = type_symbol_value(r, t->symbols[i]);
+        if (in.dims[i] < 0 && d && d->rank == in.rank)
+            in.dims[i] = d->dims[i];
         if (in.dims[i] < 0) {
             CLV_TRY(type_unbound(r, g, v, i, t->symbols[i], e));
             in.dims[i] = 1;

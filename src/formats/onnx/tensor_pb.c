@@ -1,11 +1,15 @@
-/* tensor_pb.c - a TensorProto with all its numbers, as dense memory.
+/* tensor_pb.c - a TensorProto with all its numbers, as dense memory; sequences
+ * and optionals of them; and the same written.
  *
  * Numbers come as raw little-endian bytes, or one by one in the field of their
  * type; halves and small integers travel as int32. Nothing is allocated before
  * the file is seen to hold that many numbers. */
 #include "formats/onnx/tensor_pb.h"
 
+#include "formats/onnx/proto.h"
 #include "formats/onnx/read.h"
+#include "formats/onnx/types.h"
+#include "tensor/tensor.h"
 
 #include <string.h>
 
@@ -58,9 +62,8 @@ static clv_status tensor_head(wire w, pb_tensor *t, clv_err *e)
     if (t->external)
         return clv__fail(e, CLV_UNSUPPORTED,
                          "the tensor's data lies in another file");
-    if (t->dtype == CLV_NODTYPE || t->dtype == CLV_STRING)
-        return clv__fail(e, CLV_UNSUPPORTED, "a tensor of %s",
-                         t->dtype == CLV_STRING ? "strings" : "no known type");
+    if (t->dtype == CLV_NODTYPE)
+        return clv__fail(e, CLV_UNSUPPORTED, "a tensor of no known type");
     return CLV_OK;
 }
 
@@ -148,6 +151,38 @@ static clv_status tensor_allocate(const pb_tensor *t, clv_tensor *out,
     return out->data ? CLV_OK : clv__nomem(e);
 }
 
+/* Texts lie in the file one by one; *out gets them in a block of its own. */
+static clv_status tensor_texts(const pb_tensor *t, clv_tensor *out, clv_err *e)
+{
+    int64_t n = clv_tensor_numel(out), at = 0;
+    if (n < 0 || n > (int64_t)wire_left(&t->all))
+        return clv__fail(e, CLV_FORMAT, "%zu bytes cannot hold %lld texts",
+                         wire_left(&t->all), (long long)n);
+    clv_text *texts = clv__alloc(((size_t)n + 1) * sizeof *texts);
+    if (!texts)
+        return clv__nomem(e);
+    clv_status s = CLV_OK;
+    for (wire w = t->all; wire_left(&w) && s == CLV_OK;) {
+        wire_field f;
+        s = wire_next(&w, &f, e);
+        if (s != CLV_OK || f.number != PB_TENSOR_STRING_DATA)
+            continue;
+        if (f.type == WIRE_BYTES && at < n)
+            texts[at] =
+                (clv_text){(const char *)f.bytes.cur, wire_left(&f.bytes)};
+        at++;
+    }
+    if (s == CLV_OK && at != n)
+        s = clv__fail(e, CLV_FORMAT, "%lld texts for %lld elements",
+                      (long long)at, (long long)n);
+    clv_tensor all = *out;
+    all.data = texts;
+    if (s == CLV_OK)
+        s = clv__tensor_pack(&all, out, e);
+    clv__free(texts);
+    return s;
+}
+
 clv_status clv__tensor_pb(const void *data, size_t size, clv_tensor *out,
                           clv_err *e)
 {
@@ -157,6 +192,8 @@ clv_status clv__tensor_pb(const void *data, size_t size, clv_tensor *out,
     out->dtype = t.dtype;
     out->rank = t.rank;
     memcpy(out->dims, t.dims, sizeof out->dims);
+    if (t.dtype == CLV_STRING)
+        return tensor_texts(&t, out, e);
     CLV_TRY(tensor_allocate(&t, out, e));
     if (!t.has_raw) {
         clv_status s = tensor_typed(&t, out, e);
@@ -167,4 +204,126 @@ clv_status clv__tensor_pb(const void *data, size_t size, clv_tensor *out,
     if (wire_left(&t.raw))
         memcpy(out->data, t.raw.cur, wire_left(&t.raw));
     return CLV_OK;
+}
+
+/* -- sequences and optionals ----------------------------------------------*/
+
+/* How many tensors and sequences the list holds; its element type. */
+static clv_status list_head(wire w, int64_t *count, uint64_t *type, clv_err *e)
+{
+    *count = 0;
+    *type = 0;
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.number == PB_LIST_ELEM_TYPE && f.type == WIRE_VARINT)
+            *type = f.value;
+        *count += f.type == WIRE_BYTES &&
+                  (f.number == PB_LIST_TENSOR || f.number == PB_LIST_SEQUENCE);
+    }
+    if (*type > PB_LIST_OF_TENSORS && *type != PB_LIST_OF_SEQUENCES)
+        return clv__fail(e, CLV_UNSUPPORTED,
+                         "a list of sparse tensors, maps or optionals");
+    return CLV_OK;
+}
+
+static clv_status list_items(wire w, clv_form form, clv_tensor *items,
+                             clv_err *e)
+{
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        if (f.type != WIRE_BYTES)
+            continue;
+        if (f.number == PB_LIST_SEQUENCE && form != CLV_FORM_OPTIONAL)
+            return clv__fail(e, CLV_UNSUPPORTED, "a sequence of sequences");
+        if (f.number == PB_LIST_SEQUENCE)
+            CLV_TRY(clv__list_pb(f.bytes.cur, wire_left(&f.bytes),
+                                 CLV_FORM_SEQUENCE, items++, e));
+        if (f.number == PB_LIST_TENSOR)
+            CLV_TRY(
+                clv__tensor_pb(f.bytes.cur, wire_left(&f.bytes), items++, e));
+    }
+    return CLV_OK;
+}
+
+clv_status clv__list_pb(const void *data, size_t size, clv_form form,
+                        clv_tensor *out, clv_err *e)
+{
+    wire w = wire_over(data, size);
+    int64_t n;
+    uint64_t type;
+    *out = (clv_tensor){0};
+    CLV_TRY(list_head(w, &n, &type, e));
+    if (form == CLV_FORM_OPTIONAL && n > 1)
+        return clv__fail(e, CLV_FORMAT, "an optional of %lld values",
+                         (long long)n);
+    clv_tensor *items = clv__zalloc(((size_t)n + 1) * sizeof *items);
+    if (!items)
+        return clv__nomem(e);
+    clv_status s = list_items(w, form, items, e);
+    clv_tensor all = {.form = form, .rank = 1, .dims = {n}, .data = items};
+    all.dtype = n ? items[0].dtype : CLV_NODTYPE;
+    if (s == CLV_OK)
+        s = clv__tensor_pack(&all, out, e);
+    for (int64_t i = 0; i < n; i++)
+        clv__free(items[i].data);
+    clv__free(items);
+    return s;
+}
+
+/* -- writing --------------------------------------------------------------*/
+
+static clv_status write_tensor(const clv_tensor *t, const char *name,
+                               clv_buf *out, clv_err *e)
+{
+    int type = onnx_dtype_number(t->dtype);
+    int64_t bytes = clv_tensor_bytes(t);
+    if (!type || bytes < 0)
+        return clv__fail(e, CLV_UNSUPPORTED, "ONNX has no type for %s",
+                         clv_dtype_name(t->dtype));
+    for (uint32_t i = 0; i < t->rank; i++)
+        pb_uint(out, PB_TENSOR_DIMS, (uint64_t)t->dims[i]);
+    pb_uint(out, PB_TENSOR_DATA_TYPE, (uint64_t)type);
+    if (t->dtype == CLV_STRING)
+        for (int64_t i = 0, n = numel(t); i < n; i++) {
+            clv_text x = clv_tensor_text(t, i);
+            pb_bytes(out, PB_TENSOR_STRING_DATA, x.n ? x.s : "", x.n);
+        }
+    else
+        pb_bytes(out, PB_TENSOR_RAW_DATA, t->data, (size_t)bytes);
+    if (name)
+        pb_text(out, PB_TENSOR_NAME, name);
+    return CLV_OK;
+}
+
+static clv_status write_list(const clv_tensor *t, const char *name,
+                             clv_buf *out, clv_err *e)
+{
+    const clv_tensor *x = clv_tensor_item(t, 0);
+    bool nested = x && x->form != CLV_FORM_TENSOR;
+    if (name)
+        pb_text(out, PB_LIST_NAME, name);
+    pb_uint(out, PB_LIST_ELEM_TYPE,
+            nested ? PB_LIST_OF_SEQUENCES : PB_LIST_OF_TENSORS);
+    for (int64_t i = 0; (x = clv_tensor_item(t, i)); i++) {
+        clv_buf one = {0};
+        clv_status s = nested ? write_list(x, NULL, &one, e)
+                              : write_tensor(x, NULL, &one, e);
+        pb_message(out, nested ? PB_LIST_SEQUENCE : PB_LIST_TENSOR, &one);
+        if (s != CLV_OK)
+            return s;
+    }
+    return CLV_OK;
+}
+
+clv_status clv_tensor_pb(const clv_tensor *t, const char *name, clv_buf *out,
+                         clv_err *err)
+{
+    clv__err_clear(err);
+    CLV_NEED(t, err);
+    CLV_NEED(out, err);
+    CLV_TRY(t->form == CLV_FORM_TENSOR ? write_tensor(t, name, out, err)
+                                       : write_list(t, name, out, err));
+    return out->failed ? clv__nomem(err) : CLV_OK;
 }

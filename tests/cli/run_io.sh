@@ -1,0 +1,30 @@
+# cleave run: sizes from the inputs, and files of every kind, both ways.
+cp $CLEAVE_ROOT/tests/data/run_io/* .
+shape() { cleave run "$@" --json | jq -c '.outputs[0].shape'; }
+# Open sizes are those of the files; a name stands for one size.
+shape open.onnx -i two.npy -i six.npy
+shape open.onnx -i b=six.pb -i a=six.npy
+shape open.onnx -i both.npz
+shape open.onnx -i both.npz --dim N=2
+cleave run open.onnx -i a=six.npy --random --json 2>/dev/null | jq -c '.outputs[0].shape'
+run cleave run open.onnx -i two.npy -i nine.npy
+run cleave run open.onnx -i both.npz --dim N=4
+run cleave run open.onnx -i two.npy -i two.npy
+run cleave run open.onnx -i x.npy -i six.npy
+run cleave run open.onnx -i a=both.npz
+run cleave run open.onnx -i both.npz -i a=two.npy
+# What .npy cannot hold is a TensorProto, and is read back: of each type, the
+# numbers are those of onnx.reference.
+cleave run casts.onnx -i x.npy -o out -q >/dev/null
+ls out
+args=(); for f in out/*.pb; do t=${f##*/}; args+=(-i "${t%.pb}=$f"); done
+cleave run back.onnx "${args[@]}" -o back -q >/dev/null
+for f in back/*.npy; do t=${f##*/}; cmp $f ${t%_f.npy}.npy && echo "$t is equal"; done
+# The same in one archive.
+cleave run casts.onnx -i x.npy -o all.npz -q >/dev/null
+cleave run back.onnx -i all.npz -o back.npz -q >/dev/null
+cleave run back.onnx -i all.npz -o again -q >/dev/null
+for f in back/*.npy; do cmp $f again/${f##*/}; done && echo "the same again"
+head -c 300 all.npz >cut.npz
+run cleave run back.onnx -i cut.npz
+run cleave run casts.onnx -i x.npy -o no/such/file.npz
