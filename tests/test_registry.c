@@ -72,6 +72,18 @@ static void schemas_are_sound(void)
                    clv__attr_name((clv_attr_key)key));
 }
 
+/* The order of attrs.def is what the search by halves relies on. */
+static void attributes_are_found_by_name(void)
+{
+    for (int key = 0; key < CLV_A_OTHER; key++) {
+        const char *name = clv__attr_name((clv_attr_key)key);
+        check_that(clv__attr_find(name) == (clv_attr_key)key, __FILE__,
+                   __LINE__, "attribute '%s' is not found", name);
+    }
+    CHECK(clv__attr_find("") == CLV_A_OTHER);
+    CHECK(clv__attr_find("zzz") == CLV_A_OTHER);
+}
+
 /* What other tools count has a row here, whose MACs or FLOPs they take. */
 static void conventions_count_known_operators(void)
 {
@@ -147,6 +159,7 @@ static void violations_are_one_line(void)
 static const check_case cases[] = {
     {"every_row_is_reached", every_row_is_reached},
     {"schemas_are_sound", schemas_are_sound},
+    {"attributes_are_found_by_name", attributes_are_found_by_name},
     {"conventions_count_known_operators", conventions_count_known_operators},
     {"violations_are_one_line", violations_are_one_line},
 };

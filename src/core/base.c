@@ -100,7 +100,6 @@ static size_t stated_size(const void *given)
 clv_status clv__read_sized(const void *given, void *own, size_t known,
                            const char *type, clv_err *e)
 {
-    memset(own, 0, known);
     size_t size = given ? stated_size(given) : known;
     if (size < sizeof size)
         return clv__fail(e, CLV_USAGE, "%s: size is %zu; set it to sizeof(%s)",
@@ -110,8 +109,10 @@ clv_status clv__read_sized(const void *given, void *own, size_t known,
             return clv__fail(e, CLV_USAGE,
                              "%s: byte %zu is set, but version %s has %zu",
                              type, i, CLV_VERSION, known);
-    if (given)
-        memcpy(own, given, size < known ? size : known);
+    size_t copied = !given ? 0 : size < known ? size : known;
+    if (copied)
+        memcpy(own, given, copied);
+    memset((char *)own + copied, 0, known - copied);
     memcpy(own, &known, sizeof known);
     return CLV_OK;
 }

@@ -183,9 +183,10 @@ uint32_t strmap_get(const strmap *m, const char *key, size_t len);
  * false when memory ran out. */
 bool strmap_put(strmap *m, const char *key, size_t len, uint32_t value);
 /* Sets the value of key if the key is new; *added says whether it was. Returns
- * false when memory ran out. */
-bool strmap_add(strmap *m, const char *key, size_t len, uint32_t value,
-                bool *added);
+ * the place of its value, good until the next key comes; NULL when memory ran
+ * out. */
+uint32_t *strmap_add(strmap *m, const char *key, size_t len, uint32_t value,
+                     bool *added);
 void strmap_free(strmap *m);
 
 /* -- text -----------------------------------------------------------------*/

@@ -133,14 +133,14 @@ static struct strmap_entry *strmap_entry_of(strmap *m, const char *key,
     return &m->entries[s->entry - 1];
 }
 
-bool strmap_add(strmap *m, const char *key, size_t len, uint32_t value,
-                bool *added)
+uint32_t *strmap_add(strmap *m, const char *key, size_t len, uint32_t value,
+                     bool *added)
 {
     *added = false;
     struct strmap_entry *e = strmap_entry_of(m, key, len, added);
     if (e && *added)
         e->value = value;
-    return e;
+    return e ? &e->value : NULL;
 }
 
 bool strmap_put(strmap *m, const char *key, size_t len, uint32_t value)

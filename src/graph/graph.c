@@ -200,31 +200,25 @@ static char *graph_numbered(clv_graph *g, const char *name, size_t len,
     return own;
 }
 
-/* Returns a name that no node has: `name` itself, or the first free
- * "name_k". */
+/* Returns a name that no node has: `name` itself, or the first free "name_k".
+ * The map knows, of each name that was asked for, the k to try next. */
 static const char *unique_name(clv_graph *g, const char *name)
 {
     size_t len = strlen(name);
-    if (!is_numbered(g, name, len)) {
-        arena_mark mark = arena_save(&g->mem);
-        char *own = arena_strndup(&g->mem, name, len);
-        bool added = false;
-        if (!own || !strmap_add(&g->node_names, own, len, 1, &added))
-            return NULL;
-        if (added)
-            return own;
+    bool added = false, taken = is_numbered(g, name, len);
+    arena_mark mark = arena_save(&g->mem);
+    char *own = arena_strndup(&g->mem, name, len);
+    uint32_t *next =
+        own ? strmap_add(&g->node_names, own, len, 1, &added) : NULL;
+    if (!next || (added && !taken))
+        return next ? own : NULL;
+    if (!added)
         arena_rewind(&g->mem, mark);
-    }
     g->renamed = true;
-    uint32_t k = strmap_get(&g->node_names, name, len);
-    if (k == CLV_NONE)
-        k = 1;
-    char *next = graph_numbered(g, name, len, k);
-    while (next && strmap_get(&g->node_names, next, strlen(next)) != CLV_NONE)
-        next = graph_numbered(g, name, len, ++k); /* another node asked for this
-                                                   * name */
-    /* next begins with name, so it serves as its key */
-    return next && strmap_put(&g->node_names, next, len, k + 1) ? next : NULL;
+    do
+        own = graph_numbered(g, name, len, (*next)++);
+    while (own && strmap_get(&g->node_names, own, strlen(own)) != CLV_NONE);
+    return own;
 }
 
 static bool edges_room(clv_graph *g, uint64_t more)
@@ -366,11 +360,10 @@ clv_status clv_graph_add_value(clv_graph *g, const clv_value_arg *arg,
     return CLV_OK;
 }
 
-static bool copy_attr(clv_graph *g, const clv_attr_arg *a, clv_attr *out)
+static bool copy_attr(clv_graph *g, const clv_attr_arg *a, clv_attr_key key,
+                      clv_attr *out)
 {
-    *out = (clv_attr){.key = (uint8_t)clv__attr_find(a->name),
-                      .type = (uint8_t)a->type,
-                      .n = a->n};
+    *out = (clv_attr){.key = (uint8_t)key, .type = (uint8_t)a->type, .n = a->n};
     out->name = out->key == CLV_A_OTHER
                     ? arena_strndup(&g->mem, a->name, strlen(a->name))
                     : clv__attr_name((clv_attr_key)out->key);
@@ -442,25 +435,40 @@ static const char *attr_name_at(const void *ctx, uint32_t i)
     return clv__attr_name((clv_attr_key)takes->attrs[i].key);
 }
 
-/* An operator that is known has the attributes of its schema and no others. */
-static clv_status check_attr_names(const clv_node_arg *arg, clv_op op,
-                                   const char *node, clv_err *err)
+static clv_status no_such_attr(const clv_node_arg *arg, clv_op op,
+                               const char *node, const char *name, clv_err *err)
 {
     const clv_schema *takes = clv__schema_of(op);
-    for (uint32_t i = 0; op != CLV_OP_UNKNOWN && i < arg->n_attrs; i++) {
-        const char *name = arg->attrs[i].name;
-        clv_attr_key key = clv__attr_find(name);
-        if (key != CLV_A_OTHER && clv__attr_spec(op, key))
-            continue;
-        uint32_t near = clv__closest(name, takes->n_attrs, attr_name_at, takes);
-        if (near == CLV_NONE)
-            return clv__fail(err, CLV_USAGE,
-                             "node '%s' (%s): has no attribute '%.80s'", node,
-                             arg->op, name);
+    uint32_t near = clv__closest(name, takes->n_attrs, attr_name_at, takes);
+    if (near == CLV_NONE)
         return clv__fail(err, CLV_USAGE,
-                         "node '%s' (%s): has no attribute '%.80s'; did you "
-                         "mean '%s'?",
-                         node, arg->op, name, attr_name_at(takes, near));
+                         "node '%s' (%s): has no attribute '%.80s'", node,
+                         arg->op, name);
+    return clv__fail(err, CLV_USAGE,
+                     "node '%s' (%s): has no attribute '%.80s'; did you mean "
+                     "'%s'?",
+                     node, arg->op, name, attr_name_at(takes, near));
+}
+
+/* Copies the attributes of arg. An operator that is known has the attributes of
+ * its schema and no others. */
+static clv_status copy_attrs(clv_graph *g, const clv_node_arg *arg, clv_op op,
+                             const char *node, clv_attr **attrs, clv_err *err)
+{
+    *attrs = NULL;
+    if (!arg->n_attrs)
+        return CLV_OK;
+    *attrs = arena_array(&g->mem, arg->n_attrs, sizeof **attrs);
+    if (!*attrs)
+        return clv__nomem(err);
+    for (uint32_t i = 0; i < arg->n_attrs; i++) {
+        const clv_attr_arg *a = &arg->attrs[i];
+        clv_attr_key key = clv__attr_find(a->name);
+        if (op != CLV_OP_UNKNOWN &&
+            (key == CLV_A_OTHER || !clv__attr_spec(op, key)))
+            return no_such_attr(arg, op, node, a->name, err);
+        if (!copy_attr(g, a, key, *attrs + i))
+            return clv__nomem(err);
     }
     return CLV_OK;
 }
@@ -523,15 +531,11 @@ clv_status clv_graph_add_node(clv_graph *g, const clv_node_arg *arg,
     const char *name = arg->name ? arg->name : arg->op;
     CLV_TRY(check_node(g, arg, name, err));
     clv_op op = find_op(g, arg->op);
-    CLV_TRY(check_attr_names(arg, op, name, err));
+    clv_attr *attrs;
+    CLV_TRY(copy_attrs(g, arg, op, name, &attrs, err));
     uint32_t scope = clv__scope_path(g, arg->module ? arg->module : "");
     uint32_t n_out = arg->n_outputs ? arg->n_outputs : 1;
-    clv_attr *attrs = NULL;
-    if (arg->n_attrs)
-        attrs = arena_array(&g->mem, arg->n_attrs, sizeof *attrs);
-    bool ok = (attrs || !arg->n_attrs) && scope != CLV_NONE;
-    for (uint32_t i = 0; ok && i < arg->n_attrs; i++)
-        ok = copy_attr(g, &arg->attrs[i], &attrs[i]);
+    bool ok = scope != CLV_NONE;
     const char *origin = arg->origin;
     if (!origin && op == CLV_OP_UNKNOWN)
         origin = arg->op;

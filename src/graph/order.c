@@ -3,7 +3,7 @@
  *   1. structure: every edge names a value, every value has one producer
  *   2. order: nodes are put in topological order. Most builders deliver that
  *      already; then nothing moves. A cycle is an error that names a node of
- * it.
+ *      it.
  *   3. index: the readers of each value, in CSR form, and the inputs that a
  *      node reads more than once */
 #include "graph/graph.h"
@@ -70,10 +70,12 @@ static clv_status verify_values(const clv_graph *g, clv_err *e)
     return CLV_OK;
 }
 
-/* Checks that every input of a node exists when the node runs. */
-static clv_status verify_read(const clv_graph *g, clv_err *e)
+/* Checks that every input of a node is made. *early becomes the first node that
+ * runs before one of its inputs, CLV_NONE when all are in order. */
+static clv_status verify_read(const clv_graph *g, uint32_t *early, clv_err *e)
 {
     char buf[128];
+    *early = CLV_NONE;
     for (uint32_t id = 0; id < g->n_nodes; id++) {
         const clv_node *n = &g->nodes[id];
         for (uint32_t i = 0; i < n->n_in; i++) {
@@ -85,9 +87,9 @@ static clv_status verify_read(const clv_graph *g, clv_err *e)
                     e, CLV_FORMAT, "node '%s': input '%s' is made by no node",
                     n->name,
                     clv__value_name(g, node_ins(g, n)[i], buf, sizeof buf));
-            if (v->producer != CLV_NONE && v->producer >= id)
-                return clv__fail(e, CLV_INTERNAL,
-                                 "node '%s' runs before its input", n->name);
+            if (v->producer != CLV_NONE && v->producer >= id &&
+                *early == CLV_NONE)
+                *early = id;
         }
     }
     return CLV_OK;
@@ -127,24 +129,16 @@ clv_status clv_graph_verify(const clv_graph *g, clv_err *err)
 {
     clv__err_clear(err);
     CLV_NEED(g, err);
+    uint32_t early;
     CLV_TRY(verify_structure(g, err));
-    return verify_read(g, err);
+    CLV_TRY(verify_read(g, &early, err));
+    if (early == CLV_NONE)
+        return CLV_OK;
+    return clv__fail(err, CLV_INTERNAL, "node '%s' runs before its input",
+                     g->nodes[early].name);
 }
 
 /* -- order ----------------------------------------------------------------*/
-
-static bool in_order(const clv_graph *g)
-{
-    for (uint32_t id = 0; id < g->n_nodes; id++) {
-        const clv_node *n = &g->nodes[id];
-        for (uint32_t i = 0; i < n->n_in; i++) {
-            const clv_value *v = node_in(g, n, i);
-            if (v && v->producer != CLV_NONE && v->producer >= id)
-                return false;
-        }
-    }
-    return true;
-}
 
 static bool build_users(clv_graph *g)
 {
@@ -263,9 +257,10 @@ static clv_status sort_nodes(clv_graph *g, clv_err *e)
 
 clv_status clv__graph_order(clv_graph *g, clv_err *e)
 {
+    uint32_t early;
     CLV_TRY(verify_structure(g, e));
-    if (!in_order(g))
+    CLV_TRY(verify_read(g, &early, e));
+    if (early != CLV_NONE)
         CLV_TRY(sort_nodes(g, e));
-    CLV_TRY(verify_read(g, e));
     return build_users(g) && mark_repeats(g) ? CLV_OK : clv__nomem(e);
 }

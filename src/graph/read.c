@@ -138,9 +138,17 @@ const char *clv__attr_name(clv_attr_key key)
 
 clv_attr_key clv__attr_find(const char *name)
 {
-    for (int i = 0; i < CLV_A_OTHER; i++)
-        if (attr_names[i][0] == name[0] && !strcmp(attr_names[i], name))
-            return (clv_attr_key)i;
+    int low = 0, high = CLV_A_OTHER; /* it lies in [low, high), if anywhere */
+    while (low < high) {
+        int middle = (low + high) / 2;
+        int side = strcmp(name, attr_names[middle]);
+        if (side == 0)
+            return (clv_attr_key)middle;
+        if (side < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
     return CLV_A_OTHER;
 }
 

@@ -1,7 +1,9 @@
 /* schema.c - the tables of ops/schema.def, and the readers of attributes.
  *
- * The table is expanded three times: the inputs of each schema, its attributes,
- * and the schemas themselves; ops.def then gives each operator its schema. A
+ * The table is expanded several times: the inputs of each schema, its
+ * attributes, their keys alone (a search reads one line of cache instead of a
+ * line per attribute), the numbers of each, and the schemas themselves; ops.def
+ * then gives each operator its schema. A
  * reader that asks an operator for an attribute its schema lacks is a bug of
  * ours: it gets zero, and clv__schema_misses tells the tests. */
 #include "graph/schema.h"
@@ -68,6 +70,48 @@
 #undef KIND
 #undef BODY
 
+#define KEY_OF(k, ...) CLV_A_##k,
+#define INT    KEY_OF
+#define BOOL   KEY_OF
+#define FLOAT  KEY_OF
+#define NUMBER KEY_OF
+#define STR    KEY_OF
+#define INTS   KEY_OF
+#define FLOATS KEY_OF
+#define STRS   KEY_OF
+#define KIND   KEY_OF
+#define BODY   KEY_OF
+#define SCHEMA(name, inputs, attrs) \
+    static const uint8_t keys_##name[] = {attrs CLV_A_OTHER};
+#include "ops/schema.def"
+#undef SCHEMA
+#undef KEY_OF
+
+/* How many attributes are required: the name of the presence decides. */
+#define COUNT_REQUIRED   +1
+#define COUNT_IS(x)
+#define COUNT_REAL(x)
+#define COUNT_TEXT(s)
+#define COUNT_SAME_AS(k)
+#define COUNT_NONE(s)
+#define KEY_OF(k, p, ...) COUNT_##p
+#define SCHEMA(name, inputs, attrs) SCHEMA_REQUIRED_##name = 0 attrs,
+enum {
+#include "ops/schema.def"
+};
+#undef SCHEMA
+#undef KEY_OF
+#undef INT
+#undef BOOL
+#undef FLOAT
+#undef NUMBER
+#undef STR
+#undef INTS
+#undef FLOATS
+#undef STRS
+#undef KIND
+#undef BODY
+
 /* -- schemas --------------------------------------------------------------*/
 
 #define IN(name)   +1
@@ -115,9 +159,9 @@ enum {
 #define MOST(n) (uint8_t)((n) > 255 ? 255 : (n))
 #define SCHEMA(name, inputs, attrs) \
     static const clv_schema schema_##name = { \
-        inputs_##name, attrs_##name, SCHEMA_MIN_##name, \
+        inputs_##name, attrs_##name, keys_##name, SCHEMA_MIN_##name, \
         MOST(SCHEMA_MAX_##name), SCHEMA_OUT_##name, \
-        sizeof attrs_##name / sizeof *attrs_##name - 1};
+        sizeof keys_##name - 1, SCHEMA_REQUIRED_##name};
 #include "ops/schema.def"
 #undef SCHEMA
 
@@ -164,7 +208,7 @@ const clv_attr_spec *clv__attr_spec(clv_op op, clv_attr_key key)
 {
     const clv_schema *s = schemas[op];
     for (uint32_t i = 0; i < s->n_attrs; i++)
-        if (s->attrs[i].key == key)
+        if (s->keys[i] == key)
             return &s->attrs[i];
     return NULL;
 }
@@ -341,10 +385,16 @@ static clv_status schema_check_inputs(const clv_graph *g, const clv_node *n,
     if (n->n_in < s->min_in || (s->max_in != ANY_NUMBER && n->n_in > s->max_in))
         return clv__fail(e, CLV_SHAPE, "%u inputs, takes %u to %u", n->n_in,
                          s->min_in, s->max_in);
+    const uint32_t *in = node_ins(g, n);
+    uint32_t first = 0; /* one that is left out */
+    while (first < n->n_in && in[first] != CLV_NONE)
+        first++;
+    if (first == n->n_in)
+        return CLV_OK;
     const clv_input_spec *spec = s->inputs;
     for (uint32_t i = 0; i < n->n_in && spec->name; i++) {
         if ((spec->need == CLV_NEED_IN || spec->need == CLV_NEED_MORE) &&
-            !node_in(g, n, i))
+            in[i] == CLV_NONE)
             return clv__fail(e, CLV_SHAPE, "input %u (%s) is missing", i,
                              spec->name);
         spec += spec->need == CLV_NEED_IN || spec->need == CLV_NEED_OPT;
@@ -469,7 +519,7 @@ clv_status clv__schema_check(const clv_graph *g, const clv_node *n, clv_err *e)
     for (uint32_t i = 0; i < n->n_attrs && n->op != CLV_OP_UNKNOWN; i++)
         if (n->attrs[i].key != CLV_A_OTHER)
             CLV_TRY(check_attr(g, n, &n->attrs[i], e));
-    for (uint32_t i = 0; i < s->n_attrs; i++)
+    for (uint32_t i = 0; s->n_required && i < s->n_attrs; i++)
         if (s->attrs[i].presence == CLV_PRESENCE_REQUIRED &&
             !attr_get(n, (clv_attr_key)s->attrs[i].key))
             return clv__fail(e, CLV_SHAPE, "attribute '%s' is missing",

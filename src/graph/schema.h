@@ -60,9 +60,10 @@ typedef struct clv_attr_spec {
 typedef struct clv_schema {
     const clv_input_spec *inputs;
     const clv_attr_spec *attrs;
+    const uint8_t *keys;    /* of the attributes, in their order */
     uint8_t min_in, max_in; /* max_in 255: any number */
     uint8_t max_out;        /* 255: any number */
-    uint8_t n_attrs;
+    uint8_t n_attrs, n_required;
 } clv_schema;
 
 const clv_schema *clv__schema_of(clv_op op);

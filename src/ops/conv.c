@@ -57,11 +57,13 @@ static clv_status conv_shape(clv_graph *g, clv_node *n, conv *c,
     CLV_TRY(check_channels(c, e));
     int64_t dims[CLV_MAX_RANK] = {c->x->dims[0]};
     dims[c->channel] = c->cout;
+    window_attrs attrs;
+    get_window_attrs(n, &attrs);
     for (uint32_t i = 0; i < c->nd; i++) {
         window win;
         uint32_t at = c->channel + 1 + i;
-        CLV_TRY(get_window(n, i, c->nd, c->x->dims[at], c->w->dims[2 + i], &win,
-                           e));
+        CLV_TRY(window_at(&attrs, i, c->nd, c->x->dims[at], c->w->dims[2 + i],
+                          &win, e));
         CLV_TRY(window_out(&win, c->x->dims[at], false, &dims[at], e));
     }
     return out_shape(g, n, 0, dtype, c->x->rank, dims, e);

@@ -44,16 +44,29 @@ const clv_op_info clv__ops[CLV_OP_COUNT] = {
 
 /* -- shape inference ------------------------------------------------------*/
 
-/* Returns true when an input has no rank. Then the outputs stay as their
- * builder declared them. */
-static bool rank_missing(const clv_graph *g, const clv_node *n)
+/* What the inputs of a node have in common, from one look at each. */
+typedef struct inputs_seen {
+    bool rankless;  /* a tensor has no rank */
+    bool bounded;   /* a shape is a bound */
+    bool all_fixed; /* all are weights or made of weights */
+    uint32_t form;  /* the first sequence or optional, or CLV_NONE */
+} inputs_seen;
+
+static inputs_seen ops_look(const clv_graph *g, const clv_node *n)
 {
+    inputs_seen s = {.all_fixed = n->n_in > 0, .form = CLV_NONE};
     for (uint32_t i = 0; i < n->n_in; i++) {
         const clv_value *v = node_in(g, n, i);
-        if (v && v->rank == CLV_NO_RANK && !(v->flags & CLV_V_FORM))
-            return true;
+        if (!v)
+            continue;
+        s.bounded |= (v->flags & CLV_V_BOUND) != 0;
+        s.all_fixed &= value_is_fixed(v);
+        if (v->flags & CLV_V_FORM)
+            s.form = s.form == CLV_NONE ? i : s.form;
+        else
+            s.rankless |= v->rank == CLV_NO_RANK;
     }
-    return false;
+    return s;
 }
 
 /* Returns true for operators that pass sequences on or are made for them. All
@@ -63,17 +76,6 @@ static bool takes_sequences(clv_op op)
     clv_category c = clv__ops[op].category;
     return c == CLV_CAT_SEQUENCE || c == CLV_CAT_CONTROL ||
            op == CLV_OP_IDENTITY || op == CLV_OP_UNKNOWN;
-}
-
-static clv_status check_forms(const clv_graph *g, const clv_node *n, clv_err *e)
-{
-    for (uint32_t i = 0; i < n->n_in && !takes_sequences((clv_op)n->op); i++) {
-        const clv_value *v = node_in(g, n, i);
-        if (v && v->flags & CLV_V_FORM)
-            return clv__fail(e, CLV_UNSUPPORTED,
-                             "input %u is a sequence or an optional", i);
-    }
-    return CLV_OK;
 }
 
 /* Returns false for nodes whose result differs from run to run, and for nodes
@@ -88,15 +90,10 @@ static bool ops_repeatable(const clv_node *n)
 
 /* Passes the marks of the inputs on to the outputs. An output is a bound if any
  * input is one. An output is fixed if all inputs are weights or fixed. */
-static void pass_on(clv_graph *g, const clv_node *n)
+static void pass_on(clv_graph *g, const clv_node *n, const inputs_seen *in)
 {
-    uint8_t bound = 0, fixed = ops_repeatable(n) && n->n_in ? CLV_V_FIXED : 0;
-    for (uint32_t i = 0; i < n->n_in; i++) {
-        const clv_value *v = node_in(g, n, i);
-        bound |= v ? v->flags & CLV_V_BOUND : 0;
-        if (v && !value_is_fixed(v))
-            fixed = 0;
-    }
+    uint8_t bound = in->bounded ? CLV_V_BOUND : 0;
+    uint8_t fixed = in->all_fixed && ops_repeatable(n) ? CLV_V_FIXED : 0;
     g->has_fixed |= fixed != 0;
     for (uint32_t i = 0; i < n->n_out; i++) {
         clv_value *v = node_out(g, n, i);
@@ -132,36 +129,31 @@ static clv_status not_known(clv_graph *g, clv_node *n, clv_err *e)
                : clv__nomem(e);
 }
 
-static bool ops_bounded(const clv_graph *g, const clv_node *n)
-{
-    for (uint32_t i = 0; i < n->n_in; i++) {
-        const clv_value *v = node_in(g, n, i);
-        if (v && v->flags & CLV_V_BOUND)
-            return true;
-    }
-    return false;
-}
-
 static clv_status infer_node(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_op_info *op = &clv__ops[n->op];
     CLV_TRY(clv__schema_check(g, n, e));
     if (op->cls == CLV_CLASS_DRAW)
         n->flags |= CLV_N_STATEFUL;
-    if (rank_missing(g, n) && op->category != CLV_CAT_CONTROL &&
+    const inputs_seen in = ops_look(g, n);
+    if (in.rankless && op->category != CLV_CAT_CONTROL &&
         op->category != CLV_CAT_SEQUENCE && n->op != CLV_OP_UNKNOWN)
         return CLV_OK;
     for (uint32_t i = 0; i < n->n_out && n->op != CLV_OP_UNKNOWN; i++)
         if (node_outs(g, n)[i] != CLV_NONE) /* set with the declared shape */
             node_out(g, n, i)->flags &= (uint8_t)~CLV_V_BOUND;
-    clv_status s = check_forms(g, n, e);
-    s = s == CLV_OK ? op->infer(g, n, e) : s;
-    if (s == CLV_UNSUPPORTED || (s == CLV_SHAPE && ops_bounded(g, n)))
+    clv_status s;
+    if (in.form != CLV_NONE && !takes_sequences((clv_op)n->op))
+        s = clv__fail(e, CLV_UNSUPPORTED,
+                      "input %u is a sequence or an optional", in.form);
+    else
+        s = op->infer(g, n, e);
+    if (s == CLV_UNSUPPORTED || (s == CLV_SHAPE && in.bounded))
         return not_known(g, n, e);
     CLV_TRY(s);
     if (op->fold)
         CLV_TRY(op->fold(g, n, e));
-    pass_on(g, n);
+    pass_on(g, n, &in);
     return CLV_OK;
 }
 

@@ -135,6 +135,17 @@ typedef struct window {
 CLV_MUST clv_status get_window(const clv_node *n, uint32_t i, uint32_t nd,
                                int64_t in, int64_t kernel, window *w,
                                clv_err *e);
+/* What a node says of the windows of all its axes. Read once, it serves every
+ * axis: get_window is both steps. */
+typedef struct window_attrs {
+    const int64_t *stride, *dilation, *pad;
+    uint32_t n_stride, n_dilation, n_pad;
+    const char *mode; /* auto_pad, or "none" */
+} window_attrs;
+void get_window_attrs(const clv_node *n, window_attrs *a);
+CLV_MUST clv_status window_at(const window_attrs *a, uint32_t i, uint32_t nd,
+                              int64_t in, int64_t kernel, window *w,
+                              clv_err *e);
 /* Computes how many positions the window has along an axis of size `in`. */
 CLV_MUST clv_status window_out(const window *w, int64_t in, bool ceil,
                                int64_t *out, clv_err *e);

@@ -232,19 +232,24 @@ static void same_padding(window *w, int64_t in, bool lower)
     w->after = need - w->before;
 }
 
-clv_status get_window(const clv_node *n, uint32_t i, uint32_t nd, int64_t in,
-                      int64_t kernel, window *w, clv_err *e)
+void get_window_attrs(const clv_node *n, window_attrs *a)
 {
     static const int64_t one = 1;
-    bool dilates = attr_exists(n, CLV_A_DILATION);
-    uint32_t ns, nl = 1, np;
-    const int64_t *stride = attr_ints(n, CLV_A_STRIDE, &ns);
-    const int64_t *dilation =
-        dilates ? attr_ints(n, CLV_A_DILATION, &nl) : &one;
-    const int64_t *pad = attr_ints(n, CLV_A_PADDING, &np);
+    *a = (window_attrs){.dilation = &one, .n_dilation = 1, .mode = "none"};
+    a->stride = attr_ints(n, CLV_A_STRIDE, &a->n_stride);
+    a->pad = attr_ints(n, CLV_A_PADDING, &a->n_pad);
+    if (attr_exists(n, CLV_A_DILATION))
+        a->dilation = attr_ints(n, CLV_A_DILATION, &a->n_dilation);
+    if (attr_exists(n, CLV_A_AUTO_PAD))
+        a->mode = attr_str(n, CLV_A_AUTO_PAD);
+}
+
+clv_status window_at(const window_attrs *a, uint32_t i, uint32_t nd, int64_t in,
+                     int64_t kernel, window *w, clv_err *e)
+{
     *w = (window){.kernel = kernel,
-                  .stride = list_at(stride, ns, i),
-                  .dilation = list_at(dilation, nl, i)};
+                  .stride = list_at(a->stride, a->n_stride, i),
+                  .dilation = list_at(a->dilation, a->n_dilation, i)};
     const int64_t limit = INT64_C(1) << 40; /* sums below stay in range */
     if (w->stride < 1 || w->dilation < 1 || kernel < 1 || w->stride > limit ||
         w->dilation > limit || kernel > limit || in > limit)
@@ -255,18 +260,25 @@ clv_status get_window(const clv_node *n, uint32_t i, uint32_t nd, int64_t in,
     if (kernel > limit / w->dilation)
         return clv__fail(e, CLV_SHAPE, "kernel %lld with dilation %lld",
                          (long long)kernel, (long long)w->dilation);
-    bool by_mode = attr_exists(n, CLV_A_AUTO_PAD);
-    const char *mode = by_mode ? attr_str(n, CLV_A_AUTO_PAD) : "none";
-    if (!strcmp(mode, "same") || !strcmp(mode, "same_lower")) {
-        same_padding(w, in, !strcmp(mode, "same_lower"));
+    bool lower = !strcmp(a->mode, "same_lower");
+    if (lower || !strcmp(a->mode, "same")) {
+        same_padding(w, in, lower);
         return CLV_OK;
     }
-    w->before = list_at(pad, np, i);
-    w->after = np == 2 * nd ? pad[nd + i] : w->before;
+    w->before = list_at(a->pad, a->n_pad, i);
+    w->after = a->n_pad == 2 * nd ? a->pad[nd + i] : w->before;
     if (w->before > limit || w->after > limit || w->before < -limit ||
         w->after < -limit)
         return clv__fail(e, CLV_SHAPE, "padding %lld", (long long)w->before);
     return CLV_OK;
+}
+
+clv_status get_window(const clv_node *n, uint32_t i, uint32_t nd, int64_t in,
+                      int64_t kernel, window *w, clv_err *e)
+{
+    window_attrs a;
+    get_window_attrs(n, &a);
+    return window_at(&a, i, nd, in, kernel, w, e);
 }
 
 clv_status window_out(const window *w, int64_t in, bool ceil, int64_t *out,
