@@ -36,11 +36,28 @@ clv_status infer_reshape(clv_graph *g, clv_node *n, clv_err *e)
     return out_shape(g, n, 0, (clv_dtype)x->dtype, shape.n, dims, e);
 }
 
+/* A matrix: the axes of x before `axis`, and those from it on. */
+static clv_status infer_matrix(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    int64_t axis = attr_int(n, CLV_A_AXIS);
+    if (axis < 0)
+        axis += x->rank;
+    if (axis < 0 || axis > x->rank)
+        return clv__fail(e, CLV_SHAPE, "axis %lld of a rank-%u tensor",
+                         (long long)attr_int(n, CLV_A_AXIS), x->rank);
+    int64_t dims[2] = {dims_product(x->dims, 0, (uint32_t)axis),
+                       dims_product(x->dims, (uint32_t)axis, x->rank)};
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, 2, dims, e);
+}
+
 /* Axes start..end (inclusive) become one. */
 clv_status infer_flatten(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     int64_t one = 1;
+    if (attr_get(n, CLV_A_AXIS))
+        return infer_matrix(g, n, e);
     if (x->rank == 0)
         return out_shape(g, n, 0, (clv_dtype)x->dtype, 1, &one, e);
     uint32_t from, to, rank = 0;

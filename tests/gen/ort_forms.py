@@ -77,4 +77,43 @@ for name, kind in (("float", np.float32), ("int8", np.int8)):
 cases.save("prelu_last", [node("PRelu", ["x", "w"], ["y"])], {"x": rnd(2, 3, 3, 3)}, ["y"], {"w": rnd(3)})
 cases.save("prelu_channels", [node("PRelu", ["x", "w"], ["y"])], {"x": rnd(2, 3, 3, 3)}, ["y"], {"w": rnd(3, 1, 1)})
 
+# -- nodes before what they read, and in bodies, where shapes are known late ---------
+
+x = rnd(2, 3, 4, 5)
+for op in ("Softmax", "LogSoftmax", "Hardmax"):
+    for axis in (2, -3):
+        cases.save("shuffled_%s_%d" % (op.lower(), axis % 4), [node(op, ["h"], ["y"], axis=axis), node("Neg", ["x"], ["h"])],
+                   {"x": x}, ["y"], opset=11)
+for axis in (0, 1, 2, -1, 4):
+    cases.save("shuffled_flatten_%d" % axis, [node("Flatten", ["h"], ["y"], axis=axis), node("Neg", ["x"], ["h"])],
+               {"x": x}, ["y"], opset=11)
+cases.save("shuffled_pools", [
+    node("Concat", ["b", "c"], ["y"], axis=1), node("GlobalMaxPool", ["h"], ["b"]),
+    node("GlobalAveragePool", ["h"], ["c"]), node("Neg", ["x"], ["h"])], {"x": rnd(2, 3, 4)}, ["y"], opset=11)
+
+
+def info(name, kind=TensorProto.FLOAT, shape=None):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def branches(nodes, other):
+    return dict(then_branch=helper.make_graph(nodes, "then", [], [info("a")]),
+                else_branch=helper.make_graph(other, "else", [], [info("b")]))
+
+
+for name, nodes, shape in (
+        ("softmax", [node("Softmax", ["x"], ["s"], axis=1), node("Flatten", ["s"], ["a"], axis=2)], (2, 3, 4)),
+        ("pool", [node("GlobalAveragePool", ["x"], ["a"])], (2, 3, 4)),
+        ("conv", [node("Conv", ["x", "w"], ["a"])], (1, 2, 5))):
+    weights = {"w": rnd(3, 2, 3)} if name == "conv" else {}
+    cases.save("if_" + name, [node("If", ["c"], ["y"], **branches(nodes, [node("Neg", ["x"], ["b"])]))],
+               {"c": np.array(True), "x": rnd(*shape)}, ["y"], weights, opset=11)
+body = helper.make_graph([
+    node("Softmax", ["v"], ["s"], axis=1), node("Flatten", ["s"], ["f"], axis=2), node("Shape", ["v"], ["d"]),
+    node("Reshape", ["f", "d"], ["next"]), node("Identity", ["go"], ["on"])], "body",
+    [info("i", TensorProto.INT64, []), info("go", TensorProto.BOOL, []), info("v")],
+    [info("on", TensorProto.BOOL, []), info("next")])
+cases.save("loop_softmax", [node("Loop", ["n", "", "x"], ["y"], body=body)], {"x": rnd(2, 3, 4)}, ["y"],
+           {"n": np.array(2, dtype=np.int64)}, opset=11)
+
 cases.write()

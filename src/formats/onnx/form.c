@@ -457,8 +457,8 @@ static bool form_is_flat(const clv_graph *g, const clv_node *n)
 {
     const clv_value *x = node_in(g, n, 0);
     const clv_value *y = n->n_out ? node_out(g, n, 0) : NULL;
-    return x && x->rank > 1 && y && y->rank == 2 &&
-           attr_int(n, CLV_A_START) == 1;
+    return attr_get(n, CLV_A_AXIS) || (x && x->rank > 1 && y && y->rank == 2 &&
+                                       attr_int(n, CLV_A_START) == 1);
 }
 
 /* Slopes that are not counted along an axis. */

@@ -183,7 +183,8 @@ void axis_attr(body *b, onnx_out *o)
 
 void flatten_attrs(body *b, onnx_out *o)
 {
-    out_int(o, "axis", attr_int(b->n, CLV_A_START));
+    const clv_attr *axis = attr_get(b->n, CLV_A_AXIS);
+    out_int(o, "axis", axis ? axis->u.i : attr_int(b->n, CLV_A_START));
 }
 
 void perm_attr(body *b, onnx_out *o)

@@ -47,6 +47,17 @@ static uint32_t rank_of(const draft *d, uint32_t i, uint32_t otherwise)
     return v && v->rank != CLV_NO_RANK ? v->rank : otherwise;
 }
 
+/* The same for what cannot be mapped without: `otherwise` is for the count
+ * alone, and the node is not run. */
+static uint32_t needed_rank(draft *d, uint32_t i, uint32_t otherwise)
+{
+    uint32_t rank = rank_of(d, i, CLV_NO_RANK);
+    if (rank != CLV_NO_RANK)
+        return rank;
+    d->counted_only = "the number of its input's axes is not known";
+    return otherwise;
+}
+
 /* The n-dimensional sibling (1, 2 or 3) of a row's operator, which is the
  * two-dimensional one; siblings are neighbours in ops.def. */
 static clv_op sibling(clv_op two, uint32_t n)
@@ -116,12 +127,14 @@ clv_status map_window_attrs(draft *d, clv_err *e)
     return CLV_OK;
 }
 
-static uint32_t spatial_axes(const draft *d, uint32_t weight)
+static uint32_t spatial_axes(draft *d, uint32_t weight)
 {
     const clv_attr *k = draft_attr(d, CLV_A_KERNEL);
     if (k && k->type == CLV_ATTR_INTS)
         return k->n;
-    uint32_t rank = rank_of(d, weight, rank_of(d, 0, 4));
+    uint32_t rank = rank_of(d, weight, CLV_NO_RANK);
+    if (rank == CLV_NO_RANK)
+        rank = needed_rank(d, 0, 4);
     return rank > 2 ? rank - 2 : 1;
 }
 
@@ -165,7 +178,7 @@ clv_status map_pool(draft *d, clv_err *e)
 clv_status map_global_pool(draft *d, clv_err *e)
 {
     static const int64_t ones[3] = {1, 1, 1};
-    uint32_t rank = rank_of(d, 0, 4), n = rank > 2 ? rank - 2 : 1;
+    uint32_t rank = needed_rank(d, 0, 4), n = rank > 2 ? rank - 2 : 1;
     bool max = d->op == CLV_OP_ADAPTIVE_MAX_POOL2D;
     if (n > 3) {
         d->op = max ? CLV_OP_MAX : CLV_OP_MEAN;
@@ -179,7 +192,7 @@ clv_status map_global_pool(draft *d, clv_err *e)
 clv_status map_global_norm(draft *d, clv_err *e)
 {
     int64_t axes[CLV_MAX_RANK];
-    uint32_t rank = rank_of(d, 0, 4), n = 0;
+    uint32_t rank = needed_rank(d, 0, 4), n = 0;
     for (uint32_t i = 2; i < rank; i++)
         axes[n++] = i;
     draft_set_int(d, CLV_A_KEEPDIM, 1);
@@ -269,9 +282,10 @@ clv_status map_arithmetic(draft *d, clv_err *e)
 {
     int64_t axis = draft_int(d, CLV_A_AXIS, -1);
     draft_drop(d, CLV_A_AXIS);
-    uint32_t ra = rank_of(d, 0, CLV_NO_RANK), rb = rank_of(d, 1, CLV_NO_RANK);
-    if (d->opset >= 7 || axis < 0 || ra == CLV_NO_RANK || rb == CLV_NO_RANK ||
-        axis >= (int64_t)ra - rb)
+    if (d->opset >= 7 || axis < 0)
+        return CLV_OK;
+    uint32_t ra = needed_rank(d, 0, 0), rb = needed_rank(d, 1, 0);
+    if (axis >= (int64_t)ra - rb)
         return CLV_OK;
     int64_t axes[CLV_MAX_RANK];
     uint32_t n = 0;
@@ -363,7 +377,28 @@ clv_status map_prelu(draft *d, clv_err *e)
     return CLV_OK;
 }
 
-/* Before opset 13 all axes from `axis` on are one. */
+/* Before opset 13 all axes from `axis` on are one. Without a known shape x is
+ * made a matrix, and gets its own shape again. */
+static clv_status matrix_softmax(draft *d, clv_err *e)
+{
+    uint32_t back[2], y;
+    int64_t axis = draft_int(d, CLV_A_AXIS, 1);
+    d->n_attrs = 0;
+    draft_set_int(d, CLV_A_AXIS, axis);
+    CLV_TRY(draft_emit(d, CLV_OP_FLATTEN, "flat", d->ins, 1, d->attrs, 1, NULL,
+                       1, &y, e));
+    d->n_attrs = 0;
+    draft_set_int(d, CLV_A_AXIS, -1);
+    CLV_TRY(draft_emit(d, d->op, "", &y, 1, d->attrs, 1, NULL, 1, &back[0], e));
+    d->n_attrs = 0;
+    CLV_TRY(draft_emit(d, CLV_OP_SHAPE, "shape", d->ins, 1, NULL, 0, NULL, 1,
+                       &back[1], e));
+    draft_set_int(d, CLV_A_ALLOWZERO, 1);
+    d->done = true;
+    return draft_emit(d, CLV_OP_RESHAPE, "back", back, 2, d->attrs, 1, d->outs,
+                      1, NULL, e);
+}
+
 static clv_status flat_softmax(draft *d, const clv_value *x, uint32_t axis,
                                clv_err *e)
 {
@@ -392,8 +427,11 @@ clv_status map_softmax(draft *d, clv_err *e)
     uint32_t axis;
     if (!draft_attr(d, CLV_A_AXIS))
         draft_set_int(d, CLV_A_AXIS, d->opset < 13 ? 1 : -1);
-    if (d->opset >= 13 || !x || x->rank == CLV_NO_RANK || d->n_out == 0 ||
-        norm_axis(draft_int(d, CLV_A_AXIS, 1), x->rank, &axis, NULL) != CLV_OK)
+    if (d->opset >= 13 || !x || d->n_out == 0)
+        return CLV_OK;
+    if (x->rank == CLV_NO_RANK || x->flags & CLV_V_BOUND)
+        return matrix_softmax(d, e);
+    if (norm_axis(draft_int(d, CLV_A_AXIS, 1), x->rank, &axis, NULL) != CLV_OK)
         return CLV_OK;
     bool one = dims_product(x->dims, axis + 1, x->rank) == 1;
     return one || clv__numel(x) == 0 ? CLV_OK : flat_softmax(d, x, axis, e);
@@ -586,9 +624,12 @@ clv_status map_flatten(draft *d, clv_err *e)
     int64_t axis = draft_int(d, CLV_A_AXIS, 1);
     const clv_value *x = draft_in(d, 0);
     d->n_attrs = 0;
-    bool known = x && x->rank != CLV_NO_RANK;
-    if (!known || (axis == 1 && x->rank > 1)) {
+    if (x && x->rank != CLV_NO_RANK && x->rank > 1 && axis == 1) {
         draft_set_int(d, CLV_A_START, axis);
+        return CLV_OK;
+    }
+    if (!x || x->rank == CLV_NO_RANK || x->flags & CLV_V_BOUND) {
+        draft_set_int(d, CLV_A_AXIS, axis);
         return CLV_OK;
     }
     if (axis < 0)

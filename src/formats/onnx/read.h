@@ -159,7 +159,10 @@ typedef struct unit {
     size_t n_roles;
     uint32_t *captured; /* values of the enclosing frame, in order of input */
     size_t n_captured, cap_captured;
-    bool unordered;    /* some node comes before its inputs */
+    bool unordered;    /* nodes are not inferred as they come: some comes
+                        * before its inputs, or their shapes are the node's
+                        * that has this body */
+    bool branch;       /* of an If, which may never be taken */
     bool each;         /* done for each tensor of a sequence: sizes differ */
     uint32_t n_formal; /* inputs the body declares; captured ones follow */
 } unit;
@@ -179,6 +182,7 @@ typedef struct frame {
     uint32_t last_scope;
     text prefix; /* of node names: the call's name */
     int depth;
+    bool shuffled; /* some node stands before one whose output it reads */
 } frame;
 
 /* The number of a named dimension. */

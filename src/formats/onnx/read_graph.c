@@ -7,7 +7,9 @@
  *      order; a Constant is its value, an Identity of a stored tensor is
  *      another name for it
  *   4. declared shapes
- *   5. nodes; names that a body does not define are captured from outside
+ *   5. nodes, each after those whose outputs it reads, so that mapping
+ *      functions see shapes; names that a body does not define are captured
+ *      from outside
  *   6. outputs
  *
  * The message is walked anew for each pass, from the first field that matters
@@ -262,11 +264,26 @@ static clv_status graph_alias(frame *f, const proto *p, bool *done, clv_err *e)
     return graph_define(f, p->outs[0], v, e);
 }
 
+/* Whether the inputs of a node are defined before it. */
+static bool graph_in_order(const frame *f, const proto *p)
+{
+    for (uint32_t i = 0; i < p->n_in; i++) {
+        bool found = !p->ins[i].n;
+        for (const frame *at = f; at && !found; at = at->outer)
+            found =
+                strmap_get(&at->names, p->ins[i].s, p->ins[i].n) != CLV_NONE;
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
 static clv_status graph_declare_node(reader *r, frame *f, const proto *p,
                                      bool *done, clv_err *e)
 {
     clv_graph *g = f->unit->g;
     CLV_TRY(graph_alias(f, p, done, e));
+    f->shuffled |= !graph_in_order(f, p);
     if (*done)
         return CLV_OK;
     if ((*done = graph_is_op(p, "Constant")))
@@ -316,6 +333,20 @@ static size_t graph_nodes_left(const nodes *all)
 typedef clv_status node_fn(reader *r, frame *f, const proto *p, bool *done,
                            clv_err *e);
 
+static clv_status graph_one_node(reader *r, frame *f, wire w, node_fn *fn,
+                                 bool *done, clv_err *e)
+{
+    arena_mark mark = arena_save(&r->mem);
+    proto p;
+    CLV_TRY(onnx_node_read(r, w, &p, e));
+    clv_status s = fn(r, f, &p, done, e);
+    arena_rewind(&r->mem, mark);
+    if (s == CLV_FORMAT && e && strncmp(e->msg, "byte ", 5))
+        clv__err_prefix(e, "byte %zu: node '%.*s'", p.offset,
+                        TEXT(p.name.n ? p.name : p.op));
+    return s;
+}
+
 static clv_status graph_each_node(reader *r, frame *f, const nodes *all,
                                   node_fn *fn, clv_err *e)
 {
@@ -326,17 +357,8 @@ static clv_status graph_each_node(reader *r, frame *f, const nodes *all,
         if (field.number != all->number || field.type != WIRE_BYTES)
             continue;
         bool *done = next++;
-        if (*done)
-            continue;
-        arena_mark mark = arena_save(&r->mem);
-        proto p;
-        CLV_TRY(onnx_node_read(r, field.bytes, &p, e));
-        clv_status s = fn(r, f, &p, done, e);
-        arena_rewind(&r->mem, mark);
-        if (s == CLV_FORMAT && e && strncmp(e->msg, "byte ", 5))
-            clv__err_prefix(e, "byte %zu: node '%.*s'", p.offset,
-                            TEXT(p.name.n ? p.name : p.op));
-        CLV_TRY(s);
+        if (!*done)
+            CLV_TRY(graph_one_node(r, f, field.bytes, fn, done, e));
     }
     return CLV_OK;
 }
@@ -358,6 +380,110 @@ static clv_status graph_add_node(reader *r, frame *f, const proto *p,
     return onnx_node_add(r, f, p, e);
 }
 
+/* Nodes that are not in order: where each lies, and the nodes whose outputs it
+ * reads, read[first[i]] to read[first[i + 1] - 1]. */
+typedef struct shuffled {
+    wire *at;
+    size_t n, n_read;
+    uint32_t *first, *read;
+    strmap made; /* names of outputs to nodes */
+} shuffled;
+
+static clv_status graph_find_shuffled(reader *r, const nodes *all, shuffled *s,
+                                      clv_err *e)
+{
+    bool *next = all->done;
+    s->at = arena_array(&r->mem, all->n + 1, sizeof *s->at);
+    s->first = arena_array(&r->mem, all->n + 1, sizeof *s->first);
+    if (!s->at || !s->first)
+        return clv__nomem(e);
+    for (wire w = all->w; wire_left(&w);) {
+        wire_field field;
+        CLV_TRY(wire_next(&w, &field, e));
+        if (field.number != all->number || field.type != WIRE_BYTES || *next++)
+            continue;
+        arena_mark mark = arena_save(&r->mem);
+        proto p;
+        CLV_TRY(onnx_node_read(r, field.bytes, &p, e));
+        for (uint32_t i = 0; i < p.n_out; i++)
+            if (p.outs[i].n &&
+                !strmap_put(&s->made, p.outs[i].s, p.outs[i].n, (uint32_t)s->n))
+                return clv__nomem(e);
+        s->n_read += p.n_in;
+        s->at[s->n++] = field.bytes;
+        arena_rewind(&r->mem, mark);
+    }
+    return CLV_OK;
+}
+
+static clv_status graph_find_reads(reader *r, shuffled *s, clv_err *e)
+{
+    uint32_t n = 0;
+    s->read = arena_array(&r->mem, s->n_read + 1, sizeof *s->read);
+    if (!s->read)
+        return clv__nomem(e);
+    for (size_t i = 0; i < s->n; i++) {
+        arena_mark mark = arena_save(&r->mem);
+        proto p;
+        CLV_TRY(onnx_node_read(r, s->at[i], &p, e));
+        s->first[i] = n;
+        for (uint32_t k = 0; k < p.n_in; k++) {
+            uint32_t from = strmap_get(&s->made, p.ins[k].s, p.ins[k].n);
+            if (p.ins[k].n && from != CLV_NONE)
+                s->read[n++] = from;
+        }
+        arena_rewind(&r->mem, mark);
+    }
+    s->first[s->n] = n;
+    return CLV_OK;
+}
+
+/* Adds the nodes in the order of the file, each after what it reads: a search
+ * in depth, whose path is `path` and whose next edges are `edge`. A cycle is
+ * cut anywhere; the graph's order complains of it later. */
+static clv_status graph_add_in_order(reader *r, frame *f, const shuffled *s,
+                                     clv_err *e)
+{
+    uint32_t *path = arena_array(&r->mem, s->n + 1, sizeof *path);
+    uint32_t *edge = arena_array(&r->mem, s->n + 1, sizeof *edge);
+    bool *seen = arena_zalloc(&r->mem, s->n + 1), done;
+    if (!path || !edge || !seen)
+        return clv__nomem(e);
+    memcpy(edge, s->first, s->n * sizeof *edge);
+    for (uint32_t i = 0; i < s->n; i++) {
+        size_t depth = 0;
+        if (!seen[i])
+            path[depth++] = i;
+        seen[i] = true;
+        while (depth) {
+            uint32_t at = path[depth - 1];
+            if (edge[at] < s->first[at + 1]) {
+                uint32_t from = s->read[edge[at]++];
+                if (!seen[from])
+                    path[depth++] = from;
+                seen[from] = true;
+                continue;
+            }
+            CLV_TRY(graph_one_node(r, f, s->at[at], graph_add_node, &done, e));
+            depth--;
+        }
+    }
+    return CLV_OK;
+}
+
+static clv_status graph_add_nodes(reader *r, frame *f, const nodes *all,
+                                  clv_err *e)
+{
+    if (!f->shuffled)
+        return graph_each_node(r, f, all, graph_add_node, e);
+    shuffled s = {0};
+    clv_status st = graph_find_shuffled(r, all, &s, e);
+    if (st == CLV_OK)
+        st = graph_find_reads(r, &s, e);
+    strmap_free(&s.made);
+    return st == CLV_OK ? graph_add_in_order(r, f, &s, e) : st;
+}
+
 clv_status onnx_nodes(reader *r, frame *f, wire w, uint32_t number, clv_err *e)
 {
     fields all;
@@ -365,7 +491,7 @@ clv_status onnx_nodes(reader *r, frame *f, wire w, uint32_t number, clv_err *e)
     CLV_TRY(graph_find_fields(r, NULL, w, &all, e));
     CLV_TRY(graph_find_nodes(r, &all, number, &own, e));
     CLV_TRY(graph_each_node(r, f, &own, graph_declare_node, e));
-    return graph_each_node(r, f, &own, graph_add_node, e);
+    return graph_add_nodes(r, f, &own, e);
 }
 
 /* -- 4. and 6. ------------------------------------------------------------*/
@@ -428,7 +554,7 @@ clv_status onnx_graph(reader *r, frame *f, wire w, clv_err *e)
     if (!clv__graph_reserve(f->unit->g, graph_bounded(graph_nodes_left(&own)),
                             graph_bounded(names)))
         return clv__nomem(e);
-    CLV_TRY(graph_each_node(r, f, &own, graph_add_node, e));
+    CLV_TRY(graph_add_nodes(r, f, &own, e));
     return graph_outputs(f, all.of[PB_GRAPH_OUTPUT], e);
 }
 
@@ -462,7 +588,8 @@ clv_status onnx_body(draft *d, wire w, clv_graph **body, clv_err *e)
                          ONNX_MAX_DEPTH);
     CLV_TRY(clv__build_body(d->g, d->name ? d->name : "", body, e));
     unit u = {.g = *body,
-              .unordered = true, /* its node infers it */
+              .unordered = d->op != CLV_OP_IF || d->f->unit->unordered,
+              .branch = d->op == CLV_OP_IF,
               .each = d->op == CLV_OP_SEQUENCE_MAP};
     frame f = {.unit = &u,
                .outer = d->f,

@@ -293,6 +293,16 @@ static const char *node_origin(draft *d)
     return domain && op ? arena_printf(&d->g->mem, "%s.%s", domain, op) : NULL;
 }
 
+/* Infers a node of a branch. What fails here is not told: its If infers the
+ * branch again, unless it is never taken. */
+static clv_status node_infer_branch(unit *u, uint32_t id, clv_err *e)
+{
+    clv_err untold = {0};
+    clv_status s = clv__infer_node(u->g, id, &untold);
+    u->unordered = s != CLV_OK;
+    return s == CLV_NOMEM ? clv__nomem(e) : CLV_OK;
+}
+
 /* Nodes are inferred as they come, so that mapping functions see shapes. A
  * node that comes before its inputs puts that off to the end. */
 static clv_status node_infer(unit *u, uint32_t id, clv_err *e)
@@ -304,7 +314,10 @@ static clv_status node_infer(unit *u, uint32_t id, clv_err *e)
         if (v && v->kind == CLV_VALUE_ACTIVATION && v->producer == CLV_NONE)
             u->unordered = true;
     }
-    return u->unordered ? CLV_OK : clv__infer_node(u->g, id, e);
+    if (u->unordered)
+        return CLV_OK;
+    return u->branch ? node_infer_branch(u, id, e)
+                     : clv__infer_node(u->g, id, e);
 }
 
 /* Why a node that says more than our attributes do must not be run. */
