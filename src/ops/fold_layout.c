@@ -128,15 +128,6 @@ clv_status fold_expand(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- slices ---------------------------------------------------------------*/
 
-static int64_t fold_layout_slice_start(int64_t size, int64_t start,
-                                       int64_t step)
-{
-    int64_t lo = 0, hi = step < 0 ? size - 1 : size;
-    if (start < 0)
-        start = start < -size ? lo : start + size;
-    return start < lo ? lo : start > hi ? hi : start;
-}
-
 clv_status fold_slice(clv_graph *g, clv_node *n, clv_err *e)
 {
     known x;
@@ -157,8 +148,7 @@ clv_status fold_slice(clv_graph *g, clv_node *n, clv_err *e)
         int64_t limit = by > 0 ? by : -by;
         if (limit > FOLD_MAX) /* at most one element: the stride is not used */
             by = 1;
-        s.offset +=
-            fold_layout_slice_start(x.v->dims[a], start.v[i], by) * from[a];
+        s.offset += slice_start(x.v->dims[a], start.v[i], by) * from[a];
         s.stride[a] = from[a] * by;
     }
     return fold_strided(g, n, 0, &x, &s, e);

@@ -159,16 +159,22 @@ clv_status infer_expand(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- slices ---------------------------------------------------------------*/
 
-/* How many elements start:end:step takes of `size`, as Python slices do. */
+int64_t slice_start(int64_t size, int64_t start, int64_t step)
+{
+    int64_t hi = step < 0 ? size - 1 : size;
+    if (start < 0)
+        start = start < -size ? 0 : start + size;
+    return start > hi ? hi : start;
+}
+
+/* How many elements start:end:step takes of `size`. */
 static int64_t slice_count(int64_t size, int64_t start, int64_t end,
                            int64_t step)
 {
     int64_t lo = step < 0 ? -1 : 0, hi = step < 0 ? size - 1 : size;
-    if (start < 0)
-        start = start < -size ? lo : start + size;
+    start = slice_start(size, start, step);
     if (end < 0)
         end = end < -size ? lo : end + size;
-    start = start < lo ? lo : start > hi ? hi : start;
     end = end < lo ? lo : end > hi ? hi : end;
     if (step > 0)
         return end > start ? (end - start - 1) / step + 1 : 0;

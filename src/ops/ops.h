@@ -114,6 +114,10 @@ CLV_MUST clv_status norm_axis(int64_t axis, uint32_t rank, uint32_t *out,
  */
 CLV_MUST clv_status claim_axis(int64_t axis, uint32_t rank, bool *seen,
                                uint32_t *out, clv_err *e);
+/* Where a slice of `size` elements begins. It always begins at an element where
+ * there is one, as ONNX says: Python takes nothing when a backward slice begins
+ * before the first. */
+int64_t slice_start(int64_t size, int64_t start, int64_t step);
 /* Reads a list of ints from attribute `key`, or else from the known contents of
  * input `i`. found is false when neither is there. Fails with CLV_UNSUPPORTED
  * when the input is there but its contents are not known. */

@@ -3,17 +3,19 @@
 oneDNN, must give what ONNX Runtime and PyTorch give.
 
     differential.py [--seconds N] [--seed N] [--only ROW ...]   look for failures
-    differential.py --replay ROW:1,0,3                           one case again
-    differential.py --coverage                                   who draws what
+    differential.py --replay ROW:1,0,3                          draw one again
+    differential.py --coverage                                  who draws what
 
 A failure is shrunk, and printed with the model as text, its inputs, and the
 command that draws it again. docs/differential.md tells more.
+
+The work is done by processes of their own: ONNX Runtime or a bridge that
+crashes takes one with it, which is told and started again behind that case.
 """
 import argparse
 import collections
 import json
 import os
-import random
 import subprocess
 import sys
 import time
@@ -21,95 +23,197 @@ import time
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import differential_chains
 import differential_onnx
-from differential_core import (ROOT, Answer, Draw, Reject, Runner, record, shrink, tolerance,
+from differential_core import (ROOT, Draw, Reject, Runner, flags, record, shrink, tolerance,
                                truth)
 
+CHAIN, CHAINS_PER_ROUND = "chain", 60
+LARGEST = 4000          # elements of all results
+SHRUNK_PER_ROW = 4      # causes that are shrunk; the rest are counted
 
-class Tester:
-    def __init__(self, build):
-        self.runner = Runner(build)
-        self.cases = collections.Counter()      # by row
-        self.operators = collections.Counter()  # by operator of cleave
-        self.refused = collections.Counter()    # (row, why)
-        self.rejected = collections.Counter()   # by row
-        self.reasons = {}                       # row: why a draw was rejected
-        self.failures = {}                      # (row, key): (Answer, choices)
-        self.times = collections.Counter()      # how often a failure was seen
 
-    def draw(self, row, d):
-        return differential_onnx.drawn(row, d)
+def draw(row, d):
+    return differential_chains.drawn(d) if row == CHAIN else differential_onnx.drawn(row, d)
 
-    def case(self, row, d):
-        """Draws and asks: (Answer, model, its proto, the truth)."""
-        m = self.draw(row, d)
-        proto = m.proto()
-        outs, who = truth(m, proto)
-        if not outs or sum(o.size for o in outs) > 4000:
-            raise Reject("too large")
-        macs = m.count(outs) if hasattr(m, "count") else m.macs
-        data = record(row, proto, list(m.feeds.values()), outs, tolerance(m, outs), macs, m.flags)
-        answer = self.runner.ask(data)
-        answer.data = data
-        answer.who = who
-        return answer, m, proto, outs
 
-    def one(self, row, seed):
-        d = Draw(seed)
+def ask(runner, row, d):
+    """Draws and asks: (Answer, model, its proto, the truth)."""
+    m = draw(row, d)
+    proto = m.proto()
+    outs, who = truth(m, proto)
+    if not outs or sum(o.size for o in outs) > LARGEST:
+        raise Reject("too large")
+    if m.label == CHAIN and not all(np.isfinite(o.astype("f8")).all() for o in outs):
+        raise Reject("not finite")
+    macs = m.count(outs) if hasattr(m, "count") else m.macs
+    name = f"{row} " + " ".join(n.op_type for n in m.nodes) if row == CHAIN else row
+    data = record(name, proto, list(m.feeds.values()), outs, tolerance(m, outs), macs, flags(m))
+    answer = runner.ask(data)
+    answer.data, answer.who = data, who
+    return answer, m, proto, outs
+
+
+def smallest(runner, row, choices, answer):
+    def fails(candidate):
         try:
-            answer, *_ = self.case(row, d)
-        except Reject as why:
-            self.rejected[row] += 1
-            self.reasons[row] = str(why)
-            return None
-        self.cases[row] += 1
-        for op in set(answer.ops):
-            self.operators[op] += 1
-        if answer.kind == "refuse":
-            self.refused[row, Answer.key(answer)] += 1
-        elif answer.kind != "ok":
-            key = row, answer.key()
-            self.times[key] += 1
-            if key not in self.failures and sum(k[0] == row for k in self.failures) < 6:
-                self.failures[key] = self.smallest(row, d.taken, answer)
-                print(self.report(row, *self.failures[key]), flush=True)
-        return answer
-
-    def smallest(self, row, choices, answer):
-        last = [answer]
-
-        def fails(candidate):
-            try:
-                a, *_ = self.case(row, Draw(choices=candidate))
-            except Exception:
-                return False
-            if a.key() != answer.key():
-                return False
-            last[0] = a
-            return True
-        best = shrink(choices, fails)
-        return last[0], best
-
-    def report(self, row, answer, choices):
-        import onnx
-        lines = ["", f"{answer.kind.upper()} {row}: {answer.why}   (truth: {getattr(answer, 'who', '?')})"]
-        try:
-            _, m, proto, outs = self.case(row, Draw(choices=choices))
-        except Reject as e:
-            return "\n".join(lines + [f"  cannot be drawn again: {e}"])
-        text = onnx.printer.to_text(proto)
-        lines += ["  " + line for line in text.splitlines() if line.strip()]
-        for name, a in m.feeds.items():
-            lines.append(f"  {name} = {a.dtype}{list(a.shape)} {short(a)}")
-        for a in outs:
-            lines.append(f"  expected {a.dtype}{list(a.shape)} {short(a)}")
-        lines.append(f"  again: tests/gen/differential.py --replay {row}:" + ",".join(map(str, choices)))
-        return "\n".join(lines)
+            return ask(runner, row, Draw(choices=candidate))[0].key() == answer.key()
+        except Exception:
+            return False
+    return shrink(choices, fails)
 
 
 def short(a):
-    return np.array2string(np.asarray(a).astype("O") if a.dtype.kind == "V" else a, threshold=24,
-                           precision=6, separator=",").replace("\n", "")
+    return np.array2string(a, threshold=24, precision=6, separator=",").replace("\n", "")
+
+
+def report(runner, row, choices):
+    import onnx.printer
+    answer, m, proto, outs = ask(runner, row, Draw(choices=choices))
+    lines = ["", f"{answer.kind.upper()} {row}: {answer.why}   (truth: {answer.who})"]
+    skip = ("ir_version", "producer_name", "<", ">")
+    lines += ["  " + line for line in onnx.printer.to_text(proto).splitlines()
+              if line.strip() and not line.strip().startswith(skip[:2]) and line.strip() not in skip]
+    lines += [f"  {k} = {a.dtype}{list(a.shape)} {short(a)}" for k, a in m.feeds.items()]
+    lines += [f"  expected {a.dtype}{list(a.shape)} {short(a)}" for a in outs]
+    again = ",".join(map(str, choices))
+    return "\n".join(lines + [f"  again: tests/gen/differential.py --replay {row}:{again}"])
+
+
+# -- workers -----------------------------------------------------------------
+
+def plan(rows, first, step):
+    """(row, number) without end: each row once, and chains, in every round."""
+    n = first
+    while True:
+        for row in rows:
+            for i in range(CHAINS_PER_ROUND if row == CHAIN and len(rows) > 1 else 1):
+                yield row, n * CHAINS_PER_ROUND + i if row == CHAIN else n
+        n += step
+
+
+def work(args, worker, skip, say):
+    """Runs cases until the time is up; say(dict) for each, before and after."""
+    runner = Runner(args.build)
+    seen = collections.Counter()
+    for at, (row, n) in enumerate(plan(args.rows, worker, args.jobs)):
+        if at < skip:
+            continue
+        if time.time() > args.end:
+            break
+        say({"at": at, "row": row, "n": n})
+        d = Draw(f"{args.seed}/{row}/{n}")
+        try:
+            answer, *_ = ask(runner, row, d)
+        except Reject as why:
+            say({"row": row, "kind": "reject", "why": str(why)})
+            continue
+        done = {"row": row, "kind": answer.kind, "why": answer.key(), "ops": sorted(set(answer.ops)),
+                "backend": answer.backend}
+        if answer.kind in ("wrong", "crash"):
+            seen[row, answer.key()] += 1
+            fresh = seen[row, answer.key()] == 1
+            if fresh and sum(r == row for r, _ in seen) <= SHRUNK_PER_ROW:
+                done["text"] = report(runner, row, smallest(runner, row, d.taken, answer))
+        say(done)
+
+
+class Tally:
+    def __init__(self):
+        self.cases = collections.Counter()      # by row
+        self.operators = collections.Counter()  # by operator of cleave
+        self.refused = collections.Counter()    # (row, why)
+        self.failed = collections.Counter()     # (row, why)
+        self.rejected = collections.Counter()   # by row
+        self.reasons = {}                       # row: why a draw was rejected
+        self.backend = 0
+        self.dead = []
+
+    def add(self, r):
+        if r["kind"] == "reject":
+            self.rejected[r["row"]] += 1
+            self.reasons[r["row"]] = r["why"]
+            return
+        self.cases[r["row"]] += 1
+        self.operators.update(r["ops"])
+        self.backend += r["backend"]
+        if r["kind"] == "refuse":
+            self.refused[r["row"], r["why"]] += 1
+        elif r["kind"] != "ok":
+            new = (r["row"], r["why"]) not in self.failed
+            self.failed[r["row"], r["why"]] += 1
+            if new and "text" in r:
+                print(r["text"], flush=True)
+
+
+def start_worker(args, worker, skip):
+    """A process that runs cases; what it says is read from the pipe."""
+    end, into = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(into)
+        return child, os.fdopen(end, "r")
+    os.close(end)
+    out = os.fdopen(into, "w", buffering=1)
+    code = 1
+    try:
+        work(args, worker, skip, lambda r: out.write(json.dumps(r) + "\n"))
+        out.flush()
+        code = 0
+    except Exception:
+        import traceback
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def search(args):
+    import selectors
+    tally, select, jobs = Tally(), selectors.DefaultSelector(), {}
+
+    def begin(worker, skip):
+        child, pipe = start_worker(args, worker, skip)
+        jobs[pipe] = [worker, child, {"at": skip - 1}]
+        select.register(pipe, selectors.EVENT_READ)
+
+    for worker in range(args.jobs):
+        begin(worker, 0)
+    while jobs:
+        for key, _ in select.select():
+            line = key.fileobj.readline()
+            worker, child, last = jobs[key.fileobj]
+            if line:
+                said = json.loads(line)
+                if "kind" in said:
+                    tally.add(said)
+                else:
+                    jobs[key.fileobj][2] = said
+                continue
+            select.unregister(key.fileobj)
+            del jobs[key.fileobj]
+            status = os.waitpid(child, 0)[1]
+            if status:
+                tally.dead.append(f"{last.get('row')} {args.seed}/{last.get('row')}/{last.get('n')}")
+                begin(worker, last["at"] + 1)
+    return tally
+
+
+def summary(tally, took, verbose):
+    n = sum(tally.cases.values())
+    print(f"\n{n} cases of {len(tally.cases)} rows in {took:.0f} s, {n / took:.0f} per second; "
+          f"oneDNN ran a part of {tally.backend}; {sum(tally.refused.values())} refused, "
+          f"{sum(tally.rejected.values())} draws rejected")
+    few = sorted((c, op) for op, c in tally.operators.items())[:8]
+    print(f"{len(tally.operators)} operators; fewest cases: " + ", ".join(f"{op} {c}" for c, op in few) +
+          f"; chains: {tally.cases[CHAIN]}")
+    for (row, why), count in sorted(tally.refused.items()):
+        print(f"  refused {count:5} {row}: {why}")
+    for row in sorted(tally.reasons) if verbose else ():
+        print(f"  rejected {tally.rejected[row]} {row} ({tally.cases[row]} kept): {tally.reasons[row][:300]}")
+    for what in tally.dead:
+        print(f"  the truth crashed: {what}")
+    for (row, why), count in sorted(tally.failed.items()):
+        print(f"  failed {count:5} {row}: {why}")
 
 
 def main():
@@ -117,35 +221,21 @@ def main():
     p.add_argument("--build", default=os.path.join(ROOT, "build"))
     p.add_argument("--seconds", type=float, default=60)
     p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--only", nargs="*")
     p.add_argument("--replay")
-    p.add_argument("--reject", action="store_true", help="say why draws were rejected")
+    p.add_argument("--verbose", action="store_true", help="say why draws were rejected")
     args = p.parse_args()
-    t = Tester(args.build)
     if args.replay:
         row, _, choices = args.replay.partition(":")
-        d = Draw(choices=[int(c) for c in choices.split(",") if c])
-        answer, *_ = t.case(row, d)
-        print(t.report(row, answer, d.taken))
-        return answer.kind not in ("ok", "refuse")
-    rows = args.only or sorted(differential_onnx.ROWS)
-    start, n = time.time(), 0
-    while time.time() - start < args.seconds:
-        for row in rows:
-            t.one(row, f"{args.seed}/{row}/{n}")
-        n += 1
-    took = time.time() - start
-    print(f"\n{sum(t.cases.values())} cases of {len(t.cases)} rows in {took:.0f} s, "
-          f"{sum(t.cases.values()) / took:.0f} per second; {sum(t.refused.values())} refused, "
-          f"{sum(t.rejected.values())} draws rejected")
-    for (row, why), count in sorted(t.refused.items()):
-        print(f"  refused {count:5} {row}: {why}")
-    if args.reject:
-        for row in sorted(t.reasons):
-            print(f"  rejected {t.rejected[row]} {row} ({t.cases[row]} kept): {t.reasons[row][:300]}")
-    for key, count in sorted(t.times.items()):
-        print(f"  failed {count:5} {key[0]}: {key[1]}")
-    return bool(t.failures)
+        print(report(Runner(args.build), row, [int(c) for c in choices.split(",") if c]))
+        return 0
+    args.rows = args.only or sorted(differential_onnx.ROWS) + [CHAIN]
+    start = time.time()
+    args.end = start + args.seconds
+    tally = search(args)
+    summary(tally, time.time() - start, args.verbose)
+    return bool(tally.failed)
 
 
 if __name__ == "__main__":

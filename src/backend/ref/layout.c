@@ -47,15 +47,6 @@ clv_status kernel_expand(kernel *k)
     return CLV_OK;
 }
 
-/* Where a slice begins, as Python clamps it. */
-static int64_t slice_start(int64_t start, int64_t size, int64_t step)
-{
-    int64_t lo = step < 0 ? -1 : 0, hi = step < 0 ? size - 1 : size;
-    if (start < 0)
-        start = start < -size ? lo : start + size;
-    return start < lo ? lo : start > hi ? hi : start;
-}
-
 clv_status kernel_slice(kernel *k)
 {
     const clv_tensor *x = k->in[0];
@@ -69,7 +60,7 @@ clv_status kernel_slice(kernel *k)
         uint32_t a;
         int64_t by = list_at(step.v, step.n, i);
         CLV_TRY(norm_axis(axes.n ? axes.v[i] : (int64_t)i, x->rank, &a, k->e));
-        base += slice_start(start.v[i], x->dims[a], by) * strides[a];
+        base += slice_start(x->dims[a], start.v[i], by) * strides[a];
         /* may wrap where one element alone is taken: it is not used then */
         strides[a] = (int64_t)((uint64_t)strides[a] * (uint64_t)by);
     }

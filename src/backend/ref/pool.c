@@ -114,12 +114,13 @@ static void put_largest(clv_tensor *y, int64_t at, const clv_tensor *x,
 static int64_t pool_place_of(const kernel *k, const pool *p, int64_t plane,
                              int64_t where)
 {
-    int64_t rows = p->in[1], cols = p->in[2];
+    int64_t depth = p->in[0], rows = p->in[1], cols = p->in[2];
     if (attr_is(k->n, CLV_A_INDICES, "plane"))
         return where;
-    if (attr_is(k->n, CLV_A_INDICES, "tensor_by_columns") && p->in[0] == 1)
-        where = where % cols * rows + where / cols;
-    return plane * p->in[0] * rows * cols + where;
+    if (attr_is(k->n, CLV_A_INDICES, "tensor_by_columns"))
+        where = (where % cols * rows + where / cols % rows) * depth +
+                where / cols / rows;
+    return plane * depth * rows * cols + where;
 }
 
 clv_status kernel_pool(kernel *k)

@@ -119,7 +119,7 @@ clv_status kernel_window(kernel *k)
         c = 0.08;
     }
     int64_t n = numel(y);
-    double size = (double)(periodic || n < 2 ? n : n - 1);
+    double size = (double)(periodic ? n : n - 1); /* 0: a window of NaN */
     for (int64_t i = 0; i < n; i++) {
         double t = 2 * pi * (double)i / size;
         put_f(y, i, a - b * cos(t) + c * cos(2 * t));

@@ -254,18 +254,36 @@ clv_status map_nonzero(draft *d, clv_err *e)
 }
 
 /* The result has the type of the base. */
+static clv_status pow_cast(draft *d, uint32_t i, const char *suffix,
+                           clv_dtype type, clv_err *e)
+{
+    clv_attr to = {.name = clv__attr_name(CLV_A_DTYPE),
+                   .key = CLV_A_DTYPE,
+                   .type = CLV_ATTR_INT,
+                   .u.i = type};
+    return draft_emit(d, CLV_OP_CAST, suffix, &d->ins[i], 1, &to, 1, NULL, 1,
+                      &d->ins[i], e);
+}
+
+/* The result has the type of the base. An integer to a power that may not be
+ * whole is computed in float64, and cut. */
 clv_status map_pow(draft *d, clv_err *e)
 {
     CLV_TRY(map_arithmetic(d, e));
     const clv_value *a = draft_in(d, 0), *b = draft_in(d, 1);
     if (!a || !b || a->dtype == b->dtype || a->dtype == CLV_NODTYPE)
         return CLV_OK;
-    clv_attr to = {.name = clv__attr_name(CLV_A_DTYPE),
-                   .key = CLV_A_DTYPE,
-                   .type = CLV_ATTR_INT,
-                   .u.i = a->dtype};
-    return draft_emit(d, CLV_OP_CAST, "exponent", &d->ins[1], 1, &to, 1, NULL,
-                      1, &d->ins[1], e);
+    clv_dtype type = (clv_dtype)a->dtype;
+    if (!dtype_is_integral(type) || dtype_is_integral((clv_dtype)b->dtype))
+        return pow_cast(d, 1, "exponent", type, e);
+    CLV_TRY(pow_cast(d, 0, "base", CLV_FLOAT64, e));
+    CLV_TRY(pow_cast(d, 1, "exponent", CLV_FLOAT64, e));
+    CLV_TRY(draft_emit(d, CLV_OP_POW, "power", d->ins, 2, NULL, 0, NULL, 1,
+                       &d->ins[0], e));
+    d->op = CLV_OP_CAST;
+    d->n_in = 1;
+    draft_set_int(d, CLV_A_DTYPE, type);
+    return CLV_OK;
 }
 
 clv_status map_nms(draft *d, clv_err *e)

@@ -1,0 +1,374 @@
+"""Chains of two to six operators, drawn so that they fuse: a product or a
+convolution, then what runs in its epilogue, norms, casts, views, broadcasts."""
+import numpy as np
+
+from differential_core import F16, F32, F64, I64, U8, Model, Reject
+
+STARTS, STEPS = [], []
+OPSETS = [17, 13, 20, 11, 22, 9]
+
+
+def start(function):
+    STARTS.append(function)
+    return function
+
+
+def step(weight=1, rank=None):
+    """A step of the chain: fn(d, m, x) -> y, for values of that rank."""
+    def register(function):
+        STEPS.extend([(rank, function)] * weight)
+        return function
+    return register
+
+
+def known(m, name, shape, dtype=None):
+    m.shape[name] = list(shape)
+    m.dtype[name] = dtype or F32
+    return name
+
+
+def like(m, y, x):
+    return known(m, y, m.shape[x], m.dtype[x])
+
+
+def drawn(d):
+    m = Model(d, d.pick(OPSETS))
+    m.label = "chain"
+    x = d.pick(STARTS)(d, m)
+    m.main = [x]
+    for _ in range(d.int(1, 5)):
+        rank = len(m.shape[x])
+        fits = [f for r, f in STEPS if r in (None, rank)]
+        y = d.pick(fits)(d, m, x)
+        if d.flag(8):
+            m.result(x)    # read by the next step, and a result as well
+        x = y
+        m.main.append(x)
+    m.result(x)
+    half = F16 in m.dtype.values()
+    m.rtol, m.near = (2e-2, 2e-2) if half else (1e-3, 2e-4)
+    return m
+
+
+# -- starts ------------------------------------------------------------------
+
+@start
+def conv(d, m):
+    rank = d.pick([2, 2, 2, 1, 3])
+    size = [d.int(1, 6 if rank < 3 else 4) for _ in range(rank)]
+    group, per, out = d.pick([1, 1, 1, 2, 4]), d.pick([1, 2, 3]), d.pick([1, 2, 4])
+    x = m.feed(d.data([d.pick([1, 2]), group * per] + size))
+    m.start_in = x
+    return conv_on(d, m, x, out * group, group)
+
+
+def conv_on(d, m, x, out, group=1):
+    shape = m.shape[x]
+    rank = len(shape) - 2
+    kernel = [d.pick([1, 3, 2]) for _ in range(rank)]
+    pads = [d.pick([k // 2, 0, 1]) for k in kernel] * 2
+    strides = [d.pick([1, 1, 2]) for _ in range(rank)]
+    size = [(n + pads[i] + pads[rank + i] - kernel[i]) // strides[i] + 1
+            for i, n in enumerate(shape[2:])]
+    if min(size) < 1:
+        raise Reject("no output")
+    w = d.data([out, shape[1] // group] + kernel, F32, "unit")
+    inputs = [x, m.const(w)] + ([m.const(d.data([out]))] if d.flag() else [])
+    y = m.node("Conv", inputs, strides=strides, pads=pads, group=group, kernel_shape=kernel)
+    return known(m, y, [shape[0], out] + size)
+
+
+@start
+def gemm(d, m):
+    rows, inner, cols = d.pick([1, 2, 3, 5]), d.dim(), d.dim()
+    x = m.feed(d.data([rows, inner]))
+    turned = d.flag()
+    w = d.data([cols, inner] if turned else [inner, cols], F32, "unit")
+    inputs = [x, m.weight(w, 85)]
+    if m.opset < 11 or d.flag(70):
+        inputs.append(m.weight(d.data(d.pick([[cols], [rows, cols], [1, cols], []])), 85))
+    m.start_in = x
+    y = m.node("Gemm", inputs, transB=int(turned), alpha=d.pick([None, 0.5]), beta=d.pick([None, 2.0]))
+    return known(m, y, [rows, cols])
+
+
+@start
+def matmul(d, m):
+    lead = d.pick([[], [2], [1, 3], [2, 2]])
+    rows, inner, cols = d.dim(5), d.dim(), d.dim()
+    a = m.feed(d.data(lead + [rows, inner]))
+    b = d.data((lead if d.flag(40) else []) + [inner, cols], F32, "unit")
+    m.start_in = a
+    return known(m, m.node("MatMul", [a, m.weight(b, 75)]), lead + [rows, cols])
+
+
+@start
+def plain(d, m):
+    x = m.feed(d.data(d.shape(1, 4, empty=1), d.pick([F32, F32, F16, F64])))
+    m.start_in = x
+    return x
+
+
+@start
+def transposed(d, m):
+    size = [d.int(1, 3), d.int(1, 3)]
+    cin, cout = d.pick([1, 2]), d.pick([1, 2, 3])
+    x = m.feed(d.data([1, cin] + size))
+    w = m.const(d.data([cin, cout, 2, 2], F32, "unit"))
+    m.start_in = x
+    s = d.pick([1, 2])
+    y = m.node("ConvTranspose", [x, w], strides=[s, s])
+    return known(m, y, [1, cout] + [(n - 1) * s + 2 for n in size])
+
+
+# -- what runs behind a product ----------------------------------------------
+
+def number(d, m, x, values=(0.5, 2.0, -1.0, 3.0, 0.25, 0.0, 1.0)):
+    """A constant for x: one number, or one per channel."""
+    shape, dtype = m.shape[x], m.dtype[x]
+    kind = d.below(4)
+    if kind < 2 or not shape:
+        return m.const(np.full([] if kind == 0 else [1], d.pick(list(values)), dtype))
+    if kind == 2 and len(shape) > 2:
+        return m.const(d.data([shape[1]] + [1] * (len(shape) - 2), dtype))
+    return m.const(d.data(shape[-1:], dtype))
+
+
+@step(8)
+def linear(d, m, x):
+    op = d.pick(["Mul", "Add", "Sub", "Div"])
+    c = number(d, m, x)
+    if op == "Div":
+        m.consts[c] = np.where(m.consts[c] == 0, np.array(2, m.dtype[c]), m.consts[c])
+    swap = d.flag(20) and op != "Div"
+    return like(m, m.node(op, [c, x] if swap else [x, c]), x)
+
+
+@step(6)
+def activation(d, m, x):
+    ops = [("Relu", {}), ("LeakyRelu", dict(alpha=d.pick([0.5, 0.01, 2.0, -0.5]))), ("Sigmoid", {}), ("Tanh", {}),
+           ("Elu", dict(alpha=d.pick([1.0, 0.5]))), ("HardSigmoid", dict(alpha=d.pick([0.2, 0.5]), beta=d.pick([0.5, 0.25]))),
+           ("Abs", {}), ("Neg", {}), ("Softplus", {}), ("Selu", {})]
+    if m.opset >= 14:
+        ops.append(("HardSwish", {}))
+    if m.opset >= 18:
+        ops.append(("Mish", {}))
+    if m.opset >= 20:
+        ops.append(("Gelu", dict(approximate=d.pick(["none", "tanh"]))))
+    op, attrs = d.pick(ops)
+    return like(m, m.node(op, [x], **attrs), x)
+
+
+@step(4)
+def clip(d, m, x):
+    low, high = d.pick([0.0, -1.0, 0.5, None]), d.pick([6.0, 1.0, 2.5, None])
+    if m.opset < 11:
+        return like(m, m.node("Clip", [x], min=low, max=high), x)
+    inputs = [x] + [None if v is None else m.const(np.array(v, m.dtype[x])) for v in (low, high)]
+    while inputs[-1] is None:
+        inputs.pop()
+    return like(m, m.node("Clip", inputs), x)
+
+
+@step(3)
+def other_operand(d, m, x):
+    """A second tensor, of the same shape or one that broadcasts to it."""
+    shape = [1 if d.flag(25) else n for n in m.shape[x]]
+    shape = shape[d.below(len(shape) + 1) if d.flag(25) else 0:]
+    other = m.weight(d.data(shape, m.dtype[x]), 30)
+    op = d.pick(["Add", "Mul", "Sub", "Max", "Min"])
+    return like(m, m.node(op, [x, other] if not d.flag(25) else [other, x]), x)
+
+
+@step(3)
+def residual(d, m, x):
+    """An earlier value of the same shape."""
+    same = [v for v in [m.start_in, *m.main] if m.shape[v] == m.shape[x] and m.dtype[v] == m.dtype[x]]
+    op = d.pick(["Add", "Mul", "Sub", "Max"])
+    other = d.pick(same) if same else x
+    return like(m, m.node(op, [other, x] if d.flag() else [x, other]), x)
+
+
+@step(2)
+def gate(d, m, x):
+    """x * f(x): SiLU, and hard-swish as exporters spell it."""
+    if d.flag():
+        return like(m, m.node("Mul", [x, m.node("Sigmoid", [x])]), x)
+    t = m.dtype[x]
+    y = m.node("Add", [x, m.const(np.array(3, t))])
+    y = m.node("Clip", [y, m.const(np.array(0, t)), m.const(np.array(6, t))]) if m.opset >= 11 \
+        else m.node("Clip", [y], min=0.0, max=6.0)
+    y = m.node("Mul", [x, y])
+    return like(m, m.node("Div", [y, m.const(np.array(6, t))]), x)
+
+
+@step(1)
+def erf_gelu(d, m, x):
+    t = m.dtype[x]
+    y = m.node("Erf", [m.node("Div", [x, m.const(np.array(1.4142135, t))])])
+    y = m.node("Mul", [x, m.node("Add", [y, m.const(np.array(1, t))])])
+    return like(m, m.node("Mul", [y, m.const(np.array(0.5, t))]), x)
+
+
+@step(1)
+def power(d, m, x):
+    if d.flag():
+        return like(m, m.node("Sqrt", [m.node("Abs", [x])]), x)
+    return like(m, m.node("Pow", [x, m.const(np.array(2, m.dtype[x]))]), x)
+
+
+@step(1)
+def passing(d, m, x):
+    return like(m, m.node(d.pick(["Identity", "Dropout"]), [x]), x)
+
+
+@step(2)
+def cast(d, m, x):
+    target = d.pick([F32, F16, F64])
+    from differential_core import onnx_type
+    y = m.node("Cast", [x], to=onnx_type(target))
+    return known(m, y, m.shape[x], target)
+
+
+# -- norms, pools, second products -------------------------------------------
+
+@step(3, 4)
+def batch_norm(d, m, x):
+    c = [m.shape[x][1]]
+    if m.dtype[x] != F32 or 0 in m.shape[x]:
+        raise Reject("float32 alone")
+    inputs = [x] + [m.const(d.data(c)) for _ in range(3)] + [m.const(d.data(c, F32, "positive"))]
+    return like(m, m.node("BatchNormalization", inputs, epsilon=d.pick([1e-5, 0.1])), x)
+
+
+@step(1)
+def softmax(d, m, x):
+    if not m.shape[x]:
+        raise Reject("no axis")
+    rank = len(m.shape[x])
+    return like(m, m.node("Softmax", [x], axis=rank - 1 if m.opset < 13 else d.pick([-1, 0, rank - 1])), x)
+
+
+@step(1)
+def layer_norm(d, m, x):
+    """In one node, or in the nine that exporters make of it."""
+    shape, t = m.shape[x], m.dtype[x]
+    if not shape or t != F32 or 0 in shape:
+        raise Reject("float32 alone")
+    scale, shift = m.const(d.data(shape[-1:])), m.const(d.data(shape[-1:]))
+    if m.opset >= 17 and d.flag():
+        return like(m, m.node("LayerNormalization", [x, scale, shift], axis=-1, epsilon=0.125), x)
+    if m.opset >= 18:
+        mean = m.node("ReduceMean", [x, m.const(np.array([-1], I64))])
+    else:
+        mean = m.node("ReduceMean", [x], axes=[-1] if m.opset >= 11 else [len(shape) - 1])
+    centred = m.node("Sub", [x, mean])
+    square = m.node("Pow", [centred, m.const(np.array(2, F32))])
+    if m.opset >= 18:
+        var = m.node("ReduceMean", [square, m.const(np.array([-1], I64))])
+    else:
+        var = m.node("ReduceMean", [square], axes=[-1] if m.opset >= 11 else [len(shape) - 1])
+    root = m.node("Sqrt", [m.node("Add", [var, m.const(np.array(0.125, F32))])])
+    y = m.node("Mul", [m.node("Div", [centred, root]), scale])
+    return like(m, m.node("Add", [y, shift]), x)
+
+
+@step(2, 4)
+def pool(d, m, x):
+    shape = m.shape[x]
+    if m.dtype[x] != F32 or 0 in shape:
+        raise Reject("float32 alone")
+    kind = d.pick(["MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"])
+    if kind.startswith("Global"):
+        return known(m, m.node(kind, [x]), shape[:2] + [1, 1])
+    k = [min(2, n) for n in shape[2:]]
+    y = m.node(kind, [x], kernel_shape=k, strides=k)
+    return known(m, y, shape[:2] + [n // a for n, a in zip(shape[2:], k)])
+
+
+@step(2, 4)
+def second_conv(d, m, x):
+    if m.dtype[x] != F32 or 0 in m.shape[x]:
+        raise Reject("float32 alone")
+    depthwise = d.flag(30)
+    return conv_on(d, m, x, m.shape[x][1] if depthwise else d.pick([1, 2, 3]), m.shape[x][1] if depthwise else 1)
+
+
+@step(2)
+def second_matmul(d, m, x):
+    shape = m.shape[x]
+    if len(shape) < 2 or m.dtype[x] != F32 or 0 in shape:
+        raise Reject("float32 alone")
+    cols = d.dim(5)
+    y = m.node("MatMul", [x, m.const(d.data([shape[-1], cols], F32, "unit"))])
+    known(m, y, shape[:-1] + [cols])
+    return like(m, m.node("Add", [y, m.const(d.data([cols]))]), y) if d.flag() else y
+
+
+# -- views -------------------------------------------------------------------
+
+@step(2)
+def transpose(d, m, x):
+    rest, perm = list(range(len(m.shape[x]))), []
+    while rest:
+        perm.append(rest.pop(d.below(len(rest))))
+    return known(m, m.node("Transpose", [x], perm=perm), [m.shape[x][p] for p in perm], m.dtype[x])
+
+
+@step(2)
+def reshape(d, m, x):
+    shape = m.shape[x]
+    n = int(np.prod(shape))
+    if n == 0:
+        raise Reject("empty")
+    target = d.pick([[n], [1, n], [n, 1]] + ([shape[:1] + [n // shape[0]]] if shape else []) +
+                    ([[1] + shape] if len(shape) < 4 else []))
+    return known(m, m.node("Reshape", [x, m.const(np.array(target, I64))]), target, m.dtype[x])
+
+
+@step(1)
+def flatten(d, m, x):
+    shape = m.shape[x]
+    if not shape or m.dtype[x] != F32:
+        raise Reject("float32 alone")
+    axis = d.int(0, len(shape))
+    out = [int(np.prod(shape[:axis])), int(np.prod(shape[axis:]))]
+    return known(m, m.node("Flatten", [x], axis=axis), out)
+
+
+@step(1)
+def part(d, m, x):
+    shape = m.shape[x]
+    if not shape or m.opset < 10:
+        raise Reject("no axis")
+    axis = d.below(len(shape))
+    low = d.int(0, shape[axis])
+    high = d.int(low, shape[axis])
+    out = list(shape)
+    out[axis] = high - low
+    if out[axis] == 0:
+        raise Reject("empty")
+    inputs = [x] + [m.const(np.array([v], I64)) for v in (low, high, axis)]
+    return known(m, m.node("Slice", inputs), out, m.dtype[x])
+
+
+@step(1)
+def joined(d, m, x):
+    shape = m.shape[x]
+    if not shape:
+        raise Reject("no axis")
+    axis = d.below(len(shape))
+    out = list(shape)
+    out[axis] *= 2
+    y = m.node("Concat", [x, x if d.flag() else m.node("Relu", [x])], axis=axis)
+    return known(m, y, out, m.dtype[x])
+
+
+@step(1)
+def mean(d, m, x):
+    shape = m.shape[x]
+    if not shape or m.dtype[x] == F16 or m.opset >= 18 or 0 in shape:
+        raise Reject("no axis")
+    axis, keep = d.below(len(shape)), d.pick([1, 0])
+    out = [1 if i == axis else n for i, n in enumerate(shape) if keep or i != axis]
+    return known(m, m.node("ReduceMean", [x], axes=[axis], keepdims=keep), out, m.dtype[x])
