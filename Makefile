@@ -7,6 +7,7 @@
 #   make asan         ASan + UBSan build and tests, in build-asan/
 #   make threads      what runs on several threads, under ASan and under TSan
 #   make clang        a clang build with warnings as errors, in build-clang/
+#   make differential random models against ONNX Runtime and PyTorch, SECONDS=60
 #   make fuzz         libFuzzer on every importer, SECONDS=60 each
 #   make format       rewrite the sources; make format-check only looks
 #   make install      library, headers, command, man page (PREFIX=, DESTDIR=)
@@ -57,6 +58,10 @@ fuzz:
 	@CC=clang tools/build build-fuzz -Dfuzz=true -Db_lundef=false
 	@fuzz/run --build build-fuzz --seconds $(SECONDS)
 
+# Needs Python with PyTorch and ONNX Runtime, which tools/pyenv sets up.
+differential: all
+	@$$(tools/pyenv --gen) tests/gen/differential.py --build $(BUILD) --seconds $(SECONDS)
+
 format:
 	@tools/deps dev
 	@$(SOURCES) | xargs -r clang-format -i
@@ -74,4 +79,4 @@ clean:
 	rm -rf build-*
 	find build -mindepth 1 -maxdepth 1 ! -name 'venv*' -exec rm -rf {} +
 
-.PHONY: all test check bench asan threads clang fuzz format format-check install clean
+.PHONY: all test check bench asan threads clang fuzz differential format format-check install clean

@@ -2,8 +2,9 @@
  *
  * tests/gen/differential.py draws small models, lets ONNX Runtime or PyTorch
  * say what comes out, and stores a seeded selection in
- * tests/data/differential.gz. Each is run by plain C kernels, and again by
- * oneDNN where that takes a part: shapes, types, values and MACs must agree,
+ * tests/data/differential.gz, and cases that failed once in
+ * tests/data/differential_found.gz. Each is run by plain C kernels, and again
+ * by oneDNN where that takes a part: shapes, types, values and MACs must agree,
  * those that are inferred too. A case is (little-endian)
  *
  *     u32 bytes that follow
@@ -394,9 +395,9 @@ static int64_t next_case(case_file *f)
     return f->read(f->from, f->buf, size) == size ? (int64_t)size : -1;
 }
 
-static void committed(void)
+static void run_file(const char *path)
 {
-    gzFile gz = gzopen("tests/data/differential.gz", "rb");
+    gzFile gz = gzopen(path, "rb");
     case_file f = {read_packed, gz, NULL, 0};
     long count = 0, on_backend = 0;
     int64_t size;
@@ -448,7 +449,17 @@ static int answer_pipe(void)
     return size < 0;
 }
 
-static const check_case cases[] = {{"committed", committed}};
+static void found(void)
+{
+    run_file("tests/data/differential_found.gz");
+}
+
+static void selected(void)
+{
+    run_file("tests/data/differential.gz");
+}
+
+static const check_case cases[] = {{"found", found}, {"selected", selected}};
 
 int main(int argc, char **argv)
 {

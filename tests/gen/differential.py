@@ -4,7 +4,8 @@ oneDNN, must give what ONNX Runtime and PyTorch give.
 
     differential.py [--seconds N] [--seed N] [--only ROW ...]   look for failures
     differential.py --replay ROW:1,0,3                          draw one again
-    differential.py --coverage                                  who draws what
+    differential.py --keep ROW:1,0,3                            and store it
+    differential.py --select N                                  store N cases
 
 A failure is shrunk, and printed with the model as text, its inputs, and the
 command that draws it again. docs/differential.md tells more.
@@ -14,6 +15,7 @@ crashes takes one with it, which is told and started again behind that case.
 """
 import argparse
 import collections
+import gzip
 import json
 import os
 import subprocess
@@ -198,6 +200,49 @@ def search(args):
     return tally
 
 
+# -- what is committed -------------------------------------------------------
+
+DATA = os.path.join(ROOT, "tests", "data")
+FOUND = os.path.join(DATA, "differential_found.gz")     # cases that failed once
+SELECTED = os.path.join(DATA, "differential.gz")
+CHAIN_SHARE, LARGEST_RECORD = 0.3, 1500
+
+
+def write_packed(path, records):
+    with open(path, "wb") as f, gzip.GzipFile("", "wb", 9, f, mtime=0) as z:
+        z.write(b"".join(records))
+
+
+def keep(runner, row, choices):
+    """Stores a case that failed, so that it never fails again."""
+    answer, *_ = ask(runner, row, Draw(choices=choices))
+    old = gzip.open(FOUND).read() if os.path.exists(FOUND) else b""
+    if answer.data not in old:
+        write_packed(FOUND, [old, answer.data])
+    print(f"{answer.kind} {row}: {answer.why}")
+
+
+def select(args):
+    """A seeded selection of cases that pass, as many of each row."""
+    runner, kept, n = Runner(args.build), [], 0
+    rows = [r for r in args.rows if r != CHAIN]
+    chains, bad = 0, 0
+    while len(kept) < args.select:
+        turn = [CHAIN] if chains < CHAIN_SHARE * len(kept) else rows
+        for row in turn:
+            try:
+                answer, *_ = ask(runner, row, Draw(f"{args.seed}/{row}/{n}"))
+            except Reject:
+                continue
+            bad += answer.kind in ("wrong", "crash")
+            if answer.kind == "ok" and len(answer.data) <= LARGEST_RECORD and len(kept) < args.select:
+                kept.append(answer.data)
+                chains += row == CHAIN
+        n += 1
+    write_packed(SELECTED, kept)
+    print(f"{len(kept)} cases, {chains} of them chains, {os.path.getsize(SELECTED)} bytes; {bad} failed")
+
+
 def summary(tally, took, verbose):
     n = sum(tally.cases.values())
     print(f"\n{n} cases of {len(tally.cases)} rows in {took:.0f} s, {n / took:.0f} per second; "
@@ -224,13 +269,19 @@ def main():
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--only", nargs="*")
     p.add_argument("--replay")
+    p.add_argument("--keep")
+    p.add_argument("--select", type=int)
     p.add_argument("--verbose", action="store_true", help="say why draws were rejected")
     args = p.parse_args()
-    if args.replay:
-        row, _, choices = args.replay.partition(":")
-        print(report(Runner(args.build), row, [int(c) for c in choices.split(",") if c]))
-        return 0
+    if args.replay or args.keep:
+        row, _, choices = (args.replay or args.keep).partition(":")
+        choices = [int(c) for c in choices.split(",") if c]
+        if args.keep:
+            return keep(Runner(args.build), row, choices)
+        return print(report(Runner(args.build), row, choices))
     args.rows = args.only or sorted(differential_onnx.ROWS) + [CHAIN]
+    if args.select:
+        return select(args)
     start = time.time()
     args.end = start + args.seconds
     tally = search(args)

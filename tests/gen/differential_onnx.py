@@ -572,6 +572,8 @@ def _(d, m):
         attrs["p"] = d.pick([None, 1, 2, 3])
     dtypes = [F32, F32, F64, F16] + ([I8, U8] if m.opset >= 12 and m.op == "MaxPool" else [])
     dtype = d.pick(dtypes) if m.op != "LpPool" else F32
+    if attrs["auto_pad"] in ("SAME_UPPER", "SAME_LOWER") and dtype != F32:
+        attrs["strides"] = None    # ONNX Runtime pads by less than nothing
     x = m.feed(d.data([d.pick([1, 2]), d.pick([1, 2, 3])] + size, dtype))
     if m.op == "MaxPool" and m.opset >= 8 and d.flag(30):
         attrs["storage_order"] = d.pick([None, 0, 1])

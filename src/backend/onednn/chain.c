@@ -145,15 +145,34 @@ typedef struct chain_end {
     bool added;            /* one operand is enough */
     dnnl_memory_desc_t md; /* of a product: its layout after the views */
     bool is_conv;
-    int channel; /* axis of the output channels; -1: none */
+    int64_t channels; /* columns that the product makes */
+    int channel;      /* axis of the output channels; -1: none */
 } chain_end;
 
 static void find_channel(chain_end *t)
 {
     t->channel = t->is_conv ? 1 : -1;
     for (int i = 0; i < t->md.ndims && !t->is_conv; i++)
-        if (t->md.dims[i] > 1 && t->md.format_desc.blocking.strides[i] == 1)
+        if (t->md.dims[i] > 1 && t->md.dims[i] == t->channels &&
+            t->md.format_desc.blocking.strides[i] == 1)
             t->channel = i;
+}
+
+/* Columns of the product y. A matrix times a vector makes one. */
+static int64_t product_channels(const lowering *l, uint32_t node,
+                                const clv_value *y)
+{
+    bool vector = dnn_value(l, dnn_in(l, node, 1))->rank < 2;
+    return y->rank && !vector ? y->dims[y->rank - 1] : 1;
+}
+
+/* Weights and bias are known, so that constants can be folded into them. */
+static bool is_stored(const lowering *l, uint32_t node)
+{
+    uint32_t w = dnn_in(l, node, 1);
+    uint32_t bias = l->g->nodes[node].n_in > 2 ? dnn_in(l, node, 2) : CLV_NONE;
+    return w != CLV_NONE && dnn_const(l, w) &&
+           (bias == CLV_NONE || dnn_const(l, bias));
 }
 
 /* A constant with one number per channel of y. */
@@ -281,10 +300,10 @@ static bool next_link(const lowering *l, chain_end *t, link *k)
 static void find_links(const lowering *l, chain *c)
 {
     clv_op kind = (clv_op)l->g->nodes[c->anchor].op;
-    uint32_t w = dnn_in(l, c->anchor, 1);
     chain_end t = {.v = dnn_out(l, c->anchor), .is_conv = dnn_is_conv(kind)};
     const clv_value *y = dnn_value(l, t.v);
-    t.affine = w != CLV_NONE && dnn_const(l, w);
+    t.affine = is_stored(l, c->anchor);
+    t.channels = product_channels(l, c->anchor, y);
     dnn_plain(&t.md, y->dims, y->rank);
     find_channel(&t);
     while (c->n < CHAIN_MAX && next_link(l, &t, &c->link[c->n])) {

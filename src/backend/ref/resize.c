@@ -25,7 +25,13 @@ typedef enum coords {
     TF_CROP
 } coords;
 
-typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, TO_FLOOR, TO_CEIL } rounding;
+typedef enum rounding {
+    PREFER_FLOOR,
+    PREFER_CEIL,
+    TO_FLOOR,
+    TO_CEIL,
+    CEIL_IF_SMALLER /* ceil along an axis that shrinks, else floor */
+} rounding;
 
 typedef enum method { NEAREST, LINEAR, CUBIC } method;
 
@@ -70,7 +76,8 @@ static clv_status read_options(const kernel *k, resize *r)
         "half_pixel", "pytorch_half_pixel",   "align_corners",
         "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
     static const char *const rounds[] = {"round_prefer_floor",
-                                         "round_prefer_ceil", "floor", "ceil"};
+                                         "round_prefer_ceil", "floor", "ceil",
+                                         "ceil_if_smaller"};
     const char *mode = attr_str(k->n, CLV_A_MODE);
     *r = (resize){.method = strstr(mode, "cubic")    ? CUBIC
                             : strstr(mode, "linear") ? LINEAR
@@ -82,7 +89,7 @@ static clv_status read_options(const kernel *k, resize *r)
     const char *place = usual_place(k->n, r->method);
     const char *round = attr_str(k->n, CLV_A_ROUNDING);
     bool antialias = attr_int(k->n, CLV_A_ANTIALIAS);
-    int c = name_index(places, 6, place), d = name_index(rounds, 4, round);
+    int c = name_index(places, 6, place), d = name_index(rounds, 5, round);
     if (c < 0 || d < 0 || antialias || !strcmp(mode, "area"))
         return clv__fail(k->e, CLV_UNSUPPORTED, "resize of mode %s by %s%s",
                          mode, place, antialias ? ", antialias" : "");
@@ -120,7 +127,7 @@ static double resize_place_of(const resize *r, const axis_map *m, int64_t i)
     return (x + 0.5) / m->scale - 0.5;
 }
 
-static double resize_rounded(rounding r, double x)
+static double resize_rounded(rounding r, double scale, double x)
 {
     switch (r) {
     case PREFER_FLOOR:
@@ -129,6 +136,8 @@ static double resize_rounded(rounding r, double x)
         return floor(x + 0.5);
     case TO_CEIL:
         return ceil(x);
+    case CEIL_IF_SMALLER:
+        return scale < 1 ? ceil(x) : floor(x);
     case TO_FLOOR:
         break;
     }
@@ -157,7 +166,8 @@ static taps taps_of(const resize *r, const axis_map *m, int64_t i)
     taps t = {.n = r->method == NEAREST ? 1 : r->method == LINEAR ? 2 : 4};
     t.outside = r->coords == TF_CROP && (x < 0 || x > (double)m->in - 1);
     if (r->method == NEAREST) {
-        t.at[0] = resize_clamped(resize_rounded(r->rounding, x), m->in);
+        t.at[0] =
+            resize_clamped(resize_rounded(r->rounding, m->scale, x), m->in);
         t.weight[0] = 1;
         return t;
     }

@@ -384,6 +384,22 @@ static name given_scales(body *b)
     return to;
 }
 
+/* The rounding of version 10 depends on the axis, which later ones cannot say:
+ * every axis must shrink, or none. */
+static const char *resize_rounding(body *b)
+{
+    const clv_value *x = form_in(b, 0), *y = form_out(b);
+    bool smaller = false, larger = false;
+    if (!attr_is(b->n, CLV_A_ROUNDING, "ceil_if_smaller"))
+        return attr_str(b->n, CLV_A_ROUNDING);
+    for (uint32_t i = 0; i < x->rank; i++) {
+        smaller |= y->dims[i] < x->dims[i];
+        larger |= y->dims[i] > x->dims[i];
+    }
+    b->unable = b->unable || (smaller && larger);
+    return smaller ? "ceil" : "floor";
+}
+
 /* How a resize samples, in ONNX's words. Smoothing came with opset 18. */
 static void resize_attrs(body *b, onnx_out *o, const char *mode)
 {
@@ -399,7 +415,7 @@ static void resize_attrs(body *b, onnx_out *o, const char *mode)
                : nearest ? "asymmetric"
                          : "half_pixel");
     if (nearest)
-        out_string(o, "nearest_mode", attr_str(b->n, CLV_A_ROUNDING));
+        out_string(o, "nearest_mode", resize_rounding(b));
     if (cubic)
         out_float(o, "cubic_coeff_a", attr_float(b->n, CLV_A_CUBIC));
     if (attr_int(b->n, CLV_A_EXCLUDE_OUTSIDE))

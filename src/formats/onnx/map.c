@@ -675,21 +675,6 @@ void draft_sampling(draft *d, bool short_form)
     draft_set_int(d, CLV_A_SCALED_WIDTH, 1);
 }
 
-/* Version 10 does not say which element is nearest; ONNX Runtime takes the next
- * one of an axis that shrinks, and the one before of another. */
-static void resize_round(draft *d)
-{
-    const clv_value *scales = draft_in(d, 2);
-    bool shrinks = false, grows = false;
-    const double *v = scales && scales->data ? scales->data->floats : NULL;
-    for (uint32_t i = 0; v && i < scales->data->n; i++) {
-        shrinks |= v[i] < 1;
-        grows |= v[i] > 1;
-    }
-    if (shrinks && !grows)
-        draft_set_str(d, CLV_A_ROUNDING, "ceil");
-}
-
 /* Resize has roi, scales, sizes; version 10 and Upsample only scales. Ours
  * takes sizes, then scales, then roi where the mode reads it. */
 clv_status map_resize(draft *d, clv_err *e)
@@ -705,8 +690,9 @@ clv_status map_resize(draft *d, clv_err *e)
         d->ins[2] = CLV_NONE; /* an empty list stands for none */
     draft_keep(d, short_form ? old : now, crop && !short_form ? 4 : 3);
     draft_sampling(d, short_form);
+    /* Version 10 says nothing of rounding: this is what ONNX Runtime does. */
     if (short_form && text_is(d->p->op, "Resize"))
-        resize_round(d);
+        draft_set_str(d, CLV_A_ROUNDING, "ceil_if_smaller");
     const clv_attr *a = draft_attr(d, CLV_A_SCALES);
     if (a && a->type == CLV_ATTR_FLOATS)
         return CLV_OK;
