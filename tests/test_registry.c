@@ -58,14 +58,17 @@ static void schemas_are_sound(void)
     bool used[CLV_A_OTHER] = {false};
     for (int op = 0; op < CLV_OP_COUNT; op++) {
         const clv_schema *s = clv__schema_of((clv_op)op);
+        uint32_t required = 0;
         for (uint32_t i = 0; i < s->n_attrs; i++) {
             const clv_attr_spec *a = &s->attrs[i];
             used[a->key] = true;
+            required += a->presence == CLV_PRESENCE_REQUIRED;
             check_default(a, clv__ops[op].name);
             CHECK(clv__attr_spec((clv_op)op, (clv_attr_key)a->key) == a);
             if (a->presence == CLV_PRESENCE_SAME_AS)
                 CHECK(clv__attr_spec((clv_op)op, (clv_attr_key)a->other));
         }
+        CHECK_EQ_INT(s->n_required, required);
     }
     for (int key = 0; key < CLV_A_OTHER; key++)
         check_that(used[key], __FILE__, __LINE__, "no operator has '%s'",

@@ -98,20 +98,26 @@ typedef enum clv_attr_type {
     CLV_ATTR_GRAPH
 } clv_attr_type;
 
-/* An attribute as the caller gives it; everything is copied. */
+/* What an attribute is; its type says which of these. */
+typedef union clv_attr_value {
+    int64_t i;
+    double f;
+    const char *s;
+    const int64_t *ints;
+    const double *floats;
+    const char *const *strings;
+    uint32_t value;  /* CLV_ATTR_TENSOR: clv_graph_constant reads it */
+    clv_graph *body; /* CLV_ATTR_GRAPH; belongs to the graph of the node */
+} clv_attr_value;
+
+/* An attribute as the caller gives it: all types but the last two. Everything
+ * is copied. */
 typedef struct clv_attr_arg {
     const char *name; /* "stride", see docs/operators.md; an operator that is
                          not known keeps any */
     clv_attr_type type;
     uint32_t n; /* of ints, floats, strings */
-    union {
-        int64_t i;
-        double f;
-        const char *s;
-        const int64_t *ints;
-        const double *floats;
-        const char *const *strings;
-    } u;
+    clv_attr_value u;
 } clv_attr_arg;
 
 typedef struct clv_value_arg {
@@ -187,16 +193,7 @@ typedef struct clv_attr_info {
     const char *name;
     clv_attr_type type;
     uint32_t n; /* of ints, floats, strings */
-    union {
-        int64_t i;
-        double f;
-        const char *s;
-        const int64_t *ints;
-        const double *floats;
-        const char *const *strings;
-        uint32_t value; /* CLV_ATTR_TENSOR: clv_graph_constant reads it */
-        const clv_graph *body; /* CLV_ATTR_GRAPH */
-    } u;
+    clv_attr_value u;
 } clv_attr_info;
 
 /* What is known of a value's contents before anything runs. Each is NULL where

@@ -36,16 +36,7 @@ typedef struct clv_attr {
     const char *name;
     uint8_t key, type; /* clv_attr_key, clv_attr_type */
     uint32_t n;
-    union {
-        int64_t i;
-        double f;
-        const char *s;
-        const int64_t *ints;
-        const double *floats;
-        const char *const *strings;
-        uint32_t value;  /* CLV_ATTR_TENSOR */
-        clv_graph *body; /* CLV_ATTR_GRAPH, owned by the graph */
-    } u;
+    clv_attr_value u;
 } clv_attr;
 
 /* The contents of a value, as far as they are known; most values have none. */

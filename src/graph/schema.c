@@ -43,74 +43,54 @@
 #define PER_AXIS      .length = CLV_LENGTH_AXIS
 #define PER_SIDE      .length = CLV_LENGTH_SIDE
 #define PAIR          .length = CLV_LENGTH_PAIR
-#define ATTRIBUTE(k, t, ...) {.key = CLV_A_##k, .kind = CLV_KIND_##t, __VA_ARGS__},
-#define INT(k, p, r)    ATTRIBUTE(k, INT, p, r)
+
+/* One row of the table is one call of ATTRIBUTE, which differs below. */
+#define INT(k, ...)     ATTRIBUTE(k, INT, __VA_ARGS__)
 #define BOOL(k, p, r)   ATTRIBUTE(k, BOOL, p, WITHIN(0, 1))
-#define FLOAT(k, p, r)  ATTRIBUTE(k, FLOAT, p, r)
-#define NUMBER(k, p, r) ATTRIBUTE(k, NUMBER, p, r)
-#define STR(k, p, r)    ATTRIBUTE(k, STR, p, r)
-#define INTS(k, p, ...) ATTRIBUTE(k, INTS, p, __VA_ARGS__)
-#define FLOATS(k, p, r) ATTRIBUTE(k, FLOATS, p, r)
-#define STRS(k, p, r)   ATTRIBUTE(k, STRS, p, r)
-#define KIND(k, p, r)   ATTRIBUTE(k, DTYPE, p, r)
-#define BODY(k, p, r)   ATTRIBUTE(k, BODY, p, r)
+#define FLOAT(k, ...)   ATTRIBUTE(k, FLOAT, __VA_ARGS__)
+#define NUMBER(k, ...)  ATTRIBUTE(k, NUMBER, __VA_ARGS__)
+#define STR(k, ...)     ATTRIBUTE(k, STR, __VA_ARGS__)
+#define INTS(k, ...)    ATTRIBUTE(k, INTS, __VA_ARGS__)
+#define FLOATS(k, ...)  ATTRIBUTE(k, FLOATS, __VA_ARGS__)
+#define STRS(k, ...)    ATTRIBUTE(k, STRS, __VA_ARGS__)
+#define KIND(k, ...)    ATTRIBUTE(k, DTYPE, __VA_ARGS__)
+#define BODY(k, ...)    ATTRIBUTE(k, BODY, __VA_ARGS__)
+
+#define ATTRIBUTE(k, t, ...) {.key = CLV_A_##k, .kind = CLV_KIND_##t, __VA_ARGS__},
 #define SCHEMA(name, inputs, attrs) \
     static const clv_attr_spec attrs_##name[] = { \
         attrs{.key = CLV_A_OTHER}};
 #include "ops/schema.def"
 #undef SCHEMA
-#undef INT
-#undef BOOL
-#undef FLOAT
-#undef NUMBER
-#undef STR
-#undef INTS
-#undef FLOATS
-#undef STRS
-#undef KIND
-#undef BODY
+#undef ATTRIBUTE
 
-#define KEY_OF(k, ...) CLV_A_##k,
-#define INT    KEY_OF
-#define BOOL   KEY_OF
-#define FLOAT  KEY_OF
-#define NUMBER KEY_OF
-#define STR    KEY_OF
-#define INTS   KEY_OF
-#define FLOATS KEY_OF
-#define STRS   KEY_OF
-#define KIND   KEY_OF
-#define BODY   KEY_OF
+#define ATTRIBUTE(k, ...) CLV_A_##k,
 #define SCHEMA(name, inputs, attrs) \
     static const uint8_t keys_##name[] = {attrs CLV_A_OTHER};
 #include "ops/schema.def"
 #undef SCHEMA
-#undef KEY_OF
+#undef ATTRIBUTE
 
-/* How many attributes are required: the name of the presence decides. */
-#define COUNT_REQUIRED   +1
-#define COUNT_IS(x)
-#define COUNT_REAL(x)
-#define COUNT_TEXT(s)
-#define COUNT_SAME_AS(k)
-#define COUNT_NONE(s)
-#define KEY_OF(k, p, ...) COUNT_##p
+/* How many are required. */
+#undef REQUIRED
+#undef IS
+#undef REAL
+#undef TEXT
+#undef SAME_AS
+#undef NONE
+#define REQUIRED   +1
+#define IS(x)
+#define REAL(x)
+#define TEXT(s)
+#define SAME_AS(k)
+#define NONE(s)
+#define ATTRIBUTE(k, t, p, ...) p
 #define SCHEMA(name, inputs, attrs) SCHEMA_REQUIRED_##name = 0 attrs,
 enum {
 #include "ops/schema.def"
 };
 #undef SCHEMA
-#undef KEY_OF
-#undef INT
-#undef BOOL
-#undef FLOAT
-#undef NUMBER
-#undef STR
-#undef INTS
-#undef FLOATS
-#undef STRS
-#undef KIND
-#undef BODY
+#undef ATTRIBUTE
 
 /* -- schemas --------------------------------------------------------------*/
 
