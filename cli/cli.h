@@ -127,6 +127,15 @@ extern const command cli_commands[];     /* up to a row without a verb */
 #include "commands.def"
 #undef COMMAND
 
+/* -- limits (limits.c) ----------------------------------------------------*/
+
+/* Sets the limits that the options ask for, or the default ones. */
+clv_status limits_begin(const options *o, clv_err *err);
+void limits_end(void);
+/* The command line's: a signal that ends the program leaves no unfinished files
+ * and no commands behind. */
+void clean_on_signals(void);
+
 /* NULL and a suggestion in err when there is no such command. */
 const command *command_find(const char *verb, clv_err *err);
 

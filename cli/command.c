@@ -56,7 +56,10 @@ int cli_main(int argc, char **argv, cli_session *session)
     if (s == CLV_OK && session->restart && may_load(&o))
         session->restart(argv);
     if (s == CLV_OK)
+        s = limits_begin(&o, &err);
+    if (s == CLV_OK)
         s = command_run(&o, &err);
+    limits_end();
     options_free(&o);
     session_end(session);
     return command_finish(s, &err);

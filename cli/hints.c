@@ -17,6 +17,7 @@ static const struct {
     {CLV_NOT_FOUND, CLV_SUBJECT_DEVICE, "'cleave hardware' lists the devices"},
     {CLV_NOT_FOUND, CLV_SUBJECT_BACKEND, "'cleave backends' lists them"},
     {CLV_NOT_FOUND, CLV_SUBJECT_PLUGIN, "'tools/deps' and 'make' build it"},
+    {CLV_EXCEEDED, CLV_SUBJECT_LIMIT, "--max-%s sets it"},
     {CLV_SHAPE, CLV_SUBJECT_SIZES, "--input-shape sets them"},
     {CLV_SHAPE, CLV_SUBJECT_INPUT, "--input-shape and --dim change that"},
     {CLV_UNSUPPORTED, CLV_SUBJECT_DTYPE, "choose another --dtype"},

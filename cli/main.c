@@ -52,5 +52,7 @@ int main(int argc, char **argv)
     cli_session session = {.restart =
                                clv_backend_loads() ? NULL : main_restart};
     use_large_pages();
+    clean_on_signals();
+    clv_guard_files();
     return cli_main(argc, argv, &session);
 }

@@ -30,8 +30,11 @@ static bool write_all(int fd, const char *text, size_t len)
 
 clv_status emit_text(const options *o, clv_buf *text, clv_err *err)
 {
-    if (text->failed)
-        return fail(err, CLV_NOMEM, "out of memory");
+    clv_status whole = clv_buf_check(text, err);
+    if (whole == CLV_OK)
+        whole = clv_files_intact(err);
+    if (whole != CLV_OK)
+        return whole;
     if (o->session->out) {
         clv_buf_add(o->session->out, text->text, text->len);
         return CLV_OK;
@@ -68,20 +71,25 @@ static clv_status write_renamed(const char *path, char *temporary, mode_t mode,
     int fd = mkstemp(temporary);
     if (fd < 0)
         return cannot_write(path, err);
+    clv_unfinished(temporary);
     bool ok = write_all(fd, text->text, text->len) && fchmod(fd, mode) == 0;
+    clv_status s = CLV_OK;
     if (close(fd) != 0 || !ok || rename(temporary, path) != 0) {
-        clv_status s = cannot_write(path, err);
+        s = cannot_write(path, err);
         unlink(temporary);
-        return s;
     }
-    return CLV_OK;
+    clv_finished(temporary);
+    return s;
 }
 
 clv_status write_file(const char *path, const clv_buf *text, clv_err *err)
 {
     struct stat st;
-    if (text->failed)
-        return fail(err, CLV_NOMEM, "out of memory");
+    clv_status whole = clv_buf_check(text, err);
+    if (whole == CLV_OK)
+        whole = clv_files_intact(err);
+    if (whole != CLV_OK)
+        return whole;
     bool exists = stat(path, &st) == 0;
     if (exists && S_ISDIR(st.st_mode)) {
         errno = EISDIR;

@@ -30,8 +30,9 @@ const flag cli_flags[FLAG_COUNT] = {
 #define MANY         SIZE_MAX
 
 #define COMMAND(verb, min, max, args, help, example, ...) \
-    static const uint8_t flags_of_##verb[] = {__VA_ARGS__, FLAG_color, \
-                                              FLAG_help, NO_FLAG};
+    static const uint8_t flags_of_##verb[] = { \
+        __VA_ARGS__, FLAG_max_memory, FLAG_max_seconds, FLAG_max_nodes, \
+        FLAG_color,  FLAG_help,       NO_FLAG};
 #include "commands.def"
 #undef COMMAND
 

@@ -47,6 +47,7 @@
 /* In reading order. */
 /* clang-format off */
 #include "cleave/base.h"
+#include "cleave/service.h"
 #include "cleave/graph.h"
 #include "cleave/profile.h"
 #include "cleave/operators.h"

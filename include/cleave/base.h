@@ -52,7 +52,8 @@
     X(OVERFLOW, 3, "a size does not fit 64 bits") \
     X(UNSUPPORTED, 3, "understood, but not possible here") \
     X(NOMEM, 4, "out of memory") \
-    X(INTERNAL, 4, "a bug in cleave")
+    X(INTERNAL, 4, "a bug in cleave") \
+    X(EXCEEDED, 3, "a limit was reached (clv_limits_set)")
 
 typedef enum clv_status {
 #define CLV_X(code, exit, text) CLV_##code,
@@ -74,7 +75,8 @@ typedef enum clv_subject_kind {
     CLV_SUBJECT_MEMORY,  /* a run takes more than there is (the model) */
     CLV_SUBJECT_DEVICE,  /* there is no such device (its name) */
     CLV_SUBJECT_BACKEND, /* there is no such backend (its name) */
-    CLV_SUBJECT_PLUGIN   /* the backend's plugin is not installed (its name) */
+    CLV_SUBJECT_PLUGIN,  /* the backend's plugin is not installed (its name) */
+    CLV_SUBJECT_LIMIT    /* a limit ("memory", "seconds", "nodes") */
 } clv_subject_kind;
 
 /* One clear line about the first failure, and what it is about. Belongs to the
@@ -145,6 +147,8 @@ typedef struct clv_buf {
 CLV_API void clv_buf_add(clv_buf *b, const char *text, size_t len);
 CLV_API void clv_buf_printf(clv_buf *b, const char *fmt, ...) CLV_PRINTF(2, 3);
 CLV_API void clv_buf_free(clv_buf *b);
+/* Fails when a write into b did: memory ran out, or its limit was reached. */
+CLV_API CLV_MUST clv_status clv_buf_check(const clv_buf *b, clv_err *err);
 
 /* All memory comes from here. The default is malloc; `ctx` is handed to each
  * call. Not thread-safe: set it before the first other call. NULL restores the

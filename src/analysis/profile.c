@@ -4,6 +4,7 @@
  * order of first appearance. The totals of a module include everything below
  * it. */
 #include "analysis/profile.h"
+#include "core/limits.h"
 
 #include <string.h>
 
@@ -95,6 +96,7 @@ static clv_status cost_layer(clv_profile *p, uint32_t id, clv_err *e)
     const clv_node *n = &p->g->nodes[id];
     l->node = id;
     l->dtype = clv__compute_type(p->g, n);
+    CLV_TRY(clv__within(0, e));
     CLV_TRY(clv__cost_node(p->g, id, &l->cost, e));
     if (p->convention != CLV_CONVENTION_FULL &&
         !profile_recount(p, n, &l->cost))

@@ -8,6 +8,7 @@
  * left. Both directions go through one poll loop, so neither side can block the
  * other, and through sockets, because writing to one raises no SIGPIPE. */
 #include "backend/backend.h"
+#include "core/guard.h"
 #include "core/json.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -79,6 +81,9 @@ static bool start(talk *t, char **argv)
     t->pid = fork();
     if (t->pid == 0) {
         setpgid(0, 0);
+#ifdef PR_SET_PDEATHSIG
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* not even SIGKILL leaves it */
+#endif
         if (dup2(pair[1], 0) < 0 || dup2(pair[1], 1) < 0)
             _exit(127);
         if (pair[1] > 1)
@@ -91,6 +96,8 @@ static bool start(talk *t, char **argv)
         close(pair[0]);
         return false;
     }
+    setpgid(t->pid, t->pid); /* whoever comes first */
+    clv__process_started(t->pid);
     t->fd = pair[0];
     return fcntl(t->fd, F_SETFL, O_NONBLOCK) == 0;
 }
@@ -207,6 +214,7 @@ static void finish(talk *t, bool hung, double timeout, clv_why *how)
         while (waitpid(t->pid, &status, 0) < 0 && errno == EINTR)
             ;
     }
+    clv__process_ended(t->pid);
     if (hung)
         snprintf(how->text, sizeof how->text,
                  "the command gave no answer within %g s", timeout);

@@ -82,11 +82,6 @@ void clv__err_clear(clv_err *e)
     e->msg[0] = '\0';
 }
 
-clv_status clv__nomem(clv_err *e)
-{
-    return clv__fail(e, CLV_NOMEM, "out of memory");
-}
-
 /* -- structs that grow ----------------------------------------------------*/
 
 /* The size that a struct begins with; the caller may have given it as const. */
@@ -212,6 +207,11 @@ void clv_buf_printf(clv_buf *b, const char *fmt, ...)
         b->len += (size_t)n;
     va_end(again);
     va_end(ap);
+}
+
+clv_status clv_buf_check(const clv_buf *b, clv_err *err)
+{
+    return b->failed ? clv__nomem(err) : CLV_OK;
 }
 
 void clv_buf_free(clv_buf *b)

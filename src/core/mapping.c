@@ -3,6 +3,7 @@
  * The kernel is told that access is random: a model file is a little graph
  * between a lot of weights, and reading ahead would fetch the weights. */
 #include "core/mapping.h"
+#include "core/guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,6 +38,7 @@ static clv_status map_file(int fd, const char *path, clv_mapping *map,
     madvise(p, (size_t)st.st_size, MADV_RANDOM);
     posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
     *map = (clv_mapping){.data = p, .size = (size_t)st.st_size};
+    clv__guard_add(p, map->size);
     return CLV_OK;
 }
 
@@ -71,8 +73,10 @@ void clv__mapping_unpeek(clv_mapping *map)
 void clv__mapping_close(clv_mapping *map)
 {
     clv__mapping_unpeek(map);
-    if (map->data && !map->borrowed)
+    if (map->data && !map->borrowed) {
+        clv__guard_remove(map->data);
         munmap((void *)(uintptr_t)map->data, map->size);
+    }
     *map = (clv_mapping){0};
 }
 

@@ -4,16 +4,42 @@
  * before, up to 256 KB, so that a small graph costs one malloc and a large one
  * a few thousand. Rewinding to a mark frees the chunks that came after it, but
  * for the first one: work that starts from nothing again and again needs it. */
-#include "core/core.h"
+#include "core/limits.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+/* Takes memory within the limit of this thread. What other threads free is not
+ * counted, nor what was taken before the limit was set. */
+static void *counted_realloc(void *p, size_t size)
+{
+    clv_budget *b = &clv__budget;
+    int64_t had = p ? (int64_t)malloc_usable_size(p) : 0;
+    if (size == 0) {
+        free(p);
+        b->held -= had;
+        return NULL;
+    }
+    if (size > (uint64_t)INT64_MAX ||
+        ((int64_t)size > had &&
+         (int64_t)size - had > b->limits.max_memory - b->held)) {
+        b->refused = true;
+        return NULL;
+    }
+    void *got = realloc(p, size);
+    if (got)
+        b->held += (int64_t)malloc_usable_size(got) - had;
+    return got;
+}
+
 static void *default_realloc(void *ctx, void *p, size_t size)
 {
     (void)ctx;
+    if (clv__budget.limits.max_memory > 0)
+        return counted_realloc(p, size);
     if (size == 0) {
         free(p);
         return NULL;

@@ -11,6 +11,7 @@
  * A supported node runs on the accelerator, an unsupported one on the CPU, and
  * one that does no work on whichever side is cheaper. */
 #include "cleave/capability.h"
+#include "core/limits.h"
 #include "cut/blocks.h"
 #include "cut/place.h"
 
@@ -246,6 +247,7 @@ static clv_status demote_small(job *j, clv_err *e)
         uint32_t victim = cheapest(j, size);
         if (victim == CLV_NONE || !j->o.demote)
             return too_small(j, k, size[k], e);
+        CLV_TRY(clv__within(0, e));
         demote_block(j, victim);
         if (!solve(j, j->side, &j->l))
             return clv__nomem(e);
@@ -420,7 +422,8 @@ static bool what_if(job *j, clv_cut *c)
         return false;
     for (uint32_t k = 0; k < tried; k++) {
         const char *why = trials[k].w.reason;
-        if (!try_kind(j, kind, side, &trials[k]))
+        if (clv__within(0, NULL) != CLV_OK ||
+            !try_kind(j, kind, side, &trials[k]))
             return false;
         list[k] = trials[k].w;
         if (!(list[k].reason = arena_strndup(&c->mem, why, strlen(why))))

@@ -10,6 +10,7 @@
  * the graph), and is read from memory by no node of its group; a tensor from
  * outside is read once per group. So external + internal = one by one. */
 #include "cut/cut.h"
+#include "core/limits.h"
 
 #include "core/heap.h"
 
@@ -491,6 +492,7 @@ clv_status clv__cut_make(const clv_profile *p, const char *strategy,
 {
     arena scratch = {0};
     *out = NULL;
+    CLV_TRY(clv__within(0, e));
     clv_cut *c = clv__zalloc(sizeof *c);
     if (!c)
         return clv__nomem(e);

@@ -20,6 +20,7 @@
  * cut, and is reported beside it. */
 #include "analysis/liveness.h"
 #include "cleave/placement.h"
+#include "core/limits.h"
 #include "cut/blocks.h"
 #include "cut/place.h"
 
@@ -242,6 +243,7 @@ static clv_status try_orders(job *j, clv_err *e)
     uint32_t k = j->o.stages;
     j->best_cost = INFINITY;
     for (size_t t = 0; t < sizeof orders / sizeof *orders; t++) {
+        CLV_TRY(clv__within(0, e));
         arena_mark mark = arena_save(&j->mem);
         if (!orders[t].fill(j, j->seq) || !pipeline_measure(j))
             return clv__nomem(e);

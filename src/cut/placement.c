@@ -10,6 +10,7 @@
 #include "cleave/placement.h"
 #include "core/decimal.h"
 #include "core/json.h"
+#include "core/limits.h"
 #include "cut/blocks.h"
 #include "cut/place.h"
 
@@ -267,6 +268,7 @@ static clv_status make_curve(job *j, clv_cut *c, clv_err *e)
     for (uint32_t k = 1; k <= n; k++) {
         arena_mark mark = arena_save(&j->mem);
         block_placement best;
+        CLV_TRY(clv__within(0, e));
         CLV_TRY(clv__place_k(&j->mem, j->g, &j->d, &j->c, k, &best, e));
         curve[k - 1] = (clv_curve_point){k, best.l.n, best.cost, best.proven};
         if (k > 1 && best.cost > curve[k - 2].total) { /* an unproven answer:

@@ -4,6 +4,7 @@
  * What holds for every model is checked here: that the options agree with each
  * other, and that they speak of inputs which the model has. Builders begin and
  * finish graphs in one way (ops/build.h). */
+#include "core/guard.h"
 #include "formats/formats.h"
 #include "ops/build.h"
 #include "zoo/zoo.h"
@@ -86,6 +87,8 @@ clv_status clv_graph_open(const char *model, const clv_open_opts *opts,
     CLV_TRY(clv__build_check(opts, err));
     CLV_TRY(open_any(model, opts, out, err));
     clv_status s = open_check_names(*out, model, opts, err);
+    if (s == CLV_OK)
+        s = clv__guard_check((*out)->file, err);
     if (s != CLV_OK) {
         clv_graph_free(*out);
         *out = NULL;

@@ -23,6 +23,7 @@
  * warning says so. When all nodes are done, the graph becomes read-only
  * (build.c). */
 #include "ops/ops.h"
+#include "core/limits.h"
 #include "graph/schema.h"
 
 #include <string.h>
@@ -132,6 +133,7 @@ static clv_status not_known(clv_graph *g, clv_node *n, clv_err *e)
 static clv_status infer_node(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_op_info *op = &clv__ops[n->op];
+    CLV_TRY(clv__within(g->n_nodes, e));
     CLV_TRY(clv__schema_check(g, n, e));
     if (op->cls == CLV_CLASS_DRAW)
         n->flags |= CLV_N_STATEFUL;

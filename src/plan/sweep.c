@@ -12,6 +12,7 @@
  *      are whole and checked for overflow, nothing is rounded
  *   4. the formula must give the totals at points outside of the grid */
 #include "cleave/sweep.h"
+#include "core/limits.h"
 #include "plan/memory.h"
 
 #include <math.h>
@@ -187,7 +188,7 @@ static clv_status sweep_evaluate(const clv_sweep *s, const int64_t *at,
     if (st == CLV_OK)
         st = sweep_count(g, row, e);
     clv_graph_free(g);
-    if (st != CLV_OK && st != CLV_NOMEM && st != CLV_USAGE)
+    if (st != CLV_OK && !clv__is_final(st) && st != CLV_USAGE)
         clv__err_prefix(e, "at %s %lld", s->info.vary[0].name,
                         (long long)at[0]);
     return st;

@@ -6,6 +6,7 @@
 #include "backend/backend.h"
 #include "cleave/capability.h"
 #include "cleave/export.h"
+#include "cleave/service.h"
 #include "core/jsonw.h"
 #include "cut/cut.h"
 
@@ -266,6 +267,7 @@ clv_status clv_bundle_write(const clv_cut *c, const char *dir, clv_err *err)
     if (!mkdtemp(temporary))
         return clv__fail(err, CLV_IO, "cannot make a folder beside '%s': %s",
                          dir, strerror(errno));
+    clv_unfinished(temporary);
     clv_status s = bundle_fill(c, temporary, err);
     mode_t mask = umask(0);
     umask(mask);
@@ -277,5 +279,6 @@ clv_status clv_bundle_write(const clv_cut *c, const char *dir, clv_err *err)
                           : strerror(errno));
     if (s != CLV_OK)
         bundle_clear(c, temporary);
+    clv_finished(temporary);
     return s;
 }

@@ -1,4 +1,6 @@
 /* context.c - one run at a time: inputs, the arena, the steps in order. */
+#include "core/guard.h"
+#include "core/limits.h"
 #include "run/run.h"
 
 #include <stdio.h>
@@ -161,6 +163,7 @@ clv_status clv_context_run(clv_context *c, clv_err *err)
     memset(c->times, 0, m->info.n_parts * sizeof *c->times);
     double before = clv__now();
     for (uint32_t i = 0; i < m->n_steps; i++) {
+        CLV_TRY(clv__within(0, err));
         CLV_TRY(run_step(c, &m->steps[i], err));
         double after = clv__now();
         c->times[m->steps[i].part] += after - before;
@@ -168,7 +171,7 @@ clv_status clv_context_run(clv_context *c, clv_err *err)
         if (c->watch)
             c->watch(c->watcher, i + 1, m->n_steps);
     }
-    return CLV_OK;
+    return clv__guard_check(m->g->file, err);
 }
 
 void clv_context_watch(clv_context *c, clv_watch_fn *fn, void *ctx)

@@ -8,7 +8,8 @@
  * A file may ask for a loop without end, or for states without bound. A loop
  * ends with an error after LOOP_TRIPS trips, or after as many as its attribute
  * `trips` says (--loop) where it has no count of its own; and when its states
- * have grown by LOOP_GROWTH bytes. */
+ * have grown by LOOP_GROWTH bytes. A service may set both (clv_limits). */
+#include "core/limits.h"
 #include "run/run.h"
 
 #include <string.h>
@@ -238,15 +239,18 @@ static clv_status loop_begin(loop *l)
 /* Fails when the loop is about to pass a limit; `i` trips are done. */
 static clv_status loop_limits(const loop *l, int64_t i, int64_t most)
 {
+    const clv_limits *own = &clv__budget.limits;
+    int64_t growth = own->max_growth ? own->max_growth : LOOP_GROWTH;
+    CLV_TRY(clv__within(0, l->e));
     if (i >= most)
         return clv__fail(l->e, CLV_UNSUPPORTED,
                          "goes on after %lld trips, the limit of a loop",
                          (long long)most);
-    if (state_bytes(l) - l->begun > LOOP_GROWTH)
+    if (state_bytes(l) - l->begun > growth)
         return clv__fail(l->e, CLV_UNSUPPORTED,
                          "its states grew by more than %lld MB in %lld trips, "
                          "the limit of a loop",
-                         (long long)(LOOP_GROWTH >> 20), (long long)i);
+                         (long long)(growth >> 20), (long long)i);
     return CLV_OK;
 }
 
@@ -326,9 +330,11 @@ static clv_status run_loop(loop *l)
     const clv_tensor *m = l->given[0], *c = l->given[1];
     bool counted = m && m->data && get_i(m, 0) < INT32_MAX;
     int64_t trips = m && m->data ? get_i(m, 0) : INT64_MAX, i = 0;
+    int64_t limit = clv__budget.limits.max_trips;
     int64_t most = !counted && attr_get(l->n, CLV_A_TRIPS)
                        ? attr_int(l->n, CLV_A_TRIPS)
-                       : LOOP_TRIPS;
+                   : limit ? limit
+                           : LOOP_TRIPS;
     uint8_t cond = !c || !c->data || get_f(c, 0) != 0;
     clv_tensor index = {.dtype = CLV_INT64, .data = &i};
     clv_tensor flag = {.dtype = CLV_BOOL, .data = &cond};
@@ -431,7 +437,9 @@ static clv_status run_scan(loop *l)
     clv_status s = loop_begin(l);
     for (int64_t i = 0; s == CLV_OK && i < taken; i++) {
         arena_mark mark = arena_save(l->scratch);
-        s = scan_step(l, scans, i, taken);
+        s = clv__within(0, l->e);
+        if (s == CLV_OK)
+            s = scan_step(l, scans, i, taken);
         arena_rewind(l->scratch, mark);
     }
     if (s == CLV_OK && taken < trips)

@@ -4,6 +4,7 @@
  * subgraphs is compiled. One that does not compile after all is demoted: its
  * nodes go to the CPU, the graph is cut again, and a note says so. A cut that
  * the caller gives is compiled as it is, subgraph by subgraph. */
+#include "core/limits.h"
 #include "run/run.h"
 
 #include <stdio.h>
@@ -163,8 +164,8 @@ static clv_status compile(clv_model *m, uint32_t k, clv_support *support,
         m->backend->type->compile(m->backend, &subject, &m->execs[k], &why);
     if (s == CLV_OK)
         return CLV_OK;
-    if (s == CLV_NOMEM)
-        return clv__nomem(e);
+    if (clv__is_final(s))
+        return clv__fail(e, s, "%s", why.msg);
     *failed = true;
     snprintf(text, sizeof text,
              "a subgraph of %u operators from '%s' runs on the CPU: %s",

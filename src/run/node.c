@@ -4,6 +4,7 @@
  * shapes and small contents that its inputs have now, and inferred again; the
  * rules of ops.def are all that is needed. Its kernel may still shrink what
  * only it can know (nonzero, NMS). */
+#include "core/limits.h"
 #include "run/run.h"
 
 #include <string.h>
@@ -39,6 +40,7 @@ clv_status clv__run_node(const clv_graph *g, uint32_t id, clv_tensor *tensor,
                          arena *scratch, clv_err *e)
 {
     const clv_node *n = &g->nodes[id];
+    CLV_TRY(clv__within(0, e));
     arena_mark mark = arena_save(scratch);
     const clv_tensor **in = inputs_of(g, n, tensor, scratch);
     clv_tensor *out = arena_array(scratch, (size_t)n->n_out + 1, sizeof *out);

@@ -346,7 +346,7 @@ static clv_answer supports(clv_backend *b, const clv_graph *g, uint32_t node,
         release(&x->base);
         return CLV_YES;
     }
-    if (e.code == CLV_NOMEM)
+    if (e.code == CLV_NOMEM || e.code == CLV_EXCEEDED)
         return CLV_NO_ANSWER;
     const char *text = strstr(e.msg, "oneDNN: ");
     snprintf(why->text, sizeof why->text, "%.200s", text ? text + 8 : e.msg);

@@ -5,6 +5,7 @@
  * differ, torch is right about this program and our node means something else:
  * a view or a move keeps torch's shape and is counted only; anything else
  * becomes unknown, and says so. */
+#include "core/limits.h"
 #include "formats/aten/row.h"
 #include "ops/build.h"
 
@@ -70,7 +71,7 @@ static bool finish_node(clv_graph *g, uint32_t id)
     clv_value *y = n->n_out ? node_out(g, n, 0) : NULL;
     clv_value told = y ? *y : (clv_value){0};
     clv_err err = {0};
-    if (clv__infer_node(g, id, &err) == CLV_NOMEM)
+    if (clv__is_final(clv__infer_node(g, id, &err)))
         return false;
     finish_forget(g, n);
     if (!y || told.rank == CLV_NO_RANK)

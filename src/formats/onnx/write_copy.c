@@ -1,6 +1,7 @@
 /* write_copy.c - a graph that came from ONNX, copied as it is: the mapped file,
  * and the files of its external data. Files are written under another name and
  * put in their place when they are whole. */
+#include "cleave/service.h"
 #include "core/mapping.h"
 #include "formats/onnx/write.h"
 
@@ -15,8 +16,10 @@ FILE *writer_open(char *path, clv_err *e)
     int fd = mkstemp(path); /* which only its owner may read */
     mode_t mask = umask(0);
     umask(mask);
-    if (fd >= 0)
+    if (fd >= 0) {
+        clv_unfinished(path);
         (void)!fchmod(fd, 0666 & ~mask);
+    }
     FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
     if (!f)
         clv__fail(e, CLV_IO, "cannot write '%s': %s", path, strerror(errno));
@@ -34,6 +37,7 @@ clv_status writer_settle(FILE *f, const char *temporary, const char *path,
                       strerror(errno));
     if (s != CLV_OK)
         unlink(temporary);
+    clv_finished(temporary);
     return s;
 }
 

@@ -1,0 +1,94 @@
+/* limits.c - what the command may take, and how it ends when it is told to.
+ *
+ * The library keeps the limits (cleave/service.h) and says which was reached.
+ * It looks at the time between nodes only, so an alarm of our own ends what
+ * does not end by itself soon after. */
+#include "cli.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { GRACE_MS = 500 }; /* for the library to end by itself */
+
+static char late[128]; /* what the alarm says; "": there is none */
+
+static void on_alarm(int number)
+{
+    (void)number;
+    clv_cleanup();
+    (void)!write(STDERR_FILENO, late, strlen(late));
+    _exit(clv_status_exit(CLV_EXCEEDED));
+}
+
+static void on_end(int number)
+{
+    clv_cleanup();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void clean_on_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction a, before;
+    memset(&a, 0, sizeof a);
+    a.sa_handler = on_end;
+    sigemptyset(&a.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &before) == 0 &&
+            before.sa_handler != SIG_IGN) /* as nohup asks */
+            sigaction(numbers[i], &a, NULL);
+}
+
+/* Three quarters of what the machine has; 0 when it does not say. */
+static int64_t default_memory(void)
+{
+    struct sysinfo s;
+    return sysinfo(&s) == 0 ? (int64_t)s.totalram / 4 * 3 * s.mem_unit : 0;
+}
+
+static void start_alarm(double seconds)
+{
+    snprintf(late, sizeof late,
+             "cleave: not done after %lld ms, which is the limit; "
+             "--max-seconds sets it\n",
+             (long long)(seconds * 1e3));
+    int64_t us = (int64_t)(seconds * 1e6) + GRACE_MS * 1000;
+    struct itimerval t = {
+        .it_value = {(time_t)(us / 1000000), (suseconds_t)(us % 1000000)}};
+    signal(SIGALRM, on_alarm);
+    setitimer(ITIMER_REAL, &t, NULL);
+}
+
+clv_status limits_begin(const options *o, clv_err *err)
+{
+    const double most = 1e8; /* seconds: three years */
+    clv_limits l = {.size = sizeof l, .max_nodes = o->max_nodes};
+    if (!o->max_memory)
+        l.max_memory = default_memory();
+    else if (!parse_quantity(o->max_memory, &l.max_memory))
+        return fail(err, CLV_USAGE,
+                    "--max-memory takes bytes such as 4GB, not "
+                    "'%s'",
+                    o->max_memory);
+    if (o->max_memory)
+        l.max_growth = l.max_memory;
+    if (o->max_seconds > 0)
+        l.max_trips = INT64_MAX; /* the time ends it */
+    l.max_seconds = o->max_seconds < most ? o->max_seconds : most;
+    if (l.max_seconds > 0 && !o->session->out)
+        start_alarm(l.max_seconds);
+    return clv_limits_set(&l, err);
+}
+
+void limits_end(void)
+{
+    (void)!clv_limits_set(NULL, NULL);
+    if (!*late)
+        return;
+    *late = '\0';
+    setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
+}

@@ -1,0 +1,60 @@
+/* limits.c - what the calls of one thread may take (cleave/service.h).
+ *
+ * Memory is counted where it is taken (mem.c), time and nodes are looked at by
+ * clv__within, which everything calls that may go on for long: once per node
+ * that is inferred or run, per trip of a loop, per step of a search. Without
+ * limits that is one load and a branch. */
+#include "core/limits.h"
+
+#include <string.h>
+
+_Thread_local clv_budget clv__budget;
+
+clv_status clv_limits_set(const clv_limits *limits, clv_err *err)
+{
+    clv__err_clear(err);
+    clv_limits own;
+    CLV_READ(clv_limits, limits, &own, err);
+    if (own.max_memory < 0 || own.max_nodes < 0 || own.max_trips < 0 ||
+        own.max_growth < 0 || !(own.max_seconds >= 0))
+        return clv__fail(err, CLV_USAGE, "clv_limits: a limit below zero");
+    clv__budget = (clv_budget){.limits = own};
+    clv__budget.limited =
+        own.max_memory > 0 || own.max_nodes > 0 || own.max_seconds > 0;
+    if (own.max_seconds > 0)
+        clv__budget.deadline = clv__now() + own.max_seconds;
+    return CLV_OK;
+}
+
+static clv_status reached(clv_err *e, const char *which, clv_status s)
+{
+    return clv__about(e, s, CLV_SUBJECT_LIMIT, which);
+}
+
+clv_status clv__within_now(uint32_t nodes, clv_err *e)
+{
+    const clv_limits *l = &clv__budget.limits;
+    if (l->max_nodes > 0 && nodes > l->max_nodes)
+        return reached(e, "nodes",
+                       clv__fail(e, CLV_EXCEEDED,
+                                 "more than %lld nodes, which is the limit",
+                                 (long long)l->max_nodes));
+    if (l->max_seconds > 0 && clv__now() > clv__budget.deadline)
+        return reached(e, "seconds",
+                       clv__fail(e, CLV_EXCEEDED,
+                                 "not done after %lld ms, which is the limit",
+                                 (long long)(l->max_seconds * 1e3)));
+    return CLV_OK;
+}
+
+clv_status clv__nomem(clv_err *e)
+{
+    CLV_TRY(clv__within(0, e)); /* some callers know no other reason */
+    if (!clv__budget.refused)
+        return clv__fail(e, CLV_NOMEM, "out of memory");
+    return reached(e, "memory",
+                   clv__fail(e, CLV_EXCEEDED,
+                             "needs more than %lld bytes of memory, which is "
+                             "the limit",
+                             (long long)clv__budget.limits.max_memory));
+}
