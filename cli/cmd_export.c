@@ -121,6 +121,7 @@ static clv_status read_weights(const options *o, clv_onnx_opts *opts,
 {
     const char *w = o->weights ? o->weights : "random";
     char *end = "";
+    opts->draw_weights = o->weights != NULL;
     if (!strcmp(w, "none"))
         opts->weights = CLV_WEIGHTS_NONE;
     else if (!strcmp(w, "zeros"))

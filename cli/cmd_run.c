@@ -37,7 +37,7 @@ typedef struct job {
     given_input *given;
     size_t n_given;
     clv_tensor *in; /* per input */
-    uint64_t seed;
+    uint64_t seed, weight_seed;
     progress bar;
     int64_t runs, run; /* all runs, and those that are done */
     clv_tensor_stats *outputs;
@@ -385,7 +385,8 @@ static clv_status run_compile(job *j, clv_err *err)
                            .support = j->support,
                            .cut = j->cut,
                            .limits = &limits,
-                           .seed = j->seed,
+                           .seed = j->weight_seed,
+                           .draw_weights = o->weights != NULL,
                            .threads = (uint32_t)o->threads,
                            .refuse = run_refused};
     double before = seconds_now();
@@ -512,8 +513,10 @@ static clv_status run_verify(job *j, clv_err *err)
 {
     uint32_t n;
     clv_graph_outputs(j->g, &n);
-    clv_model_opts opts = {
-        .size = sizeof opts, .seed = j->seed, .like = j->model};
+    clv_model_opts opts = {.size = sizeof opts,
+                           .seed = j->weight_seed,
+                           .draw_weights = j->o->weights != NULL,
+                           .like = j->model};
     j->abs_error = calloc((size_t)n + 1, sizeof *j->abs_error);
     j->rel_error = calloc((size_t)n + 1, sizeof *j->rel_error);
     if (!j->abs_error || !j->rel_error)
@@ -658,22 +661,30 @@ static void run_report(const void *result, const clv_report_opts *o,
     clv_report_run(result, o, out);
 }
 
-static clv_status read_seed(job *j, clv_err *err)
+/* The seeds of inputs, and of weights that no file holds. */
+static clv_status read_seeds(job *j, clv_err *err)
 {
+    const char *from = j->o->random && *j->o->random ? j->o->random : "0";
+    const char *weights = j->o->weights ? j->o->weights : "random";
     char *end;
-    if (!j->o->random || !*j->o->random)
-        return CLV_OK;
-    j->seed = strtoull(j->o->random, &end, 10);
-    if (*end || j->o->random[0] == '-')
+    j->seed = j->weight_seed = strtoull(from, &end, 10);
+    if (*end || *from == '-')
         return fail(err, CLV_USAGE, "--random=%s: a seed is a whole number",
-                    j->o->random);
-    return CLV_OK;
+                    from);
+    if (!strncmp(weights, "random:", 7) && weights[7])
+        j->weight_seed = strtoull(weights + 7, &end, 10);
+    else if (strcmp(weights, "random"))
+        end = "x";
+    return *end ? fail(err, CLV_USAGE,
+                       "--weights takes random or random:SEED here, not '%s'",
+                       weights)
+                : CLV_OK;
 }
 
 static clv_status run_run(job *j, clv_err *err)
 {
     const options *o = j->o;
-    clv_status s = read_seed(j, err);
+    clv_status s = read_seeds(j, err);
     if (s == CLV_OK)
         s = read_inputs(j, err);
     if (s == CLV_OK)

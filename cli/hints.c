@@ -20,6 +20,7 @@ static const struct {
     {CLV_EXCEEDED, CLV_SUBJECT_LIMIT, "--max-%s sets it"},
     {CLV_SHAPE, CLV_SUBJECT_SIZES, "--input-shape sets them"},
     {CLV_SHAPE, CLV_SUBJECT_INPUT, "--input-shape and --dim change that"},
+    {CLV_NOT_FOUND, CLV_SUBJECT_WEIGHTS, "--weights random draws it"},
     {CLV_UNSUPPORTED, CLV_SUBJECT_DTYPE, "choose another --dtype"},
     {CLV_UNSUPPORTED, CLV_SUBJECT_OPSET, "leave --opset out"},
     {CLV_UNSUPPORTED, CLV_SUBJECT_MEMORY,

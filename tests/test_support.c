@@ -152,7 +152,8 @@ static clv_status compile_node(const clv_graph *g, clv_backend *b, clv_err *e)
     weight_store *w = NULL;
     clv_exec *x = NULL;
     const uint32_t node = 0;
-    CLV_TRY(clv__weights_new(g, 1, NULL, &w, e));
+    const clv_model_opts opts = {.size = sizeof opts, .seed = 1};
+    CLV_TRY(clv__weights_new(g, &opts, NULL, &w, e));
     const clv_subject s = {
         g, &node, g->outputs, 1, g->n_outputs, clv__weights_of(w, g), 0, NULL};
     clv_status st = b->type->compile(b, &s, &x, e);

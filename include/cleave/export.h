@@ -18,12 +18,14 @@ typedef struct clv_onnx_opts {
     int64_t opset; /* 13 to 22 */
     clv_weights weights;
     uint64_t seed;
+    bool draw_weights; /* those that a model's file lacks, too */
 } clv_onnx_opts;
 
 /* Writes g as ONNX to `path`, whole or not at all; weights beyond 1 GB go to
  * path + ".data". A graph read from ONNX is written as its file was, byte for
  * byte; data that lies in other files stays where it is. Fails with
- * CLV_UNSUPPORTED, naming the node, when an operator has no form in ONNX. */
+ * CLV_UNSUPPORTED, naming the node, when an operator has no form in ONNX; with
+ * CLV_NOT_FOUND when g came from a file that lacks a weight. */
 CLV_API CLV_MUST clv_status clv_export_onnx(const clv_graph *g,
                                             const char *path,
                                             const clv_onnx_opts *opts,

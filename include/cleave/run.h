@@ -39,6 +39,7 @@ typedef struct clv_model_opts {
     const clv_model *like; /* shares the weights of this one */
     clv_refuse_fn *refuse; /* called for each, before it fails */
     void *refuser;         /* its ctx */
+    bool draw_weights;     /* those that a model's file lacks, too */
 } clv_model_opts;
 
 /* One partition of a model: a subgraph compiled by a backend, or a row of
@@ -64,8 +65,9 @@ typedef struct clv_model_info {
  * not "cpu" and the backend supports all of it, else in plain C. Fails with
  * CLV_USAGE when `cut` is of another graph; with CLV_UNSUPPORTED when nodes
  * have neither kernel nor backend, or the plan needs more memory than there is;
- * with CLV_IO or CLV_FORMAT when weights are absent or too short. Returns a
- * model (caller frees with clv_model_free). */
+ * with CLV_IO or CLV_FORMAT when weights are absent or too short: only a graph
+ * that came from no file has its weights drawn, and others by draw_weights.
+ * Returns a model (caller frees with clv_model_free). */
 CLV_API CLV_MUST clv_status clv_model_new(const clv_graph *g,
                                           const clv_model_opts *opts,
                                           clv_model **out, clv_err *err);

@@ -48,6 +48,7 @@ typedef struct clv_payload {
     const void *proto; /* or a TensorProto of proto_size bytes that lists the
                         * contents */
     uint64_t proto_size;
+    bool sparse;          /* `proto` is a SparseTensorProto */
     const int64_t *ints;  /* contents of an integer or bool type, if small; */
     const double *floats; /* contents of a floating type: only one of the two is
                            * set */

@@ -46,6 +46,7 @@ clv_status clv__build_body(clv_graph *g, const char *name, clv_graph **body,
     }
     (*body)->format = g->format;
     (*body)->custom = g->custom;
+    (*body)->holds_weights = g->holds_weights;
     return CLV_OK;
 }
 
@@ -54,6 +55,7 @@ clv_status clv__build_part(const clv_graph *g, clv_graph **part, clv_err *e)
     CLV_TRY(clv_graph_new(g->name, part, e));
     (*part)->custom = g->custom;
     (*part)->folder = g->folder;
+    (*part)->holds_weights = g->holds_weights;
     return CLV_OK;
 }
 

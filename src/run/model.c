@@ -311,7 +311,7 @@ static clv_status build(clv_model *m, const clv_model_opts *o, clv_err *e)
         return clv__fail(e, CLV_USAGE,
                          "backend '%s' says what it supports, but runs nothing",
                          o->backend->name);
-    CLV_TRY(clv__weights_new(m->g, m->seed, like, &m->weights, e));
+    CLV_TRY(clv__weights_new(m->g, o, like, &m->weights, e));
     m->tensor = arena_array(&m->mem, nv, sizeof *m->tensor);
     if (!m->tensor)
         return clv__nomem(e);

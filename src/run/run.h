@@ -36,13 +36,16 @@ typedef struct weight_store {
     strmap names;              /* tensors in memory of our own */
     clv_tensor *own;
     uint64_t seed;
+    bool draw;     /* what a file lacks */
     int64_t bytes; /* of `own` */
     size_t n_tables, cap_tables, n_own, cap_own;
 } weight_store;
 
 /* Finds every weight, constant and folded value of g and its bodies. Weights
- * that no file holds are drawn from `seed`. `like` may be NULL. */
-CLV_MUST clv_status clv__weights_new(const clv_graph *g, uint64_t seed,
+ * that no file holds are drawn from the seed, unless g came from a file and its
+ * weights are not to be drawn. `like` may be NULL. */
+CLV_MUST clv_status clv__weights_new(const clv_graph *g,
+                                     const clv_model_opts *o,
                                      weight_store *like, weight_store **out,
                                      clv_err *e);
 void clv__weights_free(weight_store *w); /* one user less */

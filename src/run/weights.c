@@ -77,7 +77,8 @@ static clv_status from_proto(weight_store *w, const clv_payload *p,
                              clv_tensor *t, clv_err *e)
 {
     clv_tensor read;
-    CLV_TRY(clv__tensor_pb(p->proto, (size_t)p->proto_size, &read, e));
+    CLV_TRY((p->sparse ? clv__sparse_pb : clv__tensor_pb)(
+        p->proto, (size_t)p->proto_size, &read, e));
     bool fits = read.dtype == t->dtype &&
                 clv_tensor_bytes(&read) == clv_tensor_bytes(t);
     clv_status s = fits ? own(w, t, NULL, e)
@@ -92,12 +93,36 @@ static clv_status seeded(weight_store *w, const clv_graph *g, uint32_t v,
                          clv_tensor *t, clv_err *e)
 {
     const char *name = g->values[v].name;
-    if (g->holds_weights)
-        return clv__fail(e, CLV_USAGE, "has no data to run with");
+    const clv_payload *p = g->values[v].data;
+    if (g->holds_weights && !w->draw && !(p && p->fill))
+        return clv__about(
+            e, clv__fail(e, CLV_NOT_FOUND, "the file has no data of it"),
+            CLV_SUBJECT_WEIGHTS, name ? name : "");
     if (borrow(w, name, t))
         return CLV_OK;
     CLV_TRY(own(w, t, name, e));
     clv__weight_fill(g, v, w->seed, 0, clv_tensor_numel(t), t->data);
+    return CLV_OK;
+}
+
+/* Data in a file of its own, which may not be there. */
+static clv_status from_file(weight_store *w, const clv_graph *g,
+                            const char *folder, uint32_t v, clv_tensor *t,
+                            clv_err *e)
+{
+    const clv_payload *p = g->values[v].data;
+    const char *name = g->values[v].name;
+    const void *data;
+    clv_err untold = {0};
+    clv_status s = clv__external_at(&w->files, folder, p, clv_tensor_bytes(t),
+                                    &data, w->draw ? &untold : e);
+    if (s == CLV_NOT_FOUND && w->draw)
+        return seeded(w, g, v, t, e);
+    if (s == CLV_NOT_FOUND)
+        return clv__about(e, s, CLV_SUBJECT_WEIGHTS, name ? name : "");
+    if (s != CLV_OK)
+        return w->draw ? clv__fail(e, s, "%s", untold.msg) : s;
+    t->data = (void *)(uintptr_t)data;
     return CLV_OK;
 }
 
@@ -114,13 +139,8 @@ static clv_status find_weight(weight_store *w, const clv_graph *g,
         return t->data = (void *)(uintptr_t)p->bytes, CLV_OK;
     if (p && p->bytes)
         return clv__fail(e, CLV_FORMAT, "its data is not as long as its shape");
-    if (p && p->file) {
-        const void *data;
-        CLV_TRY(clv__external_at(&w->files, folder, p, clv_tensor_bytes(t),
-                                 &data, e));
-        t->data = (void *)(uintptr_t)data;
-        return CLV_OK;
-    }
+    if (p && p->file)
+        return from_file(w, g, folder, v, t, e);
     if (p && (p->ints || p->floats) && t->dtype != CLV_STRING)
         return from_list(w, p, t, e);
     if (p && p->proto && t->dtype != CLV_STRING)
@@ -179,7 +199,7 @@ static clv_status add_tables(weight_store *w, const clv_graph *g,
     return CLV_OK;
 }
 
-clv_status clv__weights_new(const clv_graph *g, uint64_t seed,
+clv_status clv__weights_new(const clv_graph *g, const clv_model_opts *o,
                             weight_store *like, weight_store **out, clv_err *e)
 {
     *out = NULL;
@@ -187,7 +207,8 @@ clv_status clv__weights_new(const clv_graph *g, uint64_t seed,
     if (!w)
         return clv__nomem(e);
     atomic_init(&w->users, 1);
-    w->seed = seed;
+    w->seed = o->seed;
+    w->draw = o->draw_weights;
     w->like = like;
     if (like)
         atomic_fetch_add(&like->users, 1);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/data/onnx_external: a product whose weight lies in a file of its
-own, with an input."""
+own, with an input; and tests/data/onnx_absent: the same with a weight that has
+a type and a shape alone."""
 import os
 
 import numpy
@@ -22,3 +23,9 @@ if os.path.exists(data):
     os.remove(data)
 onnx.save(model, os.path.join(FOLDER, "model.onnx"), save_as_external_data=True, location="w.bin", size_threshold=0)
 numpy.save(os.path.join(FOLDER, "x.npy"), x)
+
+absent = os.path.join(FOLDER, "..", "onnx_absent")
+os.makedirs(absent, exist_ok=True)
+model.graph.initializer[0].Clear()
+model.graph.initializer[0].CopyFrom(TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[16, 4]))
+onnx.save(model, os.path.join(absent, "model.onnx"))

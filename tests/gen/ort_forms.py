@@ -116,4 +116,22 @@ body = helper.make_graph([
 cases.save("loop_softmax", [node("Loop", ["n", "", "x"], ["y"], body=body)], {"x": rnd(2, 3, 4)}, ["y"],
            {"n": np.array(2, dtype=np.int64)}, opset=11)
 
+# -- sparse tensors ------------------------------------------------------------------
+
+def sparse(name, dims, values, places):
+    return helper.make_sparse_tensor(
+        helper.make_tensor(name, helper.np_dtype_to_tensor_dtype(values.dtype), values.shape, values),
+        helper.make_tensor("", TensorProto.INT64, places.shape, places.flatten()), dims)
+
+
+flat = sparse("w", [4, 3], rnd(3), i64(1, 5, 9))
+deep = sparse("w", [4, 3], rnd(2), np.array([[0, 2], [3, 1]]))
+for name, w in (("flat", flat), ("deep", deep)):
+    cases.save("sparse_weight_" + name, [node("MatMul", ["x", "w"], ["y"])], {"x": rnd(2, 4)}, ["y"], sparse=[w])
+    cases.save("sparse_constant_" + name, [node("Constant", [], ["w"], sparse_value=w), node("MatMul", ["x", "w"], ["y"])],
+               {"x": rnd(2, 4)}, ["y"])
+cases.save("sparse_shape", [node("Constant", [], ["d"], sparse_value=sparse("d", [3], i64(4, 6), i64(0, 2))),
+                            node("Max", ["d", "one"], ["s"]), node("Reshape", ["x", "s"], ["y"])],
+           {"x": rnd(2, 12)}, ["y"], {"one": i64(1)}, opset=17)
+
 cases.write()

@@ -112,6 +112,7 @@ enum { PB_LOCATION_EXTERNAL = 1 }; /* a value of PB_TENSOR_DATA_LOCATION */
 
 enum {
     PB_SPARSE_VALUES = 1,
+    PB_SPARSE_INDICES = 2,
     PB_SPARSE_DIMS = 3,
 };
 

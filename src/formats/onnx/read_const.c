@@ -6,7 +6,9 @@
  * indices), single numbers, and what stands in a Constant node, because shape
  * arithmetic needs them. */
 #include "formats/onnx/read.h"
+#include "formats/onnx/tensor_pb.h"
 #include "tensor/small_float.h"
+#include "tensor/tensor.h"
 
 #include <string.h>
 
@@ -443,11 +445,35 @@ clv_status onnx_tensor(reader *r, unit *u, wire w, text *name, bool initializer,
     return const_add(r, u, &t, *name, initializer, value, e);
 }
 
+/* What shape arithmetic may need of a sparse tensor: all its numbers. */
+static clv_status const_list_sparse(clv_graph *g, uint32_t id, clv_err *e)
+{
+    clv_payload *data = g->values[id].data;
+    clv_tensor t;
+    CLV_TRY(clv__sparse_pb(data->proto, (size_t)data->proto_size, &t, e));
+    uint32_t n = (uint32_t)clv_tensor_numel(&t);
+    void *list = arena_array(&g->mem, n, sizeof(int64_t));
+    bool real = const_is_float(t.dtype);
+    int64_t *ints = list;
+    double *floats = list;
+    for (uint32_t i = 0; list && i < n; i++)
+        if (real)
+            floats[i] = get_f(&t, i);
+        else
+            ints[i] = get_i(&t, i);
+    clv__free(t.data);
+    data->n = n;
+    data->floats = real ? floats : NULL;
+    data->ints = real ? NULL : ints;
+    return list ? CLV_OK : clv__nomem(e);
+}
+
 /* SparseTensorProto: the name and type of its values, dense dims. */
 clv_status onnx_sparse(reader *r, unit *u, wire w, text *name, uint32_t *value,
                        clv_err *e)
 {
     tensor dense = {0}, values = {0};
+    const wire all = w;
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
@@ -462,7 +488,16 @@ clv_status onnx_sparse(reader *r, unit *u, wire w, text *name, uint32_t *value,
     dense.dtype = values.dtype;
     if (!name->n)
         *name = values.name;
-    return const_add(r, u, &dense, *name, true, value, e);
+    CLV_TRY(const_add(r, u, &dense, *name, true, value, e));
+    clv_payload *data = clv__value_data(u->g, *value);
+    if (!data)
+        return clv__nomem(e);
+    data->proto = all.cur;
+    data->proto_size = wire_left(&all);
+    data->sparse = true;
+    return const_worth_reading(&dense, clv__numel(&u->g->values[*value]), true)
+               ? const_list_sparse(u->g, *value, e)
+               : CLV_OK;
 }
 
 clv_status onnx_const_ints(clv_graph *g, uint32_t v, uint32_t rank,

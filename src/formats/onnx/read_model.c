@@ -408,6 +408,7 @@ static clv_status model_new_graph(const char *path, const clv_open_opts *opts,
     const char *dot = strrchr(base, '.');
     size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
     CLV_TRY(clv__build_new("", "onnx", opts, g, e));
+    (*g)->holds_weights = true;
     (*g)->name = arena_strndup(&(*g)->mem, base, n);
     (*g)->folder =
         slash ? arena_strndup(&(*g)->mem, path, (size_t)(slash - path) + 1)

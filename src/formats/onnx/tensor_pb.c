@@ -206,6 +206,111 @@ clv_status clv__tensor_pb(const void *data, size_t size, clv_tensor *out,
     return CLV_OK;
 }
 
+/* -- sparse tensors -------------------------------------------------------*/
+
+/* values (N), and the place of each: indices (N) in the flat tensor, or (N,R)
+ * along its axes */
+typedef struct pb_sparse {
+    clv_tensor values, indices;
+} pb_sparse;
+
+static clv_status sparse_parts(wire w, pb_sparse *s, clv_tensor *dense,
+                               clv_err *e)
+{
+    size_t rank = 0;
+    while (wire_left(&w)) {
+        wire_field f;
+        CLV_TRY(wire_next(&w, &f, e));
+        clv_tensor *part = f.number == PB_SPARSE_VALUES    ? &s->values
+                           : f.number == PB_SPARSE_INDICES ? &s->indices
+                                                           : NULL;
+        if (f.number == PB_SPARSE_DIMS)
+            CLV_TRY(wire_ints(&f, dense->dims, CLV_MAX_RANK, &rank, e));
+        if (!part || f.type != WIRE_BYTES)
+            continue;
+        if (part->data)
+            return clv__fail(e, CLV_FORMAT, "a sparse tensor given twice");
+        CLV_TRY(clv__tensor_pb(f.bytes.cur, wire_left(&f.bytes), part, e));
+    }
+    if (rank > CLV_MAX_RANK)
+        return clv__fail(e, CLV_FORMAT, "a tensor of more than 16 axes");
+    dense->rank = (uint32_t)rank;
+    dense->dtype = s->values.dtype;
+    return CLV_OK;
+}
+
+static clv_status sparse_check(const pb_sparse *s, const clv_tensor *dense,
+                               clv_err *e)
+{
+    const clv_tensor *i = &s->indices;
+    bool flat = i->rank == 1, along = i->rank == 2 && i->dims[1] == dense->rank;
+    for (uint32_t d = 0; d < dense->rank; d++)
+        if (dense->dims[d] < 0)
+            return clv__fail(e, CLV_FORMAT, "a tensor with dimension %lld",
+                             (long long)dense->dims[d]);
+    if (!s->values.data || dense->dtype == CLV_STRING || s->values.rank != 1)
+        return clv__fail(e, CLV_FORMAT, "a sparse tensor without values");
+    if (s->values.dims[0] &&
+        (!i->data || i->dtype != CLV_INT64 || (!flat && !along) ||
+         i->dims[0] != s->values.dims[0]))
+        return clv__fail(e, CLV_FORMAT,
+                         "a sparse tensor whose indices do not fit");
+    return clv_tensor_bytes(dense) < 0
+               ? clv__fail(e, CLV_OVERFLOW, "the tensor does not fit 64 bits")
+               : CLV_OK;
+}
+
+/* The place of value v; -1: outside. */
+static int64_t sparse_place(const pb_sparse *s, const clv_tensor *dense,
+                            int64_t v)
+{
+    int64_t at = 0;
+    if (s->indices.rank == 1) {
+        at = get_i(&s->indices, v);
+        return at < clv_tensor_numel(dense) ? at : -1;
+    }
+    for (uint32_t d = 0; d < dense->rank; d++) {
+        int64_t i = get_i(&s->indices, v * dense->rank + d);
+        if (i < 0 || i >= dense->dims[d])
+            return -1;
+        at = at * dense->dims[d] + i;
+    }
+    return at;
+}
+
+static clv_status sparse_spread(const pb_sparse *s, clv_tensor *dense,
+                                clv_err *e)
+{
+    CLV_TRY(sparse_check(s, dense, e));
+    dense->data = clv__zalloc((size_t)clv_tensor_bytes(dense) + 1);
+    if (!dense->data)
+        return clv__nomem(e);
+    for (int64_t v = 0; v < s->values.dims[0]; v++) {
+        int64_t at = sparse_place(s, dense, v);
+        if (at < 0)
+            return clv__fail(e, CLV_FORMAT,
+                             "value %lld of a sparse tensor lies outside it",
+                             (long long)v);
+        copy_run(dense, at, &s->values, v, 1);
+    }
+    return CLV_OK;
+}
+
+clv_status clv__sparse_pb(const void *data, size_t size, clv_tensor *out,
+                          clv_err *e)
+{
+    pb_sparse s = {0};
+    *out = (clv_tensor){0};
+    clv_status st = sparse_parts(wire_over(data, size), &s, out, e);
+    if (st == CLV_OK)
+        st = sparse_spread(&s, out, e);
+    clv__free(s.values.data);
+    clv__free(s.indices.data);
+    if (st != CLV_OK)
+        clv__free(out->data), out->data = NULL;
+    return st;
+}
+
 /* -- sequences and optionals ----------------------------------------------*/
 
 /* How many tensors and sequences the list holds; its element type. */

@@ -107,8 +107,18 @@ static clv_status weights_put_data(const void *data, int64_t bytes, FILE *to,
     return CLV_OK;
 }
 
+static clv_status weights_absent(writer *w, uint32_t v, clv_err *e)
+{
+    const char *name = writer_name(w, v);
+    return clv__about(e,
+                      clv__fail(e, CLV_NOT_FOUND,
+                                "weight '%s': the file has no data of it",
+                                name),
+                      CLV_SUBJECT_WEIGHTS, name);
+}
+
 /* Numbers that are known from folding, drawn from the seed, or zeros. */
-static clv_status weights_stream_made(const writer *w, uint32_t v, FILE *to,
+static clv_status weights_stream_made(writer *w, uint32_t v, FILE *to,
                                       clv_err *e)
 {
     const clv_value *val = &w->g->values[v];
@@ -117,6 +127,9 @@ static clv_status weights_stream_made(const writer *w, uint32_t v, FILE *to,
     const clv_payload *d = val->data;
     bool known = d && (d->ints || d->floats || d->fill);
     clv_status s = block ? CLV_OK : clv__nomem(e);
+    if (s == CLV_OK && !known && w->g->holds_weights &&
+        w->opts->weights == CLV_WEIGHTS_RANDOM && !w->opts->draw_weights)
+        s = weights_absent(w, v, e);
     for (int64_t i = 0; s == CLV_OK && i < n; i += step) {
         int64_t count = n - i < step ? n - i : step;
         if (known || w->opts->weights == CLV_WEIGHTS_RANDOM)
@@ -133,7 +146,8 @@ static clv_status weights_stream_listed(const clv_payload *d, int64_t bytes,
                                         FILE *to, clv_err *e)
 {
     clv_tensor t;
-    CLV_TRY(clv__tensor_pb(d->proto, (size_t)d->proto_size, &t, e));
+    CLV_TRY((d->sparse ? clv__sparse_pb : clv__tensor_pb)(
+        d->proto, (size_t)d->proto_size, &t, e));
     clv_status s = clv_tensor_bytes(&t) == bytes
                        ? weights_put_data(t.data, bytes, to, e)
                        : clv__fail(e, CLV_FORMAT, "its shape differs");
@@ -150,9 +164,14 @@ static clv_status weights_stream(writer *w, uint32_t v, FILE *to, clv_err *e)
     if (d && d->bytes && (int64_t)d->size == bytes)
         return weights_put_data(d->bytes, bytes, to, e);
     if (d && d->file) {
-        CLV_TRY(clv__external_at(&w->files, w->root->g->folder, d, bytes, &data,
-                                 e));
-        return weights_put_data(data, bytes, to, e);
+        clv_err untold = {0};
+        clv_status s = clv__external_at(&w->files, w->root->g->folder, d, bytes,
+                                        &data, &untold);
+        if (s == CLV_OK)
+            return weights_put_data(data, bytes, to, e);
+        if (s != CLV_NOT_FOUND || !w->opts->draw_weights)
+            return clv__about(e, clv__fail(e, s, "%s", untold.msg),
+                              CLV_SUBJECT_WEIGHTS, writer_name(w, v));
     }
     if (d && d->ints && val->dtype == CLV_INT64 && d->n == clv__numel(val))
         return weights_put_data(d->ints, bytes, to, e);
