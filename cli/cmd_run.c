@@ -251,8 +251,8 @@ static clv_status random_input(job *j, uint32_t i, clv_err *err)
     clv_tensor *t = &j->in[i];
     if (form_of(&v) != CLV_FORM_TENSOR || v.dtype == CLV_STRING)
         return fail(err, CLV_UNSUPPORTED,
-                    "input '%s' is %s, which are not drawn; --input %s=FILE",
-                    v.name, v.dtype == CLV_STRING ? "text" : "tensors", v.name);
+                    "input '%s': %s are not drawn; --input %s=FILE gives them",
+                    v.name, form_of(&v) ? "lists of tensors" : "texts", v.name);
     if (v.rank == CLV_NONE)
         return fail(err, CLV_SHAPE,
                     "input '%s' has no known shape; --input-shape gives one",

@@ -106,6 +106,21 @@ static uint32_t read_value(const char **at)
     return v;
 }
 
+/* ["a","b"] */
+static const char **read_strings(char **at, uint32_t *n)
+{
+    const char **list = arena_array(&graph->mem, MOST, sizeof *list);
+    *n = 0;
+    while (**at == '[' || **at == ',') {
+        char *end = strchr(*at + 2, '"');
+        list[(*n)++] = *at + 2;
+        *end = '\0';
+        *at = end + 1;
+    }
+    ++*at;
+    return list;
+}
+
 /* `name=value`: an int, a float (it has a point), a list, or "a string". */
 static clv_attr_arg read_attr(char **at)
 {
@@ -121,6 +136,12 @@ static clv_attr_arg read_attr(char **at)
         a.u.s = value + 1;
         *end = '\0';
         *at = end + 1;
+        return a;
+    }
+    if (value[0] == '[' && value[1] == '"') {
+        *at = value;
+        a.type = CLV_ATTR_STRINGS;
+        a.u.strings = read_strings(at, &a.n);
         return a;
     }
     size_t len = strcspn(value, " \n");

@@ -80,7 +80,7 @@ static void run_node(block *b, arena *scratch)
         if (v->data && v->data->n)
             folded[o] = tensor_of(v);
     }
-    kernel k = {graph, n, ins, out, scratch, &e};
+    kernel k = {graph, n, ins, out, scratch, &e, scratch};
     CHECK_OR_RETURN(fn(&k) == CLV_OK);
     const char *s = b->out;
     for (uint32_t o = 0; o < k.n->n_out; o++, s += *s == ' ') {

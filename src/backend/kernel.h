@@ -23,17 +23,23 @@ typedef struct kernel {
     clv_tensor *out;             /* n->n_out; data is NULL if nobody reads it */
     arena *scratch;              /* rewound after the node */
     clv_err *e;
+    arena *kept; /* texts, and tensors of lists, that outputs refer to: there
+                  * until the next run */
 } kernel;
 
 typedef clv_status clv_kernel_fn(kernel *k);
 
 /* The kernel of an operator, NULL when there is none. */
 clv_kernel_fn *clv__kernel_of(clv_op op);
+/* Whether it takes texts, and whether it makes its outputs and takes lists:
+ * MOVES and MAKES of kernels.def. */
+bool clv__kernel_moves(clv_op op);
+bool clv__kernel_makes(clv_op op);
 
 /* The kernels, declared from their table. */
 #define KERNEL(op, fn) clv_kernel_fn fn;
 #include "backend/kernels.def"
-#undef KERNEL
+clv_kernel_fn kernel_binary, kernel_cast; /* of numbers */
 
 /* -- arguments (arguments.c) ----------------------------------------------*/
 
@@ -68,6 +74,10 @@ typedef struct scalar_arg {
 bool scalar_at(const kernel *k, clv_attr_key key, uint32_t i, scalar_arg *out);
 /* The same as an integer. */
 int64_t whole_of(const kernel *k, clv_attr_key key, uint32_t i);
+
+/* Makes output o of a kernel that makes its own: type and shape of `like`,
+ * zeroed. The caller of the kernel frees its data, also after a failure. */
+CLV_MUST clv_status make_output(kernel *k, uint32_t o, const clv_tensor *like);
 
 /* Input i; NULL when it is left out. */
 const clv_tensor *input_of(const kernel *k, uint32_t i);

@@ -285,11 +285,12 @@ clv_status infer_optional_has(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- text -----------------------------------------------------------------*/
 
-/* x (C) or (1,C): words change case, and `k` of them are taken out */
+/* x (C) or (1,C): words change case, and stopwords are taken out */
 clv_status infer_string_normalize(clv_graph *g, clv_node *n, clv_err *e)
 {
     CLV_TRY(out_like(g, n, 0, node_in(g, n, 0), e));
-    if (attr_int(n, CLV_A_STOPWORDS) > 0)
+    const clv_attr *words = attr_get(n, CLV_A_STOPWORDS);
+    if (words && words->n > 0)
         out_bound(g, n, 0);
     return CLV_OK;
 }

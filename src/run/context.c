@@ -56,7 +56,8 @@ void clv_context_free(clv_context *c)
         return;
     if (c->block && c->tensor && c->times)
         free_dynamic(c);
-    arena_free(&c->scratch);
+    arena_free(&c->mem.scratch);
+    arena_free(&c->mem.kept);
     clv__free(c->times);
     clv__free(c->tensor);
     clv__free(c->block);
@@ -69,6 +70,13 @@ static const char *shape_text(const clv_tensor *t, char *buf, size_t size)
 {
     clv_value v = {.dims = t->dims, .rank = (uint8_t)t->rank};
     return clv__shape_text(&v, buf, size);
+}
+
+static const char *form_name(clv_form form)
+{
+    static const char *const names[] = {"a tensor", "a sequence",
+                                        "an optional"};
+    return names[form];
 }
 
 clv_status clv_context_set(clv_context *c, uint32_t i, const clv_tensor *t,
@@ -84,11 +92,18 @@ clv_status clv_context_set(clv_context *c, uint32_t i, const clv_tensor *t,
                          g->n_inputs, i + 1);
     const clv_value *v = &g->values[g->inputs[i]];
     const char *called = clv__value_name(g, g->inputs[i], name, sizeof name);
-    if (t->dtype != v->dtype)
+    clv_form form = v->flags & CLV_V_OPTIONAL   ? CLV_FORM_OPTIONAL
+                    : v->flags & CLV_V_SEQUENCE ? CLV_FORM_SEQUENCE
+                                                : CLV_FORM_TENSOR;
+    if (t->form != form)
+        return clv__fail(err, CLV_SHAPE, "input '%.80s': is %s, must be %s",
+                         called, form_name(t->form), form_name(form));
+    bool empty = form != CLV_FORM_TENSOR && clv_tensor_numel(t) == 0;
+    if (t->dtype != v->dtype && !empty)
         return clv__fail(err, CLV_SHAPE, "input '%.80s': is %s, must be %s",
                          called, clv_dtype_name(t->dtype),
                          clv_dtype_name((clv_dtype)v->dtype));
-    if (v->rank != CLV_NO_RANK &&
+    if (form == CLV_FORM_TENSOR && v->rank != CLV_NO_RANK &&
         (t->rank != v->rank ||
          memcmp(t->dims, v->dims, t->rank * sizeof *t->dims)))
         return clv__about(err,
@@ -128,7 +143,7 @@ static bool as_planned(const clv_context *c, uint32_t id)
         if (v == CLV_NONE || c->m->place[v] != PLACE_DYNAMIC)
             continue;
         const clv_tensor *a = &c->tensor[v], *b = &c->m->tensor[v];
-        if (a->rank != b->rank ||
+        if (a->rank != b->rank || a->form != CLV_FORM_TENSOR ||
             memcmp(a->dims, b->dims, a->rank * sizeof *a->dims))
             return false;
     }
@@ -142,14 +157,14 @@ static clv_status run_step(clv_context *c, const step *s, clv_err *e)
         return m->backend->type->run(s->exec, c->tensor, c->arena + s->offset,
                                      e);
     if (s->dynamic)
-        return clv__run_dynamic(m->g, s->node, c->tensor, m->weights,
-                                &c->scratch, e);
+        return clv__run_dynamic(m->g, s->node, c->tensor, m->weights, &c->mem,
+                                e);
     if (!as_planned(c, s->node))
         return clv__fail(e, CLV_SHAPE,
                          "node '%s': its inputs have other shapes than "
                          "inferred",
                          m->g->nodes[s->node].name);
-    return clv__run_node(m->g, s->node, c->tensor, &c->scratch, e);
+    return clv__run_node(m->g, s->node, c->tensor, &c->mem, e);
 }
 
 clv_status clv_context_run(clv_context *c, clv_err *err)
@@ -159,6 +174,7 @@ clv_status clv_context_run(clv_context *c, clv_err *err)
     const clv_model *m = c->m;
     CLV_TRY(check_inputs(c, err));
     free_dynamic(c);
+    arena_free(&c->mem.kept);
     point_outputs(c);
     memset(c->times, 0, m->info.n_parts * sizeof *c->times);
     double before = clv__now();

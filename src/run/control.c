@@ -1,5 +1,5 @@
-/* control.c - running bodies: If, Loop, Scan (see ops/control.c for how their
- * inputs are laid out).
+/* control.c - running bodies: If, Loop, Scan, SequenceMap (see ops/control.c
+ * for how their inputs are laid out).
  *
  * A body runs node by node, every shape found while running, in a frame of its
  * own; a frame frees what it made when it ends. Iterations hand tensors on by
@@ -35,7 +35,7 @@ static void frame_free(frame *f)
 /* Everything the body computes, from in[i] for its inputs (NULL: left out). */
 static clv_status run_body(frame *f, const clv_graph *body,
                            const clv_tensor *const *in, uint32_t n_in,
-                           const weight_store *w, arena *scratch, clv_err *e)
+                           const weight_store *w, run_memory *mem, clv_err *e)
 {
     const clv_tensor *table = clv__weights_of(w, body);
     *f = (frame){.g = body};
@@ -51,7 +51,7 @@ static clv_status run_body(frame *f, const clv_graph *body,
             f->t[body->inputs[i]] = *in[i];
     for (uint32_t id = 0; id < body->n_nodes; id++) {
         const clv_node *n = &body->nodes[id];
-        CLV_TRY(clv__run_dynamic(body, id, f->t, w, scratch, e));
+        CLV_TRY(clv__run_dynamic(body, id, f->t, w, mem, e));
         for (uint32_t o = 0; o < n->n_out; o++)
             f->owned[node_outs(body, n)[o]] = true;
     }
@@ -92,7 +92,7 @@ static const clv_tensor *input(const clv_graph *g, const clv_node *n,
 
 static clv_status run_if(const clv_graph *g, const clv_node *n,
                          clv_tensor *tensor, const weight_store *w,
-                         arena *scratch, clv_err *e)
+                         run_memory *mem, clv_err *e)
 {
     const clv_tensor *c = input(g, n, tensor, 0);
     if (!c || !c->data || numel(c) != 1)
@@ -104,7 +104,7 @@ static clv_status run_if(const clv_graph *g, const clv_node *n,
             first += n->attrs[i].u.body->n_inputs;
     const clv_graph *body = body_of(n, key);
     const clv_tensor **in =
-        arena_array(scratch, (size_t)n->n_in + 1, sizeof *in);
+        arena_array(&mem->scratch, (size_t)n->n_in + 1, sizeof *in);
     if (!body || !in)
         return body ? clv__nomem(e)
                     : clv__fail(e, CLV_FORMAT, "a branch is missing");
@@ -112,7 +112,7 @@ static clv_status run_if(const clv_graph *g, const clv_node *n,
     for (; first + count < n->n_in && count < body->n_inputs; count++)
         in[count] = input(g, n, tensor, first + count);
     frame f;
-    clv_status s = run_body(&f, body, in, count, w, scratch, e);
+    clv_status s = run_body(&f, body, in, count, w, mem, e);
     for (uint32_t o = 0; o < n->n_out && s == CLV_OK; o++)
         s = take(&f, o, &tensor[node_outs(g, n)[o]], e);
     frame_free(&f);
@@ -194,7 +194,7 @@ typedef struct loop {
     const clv_graph *g, *body;
     const clv_node *n;
     const weight_store *w;
-    arena *scratch;
+    run_memory *mem;
     const clv_tensor **given; /* inputs of the node */
     clv_tensor *result;       /* outputs of the node, owned */
     int64_t most;             /* slices that a scan takes at most */
@@ -219,9 +219,9 @@ static int64_t state_bytes(const loop *l)
 static clv_status loop_begin(loop *l)
 {
     size_t n = (size_t)l->n->n_in + l->n->n_out + l->body->n_inputs + 1;
-    l->state = arena_zalloc(l->scratch, n * sizeof *l->state);
-    l->collected = arena_zalloc(l->scratch, n * sizeof *l->collected);
-    l->in = arena_zalloc(l->scratch, n * sizeof *l->in);
+    l->state = arena_zalloc(&l->mem->scratch, n * sizeof *l->state);
+    l->collected = arena_zalloc(&l->mem->scratch, n * sizeof *l->collected);
+    l->in = arena_zalloc(&l->mem->scratch, n * sizeof *l->in);
     if (!l->state || !l->collected || !l->in)
         return clv__nomem(l->e);
     for (uint32_t i = 0; i < l->body->n_inputs && i < l->n->n_in; i++)
@@ -261,14 +261,15 @@ static clv_status iterate(loop *l, bool *go_on)
         l->in[l->first + i] = &l->state[i];
     frame f;
     clv_status s =
-        run_body(&f, l->body, l->in, l->body->n_inputs, l->w, l->scratch, l->e);
+        run_body(&f, l->body, l->in, l->body->n_inputs, l->w, l->mem, l->e);
     if (s == CLV_OK && go_on) {
         const clv_tensor *c = &f.t[l->body->outputs[0]];
         *go_on = c->data && numel(c) == 1 ? get_f(c, 0) != 0 : true;
     }
     clv_tensor *next =
-        s == CLV_OK ? arena_zalloc(l->scratch, (l->states + 1u) * sizeof *next)
-                    : NULL;
+        s == CLV_OK
+            ? arena_zalloc(&l->mem->scratch, (l->states + 1u) * sizeof *next)
+            : NULL;
     if (s == CLV_OK && !next)
         s = clv__nomem(l->e);
     for (uint32_t i = 0; i < l->states && s == CLV_OK; i++)
@@ -341,14 +342,14 @@ static clv_status run_loop(loop *l)
     bool go_on = cond;
     clv_status s = loop_begin(l);
     for (; s == CLV_OK && go_on && i < trips; i++) {
-        arena_mark mark = arena_save(l->scratch);
+        arena_mark mark = arena_save(&l->mem->scratch);
         l->in[0] = &index;
         l->in[1] = &flag;
         s = loop_limits(l, i, most);
         if (s == CLV_OK)
             s = iterate(l, &go_on);
         cond = go_on;
-        arena_rewind(l->scratch, mark);
+        arena_rewind(&l->mem->scratch, mark);
     }
     return loop_end(l, s);
 }
@@ -384,7 +385,8 @@ static clv_status scan_step(loop *l, uint32_t scans, int64_t i, int64_t trips)
     uint32_t count;
     const int64_t *axes = attr_ints(l->n, CLV_A_INPUT_AXES, &count);
     const clv_attr *way = attr_get(l->n, CLV_A_INPUT_REVERSED);
-    clv_tensor *slice = arena_zalloc(l->scratch, (scans + 1u) * sizeof *slice);
+    clv_tensor *slice =
+        arena_zalloc(&l->mem->scratch, (scans + 1u) * sizeof *slice);
     clv_status s = slice ? CLV_OK : clv__nomem(l->e);
     for (uint32_t k = 0; k < scans && s == CLV_OK; k++) {
         const clv_tensor *t = l->given[l->states + k];
@@ -407,8 +409,8 @@ static clv_status fill_up(loop *l, int64_t trips)
     for (uint32_t o = l->states; o < l->n->n_out; o++) {
         stack *c = &l->collected[o - l->states];
         clv_tensor zeros = c->slice;
-        zeros.data =
-            arena_zalloc(l->scratch, (size_t)clv_tensor_bytes(&zeros) + 1);
+        zeros.data = arena_zalloc(&l->mem->scratch,
+                                  (size_t)clv_tensor_bytes(&zeros) + 1);
         if (!zeros.data)
             return clv__nomem(l->e);
         while (c->n < trips)
@@ -436,11 +438,11 @@ static clv_status run_scan(loop *l)
     int64_t taken = trips < l->most ? trips : l->most;
     clv_status s = loop_begin(l);
     for (int64_t i = 0; s == CLV_OK && i < taken; i++) {
-        arena_mark mark = arena_save(l->scratch);
+        arena_mark mark = arena_save(&l->mem->scratch);
         s = clv__within(0, l->e);
         if (s == CLV_OK)
             s = scan_step(l, scans, i, taken);
-        arena_rewind(l->scratch, mark);
+        arena_rewind(&l->mem->scratch, mark);
     }
     if (s == CLV_OK && taken < trips)
         s = fill_up(l, trips);
@@ -454,7 +456,7 @@ static clv_status scan_entry(loop *l, const clv_tensor *const *whole,
                              const clv_tensor *lengths, int64_t b)
 {
     uint32_t n = l->states + (uint32_t)attr_int(l->n, CLV_A_SCANS);
-    clv_tensor *part = arena_zalloc(l->scratch, (n + 1u) * sizeof *part);
+    clv_tensor *part = arena_zalloc(&l->mem->scratch, (n + 1u) * sizeof *part);
     clv_status s = part ? CLV_OK : clv__nomem(l->e);
     l->most = lengths ? get_i(lengths, b) : INT64_MAX;
     if (l->most < 1)
@@ -478,8 +480,9 @@ static clv_status run_batch(loop *l)
     uint32_t at = l->body->n_inputs, n = l->n->n_in;
     const clv_tensor *lengths = at < n ? l->given[at] : NULL, *x = NULL;
     const clv_tensor **whole =
-        arena_array(l->scratch, (size_t)n + 1, sizeof *whole);
-    stack *all = arena_zalloc(l->scratch, (l->n->n_out + 1u) * sizeof *all);
+        arena_array(&l->mem->scratch, (size_t)n + 1, sizeof *whole);
+    stack *all =
+        arena_zalloc(&l->mem->scratch, (l->n->n_out + 1u) * sizeof *all);
     if (!whole || !all)
         return clv__nomem(l->e);
     memcpy(whole, l->given, n * sizeof *whole);
@@ -494,7 +497,7 @@ static clv_status run_batch(loop *l)
         return clv__fail(l->e, CLV_SHAPE, "too few lengths of sequences");
     clv_status s = CLV_OK;
     for (int64_t b = 0; b < x->dims[0] && s == CLV_OK; b++) {
-        arena_mark mark = arena_save(l->scratch);
+        arena_mark mark = arena_save(&l->mem->scratch);
         s = scan_entry(l, whole, lengths, b);
         for (uint32_t o = 0; o < l->n->n_out; o++) {
             if (s == CLV_OK)
@@ -502,7 +505,7 @@ static clv_status run_batch(loop *l)
             clv__free(l->result[o].data);
             l->result[o].data = NULL;
         }
-        arena_rewind(l->scratch, mark);
+        arena_rewind(&l->mem->scratch, mark);
     }
     for (uint32_t o = 0; o < l->n->n_out; o++) {
         if (s == CLV_OK)
@@ -513,6 +516,80 @@ static clv_status run_batch(loop *l)
     return s;
 }
 
+/* -- map ------------------------------------------------------------------*/
+
+/* How often the body runs: the length of all sequences. */
+static clv_status map_length(const clv_node *n, const clv_tensor *const *given,
+                             int64_t *trips, clv_err *e)
+{
+    *trips = -1;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        if (!given[i] || given[i]->form != CLV_FORM_SEQUENCE)
+            continue;
+        if (*trips >= 0 && numel(given[i]) != *trips)
+            return clv__fail(e, CLV_SHAPE, "sequences of %lld and %lld tensors",
+                             (long long)*trips, (long long)numel(given[i]));
+        *trips = numel(given[i]);
+    }
+    return *trips < 0 ? clv__fail(e, CLV_SHAPE, "no input is a sequence")
+                      : CLV_OK;
+}
+
+/* The body on tensor i of each sequence; what it gives is kept. */
+static clv_status map_trip(const loop *l, int64_t i)
+{
+    frame f;
+    for (uint32_t k = 0; k < l->body->n_inputs && k < l->n->n_in; k++) {
+        const clv_tensor *t = l->given[k];
+        bool list = t && t->form == CLV_FORM_SEQUENCE;
+        l->in[k] = list ? clv_tensor_item(t, i) : t;
+    }
+    clv_status s =
+        run_body(&f, l->body, l->in, l->body->n_inputs, l->w, l->mem, l->e);
+    for (uint32_t o = 0; o < l->n->n_out && s == CLV_OK; o++) {
+        clv_tensor t;
+        s = take(&f, o, &t, l->e);
+        if (s != CLV_OK)
+            break;
+        clv_tensor *item = (clv_tensor *)l->result[o].data + i;
+        *item = t;
+        size_t bytes = (size_t)clv_tensor_bytes(&t);
+        item->data = arena_alloc(&l->mem->kept, bytes + 1);
+        if (item->data)
+            memcpy(item->data, t.data, bytes);
+        else
+            s = clv__nomem(l->e);
+        clv__free(t.data);
+        l->result[o].dtype = t.dtype;
+    }
+    frame_free(&f);
+    return s;
+}
+
+static clv_status run_map(loop *l)
+{
+    int64_t trips;
+    size_t n = (size_t)l->body->n_inputs + 1;
+    CLV_TRY(map_length(l->n, l->given, &trips, l->e));
+    l->in = arena_zalloc(&l->mem->scratch, n * sizeof *l->in);
+    if (!l->in)
+        return clv__nomem(l->e);
+    for (uint32_t o = 0; o < l->n->n_out; o++) {
+        l->result[o] =
+            (clv_tensor){.form = CLV_FORM_SEQUENCE, .rank = 1, .dims = {trips}};
+        l->result[o].dtype = (clv_dtype)node_out(l->g, l->n, o)->dtype;
+        l->result[o].data = clv__zalloc((size_t)trips * sizeof(clv_tensor) + 1);
+        if (!l->result[o].data)
+            return clv__nomem(l->e);
+    }
+    for (int64_t i = 0; i < trips; i++) {
+        arena_mark mark = arena_save(&l->mem->scratch);
+        CLV_TRY(map_trip(l, i));
+        arena_rewind(&l->mem->scratch, mark);
+    }
+    return CLV_OK;
+}
+
 static clv_status run_repeated(loop *l)
 {
     const clv_node *n = l->n;
@@ -520,6 +597,8 @@ static clv_status run_repeated(loop *l)
     l->body = body_of(n, CLV_A_BODY);
     if (!l->body)
         return clv__fail(l->e, CLV_FORMAT, "the body is missing");
+    if (n->op == CLV_OP_SEQUENCE_MAP)
+        return run_map(l);
     l->states = (uint32_t)(scan ? attr_int(n, CLV_A_STATES)
                                 : attr_int(n, CLV_A_OWN_INPUTS) - 2);
     l->first = scan ? 0 : 2;
@@ -532,15 +611,15 @@ static clv_status run_repeated(loop *l)
 }
 
 clv_status clv__run_control(const clv_graph *g, uint32_t id, clv_tensor *tensor,
-                            const weight_store *w, arena *scratch, clv_err *e)
+                            const weight_store *w, run_memory *mem, clv_err *e)
 {
     const clv_node *n = &g->nodes[id];
     if (n->op == CLV_OP_IF)
-        return run_if(g, n, tensor, w, scratch, e);
-    loop l = {.g = g, .n = n, .w = w, .scratch = scratch, .most = INT64_MAX};
+        return run_if(g, n, tensor, w, mem, e);
+    loop l = {.g = g, .n = n, .w = w, .mem = mem, .most = INT64_MAX};
     l.e = e;
-    l.given = arena_array(scratch, (size_t)n->n_in + 2, sizeof *l.given);
-    l.result = arena_zalloc(scratch, (n->n_out + 1u) * sizeof *l.result);
+    l.given = arena_array(&mem->scratch, (size_t)n->n_in + 2, sizeof *l.given);
+    l.result = arena_zalloc(&mem->scratch, (n->n_out + 1u) * sizeof *l.result);
     if (!l.given || !l.result)
         return clv__nomem(e);
     for (uint32_t i = 0; i < n->n_in + 2u; i++)

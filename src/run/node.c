@@ -15,12 +15,12 @@ enum { SMALL = 4096 }; /* elements whose contents a shape may depend on */
 
 static clv_status call(const clv_graph *g, const clv_node *n,
                        const clv_tensor *const *in, clv_tensor *out,
-                       arena *scratch, clv_err *e)
+                       run_memory *mem, clv_err *e)
 {
-    arena_mark mark = arena_save(scratch);
-    kernel k = {g, n, in, out, scratch, e};
+    arena_mark mark = arena_save(&mem->scratch);
+    kernel k = {g, n, in, out, &mem->scratch, e, &mem->kept};
     clv_status s = clv__kernel_of((clv_op)n->op)(&k);
-    arena_rewind(scratch, mark);
+    arena_rewind(&mem->scratch, mark);
     return s;
 }
 
@@ -37,19 +37,20 @@ static const clv_tensor **inputs_of(const clv_graph *g, const clv_node *n,
 }
 
 clv_status clv__run_node(const clv_graph *g, uint32_t id, clv_tensor *tensor,
-                         arena *scratch, clv_err *e)
+                         run_memory *mem, clv_err *e)
 {
     const clv_node *n = &g->nodes[id];
     CLV_TRY(clv__within(0, e));
-    arena_mark mark = arena_save(scratch);
-    const clv_tensor **in = inputs_of(g, n, tensor, scratch);
-    clv_tensor *out = arena_array(scratch, (size_t)n->n_out + 1, sizeof *out);
+    arena_mark mark = arena_save(&mem->scratch);
+    const clv_tensor **in = inputs_of(g, n, tensor, &mem->scratch);
+    clv_tensor *out =
+        arena_array(&mem->scratch, (size_t)n->n_out + 1, sizeof *out);
     if (!in || !out)
         return clv__nomem(e);
     for (uint32_t o = 0; o < n->n_out; o++)
         out[o] = tensor[node_outs(g, n)[o]];
-    clv_status s = call(g, n, in, out, scratch, e);
-    arena_rewind(scratch, mark);
+    clv_status s = call(g, n, in, out, mem, e);
+    arena_rewind(&mem->scratch, mark);
     if (s != CLV_OK)
         clv__err_prefix(e, "node '%s' (%s)", n->name, clv__ops[n->op].name);
     return s;
@@ -65,7 +66,7 @@ static clv_status show(clv_graph *g, const clv_tensor *t, uint32_t *id,
     if (*id == CLV_NONE || !clv__value_set_shape(g, *id, t->rank, t->dims))
         return clv__nomem(e);
     int64_t n = clv_tensor_numel(t);
-    if (n > SMALL || n < 0 || !t->data)
+    if (n > SMALL || n < 0 || !t->data || t->dtype == CLV_STRING)
         return CLV_OK;
     clv_payload *p = clv__value_data(g, *id);
     int64_t *list = arena_array(&g->mem, (size_t)n + 1, sizeof *list);
@@ -147,19 +148,49 @@ static clv_status make_room(const clv_graph *one, clv_tensor *out, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status run_one(const clv_graph *g, const clv_node *n,
-                          clv_tensor *tensor, clv_graph *one, arena *scratch,
-                          clv_err *e)
+/* Infers a node with what its inputs are now, and runs it. */
+static clv_status run_inferred(const clv_graph *g, const clv_node *n,
+                               const clv_tensor *tensor, const clv_tensor **in,
+                               clv_tensor *out, run_memory *mem, clv_err *e)
 {
+    clv_graph *one = NULL;
+    if (clv_graph_new("node", &one, NULL) != CLV_OK)
+        return clv__nomem(e);
+    clv_status s = infer_one(g, n, tensor, one, e);
+    if (s == CLV_OK)
+        s = make_room(one, out, e);
+    if (s == CLV_OK)
+        s = call(one, &one->nodes[0], in, out, mem, e);
+    clv_graph_free(one);
+    return s;
+}
+
+static bool takes_list(const clv_node *n, const clv_tensor *const *in)
+{
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (in[i] && in[i]->form != CLV_FORM_TENSOR)
+            return true;
+    return false;
+}
+
+static clv_status run_one(const clv_graph *g, const clv_node *n,
+                          clv_tensor *tensor, run_memory *mem, clv_err *e)
+{
+    arena *scratch = &mem->scratch;
     const clv_tensor **in = inputs_of(g, n, tensor, scratch);
     clv_tensor *out = arena_array(scratch, (size_t)n->n_out + 1, sizeof *out);
     if (!in || !out)
         return clv__nomem(e);
     memset(out, 0, n->n_out * sizeof *out);
-    CLV_TRY(infer_one(g, n, tensor, one, e));
-    clv_status s = make_room(one, out, e);
-    if (s == CLV_OK)
-        s = call(one, &one->nodes[0], in, out, scratch, e);
+    clv_status s;
+    if (clv__kernel_makes((clv_op)n->op))
+        s = call(g, n, in, out, mem, e);
+    else if (!takes_list(n, in))
+        s = run_inferred(g, n, tensor, in, out, mem, e);
+    else if (n->op == CLV_OP_IDENTITY)
+        s = clv__tensor_copy(in[0], &out[0], e);
+    else
+        s = clv__fail(e, CLV_SHAPE, "an input is a list of tensors");
     for (uint32_t o = 0; o < n->n_out; o++) {
         if (s == CLV_OK)
             tensor[node_outs(g, n)[o]] = out[o];
@@ -170,21 +201,14 @@ static clv_status run_one(const clv_graph *g, const clv_node *n,
 }
 
 clv_status clv__run_dynamic(const clv_graph *g, uint32_t id, clv_tensor *tensor,
-                            const weight_store *w, arena *scratch, clv_err *e)
+                            const weight_store *w, run_memory *mem, clv_err *e)
 {
     const clv_node *n = &g->nodes[id];
-    clv_graph *one = NULL;
-    clv_status s;
-    arena_mark mark = arena_save(scratch);
-    if (clv__ops[n->op].category == CLV_CAT_CONTROL) {
-        s = clv__run_control(g, id, tensor, w, scratch, e);
-    } else {
-        s = clv_graph_new("node", &one, NULL);
-        s = s == CLV_OK ? run_one(g, n, tensor, one, scratch, e)
-                        : clv__nomem(e);
-        clv_graph_free(one);
-    }
-    arena_rewind(scratch, mark);
+    arena_mark mark = arena_save(&mem->scratch);
+    clv_status s = clv__ops[n->op].category == CLV_CAT_CONTROL
+                       ? clv__run_control(g, id, tensor, w, mem, e)
+                       : run_one(g, n, tensor, mem, e);
+    arena_rewind(&mem->scratch, mark);
     if (s != CLV_OK)
         clv__err_prefix(e, "node '%s' (%s)", n->name, clv__ops[n->op].name);
     return s;

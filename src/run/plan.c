@@ -26,7 +26,7 @@ bool clv__run_needless(const clv_model *m, uint32_t node)
 
 static bool unknown_shape(const clv_value *v)
 {
-    return v->flags & CLV_V_BOUND || v->rank == CLV_NO_RANK ||
+    return v->flags & (CLV_V_BOUND | CLV_V_FORM) || v->rank == CLV_NO_RANK ||
            v->dtype == CLV_NODTYPE;
 }
 
@@ -34,7 +34,8 @@ static bool is_dynamic(const clv_model *m, uint32_t id)
 {
     const clv_graph *g = m->g;
     const clv_node *n = &g->nodes[id];
-    if (clv__ops[n->op].category == CLV_CAT_CONTROL)
+    if (clv__ops[n->op].category == CLV_CAT_CONTROL ||
+        clv__kernel_makes((clv_op)n->op))
         return true;
     for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
         uint32_t v = node_ins(g, n)[i];

@@ -98,6 +98,12 @@ struct clv_model {
     void *refuser;
 };
 
+/* Memory of a run: of one node, and of all results. */
+typedef struct run_memory {
+    struct arena scratch; /* rewound after each node */
+    struct arena kept;    /* what texts and lists refer to */
+} run_memory;
+
 struct clv_context {
     const clv_model *m;
     void *block; /* of the arena; `arena` is its aligned beginning */
@@ -106,7 +112,7 @@ struct clv_context {
     double *times;      /* per part */
     clv_watch_fn *watch;
     void *watcher;
-    struct arena scratch;
+    run_memory mem;
 };
 
 /* Makes the steps and gives every value its place; see plan.c. */
@@ -118,16 +124,16 @@ bool clv__run_needless(const clv_model *m, uint32_t node);
 
 /* Runs a node whose outputs have their places. */
 CLV_MUST clv_status clv__run_node(const clv_graph *g, uint32_t id,
-                                  clv_tensor *tensor, arena *scratch,
+                                  clv_tensor *tensor, run_memory *mem,
                                   clv_err *e);
 /* Runs a node of any shapes: infers it again with what its inputs hold now and
  * allocates its outputs (the caller frees their data with clv__free). */
 CLV_MUST clv_status clv__run_dynamic(const clv_graph *g, uint32_t id,
                                      clv_tensor *tensor, const weight_store *w,
-                                     arena *scratch, clv_err *e);
+                                     run_memory *mem, clv_err *e);
 /* Runs If, Loop and Scan; see control.c. */
 CLV_MUST clv_status clv__run_control(const clv_graph *g, uint32_t id,
                                      clv_tensor *tensor, const weight_store *w,
-                                     arena *scratch, clv_err *e);
+                                     run_memory *mem, clv_err *e);
 
 #endif

@@ -81,6 +81,13 @@ static clv_status from_proto(weight_store *w, const clv_payload *p,
         p->proto, (size_t)p->proto_size, &read, e));
     bool fits = read.dtype == t->dtype &&
                 clv_tensor_bytes(&read) == clv_tensor_bytes(t);
+    if (fits && t->dtype == CLV_STRING) { /* the block has the texts too */
+        if (!CLV_GROW(w->own, w->n_own, w->cap_own))
+            return clv__free(read.data), clv__nomem(e);
+        t->data = read.data;
+        w->own[w->n_own++] = *t;
+        return CLV_OK;
+    }
     clv_status s = fits ? own(w, t, NULL, e)
                         : clv__fail(e, CLV_FORMAT, "its shape differs");
     if (s == CLV_OK)
@@ -141,16 +148,16 @@ static clv_status find_weight(weight_store *w, const clv_graph *g,
         return clv__fail(e, CLV_FORMAT, "its data is not as long as its shape");
     if (p && p->file)
         return from_file(w, g, folder, v, t, e);
-    if (p && (p->ints || p->floats) && t->dtype != CLV_STRING)
+    if (p && (p->ints || p->floats))
         return from_list(w, p, t, e);
-    if (p && p->proto && t->dtype != CLV_STRING)
+    if (p && p->proto)
         return from_proto(w, p, t, e);
     if (!weight)
         return CLV_OK;
     if (clv_tensor_numel(t) == 0)
         return own(w, t, NULL, e);
     if (t->dtype == CLV_STRING)
-        return CLV_OK;
+        return clv__fail(e, CLV_UNSUPPORTED, "its texts were not read");
     return seeded(w, g, v, t, e);
 }
 
@@ -162,7 +169,7 @@ static clv_status fill_table(weight_store *w, const clv_graph *g,
         const clv_value *value = &g->values[v];
         clv_tensor *t = &table[v];
         *t = (clv_tensor){.dtype = (clv_dtype)value->dtype};
-        if (value->rank == CLV_NO_RANK)
+        if (value->rank == CLV_NO_RANK || value->flags & CLV_V_FORM)
             continue;
         t->rank = value->rank;
         if (value->rank)

@@ -170,9 +170,11 @@ clv_status clv_tensor_npy(const clv_tensor *t, clv_buf *out, clv_err *err)
                          "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                          clv_dtype_bytes(t->dtype, 1) == 1 ? '|' : '<', descr);
     for (uint32_t i = 0; i < t->rank; i++)
-        n +=
-            (size_t)snprintf(text + n, sizeof text - n, "%lld,%s",
-                             (long long)t->dims[i], i + 1 < t->rank ? " " : "");
+        n += (size_t)snprintf(text + n, sizeof text - n, "%lld%s",
+                              (long long)t->dims[i],
+                              i + 1 < t->rank ? ", "
+                              : t->rank == 1  ? ","
+                                              : "");
     n += (size_t)snprintf(text + n, sizeof text - n, "), }");
     while ((10 + n + 1) % 64)
         text[n++] = ' ';

@@ -28,3 +28,15 @@ for f in back/*.npy; do cmp $f again/${f##*/}; done && echo "the same again"
 head -c 300 all.npz >cut.npz
 run cleave run back.onnx -i cut.npz
 run cleave run casts.onnx -i x.npy -o no/such/file.npz
+# Texts and sequences: what onnx.reference gives.
+cleave run texts.onnx -i words.pb -i tail.pb -o texts | grep -A 8 Outputs
+for f in texts/*; do cmp $f want_${f##*/} && echo "${f##*/} is equal"; done
+cleave run grow.onnx -i n=trips.npy -i x=six.npy -i s0=none.pb -o grown | grep -A 2 Outputs
+cleave run join.onnx -i grown/s1.pb -o joined -q >/dev/null
+cmp joined/y.npy want_y.npy && echo "y is equal"
+cleave run grow.onnx -i n=trips.npy -i x=six.npy -i s0=grown/s1.pb -o more.npz -q >/dev/null
+cleave run join.onnx -i more.npz --json | jq -c '.outputs[].shape'
+run cleave run join.onnx -i six.npy
+run cleave run join.onnx -i words.pb
+run cleave run texts.onnx --random
+run cleave run join.onnx --random

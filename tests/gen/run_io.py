@@ -6,6 +6,8 @@ NumPy has not, and tensors in files of every kind, for tests/cli/run_io.sh.
 open: y = a + b, a (N, L), b (N, 3), where nothing says what L is.
 casts: x to every type that .npy cannot hold. The expected outputs are those of
 onnx.reference.
+texts: operators on texts that Debian's suite is too old for; sequences: one that
+a loop makes, as an output and an input. Expected outputs as above.
 """
 
 import numpy as np
@@ -54,3 +56,44 @@ for t, y in zip(TYPES, ReferenceEvaluator(casts).run(None, {"x": x})):
     np.save(HERE + t + ".npy", y.astype(np.float32))
 back = save("back", [helper.make_node("Cast", [t], [t + "_f"], name=t, to=F) for t in TYPES],
             [value(t, getattr(TensorProto, t), ["K"]) for t in TYPES], [value(t + "_f", F, ["K"]) for t in TYPES])
+
+S = TensorProto.STRING
+words = np.array([["a b c", "", "x,y"], ["dd", " e  f ", "\u00e4,"]], object)
+tensor("words.pb", words)
+tensor("tail.pb", np.array(["!", "", "a b c"], object))
+texts = save("texts",
+             [helper.make_node("StringConcat", ["words", "tail"], ["joined"], name="concat"),
+              helper.make_node("StringSplit", ["words"], ["parts", "counts"], name="blanks"),
+              helper.make_node("StringSplit", ["words"], ["pieces", "n"], name="commas", delimiter=",", maxsplit=1),
+              helper.make_node("Equal", ["words", "tail"], ["same"], name="equal"),
+              helper.make_node("Transpose", ["words"], ["turned"], name="turn", perm=[1, 0])],
+             [value("words", S, ["N", "M"]), value("tail", S, ["M"])],
+             [value("joined", S, ["N", "M"]), value("parts", S, ["N", "M", None]),
+              value("counts", TensorProto.INT64, ["N", "M"]), value("pieces", S, ["N", "M", None]),
+              value("n", TensorProto.INT64, ["N", "M"]), value("same", TensorProto.BOOL, ["N", "M"]),
+              value("turned", S, ["M", "N"])])
+names = [o.name for o in texts.graph.output]
+for name, y in zip(names, ReferenceEvaluator(texts).run(None, {"words": words, "tail": np.array(["!", "", "a b c"], object)})):
+    if y.dtype == object or y.dtype.kind == "U":
+        proto = helper.make_tensor(name, S, y.shape, [w.encode() for w in y.astype(object).ravel()])
+        with open(HERE + "want_" + name + ".pb", "wb") as f:
+            f.write(proto.SerializeToString(deterministic=True))
+    else:
+        np.save(HERE + "want_" + name + ".npy", y)
+
+seq = helper.make_sequence_type_proto(helper.make_tensor_type_proto(F, None))
+body = helper.make_graph(
+    [helper.make_node("Cast", ["i"], ["f"], to=F, name="f"), helper.make_node("Mul", ["x", "f"], ["y"], name="y"),
+     helper.make_node("SequenceInsert", ["s", "y"], ["t"], name="t"), helper.make_node("Identity", ["c"], ["d"], name="d")],
+    "body", [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, []), helper.make_value_info("s", seq)],
+    [value("d", TensorProto.BOOL, []), helper.make_value_info("t", seq)])
+grow = save("grow", [helper.make_node("Loop", ["n", "", "s0"], ["s1"], name="loop", body=body)],
+            [value("n", TensorProto.INT64, []), value("x", F, ["N", 3]), helper.make_value_info("s0", seq)],
+            [helper.make_value_info("s1", seq)])
+np.save(HERE + "trips.npy", np.array(3, np.int64))
+with open(HERE + "none.pb", "wb") as f:
+    f.write(numpy_helper.from_list([], dtype=onnx.SequenceProto.TENSOR).SerializeToString())
+join = save("join", [helper.make_node("ConcatFromSequence", ["s1"], ["y"], name="join", axis=0),
+                     helper.make_node("SequenceLength", ["s1"], ["n"], name="length")],
+            [helper.make_value_info("s1", seq)], [value("y", F, [None, 3]), value("n", TensorProto.INT64, [])])
+np.save(HERE + "want_y.npy", np.concatenate([six * i for i in range(3)]))

@@ -26,20 +26,20 @@ bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why)
                  other ? other : "no kernel");
         return false;
     }
+    bool lists =
+        control || clv__kernel_makes((clv_op)n->op) || n->op == CLV_OP_IDENTITY;
+    bool texts = control || clv__kernel_moves((clv_op)n->op);
     for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
         uint32_t v = node_ins(g, n)[i];
-        if (v != CLV_NONE && g->values[v].flags & CLV_V_FORM) {
-            snprintf(why->text, sizeof why->text,
-                     "no kernel for sequences and optionals");
+        if (v == CLV_NONE || (i >= n->n_in && !clv__is_read(g, v)))
+            continue;
+        bool list = g->values[v].flags & CLV_V_FORM;
+        bool text = g->values[v].dtype == CLV_STRING;
+        if ((list && !lists) || (text && !texts)) {
+            snprintf(why->text, sizeof why->text, "no kernel for %s",
+                     list ? "sequences and optionals" : "type string");
             return false;
         }
-        if (v == CLV_NONE || g->values[v].dtype != CLV_STRING)
-            continue;
-        if (i >= n->n_in && !clv__is_read(g, v))
-            continue;
-        snprintf(why->text, sizeof why->text, "no kernel for type %s",
-                 clv_dtype_name((clv_dtype)g->values[v].dtype));
-        return false;
     }
     return true;
 }

@@ -205,14 +205,6 @@ clv_status map_sequence_map(draft *d, clv_err *e)
 
 /* -- sequences, optionals, text -------------------------------------------*/
 
-clv_status map_sequence(draft *d, clv_err *e)
-{
-    (void)e;
-    if (d->op == CLV_OP_CONCAT_FROM_SEQUENCE)
-        draft_set_int(d, CLV_A_NEW_AXIS, draft_other_int(d, "new_axis", 0));
-    return CLV_OK;
-}
-
 /* One that holds nothing says what it could hold: attribute `type`, which
  * field 14 of the AttributeProto has. */
 clv_status map_optional(draft *d, clv_err *e)
@@ -228,18 +220,6 @@ clv_status map_optional(draft *d, clv_err *e)
             t.form |= CLV_V_OPTIONAL;
             CLV_TRY(onnx_declare(d->r, d->f->unit, d->outs[0], &t, e));
         }
-    return CLV_OK;
-}
-
-/* How many words are taken out, or the most splits there are. */
-clv_status map_string(draft *d, clv_err *e)
-{
-    (void)e;
-    const clv_attr *words = draft_other(d, "stopwords");
-    if (d->op == CLV_OP_STRING_NORMALIZE)
-        draft_set_int(d, CLV_A_STOPWORDS, words ? words->n : 0);
-    else if (draft_other(d, "maxsplit"))
-        draft_set_int(d, CLV_A_MAX_SPLITS, draft_other_int(d, "maxsplit", -1));
     return CLV_OK;
 }
 
