@@ -121,13 +121,14 @@ static clv_status convt_axis(const clv_node *n, const conv *c, uint32_t i,
         return clv__fail(
             e, CLV_SHAPE, "output padding %lld with stride %lld, dilation %lld",
             (long long)extra, (long long)w.stride, (long long)w.dilation);
-    *out = sat_add(sat_mul(in - 1, w.stride), (w.kernel - 1) * w.dilation + 1);
+    *out = sat_add(sat_mul(in - 1, w.stride),
+                   (w.kernel - 1) * w.dilation + 1 + extra);
     if (*attr_str(n, CLV_A_AUTO_PAD) == 's') {
         int64_t same = sat_mul(in, w.stride);
         *out = same < *out ? same : *out; /* padding is never negative */
         return CLV_OK;
     }
-    *out = sat_add(*out, extra - w.before - w.after);
+    *out = sat_add(*out, -w.before - w.after);
     return CLV_OK;
 }
 

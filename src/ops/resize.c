@@ -77,8 +77,6 @@ clv_status infer_interpolate(clv_graph *g, clv_node *n, clv_err *e)
     int_list size;
     double scale[CLV_MAX_RANK];
     uint32_t n_scale = 0;
-    if (x->rank < 3)
-        return clv__fail(e, CLV_SHAPE, "input of rank %u", x->rank);
     CLV_TRY(get_ints(g, n, CLV_A_SIZE, 1, &size, e));
     if (size.n == 0)
         CLV_TRY(get_floats(g, n, CLV_A_SCALES, 2, scale, CLV_MAX_RANK, &n_scale,
@@ -86,7 +84,10 @@ clv_status infer_interpolate(clv_graph *g, clv_node *n, clv_err *e)
     int64_t dims[CLV_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     uint32_t given = size.n ? size.n : n_scale, count = given;
-    if (given == 1 && !attr_get(n, CLV_A_AXES))
+    bool named = attr_get(n, CLV_A_AXES) != NULL;
+    if (x->rank < 3 && !named && given != x->rank)
+        return clv__fail(e, CLV_SHAPE, "input of rank %u", x->rank);
+    if (given == 1 && !named && x->rank > 2)
         count = x->rank - 2u; /* one for every spatial axis */
     double aspect = clv__aspect_scale(n, x, size.v, size.n);
     for (uint32_t i = 0; i < count; i++) {
@@ -117,7 +118,9 @@ void cost_interpolate(const clv_graph *g, const clv_node *n, clv_cost *c)
     if (!strcmp(mode, "area"))
         c->flops = clv__numel(x);
     else
-        c->flops = sat_mul(sample_cost(mode, x->rank - 2u), clv__numel(y));
+        c->flops =
+            sat_mul(sample_cost(mode, x->rank > 2 ? x->rank - 2u : x->rank),
+                    clv__numel(y));
 }
 
 /* -- grids ----------------------------------------------------------------*/

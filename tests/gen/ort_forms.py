@@ -134,4 +134,50 @@ cases.save("sparse_shape", [node("Constant", [], ["d"], sparse_value=sparse("d",
                             node("Max", ["d", "one"], ["s"]), node("Reshape", ["x", "s"], ["y"])],
            {"x": rnd(2, 12)}, ["y"], {"one": i64(1)}, opset=17)
 
+# -- transposed convolutions of a given size ------------------------------------------
+
+for name, shape, kernel, attrs in (
+        ("given", (1, 2, 3, 4), (2, 2, 3, 3), dict(output_shape=[6, 8], strides=[2, 2])),
+        ("given_odd", (1, 2, 3, 4), (2, 2, 4, 3), dict(output_shape=[5, 8], strides=[2, 2])),
+        ("given_upper", (1, 2, 3, 4), (2, 2, 4, 3), dict(output_shape=[5, 8], strides=[2, 2], auto_pad="SAME_UPPER")),
+        ("given_lower", (1, 2, 3, 4), (2, 2, 4, 3), dict(output_shape=[5, 8], strides=[2, 2], auto_pad="SAME_LOWER")),
+        ("given_more", (1, 2, 3, 4), (2, 1, 3, 3), dict(output_shape=[10, 10], strides=[3, 2], output_padding=[1, 1])),
+        ("given_1d", (1, 2, 5), (2, 3, 4), dict(output_shape=[9], strides=[2])),
+        ("same_narrow", (1, 1, 2, 3), (1, 1, 1, 1), dict(strides=[1, 2], output_padding=[0, 1], auto_pad="SAME_UPPER")),
+        ("same_more", (1, 1, 2, 3), (1, 1, 1, 3), dict(strides=[1, 2], output_padding=[0, 1], auto_pad="SAME_UPPER")),
+        ("same_lower_more", (1, 1, 2, 3), (1, 1, 2, 4), dict(strides=[2, 2], output_padding=[1, 1],
+                                                            auto_pad="SAME_LOWER"))):
+    cases.save("convt_" + name, [node("ConvTranspose", ["x", "w"], ["y"], **attrs)], {"x": rnd(*shape)}, ["y"],
+               {"w": rnd(*kernel)})
+
+# -- resizes -----------------------------------------------------------------------------
+
+def resize(name, x, by, roi=None, ort=True, opset=19, **attrs):
+    """`by`: scales where it has floats, else sizes."""
+    scaled = isinstance(by[0], float)
+    weights = {"s": np.array(by, dtype=np.float32 if scaled else np.int64)}
+    if roi:
+        weights["r"] = np.array(roi, dtype=np.float32)
+    ins = ["x", "r" if roi else "", "s"] if scaled else ["x", "r" if roi else "", "", "s"]
+    nodes = [node("Resize", ins, ["y"], **attrs)]
+    truth = None if ort else reference(nodes, dict(weights, x=x), ["y"], opset)
+    cases.save("resize_" + name, nodes, {"x": x}, ["y"], weights, opset=opset, truth=truth)
+
+
+x = rnd(1, 2, 5, 7)
+crop = dict(coordinate_transformation_mode="tf_crop_and_resize", mode="linear", extrapolation_value=7.5)
+resize("crop", x, [1, 2, 3, 4], [0, 0, 0.4, 0.6, 1, 1, 0.6, 1.3], **crop)
+resize("crop_axes", x, [3, 4], [0.4, 0.6, 0.6, 1.3], axes=[2, 3], **crop)
+resize("crop_axes_back", x, [4, 3], [0.6, 0.4, 1.3, 0.6], axes=[3, 2], **crop)
+resize("crop_nearest", x, [3, 4], [0.4, 0.6, 0.6, 1.3], axes=[2, 3], coordinate_transformation_mode="tf_crop_and_resize",
+       extrapolation_value=7.5)
+for mode in ("linear", "cubic"):
+    resize("symmetric_" + mode, x, [1.0, 1.0, 0.7, 1.3], ort=False, mode=mode,
+           coordinate_transformation_mode="half_pixel_symmetric")
+    resize("antialias_" + mode, x, [1.0, 1.0, 0.6, 0.45], ort=False, mode=mode, antialias=1)
+    resize("antialias_up_" + mode, x, [1, 2, 3, 11], ort=False, mode=mode, antialias=1)
+    resize("antialias_inside_" + mode, x, [1, 2, 3, 2], ort=False, mode=mode, antialias=1, exclude_outside=1)
+resize("matrix", rnd(4, 5), [2, 9], mode="linear")
+resize("vector", rnd(5), [1.6], ort=False, mode="cubic")
+
 cases.write()

@@ -136,16 +136,23 @@ clv_status kernel_conv(kernel *k)
     return CLV_OK;
 }
 
-/* Padding "same" of a transposed convolution: what the result, `in * stride`
- * long, cuts off; the smaller half in front unless the mode says lower. */
-static void same_pads(const kernel *k, conv *c)
+/* Padding of a transposed convolution whose size is given, or is `in * stride`
+ * by padding "same": what is cut off, the smaller half of it in front where the
+ * mode is "same" and behind elsewhere. */
+static void cut_pads(const kernel *k, uint32_t nd, conv *c)
 {
+    uint32_t given, count;
     const char *mode = attr_str(k->n, CLV_A_AUTO_PAD);
-    for (int i = 0; *mode == 's' && i < SPATIAL; i++) {
+    const int64_t *more = attr_ints(k->n, CLV_A_OUTPUT_PADDING, &count);
+    (void)attr_ints(k->n, CLV_A_OUTPUT_SIZE, &given);
+    if (*mode != 's' && !given)
+        return;
+    for (uint32_t a = 0, i = SPATIAL - nd; a < nd; a++, i++) {
         int64_t whole = (c->in[i] - 1) * c->stride[i] +
-                        (c->kernel[i] - 1) * c->dilation[i] + 1;
+                        (c->kernel[i] - 1) * c->dilation[i] + 1 +
+                        list_at(more, count, a);
         int64_t cut = whole > c->out[i] ? whole - c->out[i] : 0;
-        c->pad[i] = !strcmp(mode, "same_lower") ? cut - cut / 2 : cut / 2;
+        c->pad[i] = strcmp(mode, "same") ? cut - cut / 2 : cut / 2;
     }
 }
 
@@ -157,7 +164,7 @@ clv_status kernel_convt(kernel *k)
     clv_tensor *y = &k->out[0];
     conv c;
     CLV_TRY(conv_of(k, x, w, y, &c));
-    same_pads(k, &c);
+    cut_pads(k, w->rank - 2, &c);
     int64_t in_plane = c.in[0] * c.in[1] * c.in[2];
     int64_t out_plane = c.out[0] * c.out[1] * c.out[2];
     int64_t taps = c.kernel[0] * c.kernel[1] * c.kernel[2];

@@ -10,9 +10,9 @@
 #include <string.h>
 
 typedef struct taps {
-    int64_t at[4];
-    double weight[4];
-    int n;
+    int64_t *at;
+    double *weight;
+    int64_t n;
     bool outside; /* the place lies beyond the edge */
 } taps;
 
@@ -22,7 +22,8 @@ typedef enum coords {
     ALIGN_CORNERS,
     ASYMMETRIC,
     TF_HALF_PIXEL,
-    TF_CROP
+    TF_CROP,
+    SYMMETRIC
 } coords;
 
 typedef enum rounding {
@@ -40,6 +41,7 @@ typedef struct resize {
     rounding rounding;
     method method;
     bool exclude; /* taps outside are left out, not moved to the edge */
+    bool smooth;  /* an axis that shrinks reads all inputs on its way */
     bool scaled;  /* the width is the scaled one, not rounded */
     double cubic, fill;
 } resize;
@@ -73,8 +75,9 @@ static const char *usual_place(const clv_node *n, method m)
 static clv_status read_options(const kernel *k, resize *r)
 {
     static const char *const places[] = {
-        "half_pixel", "pytorch_half_pixel",   "align_corners",
-        "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+        "half_pixel",          "pytorch_half_pixel",   "align_corners",
+        "asymmetric",          "tf_half_pixel_for_nn", "tf_crop_and_resize",
+        "half_pixel_symmetric"};
     static const char *const rounds[] = {"round_prefer_floor",
                                          "round_prefer_ceil", "floor", "ceil",
                                          "ceil_if_smaller"};
@@ -83,16 +86,16 @@ static clv_status read_options(const kernel *k, resize *r)
                             : strstr(mode, "linear") ? LINEAR
                                                      : NEAREST,
                   .exclude = attr_int(k->n, CLV_A_EXCLUDE_OUTSIDE),
+                  .smooth = attr_int(k->n, CLV_A_ANTIALIAS),
                   .scaled = attr_int(k->n, CLV_A_SCALED_WIDTH),
                   .fill = attr_float(k->n, CLV_A_EXTRAPOLATION),
                   .cubic = attr_float(k->n, CLV_A_CUBIC)};
     const char *place = usual_place(k->n, r->method);
     const char *round = attr_str(k->n, CLV_A_ROUNDING);
-    bool antialias = attr_int(k->n, CLV_A_ANTIALIAS);
-    int c = name_index(places, 6, place), d = name_index(rounds, 5, round);
-    if (c < 0 || d < 0 || antialias || !strcmp(mode, "area"))
-        return clv__fail(k->e, CLV_UNSUPPORTED, "resize of mode %s by %s%s",
-                         mode, place, antialias ? ", antialias" : "");
+    int c = name_index(places, 7, place), d = name_index(rounds, 5, round);
+    if (c < 0 || d < 0 || !strcmp(mode, "area"))
+        return clv__fail(k->e, CLV_UNSUPPORTED, "resize of mode %s by %s", mode,
+                         place);
     r->coords = (coords)c;
     r->rounding = (rounding)d;
     return CLV_OK;
@@ -121,6 +124,10 @@ static double resize_place_of(const resize *r, const axis_map *m, int64_t i)
         if (m->out == 1)
             return 0;
         break;
+    case SYMMETRIC: /* what the size was rounded by is shared by both ends */
+        return (double)m->in / 2 *
+                   (1 - (double)m->out / (m->scale * (double)m->in)) +
+               (x + 0.5) / m->scale - 0.5;
     case HALF_PIXEL:
         break;
     }
@@ -160,30 +167,60 @@ static int64_t resize_clamped(double x, int64_t size)
     return x > (double)(size - 1) ? size - 1 : (int64_t)x;
 }
 
-static taps taps_of(const resize *r, const axis_map *m, int64_t i)
+/* The weight of an input at distance d from the place. */
+static double tap_weight(const resize *r, double d)
 {
-    double x = resize_place_of(r, m, i), base = floor(x), sum = 0;
-    taps t = {.n = r->method == NEAREST ? 1 : r->method == LINEAR ? 2 : 4};
-    t.outside = r->coords == TF_CROP && (x < 0 || x > (double)m->in - 1);
-    if (r->method == NEAREST) {
-        t.at[0] =
-            resize_clamped(resize_rounded(r->rounding, m->scale, x), m->in);
-        t.weight[0] = 1;
-        return t;
-    }
-    for (int j = 0; j < t.n; j++) {
-        double at = base + j - (r->method == CUBIC);
+    if (r->method == CUBIC)
+        return cubic_weight(d, r->cubic);
+    return fabs(d) < 1 ? 1 - fabs(d) : 0;
+}
+
+/* Inputs between the first and the last that are less than `reach` away from
+ * x; a filter that is `wide` times as wide reaches as much further. */
+static clv_status taps_around(kernel *k, const resize *r, const axis_map *m,
+                              double x, taps *t)
+{
+    double wide = r->smooth && m->scale < 1 ? 1 / m->scale : 1;
+    double reach = (r->method == CUBIC ? 2 : 1) * wide, sum = 0;
+    double first = floor(x - reach) + 1;
+    if (!(reach <= 2 * (double)m->in + 2))
+        return clv__fail(k->e, CLV_SHAPE, "a scale of %g", m->scale);
+    t->n = (int64_t)(ceil(x + reach) - first);
+    t->at = arena_array(k->scratch, (size_t)t->n + 1, sizeof *t->at);
+    t->weight = arena_array(k->scratch, (size_t)t->n + 1, sizeof *t->weight);
+    if (!t->at || !t->weight)
+        return clv__nomem(k->e);
+    for (int64_t j = 0; j < t->n; j++) {
+        double at = first + (double)j;
         bool inside = at >= 0 && at <= (double)m->in - 1;
-        t.weight[j] = r->method == CUBIC ? cubic_weight(x - at, r->cubic)
-                                         : 1 - fabs(x - at);
-        if (r->exclude && !inside)
-            t.weight[j] = 0;
-        t.at[j] = resize_clamped(at, m->in);
-        sum += t.weight[j];
+        t->weight[j] =
+            r->exclude && !inside ? 0 : tap_weight(r, (x - at) / wide);
+        t->at[j] = resize_clamped(at, m->in);
+        sum += t->weight[j];
     }
-    for (int j = 0; r->exclude && sum != 0 && j < t.n; j++)
-        t.weight[j] /= sum;
-    return t;
+    for (int64_t j = 0; (r->exclude || r->smooth) && sum != 0 && j < t->n; j++)
+        t->weight[j] /= sum;
+    return CLV_OK;
+}
+
+static clv_status taps_of(kernel *k, const resize *r, const axis_map *m,
+                          int64_t i, taps *t)
+{
+    double x = resize_place_of(r, m, i);
+    *t = (taps){.outside =
+                    r->coords == TF_CROP && (x < 0 || x > (double)m->in - 1)};
+    if (t->outside)
+        return CLV_OK;
+    if (r->method != NEAREST)
+        return taps_around(k, r, m, x, t);
+    t->n = 1;
+    t->at = arena_array(k->scratch, 1, sizeof *t->at);
+    t->weight = arena_array(k->scratch, 1, sizeof *t->weight);
+    if (!t->at || !t->weight)
+        return clv__nomem(k->e);
+    t->at[0] = resize_clamped(resize_rounded(r->rounding, m->scale, x), m->in);
+    t->weight[0] = 1;
+    return CLV_OK;
 }
 
 /* -- all of them ----------------------------------------------------------*/
@@ -200,7 +237,7 @@ static double resize_blend(const sampler *s, uint32_t axis, int64_t base)
         return get_f(s->x, base);
     const taps *t = &s->table[axis][s->idx[axis]];
     double sum = 0;
-    for (int j = 0; j < t->n; j++)
+    for (int64_t j = 0; j < t->n; j++)
         if (t->weight[j] != 0)
             sum +=
                 t->weight[j] *
@@ -268,26 +305,47 @@ static clv_status read_scales(const kernel *k, double *scale)
     return CLV_OK;
 }
 
+/* Sets the part of each axis that is resized: where it begins for all axes or
+ * those of `axes`, then where it ends. */
+static clv_status read_region(const kernel *k, axis_map *m)
+{
+    const clv_tensor *roi = input_of(k, 3);
+    uint32_t rank = k->in[0]->rank, named, a;
+    const int64_t *axes = attr_ints(k->n, CLV_A_AXES, &named);
+    uint32_t n = named ? named : rank;
+    if (!roi || numel(roi) == 0)
+        return CLV_OK;
+    if (numel(roi) != 2 * (int64_t)n)
+        return clv__fail(k->e, CLV_SHAPE,
+                         "a region of %lld numbers for %u axes",
+                         (long long)numel(roi), n);
+    for (uint32_t i = 0; i < n; i++) {
+        CLV_TRY(norm_axis(named ? axes[i] : i, rank, &a, k->e));
+        m[a].begin = get_f(roi, i);
+        m[a].end = get_f(roi, i + n);
+    }
+    return CLV_OK;
+}
+
 static clv_status make_table(kernel *k, const resize *r, sampler *s)
 {
-    const clv_tensor *roi = input_of(k, 3), *y = &k->out[0];
+    const clv_tensor *y = &k->out[0];
     uint32_t rank = s->x->rank;
     double scale[CLV_MAX_RANK];
+    axis_map maps[CLV_MAX_RANK];
     CLV_TRY(read_scales(k, scale));
-    bool part = roi && numel(roi) == 2 * (int64_t)rank;
+    for (uint32_t a = 0; a < rank; a++)
+        maps[a] = (axis_map){s->x->dims[a], y->dims[a], scale[a], 0, 1};
+    CLV_TRY(read_region(k, maps));
     for (uint32_t a = 0; a < rank; a++) {
-        axis_map m = {s->x->dims[a], y->dims[a], scale[a], 0, 1};
-        if (part) {
-            m.begin = get_f(roi, a);
-            m.end = get_f(roi, a + rank);
-        }
+        axis_map m = maps[a];
         if (!(m.scale > 0))
             return clv__fail(k->e, CLV_SHAPE, "a scale of %g", m.scale);
         s->table[a] = arena_array(k->scratch, (size_t)m.out + 1, sizeof(taps));
         if (!s->table[a])
             return clv__nomem(k->e);
         for (int64_t i = 0; i < m.out; i++)
-            s->table[a][i] = taps_of(r, &m, i);
+            CLV_TRY(taps_of(k, r, &m, i, &s->table[a][i]));
     }
     return CLV_OK;
 }

@@ -16,9 +16,9 @@ static void sized_pads(const body *b, uint32_t i, uint32_t nd, window *w,
     if (*mode != 's' && !attr_get(b->n, CLV_A_OUTPUT_SIZE))
         return;
     int64_t whole = (x->dims[x->rank - nd + i] - 1) * w->stride +
-                    (w->kernel - 1) * w->dilation + 1;
+                    (w->kernel - 1) * w->dilation + 1 + *more;
     int64_t cut = whole - y->dims[y->rank - nd + i];
-    *more = cut < 0 ? -cut : 0;
+    *more += cut < 0 ? -cut : 0;
     cut = cut < 0 ? 0 : cut;
     w->before = !strcmp(mode, "same") ? cut / 2 : cut - cut / 2;
     w->after = cut - w->before;
