@@ -63,7 +63,8 @@ clv_status infer_layer_norm(clv_graph *g, clv_node *n, clv_err *e)
         dims[i] = i < axis ? x->dims[i] : 1;
     CLV_TRY(out_shape(g, n, 1, CLV_FLOAT32, x->rank, dims, e));
     CLV_TRY(out_shape(g, n, 2, CLV_FLOAT32, x->rank, dims, e));
-    return out_like(g, n, 0, x, e);
+    return out_shape(g, n, 0, asked_type(n, (clv_dtype)x->dtype), x->rank,
+                     x->dims, e);
 }
 
 /* In evaluation the statistics are constants: y = x*a + b, two per element. */

@@ -180,4 +180,28 @@ for mode in ("linear", "cubic"):
 resize("matrix", rnd(4, 5), [2, 9], mode="linear")
 resize("vector", rnd(5), [1.6], ort=False, mode="cubic")
 
+# -- types, and nothing to reduce ---------------------------------------------------------
+
+half = rnd(2, 3, 4).astype(np.float16)
+scale, bias = rnd(4), rnd(4)
+nodes = [node("LayerNormalization", ["f", "s", "b"], ["y"])]
+cases.save("layer_norm_half", [node("LayerNormalization", ["x", "s", "b"], ["y"])], {"x": half}, ["y"],
+           {"s": scale, "b": bias}, truth=reference(nodes, {"f": half.astype(np.float32), "s": scale, "b": bias}, ["y"], 17))
+for op, kind in (("ReduceMax", np.float32), ("ReduceMin", np.float32), ("ReduceMax", np.int32), ("ReduceMin", np.int32),
+                 ("ReduceMin", np.uint8)):
+    nodes, ins = [node(op, ["x"], ["y"], axes=[1], keepdims=1)], {"x": np.zeros((2, 0, 3), dtype=kind)}
+    least = dict(float32=-np.inf, int32=-2**31)
+    most = dict(float32=np.inf, int32=2**31 - 1, uint8=255)
+    value = (most if op == "ReduceMin" else least)[np.dtype(kind).name]
+    cases.save("%s_empty_%s" % (op.lower(), np.dtype(kind).name), nodes, ins, ["y"],
+               truth={"y": np.full((2, 1, 3), value, dtype=kind)}, opset=13)
+cases.save("lp_norm_zeros", [node("LpNormalization", ["x"], ["y"], axis=0)],
+           {"x": np.array([[0, 3, 0], [0, -4, 1]], dtype=np.float32)}, ["y"])
+rois, images = np.array([[0, 0, 3, 3], [1, 1, 4.5, 2], [-3, 2, 9, 8]], dtype=np.float32), i64(0, 1, 0)
+for mode in ("avg", "max"):
+    for ratio in (0, 2):
+        cases.save("roi_align_%s_%d" % (mode, ratio), [node(
+            "RoiAlign", ["x", "rois", "images"], ["y"], mode=mode, output_height=2, output_width=3, sampling_ratio=ratio,
+            spatial_scale=0.8)], {"x": rnd(2, 2, 6, 5), "rois": rois, "images": images}, ["y"])
+
 cases.write()

@@ -205,6 +205,8 @@ clv_status kernel_lp_norm(kernel *k)
         double norm = pow(sum, 1 / p);
         if (norm < least)
             norm = least;
+        if (norm <= 0)
+            norm = 1; /* zeros stay zeros */
         for (int64_t i = 0; i < l.n; i++)
             put_f(&k->out[0], first + i * l.step,
                   get_f(k->in[0], first + i * l.step) / norm);

@@ -122,12 +122,28 @@ static void put_all(const kernel *k, const tally *t, int64_t at)
     put_i(&k->out[0], at, t->whole == (uint64_t)t->n);
 }
 
+/* The least number of the type of y, or the largest: what a maximum or minimum
+ * of nothing is. */
+static void put_extreme(clv_tensor *y, int64_t at, bool largest)
+{
+    int64_t bits = clv_dtype_bytes(y->dtype, 8);
+    uint64_t top = UINT64_MAX >> (64 - (bits > 0 && bits <= 64 ? bits : 64));
+    if (is_float(y->dtype))
+        put_f(y, at, largest ? INFINITY : -INFINITY);
+    else if (y->dtype == CLV_BOOL)
+        put_i(y, at, largest);
+    else if (is_signed(y->dtype))
+        put_i(y, at, largest ? (int64_t)(top >> 1) : ~(int64_t)(top >> 1));
+    else
+        put_i(y, at, largest ? (int64_t)top : 0);
+}
+
 static void put_best(const kernel *k, const tally *t, int64_t at)
 {
     if (t->n)
         copy_run(&k->out[0], at, k->in[0], t->best, 1);
     else
-        put_i(&k->out[0], at, 0);
+        put_extreme(&k->out[0], at, k->n->op == CLV_OP_MIN);
 }
 
 static const struct reduction {

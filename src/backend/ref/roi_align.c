@@ -8,9 +8,10 @@ typedef struct region {
     double y, x, bin_y, bin_x;
 } region;
 
-/* Between four elements; 0 more than one beyond the edge. */
+/* Between four elements; 0 more than one beyond the edge. `most`: the largest
+ * of the four with their weights, not the sum. */
 static double roi_between(const clv_tensor *x, int64_t plane, double v,
-                          double h)
+                          double h, bool most)
 {
     int64_t rows = x->dims[2], cols = x->dims[3];
     if (!(v >= -1 && v <= (double)rows && h >= -1 && h <= (double)cols))
@@ -21,10 +22,11 @@ static double roi_between(const clv_tensor *x, int64_t plane, double v,
     int64_t y1 = y0 + 1 < rows ? y0 + 1 : y0, x1 = x0 + 1 < cols ? x0 + 1 : x0;
     double fy = v - (double)y0, fx = h - (double)x0;
     int64_t base = plane * rows * cols;
-    return (1 - fy) * (1 - fx) * get_f(x, base + y0 * cols + x0) +
-           (1 - fy) * fx * get_f(x, base + y0 * cols + x1) +
-           fy * (1 - fx) * get_f(x, base + y1 * cols + x0) +
-           fy * fx * get_f(x, base + y1 * cols + x1);
+    double a = (1 - fy) * (1 - fx) * get_f(x, base + y0 * cols + x0);
+    double b = (1 - fy) * fx * get_f(x, base + y0 * cols + x1);
+    double c = fy * (1 - fx) * get_f(x, base + y1 * cols + x0);
+    double d = fy * fx * get_f(x, base + y1 * cols + x1);
+    return most ? fmax(fmax(a, b), fmax(c, d)) : a + b + c + d;
 }
 
 static double bin_of(const clv_tensor *x, const region *r, int64_t plane,
@@ -37,12 +39,13 @@ static double bin_of(const clv_tensor *x, const region *r, int64_t plane,
             double fx = ((double)j + 0.5) / (double)r->samples_x;
             double v =
                 roi_between(x, plane, r->y + ((double)cell[0] + fy) * r->bin_y,
-                            r->x + ((double)cell[1] + fx) * r->bin_x);
+                            r->x + ((double)cell[1] + fx) * r->bin_x, most);
             sum += v;
             top = v > top ? v : top;
         }
-    double n = (double)(r->samples_y * r->samples_x);
-    return most ? top : sum / (n > 0 ? n : 1);
+    if (r->samples_y < 1 || r->samples_x < 1)
+        return 0;
+    return most ? top : sum / (double)(r->samples_y * r->samples_x);
 }
 
 /* The image of a region, its corner and bins, from a row of boxes: x1, y1, x2,

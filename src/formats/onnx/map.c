@@ -360,9 +360,14 @@ clv_status map_trilu(draft *d, clv_err *e)
 
 /* -- norms, activations ---------------------------------------------------*/
 
+/* The result has the type of the scale, where that differs from x. */
 clv_status map_layer_norm(draft *d, clv_err *e)
 {
     (void)e;
+    const clv_value *x = draft_in(d, 0), *scale = draft_in(d, 1);
+    if (x && scale && x->dtype != CLV_NODTYPE && scale->dtype != CLV_NODTYPE &&
+        x->dtype != scale->dtype)
+        draft_set_int(d, CLV_A_DTYPE, scale->dtype);
     if (!draft_attr(d, CLV_A_AXIS))
         draft_set_int(d, CLV_A_AXIS, -1);
     return CLV_OK;
