@@ -108,6 +108,10 @@ for name, nodes, shape in (
     weights = {"w": rnd(3, 2, 3)} if name == "conv" else {}
     cases.save("if_" + name, [node("If", ["c"], ["y"], **branches(nodes, [node("Neg", ["x"], ["b"])]))],
                {"c": np.array(True), "x": rnd(*shape)}, ["y"], weights, opset=11)
+same = [helper.make_graph([node("Constant", [], [o], value_floats=[1.5, 2.5])], o, [], [info(o)]) for o in "ab"]
+cases.save("if_same_constants", [node("If", ["c"], ["s"], then_branch=same[0], else_branch=same[1]),
+                                 node("Add", ["x", "s"], ["y"])],
+           {"c": np.array(False), "x": rnd(3, 2)}, ["y"], opset=13)
 body = helper.make_graph([
     node("Softmax", ["v"], ["s"], axis=1), node("Flatten", ["s"], ["f"], axis=2), node("Shape", ["v"], ["d"]),
     node("Reshape", ["f", "d"], ["next"]), node("Identity", ["go"], ["on"])], "body",
