@@ -94,7 +94,8 @@ static clv_status run_once(const clv_graph *g, clv_err *e)
     clv_model *m = NULL;
     clv_context *c = NULL;
     static float x[3 * 224 * 224];
-    clv_tensor t = {CLV_FLOAT32, 4, {1, 3, 224, 224}, x};
+    clv_tensor t = {
+        .dtype = CLV_FLOAT32, .rank = 4, .dims = {1, 3, 224, 224}, .data = x};
     clv_status s = clv_model_new(g, NULL, &m, e);
     if (s == CLV_OK)
         s = clv_context_new(m, &c, e);

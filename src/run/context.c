@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+uint8_t clv__arena_fill;
+
 static void point_outputs(clv_context *c)
 {
     const clv_model *m = c->m;
@@ -30,6 +32,7 @@ clv_status clv_context_new(const clv_model *m, clv_context **out, clv_err *err)
         clv_context_free(c);
         return clv__nomem(err);
     }
+    memset(c->arena, clv__arena_fill, (size_t)m->info.arena_bytes + 64);
     memcpy(c->tensor, m->tensor, nv * sizeof *c->tensor);
     for (uint32_t v = 0; v < nv; v++)
         if (m->place[v] == PLACE_ARENA)

@@ -104,6 +104,10 @@ typedef struct run_memory {
     struct arena kept;    /* what texts and lists refer to */
 } run_memory;
 
+/* What the arena of a run is filled with when it is made: zeros, or what a test
+ * of unwritten memory sets. */
+extern uint8_t clv__arena_fill;
+
 struct clv_context {
     const clv_model *m;
     void *block; /* of the arena; `arena` is its aligned beginning */

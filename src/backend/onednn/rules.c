@@ -344,6 +344,8 @@ static bool is_max(clv_op kind)
            kind == CLV_OP_MAX_POOL3D;
 }
 
+enum { POOL_LARGE = 64 }; /* oneDNN looks at every tap, also in the padding */
+
 static clv_status lower_pool(lowering *l, uint32_t node)
 {
     const clv_node *n = &l->g->nodes[node];
@@ -375,6 +377,8 @@ static clv_status lower_pool(lowering *l, uint32_t node)
             f.after[i] = 0;
         if (w.before >= w.kernel || f.after[i] >= w.kernel)
             return dnn_no(l, "a window in the padding alone");
+        if (w.kernel > POOL_LARGE && w.kernel / 4 > x->dims[2 + i])
+            return dnn_no(l, "a window much larger than the image");
     }
     if (!max && beyond && with_pad && padded)
         return dnn_no(l, "an average over a window beyond the padding");
