@@ -208,4 +208,32 @@ for mode in ("avg", "max"):
             "RoiAlign", ["x", "rois", "images"], ["y"], mode=mode, output_height=2, output_width=3, sampling_ratio=ratio,
             spatial_scale=0.8)], {"x": rnd(2, 2, 6, 5), "rois": rois, "images": images}, ["y"])
 
+# -- attention: windows, lengths, masks that are too short, scores as an output ------------
+
+q, k, v = rnd(2, 4, 3, 8), rnd(2, 2, 6, 8), rnd(2, 2, 6, 5)
+lengths = i64(6, 4)
+for name, ins, outs, attrs, opset in (
+        ("lengths", [q, k, v, None, None, None, lengths], 1, {}, 24),
+        ("lengths_causal", [q, k, v, None, None, None, lengths], 1, dict(is_causal=1), 24),
+        ("lengths_before", [q, k, v, None, None, None, i64(2, 1)], 1, dict(is_causal=1), 24),
+        ("short_mask", [q, k, v, rnd(3, 4)], 1, {}, 24),
+        ("short_bools", [q, k, v, rng.random((1, 4, 3, 5)) > 0.3], 1, {}, 24),
+        ("row_mask", [q, k, v, rnd(6)], 1, {}, 24),
+        ("product", [q, k, v, rnd(3, 6)], 4, dict(qk_matmul_output_mode=0), 24),
+        ("capped", [q, k, v, rnd(3, 6)], 4, dict(qk_matmul_output_mode=1, softcap=1.5), 24),
+        ("masked", [q, k, v, rnd(3, 6)], 4, dict(qk_matmul_output_mode=2, softcap=1.5), 24),
+        ("softmax", [q, k, v, rnd(3, 6), rnd(2, 2, 2, 8), rnd(2, 2, 2, 5)], 4,
+         dict(qk_matmul_output_mode=3, is_causal=1, softmax_precision=1), 24),
+        ("left", [q, k, v], 1, dict(left_window_size=1), 25),
+        ("both", [q, k, v, rnd(3, 6), rnd(2, 2, 2, 8), rnd(2, 2, 2, 5)], 3, dict(left_window_size=2, right_window_size=1),
+         25),
+        ("causal_window", [q, k, v, None, None, None, lengths], 1, dict(left_window_size=1, is_causal=1), 25)):
+    names = ["" if x is None else "i%d" % i for i, x in enumerate(ins)]
+    slots = ["y%d" % i for i in range(outs)]
+    given = {n: x for n, x in zip(names, ins) if n}
+    if name == "softmax":
+        given["i3"] = rnd(3, 8)
+    nodes = [node("Attention", names, slots, **attrs)]
+    cases.save("attention_" + name, nodes, given, slots, opset=opset, truth=reference(nodes, given, slots, opset))
+
 cases.write()

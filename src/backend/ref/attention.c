@@ -17,7 +17,15 @@ typedef struct heads {
     bool last;              /* it holds the last key's index of each entry */
     double dropped;         /* added to the score of a key that does not */
     int64_t window;         /* keys that a causal query sees; 0: all */
+    int64_t left, right;    /* keys on either side of a query; -1: all */
     bool smooth;            /* one more key of score 0, without a value */
+    clv_tensor *scores;     /* (B,H,S,T), or NULL */
+    enum {
+        PRODUCT,
+        CAPPED,
+        MASKED,
+        SOFTMAX
+    } stage; /* that they are shown at */
 } heads;
 
 /* Whether key j of `batch` counts for query i, by integers: lengths (B), or
@@ -39,22 +47,32 @@ static bool attention_keeps(const heads *h, int64_t batch, int64_t i, int64_t j)
                      j) != 0;
 }
 
+/* Whether key j lies where the query at place p looks. */
+static bool attention_sees(const heads *h, int64_t p, int64_t j)
+{
+    if (h->causal && (j > p || (h->window && j <= p - h->window)))
+        return false;
+    return (h->left < 0 || p - j <= h->left) &&
+           (h->right < 0 || j - p <= h->right);
+}
+
 /* Added to a score: 0 or -infinity for a bool mask, its number otherwise. The
- * mask's last axes are those of (batch, head, query, key), each as long or 1.
- */
+ * mask's last axes are those of (batch, head, query, key), each as long or 1;
+ * of keys it may have fewer, and those beyond do not count. */
 static double mask_at(const heads *h, int64_t lead, int64_t i, int64_t j)
 {
     const int64_t idx[4] = {lead / h->q_heads, lead % h->q_heads, i, j};
-    int64_t strides[CLV_MAX_RANK], last = i;
-    if (h->before)
-        last += h->before[idx[0]];
-    if (h->causal && (j > last || (h->window && j <= last - h->window)))
+    int64_t strides[CLV_MAX_RANK];
+    if (!attention_sees(h, i + (h->before ? h->before[idx[0]] : 0), j))
         return -INFINITY;
     double dropped =
         h->keep && !attention_keeps(h, idx[0], i, j) ? h->dropped : 0;
     if (!h->mask)
         return dropped;
     uint32_t rank = h->mask->rank;
+    int64_t wide = rank ? h->mask->dims[rank - 1] : 1;
+    if (wide != 1 && j >= wide)
+        return -INFINITY;
     broadcast_strides(h->mask, rank, strides);
     int64_t at = offset_of(idx + (4 - rank), strides, rank);
     if (h->mask->dtype == CLV_BOOL)
@@ -62,17 +80,27 @@ static double mask_at(const heads *h, int64_t lead, int64_t i, int64_t j)
     return dropped + get_f(h->mask, at);
 }
 
-/* Every axis of the mask is as long as that of the scores, or 1. */
+/* Every axis of the mask is as long as that of the scores, or 1; the last may
+ * be shorter. */
 static clv_status check_mask(const kernel *k, const heads *h, int64_t batch)
 {
     const int64_t dims[4] = {batch, h->q_heads, h->queries, h->keys};
     const clv_tensor *m = h->mask;
     bool fits = !m || m->rank <= 4;
     for (uint32_t i = 0; m && fits && i < m->rank; i++)
-        fits = m->dims[i] == 1 || m->dims[i] == dims[4 - m->rank + i];
+        fits = m->dims[i] == 1 || m->dims[i] == dims[4 - m->rank + i] ||
+               (i + 1 == m->rank && m->dims[i] < h->keys);
     return fits ? CLV_OK
                 : clv__fail(k->e, CLV_SHAPE, "a mask of rank %u does not fit",
                             m->rank);
+}
+
+/* A score at a stage, where it is an output. */
+static void attention_show(const heads *h, int stage, int64_t lead, int64_t i,
+                           int64_t j, double score)
+{
+    if (h->scores && (int)h->stage == stage)
+        put_f(h->scores, (lead * h->queries + i) * h->keys + j, score);
 }
 
 /* One query of head `lead`; row has room for a score per key, and holds them
@@ -89,9 +117,12 @@ static double attention_attend(const heads *h, int64_t lead, int64_t i,
             s += get_f(h->q, (lead * h->queries + i) * h->d + c) *
                  get_f(h->k, (kv * h->keys + j) * h->d + c);
         s *= h->scale;
+        attention_show(h, PRODUCT, lead, i, j, s);
         if (h->cap > 0)
             s = h->cap * tanh(s / h->cap);
+        attention_show(h, CAPPED, lead, i, j, s);
         row[j] = s + mask_at(h, lead, i, j);
+        attention_show(h, MASKED, lead, i, j, row[j]);
         most = row[j] > most ? row[j] : most;
     }
     for (int64_t j = 0; j < h->keys; j++) {
@@ -100,6 +131,8 @@ static double attention_attend(const heads *h, int64_t lead, int64_t i,
     }
     if (h->smooth)
         sum += exp(-most);
+    for (int64_t j = 0; j < h->keys; j++)
+        attention_show(h, SOFTMAX, lead, i, j, sum > 0 ? row[j] / sum : 0);
     for (int64_t c = 0; c < h->dv; c++) {
         double out = 0;
         for (int64_t j = 0; j < h->keys; j++)
@@ -131,6 +164,8 @@ clv_status kernel_sdpa(kernel *k)
                .dv = v->dims[r - 1],
                .q_heads = r > 2 ? q->dims[r - 3] : 1,
                .kv_heads = r > 2 ? key->dims[r - 3] : 1,
+               .left = -1,
+               .right = -1,
                .causal = attr_int(k->n, CLV_A_CAUSAL) != 0};
     h.scale = attention_scale_of(k->n, h.d);
     double *row = arena_array(k->scratch, (size_t)h.keys + 1, sizeof *row);
@@ -272,8 +307,37 @@ static clv_status check_keep(const kernel *k, const heads *h)
                 : clv__fail(k->e, CLV_SHAPE, "a mask of rank %u", m->rank);
 }
 
+/* Where queries stand: behind the past, or, where they are the last of the keys
+ * that count, so many before the end of these. */
+static clv_status attention_places(kernel *k, const cache *c, heads *h)
+{
+    const clv_tensor *lengths = h->keep;
+    h->before = c->before;
+    if (!attr_int(k->n, CLV_A_ALIGNED) || !lengths)
+        return CLV_OK;
+    int64_t n = h->q->dims[0];
+    int64_t *places = arena_array(k->scratch, (size_t)n + 1, sizeof *places);
+    if (!places)
+        return clv__nomem(k->e);
+    if (lengths->rank != 1 || numel(lengths) != n)
+        return clv__fail(k->e, CLV_SHAPE, "no length for each batch entry");
+    for (int64_t b = 0; b < n; b++)
+        places[b] = get_i(lengths, b) - h->queries;
+    h->before = places;
+    return CLV_OK;
+}
+
+static int attention_stage(const clv_node *n)
+{
+    static const char *const stages[] = {"product", "capped", "masked"};
+    for (int i = 0; i < 3; i++)
+        if (attr_is(n, CLV_A_STAGE, stages[i]))
+            return i;
+    return SOFTMAX;
+}
+
 /* q, k, v, mask, past key, past value, which keys count, cos, sin -> y, key and
- * value with the past */
+ * value with the past, scores */
 clv_status kernel_attention(kernel *k)
 {
     int64_t n_heads = attr_int(k->n, CLV_A_HEADS);
@@ -298,7 +362,9 @@ clv_status kernel_attention(kernel *k)
                .kv_heads = key.dims[1],
                .cap = attr_float(k->n, CLV_A_SOFTCAP),
                .causal = attr_int(k->n, CLV_A_CAUSAL) != 0,
-               .before = c.before,
+               .left = attr_int(k->n, CLV_A_LEFT_WINDOW),
+               .right = attr_int(k->n, CLV_A_RIGHT_WINDOW),
+               .scores = output_of(k, 3),
                .keep = input_of(k, 6),
                .dropped = attr_float(k->n, CLV_A_MASK_VALUE),
                .last = is_cache(k),
@@ -306,6 +372,8 @@ clv_status kernel_attention(kernel *k)
     h.scale = attention_scale_of(k->n, h.d);
     h.window = attr_int(k->n, CLV_A_LOCAL_WINDOW);
     h.window = h.window > 0 ? h.window : 0;
+    h.stage = attention_stage(k->n);
+    CLV_TRY(attention_places(k, &c, &h));
     CLV_TRY(check_mask(k, &h, q.dims[0]));
     CLV_TRY(check_keep(k, &h));
     y = q;
@@ -436,6 +504,8 @@ clv_status kernel_mha(kernel *k)
                .dv = embed / count,
                .q_heads = count,
                .kv_heads = count,
+               .left = -1,
+               .right = -1,
                .causal = attr_int(k->n, CLV_A_CAUSAL) != 0};
     h.scale = 1 / sqrt((double)h.d);
     if (input_of(k, 7)) {

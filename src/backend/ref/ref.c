@@ -7,20 +7,11 @@
 
 #include <stdio.h>
 
-/* Why a node with a kernel is not what the kernel computes; NULL when it is. */
-static const char *not_that(const clv_graph *g, const clv_node *n)
-{
-    if (n->op == CLV_OP_ATTENTION && n->n_out > 3 &&
-        clv__is_read(g, node_outs(g, n)[3]))
-        return "no kernel that shows scores";
-    return n->counted_only;
-}
-
 bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why)
 {
     const clv_node *n = &g->nodes[id];
     bool control = clv__ops[n->op].category == CLV_CAT_CONTROL;
-    const char *other = not_that(g, n);
+    const char *other = n->counted_only;
     if (other || (!control && !clv__kernel_of((clv_op)n->op))) {
         snprintf(why->text, sizeof why->text, "%s",
                  other ? other : "no kernel");

@@ -337,6 +337,8 @@ static bool is_plain(const body *b)
     return b->n->n_out <= 3 && !form_in(b, 6) && !form_in(b, 7) &&
            !attr_get(b->n, CLV_A_SIZE) &&
            attr_int(b->n, CLV_A_LOCAL_WINDOW) <= 0 &&
+           attr_int(b->n, CLV_A_LEFT_WINDOW) < 0 &&
+           attr_int(b->n, CLV_A_RIGHT_WINDOW) < 0 &&
            !attr_int(b->n, CLV_A_SMOOTH_SOFTMAX);
 }
 
@@ -353,6 +355,12 @@ void body_attention(body *b)
     if (b->unable)
         return;
     s.before = past ? past->dims[2] : 0;
+    const clv_value *mask = form_in(b, 3);
+    int64_t wide = mask && mask->rank ? mask->dims[mask->rank - 1] : 1;
+    if (wide != 1 && wide < s.k[2] + s.before) { /* which pads it */
+        b->unable = true;
+        return;
+    }
     kh = repeated(b, with_past(b, kh, 4, 1, s.k), s.k, s.q[1] / s.k[1]);
     vh = repeated(b, with_past(b, vh, 5, 2, s.v), s.v, s.q[1] / s.v[1]);
     name y = mixed(b, &s, qh, kh, vh);

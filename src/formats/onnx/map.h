@@ -6,8 +6,8 @@
 
 #include "formats/onnx/read.h"
 
-onnx_map_fn map_activation, map_argmax, map_arithmetic, map_axis0,
-    map_causal_conv, map_swiglu, map_clip, map_col2im, map_concat,
+onnx_map_fn map_activation, map_argmax, map_arithmetic, map_attention,
+    map_axis0, map_causal_conv, map_swiglu, map_clip, map_col2im, map_concat,
     map_constant_of_shape, map_conv, map_conv_transpose, map_dequantize,
     map_own_type, map_dft, map_div, map_dropout, map_dtype, map_eye_like,
     map_flatten, map_gemm, map_global_norm, map_global_pool, map_layer_norm,

@@ -2,7 +2,29 @@
  * that their cost and their kernels follow from rules that are there. */
 #include "formats/onnx/map_ms.h"
 
+#include <math.h>
 #include <string.h>
+
+/* Keys beyond nonpad_kv_seqlen never count; without a past, causal queries are
+ * the last of those that do. The scores are shown after one of four steps. */
+clv_status map_attention(draft *d, clv_err *e)
+{
+    static const char *const stages[] = {"product", "capped", "masked",
+                                         "softmax"};
+    (void)e;
+    const clv_value *mask = draft_in(d, 3), *key = draft_in(d, 1);
+    int64_t stage = draft_other_int(d, "qk_matmul_output_mode", 0);
+    draft_set_str(d, CLV_A_STAGE, stages[stage < 0 || stage > 3 ? 0 : stage]);
+    draft_set_float(d, CLV_A_MASK_VALUE, -INFINITY);
+    if (draft_in(d, 6) && !draft_in(d, 4))
+        draft_set_int(d, CLV_A_ALIGNED, 1);
+    if (mask && mask->rank != CLV_NO_RANK && mask->rank &&
+        mask->dims[mask->rank - 1] == 1 && key &&
+        (key->rank == 3 || key->rank == 4) &&
+        key->dims[key->rank == 4 ? 2 : 1] != 1)
+        d->counted_only = "a mask of one column";
+    return CLV_OK;
+}
 
 /* gate, x -> gate * sigmoid(alpha * gate) * x */
 clv_status map_swiglu(draft *d, clv_err *e)
