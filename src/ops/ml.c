@@ -76,6 +76,25 @@ clv_status infer_encode(clv_graph *g, clv_node *n, clv_err *e)
                      x->dims, e);
 }
 
+/* x (..) -> for each element the value whose key it is, or `otherwise`: keys
+ * and values (n), otherwise () or (1) */
+clv_status infer_lookup(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0), *keys = node_in(g, n, 1);
+    const clv_value *values = node_in(g, n, 2), *otherwise = node_in(g, n, 3);
+    if (keys->rank != 1 || values->rank != 1 ||
+        keys->dims[0] != values->dims[0])
+        return clv__fail(e, CLV_SHAPE, "as many keys as values, in lists");
+    if (keys->dtype != x->dtype || otherwise->dtype != values->dtype)
+        return clv__fail(e, CLV_SHAPE,
+                         "keys of %s, x of %s; values of %s and %s",
+                         clv_dtype_name((clv_dtype)keys->dtype),
+                         clv_dtype_name((clv_dtype)x->dtype),
+                         clv_dtype_name((clv_dtype)values->dtype),
+                         clv_dtype_name((clv_dtype)otherwise->dtype));
+    return out_shape(g, n, 0, (clv_dtype)values->dtype, x->rank, x->dims, e);
+}
+
 /* x (N,C) -> N maps of C numbers, as a sequence */
 clv_status infer_zip_map(clv_graph *g, clv_node *n, clv_err *e)
 {

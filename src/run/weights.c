@@ -142,11 +142,15 @@ static clv_status find_weight(weight_store *w, const clv_graph *g,
 {
     const clv_payload *p = g->values[v].data;
     bool weight = value_is_weight(&g->values[v]);
-    if (p && p->bytes && (int64_t)p->size == clv_tensor_bytes(t))
+    bool texts = t->dtype == CLV_STRING; /* which a file lists, or not at all */
+    if (texts && !(p && p->proto) && clv_tensor_numel(t) != 0)
+        return weight ? clv__fail(e, CLV_FORMAT, "its texts are not listed")
+                      : CLV_OK;
+    if (p && p->bytes && !texts && (int64_t)p->size == clv_tensor_bytes(t))
         return t->data = (void *)(uintptr_t)p->bytes, CLV_OK;
-    if (p && p->bytes)
+    if (p && p->bytes && !texts)
         return clv__fail(e, CLV_FORMAT, "its data is not as long as its shape");
-    if (p && p->file)
+    if (p && p->file && !texts)
         return from_file(w, g, folder, v, t, e);
     if (p && (p->ints || p->floats))
         return from_list(w, p, t, e);
@@ -156,8 +160,6 @@ static clv_status find_weight(weight_store *w, const clv_graph *g,
         return CLV_OK;
     if (clv_tensor_numel(t) == 0)
         return own(w, t, NULL, e);
-    if (t->dtype == CLV_STRING)
-        return clv__fail(e, CLV_UNSUPPORTED, "its texts were not read");
     return seeded(w, g, v, t, e);
 }
 

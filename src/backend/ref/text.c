@@ -90,6 +90,33 @@ clv_status kernel_equal(kernel *k)
                                          : kernel_binary(k);
 }
 
+/* -- look up --------------------------------------------------------------*/
+
+/* Element i of x is element `at` of keys; a NaN is a NaN. */
+static bool is_key(const clv_tensor *x, int64_t i, const clv_tensor *keys,
+                   int64_t at)
+{
+    if (x->dtype == CLV_STRING)
+        return clv__text_equal(clv_tensor_text(x, i),
+                               clv_tensor_text(keys, at));
+    return order_key(x, i) == order_key(keys, at);
+}
+
+/* The first key that fits decides. */
+clv_status kernel_lookup(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *keys = k->in[1], *values = k->in[2];
+    int64_t n_keys = numel(keys);
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        int64_t at = 0;
+        while (at < n_keys && !is_key(x, i, keys, at))
+            at++;
+        copy_run(&k->out[0], i, at < n_keys ? values : k->in[3],
+                 at < n_keys ? at : 0, 1);
+    }
+    return CLV_OK;
+}
+
 /* -- normalize ------------------------------------------------------------*/
 
 static char changed_case(char c, bool upper)

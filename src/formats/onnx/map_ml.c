@@ -330,34 +330,102 @@ clv_status map_ml_pick(draft *d, clv_err *e)
     return ms_finish(d, CLV_OP_INDEX_SELECT, IN(row, which), e);
 }
 
-/* One number or word for another: which type, the lists tell. */
+/* Binarizer and Imputer keep the type. */
 clv_status map_ml_encode(draft *d, clv_err *e)
 {
-    static const struct {
-        const char *name;
-        clv_dtype t;
-    } rows[] = {
-        {"values_strings", CLV_STRING}, {"values_int64s", CLV_INT64},
-        {"values_floats", CLV_FLOAT32}, {"values_tensor", CLV_NODTYPE},
-        {"classes_strings", CLV_INT64}, /* of words; of numbers, words */
-        {"cats_int64s", CLV_INT64},
-    };
+    (void)d;
     (void)e;
-    const clv_value *x = draft_in(d, 0);
-    bool words = x && x->dtype == CLV_STRING;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const clv_attr *a = draft_named(d, rows[i].name);
-        clv_dtype t = rows[i].t;
-        if (!a)
-            continue;
-        if (a->type == CLV_ATTR_TENSOR)
-            t = (clv_dtype)d->g->values[a->u.value].dtype;
-        else if (i >= 4)
-            t = words ? CLV_INT64 : CLV_STRING;
-        draft_set_int(d, CLV_A_DTYPE, t);
-        break;
+    return CLV_OK;
+}
+
+/* The first attribute of these names that is there, as a constant; CLV_NONE
+ * when none is. */
+static clv_status lookup_list(draft *d, const char *const *names,
+                              uint32_t *value, clv_err *e)
+{
+    *value = CLV_NONE;
+    for (; *names; names++) {
+        const clv_attr *a = draft_named(d, *names);
+        if (a && a->type == CLV_ATTR_TENSOR)
+            *value = a->u.value;
+        if (a && a->type != CLV_ATTR_TENSOR)
+            return onnx_const_attr(d->g, a, 1, value, e);
+        if (a)
+            return CLV_OK;
     }
     return CLV_OK;
+}
+
+/* 0, 1, ... as many as there are classes. */
+static clv_status lookup_places(draft *d, uint32_t n, uint32_t *value,
+                                clv_err *e)
+{
+    int64_t *places = arena_array(&d->g->mem, (size_t)n + 1, sizeof *places);
+    if (!places)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < n; i++)
+        places[i] = i;
+    clv_attr a = {.type = CLV_ATTR_INTS, .n = n, .u.ints = places};
+    return onnx_const_attr(d->g, &a, 1, value, e);
+}
+
+/* What an element without a key becomes. */
+static clv_status lookup_otherwise(draft *d, clv_dtype type, uint32_t *value,
+                                   clv_err *e)
+{
+    static const char *const tensors[] = {"default_tensor", NULL};
+    CLV_TRY(lookup_list(d, tensors, value, e));
+    if (*value != CLV_NONE)
+        return CLV_OK;
+    bool words = type == CLV_STRING, real = is_float(type);
+    const clv_attr *given = draft_named(d, words  ? "default_string"
+                                           : real ? "default_float"
+                                                  : "default_int64");
+    clv_attr usual = {.type = words  ? CLV_ATTR_STRING
+                              : real ? CLV_ATTR_FLOAT
+                                     : CLV_ATTR_INT};
+    if (words)
+        usual.u.s = "_Unused";
+    else if (!real)
+        usual.u.i = -1;
+    CLV_TRY(onnx_const_attr(d->g, given ? given : &usual, 1, value, e));
+    d->g->values[*value].dtype = (uint8_t)type;
+    return CLV_OK;
+}
+
+/* One number or word for another: x, keys, values, and what all else becomes.
+ * A list of classes is both: words are keys, their places values, or the other
+ * way round. */
+clv_status map_ml_lookup(draft *d, clv_err *e)
+{
+    static const char *const keys[] = {"keys_strings", "keys_int64s",
+                                       "keys_floats", "keys_tensor", NULL};
+    static const char *const values[] = {"values_strings", "values_int64s",
+                                         "values_floats", "values_tensor",
+                                         NULL};
+    static const char *const words[] = {"classes_strings", "cats_strings",
+                                        NULL};
+    static const char *const places[] = {"cats_int64s", NULL};
+    const clv_value *x = draft_in(d, 0);
+    bool is_text = x && x->dtype == CLV_STRING;
+    uint32_t ins[4] = {d->ins[0]}, word, place;
+    CLV_TRY(lookup_list(d, keys, &ins[1], e));
+    CLV_TRY(lookup_list(d, values, &ins[2], e));
+    CLV_TRY(lookup_list(d, words, &word, e));
+    CLV_TRY(lookup_list(d, places, &place, e));
+    if (word != CLV_NONE && place == CLV_NONE)
+        CLV_TRY(lookup_places(d, (uint32_t)clv__numel(&d->g->values[word]),
+                              &place, e));
+    if (word != CLV_NONE) {
+        ins[1] = is_text ? word : place;
+        ins[2] = is_text ? place : word;
+    }
+    if (ins[1] == CLV_NONE || ins[2] == CLV_NONE)
+        return clv__fail(e, CLV_FORMAT, "no keys, or no values");
+    CLV_TRY(
+        lookup_otherwise(d, (clv_dtype)d->g->values[ins[2]].dtype, &ins[3], e));
+    d->n_attrs = 0;
+    return ms_finish(d, CLV_OP_LOOKUP, ins, 4, e);
 }
 
 /* x (..) -> (..,categories) in float32 */

@@ -5,8 +5,10 @@
  * not read. Only small integers are (at most ONNX_MAX_LISTS: shapes, axes,
  * indices), single numbers, and what stands in a Constant node, because shape
  * arithmetic needs them. */
+#include "formats/onnx/proto.h"
 #include "formats/onnx/read.h"
 #include "formats/onnx/tensor_pb.h"
+#include "formats/onnx/types.h"
 #include "tensor/small_float.h"
 #include "tensor/tensor.h"
 
@@ -85,6 +87,7 @@ static clv_status const_field(const wire *w, const wire_field *f, tensor *t,
         return wire_expect(w, f, WIRE_VARINT, e);
     case PB_TENSOR_FLOAT_DATA:
     case PB_TENSOR_INT32_DATA:
+    case PB_TENSOR_STRING_DATA:
     case PB_TENSOR_INT64_DATA:
     case PB_TENSOR_DOUBLE_DATA:
     case PB_TENSOR_UINT64_DATA:
@@ -533,6 +536,29 @@ static clv_status const_floats(clv_graph *g, uint32_t v, uint32_t rank,
     return CLV_OK;
 }
 
+/* Texts are held as the TensorProto that a file would have. */
+static clv_status const_texts(clv_graph *g, uint32_t v, uint32_t rank,
+                              const char *const *texts, uint32_t n, clv_err *e)
+{
+    int64_t dim = n;
+    clv_buf b = {0};
+    clv_payload *data = clv__value_data(g, v);
+    if (rank)
+        pb_uint(&b, PB_TENSOR_DIMS, n);
+    pb_uint(&b, PB_TENSOR_DATA_TYPE, (uint64_t)onnx_dtype_number(CLV_STRING));
+    for (uint32_t i = 0; i < n; i++)
+        pb_text(&b, PB_TENSOR_STRING_DATA, texts[i]);
+    char *own = b.failed ? NULL : arena_strndup(&g->mem, b.text, b.len);
+    if (data && own) {
+        data->proto = own;
+        data->proto_size = b.len;
+    }
+    clv_buf_free(&b);
+    return data && own && clv__value_set_shape(g, v, rank, &dim)
+               ? CLV_OK
+               : clv__nomem(e);
+}
+
 clv_status onnx_const_attr(clv_graph *g, const clv_attr *attrs, uint32_t n,
                            uint32_t *value, clv_err *e)
 {
@@ -544,7 +570,6 @@ clv_status onnx_const_attr(clv_graph *g, const clv_attr *attrs, uint32_t n,
     if (v == CLV_NONE)
         return clv__nomem(e);
     *value = v;
-    int64_t dim = a->n;
     switch (a->type) {
     case CLV_ATTR_INT:
         return onnx_const_ints(g, v, 0, &a->u.i, 1, e);
@@ -554,9 +579,12 @@ clv_status onnx_const_attr(clv_graph *g, const clv_attr *attrs, uint32_t n,
         return const_floats(g, v, 0, &a->u.f, 1, e);
     case CLV_ATTR_FLOATS:
         return const_floats(g, v, 1, a->u.floats, a->n, e);
+    case CLV_ATTR_STRING:
+        return const_texts(g, v, 0, &a->u.s, 1, e);
+    case CLV_ATTR_STRINGS:
+        return const_texts(g, v, 1, a->u.strings, a->n, e);
     default:
-        return clv__value_set_shape(g, v, a->type == CLV_ATTR_STRINGS, &dim)
-                   ? CLV_OK
-                   : clv__nomem(e);
+        return clv__fail(e, CLV_FORMAT, "attribute '%s' is no constant",
+                         a->name);
     }
 }
