@@ -6,6 +6,7 @@ capture() tries, in this order, what torch offers, and keeps why each failed:
     strict   torch.export with strict=True (Dynamo)
     export   torch.export with strict=False
     dynamo   torch.compile with a backend that collects every partition
+    record   one run, written down as it happens (record.py)
 
 The module is copied first, sharing its parameters, so neither a warm-up that
 sets attributes nor eval() is seen by the caller.
@@ -34,7 +35,7 @@ from cleave._cleave import Error, from_fx
 
 _OURS = (os.path.dirname(torch.__file__) + os.sep, __file__)
 _LAZY = torch.nn.parameter.UninitializedTensorMixin
-METHODS = ("fx", "strict", "export", "dynamo")
+METHODS = ("fx", "strict", "export", "dynamo", "record")
 EXPORTS = ("strict", "export")    # those that keep symbols in shapes
 
 
@@ -55,9 +56,11 @@ class Capture:
     failures  {method: reason} of those tried before
     dims      {name: size} of the dimensions that dynamic_shapes= named
     breaks    why Dynamo's graph broke: what ran in between is not in it
+    reads     of a recording, the (file, line) where data became a number: the
+              graph is the one path that these inputs took
     """
 
-    breaks = ()
+    breaks = reads = ()
 
     def __init__(self, name, method, modules, weights, failures, total=0,
                  dims=None):
@@ -89,8 +92,9 @@ class Capture:
 
     def __repr__(self):
         n = len(self.modules)
+        path = ", one path" if self.method == "record" else ""
         return (f"<Capture of {self.name!r} by {self.method}, "
-                f"{n} partition{'s' * (n > 1)}>")
+                f"{n} partition{'s' * (n > 1)}{path}>")
 
 
 def capture(model, inputs=None, kwargs=None, *, name=None, methods=None,
@@ -131,13 +135,15 @@ def _first_that_works(model, work, call, methods, name):
         except Exception as e:    # whatever torch raises: the next one is tried
             failures[method] = _reason(e)
             continue
-        found.breaks, call.breaks = call.breaks, []
+        found.breaks, found.reads = call.breaks, call.reads
+        call.breaks, call.reads = [], []
         if best is None or _holes(found) < _holes(best):
             best = found
         if not any(_holes(found)):
             break
-        failures[method] = "does not see into " + ", ".join(
-            sorted(set(found.unknown + found.lost)))
+        hidden = sorted(set(found.unknown + found.lost))
+        failures[method] = "does not see into " + \
+            (", ".join(hidden) or "code that it does not compile")
     if best is not None:
         failures.pop(best.method, None)
         return best
@@ -147,8 +153,9 @@ def _first_that_works(model, work, call, methods, name):
 
 
 def _holes(found):
-    """A graph that names what it does not know is better than one without."""
-    return bool(found.lost), len(found.unknown)
+    """A graph that names what it does not know is better than one without. Of
+    Dynamo's nobody can tell: it leaves out frames that it does not compile."""
+    return found.method == "dynamo", bool(found.lost), len(found.unknown)
 
 
 # -- arguments and the module ------------------------------------------------
@@ -279,6 +286,7 @@ class _Call:
         self.args, self.kwargs, self.spec = args, kwargs, dynamic_shapes
         self.names = []    # {axis: name} of each tensor, in order
         self.breaks = []   # why Dynamo's graph broke
+        self.reads = []    # where a recording read data
         if dims and not dynamic_shapes:
             raise CaptureError("dims= binds names of dynamic_shapes=")
         if not dynamic_shapes:
@@ -499,8 +507,16 @@ def _by_dynamo(model, call):
     return collector.modules, collector.weights(model)
 
 
+def _by_record(model, call):
+    from cleave.record import record
+    recorder = record(model, call.args, call.kwargs)
+    call.reads = recorder.reads
+    return [recorder.module()], None
+
+
 _BY_NAME = {"fx": _by_fx, "strict": _by_export(True),
-            "export": _by_export(False), "dynamo": _by_dynamo}
+            "export": _by_export(False), "dynamo": _by_dynamo,
+            "record": _by_record}
 
 
 # -- names -------------------------------------------------------------------

@@ -130,8 +130,10 @@ def test_kinds_of_model():
     check(model.seen is None and model.fc.has_uninitialized_params(),
           "lazy module untouched")
     got = capture(Broken(), torch.rand(2, 8))
-    equal(got.method, "dynamo", "graph breaks")
-    check(set(got.failures) == {"fx", "strict", "export"}, got.failures)
+    equal(got.method, "record", "a branch on data")
+    check(set(got.failures) == {"fx", "strict", "export", "dynamo"}, got.failures)
+    equal(got.graph.profile()["total_params"], 144, "parameters of both")
+    got = capture(Broken(), torch.rand(2, 8), methods=("dynamo",))
     check(len(got.modules) >= 2, "partitions")
     equal(got.graph.profile()["total_params"], 144, "parameters of both")
     for method in cleave.torch.METHODS:
@@ -318,7 +320,8 @@ def test_odd_models():
         got = capture(Quantised(), torch.rand(2, 8))
     check("Linear" in got.unknown, f"quantised layer: {got.unknown}")
     got = capture(Exits(), torch.rand(4, 4))
-    equal(got.method, "dynamo", "data-dependent shape")
+    equal(got.method, "record", "data-dependent shape")
+    got = capture(Exits(), torch.rand(4, 4), methods=("dynamo",))
     check(got.breaks, "says why the graph broke")
     meta = nn.Linear(3, 3, device="meta")
     p = capture(meta, torch.empty(2, 3, device="meta")).graph.profile()

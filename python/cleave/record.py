@@ -1,0 +1,253 @@
+"""The fifth way to a graph: run the model once and write down what runs.
+
+Two modes stand between the model and torch. The lower one sees every ATen
+operator that is dispatched; the upper one keeps some functions whole (a
+convolution, a linear layer, an LSTM) that torch would take apart first. Each
+becomes a node of a torch.fx graph; hooks tell which module it belongs to.
+
+The graph is one path: a loop appears as often as it ran, a branch as it was
+taken. `reads` lists the lines where the model turned data into a number, which
+are the places where another input may take another path.
+"""
+import contextlib
+import inspect
+import operator
+import os
+import sys
+
+import torch
+import torch.fx
+from torch.nn.modules import module as hooks
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.weak import WeakTensorKeyDictionary
+
+_aten = torch.ops.aten
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+
+# Functions that stay whole: what torch makes of them differs by machine.
+_WHOLE = frozenset("""conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+conv_transpose3d linear bilinear scaled_dot_product_attention lstm gru rnn_tanh
+rnn_relu layer_norm group_norm
+batch_norm instance_norm rms_norm adaptive_avg_pool1d adaptive_avg_pool2d
+adaptive_avg_pool3d dropout""".split())
+# Operators that hand their input on as it is.
+_SAME = {_aten.detach.default, _aten.alias.default, _aten.lift_fresh.default,
+         _aten.lift.default}
+# Operators that make memory without contents: nodes only where they are read.
+_EMPTY = {_aten.empty.memory_format, _aten.empty_like.default,
+          _aten.new_empty.default, _aten.empty_strided.default}
+
+
+# Operators that torch itself says in terms of others.
+_APART = {_aten._weight_norm_interface.default}
+
+
+class Type:
+    """What a graph needs to know of a tensor; the tensor itself may go."""
+
+    __slots__ = ("shape", "dtype")
+
+    def __init__(self, tensor):
+        self.shape, self.dtype = tuple(tensor.shape), tensor.dtype
+
+
+def _type_of(value):
+    if isinstance(value, torch.Tensor):
+        return Type(value)
+    if isinstance(value, (tuple, list)):
+        return tuple(_type_of(v) for v in value)
+    return value
+
+
+class Recorder(TorchDispatchMode):
+    """Builds a torch.fx graph of what is dispatched while it is entered."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.graph, self.reads = torch.fx.Graph(), []
+        self._nodes = WeakTensorKeyDictionary()
+        self._tensors = {}    # path: tensor, of the weights that are read
+        self._paths = WeakTensorKeyDictionary()
+        self._places = [("", type(model))]
+        self._paused = False
+        for path, tensor in (*model.named_parameters(), *model.named_buffers()):
+            self._paths.setdefault(tensor, path)
+        self._names = {m: name for name, m in model.named_modules()}
+
+    def module(self):
+        """What was written down, with the weights it reads."""
+        for node in reversed(self.graph.nodes):
+            if node.target in _EMPTY and not node.users:
+                self.graph.erase_node(node)
+        return torch.fx.GraphModule(self._tensors, self.graph)
+
+    def input(self, tensor, name):
+        node = self.graph.placeholder(name)
+        node.meta["val"] = Type(tensor)
+        self._nodes[tensor] = node
+
+    def output(self, results):
+        if inspect.isgenerator(results):
+            raise TypeError("forward is a generator: nothing has run yet")
+        self.graph.output(tuple(
+            self._node_of(t) for t in pytree.tree_leaves(results)
+            if isinstance(t, torch.Tensor)))
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in _APART and not self._paused:
+            with self:
+                return torch._decomp.decomposition_table[func](*args, **kwargs)
+        out = func(*args, **kwargs)
+        if not self._paused:
+            self._write_down(func, args, kwargs, out)
+        return out
+
+    def whole(self, func, args, kwargs):
+        """A call that stays one node, whatever it dispatches."""
+        self._paused = True
+        try:
+            out = func(*args, **kwargs)
+        finally:
+            self._paused = False
+        self._write_down(_overload(func, args), args, kwargs, out)
+        return out
+
+    def _write_down(self, func, args, kwargs, out):
+        if func is _aten._local_scalar_dense.default:
+            self.reads.append(_line())
+            return
+        if func in _SAME:
+            self._nodes[out] = self._node_of(args[0])
+            return
+        if not any(isinstance(t, torch.Tensor) for t in pytree.tree_leaves(out)):
+            return
+        node = self.graph.call_function(func, self._named(args),
+                                        self._named(kwargs))
+        path, cls = self._places[-1]
+        node.meta["val"] = _type_of(out)
+        node.meta["nn_module_stack"] = {path: (path, cls)}
+        where = _line()
+        node.stack_trace = where and 'File "%s", line %d' % where
+        if isinstance(out, torch.Tensor):
+            self._nodes[out] = node
+        else:
+            self._several(node, out)
+
+    def _several(self, node, out):
+        for i, one in enumerate(out):
+            if isinstance(one, (tuple, list)):
+                self._several(self._item(node, i, one), one)
+            elif isinstance(one, torch.Tensor):
+                self._nodes[one] = self._item(node, i, one)
+
+    def _item(self, node, i, one):
+        item = self.graph.call_function(operator.getitem, (node, i))
+        item.meta["val"] = _type_of(one)
+        return item
+
+    def _named(self, values):
+        """Arguments with nodes for tensors. Other objects are numbers, types
+        and texts, which a graph holds as they are."""
+        return pytree.tree_map_only(torch.Tensor, self._node_of, values)
+
+    def _node_of(self, tensor):
+        if tensor not in self._nodes:
+            path = self._paths.get(tensor) or f"_constant{len(self._tensors)}"
+            self._tensors[path] = tensor
+            node = self.graph.get_attr(path)
+            node.meta["val"] = Type(tensor)
+            self._nodes[tensor] = node
+        return self._nodes[tensor]
+
+    # -- modules -------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def modules_seen(self):
+        """Calls of modules are noticed, whoever makes them."""
+        enter = hooks.register_module_forward_pre_hook(self._enter_module)
+        leave = hooks.register_module_forward_hook(self._leave_module,
+                                                   always_call=True)
+        try:
+            yield
+        finally:
+            enter.remove()
+            leave.remove()
+
+    def _enter_module(self, module, args):
+        name = self._names.get(module, self._places[-1][0])
+        self._places.append((name, type(module)))
+
+    def _leave_module(self, module, args, out):
+        if len(self._places) > 1:
+            self._places.pop()
+
+
+class _Whole(TorchFunctionMode):
+    """Hands the functions that stay whole to the recorder."""
+
+    def __init__(self, recorder):
+        super().__init__()
+        self.recorder = recorder
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if getattr(func, "__name__", "") not in _WHOLE or \
+                torch._C._functorch.maybe_current_level() is not None:
+            return func(*args, **kwargs)
+        return self.recorder.whole(func, args, kwargs)
+
+
+def _overload(func, args):
+    """The ATen operator of a recurrent function, whose two forms share a name;
+    any other function is itself."""
+    name = func.__name__
+    if name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
+        packed = isinstance(args[3], (tuple, list))
+        return getattr(getattr(_aten, name), "data" if packed else "input")
+    return func
+
+
+def _line():
+    """File and line of the model's code that is running, or None."""
+    frame = sys._getframe(1)
+    while frame and frame.f_code.co_filename.startswith((_TORCH, __file__)):
+        frame = frame.f_back
+    return frame and (frame.f_code.co_filename, frame.f_lineno)
+
+
+def _run(model, args, kwargs):
+    recorder = Recorder(model)
+    tensors = [t for t in pytree.tree_leaves((args, kwargs))
+               if isinstance(t, torch.Tensor)]
+    for i, tensor in enumerate(tensors):
+        recorder.input(tensor, f"input_{i}" if i else "input")
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with recorder.modules_seen(), recorder, _Whole(recorder):
+            results = model(*args, **kwargs)
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+    recorder.output(results)
+    return recorder
+
+
+def _on_fakes(model, args, kwargs):
+    """Without data: costs no memory and little time."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        args, kwargs = pytree.tree_map_only(torch.Tensor, mode.from_tensor,
+                                            (args, kwargs))
+        return _run(model, args, kwargs)
+
+
+def record(model, args, kwargs):
+    """The Recorder of one run: on tensors without data where the model allows,
+    on real ones where it looks at the data."""
+    try:
+        return _on_fakes(model, args, kwargs)
+    except Exception:    # it reads data, or has an operator without a fake
+        return _run(model, args, kwargs)
