@@ -135,6 +135,9 @@ void limits_end(void);
 /* The command line's: a signal that ends the program leaves no unfinished files
  * and no commands behind. */
 void clean_on_signals(void);
+/* Takes variables of OpenMP away that would end the program, or make it print,
+ * before it could say why. */
+void tame_openmp(void);
 
 /* NULL and a suggestion in err when there is no such command. */
 const command *command_find(const char *verb, clv_err *err);

@@ -560,11 +560,14 @@ static char run_plain(char c)
                : '_';
 }
 
+enum { NAME_MOST = 200 }; /* bytes of a name; systems take 255 in all */
+
 static bool same_file(const char *a, const char *b)
 {
-    while (*a && *b && run_plain(*a) == run_plain(*b))
-        a++, b++;
-    return *a == *b;
+    int n = 0;
+    while (*a && *b && n < NAME_MOST && run_plain(*a) == run_plain(*b))
+        a++, b++, n++;
+    return n == NAME_MOST || *a == *b;
 }
 
 /* Makes a file name of an output's name. Characters that are not plain become
@@ -579,8 +582,8 @@ static void file_name(const job *j, uint32_t i, const char *kind, char *path,
     for (uint32_t k = 0; k < i && !taken; k++)
         taken = same_file(clv_graph_value(j->g, ids[k]).name, name);
     size_t n = (size_t)snprintf(path, size, "%s/", j->o->output_dir);
-    for (const char *s = name; *s && n + 20 < size; s++)
-        path[n++] = run_plain(*s);
+    for (int k = 0; k < NAME_MOST && name[k] && n + 20 < size; k++)
+        path[n++] = run_plain(name[k]);
     if (taken)
         n += (size_t)snprintf(path + n, size - n, ".%u", i);
     snprintf(path + n, size - n, ".%s", kind);

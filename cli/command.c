@@ -53,6 +53,8 @@ int cli_main(int argc, char **argv, cli_session *session)
         return command_finish(err.code, &err);
     clv_status s = options_parse(cmd, argc - 2, argv + 2, &o, &err);
     o.session = session;
+    if (s == CLV_OK && !session->out && may_load(&o))
+        tame_openmp();
     if (s == CLV_OK && session->restart && may_load(&o))
         session->restart(argv);
     if (s == CLV_OK)

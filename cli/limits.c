@@ -6,6 +6,7 @@
 #include "cli.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
@@ -41,6 +42,21 @@ void clean_on_signals(void)
         if (sigaction(numbers[i], NULL, &before) == 0 &&
             before.sa_handler != SIG_IGN) /* as nohup asks */
             sigaction(numbers[i], &a, NULL);
+}
+
+void tame_openmp(void)
+{
+    static const char *const harmful[] = {
+        "OMP_STACKSIZE", "GOMP_STACKSIZE",       "OMP_THREAD_LIMIT",
+        "OMP_DYNAMIC",   "OMP_DISPLAY_ENV",      "GOMP_DEBUG",
+        "OMP_NESTED",    "OMP_DISPLAY_AFFINITY",
+    };
+    for (size_t i = 0; i < sizeof harmful / sizeof *harmful; i++)
+        unsetenv(harmful[i]);
+    const char *threads = getenv("OMP_NUM_THREADS");
+    size_t n = threads ? strspn(threads, "0123456789") : 0;
+    if (threads && (n == 0 || n > 4 || threads[n]))
+        unsetenv("OMP_NUM_THREADS");
 }
 
 /* Three quarters of what the machine has; 0 when it does not say. */

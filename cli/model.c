@@ -19,11 +19,9 @@ clv_status fail(clv_err *err, clv_status code, const char *fmt, ...)
 void say(const char *kind, const char *text)
 {
     char line[800];
-    snprintf(line, sizeof line, "cleave: %s%s\n", kind, text);
-    for (char *s = line; *s; s++)
-        if ((unsigned char)*s < 0x20 && !(s[0] == '\n' && !s[1]))
-            *s = '?';
-    fputs(line, stderr);
+    snprintf(line, sizeof line, "cleave: %s%s", kind, text);
+    clv_clean_text(line);
+    fprintf(stderr, "%s\n", line);
 }
 
 /* A --dim before the i-th gives its name another value. */

@@ -231,7 +231,6 @@ static const struct {
      "the command answered nonsense: 'yes'"},
     {"answers the wrong type", "cmd:sed 's/.*/{\"supported\": 1}/'",
      "the command answered nonsense"},
-    {"does not exist", "cmd:/no/such/command", "the command cannot be run"},
     {"ends at once", "cmd:true", "the command ended after 0 answers"},
     {"fails", "cmd:sh -c 'exit 3'",
      "the command ended after 0 answers (exit code 3)"},

@@ -113,7 +113,7 @@ static void costs_from_files(void)
     check_row("a folder");
     const clv_placement_opts folder = {.size = sizeof folder, .costs = "/"};
     CHECK_EQ_INT(clv_cut_placement(p, &folder, &c, &e), CLV_IO);
-    CHECK_HAS(e.msg, "cannot be read");
+    CHECK_HAS(e.msg, "is a folder");
     check_row("one node is worth the transfer");
     CHECK_OR_RETURN(place_with("{\"features.3\": {\"cpu\": 1, \"accelerator\": "
                                "0.001}, \"avgpool\": {\"cpu\": 0}}",

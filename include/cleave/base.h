@@ -151,6 +151,11 @@ CLV_API void clv_buf_free(clv_buf *b);
 /* Fails when a write into b did: memory ran out, or its limit was reached. */
 CLV_API CLV_MUST clv_status clv_buf_check(const clv_buf *b, clv_err *err);
 
+/* Makes a line of text safe to show, in place: control characters, line ends,
+ * characters that turn the direction of writing or are not seen, and what is no
+ * UTF-8 become '?'. Every message of the library is such a line. */
+CLV_API void clv_clean_text(char *text);
+
 /* All memory comes from here. The default is malloc; `ctx` is handed to each
  * call. Not thread-safe: set it before the first other call. NULL restores the
  * default. */

@@ -3,6 +3,7 @@
  * `spec` is a row's name, NAME:ARGUMENT for rows that take one, the name of a
  * built-in rules profile, or else the path of a rules file. */
 #include "backend/plugin.h"
+#include "core/mapping.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -92,25 +93,14 @@ const char *clv_backend_at(uint32_t i)
 clv_status clv__read_text(arena *a, const char *path, const char **text,
                           size_t *len, clv_err *e)
 {
-    enum { LIMIT = 16 << 20 };
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return clv__fail(e, errno == ENOENT ? CLV_NOT_FOUND : CLV_IO, "%s: %s",
-                         path, strerror(errno));
-    clv_buf buf = {0};
-    char chunk[4096];
-    size_t n;
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0 && buf.len <= LIMIT)
-        clv_buf_add(&buf, chunk, n);
-    bool broken = ferror(f) != 0;
-    fclose(f);
-    *text =
-        buf.failed ? NULL : arena_strndup(a, buf.text ? buf.text : "", buf.len);
-    *len = buf.len;
-    clv_buf_free(&buf);
-    if (broken)
-        return clv__fail(e, CLV_IO, "%s: cannot be read", path);
-    if (*len > LIMIT)
+    const size_t most = 16 << 20;
+    clv_mapping map;
+    CLV_TRY(clv__mapping_open(path, &map, e));
+    bool large = map.size > most;
+    *len = map.size;
+    *text = large ? NULL : arena_strndup(a, (const char *)map.data, map.size);
+    clv__mapping_close(&map);
+    if (large)
         return clv__fail(e, CLV_FORMAT, "%s: larger than 16 MB", path);
     return *text ? CLV_OK : clv__nomem(e);
 }

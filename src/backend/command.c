@@ -72,12 +72,37 @@ typedef struct talk {
     size_t n_line;
 } talk;
 
+/* Waits for the child to become the command: false, and errno, when it cannot.
+ * The pipe closes by itself when it does. */
+static bool became(pid_t pid, int pipe)
+{
+    int why = 0;
+    ssize_t n;
+    do
+        n = read(pipe, &why, sizeof why);
+    while (n < 0 && errno == EINTR);
+    close(pipe);
+    if (n <= 0)
+        return true;
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    errno = why;
+    return false;
+}
+
 static bool start(talk *t, char **argv)
 {
-    int pair[2];
+    int pair[2], failed[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
         return false;
+    if (pipe(failed) != 0) {
+        close(pair[0]);
+        close(pair[1]);
+        return false;
+    }
     fcntl(pair[0], F_SETFD, FD_CLOEXEC);
+    fcntl(failed[0], F_SETFD, FD_CLOEXEC);
+    fcntl(failed[1], F_SETFD, FD_CLOEXEC);
     t->pid = fork();
     if (t->pid == 0) {
         setpgid(0, 0);
@@ -89,10 +114,14 @@ static bool start(talk *t, char **argv)
         if (pair[1] > 1)
             close(pair[1]);
         execvp(argv[0], argv);
+        (void)!write(failed[1], &errno, sizeof errno);
         _exit(127);
     }
     close(pair[1]);
-    if (t->pid < 0) {
+    close(failed[1]);
+    if (t->pid < 0 || !became(t->pid, failed[0])) {
+        if (t->pid < 0)
+            close(failed[0]);
         close(pair[0]);
         return false;
     }
@@ -243,8 +272,9 @@ static clv_status ask_command(clv_backend *b, const char *const *query,
         return clv__nomem(e);
     if (!start(&t, b->state)) {
         clv__free(t.line);
-        return clv__fail(e, CLV_IO, "cmd: cannot start a process: %s",
-                         strerror(errno));
+        return clv__fail(e, errno == ENOENT ? CLV_NOT_FOUND : CLV_IO,
+                         "cmd: cannot start '%.200s': %s",
+                         ((char **)b->state)[0], strerror(errno));
     }
     bool hung = converse(&t, b->timeout, query, n, answer, why);
     finish(&t, hung, b->timeout, &how);

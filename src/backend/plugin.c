@@ -5,11 +5,28 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef CLV_LIBDIR
-#define CLV_LIBDIR "/usr/local/lib"
+#define CLV_LIBDIR      "/usr/local/lib"
+#define CLV_LIBDIR_NAME "lib" /* below the prefix; Debian: lib/<machine> */
 #endif
+
+/* A plugin is code: it must lie in a folder that only its owner, root or we,
+ * may write to. */
+static bool ours_alone(const char *path)
+{
+    char folder[1200];
+    struct stat st;
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[1] = '\0';
+    return stat(slash ? folder : ".", &st) == 0 &&
+           (st.st_uid == 0 || st.st_uid == geteuid()) &&
+           !(st.st_mode & S_IWOTH);
+}
 
 /* NULL, and `*why`, when the file is there and cannot be loaded; "" when it is
  * not there. */
@@ -20,23 +37,46 @@ static void *try_open(const char *folder, const char *below, const char *name,
     snprintf(path, sizeof path, "%s%slibcleave-%s.so", folder, below, name);
     if (access(path, F_OK) != 0)
         return NULL;
+    if (!ours_alone(path)) {
+        *why = "others may write to its folder";
+        return NULL;
+    }
     void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!so)
-        *why = dlerror();
+    if (!so && !(*why = dlerror()))
+        *why = "out of memory";
     return so;
 }
 
-/* The folder of the program or library that this code is part of. A program
- * found along PATH is known by its bare name; Linux knows the rest. */
+/* The file that holds this code, as the system says: a program's own word for
+ * it (argv[0]) may be anything. */
+static bool own_file(char *buf, size_t size)
+{
+    FILE *f = fopen("/proc/self/maps", "re");
+    char line[1400];
+    uintptr_t at = (uintptr_t)&clv__onednn_type;
+    bool found = false;
+    while (f && !found && fgets(line, sizeof line, f)) {
+        unsigned long from, to;
+        const char *path = strchr(line, '/');
+        if (!path || sscanf(line, "%lx-%lx", &from, &to) != 2 || at < from ||
+            at >= to)
+            continue;
+        snprintf(buf, size, "%.*s", (int)strcspn(path, "\n"), path);
+        found = true;
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* The folder of the program or library that this code is part of. */
 static void own_folder(char *buf, size_t size)
 {
     Dl_info info;
-    *buf = '\0';
-    if (dladdr((const void *)&clv__onednn_type, &info) && info.dli_fname)
-        snprintf(buf, size, "%s", info.dli_fname);
-    if (!strchr(buf, '/')) {
-        ssize_t n = readlink("/proc/self/exe", buf, size - 1);
-        buf[n > 0 ? n : 0] = '\0';
+    if (!own_file(buf, size)) {
+        bool told =
+            dladdr((const void *)&clv__onednn_type, &info) && info.dli_fname;
+        snprintf(buf, size, "%s", told ? info.dli_fname : "");
     }
     char *slash = strrchr(buf, '/');
     if (slash)
@@ -46,7 +86,8 @@ static void own_folder(char *buf, size_t size)
 }
 
 /* The Python package lies two folders below the build's. */
-static const char *const below_own[] = {"", "../", "../../", "../lib/"};
+static const char *const below_own[] = {"", "../", "../../",
+                                        "../" CLV_LIBDIR_NAME "/", "../lib/"};
 
 static void *find_plugin(const char *name, const char **why)
 {
@@ -80,6 +121,8 @@ static clv_status check_plugin(const clv_plugin *p, const char *name,
 clv_status clv__plugin_open(clv_backend *b, const char *name, clv_err *e)
 {
     const char *why = NULL;
+    if (strchr(name, '/'))
+        return CLV_OK; /* a name, not a way to one */
     void *so = find_plugin(name, &why);
     if (!so && why)
         return clv__fail(e, CLV_FORMAT, "backend '%s' cannot be loaded: %.300s",

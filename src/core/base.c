@@ -45,6 +45,7 @@ clv_status clv__fail(clv_err *e, clv_status code, const char *fmt, ...)
     e->code = code;
     vsnprintf(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
+    clv_clean_text(e->msg);
     return code;
 }
 
@@ -54,6 +55,7 @@ clv_status clv__about(clv_err *e, clv_status code, clv_subject_kind about,
     if (e && e->code == code && e->about == CLV_SUBJECT_NONE) {
         e->about = about;
         snprintf(e->subject, sizeof e->subject, "%s", subject);
+        clv_clean_text(e->subject);
     }
     return code;
 }
@@ -70,6 +72,7 @@ void clv__err_prefix(clv_err *e, const char *fmt, ...)
     va_end(ap);
     strncat(e->msg, ": ", sizeof e->msg - strlen(e->msg) - 1);
     strncat(e->msg, rest, sizeof e->msg - strlen(e->msg) - 1);
+    clv_clean_text(e->msg);
 }
 
 void clv__err_clear(clv_err *e)

@@ -76,6 +76,9 @@ static inline void clv__set_count(uint32_t *count, uint32_t n)
 #define CLV_NAME(table, i) \
     ((size_t)(i) < sizeof(table) / sizeof *(table) ? (table)[i] : "?")
 
+/* True for characters that show as themselves and do nothing else. */
+bool clv__is_shown(uint32_t code);
+
 /* -- memory ---------------------------------------------------------------*/
 
 void *clv__alloc(size_t size);  /* NULL when there is none */

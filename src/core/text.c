@@ -120,6 +120,39 @@ bool clv__glob(const char *pattern, const char *text)
     return *pattern == '\0';
 }
 
+bool clv__is_shown(uint32_t code)
+{
+    static const struct {
+        uint32_t first, last;
+    } hidden[] = {
+        {0x00, 0x1f},     {0x7f, 0x9f},       {0xad, 0xad},
+        {0x61c, 0x61c},   {0x180e, 0x180e},   {0x200b, 0x200f},
+        {0x2028, 0x202e}, {0x2060, 0x206f},   {0xfeff, 0xfeff},
+        {0xfff0, 0xfffb}, {0xe0000, 0xe0fff},
+    };
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        if (code <= hidden[i].last)
+            return code < hidden[i].first;
+    return true;
+}
+
+void clv_clean_text(char *text)
+{
+    char *to = text;
+    for (const char *s = text; *s;) {
+        uint32_t code;
+        size_t n = clv__utf8(s, &code);
+        if (n && clv__is_shown(code)) {
+            memmove(to, s, n);
+            to += n;
+        } else {
+            *to++ = '?';
+        }
+        s += n ? n : 1;
+    }
+    *to = '\0';
+}
+
 size_t clv__utf8(const char *text, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

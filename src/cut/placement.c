@@ -11,6 +11,7 @@
 #include "core/decimal.h"
 #include "core/json.h"
 #include "core/limits.h"
+#include "core/mapping.h"
 #include "cut/blocks.h"
 #include "cut/place.h"
 
@@ -141,38 +142,31 @@ static clv_status read_csv(job *j, char *text, clv_err *e)
 
 static clv_status read_costs(job *j, const char *path, clv_err *e)
 {
-    enum { COSTS_MAX = 1 << 26 }; /* bytes of a file of costs */
-    char chunk[4096];
-    clv_buf buf = {0};
-    size_t n;
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return clv__fail(e, errno == ENOENT ? CLV_NOT_FOUND : CLV_IO, "%s: %s",
-                         path, strerror(errno));
-    while (buf.len <= COSTS_MAX && (n = fread(chunk, 1, sizeof chunk, f)) > 0)
-        clv_buf_add(&buf, chunk, n);
-    bool failed = ferror(f);
-    fclose(f);
-    if (failed || buf.len > COSTS_MAX) {
-        clv_buf_free(&buf);
-        return clv__fail(e, CLV_IO,
-                         failed ? "%s: cannot be read"
-                                : "%s: a file of costs is below 64 MB",
-                         path);
-    }
-    for (uint32_t i = 0; i < j->g->n_nodes && !buf.failed; i++) {
+    const size_t most = 1 << 26; /* bytes of a file of costs */
+    clv_mapping map;
+    CLV_TRY(clv__mapping_open(path, &map, e));
+    char *text = map.size && map.size <= most
+                     ? arena_strndup(&j->mem, (const char *)map.data, map.size)
+                     : NULL;
+    clv_status s = CLV_OK;
+    if (map.size == 0)
+        s = clv__fail(e, CLV_FORMAT, "the file is empty");
+    else if (map.size > most)
+        s = clv__fail(e, CLV_IO, "a file of costs is below 64 MB");
+    else if (!text)
+        s = clv__nomem(e);
+    for (uint32_t i = 0; i < j->g->n_nodes && s == CLV_OK; i++) {
         const char *name = j->g->nodes[i].name;
-        buf.failed = !strmap_put(&j->names, name, strlen(name), i);
+        if (!strmap_put(&j->names, name, strlen(name), i))
+            s = clv__nomem(e);
     }
-    clv_status s = buf.failed || !buf.text ? CLV_OK
-                   : buf.text[strspn(buf.text, " \t\r\n")] == '{'
-                       ? read_json(j, buf.text, buf.len, e)
-                       : read_csv(j, buf.text, e);
+    if (s == CLV_OK)
+        s = text[strspn(text, " \t\r\n")] == '{'
+                ? read_json(j, text, map.size, e)
+                : read_csv(j, text, e);
+    clv__mapping_close(&map);
     if (s != CLV_OK)
         clv__err_prefix(e, "%s", path);
-    if (buf.failed)
-        s = clv__nomem(e);
-    clv_buf_free(&buf);
     return s;
 }
 

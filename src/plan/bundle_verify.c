@@ -5,13 +5,13 @@
  * takes and gives, and that it runs after those it reads from. A stateful node
  * names the one before it (`after`): their order must be kept too. Partitions
  * that are there as ONNX are compared with these files (bundle_onnx.c). */
+#include "core/mapping.h"
 #include "plan/bundle.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { IDS_MAX = 1 << 26, BYTES_MAX = 1 << 30 };
+enum { IDS_MAX = 1 << 26 };
 
 typedef struct check {
     arena mem;
@@ -26,28 +26,25 @@ typedef struct check {
     uint8_t *escapes; /* per value: read by another partition, or an output */
     const json **part;
     uint32_t n_parts, turns;
+    size_t bytes; /* of all files: no more nodes or values than that */
 } check;
 
 static clv_status bundle_verify_load(check *c, const char *name,
                                      const json **root, clv_err *e)
 {
-    char path[4096], chunk[8192];
-    clv_buf buf = {0};
-    size_t n;
+    char path[4096];
     int len = snprintf(path, sizeof path, "%s/%s", c->dir, name);
-    FILE *f = len > 0 && (size_t)len < sizeof path ? fopen(path, "rb") : NULL;
-    if (!f)
-        return clv__fail(e, CLV_NOT_FOUND, "%.300s/%.100s: %s", c->dir, name,
-                         strerror(errno));
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0 && buf.len < BYTES_MAX)
-        clv_buf_add(&buf, chunk, n);
-    fclose(f);
-    clv_status s = buf.failed ? clv__nomem(e)
-                              : json_parse(&c->mem, buf.text ? buf.text : "",
-                                           buf.len, root, e);
+    if (len < 0 || (size_t)len >= sizeof path)
+        return clv__fail(e, CLV_NOT_FOUND, "%.300s/%.100s: too long a name",
+                         c->dir, name);
+    clv_mapping map;
+    CLV_TRY(clv__mapping_open(path, &map, e));
+    clv_status s = json_parse(&c->mem, map.size ? (const char *)map.data : "",
+                              map.size, root, e);
     if (s != CLV_OK)
         clv__err_prefix(e, "%.100s", name);
-    clv_buf_free(&buf);
+    c->bytes += map.size;
+    clv__mapping_close(&map);
     return s;
 }
 
@@ -333,6 +330,11 @@ static clv_status bundle_verify_run(check *c, clv_err *e)
     bundle_verify_highest(c, outputs);
     CLV_TRY(load_parts(c, parts, e));
     size_t values = (size_t)c->n_values + 1;
+    if ((size_t)n > c->bytes || values > c->bytes)
+        return clv__fail(e, CLV_FORMAT,
+                         "manifest.json: %lld nodes and %zu values in files of "
+                         "%zu bytes",
+                         (long long)n, values, c->bytes);
     c->node_in = arena_zalloc(&c->mem, ((size_t)n + 1) * sizeof *c->node_in);
     c->turn = arena_zalloc(&c->mem, ((size_t)n + 1) * sizeof *c->turn);
     c->waits =

@@ -21,14 +21,22 @@ static void csv_plain(clv_buf *out, const char *text, size_t len)
     clv_buf_add(out, len ? text : "\"\"", len ? len : 2);
 }
 
+/* Spreadsheets run a cell that begins with one of these as a formula. A quote
+ * in front, which they do not show, makes it text. */
+static bool csv_is_formula(const char *text)
+{
+    return *text && strchr("=+-@\t\r", *text);
+}
+
 void csv_text(clv_buf *out, const char *text)
 {
-    if (!text[strcspn(text, ",\"\r\n")]) {
+    bool formula = csv_is_formula(text);
+    if (!formula && !text[strcspn(text, ",\"\r\n")]) {
         csv_plain(out, text, strlen(text));
         return;
     }
     csv_separate(out);
-    clv_buf_add(out, "\"", 1);
+    clv_buf_add(out, formula ? "\"'" : "\"", formula ? 2 : 1);
     for (const char *s = text; *s;) {
         size_t n = strcspn(s, "\"");
         clv_buf_add(out, s, n);

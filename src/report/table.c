@@ -10,6 +10,9 @@
 
 enum { GAP = 2, CUT_SOFT = 16, CUT_MIN = 12, WRAP_MIN = 20 };
 
+/* No column is wider, on any output: one long name pads every row. */
+enum { WIDTH_MAX = 200 };
+
 /* The width of a column that is left out. */
 #define DROPPED UINT32_MAX
 
@@ -177,10 +180,13 @@ static void find_widths(const table *t, uint32_t limit, uint32_t *width)
 {
     uint32_t total = t->margin;
     for (uint32_t c = 0; c < t->n_cols; c++) {
+        bool last = c + 1 == t->n_cols; /* it pads nothing */
         width[c] = text_width(t->cols[c].head, strlen(t->cols[c].head));
         for (size_t i = c; i < t->n_items; i += t->n_cols)
             if (t->items[i].width > width[c])
                 width[c] = t->items[i].width;
+        if (!last && width[c] > WIDTH_MAX)
+            width[c] = WIDTH_MAX;
         total += width[c] + (c ? GAP : 0);
     }
     if (limit == 0 || total <= limit)

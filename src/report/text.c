@@ -211,7 +211,7 @@ void text_clean(clv_buf *out, const char *text)
     for (const char *s = text + run; *s;) {
         uint32_t code;
         size_t n = clv__utf8(s, &code);
-        bool plain = n && code >= 0x20 && (code < 0x7f || code > 0x9f);
+        bool plain = n && clv__is_shown(code);
         clv_buf_add(out, plain ? s : "?", plain ? n : 1);
         s += n ? n : 1;
     }

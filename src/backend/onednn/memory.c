@@ -55,7 +55,11 @@ bool dnn_scalar(const lowering *l, uint32_t v, float *x)
 void dnn_use_threads(uint32_t n)
 {
     int limit = omp_get_thread_limit();
-    int want = n && n < INT_MAX ? (int)n : omp_get_max_threads();
+    int want = omp_get_max_threads(); /* OMP_NUM_THREADS may be anything */
+    if (want > omp_get_num_procs())
+        want = omp_get_num_procs();
+    if (n && n < INT_MAX)
+        want = (int)n;
     omp_set_dynamic(0);
     omp_set_num_threads(want < limit ? want : limit);
 }
