@@ -78,10 +78,13 @@ static bool set_dims(clv_tensor *t, int64_t rank, const int64_t *dims)
     return true;
 }
 
-/* Row-major without gaps; axes of one element may have any stride. */
+/* Row-major without gaps; axes of one element, and those of a tensor of no
+ * elements, may have any stride. */
 static bool is_dense(const clv_tensor *t, const int64_t *strides)
 {
     int64_t step = 1;
+    if (clv_tensor_numel(t) == 0)
+        return true;
     for (uint32_t i = t->rank; strides && i-- > 0;) {
         if (t->dims[i] > 1 && strides[i] != step)
             return false;

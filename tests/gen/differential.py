@@ -27,6 +27,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import differential_chains
 import differential_onnx
+import differential_torch
 from differential_core import (ROOT, Draw, Reject, Runner, flags, record, shrink, tolerance,
                                truth)
 
@@ -41,6 +42,9 @@ def draw(row, d):
 
 def ask(runner, row, d):
     """Draws and asks: (Answer, model, its proto, the truth)."""
+    if row in differential_torch.ROWS:
+        answer, call = differential_torch.ask(row, d)
+        return answer, call, None, call.want
     m = draw(row, d)
     proto = m.proto()
     outs, who = truth(m, proto)
@@ -72,14 +76,19 @@ def short(a):
 def report(runner, row, choices):
     import onnx.printer
     answer, m, proto, outs = ask(runner, row, Draw(choices=choices))
+    again = f"  again: tests/gen/differential.py --replay {row}:" + ",".join(map(str, choices))
+    if proto is None:
+        lines = ["", f"{answer.kind.upper()} {row}: {answer.why}   (truth: PyTorch)", "  " + m.text()]
+        lines += [f"  x{i} = {short(a.float().numpy())}" for i, a in enumerate(m.feeds)]
+        lines += [f"  expected {str(a.dtype)[6:]}{list(a.shape)} {short(a.float().numpy())}" for a in outs]
+        return "\n".join(lines + [again])
     lines = ["", f"{answer.kind.upper()} {row}: {answer.why}   (truth: {answer.who})"]
     skip = ("ir_version", "producer_name", "<", ">")
     lines += ["  " + line for line in onnx.printer.to_text(proto).splitlines()
               if line.strip() and not line.strip().startswith(skip[:2]) and line.strip() not in skip]
     lines += [f"  {k} = {a.dtype}{list(a.shape)} {short(a)}" for k, a in m.feeds.items()]
     lines += [f"  expected {a.dtype}{list(a.shape)} {short(a)}" for a in outs]
-    again = ",".join(map(str, choices))
-    return "\n".join(lines + [f"  again: tests/gen/differential.py --replay {row}:{again}"])
+    return "\n".join(lines + [again])
 
 
 # -- workers -----------------------------------------------------------------
@@ -256,9 +265,15 @@ def summary(tally, took, verbose):
     for row in sorted(tally.reasons) if verbose else ():
         print(f"  rejected {tally.rejected[row]} {row} ({tally.cases[row]} kept): {tally.reasons[row][:300]}")
     for what in tally.dead:
-        print(f"  the truth crashed: {what}")
+        print(f"  a worker died: {what}")
     for (row, why), count in sorted(tally.failed.items()):
         print(f"  failed {count:5} {row}: {why}")
+
+
+def expand(names):
+    """Rows by name, or by a prefix that ends in a star."""
+    every = [*sorted(differential_onnx.ROWS), *sorted(differential_torch.ROWS), CHAIN]
+    return [r for n in names for r in every if r == n or (n[-1] == "*" and r.startswith(n[:-1]))]
 
 
 def main():
@@ -279,7 +294,7 @@ def main():
         if args.keep:
             return keep(Runner(args.build), row, choices)
         return print(report(Runner(args.build), row, choices))
-    args.rows = args.only or sorted(differential_onnx.ROWS) + [CHAIN]
+    args.rows = expand(args.only) if args.only else [*sorted(differential_onnx.ROWS), *sorted(differential_torch.ROWS), CHAIN]
     if args.select:
         return select(args)
     start = time.time()

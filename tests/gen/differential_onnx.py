@@ -1462,3 +1462,361 @@ def _(d, m):
     n = d.int(1, 4)
     m.result(m.node("Det", [m.feed(d.data(d.shape(0, 2, 6) + [n, n], d.pick([F32, F64])))]))
     m.rtol, m.atol = 1e-3, 1e-2
+
+
+@row("STFT", first=17)
+def _(d, m):
+    dtype = d.pick([F32, F64])
+    frame = d.int(2, 6)
+    size = frame + d.int(0, 6)
+    parts = d.pick([1, 2])
+    x = m.feed(d.data([d.pick([1, 2]), size, parts], dtype))
+    step = m.const(np.array(d.int(1, 3), I64))
+    window = m.weight(d.data([frame], dtype, "unit")) if d.flag() else None
+    inputs = [x, step, window, m.const(np.array(frame, I64)) if window is None or d.flag() else None]
+    while inputs[-1] is None:
+        inputs.pop()
+    m.result(m.node(m.op, inputs, onesided=d.pick([None, 0, 1]) if parts == 1 else 0))
+    m.rtol, m.atol = 1e-3, 1e-3
+
+
+@row("MelWeightMatrix", first=17)
+def _(d, m):
+    values = [d.int(1, 5), d.pick([16, 8, 32]), d.pick([8000, 16000])]
+    inputs = [m.const(np.array(v, I64)) for v in values]
+    inputs += [m.const(np.array(v, F32)) for v in (d.pick([0.0, 100.0]), d.pick([4000.0, 3000.0]))]
+    m.result(m.node("Identity", [m.feed(d.data([1]))]))
+    m.result(m.node(m.op, inputs, output_datatype=d.pick([None, 1, 11])))
+    m.rtol, m.atol = 1e-3, 1e-3
+
+
+# -- attention ---------------------------------------------------------------
+
+@row("Attention", first=23)
+def _(d, m):
+    dtype = d.pick([F32, F32, F64])
+    batch, heads, q, k, size, vsize = d.pick([1, 2]), d.pick([1, 2, 4]), d.int(1, 4), d.int(1, 4), d.dim(4), d.dim(4)
+    groups = heads // 2 if heads > 1 and d.flag(25) else heads
+    flat = d.flag(40)
+    shapes = [[batch, heads, q, size], [batch, groups, k, size], [batch, groups, k, vsize]]
+    attrs = {}
+    if flat:
+        shapes = [[batch, s[2], s[1] * s[3]] for s in shapes]
+        attrs = dict(q_num_heads=heads, kv_num_heads=groups)
+    inputs = [m.feed(d.data(s, dtype)) for s in shapes]
+    past = d.int(1, 3) if d.flag(25) and not flat else 0
+    mask = None
+    if d.flag(50):
+        total = k + past
+        shape = d.pick([[q, total], [1, 1, q, total], [batch, 1, q, total], [batch, heads, q, total]])
+        if d.flag():
+            array = d.data(shape, BOOL)
+            array[..., 0] = True
+        else:
+            array = d.data(shape, dtype)
+        mask = m.feed(array)
+    inputs.append(mask)
+    if past:
+        inputs += [m.feed(d.data([batch, groups, past, size], dtype)), m.feed(d.data([batch, groups, past, vsize], dtype))]
+    while inputs[-1] is None:
+        inputs.pop()
+    attrs.update(is_causal=d.pick([None, 0, 1]), scale=d.pick([None, 0.5, 1.0]), softcap=d.pick([None, 2.0]) if d.flag(25) else None)
+    if past and attrs["is_causal"]:
+        m.source = "reference"    # ONNX Runtime lets the last query see every key
+    outs = 3 if past else 1
+    names = m.node("Attention", inputs, outs, **attrs)
+    m.result(*([names] if outs == 1 else names))
+    m.rtol, m.atol = 1e-3, 1e-3
+
+
+@row("RotaryEmbedding", first=23)
+def _(d, m):
+    batch, heads, steps, half = d.pick([1, 2]), d.pick([1, 2]), d.int(1, 4), d.int(1, 4)
+    flat, most = d.flag(), 6
+    partial = half - 1 if half > 1 and d.flag(30) else 0
+    rot = partial or half
+    x = m.feed(d.data([batch, steps, heads * half * 2] if flat else [batch, heads, steps, half * 2]))
+    if d.flag():
+        at = np.array([[d.below(most) for _ in range(steps)] for _ in range(batch)], I64)
+        inputs = [x] + [m.weight(d.data([most, rot], F32, "unit")) for _ in range(2)] + [m.feed(at)]
+    else:
+        inputs = [x] + [m.weight(d.data([batch, steps, rot], F32, "unit")) for _ in range(2)]
+    m.result(m.node(m.op, inputs, interleaved=d.pick([None, 0, 1]), num_heads=heads if flat else d.pick([None, heads]),
+                    rotary_embedding_dim=2 * partial if partial else d.pick([None, 0])))
+
+
+# -- bodies ------------------------------------------------------------------
+
+def info(name, dtype, shape):
+    from onnx import helper
+    return helper.make_tensor_value_info(name, onnx_code(dtype), shape)
+
+
+@row("If")
+def _(d, m):
+    from onnx import helper
+    shape, dtype = d.shape(0, 3), d.pick([F32, I64])
+    x, c = m.feed(d.data(shape, dtype)), m.weight(np.array(d.flag()), 50)
+    parts = []
+    for i, op in enumerate([d.pick(["Add", "Mul", "Sub"]), d.pick(["Mul", "Sub"])]):
+        node = helper.make_node(op, [x, x], [f"b{i}"])
+        parts.append(helper.make_graph([node], f"body{i}", [], [helper.make_empty_tensor_value_info(f"b{i}") if False else info(f"b{i}", dtype, shape)]))
+    m.result(m.node("If", [c], then_branch=parts[0], else_branch=parts[1]))
+
+
+@row("Loop", first=11)
+def _(d, m):
+    from onnx import helper
+    shape = d.shape(0, 2, 12, 0)
+    trips, limit = d.int(0, 4), d.pick([None, 2])
+    x = m.feed(d.data(shape, F32, "unit"))
+    body = [helper.make_node(d.pick(["Add", "Sub"]), ["s", x], ["n"]), helper.make_node("Identity", ["n"], ["scan"])]
+    if limit:
+        body.append(helper.make_node("Less", ["i", "top"], ["more"]))
+    else:
+        body.append(helper.make_node("Identity", ["c"], ["more"]))
+    extra = [helper.make_tensor("top", 7, [], [limit])] if limit else []
+    g = helper.make_graph(body, "body", [info("i", I64, []), info("c", BOOL, []), info("s", F32, shape)],
+                          [info("more", BOOL, []), info("n", F32, shape), info("scan", F32, shape)], extra)
+    m.flags |= BOUND
+    m.result(*m.node("Loop", [m.weight(np.array(trips, I64), 70), m.const(np.array(True)), m.feed(d.data(shape, F32))], 2, body=g))
+
+
+@row("Scan", first=9)
+def _(d, m):
+    from onnx import helper
+    shape, steps = d.shape(0, 2, 8, 0), d.int(1, 4)
+    op = d.pick(["Add", "Mul", "Max"])
+    g = helper.make_graph([helper.make_node(op, ["s", "x"], ["n"]), helper.make_node("Identity", ["n"], ["y"])], "body",
+                          [info("s", F32, shape), info("x", F32, shape)], [info("n", F32, shape), info("y", F32, shape)])
+    at = d.below(len(shape) + 1)
+    to = d.below(len(shape) + 1)
+    full = shape[:at] + [steps] + shape[at:]
+    attrs = dict(scan_input_axes=[at] if at or d.flag() else None, scan_output_axes=[to] if to or d.flag() else None,
+                 scan_input_directions=[d.below(2)] if d.flag() else None, scan_output_directions=[d.below(2)] if d.flag() else None)
+    m.result(*m.node("Scan", [m.feed(d.data(shape, F32, "small")), m.feed(d.data(full, F32, "small"))], 2, body=g, num_scan_inputs=1, **attrs))
+
+
+# -- com.microsoft -----------------------------------------------------------
+
+MS = "com.microsoft"
+
+
+@row("Gelu QuickGelu FastGelu BiasGelu", MS)
+def _(d, m):
+    shape = d.shape(1, 4, empty=0)
+    inputs = [m.feed(d.data(shape))]
+    if m.op == "BiasGelu" or (m.op == "FastGelu" and d.flag()):
+        inputs.append(m.weight(d.data(shape[-1:])))
+    m.result(m.node(m.op, inputs, alpha=d.pick([None, 1.0, 2.0]) if m.op == "QuickGelu" else None))
+    m.rtol, m.atol = 1e-3, 2e-4
+
+
+@row("FusedMatMul TransposeMatMul", MS)
+def _(d, m):
+    lead = d.shape(0, 2, 6, 0)
+    rows, inner, cols = d.dim(), d.dim(), d.dim()
+    ta, tb = (d.pick([None, 0, 1]) for _ in range(2))
+    a = m.feed(d.data(lead + ([inner, rows] if ta else [rows, inner])))
+    b = m.weight(d.data(lead + ([cols, inner] if tb else [inner, cols]), F32, "unit"))
+    m.result(m.node(m.op, [a, b], transA=ta, transB=tb, alpha=d.pick([None, 0.5, 2.0])))
+
+
+@row("FusedGemm", MS)
+def _(d, m):
+    rows, inner, cols = d.dim(), d.dim(), d.dim()
+    ta, tb = (d.pick([None, 0, 1]) for _ in range(2))
+    inputs = [m.feed(d.data([inner, rows] if ta else [rows, inner])), m.weight(d.data([cols, inner] if tb else [inner, cols], F32, "unit"))]
+    if d.flag(70):
+        inputs.append(m.weight(d.data(d.pick([[cols], [rows, cols], [1, cols]]))))
+    act = d.pick(["Relu", "LeakyRelu", "Tanh", "Sigmoid"])
+    m.result(m.node(m.op, inputs, transA=ta, transB=tb, alpha=d.pick([None, 0.5]), beta=d.pick([None, 2.0]), activation=act,
+                    activation_alpha=0.25 if act == "LeakyRelu" else None))
+
+
+@row("FusedConv", MS)
+def _(d, m):
+    size = image(d, 2)
+    kernel, attrs = window(d, 2, size, most=3)
+    group, per, out = d.pick([1, 1, 2]), d.pick([1, 2]), d.pick([1, 2])
+    inputs = [m.feed(d.data([1, per * group] + size)), m.const(d.data([out * group, per] + kernel, F32, "unit"))]
+    if d.flag():
+        inputs.append(m.const(d.data([out * group])))
+    act = d.pick(["Relu", "LeakyRelu", "Tanh", "Sigmoid", "Clip", "HardSigmoid"])
+    extra = {"LeakyRelu": [0.25], "Clip": [0.0, 2.0], "HardSigmoid": [0.25, 0.5]}.get(act)
+    m.result(m.node(m.op, inputs, group=group, activation=act, activation_params=extra, kernel_shape=kernel, **attrs))
+
+
+@row("SkipLayerNormalization SkipSimplifiedLayerNormalization", MS)
+def _(d, m):
+    shape = [d.int(1, 2), d.int(1, 3), d.dim()]
+    inputs = [m.feed(d.data(shape)), m.feed(d.data(shape)), m.weight(d.data(shape[-1:]))]
+    if m.op == "SkipLayerNormalization" and d.flag():
+        inputs.append(m.weight(d.data(shape[-1:])))
+        if d.flag():
+            inputs.append(m.weight(d.data(shape[-1:])))
+    elif m.op != "SkipLayerNormalization" and d.flag():
+        inputs.append(m.weight(d.data(shape[-1:])))
+    m.result(m.node(m.op, inputs, epsilon=d.pick([None, 0.125])))
+    m.rtol, m.atol = 2e-3, 2e-3
+
+
+@row("QLinearAdd QLinearMul", MS)
+def _(d, m):
+    dtype = d.pick([U8, I8])
+    shape = d.shape(empty=0)
+    parts = []
+    for s in (shape, broadcastable(d, shape)):
+        parts += [m.feed(d.data(s, dtype)), m.const(scale_of(d)), m.const(zero_of(d, dtype))]
+    m.result(m.node(m.op, parts + [m.const(scale_of(d)), m.const(zero_of(d, dtype))]))
+    m.rtol, m.atol = 0.0, 1.0
+
+
+@row("QLinearSigmoid QLinearLeakyRelu", MS)
+def _(d, m):
+    dtype = d.pick([U8, I8])
+    x = m.feed(d.data(d.shape(1, 3, empty=0), dtype))
+    inputs = [x, m.const(scale_of(d)), m.const(zero_of(d, dtype)), m.const(scale_of(d)), m.const(zero_of(d, dtype))]
+    m.result(m.node(m.op, inputs, alpha=d.pick([None, 0.5]) if m.op == "QLinearLeakyRelu" else None))
+    m.rtol, m.atol = 0.0, 1.0
+
+
+@row("QLinearConcat", MS)
+def _(d, m):
+    dtype, shape = d.pick([U8, I8]), d.shape(1, 3, 20, 0)
+    axis = d.below(len(shape))
+    inputs = [m.const(scale_of(d)), m.const(zero_of(d, dtype))]
+    for _ in range(d.int(1, 3)):
+        part = list(shape)
+        part[axis] = d.int(1, 3)
+        inputs += [m.feed(d.data(part, dtype)), m.const(scale_of(d)), m.const(zero_of(d, dtype))]
+    m.result(m.node(m.op, inputs, axis=axis))
+    m.rtol, m.atol = 0.0, 1.0
+
+
+@row("DynamicQuantizeMatMul MatMulIntegerToFloat", MS)
+def _(d, m):
+    rows, inner, cols = d.dim(), d.dim(), d.dim()
+    b = d.pick([U8, I8])
+    w = m.const(d.data([inner, cols], b))
+    zero = m.const(zero_of(d, b)) if d.flag() else None
+    bias = m.const(d.data([cols])) if d.flag() else None
+    if m.op == "DynamicQuantizeMatMul":
+        inputs = [m.feed(d.data([rows, inner])), w, m.const(scale_of(d)), zero, bias]
+    else:
+        a = d.pick([U8, I8]) if b == I8 else U8
+        inputs = [m.feed(d.data([rows, inner], a)), w, m.const(scale_of(d)), m.const(scale_of(d)), m.const(zero_of(d, a)) if d.flag() else None, zero, bias]
+    while inputs[-1] is None:
+        inputs.pop()
+    m.result(m.node(m.op, inputs))
+    m.near, m.rtol = 2e-2, 2e-2
+
+
+@row("MultiHeadAttention", MS)
+def _(d, m):
+    batch, heads, q, k, size = d.pick([1, 2]), d.pick([1, 2]), d.int(1, 4), d.int(1, 4), d.pick([2, 4])
+    wide = heads * size
+    inputs = [m.feed(d.data([batch, q, wide])), m.feed(d.data([batch, k, wide])), m.feed(d.data([batch, k, wide]))]
+    inputs.append(m.const(d.data([3 * wide])) if d.flag(30) else None)
+    while inputs[-1] is None:
+        inputs.pop()
+    m.result(m.node(m.op, inputs, num_heads=heads, scale=d.pick([None, 0.5]), unidirectional=d.pick([None, 0]) if q != k else d.pick([None, 0, 1])))
+    m.rtol, m.atol = 1e-3, 1e-3
+
+
+@row("MatMulNBits", MS)
+def _(d, m):
+    rows, cols, blocks = d.int(1, 3), d.int(1, 4), d.int(1, 2)
+    block = 16
+    inner = block * blocks - (d.int(0, 3) if d.flag(30) else 0)
+    b = (np.abs(d.data([cols, blocks, block // 2], I32)) * 7 % 256).astype(U8)
+    inputs = [m.feed(d.data([rows, inner])), m.const(b), m.const(np.abs(d.data([cols * blocks], F32, "unit")) + F32.type(0.125))]
+    if d.flag():
+        inputs.append(m.const((np.abs(d.data([cols * ((blocks + 1) // 2)], I32)) * 5 % 256).astype(U8)))
+    m.result(m.node(m.op, inputs, K=inner, N=cols, bits=4, block_size=block))
+    m.rtol, m.atol = 1e-3, 1e-2
+
+
+@row("Pad Trilu Range GridSample ExpandDims UnfoldTensor", MS)
+def _(d, m):
+    if m.op == "Range":
+        names = [m.const(np.array(v, F32)) for v in (0, d.int(1, 6), d.pick([1, 2, 0.5]))]
+        m.result(m.node("Identity", [m.feed(d.data([1]))], domain=""))
+        return m.result(m.node(m.op, names))
+    if m.op == "ExpandDims":
+        shape = d.shape(0, 3)
+        return m.result(m.node(m.op, [m.feed(d.data(shape)), m.const(np.array(d.int(0, len(shape)), I32))]))
+    if m.op == "Trilu":
+        x = m.feed(d.data(d.shape(2, 4, empty=0), d.pick([F32, I64])))
+        return m.result(m.node(m.op, [x] + ([m.const(np.array(d.int(-3, 3), I64))] if d.flag() else []), upper=d.pick([None, 0, 1])))
+    if m.op == "Pad":
+        shape = d.shape(1, 3, empty=0)
+        pads = m.const(np.array([d.int(0, 2) for _ in range(2 * len(shape))], I64))
+        return m.result(m.node(m.op, [m.feed(d.data(shape)), pads] + ([m.const(np.array([1.5], F32))] if d.flag() else []), mode=d.pick([None, "constant", "edge"])))
+    if m.op == "GridSample":
+        x = m.feed(d.data([1, 2, d.int(1, 4), d.int(1, 4)]))
+        grid = m.feed(d.data([1, d.int(1, 3), d.int(1, 3), 2], F32, "coord"))
+        return m.result(m.node(m.op, [x, grid], mode=d.pick([None, "bilinear", "nearest", "bicubic"]), padding_mode=d.pick([None, "zeros", "border", "reflection"]), align_corners=d.pick([None, 0, 1])))
+    shape = d.shape(1, 3, empty=0)
+    at = d.axis(len(shape))
+    m.result(m.node(m.op, [m.feed(d.data(shape))], dim=at, size=d.int(1, shape[at]), step=d.int(1, 3)))
+
+
+@row("QuantizeLinear DequantizeLinear", MS)
+def _(d, m):
+    shape = d.shape(1, 3, empty=0)
+    dtype = d.pick([U8, I8])
+    axis = d.axis(len(shape))
+    per = [shape[axis]] if d.flag() else []
+    x = m.feed(d.data(shape, F32 if m.op == "QuantizeLinear" else dtype))
+    m.result(m.node(m.op, [x, m.const(scale_of(d, per)), m.const(zero_of(d, dtype, per))], axis=axis))
+
+
+@row("RotaryEmbedding", MS)
+def _(d, m):
+    batch, heads, steps, half = d.pick([1, 2]), d.pick([1, 2]), d.int(1, 4), d.int(1, 4)
+    x = m.feed(d.data([batch, heads, steps, half * 2] if d.flag() else [batch, steps, heads * half * 2]))
+    most = 8
+    at = np.array([0] if d.flag() else [[d.below(most) for _ in range(steps)] for _ in range(batch)], I64)
+    tables = [m.const(d.data([most, half], F32, "unit")) for _ in range(2)]
+    m.result(m.node(m.op, [x, m.feed(at)] + tables, interleaved=d.pick([None, 0, 1])))
+
+
+@row("EmbedLayerNormalization", MS)
+def _(d, m):
+    batch, steps, size = d.pick([1, 2]), d.int(1, 4), d.dim(5)
+    ids = m.feed(np.abs(d.data([batch, steps], I32)) % 5)
+    parts = d.flag()
+    inputs = [ids, m.feed(np.abs(d.data([batch, steps], I32)) % 2) if parts else None, m.const(d.data([5, size])), m.const(d.data([6, size])),
+              m.const(d.data([2, size])) if parts else None, m.const(d.data([size])), m.const(d.data([size]))]
+    m.result(*m.node(m.op, inputs, 2, epsilon=0.125)[:1])
+    m.rtol, m.atol = 2e-3, 2e-3
+
+
+@row("QGemm GatherND MatMulInteger16 NhwcMaxPool", MS)
+def _(d, m):
+    if m.op == "NhwcMaxPool":
+        k = [d.int(1, 2), d.int(1, 2)]
+        x = m.feed(d.data([1, d.int(2, 5), d.int(2, 5), d.pick([1, 2, 3])], d.pick([U8, I8])))
+        return m.result(m.node(m.op, [x], kernel_shape=k, strides=[d.int(1, 2), d.int(1, 2)]))
+    if m.op == "GatherND":
+        shape = d.shape(2, 3, empty=0)
+        at = np.stack([indices(d, [d.int(1, 3)], shape[0])], -1)
+        return m.result(m.node(m.op, [m.feed(d.data(shape)), m.feed(at)]))
+    if m.op == "MatMulInteger16":
+        rows, inner, cols = d.dim(), d.dim(), d.dim()
+        return m.result(m.node(m.op, [m.feed(d.data([rows, inner], I16)), m.feed(d.data([inner, cols], I16))]))
+    if m.op == "QGemm":
+        rows, inner, cols = d.dim(), d.dim(), d.dim()
+        ta, tb = d.pick([0, 1]), d.pick([0, 1])
+        a, b = U8, d.pick([U8, I8])
+        x = m.feed(d.data([inner, rows] if ta else [rows, inner], a))
+        w = m.const(d.data([cols, inner] if tb else [inner, cols], b))
+        inputs = [x, m.const(scale_of(d)), m.const(zero_of(d, a)), w, m.const(scale_of(d)), m.const(zero_of(d, b)),
+                  m.const(d.data([cols], I32)) if d.flag() else None]
+        if d.flag():
+            inputs += [m.const(scale_of(d)), m.const(zero_of(d, a))]
+            m.rtol, m.atol = 0.0, 1.0
+        while inputs[-1] is None:
+            inputs.pop()
+        return m.result(m.node(m.op, inputs, transA=ta, transB=tb, alpha=d.pick([1.0, 0.5])))

@@ -103,12 +103,12 @@ static clv_status weight_slot(lowering *l, uint32_t w, const dnn_affine *a,
     const dnnl_memory_desc_t *want = dnn_query(pd, dnnl_query_weights_md, 0);
     const dnn_scales scales = {a->scale, a->n, (1 << lead) - 1};
     uint32_t from;
+    if (!a->scale && dnnl_memory_desc_equal(md, want))
+        return dnn_over(l, w, md, slot);
+    if (!dnn_const(l, w))
+        return dnn_no(l, "weights that are computed");
     CLV_TRY(dnn_slot(l, w, &from));
     const buffer *b = &l->x->buffers[l->x->slots[from].buffer];
-    if (!a->scale && dnnl_memory_desc_equal(md, want))
-        return dnn_alias(l, from, CLV_NONE, md, slot);
-    if (!b->data)
-        return dnn_no(l, "weights that are computed");
     return dnn_constant(l, b->data, md, want, a->scale ? &scales : NULL, slot);
 }
 

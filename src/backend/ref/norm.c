@@ -167,11 +167,13 @@ clv_status kernel_group_norm(kernel *k)
 
 /* -- other norms ----------------------------------------------------------*/
 
-/* x / (k + alpha * mean of squares over `size` channels)^beta */
+/* x / (k + alpha * mean of squares over `size` channels)^beta. Half of them lie
+ * before x; of an even size one less, or with `ceil` one more than behind. */
 clv_status kernel_lrn(kernel *k)
 {
     const clv_tensor *x = k->in[0];
     int64_t size = attr_int(k->n, CLV_A_SIZE), c = x->dims[1];
+    int64_t before = (attr_int(k->n, CLV_A_CEIL) ? size : size - 1) / 2;
     double alpha = attr_float(k->n, CLV_A_ALPHA);
     double beta = attr_float(k->n, CLV_A_BETA);
     double bias = attr_float(k->n, CLV_A_K);
@@ -180,7 +182,7 @@ clv_status kernel_lrn(kernel *k)
         return clv__fail(k->e, CLV_SHAPE, "no channels in rank %u", x->rank);
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         int64_t ch = i / plane % c, base = i - ch * plane;
-        int64_t from = ch - (size - 1) / 2, to = from + size;
+        int64_t from = ch - before, to = from + size;
         double sum = 0;
         for (int64_t j = from < 0 ? 0 : from; j < to && j < c; j++)
             sum += get_f(x, base + j * plane) * get_f(x, base + j * plane);

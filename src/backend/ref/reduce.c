@@ -272,7 +272,7 @@ clv_status kernel_variance(kernel *k)
                 next_index(idx, s.gone, s.n_gone);
             }
         }
-        double var = square / ((double)size - less);
+        double var = square / fmax((double)size - less, 0);
         put_f(&k->out[0], o, k->n->op == CLV_OP_STD ? sqrt(var) : var);
         next_index(at, s.kept, s.n_kept);
     }

@@ -355,6 +355,8 @@ void scatter_attrs(body *b, onnx_out *o)
 
 void lrn_attrs(body *b, onnx_out *o)
 {
+    b->unable =
+        attr_int(b->n, CLV_A_CEIL) && attr_int(b->n, CLV_A_SIZE) % 2 == 0;
     out_int(o, "size", attr_int(b->n, CLV_A_SIZE));
     out_float(o, "alpha", attr_float(b->n, CLV_A_ALPHA));
     out_float(o, "beta", attr_float(b->n, CLV_A_BETA));

@@ -268,8 +268,11 @@ clv_status map_gemm(draft *d, clv_err *e)
                  !(alpha && alpha->u.f != 1.0) && !(beta && beta->u.f != 1.0);
     if (plain && w && value_is_weight(w) && w->rank == 2 &&
         (!bias || (bias->rank == 1 && bias->dims[0] == w->dims[0]))) {
+        static const clv_attr_key gone[] = {CLV_A_ALPHA, CLV_A_BETA,
+                                            CLV_A_TRANS_A, CLV_A_TRANS_B};
         d->op = CLV_OP_LINEAR;
-        d->n_attrs = 0;
+        for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
+            draft_drop(d, gone[i]); /* an activation that is fused stays */
     }
     return CLV_OK;
 }

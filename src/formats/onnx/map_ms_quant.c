@@ -204,6 +204,11 @@ clv_status map_ms_qgemm(draft *d, clv_err *e)
                         &ins[2], e));
         CLV_TRY(ms_emit(d, CLV_OP_MUL, "c_scaled", IN(ins[2], scale), NULL, 0,
                         &ins[2], e));
+        const clv_attr *alpha = draft_attr(d, CLV_A_ALPHA);
+        clv_attr by = FLOAT(VALUE, alpha ? alpha->u.f : 1);
+        if (by.u.f != 1) /* the scale of c is alpha times those of a and b */
+            CLV_TRY(ms_emit(d, CLV_OP_MUL, "c_alpha", IN(ins[2]), &by, 1,
+                            &ins[2], e));
     }
     uint32_t n = ins[2] == CLV_NONE ? 2 : 3;
     if (ms_input(d, 7) == CLV_NONE)
