@@ -18,20 +18,23 @@ import collections
 import gzip
 import json
 import os
-import subprocess
+import re
 import sys
+import tempfile
 import time
 
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import differential_chains
+import differential_core
 import differential_onnx
 import differential_torch
-from differential_core import (ROOT, Draw, Reject, Runner, flags, record, shrink, tolerance,
+from differential_core import (ROOT, Answer, _runtime, Draw, Reject, Runner, flags, record, shrink, tolerance,
                                truth)
 
 CHAIN, CHAINS_PER_ROUND = "chain", 60
+WRITTEN = 30            # percent of torch's calls that are also written as ONNX
 LARGEST = 4000          # elements of all results
 SHRUNK_PER_ROW = 4      # causes that are shrunk; the rest are counted
 
@@ -44,6 +47,9 @@ def ask(runner, row, d):
     """Draws and asks: (Answer, model, its proto, the truth)."""
     if row in differential_torch.ROWS:
         answer, call = differential_torch.ask(row, d)
+        answer.data = b""
+        if answer.kind == "ok" and d.flag(WRITTEN):
+            answer = written(runner, row, answer, call)
         return answer, call, None, call.want
     m = draw(row, d)
     proto = m.proto()
@@ -58,6 +64,51 @@ def ask(runner, row, d):
     answer = runner.ask(data)
     answer.data, answer.who = data, who
     return answer, m, proto, outs
+
+
+def written(runner, row, answer, call):
+    """The call as an ONNX model of cleave's, which must give the same."""
+    import cleave
+    import onnx
+    if not any(t.dim() for t in call.feeds):
+        return answer    # nobody can tell a number from a tensor of one
+    path = os.path.join(tempfile.gettempdir(), f"cleave-differential-{os.getpid()}.onnx")
+    try:
+        call.graph.export(path)
+    except cleave.Error:
+        return answer    # no form in ONNX
+    proto = onnx.load(path)
+    os.unlink(path)
+    feeds, outs = ([differential_torch.array(t) for t in ts] for ts in (call.feeds, call.want))
+    data = record(f"{row} {call.text()}", proto, feeds, outs, differential_torch.tolerance(call),
+                  flags=differential_torch.flags(call))
+    again = runner.ask(data)
+    if again.kind == "ok":
+        why = elsewhere(proto, feeds, call)
+        again = again if not why else Answer("wrong", why, again.ops)
+    if again.kind == "refuse":
+        again.kind = "wrong"
+    again.ops, again.data = sorted({*again.ops, *answer.ops}), data
+    again.why = again.why and f"written: " + again.why.split(".onnx: ")[-1]
+    return again
+
+
+def elsewhere(proto, feeds, call):
+    """Why ONNX Runtime does not agree with what was written; "" if it does."""
+    if differential_torch.flags(call) or any(
+            a.size == 0 or not differential_core._has_kernel_type(a) for a in feeds):
+        return ""
+    try:
+        got = _runtime(proto, {i.name: a for i, a in zip(proto.graph.input, feeds)})
+    except Exception as e:
+        text = str(e)
+        known = "NOT_IMPLEMENTED" in text or "INVALID_ARGUMENT" in text or "Ellipsis" in text or "bfloat16" in text or "lrn.cc" in text
+        return "" if known else "ONNX Runtime refuses: " + re.sub(r"\s+", " ", text)[:300]
+    for i, (a, b) in enumerate(zip(got, call.want)):
+        why = differential_torch.near(differential_torch.torch.from_numpy(np.array(a)), b, call.close)
+        if why:
+            return f"ONNX Runtime: output {i} {why}"
+    return ""
 
 
 def smallest(runner, row, choices, answer):
@@ -244,7 +295,7 @@ def select(args):
             except Reject:
                 continue
             bad += answer.kind in ("wrong", "crash")
-            if answer.kind == "ok" and len(answer.data) <= LARGEST_RECORD and len(kept) < args.select:
+            if answer.kind == "ok" and 0 < len(answer.data) <= LARGEST_RECORD and len(kept) < args.select:
                 kept.append(answer.data)
                 chains += row == CHAIN
         n += 1

@@ -19,7 +19,7 @@ def row(names, domain="", first=7, last=NEWEST):
         for name in names.split():
             full = f"{domain}.{name}" if domain else name
             ROWS[full] = function
-            known = [NEWEST - 4] if domain else sorted(
+            known = [NEWEST - 4] if domain or name == "SimplifiedLayerNormalization" else sorted(
                 {s.since_version for s in onnx.defs.get_all_schemas_with_history()
                  if s.name == name and s.domain == "" and s.since_version <= last})
             old = [v for v in known if v < first]
@@ -1820,3 +1820,158 @@ def _(d, m):
         while inputs[-1] is None:
             inputs.pop()
         return m.result(m.node(m.op, inputs, transA=ta, transB=tb, alpha=d.pick([1.0, 0.5])))
+
+
+@row("SimplifiedLayerNormalization")
+def _(d, m):
+    shape = d.shape(1, 4, empty=0)
+    axis = d.axis(len(shape))
+    m.result(m.node(m.op, [m.feed(d.data(shape)), m.weight(d.data(shape[axis:]))], axis=axis, epsilon=d.pick([1e-5, 0.125])))
+    m.rtol, m.atol = 2e-3, 2e-3
+
+
+@row("QLinearAveragePool QLinearGlobalAveragePool QLinearSoftmax QLinearWhere", MS)
+def _(d, m):
+    dtype = d.pick([U8, I8])
+    m.rtol, m.atol = 0.0, 1.0
+    ends = [m.const(scale_of(d)), m.const(zero_of(d, dtype)), m.const(scale_of(d)), m.const(zero_of(d, dtype))]
+    if m.op == "QLinearSoftmax":
+        shape = d.shape(1, 3, empty=0)
+        ends[2:] = [m.const(np.array(1 / 255, F32)), m.const(np.array(0 if dtype == U8 else -128, dtype))]
+        return m.result(m.node(m.op, [m.feed(d.data(shape, dtype))] + ends, axis=d.axis(len(shape)), opset=13))
+    if m.op == "QLinearWhere":
+        shape = d.shape(empty=0)
+        x, y = (m.feed(d.data(broadcastable(d, shape), dtype)) for _ in range(2))
+        c = m.feed(d.data(broadcastable(d, shape), BOOL))
+        return m.result(m.node(m.op, [c, x, ends[0], ends[1], y, ends[2], ends[3], m.const(scale_of(d)), m.const(zero_of(d, dtype))]))
+    last = d.flag(30)
+    size = image(d, 2)
+    c = d.pick([1, 2, 3])
+    x = m.feed(d.data([1] + (size + [c] if last else [c] + size), dtype))
+    if m.op == "QLinearGlobalAveragePool":
+        return m.result(m.node(m.op, [x] + ends, channels_last=int(last)))
+    kernel, attrs = window(d, 2, size, False, 3, half_pad=True)
+    m.result(m.node(m.op, [x] + ends, kernel_shape=kernel, channels_last=int(last), count_include_pad=d.pick([None, 0, 1]), **attrs))
+
+
+@row("Attention", MS)
+def _(d, m):
+    batch, heads, steps, size, wide = d.pick([1, 2]), d.pick([1, 2]), d.int(1, 4), d.pick([1, 2, 4]), d.dim(4)
+    hidden = heads * size
+    inputs = [m.feed(d.data([batch, steps, wide])), m.const(d.data([wide, 3 * hidden], F32, "unit")), m.const(d.data([3 * hidden]))]
+    if d.flag(40):
+        kind = d.below(2)
+        keep = np.array([d.int(1, steps) for _ in range(batch)], I32)
+        if kind:
+            keep = (np.arange(steps)[None] < keep[:, None]).astype(I32)
+        inputs.append(m.feed(keep))
+    m.result(m.node(m.op, inputs, num_heads=heads, unidirectional=d.pick([None, 0, 1]), scale=d.pick([None, 0.5])))
+    m.rtol, m.atol = 1e-3, 1e-3
+
+
+@row("GroupQueryAttention", MS)
+def _(d, m):
+    batch, groups, each, steps, size = d.pick([1, 2]), d.pick([1, 2]), d.pick([1, 2]), d.int(1, 4), 8
+    heads = groups * each
+    past = d.int(0, 3)
+    total = past + steps
+    inputs = [m.feed(d.data([batch, steps, heads * size])), m.feed(d.data([batch, steps, groups * size])), m.feed(d.data([batch, steps, groups * size])),
+              m.feed(d.data([batch, groups, past, size])), m.feed(d.data([batch, groups, past, size])),
+              m.const(np.full([batch], total - 1, I32)), m.const(np.array(total, I32))]
+    m.result(*m.node(m.op, inputs, 3, num_heads=heads, kv_num_heads=groups, scale=d.pick([None, 0.5]), local_window_size=d.pick([None, 2])))
+    m.rtol, m.atol = 1e-3, 1e-3
+
+
+@row("ConvTransposeWithDynamicPads", MS)
+def _(d, m):
+    size, k = [d.int(2, 4), d.int(2, 4)], [d.int(2, 3), d.int(2, 3)]
+    x = m.feed(d.data([1, 2] + size))
+    m.result(m.node(m.op, [x, m.const(d.data([2, d.pick([1, 2])] + k, F32, "unit")), m.const(np.array([d.int(0, 1) for _ in range(4)], I64))],
+                    strides=[d.int(1, 2), d.int(1, 2)], kernel_shape=k))
+
+
+@row("GatherBlockQuantized", MS)
+def _(d, m):
+    rows, blocks, block = d.int(1, 4), d.int(1, 2), 16
+    x = (np.abs(d.data([rows, blocks * block // 2], I32)) * 7 % 256).astype(U8)
+    inputs = [m.const(x), m.feed(indices(d, [d.int(1, 4)], rows)), m.const(np.abs(d.data([rows, blocks], F32, "unit")) + F32.type(0.125))]
+    m.result(m.node(m.op, inputs, bits=4, block_size=block, gather_axis=0, quantize_axis=1))
+
+
+@row("MoE MatMulBnb4 DynamicQuantizeLSTM QAttention", MS)
+def _(d, m):
+    if m.op == "QAttention":
+        batch, heads, steps, size, wide = d.pick([1, 2]), d.pick([1, 2]), d.int(1, 3), d.pick([2, 4]), d.dim(4)
+        hidden = heads * size
+        b = d.pick([U8, I8])
+        inputs = [m.feed(d.data([batch, steps, wide], U8)), m.const(d.data([wide, 3 * hidden], b)), m.const(d.data([3 * hidden])),
+                  m.const(scale_of(d)), m.const(scale_of(d)), None, m.const(zero_of(d, U8)), m.const(zero_of(d, b))]
+        m.result(m.node(m.op, inputs, num_heads=heads, unidirectional=d.pick([None, 0, 1])))
+        m.rtol, m.atol = 1e-3, 1e-2
+        return
+    if m.op == "DynamicQuantizeLSTM":
+        steps, batch, size, hidden = d.int(1, 3), d.int(1, 2), d.int(1, 4), d.int(1, 4)
+        b = d.pick([U8, I8])
+        inputs = [m.feed(d.data([steps, batch, size])), m.const(d.data([1, size, 4 * hidden], b)), m.const(d.data([1, hidden, 4 * hidden], b)),
+                  m.const(d.data([1, 8 * hidden], F32, "unit")) if d.flag() else None, None, None, None, None,
+                  m.const(scale_of(d, [1]) / 8), m.const(np.zeros([1], b)), m.const(scale_of(d, [1]) / 8), m.const(np.zeros([1], b))]
+        m.result(*m.node(m.op, inputs, 3, hidden_size=hidden))
+        m.rtol, m.atol = 3e-2, 3e-2
+        return
+    if m.op == "MatMulBnb4":
+        rows, cols, inner, block = d.int(1, 3), d.int(1, 3), 16, 16
+        b = (np.abs(d.data([cols * inner // 2], I32)) * 7 % 256).astype(U8)
+        inputs = [m.feed(d.data([rows, inner])), m.const(b), m.const(np.abs(d.data([cols], F32, "unit")) + F32.type(0.125))]
+        m.result(m.node(m.op, inputs, K=inner, N=cols, block_size=block, quant_type=d.pick([0, 1])))
+        m.rtol, m.atol = 1e-3, 1e-2
+        return
+    if m.op == "MoE":
+        rows, wide, inner, experts = d.int(1, 3), d.dim(4), d.dim(4), d.int(2, 3)
+        inputs = [m.feed(d.data([rows, wide])), m.feed((d.data([rows, experts]) + np.arange(experts) / 64).astype(F32)), m.const(d.data([experts, inner, wide], F32, "unit")), None,
+                  m.const(d.data([experts, wide, inner], F32, "unit"))]
+        m.result(m.node(m.op, inputs, k=d.int(1, 2), activation_type=d.pick(["relu", "gelu", "silu", "identity"]), normalize_routing_weights=d.pick([0, 1])))
+        m.rtol, m.atol = 1e-3, 1e-3
+
+
+ML = "ai.onnx.ml"
+
+
+@row("Normalizer Scaler OneHotEncoder ArrayFeatureExtractor FeatureVectorizer", ML)
+def _(d, m):
+    rows, cols = d.int(1, 3), d.int(1, 4)
+    x = d.data([rows, cols], F32)
+    if m.op == "Normalizer":
+        return m.result(m.node(m.op, [m.feed(x)], norm=d.pick(["MAX", "L1", "L2"])))
+    if m.op == "Scaler":
+        n = d.pick([1, cols])
+        return m.result(m.node(m.op, [m.feed(x)], offset=d.data([n]).tolist(), scale=d.data([n], F32, "positive").tolist()))
+    if m.op == "OneHotEncoder":
+        return m.result(m.node(m.op, [m.feed(np.abs(d.data([rows], I64)) % 4)], cats_int64s=[0, 1, 2, 3], zeros=1))
+    if m.op == "FeatureVectorizer":
+        return m.result(m.node(m.op, [m.feed(x), m.feed(d.data([rows, 2]))], inputdimensions=[cols, 2]))
+    m.result(m.node(m.op, [m.feed(x), m.feed(np.array([d.below(cols) for _ in range(d.int(1, 3))], I64))]))
+
+
+@row("TfIdfVectorizer")
+def _(d, m):
+    mode = d.pick(["TF", "IDF", "TFIDF"])
+    weights = None if d.flag() else [1.0, 2.0, 0.5, 3.0]
+    x = (np.abs(d.data([d.int(1, 8)] if d.flag() else [d.int(1, 2), d.int(1, 6)], I64)) % 4)
+    m.result(m.node(m.op, [m.feed(x)], mode=mode, min_gram_length=d.pick([1, 2]), max_gram_length=2, max_skip_count=d.pick([0, 1]),
+                    ngram_counts=[0, 2], ngram_indexes=[0, 1, 2, 3], pool_int64s=[2, 3, 1, 2, 0, 3], weights=weights))
+
+
+PREVIEW = "ai.onnx.preview.training"
+
+
+@row("Adagrad Adam Momentum", PREVIEW)
+def _(d, m):
+    m.label = m.op
+    shape = d.shape(1, 2, empty=0)
+    states = {"Adagrad": 1, "Adam": 2, "Momentum": 1}[m.op]
+    inputs = [m.feed(np.array(0.125, F32)), m.feed(np.array(d.int(0, 3), I64)), m.feed(d.data(shape)), m.feed(d.data(shape))]
+    inputs += [m.feed(d.data(shape, F32, "positive")) for _ in range(states)]
+    attrs = {"Adagrad": dict(decay_factor=0.5, epsilon=0.125, norm_coefficient=0.25), "Adam": dict(alpha=0.5, beta=0.25, epsilon=0.125, norm_coefficient=0.25, norm_coefficient_post=0.125),
+             "Momentum": dict(alpha=0.5, beta=0.25, norm_coefficient=0.125, mode=d.pick(["standard", "nesterov"]))}[m.op]
+    m.result(*m.node(m.op, inputs, 1 + states, **attrs))
+    m.source, m.cast = "reference", F32    # some of its results are float64

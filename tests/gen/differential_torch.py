@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 
-from differential_core import BF16, ROOT, Answer, Reject
+from differential_core import BF16, BOUND, PLAIN, ROOT, Answer, Reject
 
 sys.path.insert(0, os.path.join(os.environ.get("CLEAVE_BUILD", os.path.join(ROOT, "build")), "python"))
 import torch
@@ -138,6 +138,27 @@ def near(got, want, close):
         return ""
     at = int(bad.flatten().nonzero()[0])
     return f"element {at} is {got.flatten()[at].item():.9g}, expected {want.flatten()[at].item():.9g}"
+
+
+def array(t):
+    if t.dtype == bf16:
+        return t.float().numpy().astype(BF16)
+    return t.contiguous().numpy()
+
+
+def tolerance(call):
+    """(rtol, atol), as near() has them."""
+    floats = [t for t in call.want if t.is_floating_point()]
+    if not floats:
+        return 0.0, 0.0
+    bound = call.close if call.close is not None else max(CLOSE[t.dtype] for t in floats)
+    size = max([1.0] + [torch.nan_to_num(t.double(), 0, 0, 0).abs().max().item() for t in floats if t.numel()])
+    return bound, min(bound * size / 4, 1e30)
+
+
+def flags(call):
+    nan = any(t.is_floating_point() and not t.isfinite().all() for t in call.feeds)
+    return (PLAIN if nan else 0) | (BOUND if call.bound else 0)
 
 
 def ask(full, d):

@@ -11,6 +11,19 @@ static clv_dtype whole_type(const clv_tensor *a, const clv_tensor *b)
                                                                 : CLV_INT64;
 }
 
+/* An operand of an integer operation, in the type of its result: of types that
+ * differ, PyTorch converts operands first. Yes or no is an answer of its own.
+ */
+static int64_t operand(element x, clv_dtype type)
+{
+    int64_t room = 0;
+    clv_tensor t = {.dtype = type, .data = &room};
+    if (x.t->dtype == type || type == CLV_BOOL)
+        return get_i(x.t, x.i);
+    put_i(&t, 0, get_i(x.t, x.i));
+    return get_i(&t, 0);
+}
+
 void put_arith(const clv_arith *row, clv_tensor *y, int64_t at, element a,
                element b)
 {
@@ -20,8 +33,8 @@ void put_arith(const clv_arith *row, clv_tensor *y, int64_t at, element a,
         put_f(y, at, row->f(get_f(a.t, a.i), get_f(b.t, b.i)));
     else if (!real)
         put_i(y, at,
-              clv__arith_int(row, whole_type(a.t, b.t))(get_i(a.t, a.i),
-                                                        get_i(b.t, b.i)));
+              clv__arith_int(row, whole_type(a.t, b.t))(operand(a, y->dtype),
+                                                        operand(b, y->dtype)));
 }
 
 /* y = f(a, b) over y's shape, both broadcast to it. */

@@ -69,16 +69,17 @@ static void count_row(const grams *g, const clv_tensor *x, int64_t first,
             }
 }
 
-/* Counts become weights (IDF) or are weighted (TFIDF). */
+/* Counts become weights (IDF) or are weighted (TFIDF); those left out are 1. */
 static void weigh_row(const grams *g, bool counted, clv_tensor *y, int64_t to)
 {
     int64_t size = y->dims[y->rank - 1];
-    for (uint32_t i = 0; i < g->n_slot && i < g->n_weight; i++) {
+    for (uint32_t i = 0; i < g->n_slot; i++) {
         int64_t slot = g->slot[i];
+        double weight = i < g->n_weight ? g->weight[i] : 1;
         if (slot < 0 || slot >= size)
             continue;
         double n = get_f(y, to + slot);
-        put_f(y, to + slot, g->weight[i] * (counted ? n : (double)(n > 0)));
+        put_f(y, to + slot, weight * (counted ? n : (double)(n > 0)));
     }
 }
 

@@ -231,8 +231,13 @@ static void body_reduce(body *b)
     double p = b->n->op == CLV_OP_NORM ? attr_float(b->n, CLV_A_P) : 2;
     b->unable = get_ints(b->g, b->n, CLV_A_AXES, 1, &axes, NULL) != CLV_OK ||
                 b->n->n_out != 1 || (p != 1 && p != 2);
-    if (!b->unable)
-        reduce(b, reduction(b->n), in(0), axes.v, axes.n,
+    clv_dtype from = (clv_dtype)form_in(b, 0)->dtype;
+    clv_dtype to = (clv_dtype)form_out(b)->dtype;
+    b->unable = b->unable || (from != to && !attr_get(b->n, CLV_A_DTYPE) &&
+                              !(dtype_is_integral(from) && to == CLV_INT64));
+    if (!b->unable) /* a result of another type is computed in it */
+        reduce(b, reduction(b->n), from != to ? cast_to(b, in(0), to) : in(0),
+               axes.v, form_in(b, 0)->rank ? axes.n : 0,
                attr_int(b->n, CLV_A_KEEPDIM) != 0, out(0));
 }
 
@@ -263,8 +268,11 @@ static void body_full(body *b)
 static void body_adaptive(body *b)
 {
     const clv_value *x = form_in(b, 0), *y = form_out(b);
-    uint32_t nd = x->rank - 2u;
+    uint32_t nd = b->n->op - CLV_OP_ADAPTIVE_AVG_POOL1D + 1u;
     int64_t size[3] = {1, 1, 1};
+    b->unable = x->rank != nd + 2; /* no batch */
+    if (b->unable)
+        return;
     for (uint32_t i = 0; i < nd && i < 3; i++) {
         int64_t to = y->dims[2 + i], from = x->dims[2 + i];
         b->unable = b->unable || to < 1 || from % to;
@@ -338,6 +346,8 @@ static void body_pad(body *b)
         n == 0 || n != 2u * form_in(b, 0)->rank || attr_get(b->n, CLV_A_AXES);
     if (b->unable)
         return;
+    bool around = !strcmp(mode, "circular") || !strcmp(mode, "wrap");
+    b->unable = around && b->opset < 19;
     name list = ints(b, pads, n);
     name value = number_like(b, attr_float(b->n, CLV_A_VALUE));
     onnx_out o;
@@ -347,7 +357,10 @@ static void body_pad(body *b)
     if (!strcmp(mode, "constant"))
         out_input(&o, value.s);
     out_output(&o, out(0).s);
-    out_string(&o, "mode", !strcmp(mode, "replicate") ? "edge" : mode);
+    out_string(&o, "mode",
+               around                       ? "wrap"
+               : !strcmp(mode, "replicate") ? "edge"
+                                            : mode);
     out_finish(b, &o);
 }
 
@@ -364,16 +377,22 @@ static name given_scales(body *b)
     uint32_t named;
     const int64_t *axes = attr_ints(b->n, CLV_A_AXES, &named);
     double all[CLV_MAX_RANK];
-    if (!imported(b) || !a || a->type != CLV_ATTR_FLOATS)
+    bool by_size = attr_get(b->n, CLV_A_SIZE) ||
+                   attr_is(b->n, CLV_A_COORDINATES, "align_corners");
+    if (!a || (a->type != CLV_ATTR_FLOATS && a->type != CLV_ATTR_FLOAT) ||
+        (by_size && !imported(b)))
         return none;
+    const double *v = a->type == CLV_ATTR_FLOAT ? &a->u.f : a->u.floats;
+    uint32_t n = a->type == CLV_ATTR_FLOAT ? 1 : a->n;
+    bool one = n == 1 && !named; /* for all axes but the first two */
     for (uint32_t i = 0; i < x->rank; i++)
-        all[i] = a->n == x->rank ? a->u.floats[i] : 1;
-    for (uint32_t i = 0; a->n != x->rank && i < a->n; i++) {
+        all[i] = n == x->rank ? v[i] : one && i > 1 ? v[0] : 1;
+    for (uint32_t i = 0; n != x->rank && !one && i < n; i++) {
         uint32_t on = i + 2;
         b->unable = b->unable || (named ? norm_axis(axes[i], x->rank, &on, NULL)
                                         : on >= x->rank);
         if (!b->unable)
-            all[on] = a->u.floats[i];
+            all[on] = v[i];
     }
     name to = fresh(b);
     onnx_out o;
@@ -403,7 +422,8 @@ static const char *resize_rounding(body *b)
 /* How a resize samples, in ONNX's words. Smoothing came with opset 18. */
 static void resize_attrs(body *b, onnx_out *o, const char *mode)
 {
-    bool nearest = !strcmp(mode, "nearest");
+    bool exact = !strcmp(mode, "nearest-exact"); /* floor((i + 1/2) / scale) */
+    bool nearest = exact || !strcmp(mode, "nearest");
     bool cubic = !strcmp(mode, "bicubic") || !strcmp(mode, "cubic");
     const clv_attr *place = attr_get(b->n, CLV_A_COORDINATES);
     bool antialias = attr_int(b->n, CLV_A_ANTIALIAS);
@@ -411,11 +431,12 @@ static void resize_attrs(body *b, onnx_out *o, const char *mode)
     b->unable = b->unable || (antialias && b->opset < 18);
     out_string(o, "mode", nearest ? "nearest" : cubic ? "cubic" : "linear");
     out_string(o, "coordinate_transformation_mode",
-               place     ? place->u.s
-               : nearest ? "asymmetric"
-                         : "half_pixel");
+               place               ? place->u.s
+               : nearest && !exact ? "asymmetric"
+                                   : "half_pixel");
     if (nearest)
-        out_string(o, "nearest_mode", resize_rounding(b));
+        out_string(o, "nearest_mode",
+                   exact ? "round_prefer_ceil" : resize_rounding(b));
     if (cubic)
         out_float(o, "cubic_coeff_a", attr_float(b->n, CLV_A_CUBIC));
     if (attr_int(b->n, CLV_A_EXCLUDE_OUTSIDE))
@@ -458,14 +479,87 @@ static void body_lp_norm(body *b)
     node2(b, "Div", in(0), m, out(0));
 }
 
+/* -- operands of other types ----------------------------------------------*/
+
+static bool form_is_logical(const clv_node *n)
+{
+    return n->op >= CLV_OP_LOGICAL_AND && n->op <= CLV_OP_LOGICAL_NOT;
+}
+
+/* The type in which ONNX computes an operator of one element: that of the
+ * result; of a yes or no, one that holds what is compared. */
+static clv_dtype form_type(const clv_graph *g, const clv_node *n)
+{
+    const clv_value *y = node_out(g, n, 0);
+    clv_dtype t = CLV_NODTYPE;
+    if (y->dtype != CLV_BOOL || form_is_logical(n))
+        return (clv_dtype)y->dtype;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const clv_value *x = node_in(g, n, i);
+        clv_dtype is = x ? (clv_dtype)x->dtype : t;
+        if (t == CLV_NODTYPE || is == t)
+            t = is;
+        else if (!dtype_is_integral(is) || !dtype_is_integral(t))
+            t = is == CLV_FLOAT64 || t == CLV_FLOAT64 ? is > t ? is : t
+                                                      : CLV_FLOAT32;
+        else
+            t = CLV_INT64;
+    }
+    return t;
+}
+
+/* A condition, and the exponent of a power, have types of their own. */
+static bool form_is_cast(const clv_graph *g, const clv_node *n, uint32_t i)
+{
+    const clv_value *x = node_in(g, n, i);
+    bool own = (n->op == CLV_OP_WHERE && i == 0) ||
+               n->op == CLV_OP_MASKED_FILL || n->op == CLV_OP_CAST ||
+               n->op == CLV_OP_CAST_LIKE;
+    return !own && x && x->dtype != CLV_NODTYPE &&
+           (clv_dtype)x->dtype != form_type(g, n);
+}
+
+bool onnx_form_casts(const clv_graph *g, const clv_node *n)
+{
+    clv_category c = clv__ops[n->op].category;
+    const clv_value *y = n->n_out ? node_out(g, n, 0) : NULL;
+    if (c != CLV_CAT_ELTWISE || !y || y->dtype == CLV_NODTYPE)
+        return false;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (form_is_cast(g, n, i))
+            return true;
+    return false;
+}
+
+void body_cast(body *b, const onnx_form *f)
+{
+    clv_dtype t = form_type(b->g, b->n);
+    onnx_out o;
+    /* Of single numbers nobody can tell which one decides the type. */
+    b->unable = b->n->n_out != 1 || (form_out(b)->rank == 0 && b->n->n_in > 1);
+    out_start(&o, f->name, "", "");
+    for (uint32_t i = 0; i < b->n->n_in; i++)
+        out_input(&o, !form_in(b, i) ? ""
+                      : form_is_cast(b->g, b->n, i)
+                          ? cast_to(b, in((int)i), t).s
+                          : in((int)i).s);
+    out_output(&o, out(0).s);
+    if (f->attrs)
+        f->attrs(b, &o);
+    out_finish(b, &o);
+}
+
 /* -- rows that are for some nodes only ------------------------------------*/
 
 /* A pool over all of each channel. */
 static bool form_is_global(const clv_graph *g, const clv_node *n)
 {
     const clv_value *y = n->n_out == 1 ? node_out(g, n, 0) : NULL;
-    return y && y->rank != CLV_NO_RANK &&
-           dims_product(y->dims, 2, y->rank) == 1;
+    uint32_t axes = (n->op >= CLV_OP_ADAPTIVE_MAX_POOL1D
+                         ? n->op - CLV_OP_ADAPTIVE_MAX_POOL1D
+                         : n->op - CLV_OP_ADAPTIVE_AVG_POOL1D) +
+                    1u;
+    return y && y->rank == axes + 2 && dims_product(y->dims, 2, y->rank) == 1;
 }
 
 /* Batch and the rest, as ONNX's Flatten makes them. */
@@ -475,6 +569,26 @@ static bool form_is_flat(const clv_graph *g, const clv_node *n)
     const clv_value *y = n->n_out ? node_out(g, n, 0) : NULL;
     return attr_get(n, CLV_A_AXIS) || (x && x->rank > 1 && y && y->rank == 2 &&
                                        attr_int(n, CLV_A_START) == 1);
+}
+
+/* A norm with a weight: ONNX's has one. */
+static bool form_is_weighed(const clv_graph *g, const clv_node *n)
+{
+    return n->n_in > 1 && node_in(g, n, 1) != NULL;
+}
+
+/* And with a bias. */
+static bool form_is_shifted(const clv_graph *g, const clv_node *n)
+{
+    return form_is_weighed(g, n) && n->n_in > 2 && node_in(g, n, 2) != NULL;
+}
+
+/* log(1 + exp(x)), as far as float32 can tell. */
+static bool form_is_softplus(const clv_graph *g, const clv_node *n)
+{
+    (void)g;
+    return attr_float(n, CLV_A_BETA) == 1 &&
+           attr_float(n, CLV_A_THRESHOLD) >= 20;
 }
 
 /* Slopes that are not counted along an axis. */

@@ -70,9 +70,13 @@ void other_attrs(body *b, onnx_out *o)
             out_attr(o, &b->n->attrs[i]);
 }
 
+/* ONNX has no convolution without a batch. */
 void conv_attrs(body *b, onnx_out *o)
 {
     bool scaled = b->n->op == CLV_OP_QLINEAR_CONV;
+    b->unable = form_in(b, 0)->rank != form_in(b, scaled ? 3 : 1)->rank;
+    if (b->unable)
+        return;
     windows(b, o, form_in(b, 0)->rank - 2u, scaled ? 3 : 1);
     out_int(o, "group", attr_int(b->n, CLV_A_GROUPS));
 }
@@ -107,8 +111,23 @@ void group_norm_attrs(body *b, onnx_out *o)
     out_int(o, "num_groups", attr_int(b->n, CLV_A_GROUPS));
 }
 
+/* Axes of the windows, by the operator: 1d, 2d, 3d are in a row. */
+static uint32_t pooled(const body *b)
+{
+    static const clv_op first[] = {CLV_OP_MAX_POOL1D, CLV_OP_AVG_POOL1D,
+                                   CLV_OP_LP_POOL1D};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        if (b->n->op >= first[i] && b->n->op < first[i] + 3u)
+            return b->n->op - first[i] + 1u;
+    return 0;
+}
+
+/* ONNX has no pool without a batch. */
 void pool_attrs(body *b, onnx_out *o)
 {
+    b->unable = b->unable || form_in(b, 0)->rank != pooled(b) + 2;
+    if (b->unable)
+        return;
     windows(b, o, form_in(b, 0)->rank - 2u, 0);
     out_int(o, "ceil_mode", attr_int(b->n, CLV_A_CEIL));
     if (clv__attr_spec((clv_op)b->n->op, CLV_A_INDICES) &&
@@ -141,8 +160,12 @@ void epsilon_attr(body *b, onnx_out *o)
 
 void layer_norm_attrs(body *b, onnx_out *o)
 {
+    uint32_t n;
+    attr_ints(b->n, CLV_A_SHAPE, &n);
     epsilon_attr(b, o);
-    out_int(o, "axis", attr_int(b->n, CLV_A_AXIS));
+    out_int(o, "axis",
+            attr_get(b->n, CLV_A_SHAPE) ? -(int64_t)n
+                                        : attr_int(b->n, CLV_A_AXIS));
 }
 
 /* The norm's power; ceil and dilations came at opset 18. */
@@ -246,8 +269,10 @@ void batch_dims_attr(body *b, onnx_out *o)
     out_int(o, "batch_dims", attr_int(b->n, CLV_A_BATCH_DIMS));
 }
 
+/* Without an axis it is over all elements, which ONNX cannot say. */
 void arg_attrs(body *b, onnx_out *o)
 {
+    b->unable = !attr_get(b->n, CLV_A_AXIS) && form_in(b, 0)->rank > 1;
     axis0_attr(b, o);
     if (attr_get(b->n, CLV_A_SELECT_LAST))
         out_int(o, "select_last_index", attr_int(b->n, CLV_A_SELECT_LAST));
@@ -365,7 +390,8 @@ void lrn_attrs(body *b, onnx_out *o)
 
 void mod_attrs(body *b, onnx_out *o)
 {
-    b->unable = b->n->n_in != 2;
+    bool whole = dtype_is_integral((clv_dtype)form_out(b)->dtype);
+    b->unable = b->n->n_in != 2 || (!whole && b->n->op != CLV_OP_FMOD);
     out_int(o, "fmod", b->n->op == CLV_OP_FMOD);
 }
 

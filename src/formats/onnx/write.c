@@ -219,13 +219,51 @@ static bool write_has_later_type(const writer *w, const clv_node *n)
     return later;
 }
 
-/* Operands of two types, which ONNX does not take. */
-static bool write_mixes_types(const clv_graph *g, const clv_node *n)
+/* A type that ONNX's operator of that name does not take, and ours does. */
+static bool write_is_other_type(const clv_graph *g, const clv_node *n)
 {
-    bool arithmetic = n->op >= CLV_OP_ADD && n->op <= CLV_OP_FMOD;
-    const clv_value *a = node_in(g, n, 0), *b = node_in(g, n, 1);
-    bool told = a && b && a->dtype != CLV_NODTYPE && b->dtype != CLV_NODTYPE;
-    return arithmetic && told && a->dtype != b->dtype;
+    const clv_value *x = node_in(g, n, 0);
+    if (!x || x->dtype == CLV_NODTYPE)
+        return false;
+    dtype_class c = dtype_class_of((clv_dtype)x->dtype);
+    if (clv__ops[n->op].category == CLV_CAT_ACT)
+        return node_out(g, n, 0)->dtype != x->dtype;
+    switch (n->op) {
+    case CLV_OP_FLOOR:
+    case CLV_OP_CEIL:
+    case CLV_OP_ROUND:
+    case CLV_OP_ISNAN:
+    case CLV_OP_ISINF:
+        return c != CLASS_FLOAT;
+    case CLV_OP_NEG:
+        return c == CLASS_UINT || c == CLASS_BOOL;
+    case CLV_OP_ADD:
+    case CLV_OP_SUB:
+    case CLV_OP_MUL:
+    case CLV_OP_MAXIMUM:
+    case CLV_OP_MINIMUM:
+    case CLV_OP_LT:
+    case CLV_OP_LE:
+    case CLV_OP_GT:
+    case CLV_OP_GE:
+    case CLV_OP_SIGN:
+    case CLV_OP_ABS:
+        return c == CLASS_BOOL;
+    default:
+        return false;
+    }
+}
+
+/* Parts of two types: ONNX joins those of one. */
+static bool write_joins_types(const clv_graph *g, const clv_node *n)
+{
+    const clv_value *a = node_in(g, n, 0), *b;
+    if (n->op != CLV_OP_CAT && n->op != CLV_OP_STACK)
+        return false;
+    for (uint32_t i = 1; a && i < n->n_in; i++)
+        if ((b = node_in(g, n, i)) && b->dtype != a->dtype)
+            return true;
+    return false;
 }
 
 static clv_status write_node(writer *w, const clv_node *n, clv_err *e)
@@ -234,9 +272,11 @@ static clv_status write_node(writer *w, const clv_node *n, clv_err *e)
     body b = {.g = w->g, .n = n, .opset = w->opset, .field = PB_FUNCTION_NODE};
     onnx_out o;
     if (n->counted_only || write_says_more(w->g, n, &f) ||
-        write_has_later_type(w, n) || write_mixes_types(w->g, n))
+        write_has_later_type(w, n) || write_joins_types(w->g, n) ||
+        (f.name && write_is_other_type(w->g, n)))
         return writer_cannot(w, n, e);
     bool bare = f.name && !f.attrs;
+    bool cast = f.name && onnx_form_casts(w->g, n);
     if (!bare && write_is_shapeless(w->g, n))
         return clv__fail(e, CLV_UNSUPPORTED,
                          "node '%s' (%s): a shape of it is not known", n->name,
@@ -252,7 +292,7 @@ static clv_status write_node(writer *w, const clv_node *n, clv_err *e)
             clv_buf_free(&o.b);
             return s;
         }
-    } else if (f.name) {
+    } else if (f.name && !cast) {
         out_start(&o, f.name, "", n->name);
         write_edges(w, &o, n);
         if (f.attrs)
@@ -262,9 +302,12 @@ static clv_status write_node(writer *w, const clv_node *n, clv_err *e)
             return writer_cannot(w, n, e);
         }
     } else {
-        if (!f.body)
+        if (!f.body && !cast)
             return writer_cannot(w, n, e);
-        f.body(&b);
+        if (cast)
+            body_cast(&b, &f);
+        else
+            f.body(&b);
         uint32_t id = b.unable ? CLV_NONE : write_function(w, n, &b);
         clv_buf_free(&b.nodes);
         if (id == CLV_NONE)

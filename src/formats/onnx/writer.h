@@ -88,6 +88,11 @@ body_fn body_layer_norm, body_rms_norm, body_group_norm, body_attention,
  * how its attributes are written back (write_same.c). */
 onnx_form onnx_same_of(const clv_graph *g, const clv_node *n, int64_t opset);
 
+/* Whether operands of n have another type than ONNX computes it in. */
+bool onnx_form_casts(const clv_graph *g, const clv_node *n);
+/* The body of a function that is n's operator of ONNX with operands cast. */
+void body_cast(body *b, const onnx_form *f);
+
 /* How node n is written at this opset; both NULL if it cannot be. */
 onnx_form onnx_form_of(const clv_graph *g, const clv_node *n, int64_t opset);
 
