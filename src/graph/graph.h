@@ -301,6 +301,8 @@ const int64_t *attr_ints(const clv_node *n, clv_attr_key key, uint32_t *count);
 bool attr_exists(const clv_node *n, clv_attr_key key);
 /* CLV_NODTYPE where it is left out. */
 clv_dtype attr_dtype(const clv_node *n, clv_attr_key key);
+/* The attribute says "own": a type is kept, whatever it is. */
+bool attr_is_own(const clv_attr *a);
 /* How often a reader asked an operator for what its schema does not have: a
  * bug, which tests look for. */
 extern _Atomic uint32_t clv__schema_misses;

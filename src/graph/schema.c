@@ -322,6 +322,11 @@ bool clv__attr_default(const clv_node *n, clv_attr_key key, clv_attr *out)
     }
 }
 
+bool attr_is_own(const clv_attr *a)
+{
+    return a && a->type == CLV_ATTR_STRING && !strcmp(a->u.s, "own");
+}
+
 clv_dtype attr_dtype(const clv_node *n, clv_attr_key key)
 {
     const clv_attr *a = attr_get(n, key);
@@ -483,7 +488,7 @@ static clv_status check_attr(const clv_graph *g, const clv_node *n,
     if (s->choices && !is_choice(s->choices, a->u.s))
         return clv__fail(e, CLV_SHAPE, "%s is '%s', must be one of %s", a->name,
                          a->u.s, s->choices);
-    if (s->kind == CLV_KIND_DTYPE &&
+    if (s->kind == CLV_KIND_DTYPE && !attr_is_own(a) &&
         attr_dtype(n, (clv_attr_key)a->key) == CLV_NODTYPE)
         return clv__fail(e, CLV_SHAPE, "%s is not a type", a->name);
     if (s->length)

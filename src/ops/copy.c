@@ -121,16 +121,18 @@ clv_status infer_center_crop_pad(clv_graph *g, clv_node *n, clv_err *e)
 /* -- windows as columns ---------------------------------------------------*/
 
 /* Positions of the window over an image of nd axes, and the taps of one. */
-static clv_status count_windows(const clv_node *n, const int64_t *image,
-                                uint32_t nd, int64_t *places, int64_t *taps,
-                                clv_err *e)
+static clv_status count_windows(const clv_graph *g, const clv_node *n,
+                                const int64_t *image, uint32_t nd,
+                                int64_t *places, int64_t *taps, clv_err *e)
 {
-    uint32_t nk;
-    const int64_t *kernel = attr_ints(n, CLV_A_KERNEL, &nk);
+    int_list kernel;
+    CLV_TRY(get_ints(g, n, CLV_A_KERNEL, 2, &kernel, e));
+    if (kernel.n == 0)
+        return clv__fail(e, CLV_SHAPE, "no kernel");
     *places = *taps = 1;
     for (uint32_t i = 0; i < nd; i++) {
         window w;
-        int64_t k = list_at(kernel, nk, i), out;
+        int64_t k = list_at(kernel.v, kernel.n, i), out;
         CLV_TRY(get_window(n, i, nd, image[i], k, &w, e));
         CLV_TRY(window_out(&w, image[i], false, &out, e));
         *places = sat_mul(*places, out);
@@ -147,7 +149,7 @@ clv_status infer_unfold(clv_graph *g, clv_node *n, clv_err *e)
         return clv__fail(e, CLV_SHAPE, "input of rank %u", x->rank);
     uint32_t r = x->rank;
     int64_t dims[3] = {x->dims[0]}, taps;
-    CLV_TRY(count_windows(n, x->dims + r - 2, 2, &dims[2], &taps, e));
+    CLV_TRY(count_windows(g, n, x->dims + r - 2, 2, &dims[2], &taps, e));
     dims[1] = sat_mul(x->dims[r - 3], taps);
     return out_shape(g, n, 0, (clv_dtype)x->dtype, r - 1u, dims + (4 - r), e);
 }
@@ -158,17 +160,19 @@ clv_status infer_fold(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     uint32_t nd, r = x->rank;
-    const int64_t *size = attr_ints(n, CLV_A_OUTPUT_SIZE, &nd);
+    int_list size;
+    CLV_TRY(get_ints(g, n, CLV_A_OUTPUT_SIZE, 1, &size, e));
+    nd = size.n;
     if (r < 2 || r > 3 || nd == 0 || nd + 2 > CLV_MAX_RANK)
         return clv__fail(e, CLV_SHAPE, "input of rank %u, %u output sizes", r,
                          nd);
     int64_t dims[CLV_MAX_RANK] = {x->dims[0]}, places, taps;
     for (uint32_t i = 0; i < nd; i++) {
-        dims[2 + i] = size[i];
-        if (size[i] < 0)
+        dims[2 + i] = size.v[i];
+        if (size.v[i] < 0)
             return clv__fail(e, CLV_SHAPE, "fold to a negative size");
     }
-    CLV_TRY(count_windows(n, dims + 2, nd, &places, &taps, e));
+    CLV_TRY(count_windows(g, n, dims + 2, nd, &places, &taps, e));
     if (x->dims[r - 1] != places || taps == 0 || x->dims[r - 2] % taps)
         return clv__fail(e, CLV_SHAPE,
                          "%lld columns of %lld for %lld windows of %lld",

@@ -42,7 +42,8 @@ clv_status infer_dropout(clv_graph *g, clv_node *n, clv_err *e)
 /* exp, sqrt, ...: of integers they are floating, unless `dtype` says more. */
 clv_status infer_float(clv_graph *g, clv_node *n, clv_err *e)
 {
-    return out_typed(g, n, asked_type(n, to_float(node_in(g, n, 0)->dtype)), e);
+    return out_typed(g, n, kept_type(g, n, to_float(node_in(g, n, 0)->dtype)),
+                     e);
 }
 
 /* A question to each element. */
@@ -151,7 +152,8 @@ clv_status infer_broadcast(clv_graph *g, clv_node *n, clv_err *e)
     return out_broadcast(g, n, result_type(g, n, 0), e);
 }
 
-/* True division: of integers it is floating, unless `mode` rounds. */
+/* True division: of integers it is floating, unless `mode` rounds, or keeps
+ * ("typed") the type. */
 clv_status infer_divide(clv_graph *g, clv_node *n, clv_err *e)
 {
     clv_dtype t = result_type(g, n, 0);

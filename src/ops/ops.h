@@ -223,5 +223,7 @@ clv_dtype result_type(const clv_graph *g, const clv_node *n, uint32_t from);
 clv_dtype to_float(clv_dtype t); /* float32 for bool and integers */
 /* The type that attribute `dtype` asks for, or else `natural`. */
 clv_dtype asked_type(const clv_node *n, clv_dtype natural);
+/* The same where "own" stands for the type of input 0. */
+clv_dtype kept_type(const clv_graph *g, const clv_node *n, clv_dtype natural);
 
 #endif

@@ -38,7 +38,7 @@ static clv_status reduce_to(clv_graph *g, clv_node *n, clv_dtype dtype,
 {
     bool gone[CLV_MAX_RANK];
     CLV_TRY(reduced_axes(g, n, gone, e));
-    return out_reduced(g, n, asked_type(n, dtype), gone, e);
+    return out_reduced(g, n, kept_type(g, n, dtype), gone, e);
 }
 
 clv_status infer_reduce(clv_graph *g, clv_node *n, clv_err *e)
@@ -127,7 +127,7 @@ static clv_status scan_to(clv_graph *g, clv_node *n, clv_dtype dtype,
     CLV_TRY(get_int(g, n, CLV_A_AXIS, 1, &given, e));
     CLV_TRY(norm_axis(given, x->rank ? x->rank : 1, &axis, e));
     CLV_TRY(out_shape(g, n, 1, CLV_INT64, x->rank, x->dims, e));
-    return out_shape(g, n, 0, asked_type(n, dtype), x->rank, x->dims, e);
+    return out_shape(g, n, 0, kept_type(g, n, dtype), x->rank, x->dims, e);
 }
 
 /* Largest or smallest so far, and where it was. */

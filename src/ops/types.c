@@ -84,6 +84,13 @@ clv_dtype to_float(clv_dtype t)
     return dtype_is_integral(t) ? CLV_FLOAT32 : t;
 }
 
+clv_dtype kept_type(const clv_graph *g, const clv_node *n, clv_dtype natural)
+{
+    return attr_is_own(attr_get(n, CLV_A_DTYPE))
+               ? (clv_dtype)node_in(g, n, 0)->dtype
+               : asked_type(n, natural);
+}
+
 clv_dtype asked_type(const clv_node *n, clv_dtype natural)
 {
     bool has = attr_exists(n, CLV_A_DTYPE);

@@ -236,4 +236,28 @@ for name, ins, outs, attrs, opset in (
     nodes = [node("Attention", names, slots, **attrs)]
     cases.save("attention_" + name, nodes, given, slots, opset=opset, truth=reference(nodes, given, slots, opset))
 
+# -- sizes and types that data decides -----------------------------------------------------
+
+cases.save("col2im_computed", [node("Add", ["a", "b"], ["size"]), node("Col2Im", ["x", "size", "k"], ["y"])],
+           {"x": rnd(1, 8, 6), "a": i64(1, 2), "b": i64(2, 2), "k": i64(2, 2)}, ["y"], opset=18)
+for op, dims in (("Div", None), ("ReduceSum", 0), ("CumSum", 0)):
+    late = [node("Pad", ["x", "p"], ["padded"]), node("Shape", ["padded"], ["s"])]
+    if op == "Div":
+        late += [node("Div", ["s", "two"], ["y"])]
+    else:
+        late += [node(op, ["s", "zero"], ["y"])]
+    cases.save("late_" + op.lower(), late, {"x": rnd(3, 4), "p": i64(1, 0, 1, 1)}, ["y"],
+               {"two": i64(2)} if op == "Div" else {"zero": i64(0) if op == "ReduceSum" else np.array(0)}, opset=17)
+def by_head(name, *ins, **attrs):
+    nodes = [node("LinearAttention", ["i%d" % i if x is not None else "" for i, x in enumerate(ins)], ["y", "s"], **attrs)]
+    given = {"i%d" % i: x for i, x in enumerate(ins) if x is not None}
+    cases.save("linear_attention_" + name, nodes, given, ["y", "s"], opset=26, truth=reference(nodes, given, ["y", "s"], 26))
+
+
+q, k, v, state = rnd(2, 3, 8), rnd(2, 3, 4), rnd(2, 3, 6), rnd(2, 2, 2, 3)
+by_head("linear", q, k, v, update_rule="linear", q_num_heads=4, kv_num_heads=2)
+by_head("gated", q, k, v, state, -np.abs(rnd(2, 3, 4)), update_rule="gated", q_num_heads=4, kv_num_heads=2)
+by_head("delta", q, k, v, state, None, rnd(2, 3, 1), update_rule="delta", q_num_heads=4, kv_num_heads=2, scale=0.3)
+by_head("gated_delta", q, k, v, state, -np.abs(rnd(2, 3, 2)), rnd(2, 3, 2), q_num_heads=4, kv_num_heads=2)
+
 cases.write()

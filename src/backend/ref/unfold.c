@@ -12,18 +12,19 @@ typedef struct windows {
     window w[CLV_MAX_RANK];
 } windows;
 
-static clv_status unfold_windows_of(const kernel *k, const clv_tensor *image,
+static clv_status unfold_windows_of(kernel *k, const clv_tensor *image,
                                     const clv_tensor *columns, windows *w)
 {
-    uint32_t nk, first = columns->rank - 1;
-    const int64_t *size = attr_ints(k->n, CLV_A_KERNEL, &nk);
+    uint32_t first = columns->rank - 1;
+    int_list size;
+    CLV_TRY(list_of(k, CLV_A_KERNEL, 2, &size));
     w->nd = image->rank - first;
     w->places = columns->dims[first];
     w->taps = 1;
     for (uint32_t i = 0; i < w->nd; i++) {
         w->image[i] = image->dims[first + i];
-        CLV_TRY(get_window(k->n, i, w->nd, w->image[i], list_at(size, nk, i),
-                           &w->w[i], k->e));
+        CLV_TRY(get_window(k->n, i, w->nd, w->image[i],
+                           list_at(size.v, size.n, i), &w->w[i], k->e));
         CLV_TRY(window_out(&w->w[i], w->image[i], false, &w->across[i], k->e));
         w->taps *= w->w[i].kernel;
     }

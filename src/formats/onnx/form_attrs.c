@@ -361,8 +361,9 @@ void div_attrs(body *b, onnx_out *o)
     const char *mode = attr_str(b->n, CLV_A_MODE);
     bool whole = dtype_is_integral((clv_dtype)form_out(b)->dtype);
     (void)o;
-    b->unable = b->n->n_in != 2 ||
-                (strcmp(mode, "none") && (!whole || strcmp(mode, "trunc")));
+    b->unable =
+        b->n->n_in != 2 || (strcmp(mode, "none") && strcmp(mode, "typed") &&
+                            (!whole || strcmp(mode, "trunc")));
 }
 
 /* Nothing is dropped when a model runs; the mask had another type once. */

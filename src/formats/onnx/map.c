@@ -219,11 +219,16 @@ clv_status map_col2im(draft *d, clv_err *e)
 {
     const int64_t *v;
     uint32_t n;
-    if (draft_ints(d, 1, &v, &n))
+    if (draft_ints(d, 1, &v, &n)) {
         CLV_TRY(draft_set_ints(d, CLV_A_OUTPUT_SIZE, v, n, e));
-    if (draft_ints(d, 2, &v, &n))
+        d->ins[1] = CLV_NONE;
+    }
+    if (draft_ints(d, 2, &v, &n)) {
         CLV_TRY(draft_set_ints(d, CLV_A_KERNEL, v, n, e));
-    d->n_in = d->n_in ? 1 : 0;
+        d->ins[2] = CLV_NONE;
+    }
+    while (d->n_in && d->ins[d->n_in - 1] == CLV_NONE)
+        d->n_in--;
     return CLV_OK;
 }
 
@@ -606,12 +611,15 @@ clv_status map_axis0(draft *d, clv_err *e)
     return CLV_OK;
 }
 
-/* ONNX keeps the type where others widen integers. */
+/* ONNX keeps the type where others widen integers, also one that is not known
+ * yet. */
 clv_status map_own_type(draft *d, clv_err *e)
 {
     (void)e;
     const clv_value *x = draft_in(d, 0);
-    if (x && dtype_is_integral((clv_dtype)x->dtype))
+    if (x && x->dtype == CLV_NODTYPE)
+        draft_set_str(d, CLV_A_DTYPE, "own");
+    else if (x && dtype_is_integral((clv_dtype)x->dtype))
         draft_set_int(d, CLV_A_DTYPE, x->dtype);
     return CLV_OK;
 }

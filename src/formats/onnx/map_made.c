@@ -320,7 +320,9 @@ clv_status map_div(draft *d, clv_err *e)
 {
     CLV_TRY(map_arithmetic(d, e));
     const clv_value *a = draft_in(d, 0);
-    if (a && a->dtype != CLV_NODTYPE && dtype_is_integral((clv_dtype)a->dtype))
+    if (a && a->dtype == CLV_NODTYPE)
+        draft_set_str(d, CLV_A_MODE, "typed");
+    else if (a && dtype_is_integral((clv_dtype)a->dtype))
         draft_set_str(d, CLV_A_MODE, "trunc");
     return CLV_OK;
 }

@@ -160,6 +160,7 @@ static const char *const understood[] = {
     "center_point_box",
     "channels",
     "channels_last",
+    "chunk_size",
     "class_ids",
     "class_nodeids",
     "class_treeids",
