@@ -9,7 +9,11 @@ The cut is the C library's, limits and all: the fewest subgraphs there can be
 (docs/capability.md). Supported subgraphs run in cleave's own runtime, everything else in PyTorch; a subgraph
 that the runtime cannot compile, or computes differently from PyTorch on the
 example inputs, runs in PyTorch too, and the log says so.
+
+Export writes the sizes of the example inputs into the graph. So a call with other
+sizes, types or plain arguments is traced again, and what was traced is kept.
 """
+import concurrent.futures
 import functools
 import inspect
 import logging
@@ -26,9 +30,12 @@ from torch.fx.passes.shape_prop import ShapeProp
 from torch.fx.passes.split_module import split_module
 from torch.utils import _pytree as pytree
 
-__all__ = ["PartitionerConfig", "Subgraph", "Traced", "analyze", "trace"]
+__all__ = ["DataParallel", "PartitionerConfig", "Subgraph", "Traced", "analyze",
+           "dynamic_batch", "load", "save", "trace"]
 logger = logging.getLogger("Neuron")
 TOLERANCE = 1e-4
+PLANS = 16    # kept of one traced model; calls of more kinds run in PyTorch
+HALVES = (torch.float16, torch.bfloat16)
 
 
 class _Console(logging.StreamHandler):
@@ -51,9 +58,11 @@ def _runtime():
     return "onednn" if has_backend("onednn") else None
 
 
-def _default_backend():
-    """What is asked where no accelerator is named."""
-    return _runtime() or \
+def _default_backend(tensors=()):
+    """What is asked where no accelerator is named. oneDNN takes single
+    precision alone, so it is not asked about halves."""
+    halves = any(t.dtype in HALVES for t in tensors)
+    return not halves and _runtime() or \
         "all-but:sort,argsort,topk,kthvalue,median,unique,nonzero,nms"
 
 
@@ -120,7 +129,6 @@ class _Flat:
     def __init__(self, model, args, kwargs):
         program = _exported(model, args, kwargs)
         self.out_spec = program.call_spec.out_spec
-        self.call = _Call(getattr(model, "forward", model), args, kwargs)
         self.module = _flat_module(program)
         if not _without_writes(self.module):
             with torch.no_grad(), _quiet():
@@ -202,8 +210,9 @@ def analyze(func, example_inputs, compiler_workdir=None,
             additional_ignored_ops=frozenset(), max_workers=4,
             is_hf_transformers=False, cleanup=False, *, backend=None):
     """Which operators the backend supports: a dict in torch_neuronx's form."""
-    flat = _Flat(func, *_arguments(example_inputs, None))
-    return _analysis(flat, backend or _default_backend())[0]
+    inputs = _arguments(example_inputs, None)
+    flat = _Flat(func, *inputs)
+    return _analysis(flat, backend or _default_backend(_held(func, inputs)))[0]
 
 
 def _analysis(flat, backend):
@@ -233,36 +242,72 @@ def _call(node):
 
 # -- trace -------------------------------------------------------------------
 
-def trace(func, example_inputs, *_, partitioner_config=None, backend=None,
-          **kwargs):
+def trace(func, example_inputs, *positional, partitioner_config=None,
+          backend=None, compiler_workdir=None, compiler_args=None, **kwargs):
     """A module that runs func's supported subgraphs in cleave."""
     _say_to_console()
-    if kwargs:
-        raise TypeError(f"trace has no option '{sorted(kwargs)[0]}'")
     config = partitioner_config
+    if positional:
+        raise TypeError("trace takes func and example_inputs by place, the rest "
+                        "by name: partitioner_config=...")
     if config is not None and not isinstance(config, PartitionerConfig):
         raise TypeError("partitioner_config is a PartitionerConfig")
-    backend = backend or (config and config.trace_kwargs.get("backend")) or \
-        _default_backend()
+    options = {"backend": backend, "compiler_workdir": compiler_workdir,
+               "compiler_args": compiler_args, **kwargs}
+    for key, value in (config.trace_kwargs if config else {}).items():
+        options[key] = options.get(key) or value
+    backend = options.pop("backend")
+    options.pop("compiler_workdir")    # nothing is left on disk
+    if options.pop("compiler_args"):
+        raise ValueError(f"backend {backend or _default_backend()} takes no "
+                         "compiler_args")
+    if options:
+        raise TypeError(f"trace has no option '{sorted(options)[0]}'")
     args, named = _arguments(example_inputs, None)
-    _check_tensors(func, (args, named))
-    flat = _Flat(func, args, named)
-    logger.info("Analyzing Operator Support...")
-    report, support = _analysis(flat, backend)
-    _log_support(report, support)
-    if config is None:
-        devices, place = _split_whole(flat, backend)
-    else:
-        devices, place = flat.split(backend, config._limits())
-        logger.info("Model Support percentage of %.2f%% above threshold of "
-                    "%.2f%%", support["percentage"],
-                    100 * config.model_support_percentage_threshold)
-    if not devices:
-        raise ValueError("the model has no operators to partition")
-    if devices == ["NEURON"]:
-        logger.info("Model operator support is 100%; tracing entire model.")
-    logger.info("Num Partitions: %d\n", len(devices))
-    return Traced(flat, devices, place)
+    return Traced(_Source(func, backend, config), args, named)
+
+
+class _Source:
+    """What is traced, and how: enough to trace it for other inputs."""
+
+    def __init__(self, func, backend, config):
+        self.func, self.backend, self.config = func, backend, config
+
+    @functools.cached_property
+    def eager(self):
+        """The model in eval mode, as every plan has it."""
+        return _workable(self.func)
+
+    def plan(self, args, named):
+        _check_tensors(self.func, (args, named))
+        backend, config = self.backend, self.config
+        if not backend:
+            backend = _default_backend(_held(self.func, (args, named)))
+        flat = _Flat(self.func, args, named)
+        logger.info("Analyzing Operator Support...")
+        report, support = _analysis(flat, backend)
+        _log_support(report, support)
+        if config is None:
+            devices, place = _split_whole(flat, backend)
+        else:
+            devices, place = flat.split(backend, config._limits())
+            logger.info("Model Support percentage of %.2f%% above threshold of "
+                        "%.2f%%", support["percentage"],
+                        100 * config.model_support_percentage_threshold)
+        if not devices:
+            raise ValueError("the model has no operators to partition")
+        if devices == ["NEURON"]:
+            logger.info("Model operator support is 100%; tracing entire model.")
+        logger.info("Num Partitions: %d\n", len(devices))
+        return Plan(flat, devices, place)
+
+
+def _held(func, inputs):
+    """All tensors that a call reads."""
+    own = [*func.parameters(), *func.buffers()] \
+        if isinstance(func, torch.nn.Module) else []
+    return [t for t in [*pytree.tree_leaves(inputs), *own]
+            if isinstance(t, torch.Tensor)]
 
 
 def _split_whole(flat, backend):
@@ -276,11 +321,7 @@ def _split_whole(flat, backend):
 
 def _check_tensors(func, inputs):
     """Only tensors with numbers in this machine's memory can be run."""
-    held = [*func.parameters(), *func.buffers()] \
-        if isinstance(func, torch.nn.Module) else []
-    for tensor in [*pytree.tree_leaves(inputs), *held]:
-        if not isinstance(tensor, torch.Tensor):
-            continue
+    for tensor in _held(func, inputs):
         if tensor.is_quantized:
             raise ValueError("quantized tensors cannot be traced")
         if tensor.device.type != "cpu":
@@ -300,16 +341,12 @@ def _log_support(report, support):
                 support["percentage"], support["supported"], support["total"])
 
 
-class Traced(torch.nn.Module):
-    """A partitioned model; calls like the original, can be saved and loaded."""
+class Plan(torch.nn.Module):
+    """A partitioned model for inputs of one kind; takes them as a flat list."""
 
     def __init__(self, flat, devices, place):
         super().__init__()
-        self.call = flat.call
-        self.out_spec = flat.out_spec
-        self.shapes = [tuple(t.shape) for t in flat.inputs
-                       if isinstance(t, torch.Tensor)]
-        self.devices = devices
+        self.out_spec, self.devices = flat.out_spec, devices
         self.parts = split_module(flat.module, flat.module,
                                   lambda node: place[node.name])
         _log_partitions(flat, place, self.devices)
@@ -327,20 +364,76 @@ class Traced(torch.nn.Module):
             if isinstance(part, Subgraph):
                 part.checked = True
 
+    def forward(self, *flat):
+        with torch.no_grad():
+            out = self.parts(*flat)
+        return pytree.tree_unflatten(list(out), self.out_spec)
+
+
+class Traced(torch.nn.Module):
+    """A partitioned model; calls like the original, can be saved and loaded.
+
+    Its plan is for inputs like the example's. Those of another kind (sizes,
+    types, plain arguments) are traced when they first come, unless it was
+    loaded: then there is nothing to trace."""
+
+    def __init__(self, source, args, named):
+        super().__init__()
+        self.call = _Call(getattr(source.func, "forward", source.func), args,
+                          named)
+        self.plan = source.plan(args, named)
+        leaves = pytree.tree_leaves((args, named))
+        self.kind = _kind_of(leaves)
+        self.shapes = [tuple(t.shape) for t in leaves
+                       if isinstance(t, torch.Tensor)]
+        self._more(source)
+        self.eval()
+
+    def _more(self, source):
+        """Plans for other inputs. Their weights are those of the first plan,
+        so they are no submodules."""
+        self.__dict__.update(_source=source, _plans={})
+
+    @property
+    def devices(self):
+        return self.plan.devices
+
+    @property
+    def parts(self):
+        return self.plan.parts
+
     def forward(self, *args, **kwargs):
-        flat = self.call.flatten(args, kwargs)
-        try:
-            with torch.no_grad():
-                out = self.parts(*flat)
-        except RuntimeError as e:
+        args, kwargs = self.call.arranged(args, kwargs)
+        flat = pytree.tree_leaves((args, kwargs))
+        kind = _kind_of(flat)
+        if kind == self.kind:
+            return self.plan(*flat)
+        if kind not in self._plans:
+            self._plans[kind] = self._trace_again(args, kwargs, flat)
+        plan = self._plans[kind]
+        if plan is not None:
+            return plan(*flat)
+        with torch.no_grad():
+            return self._source.eager(*args, **kwargs)
+
+    def _trace_again(self, args, kwargs, flat):
+        """A plan, or None where PyTorch runs it."""
+        if self._source is None:
             shapes = [tuple(t.shape) for t in flat
                       if isinstance(t, torch.Tensor)]
-            if shapes == self.shapes:
-                raise
-            raise ValueError(f"the model was traced for inputs of shape "
-                             f"{self.shapes}, not {shapes}: {_reason(e)}"
-                             ) from None
-        return pytree.tree_unflatten(list(out), self.out_spec)
+            raise ValueError("the model was traced for inputs of shape "
+                             f"{self.shapes}, not {shapes}, and was loaded: "
+                             "trace it again for others")
+        if len(self._plans) >= PLANS:
+            return None
+        try:
+            return self._source.plan(args, kwargs)
+        except (CaptureError, ValueError) as e:
+            if isinstance(e, CaptureError) and not e.failures:
+                raise    # it does not run on these inputs at all
+            logger.warning("Inputs of another kind run in PyTorch: %s",
+                           _reason(e))
+            return None
 
     def runtimes(self):
         """[(device, "cleave" or "torch", why)] of each partition."""
@@ -354,6 +447,76 @@ class Traced(torch.nn.Module):
 
     def save(self, path):
         torch.save(self, path)
+
+    def __getstate__(self):
+        return {**self.__dict__, "_source": None, "_plans": {}}
+
+
+def _kind_of(flat):
+    """What a plan depends on: types and shapes, and what is no tensor."""
+    return tuple((a.dtype, tuple(a.shape)) if isinstance(a, torch.Tensor)
+                 else repr(a) for a in flat)
+
+
+def save(model, path):
+    """Writes a traced model, as torch.jit.save does."""
+    if not isinstance(model, Traced):
+        raise TypeError(f"a {type(model).__name__} is not a traced model")
+    model.save(path)
+
+
+def load(path):
+    """Reads what save wrote. Only open files that you trust: they hold code."""
+    model = torch.load(path, weights_only=False)
+    if not isinstance(model, (Traced, DataParallel)):
+        raise TypeError(f"{path} does not hold a traced model")
+    return model
+
+
+def dynamic_batch(model):
+    """A traced model takes any batch as it is: others are traced when they
+    come."""
+    if not isinstance(model, Traced):
+        raise TypeError(f"a {type(model).__name__} is not a traced model")
+    return model
+
+
+class DataParallel(torch.nn.Module):
+    """Cuts the inputs along `dim`, one part per device, runs the parts at the
+    same time and puts the outputs together. Devices are threads here:
+    device_ids=[0, 1] or 2 means two."""
+
+    def __init__(self, model, device_ids=None, dim=0,
+                 set_dynamic_batching=True):
+        super().__init__()
+        if not isinstance(model, Traced):
+            raise TypeError(f"a {type(model).__name__} is not a traced model")
+        count = device_ids if isinstance(device_ids, int) else \
+            len(device_ids) if device_ids is not None else 2
+        if count < 1:
+            raise ValueError("device_ids names no device")
+        self.model, self.dim, self.num_workers = model, dim, count
+        self.dynamic = set_dynamic_batching
+
+    def forward(self, *args):
+        sizes = {a.shape[self.dim] for a in args if isinstance(a, torch.Tensor)}
+        if len(sizes) != 1:
+            raise ValueError(f"the inputs differ along dim {self.dim}: "
+                             f"{sorted(sizes)}")
+        parts = min(self.num_workers, *sizes) or 1
+        if not self.dynamic and any(s % parts for s in sizes):
+            raise ValueError(f"{sorted(sizes)[0]} rows on {parts} devices, and "
+                             "dynamic batching is off")
+        cut = [a.chunk(parts, self.dim) if isinstance(a, torch.Tensor)
+               else [a] * parts for a in args]
+        calls = list(zip(*cut))
+        outs = [self.model(*calls[0])]    # one is traced before the others
+        with concurrent.futures.ThreadPoolExecutor(parts) as pool:
+            outs += pool.map(lambda call: self.model(*call), calls[1:])
+        leaves = [pytree.tree_flatten(out) for out in outs]
+        joined = [torch.cat(same, self.dim) if isinstance(same[0], torch.Tensor)
+                  else same[0] for same in zip(*(flat for flat, _ in leaves))]
+        return pytree.tree_unflatten(joined, leaves[0][1])
 
 
 class _Call:
@@ -369,7 +532,8 @@ class _Call:
         self.places, self.keys = len(args), list(kwargs)
         self.spec = pytree.tree_structure((args, kwargs))
 
-    def flatten(self, args, kwargs):
+    def arranged(self, args, kwargs):
+        """The same call as the example's: what went by place there, by name."""
         if len(args) == 1 and not self.places and not kwargs and \
                 hasattr(args[0], "keys"):
             args, kwargs = (), dict(args[0])    # the dict it was traced with
@@ -379,11 +543,10 @@ class _Call:
                 set(named) == {*self.names[:self.places], *self.keys}:
             args = tuple(named[n] for n in self.names[:self.places])
             kwargs = {k: named[k] for k in self.keys}
-        flat, spec = pytree.tree_flatten((args, kwargs))
-        if spec != self.spec:
+        if pytree.tree_structure((args, kwargs)) != self.spec:
             raise ValueError("the inputs differ in structure from those the "
                              "model was traced with")
-        return flat
+        return args, kwargs
 
 
 def _log_partitions(flat, place, devices):

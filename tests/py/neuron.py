@@ -7,9 +7,11 @@ import copy
 import inspect
 import io
 import logging
+import os
 import pickle
 import subprocess
 import sys
+import tempfile
 
 from py_check import check, equal, main, raises
 
@@ -364,9 +366,107 @@ def test_other_shapes():
     net = torch_neuronx.trace(
         n, inputs, partitioner_config=torch_neuronx.PartitionerConfig())
     same(net, n, torch.rand(5, 784))
-    with raises(ValueError, "traced for inputs of shape [(32, 784)], not "
-                "[(32, 7)]"):
+    with raises(cleave.Error, "MLP fails on these inputs: RuntimeError: mat1"):
         net(torch.rand(32, 7))
+
+
+class Baked(nn.Module):
+    """Sizes and plain arguments that torch.export writes into its graph."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+
+    def forward(self, x, scale=2.0, flip=False):
+        y = self.fc(x) / x.shape[0] + torch.arange(x.shape[0])[:, None]
+        if flip:
+            y = y.flip(0)
+        return y.view(x.shape[0], -1) * scale
+
+
+def test_sizes_are_not_written_in():
+    n = Baked().eval()
+    net = torch_neuronx.trace(
+        n, torch.rand(3, 8), partitioner_config=torch_neuronx.PartitionerConfig(
+            model_support_percentage_threshold=0))
+    for rows in (3, 1, 7, 5, 3, 7):
+        same(net, n, torch.rand(rows, 8))
+    equal(len(net._plans), 3, "plans for other sizes")
+    net = torch_neuronx.trace(
+        n, (torch.rand(3, 8), 2.0, False),
+        partitioner_config=torch_neuronx.PartitionerConfig(
+            model_support_percentage_threshold=0))
+    x = torch.rand(4, 8)
+    for scale, flip in ((2.0, False), (3.0, False), (2.0, True)):
+        check(torch.allclose(net(x, scale, flip), n(x, scale, flip), 1e-4, 1e-4),
+              f"scale {scale}, flip {flip}")
+
+
+def test_loaded_models_do_not_guess():
+    n = Baked().eval()
+    net = torch_neuronx.trace(
+        n, torch.rand(3, 8), partitioner_config=torch_neuronx.PartitionerConfig(
+            model_support_percentage_threshold=0))
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "net.pt")
+        torch_neuronx.save(net, path)
+        again = torch_neuronx.load(path)
+        torch.save({"a": 1}, path)
+        with raises(TypeError, "does not hold a traced model"):
+            torch_neuronx.load(path)
+    same(again, n, torch.rand(3, 8))
+    with raises(ValueError, "traced for inputs of shape [(3, 8)], not [(4, 8)], "
+                "and was loaded"):
+        again(torch.rand(4, 8))
+    with raises(TypeError, "a Linear is not a traced model"):
+        torch_neuronx.save(nn.Linear(2, 2), "x")
+
+
+def test_half_precision():
+    """Within the precision of the type; nothing stops at 0 % support."""
+    for dtype, near in ((torch.bfloat16, 2e-2), (torch.float16, 2e-3)):
+        n = MLP().eval().to(dtype)
+        x = torch.rand(4, 784).to(dtype)
+        net = torch_neuronx.trace(
+            n, x, partitioner_config=torch_neuronx.PartitionerConfig())
+        got, want = net(x), n(x)
+        equal(got.dtype, dtype, "type")
+        check(torch.allclose(got.float(), want.float(), near, near), f"{dtype}")
+
+
+def test_data_parallel():
+    n = MLP().eval()
+    net = torch_neuronx.trace(
+        n, torch.rand(4, 784),
+        partitioner_config=torch_neuronx.PartitionerConfig())
+    check(torch_neuronx.dynamic_batch(net) is net, "any batch as it is")
+    x = torch.rand(11, 784)
+    for devices in (None, [0], [0, 1, 2], 4):
+        many = torch_neuronx.DataParallel(net, device_ids=devices)
+        check(torch.allclose(many(x), n(x), 1e-4, 1e-4), f"{devices}")
+    with raises(ValueError, "device_ids names no device"):
+        torch_neuronx.DataParallel(net, device_ids=[])
+    with raises(ValueError, "dynamic batching is off"):
+        torch_neuronx.DataParallel(net, 2, set_dynamic_batching=False)(x)
+    with raises(TypeError, "a MLP is not a traced model"):
+        torch_neuronx.DataParallel(n)
+
+
+def test_options_of_trace():
+    n, x = nn.Linear(4, 4), torch.rand(2, 4)
+    cfg = torch_neuronx.PartitionerConfig()
+    with raises(TypeError, "by name: partitioner_config="):
+        torch_neuronx.trace(n, x, cfg)
+    with raises(ValueError, "takes no compiler_args"):
+        torch_neuronx.trace(n, x, partitioner_config=cfg,
+                            compiler_args=["--model-type=unet"])
+    with raises(ValueError, "takes no compiler_args"):
+        torch_neuronx.trace(n, x, partitioner_config=torch_neuronx.PartitionerConfig(
+            trace_kwargs={"compiler_args": "-O1"}))
+    with raises(TypeError, "trace has no option 'inline_weights'"):
+        torch_neuronx.trace(n, x, partitioner_config=cfg, inline_weights=True)
+    same(torch_neuronx.trace(n, x, partitioner_config=cfg,
+                             compiler_workdir="/tmp/none"), n, x)
 
 
 class Written(nn.Module):
