@@ -139,6 +139,20 @@ void clean_on_signals(void);
  * before it could say why. */
 void tame_openmp(void);
 
+/* ASCII letters in capitals, whatever the locale. */
+static inline char cli_upper(char c)
+{
+    return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
+/* Are two words the same but for capitals? */
+static inline bool same_word(const char *a, const char *b)
+{
+    while (*a && cli_upper(*a) == cli_upper(*b))
+        a++, b++;
+    return *a == *b;
+}
+
 /* NULL and a suggestion in err when there is no such command. */
 const command *command_find(const char *verb, clv_err *err);
 

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 typedef clv_status export_fn(const options *o, const clv_graph *g,
                              const char *ending, clv_buf *out, clv_err *err);
@@ -154,7 +153,7 @@ static clv_status export_json(const options *o, const clv_graph *g,
     static const char netron[] = ".netron.json";
     size_t n = strlen(o->output), tail = sizeof netron - 1;
     (void)ending;
-    if (n < tail || strcasecmp(o->output + n - tail, netron) != 0) {
+    if (n < tail || !same_word(o->output + n - tail, netron)) {
         clv_report_graph(g, out);
         return CLV_OK;
     }
@@ -184,7 +183,7 @@ static const struct format *find_format(const char *path, clv_err *err)
     const char *end = strrchr(path, '.');
     char known[128] = "";
     for (size_t i = 0; i < N_FORMATS; i++) {
-        if (end && !strcasecmp(end, formats[i].ending))
+        if (end && same_word(end, formats[i].ending))
             return &formats[i];
         size_t n = strlen(known);
         snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",

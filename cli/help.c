@@ -1,7 +1,6 @@
 /* help.c - what the tables say, for people, shells and man(1). */
 #include "cli.h"
 
-#include <ctype.h>
 #include <string.h>
 
 static const char *const exit_codes[] = {
@@ -72,7 +71,7 @@ void help_command(const command *c, clv_buf *out)
 {
     clv_buf_printf(out, "usage: cleave %s%s%s [FLAG...]\n\n", c->verb,
                    *c->args ? " " : "", c->args);
-    clv_buf_printf(out, "%c", toupper((unsigned char)c->help[0]));
+    clv_buf_printf(out, "%c", cli_upper(c->help[0]));
     put_folded(out, 0, c->help + 1);
     clv_buf_add(out, "\n", 1);
     for (const uint8_t *f = c->flags; *f != NO_FLAG; f++)

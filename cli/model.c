@@ -11,7 +11,7 @@ clv_status fail(clv_err *err, clv_status code, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     err->code = code;
-    vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+    clv_vformat(err->msg, sizeof err->msg, fmt, ap);
     va_end(ap);
     return code;
 }

@@ -110,7 +110,7 @@ static clv_status set_number(const flag *f, const char *text, double *out,
                              clv_err *err)
 {
     char *end;
-    *out = strtod(text, &end);
+    *out = clv_text_double(text, &end);
     if (end == text || *end || !isfinite(*out) || *out <= 0)
         return fail(err, CLV_USAGE, "%s takes a number above 0, not '%s'",
                     f->name, text);

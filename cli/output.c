@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -159,9 +158,9 @@ clv_report_opts report_options(const options *o)
 static clv_report_format format_of(const char *path)
 {
     const char *end = strrchr(path, '.');
-    if (end && !strcasecmp(end, ".json"))
+    if (end && same_word(end, ".json"))
         return CLV_REPORT_JSON;
-    return end && !strcasecmp(end, ".csv") ? CLV_REPORT_CSV : CLV_REPORT_TEXT;
+    return end && same_word(end, ".csv") ? CLV_REPORT_CSV : CLV_REPORT_TEXT;
 }
 
 static clv_status emit_file(const options *o, report_fn *report,

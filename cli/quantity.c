@@ -1,11 +1,9 @@
 /* quantity.c - numbers with units, as people write budgets: 4.2G, 100MB. */
 #include "cli.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* K, M, G, T are powers of 1000; Ki, Mi, Gi, Ti of 1024; a final B is bytes
  * and changes nothing. */
@@ -13,10 +11,10 @@ bool parse_quantity(const char *text, int64_t *out)
 {
     static const char letters[] = "KMGT";
     char *end;
-    double x = strtod(text, &end);
+    double x = clv_text_double(text, &end);
     if (end == text || !(x > 0) || isinf(x))
         return false;
-    const char *unit = *end ? strchr(letters, toupper((unsigned char)*end)) : 0;
+    const char *unit = *end ? strchr(letters, cli_upper(*end)) : 0;
     if (unit && *unit) {
         end++;
         double base = *end == 'i' ? 1024 : 1000;
@@ -38,7 +36,7 @@ bool parse_seconds(const char *text, double *out)
         double scale;
     } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
     char *end;
-    double x = strtod(text, &end);
+    double x = clv_text_double(text, &end);
     if (end == text || !(x > 0) || isinf(x))
         return false;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)

@@ -184,7 +184,7 @@ static void locales(void)
         clv__double_text(1.5e-7, buf, sizeof buf);
         CHECK(!strcmp(buf, "1.5e-07"));
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            CHECK(clv__text_double(rows[i].text, &end) == rows[i].value);
+            CHECK(clv_text_double(rows[i].text, &end) == rows[i].value);
             CHECK_EQ_INT(end - rows[i].text, rows[i].used);
         }
         arena a = {0};

@@ -5,6 +5,7 @@
 #ifndef CLEAVE_BASE_H
 #define CLEAVE_BASE_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -150,6 +151,14 @@ CLV_API void clv_buf_printf(clv_buf *b, const char *fmt, ...) CLV_PRINTF(2, 3);
 CLV_API void clv_buf_free(clv_buf *b);
 /* Fails when a write into b did: memory ran out, or its limit was reached. */
 CLV_API CLV_MUST clv_status clv_buf_check(const clv_buf *b, clv_err *err);
+
+/* snprintf, vsnprintf and strtod as in the C locale: the point is '.', whatever
+ * the process has set. */
+CLV_API int clv_format(char *buf, size_t size, const char *fmt, ...)
+    CLV_PRINTF(3, 4);
+CLV_API int clv_vformat(char *buf, size_t size, const char *fmt, va_list ap)
+    CLV_PRINTF(3, 0);
+CLV_API double clv_text_double(const char *text, char **end);
 
 /* Makes a line of text safe to show, in place: control characters, line ends,
  * characters that turn the direction of writing or are not seen, and what is no

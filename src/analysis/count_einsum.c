@@ -143,8 +143,8 @@ int64_t fvcore_einsum(subject *t)
     int64_t cost = sat_add(numpy_cost(&s, t->n->n_in), 1);
     if (cost == CLV_SAT)
         return CLV_SAT;
-    snprintf(text, sizeof text, "%.3e", (double)cost);
-    return (int64_t)floor(clv__text_double(text, NULL) / 2);
+    clv_format(text, sizeof text, "%.3e", (double)cost);
+    return (int64_t)floor(clv_text_double(text, NULL) / 2);
 }
 
 /* -- thop -----------------------------------------------------------------*/

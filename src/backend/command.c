@@ -245,8 +245,8 @@ static void finish(talk *t, bool hung, double timeout, clv_why *how)
     }
     clv__process_ended(t->pid);
     if (hung)
-        snprintf(how->text, sizeof how->text,
-                 "the command gave no answer within %g s", timeout);
+        clv_format(how->text, sizeof how->text,
+                   "the command gave no answer within %g s", timeout);
     else if (got > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127)
         snprintf(how->text, sizeof how->text, "the command cannot be run");
     else if (got > 0 && WIFSIGNALED(status))

@@ -5,7 +5,6 @@
  * it (Concat), the table below says which of ours it means. */
 #include "backend/backend.h"
 
-#include <ctype.h>
 #include <string.h>
 
 static const struct alias {
@@ -45,7 +44,7 @@ const char *clv__plain_name(const char *name, char *buf, size_t size)
     size_t n = 0;
     for (; *name && *name != '.' && n + 1 < size; name++)
         if (*name != '_')
-            buf[n++] = (char)tolower((unsigned char)*name);
+            buf[n++] = clv__lower(*name);
     buf[n] = '\0';
     return buf;
 }

@@ -87,7 +87,7 @@ static void put(clv_why *w, const char *text)
 static void put_number(clv_why *w, double x)
 {
     char buf[40];
-    snprintf(buf, sizeof buf, "%.12g", x);
+    clv_format(buf, sizeof buf, "%.12g", x);
     put(w, buf);
 }
 

@@ -43,7 +43,7 @@ clv_status clv__fail(clv_err *e, clv_status code, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     e->code = code;
-    vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+    clv_vformat(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
     clv_clean_text(e->msg);
     return code;
@@ -68,7 +68,7 @@ void clv__err_prefix(clv_err *e, const char *fmt, ...)
     memcpy(rest, e->msg, sizeof rest);
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+    clv_vformat(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
     strncat(e->msg, ": ", sizeof e->msg - strlen(e->msg) - 1);
     strncat(e->msg, rest, sizeof e->msg - strlen(e->msg) - 1);
@@ -203,9 +203,9 @@ void clv_buf_printf(clv_buf *b, const char *fmt, ...)
     va_start(ap, fmt);
     va_copy(again, ap);
     size_t room = b->failed ? 0 : b->cap - b->len;
-    int n = vsnprintf(room ? b->text + b->len : NULL, room, fmt, ap);
+    int n = clv_vformat(room ? b->text + b->len : NULL, room, fmt, ap);
     if (n >= 0 && (size_t)n >= room && clv__buf_room(b, (size_t)n))
-        vsnprintf(b->text + b->len, (size_t)n + 1, fmt, again);
+        clv_vformat(b->text + b->len, (size_t)n + 1, fmt, again);
     if (n >= 0 && !b->failed)
         b->len += (size_t)n;
     va_end(again);

@@ -76,6 +76,27 @@ static inline void clv__set_count(uint32_t *count, uint32_t n)
 #define CLV_NAME(table, i) \
     ((size_t)(i) < sizeof(table) / sizeof *(table) ? (table)[i] : "?")
 
+/* ASCII, whatever the locale: in Turkish the capital of 'i' is no ASCII. */
+static inline bool clv__is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline char clv__lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static inline char clv__upper(char c)
+{
+    return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
+static inline bool clv__is_alnum(char c)
+{
+    return clv__is_digit(c) || (clv__lower(c) >= 'a' && clv__lower(c) <= 'z');
+}
+
 /* True for characters that show as themselves and do nothing else. */
 bool clv__is_shown(uint32_t code);
 

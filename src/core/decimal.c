@@ -6,7 +6,10 @@
  * half a step of m away. Other doubles go through printf and strtod. */
 #include "core/decimal.h"
 
+#include <locale.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,68 +82,63 @@ static size_t place_point(uint64_t digits, int ten, bool negative, char *buf)
     return (size_t)(at - buf) + n - whole;
 }
 
-/* -- numbers in another locale --------------------------------------------*/
+/* -- whatever the locale --------------------------------------------------*/
 
-/* Replaces what the locale writes between the digits by one '.'. */
-static size_t plain_point(char *buf)
+/* The C locale; 0 when there is no memory for it. */
+static locale_t plain_locale(void)
 {
-    size_t at = strspn(buf, "+-0123456789eE");
-    size_t len = strcspn(buf + at, "0123456789");
-    size_t rest = strlen(buf + at + len);
-    if (len && rest) {
-        buf[at] = '.';
-        memmove(buf + at + 1, buf + at + len, rest + 1);
+    static _Atomic(locale_t) known;
+    locale_t l = atomic_load(&known), none = (locale_t)0;
+    if (l)
+        return l;
+    l = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (l && !atomic_compare_exchange_strong(&known, &none, l)) {
+        freelocale(l); /* another thread came first */
+        l = none;
     }
-    return strlen(buf);
+    return l;
 }
 
-/* Reads a copy of the number in which the first '.' is the locale's point. The
- * copy ends where the locale's point stands in the text. */
-static double read_with(const char *point, const char *text, char **end)
+/* Sets the C locale for this thread; returns what it had, for uselocale. */
+static locale_t enter_plain(void)
 {
-    char copy[512], *stop;
-    size_t n = 0, dot = SIZE_MAX, len = strlen(point);
-    for (; text[n] && text[n] != point[0] && n + len < sizeof copy; n++) {
-        if (text[n] == '.')
-            break;
-        copy[n] = text[n];
-    }
-    if (text[n] == '.') {
-        dot = n;
-        memcpy(copy + n, point, len);
-        for (n += len; n + 1 < sizeof copy && text[n - len + 1] &&
-                       text[n - len + 1] != point[0];
-             n++)
-            copy[n] = text[n - len + 1];
-    }
-    copy[n] = '\0';
-    double x = strtod(copy, &stop);
-    size_t used = (size_t)(stop - copy);
-    if (end)
-        *end = (char *)(uintptr_t)(text + (used > dot ? used - len + 1 : used));
+    locale_t plain = plain_locale();
+    return plain ? uselocale(plain) : (locale_t)0;
+}
+
+int clv_vformat(char *buf, size_t size, const char *fmt, va_list ap)
+{
+    locale_t before = enter_plain();
+    int n = vsnprintf(buf, size, fmt, ap);
+    uselocale(before);
+    return n;
+}
+
+int clv_format(char *buf, size_t size, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = clv_vformat(buf, size, fmt, ap);
+    va_end(ap);
+    return n;
+}
+
+double clv_text_double(const char *text, char **end)
+{
+    locale_t before = enter_plain();
+    double x = strtod(text, end);
+    uselocale(before);
     return x;
-}
-
-double clv__text_double(const char *text, char **end)
-{
-    char half[16]; /* "0.5", "0,5" */
-    snprintf(half, sizeof half, "%.1f", 0.5);
-    size_t n = strlen(half);
-    if (n < 3 || !strcmp(half, "0.5"))
-        return strtod(text, end);
-    half[n - 1] = '\0';
-    return read_with(half + 1, text, end);
 }
 
 static size_t slow_text(double value, char *buf, size_t size)
 {
     for (int digits = 15; digits < 17; digits++) {
-        snprintf(buf, size, "%.*g", digits, value);
-        if (strtod(buf, NULL) == value)
-            return plain_point(buf);
+        clv_format(buf, size, "%.*g", digits, value);
+        if (clv_text_double(buf, NULL) == value)
+            return strlen(buf);
     }
-    snprintf(buf, size, "%.17g", value);
-    return plain_point(buf);
+    return (size_t)clv_format(buf, size, "%.17g", value);
 }
 
 size_t clv__double_text(double value, char *buf, size_t size)

@@ -2,14 +2,11 @@
 #ifndef CLV_DECIMAL_H
 #define CLV_DECIMAL_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "cleave/base.h"
 
 /* The shortest decimal text of a finite double, into buf; returns its length.
  * `size` is at least 32. */
 size_t clv__double_text(double value, char *buf, size_t size);
-/* strtod as in the C locale: the point is '.', whatever the process has set. */
-double clv__text_double(const char *text, char **end);
 /* Decimal digits of an integer into buf (at least 21 bytes). */
 size_t clv__int_text(int64_t value, char *buf);
 

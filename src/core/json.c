@@ -192,7 +192,7 @@ static clv_status json_read_number(parser *s, json *v)
     v->u.i = strtoll(text, NULL, 10);
     if (!whole || errno) {
         v->type = JSON_NUMBER;
-        v->u.d = clv__text_double(text, NULL);
+        v->u.d = clv_text_double(text, NULL);
     }
     s->p += n;
     return CLV_OK;

@@ -206,12 +206,12 @@ char *arena_printf(arena *a, const char *fmt, ...)
     va_list ap, again;
     va_start(ap, fmt);
     va_copy(again, ap);
-    int n = vsnprintf(tmp, sizeof tmp, fmt, ap);
+    int n = clv_vformat(tmp, sizeof tmp, fmt, ap);
     char *p = NULL;
     if (n >= 0 && (size_t)n < sizeof tmp)
         p = arena_strndup(a, tmp, (size_t)n);
     else if (n >= 0 && (p = arena_take(a, (size_t)n + 1, 1)))
-        vsnprintf(p, (size_t)n + 1, fmt, again);
+        clv_vformat(p, (size_t)n + 1, fmt, again);
     va_end(again);
     va_end(ap);
     return p;

@@ -1,7 +1,6 @@
 /* text.c - the closest name (for "did you mean"), shell patterns, UTF-8. */
 #include "core/core.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,15 +19,15 @@ static int text_distance(const char *a, const char *b)
             *old = row[(i + 1) % 3];
         cur[0] = (int)i;
         for (size_t j = 1; j <= nb; j++) {
-            int ca = tolower((unsigned char)a[i - 1]);
-            int cb = tolower((unsigned char)b[j - 1]);
+            int ca = clv__lower(a[i - 1]);
+            int cb = clv__lower(b[j - 1]);
             int best = prev[j - 1] + (ca != cb);
             if (prev[j] + 1 < best)
                 best = prev[j] + 1;
             if (cur[j - 1] + 1 < best)
                 best = cur[j - 1] + 1;
-            if (i > 1 && j > 1 && ca == tolower((unsigned char)b[j - 2]) &&
-                cb == tolower((unsigned char)a[i - 2]) && old[j - 2] + 1 < best)
+            if (i > 1 && j > 1 && ca == clv__lower(b[j - 2]) &&
+                cb == clv__lower(a[i - 2]) && old[j - 2] + 1 < best)
                 best = old[j - 2] + 1;
             cur[j] = best;
         }

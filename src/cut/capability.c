@@ -15,7 +15,6 @@
 #include "cut/blocks.h"
 #include "cut/place.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,7 +155,7 @@ static clv_status too_small(const job *j, uint32_t k, uint32_t size, clv_err *e)
     if (j->b.side[k] == CLV_SIDE_ACCELERATOR) {
         size_t i;
         for (i = 0; i + 1 < sizeof name && j->s->device[i]; i++)
-            name[i] = (char)toupper((unsigned char)j->s->device[i]);
+            name[i] = clv__upper(j->s->device[i]);
         name[i] = '\0';
     }
     return clv__fail(e, CLV_LIMIT,

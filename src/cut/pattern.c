@@ -1,7 +1,6 @@
 /* pattern.c - names of fused subgraphs: "Conv_BN_ReLU", "Linear_GELU". */
 #include "cut/fusion.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,10 +29,10 @@ static size_t pattern_camel(const char *from, char *to, size_t size)
     for (; *from && n + 1 < size; from++) {
         if (*from == '_')
             up = true;
-        else if (isdigit((unsigned char)*from) && from[1] == 'd' && !from[2])
+        else if (clv__is_digit(*from) && from[1] == 'd' && !from[2])
             break;
         else {
-            to[n++] = up ? (char)toupper((unsigned char)*from) : *from;
+            to[n++] = up ? clv__upper(*from) : *from;
             up = false;
         }
     }

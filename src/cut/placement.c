@@ -114,7 +114,7 @@ static clv_status read_json(job *j, const char *text, size_t len, clv_err *e)
 static double seconds_in(const char *cell)
 {
     char *end;
-    double x = clv__text_double(cell, &end);
+    double x = clv_text_double(cell, &end);
     return end == cell || *end ? -1 : x;
 }
 

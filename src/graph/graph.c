@@ -275,7 +275,7 @@ static bool add_warning(clv_graph *g, clv_subject_kind about,
                         const char *subject, const char *fmt, va_list ap)
 {
     char text[512];
-    vsnprintf(text, sizeof text, fmt, ap);
+    clv_vformat(text, sizeof text, fmt, ap);
     const clv_warning w = {arena_strndup(&g->mem, text, strlen(text)),
                            arena_strndup(&g->mem, subject, strlen(subject)),
                            about};

@@ -358,7 +358,7 @@ const char *clv__attr_default_text(const clv_attr_spec *a, char *buf,
     else if (a->presence == CLV_PRESENCE_DEFAULT && a->text)
         snprintf(buf, size, "%s", a->text);
     else if (a->presence == CLV_PRESENCE_DEFAULT)
-        snprintf(buf, size, "%.12g", a->real);
+        clv_format(buf, size, "%.12g", a->real);
     return buf;
 }
 

@@ -9,7 +9,6 @@
 #include "core/json.h"
 #include "core/mapping.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,9 +115,8 @@ static int64_t custom_variable(eval *x, const char *name)
         return x->g ? dim_of(x, node_in(x->g, x->n, input), axis) : 1;
     if (!strncmp(name, "attr.", 5))
         return custom_attribute(x, name + 5);
-    bool tensor =
-        (!strncmp(name, "in", 2) && isdigit((unsigned char)name[2])) ||
-        (!strncmp(name, "out", 3) && isdigit((unsigned char)name[3]));
+    bool tensor = (!strncmp(name, "in", 2) && clv__is_digit(name[2])) ||
+                  (!strncmp(name, "out", 3) && clv__is_digit(name[3]));
     return tensor ? custom_member(x, name)
                   : custom_broken(x, "unknown name", name);
 }
@@ -166,14 +164,14 @@ static int64_t custom_factor(eval *x)
     }
     if (custom_take(x, '-'))
         return sat_mul(-1, custom_factor(x));
-    if (isdigit((unsigned char)*x->p)) {
+    if (clv__is_digit(*x->p)) {
         char *end;
         int64_t v = strtoll(x->p, &end, 10);
         x->p = end;
         return v;
     }
     while (n < sizeof name - 1 &&
-           (isalnum((unsigned char)*x->p) || *x->p == '_' || *x->p == '.'))
+           (clv__is_alnum(*x->p) || *x->p == '_' || *x->p == '.'))
         name[n++] = *x->p++;
     name[n] = '\0';
     if (n == 0)

@@ -15,14 +15,14 @@ static const char *check_number(clv_unit unit, double x, char *buf)
         return text_time(x, buf);
     case CLV_UNIT_COUNTED:
         if (x < 1000) {
-            snprintf(buf, TEXT_MAX, "%g", x);
+            clv_format(buf, TEXT_MAX, "%g", x);
             return buf;
         }
         return text_count((int64_t)x, buf);
     case CLV_UNIT_RATIO:
         break;
     }
-    snprintf(buf, TEXT_MAX, "%.2f", x);
+    clv_format(buf, TEXT_MAX, "%.2f", x);
     return buf;
 }
 

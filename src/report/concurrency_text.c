@@ -54,7 +54,7 @@ const char *clv__weight_text(const char *of, double w, char *buf)
     int i = 0;
     while (w >= times[i].below)
         i++;
-    snprintf(buf, TEXT_MAX, "%.2f %s", w * times[i].scale, times[i].unit);
+    clv_format(buf, TEXT_MAX, "%.2f %s", w * times[i].scale, times[i].unit);
     return buf;
 }
 

@@ -78,7 +78,7 @@ static const char *rate_text(double e, char *buf)
 {
     static const char *const units[] = {"", "K", "M", "G", "T", "P", "E"};
     int unit = (int)(fmin(fmax(floor(e / 3), 0), 6));
-    snprintf(buf, TEXT_MAX, "%g %sOP/s", pow(10, e - 3 * unit), units[unit]);
+    clv_format(buf, TEXT_MAX, "%g %sOP/s", pow(10, e - 3 * unit), units[unit]);
     return buf;
 }
 
@@ -89,7 +89,7 @@ static void put_grid(const chart *c)
     for (double e = c->x0; e <= c->x1; e++) {
         double x = map_svg_x_of(c, pow(10, e));
         svg_line(c->out, x, TOP, x, foot, "#e2e2e2");
-        snprintf(text, sizeof text, "%g", pow(10, e));
+        clv_format(text, sizeof text, "%g", pow(10, e));
         svg_text(c->out, x, foot + 18, SVG_MIDDLE, 11, text);
     }
     for (double e = c->y0; e <= c->y1; e++) {
@@ -129,7 +129,7 @@ static void put_roofs(const chart *c)
     svg_text(c->out, LEFT + WIDTH - 6, y_of(c, c->peak) - 7, SVG_END, 12,
              label);
     svg_dashes(c->out, xy[2], xy[3], xy[2], TOP + HEIGHT, "#a4262c");
-    snprintf(label, sizeof label, "ridge %.1f", ridge);
+    clv_format(label, sizeof label, "ridge %.1f", ridge);
     svg_text(c->out, xy[2] + 6, TOP + HEIGHT - 8, SVG_START, 12, label);
     snprintf(label, sizeof label, "memory %s/s",
              text_bytes((int64_t)c->bandwidth, a));
@@ -153,10 +153,10 @@ static void put_point(const chart *c, uint32_t k)
     const clv_roofline *r = &c->times[k];
     double share = r->seconds / clv_map_get(c->m)->seconds;
     char hint[256], time[TEXT_MAX];
-    snprintf(hint, sizeof hint, "%.80s (%.60s): %s, %.2f %% of the time, %s",
-             clv_graph_node(c->g, c->subs[k].nodes[0]).name, c->subs[k].pattern,
-             text_time(r->seconds, time), 100 * share,
-             clv_bound_name(r->bound));
+    clv_format(hint, sizeof hint, "%.80s (%.60s): %s, %.2f %% of the time, %s",
+               clv_graph_node(c->g, c->subs[k].nodes[0]).name,
+               c->subs[k].pattern, text_time(r->seconds, time), 100 * share,
+               clv_bound_name(r->bound));
     svg_circle(c->out, map_svg_x_of(c, c->subs[k].intensity),
                y_of(c, r->attained), map_svg_radius(c, k), fills[r->bound],
                "#ffffff", hint);
@@ -260,10 +260,11 @@ static void map_svg_put_head(const chart *c)
                 {"#8a8a8a", "by launch"}};
     const clv_map_info *t = clv_map_get(c->m);
     char line[256], a[TEXT_MAX];
-    snprintf(line, sizeof line,
-             "%.60s on %.80s: %s at batch %lld (an estimate), %.1f %% of peak",
-             clv_graph_name(c->g), clv_map_device(c->m)->title,
-             text_time(t->seconds, a), (long long)t->batch, 100 * t->share);
+    clv_format(
+        line, sizeof line,
+        "%.60s on %.80s: %s at batch %lld (an estimate), %.1f %% of peak",
+        clv_graph_name(c->g), clv_map_device(c->m)->title,
+        text_time(t->seconds, a), (long long)t->batch, 100 * t->share);
     svg_text(c->out, LEFT, 24, SVG_START, 14, line);
     double x = LEFT + 6;
     for (int i = 0; i < 3; i++) {

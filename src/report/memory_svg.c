@@ -62,7 +62,7 @@ static void put_steps_axis(const chart *c, double foot)
     step = step < 1 ? 1 : step;
     for (int i = 0; i * step <= c->t->steps && i < 40; i++) {
         double x = memory_svg_x_of(c, i * step);
-        snprintf(text, sizeof text, "%.0f", i * step);
+        clv_format(text, sizeof text, "%.0f", i * step);
         svg_line(c->out, x, foot, x, foot + 4, "#777777");
         svg_text(c->out, x, foot + 17, SVG_MIDDLE, 11, text);
     }

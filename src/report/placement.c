@@ -17,7 +17,7 @@ static const char *placement_seconds(double s, char *buf)
         return strcpy(buf, "0");
     while (k < 3 && s < units[k].unit)
         k++;
-    snprintf(buf, TEXT_MAX, "%.3f %s", s / units[k].unit, units[k].name);
+    clv_format(buf, TEXT_MAX, "%.3f %s", s / units[k].unit, units[k].name);
     return buf;
 }
 

@@ -206,10 +206,10 @@ static void put_bottlenecks(const clv_profile *p, const clv_report_opts *o,
         put_class(&t, all, classes[b].paint, name, all->bottleneck[b],
                   all->bottleneck_flops[b]);
     }
-    snprintf(name, sizeof name, "compute side (AI > %g)", p->ai_threshold);
+    clv_format(name, sizeof name, "compute side (AI > %g)", p->ai_threshold);
     put_class(&t, all, PAINT_NONE, name, all->above_threshold,
               all->above_threshold_flops);
-    snprintf(name, sizeof name, "memory side (AI <= %g)", p->ai_threshold);
+    clv_format(name, sizeof name, "memory side (AI <= %g)", p->ai_threshold);
     put_class(&t, all, PAINT_NONE, name, all->below_threshold,
               all->below_threshold_flops);
     table_print(&t, o, out);

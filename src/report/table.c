@@ -83,7 +83,7 @@ void table_printf(table *t, const char *fmt, ...)
     char text[256];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    clv_vformat(text, sizeof text, fmt, ap);
     va_end(ap);
     table_text(t, text);
 }

@@ -117,14 +117,14 @@ const char *text_time(double s, char *buf)
     while (s < units[i].least)
         i++;
     double scale = units[i].least > 0 ? units[i].least : 1e-9;
-    snprintf(buf, TEXT_MAX, "%.2f %s", s / scale, units[i].unit);
+    clv_format(buf, TEXT_MAX, "%.2f %s", s / scale, units[i].unit);
     return buf;
 }
 
 const char *text_percent(int64_t part, int64_t whole, char *buf)
 {
     double share = whole ? 100.0 * (double)part / (double)whole : 0;
-    snprintf(buf, TEXT_MAX, "%.2f %%", share);
+    clv_format(buf, TEXT_MAX, "%.2f %%", share);
     return buf;
 }
 
@@ -222,7 +222,7 @@ void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
     char title[128];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(title, sizeof title, fmt, ap);
+    clv_vformat(title, sizeof title, fmt, ap);
     va_end(ap);
     clv_buf_printf(out, "%s%s", out->len ? "\n" : "", paint_on(o, PAINT_BOLD));
     text_clean(out, title);
@@ -234,7 +234,7 @@ void text_field(clv_buf *out, const char *label, const char *fmt, ...)
     char value[256];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(value, sizeof value, fmt, ap);
+    clv_vformat(value, sizeof value, fmt, ap);
     va_end(ap);
     clv_buf_printf(out, "  %-22s ", label);
     text_clean(out, value);
@@ -253,7 +253,7 @@ void text_wrap(clv_buf *out, const clv_report_opts *o, uint32_t indent,
     char prose[2048];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(prose, sizeof prose, fmt, ap);
+    clv_vformat(prose, sizeof prose, fmt, ap);
     va_end(ap);
     uint32_t at = 0;
     for (char *word = prose, *next; *word; word = next) {

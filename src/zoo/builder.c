@@ -30,7 +30,7 @@ void refuse(builder *b, const char *fmt, ...)
     char text[256];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    clv_vformat(text, sizeof text, fmt, ap);
     va_end(ap);
     b->status = clv__fail(b->e, CLV_SHAPE, "%s", text);
 }
@@ -78,7 +78,7 @@ void enter(builder *b, const char *fmt, ...)
     char name[128];
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(name, sizeof name, fmt, ap);
+    int n = clv_vformat(name, sizeof name, fmt, ap);
     va_end(ap);
     if (n < 0 || (size_t)n >= sizeof name)
         refuse(b, "a module name of %d characters", n);

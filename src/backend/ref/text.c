@@ -286,21 +286,12 @@ clv_status kernel_string_split(kernel *k)
 
 /* -- casts ----------------------------------------------------------------*/
 
-/* A number as the C locale writes it, whatever the process has set. */
-static char *with_point(char *s)
-{
-    char *comma = strchr(s, ',');
-    if (comma)
-        *comma = '.';
-    return s;
-}
-
 /* The fewest digits that give the number again. */
 static int shortest(double x, bool is_double, char *s, size_t size)
 {
     for (int digits = 1; digits <= 17; digits++) {
-        snprintf(s, size, "%.*g", digits, x);
-        double back = clv__text_double(with_point(s), NULL);
+        clv_format(s, size, "%.*g", digits, x);
+        double back = clv_text_double(s, NULL);
         if (is_double ? back == x : (float)back == (float)x)
             return digits;
     }
@@ -322,8 +313,7 @@ static void write_real(double x, bool is_double, char *s, size_t size)
     int after = magnitude >= 1 || x == 0
                     ? digits - before
                     : digits - 1 - (int)floor(log10(magnitude));
-    snprintf(s, size, "%.*f", after > 1 ? after : 1, x);
-    with_point(s);
+    clv_format(s, size, "%.*f", after > 1 ? after : 1, x);
 }
 
 static clv_status cast_to_text(kernel *k)
@@ -358,7 +348,7 @@ static clv_status cast_from_text(kernel *k)
         s[len] = '\0';
         errno = 0;
         if (is_float(y->dtype))
-            put_f(y, i, clv__text_double(s, &end));
+            put_f(y, i, clv_text_double(s, &end));
         else if (y->dtype == CLV_UINT64)
             put_i(y, i, (int64_t)strtoull(s, &end, 10));
         else

@@ -23,7 +23,7 @@ void clv__aten_counted(aten_reading *r, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     if (!r->why[0])
-        vsnprintf(r->why, sizeof r->why, fmt, ap);
+        clv_vformat(r->why, sizeof r->why, fmt, ap);
     va_end(ap);
 }
 
@@ -214,7 +214,7 @@ static aten_arg args_literal(const char *text, aten_arg pair[2])
         if (!*stop)
             return (aten_arg){.kind = ATEN_LIST, .n = 2, .u.items = pair};
     }
-    double f = clv__text_double(text, &end);
+    double f = clv_text_double(text, &end);
     if (*end || end == text)
         return (aten_arg){.kind = ATEN_STRING, .u.s = text};
     return (aten_arg){.kind = ATEN_FLOAT, .u.f = f};
@@ -232,7 +232,7 @@ static bool args_holds(const aten_arg *arg, const char *values)
     for (const char *p = values; number && *p;
          p += strcspn(p, "/"), p += *p != '\0') {
         char *end;
-        double want = clv__text_double(p, &end);
+        double want = clv_text_double(p, &end);
         if (end != p && !(got < want) && !(got > want))
             return true;
     }
