@@ -6,6 +6,7 @@ oneDNN, must give what ONNX Runtime and PyTorch give.
     differential.py --replay ROW:1,0,3                          draw one again
     differential.py --keep ROW:1,0,3                            and store it
     differential.py --select N                                  store N cases
+    differential.py --coverage                                  operators without a row
 
 A failure is shrunk, and printed with the model as text, its inputs, and the
 command that draws it again. docs/differential.md tells more.
@@ -19,6 +20,7 @@ import gzip
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -303,6 +305,29 @@ def select(args):
     print(f"{len(kept)} cases, {chains} of them chains, {os.path.getsize(SELECTED)} bytes; {bad} failed")
 
 
+# -- coverage ----------------------------------------------------------------
+
+NOT_DRAWN = {
+    "random": "random numbers", "random_like": "random numbers", "bernoulli": "random numbers",
+    "multinomial": "random numbers", "sequence_map": "takes sequences, which are no tensors",
+    "string_normalize": "takes texts", "string_concat": "takes texts", "string_split": "takes texts",
+    "stochastic_depth": "torchvision's; nothing happens outside of training",
+}
+
+
+def coverage(build):
+    """Operators with a kernel that no row draws; the names of those."""
+    told = subprocess.run([os.path.join(build, "cli", "cleave"), "ops", "--json"], capture_output=True, check=True)
+    calls = {name.removeprefix("nn.") for name, _ in differential_torch.ROWS.values()}
+    onnx_names = {name.replace("preview.training", "preview") for name in differential_onnx.ROWS}
+    bare = []
+    for op in json.loads(told.stdout)["operators"]:
+        if op["kernel"] and op["name"] not in NOT_DRAWN and not (
+                set(op["onnx"]) & onnx_names or set(op["torch"]) & calls):
+            bare.append(op["name"])
+    return bare
+
+
 def summary(tally, took, verbose):
     n = sum(tally.cases.values())
     print(f"\n{n} cases of {len(tally.cases)} rows in {took:.0f} s, {n / took:.0f} per second; "
@@ -337,8 +362,14 @@ def main():
     p.add_argument("--replay")
     p.add_argument("--keep")
     p.add_argument("--select", type=int)
+    p.add_argument("--coverage", action="store_true")
     p.add_argument("--verbose", action="store_true", help="say why draws were rejected")
     args = p.parse_args()
+    if args.coverage:
+        bare = coverage(args.build)
+        print("no row draws: " + ", ".join(bare) if bare else "every operator with a kernel is drawn, but for " +
+              "; ".join(f"{k}: {v}" for k, v in NOT_DRAWN.items()))
+        return bool(bare)
     if args.replay or args.keep:
         row, _, choices = (args.replay or args.keep).partition(":")
         choices = [int(c) for c in choices.split(",") if c]

@@ -1837,6 +1837,8 @@ def _(d, m):
     ends = [m.const(scale_of(d)), m.const(zero_of(d, dtype)), m.const(scale_of(d)), m.const(zero_of(d, dtype))]
     if m.op == "QLinearSoftmax":
         shape = d.shape(1, 3, empty=0)
+        if 1 in shape:
+            raise Reject("ONNX Runtime makes 0 of a softmax of one element")
         ends[2:] = [m.const(np.array(1 / 255, F32)), m.const(np.array(0 if dtype == U8 else -128, dtype))]
         return m.result(m.node(m.op, [m.feed(d.data(shape, dtype))] + ends, axis=d.axis(len(shape)), opset=13))
     if m.op == "QLinearWhere":
@@ -1961,7 +1963,7 @@ def _(d, m):
                     ngram_counts=[0, 2], ngram_indexes=[0, 1, 2, 3], pool_int64s=[2, 3, 1, 2, 0, 3], weights=weights))
 
 
-PREVIEW = "ai.onnx.preview.training"
+PREVIEW = "ai.onnx.preview.training"    # cleave calls it ai.onnx.preview
 
 
 @row("Adagrad Adam Momentum", PREVIEW)
@@ -1975,3 +1977,77 @@ def _(d, m):
              "Momentum": dict(alpha=0.5, beta=0.25, norm_coefficient=0.125, mode=d.pick(["standard", "nesterov"]))}[m.op]
     m.result(*m.node(m.op, inputs, 1 + states, **attrs))
     m.source, m.cast = "reference", F32    # some of its results are float64
+
+
+# -- sequences and optionals -------------------------------------------------
+
+@row("SequenceConstruct SequenceInsert SequenceErase SequenceAt SequenceLength ConcatFromSequence SequenceEmpty", first=11)
+def _(d, m):
+    """Made of tensors, edited, and read as tensors again."""
+    shape, dtype = d.shape(1, 3, 12, 0), d.pick([F32, I64])
+    parts = [m.feed(d.data(shape, dtype)) for _ in range(d.int(1, 3))]
+    n = len(parts)
+    if m.op == "SequenceEmpty":
+        s, n = m.node("SequenceEmpty", [], dtype=onnx_code(dtype)), 0
+        for p in parts:
+            s, n = m.node("SequenceInsert", [s, p]), n + 1
+    else:
+        s = m.node("SequenceConstruct", parts)
+    if m.op == "SequenceInsert" or d.flag(20):
+        at = [] if d.flag(30) else [m.ints(d.int(-n, n))]
+        s, n = m.node("SequenceInsert", [s, m.feed(d.data(shape, dtype))] + at), n + 1
+    if (m.op == "SequenceErase" or d.flag(20)) and n > 1:
+        at = [] if d.flag(30) else [m.ints(d.int(-n, n - 1))]
+        s, n = m.node("SequenceErase", [s] + at), n - 1
+    m.flags |= BOUND
+    kind = {"SequenceAt": 0, "SequenceLength": 1, "ConcatFromSequence": 2}.get(m.op, d.below(3))
+    if kind == 0:
+        return m.result(m.node("SequenceAt", [s, m.ints(d.int(-n, n - 1))]))
+    if kind == 1:
+        return m.result(m.node("SequenceLength", [s]))
+    new = d.pick([None, 0, 1])
+    m.result(m.node("ConcatFromSequence", [s], axis=d.below(len(shape)), new_axis=new))
+
+
+@row("SplitToSequence", first=11)
+def _(d, m):
+    shape = d.shape(1, 3, 24, 0)
+    axis = d.axis(len(shape))
+    size = shape[axis]
+    inputs, keep, parts = [m.feed(d.data(shape, d.pick([F32, I64])))], None, size
+    kind = d.below(3)
+    if kind == 1:
+        each = d.int(1, size)
+        inputs.append(m.const(np.array(each, I64)))
+        parts = -(-size // each)
+    elif kind == 2:
+        cut = d.int(0, size)
+        inputs.append(m.const(np.array([cut, size - cut], I64)))
+        parts = 2
+    else:
+        keep = d.pick([None, 0, 1])
+    s = m.node(m.op, inputs, axis=axis, keepdims=keep)
+    m.flags |= BOUND
+    m.result(m.node("SequenceAt", [s, m.ints(d.int(-parts, parts - 1))]), m.node("SequenceLength", [s]))
+
+
+@row("Optional OptionalGetElement OptionalHasElement", first=15)
+def _(d, m):
+    x = m.feed(d.data(d.shape(0, 3), d.pick([F32, I64])))
+    o = m.node("Optional", [x])
+    m.flags |= BOUND
+    if m.op == "OptionalHasElement":
+        return m.result(m.node(m.op, [o]))
+    m.result(m.node("OptionalGetElement", [o]))
+
+
+@row("LabelEncoder", ML)
+def _(d, m):
+    keys = list(range(-2, 4))
+    if d.flag():
+        attrs = dict(keys_int64s=keys, values_floats=[k * 0.5 + 1 for k in keys], default_float=d.pick([None, 7.5]))
+        x = d.data(d.shape(1, 2), I64, "small")
+    else:
+        attrs = dict(keys_floats=[k * 0.5 for k in keys], values_int64s=[k * 3 for k in keys], default_int64=d.pick([None, 77]))
+        x = d.data(d.shape(1, 2), F32, "small")
+    m.result(m.node(m.op, [m.feed(x)], **attrs))

@@ -5,6 +5,7 @@ the live bridge takes; eager PyTorch is the truth. Layouts are drawn as views in
 the graph: what the function reads may be a transposed or sliced tensor.
 """
 import math
+import operator
 import os
 import sys
 import types
@@ -51,7 +52,7 @@ class Call:
         return self.fn(*args, **kwargs)
 
     def text(self):
-        name = f"Tensor.{self.fn}" if isinstance(self.fn, str) else getattr(self.fn, "__name__", str(self.fn))
+        name = f"Tensor.{self.fn}" if isinstance(self.fn, str) else getattr(self.fn, "__name__", None) or repr(self.fn)
         shown = [shape_text(a) for a in self.args] + [f"{k}={shape_text(v)}" for k, v in self.kwargs.items()]
         return f"{name}({', '.join(shown)})"
 
@@ -90,7 +91,7 @@ def flat(value):
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, (list, tuple)):
-        return [t for v in value for t in flat(v)]
+        return [t for v in value if v is not None for t in flat(v)]
     raise Reject(f"a result of type {type(value).__name__}")
 
 
@@ -120,8 +121,20 @@ def graph_of(call, d):
         return lift(v)
     args = tuple(lifted(a) for a in call.args)
     kwargs = {k: lifted(v) for k, v in call.kwargs.items()}
-    node = g.call_method(call.fn, args, kwargs) if isinstance(call.fn, str) else g.call_function(call.fn, args, kwargs)
+    if isinstance(call.fn, str):
+        node = g.call_method(call.fn, args, kwargs)
+    elif isinstance(call.fn, torch.nn.Module):
+        node = g.call_module("own", args, kwargs)
+    else:
+        node = g.call_function(call.fn, args, kwargs)
     return g, node, feeds
+
+
+def module_of(call, g):
+    """What the bridge reads: a module is there with its weights."""
+    if isinstance(call.fn, torch.nn.Module):
+        return torch.fx.GraphModule({"own": call.fn}, g)
+    return types.SimpleNamespace(graph=g)
 
 
 def near(got, want, close):
@@ -178,10 +191,13 @@ def ask(full, d):
         raise Reject("too large")
     g, node, feeds = graph_of(call, d)
     node.meta["val"] = result
+    if isinstance(call.fn, torch.nn.MultiheadAttention):    # no weights were asked for
+        node = g.call_function(operator.getitem, (node, 0))
+        node.meta["val"] = result[0]
     g.output(node)
     call.feeds, call.want = feeds, want
     try:
-        graph = from_fx(types.SimpleNamespace(graph=g), "case")
+        graph = from_fx(module_of(call, g), "case")
     except cleave.Error as e:
         return Answer("refuse", str(e)), call
     call.graph = graph
@@ -754,7 +770,6 @@ def _(d, name):
 
 @row("getitem")
 def _(d):
-    import operator
     x = moved(d, 1)
     index = []
     for n in x.shape[:d.int(1, x.dim())]:
@@ -772,7 +787,6 @@ def _(d):
 
 @row("index")
 def _(d):
-    import operator
     x = moved(d, 1, 3, empty=0)
     at = T(d, d.shape(1, 2, 4, 0), i64).abs() % x.shape[0]
     index = [at]
@@ -1072,3 +1086,53 @@ def _(d, name):
 @row("dropout")
 def _(d):
     return Call(F.dropout, T(d), 0.5, False)
+
+
+# -- modules -----------------------------------------------------------------
+
+def filled(d, module, kind="unit"):
+    """With weights on the grid, in eval mode."""
+    for name, p in [*module.named_parameters(), *module.named_buffers()]:
+        if p.dtype.is_floating_point:
+            p.copy_(T(d, list(p.shape), f32, "positive" if "var" in name else kind))
+    return module.eval()
+
+
+@row("nn.MultiheadAttention")
+def _(d):
+    heads, each, q, k, batch = d.pick([1, 2]), d.pick([1, 2, 4]), d.int(1, 3), d.int(1, 4), d.int(1, 2)
+    first, wide = d.flag(), heads * each
+    m = filled(d, torch.nn.MultiheadAttention(wide, heads, bias=not d.flag(30), batch_first=first))
+    x = T(d, [batch, q, wide] if first else [q, batch, wide], f32)
+    y = T(d, [batch, k, wide] if first else [k, batch, wide], f32)
+    return Call(m, x, y, y, need_weights=False, close=1e-3)
+
+
+@row("nn.Conv2d nn.ConvTranspose2d nn.Linear nn.BatchNorm2d nn.LayerNorm nn.GroupNorm nn.PReLU nn.Embedding nn.Bilinear nn.InstanceNorm2d")
+def _(d, name):
+    nn, kind = torch.nn, name[3:]
+    c = d.pick([2, 4])
+    image = [d.pick([1, 2]), c, d.int(2, 5), d.int(2, 5)]
+    if kind == "Conv2d":
+        m = nn.Conv2d(c, d.pick([2, 4]), d.int(1, 3), d.int(1, 2), d.int(1, 2), groups=d.pick([1, 2]), bias=d.flag())
+    elif kind == "ConvTranspose2d":
+        m = nn.ConvTranspose2d(c, d.pick([2, 4]), d.int(1, 3), d.int(1, 2), groups=d.pick([1, 2]), bias=d.flag())
+    elif kind == "Linear":
+        m = nn.Linear(image[3], d.dim(), bias=d.flag())
+    elif kind == "BatchNorm2d":
+        m = nn.BatchNorm2d(c, affine=d.flag(70))
+    elif kind == "InstanceNorm2d":
+        m = nn.InstanceNorm2d(c, affine=d.flag(70))
+    elif kind == "LayerNorm":
+        m = nn.LayerNorm(image[d.pick([3, 2]):], elementwise_affine=d.flag(70))
+    elif kind == "GroupNorm":
+        m = nn.GroupNorm(2, c, affine=d.flag(70))
+    elif kind == "PReLU":
+        m = nn.PReLU(d.pick([1, c]))
+        image[3] = d.pick([c, 3])
+    elif kind == "Embedding":
+        return Call(filled(d, nn.Embedding(5, d.dim())), places(d, d.shape(0, 2, 8), 5))
+    else:
+        m = nn.Bilinear(image[3], image[3], d.dim(3), bias=d.flag())
+        return Call(filled(d, m), T(d, image[2:], f32), T(d, image[2:], f32))
+    return Call(filled(d, m), T(d, image, f32), close=2e-3)

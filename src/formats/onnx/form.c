@@ -500,7 +500,7 @@ static clv_dtype form_type(const clv_graph *g, const clv_node *n)
         if (t == CLV_NODTYPE || is == t)
             t = is;
         else if (!dtype_is_integral(is) || !dtype_is_integral(t))
-            t = is == CLV_FLOAT64 || t == CLV_FLOAT64 ? is > t ? is : t
+            t = is == CLV_FLOAT64 || t == CLV_FLOAT64 ? CLV_FLOAT64
                                                       : CLV_FLOAT32;
         else
             t = CLV_INT64;
