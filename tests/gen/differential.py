@@ -37,7 +37,7 @@ from differential_core import (ROOT, Answer, _runtime, Draw, Reject, Runner, fla
 
 CHAIN, CHAINS_PER_ROUND = "chain", 60
 WRITTEN = 30            # percent of torch's calls that are also written as ONNX
-LARGEST = 4000          # elements of all results
+LARGEST = 8000          # elements of all results
 SHRUNK_PER_ROW = 4      # causes that are shrunk; the rest are counted
 
 
@@ -60,6 +60,10 @@ def ask(runner, row, d):
         raise Reject("too large")
     if m.label == CHAIN and not all(np.isfinite(o.astype("f8")).all() for o in outs):
         raise Reject("not finite")
+    if getattr(m, "turned", False):
+        nodes = list(proto.graph.node)
+        del proto.graph.node[:]
+        proto.graph.node.extend(reversed(nodes))
     macs = m.count(outs) if hasattr(m, "count") else m.macs
     name = f"{row} " + " ".join(n.op_type for n in m.nodes) if row == CHAIN else row
     data = record(name, proto, list(m.feeds.values()), outs, tolerance(m, outs), macs, flags(m))

@@ -2,9 +2,10 @@
 convolution, then what runs in its epilogue, norms, casts, views, broadcasts."""
 import numpy as np
 
-from differential_core import F16, F32, F64, I64, U8, Model, Reject
+from differential_core import F16, F32, F64, I8, I64, U8, Model, Reject
 
 STARTS, STEPS = [], []
+WIDE = 12    # percent that fill the vectors of oneDNN
 OPSETS = [17, 13, 20, 11, 22, 9]
 
 
@@ -45,6 +46,7 @@ def drawn(d):
         x = y
         m.main.append(x)
     m.result(x)
+    m.turned = d.flag(10)    # cleave gets the nodes in another order
     half = F16 in m.dtype.values()
     m.rtol, m.near = (2e-2, 2e-2) if half else (1e-3, 2e-4)
     return m
@@ -57,6 +59,9 @@ def conv(d, m):
     rank = d.pick([2, 2, 2, 1, 3])
     size = [d.int(1, 6 if rank < 3 else 4) for _ in range(rank)]
     group, per, out = d.pick([1, 1, 1, 2, 4]), d.pick([1, 2, 3]), d.pick([1, 2, 4])
+    if d.flag(WIDE):
+        per, out, group = d.pick([8, 16, 17, 32]), d.pick([8, 16, 24, 13]), 1
+        size = [d.int(3, 12 if rank < 3 else 4) for _ in range(rank)]
     x = m.feed(d.data([d.pick([1, 2]), group * per] + size))
     m.start_in = x
     return conv_on(d, m, x, out * group, group)
@@ -81,6 +86,8 @@ def conv_on(d, m, x, out, group=1):
 @start
 def gemm(d, m):
     rows, inner, cols = d.pick([1, 2, 3, 5]), d.dim(), d.dim()
+    if d.flag(WIDE):
+        rows, inner, cols = d.pick([8, 9, 16, 33]), d.pick([8, 17, 32]), d.pick([8, 16, 19])
     x = m.feed(d.data([rows, inner]))
     turned = d.flag()
     w = d.data([cols, inner] if turned else [inner, cols], F32, "unit")
@@ -96,6 +103,8 @@ def gemm(d, m):
 def matmul(d, m):
     lead = d.pick([[], [2], [1, 3], [2, 2]])
     rows, inner, cols = d.dim(5), d.dim(), d.dim()
+    if d.flag(WIDE):
+        rows, inner, cols = d.pick([8, 9, 16]), d.pick([8, 17, 32]), d.pick([8, 16, 19])
     a = m.feed(d.data(lead + [rows, inner]))
     b = d.data((lead if d.flag(40) else []) + [inner, cols], F32, "unit")
     m.start_in = a
@@ -119,6 +128,39 @@ def transposed(d, m):
     s = d.pick([1, 2])
     y = m.node("ConvTranspose", [x, w], strides=[s, s])
     return known(m, y, [1, cout] + [(n - 1) * s + 2 for n in size])
+
+
+@start
+def quantized(d, m):
+    """As quantizing tools write it: integers between, floats around. All numbers
+    are multiples of powers of two, so that every sum is exact."""
+    if m.opset < 13:
+        raise Reject("no axis yet")
+    kind = d.pick([U8, I8])
+    low = 0 if kind == U8 else -4
+
+    def pair(x, shape, scale):
+        s, z = m.const(np.array(scale, F32)), m.const(np.array(d.int(low, low + 8), kind))
+        y = m.node("DequantizeLinear", [m.node("QuantizeLinear", [x, s, z]), s, z])
+        return known(m, y, shape)
+    conv = d.flag(60)
+    shape = [1, d.pick([1, 2, 3]), d.int(1, 4), d.int(1, 4)] if conv else [d.pick([1, 2, 3]), d.dim(5)]
+    x = m.feed(d.data(shape))
+    m.start_in = x
+    x = pair(x, shape, d.pick([0.125, 0.25]))
+    out = d.pick([1, 2, 3])
+    w = m.const(d.data([out, shape[1]] + ([1, 1] if conv else []), I8))
+    per = [out] if d.flag() else []
+    scale = m.const(np.full(per, d.pick([0.0625, 0.125]), F32))
+    zero = m.const(np.zeros(per, I8))
+    w = m.node("DequantizeLinear", [w, scale, zero], axis=0)
+    if conv:
+        y = known(m, m.node("Conv", [x, w]), [1, out] + shape[2:])
+    else:
+        y = known(m, m.node("Gemm", [x, w], transB=1), [shape[0], out])
+    if d.flag(40):
+        y = like(m, m.node("Relu", [y]), y)
+    return pair(y, m.shape[y], d.pick([0.25, 0.5, 1.0]))
 
 
 # -- what runs behind a product ----------------------------------------------
