@@ -260,4 +260,27 @@ by_head("gated", q, k, v, state, -np.abs(rnd(2, 3, 4)), update_rule="gated", q_n
 by_head("delta", q, k, v, state, None, rnd(2, 3, 1), update_rule="delta", q_num_heads=4, kv_num_heads=2, scale=0.3)
 by_head("gated_delta", q, k, v, state, -np.abs(rnd(2, 3, 2)), rnd(2, 3, 2), q_num_heads=4, kv_num_heads=2)
 
+# -- recurrent layers with functions of their own ---------------------------------------------
+
+def recurrent(name, op, gates, ways=1, **attrs):
+    if ways == 2:
+        attrs["direction"] = "bidirectional"
+    outs = ["y", "h", "c"][:3 if op == "LSTM" else 2]
+    weights = {"w": rnd(ways, gates * 4, 3) * np.float32(0.4), "r": rnd(ways, gates * 4, 4) * np.float32(0.4),
+               "b": rnd(ways, 2 * gates * 4) * np.float32(0.4)}
+    cases.save("recurrent_" + name, [node(op, ["x", "w", "r", "b"], outs, hidden_size=4, **attrs)], {"x": rnd(4, 2, 3)},
+               outs, weights, opset=14)
+
+
+for op, gates, n in (("RNN", 1, 1), ("GRU", 3, 2), ("LSTM", 4, 3)):
+    recurrent(op.lower() + "_params", op, gates, activations=["HardSigmoid", "Affine", "ScaledTanh"][:n],
+              activation_alpha=[0.3, 0.7, 1.2][:n], activation_beta=[0.4, 0.1, 0.8][:n])
+    recurrent(op.lower() + "_both", op, gates, 2, activations=["Sigmoid", "Tanh", "Relu"][:n] +
+              ["LeakyRelu", "Softsign", "Elu"][:n], activation_alpha=[0.3, 0.7])
+    recurrent(op.lower() + "_clip", op, gates, clip=0.5)
+    recurrent(op.lower() + "_usual", op, gates, activations=["Softplus", "Softsign", "ThresholdedRelu"][:n],
+              activation_alpha=[0.05])
+recurrent("lstm_coupled", "LSTM", 4, input_forget=1)
+cases.ms("mha_cross_bias", "MultiHeadAttention", [rnd(2, 3, 8), rnd(2, 2, 5, 4), rnd(2, 2, 5, 4), rnd(24)], num_heads=2)
+
 cases.write()

@@ -4,17 +4,127 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
+
+typedef struct act_params {
+    double a, b;
+} act_params;
+
+typedef double act_fn(double x, act_params p);
+
+enum { ACTS = 3 }; /* of an LSTM: for its gates, the new state, the result */
 
 typedef struct cell {
     const clv_tensor *x, *w, *r, *b, *lengths, *peep;
     int64_t length, batch, input, hidden, gates, way;
     bool back, reset_after; /* GRU: linear_before_reset */
+    bool coupled;           /* LSTM: what is not let in is forgotten */
+    double clip;            /* of what functions get; 0: no limit */
+    act_fn *act[2][ACTS];   /* per direction */
+    act_params params[2][ACTS];
 } cell;
 
-static double rnn_sigmoid(double v)
+/* -- functions ------------------------------------------------------------*/
+
+#define ACT(name, expr) \
+    static double name(double x, act_params p) \
+    { \
+        (void)p; \
+        return expr; \
+    }
+
+ACT(act_sigmoid, 1 / (1 + exp(-x)))
+ACT(act_tanh, tanh(x))
+ACT(act_relu, x > 0 ? x : 0)
+ACT(act_affine, p.a *x + p.b)
+ACT(act_leaky, x >= 0 ? x : p.a * x)
+ACT(act_thresholded, x > p.a ? x : 0)
+ACT(act_scaled_tanh, p.a *tanh(p.b *x))
+ACT(act_hard_sigmoid, fmin(fmax(p.a *x + p.b, 0), 1))
+ACT(act_elu, x >= 0 ? x : p.a * expm1(x))
+ACT(act_softsign, x / (1 + fabs(x)))
+ACT(act_softplus, x > 30 ? x : log1p(exp(x)))
+
+/* How many parameters each takes, and what they are when left out. */
+static const struct act_row {
+    const char *name;
+    act_fn *fn;
+    int params;
+    act_params usual;
+} act_rows[] = {
+    {"Sigmoid", act_sigmoid, 0, {0, 0}},
+    {"Tanh", act_tanh, 0, {0, 0}},
+    {"Relu", act_relu, 0, {0, 0}},
+    {"Affine", act_affine, 2, {1, 0}},
+    {"LeakyRelu", act_leaky, 1, {0.01, 0}},
+    {"ThresholdedRelu", act_thresholded, 1, {1, 0}},
+    {"ScaledTanh", act_scaled_tanh, 2, {1, 1}},
+    {"HardSigmoid", act_hard_sigmoid, 2, {0.2, 0.5}},
+    {"Elu", act_elu, 1, {1, 0}},
+    {"Softsign", act_softsign, 0, {0, 0}},
+    {"Softplus", act_softplus, 0, {0, 0}},
+};
+
+static const struct act_row *act_named(const char *name)
 {
-    return 1 / (1 + exp(-v));
+    for (size_t i = 0; i < sizeof act_rows / sizeof *act_rows; i++)
+        if (!strcasecmp(act_rows[i].name, name))
+            return &act_rows[i];
+    return NULL;
 }
+
+/* The next number of a list of them that functions share, in their order. */
+static double act_next(const clv_attr *list, uint32_t *at, double otherwise)
+{
+    if (!list || list->type != CLV_ATTR_FLOATS || *at >= list->n)
+        return otherwise;
+    return list->u.floats[(*at)++];
+}
+
+static clv_status act_read(const kernel *k, int64_t ways, uint32_t each,
+                           cell *c)
+{
+    static const char *const usual[ACTS] = {"Sigmoid", "Tanh", "Tanh"};
+    const clv_attr *names = attr_get(k->n, CLV_A_ACTIVATIONS);
+    const clv_attr *alphas = attr_get(k->n, CLV_A_ALPHAS);
+    const clv_attr *betas = attr_get(k->n, CLV_A_BETAS);
+    uint32_t a = 0, b = 0;
+    if (names && names->n != each * (uint32_t)ways)
+        return clv__fail(k->e, CLV_SHAPE, "%u activations, not %u", names->n,
+                         each * (uint32_t)ways);
+    for (uint32_t i = 0; i < each * (uint32_t)ways; i++) {
+        const char *name = usual[(each == 1) + i % each];
+        if (names)
+            name = names->u.strings[i];
+        const struct act_row *row = act_named(name);
+        if (!row)
+            return clv__fail(k->e, CLV_UNSUPPORTED, "activation '%s'", name);
+        act_params *p = &c->params[i / each][i % each];
+        c->act[i / each][i % each] = row->fn;
+        *p = row->usual;
+        if (row->params > 0)
+            p->a = act_next(alphas, &a, p->a);
+        if (row->params > 1)
+            p->b = act_next(betas, &b, p->b);
+    }
+    return CLV_OK;
+}
+
+/* Function f of this direction. */
+static double act_plain(const cell *c, int f, double v)
+{
+    return c->act[c->way][f](v, c->params[c->way][f]);
+}
+
+/* The same of a sum that may be limited. */
+static double act_at(const cell *c, int f, double v)
+{
+    if (c->clip > 0)
+        v = fmin(fmax(v, -c->clip), c->clip);
+    return act_plain(c, f, v);
+}
+
+/* -- steps ----------------------------------------------------------------*/
 
 /* Gate g, unit u of W x + bias; and of R h + bias. */
 static double from_input(const cell *c, int64_t t, int64_t n, int64_t row)
@@ -51,10 +161,13 @@ static void lstm_step(const cell *c, int64_t t, int64_t n, double *h,
         for (int64_t q = 0; q < 4; q++)
             g[q] = from_input(c, t, n, q * hid + u) +
                    from_state(c, h, q * hid + u);
-        double i = rnn_sigmoid(g[0] + rnn_peephole(c, 0, u) * state[u]);
-        double f = rnn_sigmoid(g[2] + rnn_peephole(c, 2, u) * state[u]);
-        double s = f * state[u] + i * tanh(g[3]);
-        next[u] = rnn_sigmoid(g[1] + rnn_peephole(c, 1, u) * s) * tanh(s);
+        double i = act_at(c, 0, g[0] + rnn_peephole(c, 0, u) * state[u]);
+        double f = act_at(c, 0, g[2] + rnn_peephole(c, 2, u) * state[u]);
+        if (c->coupled)
+            f = 1 - i;
+        double s = f * state[u] + i * act_at(c, 1, g[3]);
+        double out = act_at(c, 0, g[1] + rnn_peephole(c, 1, u) * s);
+        next[u] = out * act_plain(c, 2, s);
         state[u] = s;
     }
     memcpy(h, next, (size_t)hid * sizeof *h);
@@ -66,10 +179,10 @@ static void gru_step(const cell *c, int64_t t, int64_t n, double *h,
 {
     int64_t hid = c->hidden, rows = 3 * hid;
     for (int64_t u = 0; u < hid; u++)
-        reset[u] = rnn_sigmoid(from_input(c, t, n, hid + u) +
-                               from_state(c, h, hid + u));
+        reset[u] = act_at(
+            c, 0, from_input(c, t, n, hid + u) + from_state(c, h, hid + u));
     for (int64_t u = 0; u < hid; u++) {
-        double z = rnn_sigmoid(from_input(c, t, n, u) + from_state(c, h, u));
+        double z = act_at(c, 0, from_input(c, t, n, u) + from_state(c, h, u));
         double again;
         if (c->reset_after) {
             again = reset[u] * from_state(c, h, 2 * hid + u);
@@ -80,7 +193,7 @@ static void gru_step(const cell *c, int64_t t, int64_t n, double *h,
                 again += reset[i] * h[i] *
                          get_f(c->r, (c->way * rows + 2 * hid + u) * hid + i);
         }
-        double g = tanh(from_input(c, t, n, 2 * hid + u) + again);
+        double g = act_at(c, 1, from_input(c, t, n, 2 * hid + u) + again);
         next[u] = (1 - z) * g + z * h[u];
     }
     memcpy(h, next, (size_t)hid * sizeof *h);
@@ -90,7 +203,7 @@ static void rnn_step(const cell *c, int64_t t, int64_t n, double *h,
                      double *next)
 {
     for (int64_t u = 0; u < c->hidden; u++)
-        next[u] = tanh(from_input(c, t, n, u) + from_state(c, h, u));
+        next[u] = act_at(c, 0, from_input(c, t, n, u) + from_state(c, h, u));
     memcpy(h, next, (size_t)c->hidden * sizeof *h);
 }
 
@@ -155,6 +268,10 @@ clv_status kernel_rnn(kernel *k)
     if (!c.w || !c.r)
         return clv__fail(k->e, CLV_SHAPE, "a recurrent layer without weights");
     CLV_TRY(check_sizes(k, &c, ways));
+    CLV_TRY(act_read(k, ways, lstm ? 3 : gru ? 2 : 1, &c));
+    c.coupled = lstm && attr_int(k->n, CLV_A_INPUT_FORGET);
+    if (attr_get(k->n, CLV_A_CLIP))
+        c.clip = attr_float(k->n, CLV_A_CLIP);
     double *h = arena_array(k->scratch, 3 * (size_t)c.hidden + 1, sizeof *h);
     if (!h)
         return clv__nomem(k->e);

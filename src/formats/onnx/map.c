@@ -536,8 +536,10 @@ clv_status map_rnn(draft *d, clv_err *e)
     const clv_value *r = draft_in(d, 2);
     clv_attr *activations = draft_other(d, "activations");
     if (activations && activations->type == CLV_ATTR_STRINGS &&
-        usual_activations(d, activations))
+        usual_activations(d, activations)) {
         *activations = d->attrs[--d->n_attrs];
+        draft_drop(d, CLV_A_ACTIVATIONS);
+    }
     bool batch = draft_int(d, CLV_A_LAYOUT, 0) == 1;
     draft_set_str(d, CLV_A_LAYOUT, "onnx");
     if (!draft_attr(d, CLV_A_HIDDEN) && r && r->rank == 3)

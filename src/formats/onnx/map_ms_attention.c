@@ -124,9 +124,12 @@ static clv_status unpack(draft *d, uint32_t x, int64_t i, uint32_t *out,
     return ms_emit(d, CLV_OP_FLATTEN, "join", IN(*out), join, 2, out, e);
 }
 
+/* Numbers of all heads: the last axis, or (B,H,S,D). */
 static int64_t width(const draft *d, uint32_t v)
 {
     const clv_value *x = &d->g->values[v];
+    if (x->rank == 4)
+        return sat_mul(x->dims[1], x->dims[3]);
     return x->rank == CLV_NO_RANK || !x->rank ? 0 : x->dims[x->rank - 1];
 }
 
@@ -154,6 +157,8 @@ clv_status map_ms_mha(draft *d, clv_err *e)
         d->op = CLV_OP_UNKNOWN;
         return CLV_OK;
     }
+    if (ms_input(d, 8) != CLV_NONE || ms_input(d, 9) != CLV_NONE)
+        ms_count_only(d, "a past that shares its buffer, or is gathered");
     CLV_TRY(unpack_mha(d, ins, e));
     if (ms_input(d, 3) == CLV_NONE)
         return attend(d, ins, CLV_NONE, e);
@@ -162,8 +167,9 @@ clv_status map_ms_mha(draft *d, clv_err *e)
     bool even = sizes[0] == sizes[1] && sizes[0] == sizes[2];
     CLV_TRY(
         split3(d, "split_bias", ms_input(d, 3), even ? NULL : sizes, bias, e));
-    for (int i = 0; i < 3; i++)
-        CLV_TRY(ms_add(d, "bias", ins[i], bias[i], &ins[i], e));
+    for (int i = 0; i < 3; i++) /* keys and values by heads have theirs */
+        if (d->g->values[ins[i]].rank != 4)
+            CLV_TRY(ms_add(d, "bias", ins[i], bias[i], &ins[i], e));
     return attend(d, ins, CLV_NONE, e);
 }
 

@@ -87,10 +87,14 @@ static const struct {
     const char *name;
     clv_attr_key key;
 } attrs_said_again[] = {
+    {"activation_alpha", CLV_A_ALPHAS},
+    {"activation_beta", CLV_A_BETAS},
     {"activation_type", CLV_A_ACTIVATION},
+    {"activations", CLV_A_ACTIVATIONS},
     {"antialias", CLV_A_ANTIALIAS},
     {"batch_axis", CLV_A_BATCH_AXIS},
     {"case_change_action", CLV_A_CASE},
+    {"clip", CLV_A_CLIP},
     {"decay_factor", CLV_A_DECAY},
     {"delimiter", CLV_A_DELIMITER},
     {"detect_negative", CLV_A_DETECT_NEGATIVE},
@@ -102,6 +106,7 @@ static const struct {
     {"interleaved", CLV_A_INTERLEAVED},
     {"is_case_sensitive", CLV_A_CASE_SENSITIVE},
     {"linear_before_reset", CLV_A_LINEAR_BEFORE_RESET},
+    {"input_forget", CLV_A_INPUT_FORGET},
     {"left_window_size", CLV_A_LEFT_WINDOW},
     {"low", CLV_A_LOW},
     {"mask_filter_value", CLV_A_MASK_VALUE},
@@ -275,7 +280,7 @@ static const char *const understood[] = {
 static const struct {
     const char *name;
     int64_t value;
-} usual[] = {{"input_forget", 0}, {"spatial", 1}};
+} usual[] = {{"spatial", 1}};
 
 static int attr_by_name(const void *name, const void *row)
 {
