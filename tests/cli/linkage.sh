@@ -16,3 +16,12 @@ echo "a copy of the command alone:"
 ./cleave run squeezenet1_1 --input-shape 1,3,32,32 --random >/dev/null; echo "exit $?"
 ./cleave partition resnet18 --strategy capability --backend onednn 2>err; echo "exit $?"
 sed "s/ installed: .*/ installed: .../" err
+
+echo "hardened:"
+for f in cli/cleave libcleave.so libcleave-onednn.so; do
+    [ -e "$CLEAVE_BUILD/$f" ] || continue
+    readelf -lW "$CLEAVE_BUILD/$f" | grep -q GNU_RELRO || echo "$f: no RELRO"
+    readelf -lW "$CLEAVE_BUILD/$f" | grep 'GNU_STACK' | grep -q 'RWE' && echo "$f: an executable stack"
+    nm -a "$CLEAVE_BUILD/$f" | grep -q '__stack_chk_fail' || echo "$f: no stack protector"
+done
+readelf -dW "$CLEAVE_BUILD/libcleave.so" | grep -q NOW && echo "relocations are read-only"
