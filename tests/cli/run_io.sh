@@ -13,6 +13,9 @@ run cleave run open.onnx -i two.npy -i two.npy
 run cleave run open.onnx -i x.npy -i six.npy
 run cleave run open.onnx -i a=both.npz
 run cleave run open.onnx -i both.npz -i a=two.npy
+shape nameless.onnx -i six.npy
+cp trips.npy n.npy
+cleave run quotients.onnx -i n.npy -o . -q >/dev/null 2>&1 && cmp q.npy want_q.npy && echo "q is equal"
 # What .npy cannot hold is a TensorProto, and is read back: of each type, the
 # numbers are those of onnx.reference.
 cleave run casts.onnx -i x.npy -o out -q >/dev/null
@@ -31,6 +34,11 @@ run cleave run casts.onnx -i x.npy -o no/such/file.npz
 # Texts and sequences: what onnx.reference gives.
 cleave run texts.onnx -i words.pb -i tail.pb -o texts | grep -A 8 Outputs
 for f in texts/*; do cmp $f want_${f##*/} && echo "${f##*/} is equal"; done
+for n in 0 1 2 3; do
+    cleave run regex$n.onnx -i words.pb -o regex -q >/dev/null
+    cmp regex/y.npy want_regex$n.npy && echo "regex$n is equal"
+done
+run cleave run regex_bad.onnx -i words.pb
 cleave run grow.onnx -i n=trips.npy -i x=six.npy -i s0=none.pb -o grown | grep -A 2 Outputs
 cleave run join.onnx -i grown/s1.pb -o joined -q >/dev/null
 cmp joined/y.npy want_y.npy && echo "y is equal"

@@ -10,6 +10,8 @@ texts: operators on texts that Debian's suite is too old for; sequences: one tha
 a loop makes, as an output and an input. Expected outputs as above.
 """
 
+import re
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -80,6 +82,31 @@ for name, y in zip(names, ReferenceEvaluator(texts).run(None, {"words": words, "
             f.write(proto.SerializeToString(deterministic=True))
     else:
         np.save(HERE + "want_" + name + ".npy", y)
+
+# Patterns: Python's re gives the answers.
+for n, pattern in enumerate([r"[a-z]( [a-z])*|.*,", r"(?:\S{2,3})?", r"\W*\be\b.+", r"[^\x61-d]+y?"]):
+    save(f"regex{n}", [helper.make_node("RegexFullMatch", ["words"], ["y"], name="regex", pattern=pattern)],
+         [value("words", S, ["N", "M"])], [value("y", TensorProto.BOOL, ["N", "M"])])
+    found = [bool(re.fullmatch(pattern, w, re.ASCII)) for w in words.ravel()]
+    np.save(HERE + f"want_regex{n}.npy", np.array(found).reshape(words.shape))
+save("regex_bad", [helper.make_node("RegexFullMatch", ["words"], ["y"], name="regex", pattern=r"(?=a)b")],
+     [value("words", S, ["N", "M"])], [value("y", TensorProto.BOOL, ["N", "M"])])
+
+# A size that nothing names, twice; and integers that a loop divides.
+save("nameless", [helper.make_node("Relu", ["x"], ["y"], name="relu")],
+     [value("x", F, ["?", "?"])], [value("y", F, ["?", "?"])])
+body = helper.make_graph(
+    [helper.make_node("Identity", ["c"], ["d"], name="d"), helper.make_node("Cast", ["i"], ["j"], to=TensorProto.INT32, name="j"),
+     helper.make_node("Mul", ["j", "seven"], ["k"], name="k"), helper.make_node("Div", ["k", "two"], ["q"], name="q")],
+    "body", [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, [])],
+    [value("d", TensorProto.BOOL, []), value("q", TensorProto.INT32, [])])
+graph = helper.make_graph([helper.make_node("Loop", ["n", ""], ["q"], name="loop", body=body)], "quotients",
+                          [value("n", TensorProto.INT64, [])], [value("q", TensorProto.INT32, [None])],
+                          [numpy_helper.from_array(np.array(7, np.int32), "seven"),
+                           numpy_helper.from_array(np.array(-2, np.int32), "two")])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11, producer_name=""),
+          HERE + "quotients.onnx")
+np.save(HERE + "want_q.npy", np.trunc(np.arange(3) * 7 / -2).astype(np.int32))
 
 seq = helper.make_sequence_type_proto(helper.make_tensor_type_proto(F, None))
 body = helper.make_graph(

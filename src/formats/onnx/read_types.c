@@ -10,6 +10,17 @@
 
 /* -- reading --------------------------------------------------------------*/
 
+/* Writers that know no name put "?" or "-1" there, for any axis. */
+static bool type_is_name(text t)
+{
+    for (size_t i = 0; i < t.n; i++) {
+        unsigned char c = (unsigned char)t.s[i];
+        if (((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c >= 0x80)
+            return true;
+    }
+    return false;
+}
+
 static clv_status type_dim(wire w, int64_t *dim, text *symbol, clv_err *e)
 {
     *dim = -1;
@@ -22,6 +33,8 @@ static clv_status type_dim(wire w, int64_t *dim, text *symbol, clv_err *e)
         else if (f.number == PB_DIM_PARAM && f.type == WIRE_BYTES)
             *symbol = text_of(f.bytes);
     }
+    if (!type_is_name(*symbol))
+        *symbol = (text){NULL, 0};
     return CLV_OK;
 }
 

