@@ -138,6 +138,8 @@ void clean_on_signals(void);
 /* Takes variables of OpenMP away that would end the program, or make it print,
  * before it could say why. */
 void tame_openmp(void);
+/* Gives up what reading a model does not need, for good (sandbox.c). */
+clv_status sandbox_enter(const options *o, clv_err *err);
 
 /* ASCII letters in capitals, whatever the locale. */
 static inline char cli_upper(char c)

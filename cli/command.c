@@ -57,6 +57,10 @@ int cli_main(int argc, char **argv, cli_session *session)
         tame_openmp();
     if (s == CLV_OK && session->restart && may_load(&o))
         session->restart(argv);
+    if (s == CLV_OK && o.sandbox && session->out)
+        s = fail(&err, CLV_USAGE, "--sandbox is of the command alone");
+    if (s == CLV_OK && o.sandbox)
+        s = sandbox_enter(&o, &err);
     if (s == CLV_OK)
         s = limits_begin(&o, &err);
     if (s == CLV_OK)

@@ -31,8 +31,8 @@ const flag cli_flags[FLAG_COUNT] = {
 
 #define COMMAND(verb, min, max, args, help, example, ...) \
     static const uint8_t flags_of_##verb[] = { \
-        __VA_ARGS__, FLAG_max_memory, FLAG_max_seconds, FLAG_max_nodes, \
-        FLAG_color,  FLAG_help,       NO_FLAG};
+        __VA_ARGS__,  FLAG_max_memory, FLAG_max_seconds, FLAG_max_nodes, \
+        FLAG_sandbox, FLAG_color,      FLAG_help,        NO_FLAG};
 #include "commands.def"
 #undef COMMAND
 

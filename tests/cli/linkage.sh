@@ -8,7 +8,7 @@ echo "other names:"
 nm -D --defined-only "$CLEAVE_BUILD/libcleave.so" | awk '$3 !~ /^clv_[a-z]/ {print $3}'
 echo "libraries the command needs beside libc, libm and zlib:"
 readelf -d "$CLEAVE_BUILD"/cli/cleave{,-plugins} 2>/dev/null |
-    awk '/NEEDED/ {print $5}' | grep -vxE '\[lib([cm]\.so\.6|z\.so\.1)\]'
+    awk '/NEEDED/ {print $5}' | grep -vxE '\[(lib([cm]\.so\.6|z\.so\.1)|ld-linux.*)\]'
 
 cp "$(command -v cleave)" .
 echo "a copy of the command alone:"
