@@ -283,4 +283,9 @@ for op, gates, n in (("RNN", 1, 1), ("GRU", 3, 2), ("LSTM", 4, 3)):
 recurrent("lstm_coupled", "LSTM", 4, input_forget=1)
 cases.ms("mha_cross_bias", "MultiHeadAttention", [rnd(2, 3, 8), rnd(2, 2, 5, 4), rnd(2, 2, 5, 4), rnd(24)], num_heads=2)
 
+# -- features ------------------------------------------------------------------------------------
+
+cases.ms("binarizer", "Binarizer", [rnd(3, 4)], domain="ai.onnx.ml", threshold=0.3)
+cases.ms("binarizer_zero", "Binarizer", [rnd(3, 4)], domain="ai.onnx.ml")
+
 cases.write()

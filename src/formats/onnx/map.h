@@ -18,9 +18,9 @@ onnx_map_fn map_activation, map_argmax, map_arithmetic, map_attention,
     map_sequence_map, map_shift, map_softmax, map_split, map_string, map_sum,
     map_trilu, map_unpool, map_window, map_window_attrs;
 
-onnx_map_fn map_ml_encode, map_ml_linear, map_ml_lookup, map_ml_normalizer,
-    map_ml_one_hot, map_ml_pick, map_ml_scaler, map_ml_svm, map_ml_trees,
-    map_ml_vectorize;
+onnx_map_fn map_ml_binarizer, map_ml_encode, map_ml_linear, map_ml_lookup,
+    map_ml_normalizer, map_ml_one_hot, map_ml_pick, map_ml_scaler, map_ml_svm,
+    map_ml_trees, map_ml_vectorize;
 
 onnx_map_fn map_ms_attention, map_ms_bias_add, map_ms_bias_dropout,
     map_ms_bias_gelu, map_ms_bias_softmax, map_ms_convt, map_ms_embedding,

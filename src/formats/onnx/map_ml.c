@@ -220,6 +220,25 @@ static clv_status forest_measure(draft *d, forest *f, clv_err *e)
     return CLV_OK;
 }
 
+/* A leaf has no threshold: those of branches stay. */
+static clv_status tree_thresholds(draft *d, const forest *f, uint32_t v,
+                                  clv_err *e)
+{
+    clv_payload *p = d->g->values[v].data;
+    if (!p || !p->floats || p->n < f->n || f->left_leaf)
+        return CLV_OK;
+    double *kept = arena_array(&d->g->mem, f->branches + 1u, sizeof *kept);
+    int64_t n = 0;
+    for (uint32_t i = 0; kept && i < f->n; i++)
+        if (!is_leaf(f, i))
+            kept[n++] = p->floats[i];
+    if (!kept || !clv__value_set_shape(d->g, v, 1, &n))
+        return clv__nomem(e);
+    p->floats = kept;
+    p->n = (uint32_t)n;
+    return CLV_OK;
+}
+
 /* What the trees have learned: thresholds, weights of leaves, base values. */
 static clv_status tree_lists(draft *d, const forest *f, uint32_t *ins,
                              clv_err *e)
@@ -235,14 +254,7 @@ static clv_status tree_lists(draft *d, const forest *f, uint32_t *ins,
         for (uint32_t k = 0; k < 3 && ins[i + 1] == CLV_NONE; k++)
             CLV_TRY(stored(d, names[i][k], CLV_VALUE_PARAM, &ins[i + 1], e));
     }
-    clv_value *v = ins[1] == CLV_NONE ? NULL : &d->g->values[ins[1]];
-    int64_t branches = f->branches; /* a leaf has no threshold */
-    if (v && v->data && v->data->floats &&
-        !clv__value_set_shape(d->g, ins[1], 1, &branches))
-        return clv__nomem(e);
-    if (v && v->data)
-        v->data = NULL;
-    return CLV_OK;
+    return ins[1] == CLV_NONE ? CLV_OK : tree_thresholds(d, f, ins[1], e);
 }
 
 clv_status map_ml_trees(draft *d, clv_err *e)
@@ -331,6 +343,25 @@ clv_status map_ml_pick(draft *d, clv_err *e)
 }
 
 /* Binarizer and Imputer keep the type. */
+/* 1 above the threshold, else 0, in the type of x */
+clv_status map_ml_binarizer(draft *d, clv_err *e)
+{
+    const clv_attr *given = draft_named(d, "threshold");
+    const clv_value *x = draft_in(d, 0);
+    bool number = given && given->type == CLV_ATTR_FLOAT;
+    clv_attr bound[1] = {FLOAT(VALUE, number ? given->u.f : 0)};
+    uint32_t above;
+    if (!x || x->dtype == CLV_NODTYPE) {
+        d->counted_only = "the type of its input is not known";
+        return CLV_OK;
+    }
+    int64_t type = x->dtype;
+    CLV_TRY(ms_emit(d, CLV_OP_GT, "above", IN(d->ins[0]), bound, 1, &above, e));
+    d->n_attrs = 0;
+    draft_set_int(d, CLV_A_DTYPE, type);
+    return ms_finish(d, CLV_OP_CAST, IN(above), e);
+}
+
 clv_status map_ml_encode(draft *d, clv_err *e)
 {
     (void)d;
