@@ -19,7 +19,7 @@ static clv_status conv_of(lowering *l, uint32_t node, conv *c)
     const clv_value *y = dnn_value(l, dnn_out(l, node));
     uint32_t nd = x->rank - 2u, at_dim = 0;
     int64_t groups = attr_int(n, CLV_A_GROUPS), dims[CLV_MAX_RANK];
-    if (x->rank < 3 || x->rank > 5)
+    if (x->rank < 3 || x->rank > 5 || x->rank != w->rank) /* or no batch */
         return dnn_no(l, "a convolution of this rank");
     for (uint32_t i = 0; i < nd; i++) {
         window win;
