@@ -41,7 +41,7 @@ _EMPTY = {_aten.empty.memory_format, _aten.empty_like.default,
 
 
 # Operators that torch itself says in terms of others.
-_APART = {_aten._weight_norm_interface.default}
+_APART = {_aten._weight_norm_interface.default, _aten.aminmax.default}
 
 
 class Type:

@@ -25,6 +25,7 @@ SMALL = ("atto", "nano", "tiny", "xxs", "xs", "small", "_s", "b0", "18", "26")
 def counted(model, inputs):
     """MACs by torch, with attention as its two products."""
     torch.backends.mha.set_fastpath_enabled(False)
+    model.requires_grad_(False)    # FlopCounterMode follows gradients otherwise
     args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
     with torch.no_grad(), FlopCounterMode(display=False) as counter, \
             torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
