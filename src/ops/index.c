@@ -354,6 +354,19 @@ clv_status infer_bucketize(clv_graph *g, clv_node *n, clv_err *e)
     return out_shape(g, n, 0, CLV_INT64, x->rank, x->dims, e);
 }
 
+/* How many elements of x lie in each of `bins` equal parts of [min, max]; of
+ * the range of x where both are the same. */
+clv_status infer_histogram(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const int64_t bins = attr_int(n, CLV_A_BINS);
+    return out_shape(g, n, 0, (clv_dtype)node_in(g, n, 0)->dtype, 1, &bins, e);
+}
+
+void cost_histogram(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    c->flops = sat_mul(clv__ops[n->op].unit, clv__numel(node_in(g, n, 0)));
+}
+
 /* A binary search per element. */
 void cost_bucketize(const clv_graph *g, const clv_node *n, clv_cost *c)
 {

@@ -245,6 +245,48 @@ clv_status infer_cdist(clv_graph *g, clv_node *n, clv_err *e)
     return out_shape(g, n, 0, (clv_dtype)a->dtype, rank, dims, e);
 }
 
+/* Products in groups. Group g of the axis that is cut ends at ends[g]:
+ *
+ *   a (M,K), b (G,K,N)   -> (M,N)     rows of a; each group its own b
+ *   a (G,M,K), b (K,N)   -> (M,N)     columns of b; each group its own a
+ *   a (M,K), b (K,N)     -> (G,M,N)   the inner axis; a product per group
+ *   a (G,M,K), b (G,K,N) -> (G,M,N)   nothing is cut, and there are no ends */
+clv_status infer_grouped_matmul(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *a = node_in(g, n, 0), *b = node_in(g, n, 1);
+    const clv_value *ends = node_in(g, n, 2);
+    uint32_t ra = a->rank, rb = b->rank;
+    if (ra < 2 || ra > 3 || rb < 2 || rb > 3)
+        return clv__fail(e, CLV_SHAPE, "ranks %u and %u", ra, rb);
+    if (a->dims[ra - 1] != b->dims[rb - 2])
+        return inner_differ(a->dims[ra - 1], b->dims[rb - 2], e);
+    bool cut = ra == 2 || rb == 2;
+    if (cut != (ends != NULL) || (ends && ends->rank != 1))
+        return clv__fail(e, CLV_SHAPE,
+                         cut ? "needs the ends of its groups"
+                             : "takes no ends of groups");
+    int64_t groups = ra == 3   ? a->dims[0]
+                     : rb == 3 ? b->dims[0]
+                               : ends->dims[0];
+    if ((rb == 3 && b->dims[0] != groups) || (ends && ends->dims[0] != groups))
+        return clv__fail(e, CLV_SHAPE, "%lld groups, others have %lld",
+                         (long long)groups,
+                         (long long)(ends ? ends->dims[0] : b->dims[0]));
+    int64_t dims[3] = {groups, a->dims[ra - 2], b->dims[rb - 1]};
+    return ra == rb ? out_shape(g, n, 0, (clv_dtype)a->dtype, 3, dims, e)
+                    : out_shape(g, n, 0, (clv_dtype)a->dtype, 2, dims + 1, e);
+}
+
+/* M*K*N, however the groups lie; G times that where nothing is cut. */
+void cost_grouped_matmul(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    const clv_value *a = node_in(g, n, 0), *b = node_in(g, n, 1);
+    int64_t outputs = sat_mul(a->dims[a->rank - 2], b->dims[b->rank - 1]);
+    if (!node_in(g, n, 2))
+        outputs = sat_mul(outputs, a->dims[0]);
+    dot_products(c, outputs, a->dims[a->rank - 1], false);
+}
+
 /* Per coordinate subtract, power, add: `unit`; per pair one root. */
 void cost_cdist(const clv_graph *g, const clv_node *n, clv_cost *c)
 {

@@ -317,3 +317,16 @@ case("prelu axis=1", [x[0, 0, 0], w[:1]], F.prelu(x[0, 0, 0], w[:1]))
 low, high = rnd(3), rnd(2, 1)
 case("clamp", [x[0, 0, 0, 0], low, high], torch.clamp(x[0, 0, 0, 0], low, high))
 case("clamp", [x[:1, 0], low, None], torch.clamp(x[:1, 0], min=low))
+
+# -- products in groups, histograms ---
+x, w, ends = rnd(5, 4), rnd(3, 4, 2), torch.tensor([1, 1, 5], dtype=torch.int32)
+case("grouped_matmul", [x, w, ends], torch.cat([x[:1] @ w[0], x[1:] @ w[2]]))
+case("grouped_matmul", [w, x.T.contiguous()[:2], ends],
+     torch.cat([w[0] @ x.T[:2, :1], w[2] @ x.T[:2, 1:]], 1))
+case("grouped_matmul", [x.T.contiguous(), x, ends],
+     torch.stack([x.T[:, :1] @ x[:1], torch.zeros(4, 4), x.T[:, 1:] @ x[1:]]))
+case("grouped_matmul", [w, w.mT.contiguous()], w @ w.mT)
+x = rnd(40)
+case("histogram bins=5 min=-1.0 max=1.5", [x], torch.histc(x, 5, -1, 1.5))
+case("histogram bins=7", [x], torch.histc(x, 7))
+case("histogram bins=3", [x[:1]], torch.histc(x[:1], 3))

@@ -291,6 +291,14 @@ def products():
     case("cdist", "2,3,4 2,5,4", torch.cdist, flops="out*(3*4 + 1)")
     case("cdist", "3,4 2,5,4", torch.cdist, flops="out*(3*4 + 1)")
     fails("cdist", "3,4 5,3", torch.cdist, "inner dims 4 and 3 differ")
+    grouped = getattr(torch, "_grouped_mm")
+    case("grouped_matmul", "48,16 3,16,32 3:int32=16,16,48",
+         lambda a, b, ends: grouped(a, b, offs=ends), macs="48*16*32")
+    case("grouped_matmul", "3,8,16 16,48 3:int32=16,16,48",
+         lambda a, b, ends: grouped(a, b, offs=ends), macs="8*16*48")
+    case("grouped_matmul", "8,48 48,32 3:int32=16,16,48",
+         lambda a, b, ends: grouped(a, b, offs=ends), macs="8*48*32")
+    case("grouped_matmul", "3,8,16 3,16,32", grouped, macs="3*8*16*32")
 
 
 # -- attention ----------------------------------------------------------------
@@ -885,6 +893,8 @@ def indexing():
     case("one_hot", "2,3:int64", lambda x: F.one_hot(x, 7), flops="0", depth=7)
     onnx_case("one_hot", "OneHot", "2,3:int64 ():int64=7 2", flops="0",
               given={"axis": 1}, axis=1)
+    case("histogram", "5,7", lambda x: torch.histc(x, 4, 0, 1), flops="3*x",
+         bins=4, min=0, max=1)
     case("bucketize", "2,3 7", lambda x, b: torch.bucketize(x, b.sort()[0]),
          flops="3*x")
 

@@ -467,6 +467,10 @@ same_name("masked_scatter", torch, unit, flags[:1], torch.randn(4, 5))
 steps = torch.tensor([-1.0, -0.5, 0, 0, 0.5, 1])
 at_steps = torch.cat([unit.flatten(), steps, torch.tensor(
     [float("nan"), float("inf"), -float("inf")])])
+same_name("histc", torch, at_steps, 5, -1.0, 2.0)
+fn("grouped_mm", lambda a, b, ends: torch._grouped_mm(a, b, offs=ends),
+   torch.rand(16, 8), torch.rand(2, 8, 16),
+   torch.tensor([8, 16], dtype=torch.int32))
 same_name("bucketize", torch, at_steps, steps)
 same_name("bucketize", torch, ints, torch.tensor([-3, 0, 4]))
 same_name("bucketize", torch, at_steps, steps, right=True)

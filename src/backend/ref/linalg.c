@@ -2,6 +2,7 @@
 #include "backend/kernel.h"
 
 #include <math.h>
+#include <string.h>
 
 static void swap_rows(double *a, int64_t m, int64_t p, int64_t q)
 {
@@ -77,6 +78,58 @@ clv_status kernel_cdist(kernel *k)
                 pow(fabs(get_f(a, ia * m + j) - get_f(b, ib * m + j)), power);
         put_f(y, i, pow(sum, 1 / power));
         next_index(idx, y->dims, r);
+    }
+    return CLV_OK;
+}
+
+/* y[i][j] += the products of a's row and b's column over inner [from, to). */
+typedef struct product {
+    const clv_tensor *a, *b;
+    int64_t a0, b0; /* where the matrices begin */
+    int64_t inner, columns;
+} product;
+
+static double linalg_dot(const product *p, int64_t i, int64_t j, int64_t from,
+                         int64_t to)
+{
+    double sum = 0;
+    for (int64_t q = from; q < to; q++)
+        sum += get_f(p->a, p->a0 + i * p->inner + q) *
+               get_f(p->b, p->b0 + q * p->columns + j);
+    return sum;
+}
+
+/* The forms are those of infer_grouped_matmul. Rows or columns beyond the last
+ * group stay zero. */
+clv_status kernel_grouped_matmul(kernel *k)
+{
+    const clv_tensor *a = k->in[0], *b = k->in[1], *ends = input_of(k, 2);
+    clv_tensor *y = &k->out[0];
+    int64_t m = a->dims[a->rank - 2], inner = a->dims[a->rank - 1];
+    int64_t n = b->dims[b->rank - 1];
+    int64_t groups = ends ? ends->dims[0] : a->dims[0], from = 0;
+    memset(y->data, 0, (size_t)clv_tensor_bytes(y));
+    for (int64_t g = 0; g < groups; g++) {
+        bool rows = a->rank == 2 && b->rank == 3;
+        bool columns = a->rank == 3 && b->rank == 2,
+             sums = ends && !rows && !columns;
+        int64_t all = rows ? m : columns ? n : inner;
+        int64_t to = ends ? get_i(ends, g) : all;
+        if (to < from || to > all)
+            return clv__fail(k->e, CLV_SHAPE, "group %lld ends at %lld of %lld",
+                             (long long)g, (long long)to, (long long)all);
+        product p = {a,
+                     b,
+                     a->rank == 3 ? g * m * inner : 0,
+                     b->rank == 3 ? g * inner * n : 0,
+                     inner,
+                     n};
+        int64_t y0 = y->rank == 3 ? g * m * n : 0;
+        for (int64_t i = rows ? from : 0; i < (rows ? to : m); i++)
+            for (int64_t j = columns ? from : 0; j < (columns ? to : n); j++)
+                put_f(y, y0 + i * n + j,
+                      linalg_dot(&p, i, j, sums ? from : 0, sums ? to : inner));
+        from = ends ? to : 0;
     }
     return CLV_OK;
 }

@@ -3,6 +3,7 @@
 #include "backend/kernel.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct entry {
     int64_t key, place; /* the key is as order_key says */
@@ -111,6 +112,48 @@ static bool lies_below(element edge, element x)
     if (is_float(edge.t->dtype) || is_float(x.t->dtype))
         return !(get_f(edge.t, edge.i) >= get_f(x.t, x.i));
     return less_than(edge, x);
+}
+
+/* The range that a histogram is over: what its attributes say, or that of x. A
+ * range of one number becomes one to each side, as torch has it. */
+static void histogram_range(const kernel *k, double *low, double *high)
+{
+    const clv_tensor *x = k->in[0];
+    *low = attr_float(k->n, CLV_A_MIN);
+    *high = attr_float(k->n, CLV_A_MAX);
+    if (*low == *high && numel(x)) {
+        *low = *high = get_f(x, 0);
+        for (int64_t i = 1, n = numel(x); i < n; i++) {
+            double v = get_f(x, i);
+            *low = v < *low ? v : *low;
+            *high = v > *high ? v : *high;
+        }
+    }
+    if (*low == *high) {
+        *low -= 1;
+        *high += 1;
+    }
+}
+
+/* Equal parts of [low, high], the last one closed; elements outside are not
+ * counted. */
+clv_status kernel_histogram(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = &k->out[0];
+    int64_t bins = attr_int(k->n, CLV_A_BINS);
+    double low, high;
+    histogram_range(k, &low, &high);
+    memset(y->data, 0, (size_t)clv_tensor_bytes(y));
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        double v = get_f(x, i);
+        if (!(v >= low && v <= high))
+            continue;
+        int64_t at = (int64_t)((v - low) * (double)bins / (high - low));
+        at = at < bins ? at : bins - 1;
+        put_f(y, at, get_f(y, at) + 1);
+    }
+    return CLV_OK;
 }
 
 /* x, sorted boundaries (..,n), one row for all or one per row of x: how many
