@@ -468,8 +468,8 @@ steps = torch.tensor([-1.0, -0.5, 0, 0, 0.5, 1])
 at_steps = torch.cat([unit.flatten(), steps, torch.tensor(
     [float("nan"), float("inf"), -float("inf")])])
 same_name("histc", torch, at_steps, 5, -1.0, 2.0)
-fn("grouped_mm", lambda a, b, ends: torch._grouped_mm(a, b, offs=ends),
-   torch.rand(16, 8), torch.rand(2, 8, 16),
+fn("grouped_mm _grouped_mm", lambda a, b, ends:
+   torch._grouped_mm(a, b, offs=ends), torch.rand(16, 8), torch.rand(2, 8, 16),
    torch.tensor([8, 16], dtype=torch.int32))
 same_name("bucketize", torch, at_steps, steps)
 same_name("bucketize", torch, ints, torch.tensor([-3, 0, 4]))
@@ -748,8 +748,46 @@ mod("Unfold", nn.Unfold((3, 2), 2, 1, (2, 1)), x)
 mod("LSTM", nn.LSTM(8, 3, batch_first=True), tokens)
 mod("GRU", nn.GRU(8, 3), tokens)
 
+# -- what torch dispatches where functions are taken apart ------------------
+fn("_scaled_dot_product_flash_attention_for_cpu", lambda a:
+   aten._scaled_dot_product_flash_attention_for_cpu.default(a, a, a, 0.0, True)[0], q)
+for name in ("native_batch_norm", "_native_batch_norm_legit"):
+    fn(name, lambda *a, f=getattr(aten, name).default: f(*a, False, 0.1, 0.2)[0],
+       x, w6, w6 + 1, w6, w6.abs() + 1)
+fn("native_group_norm", lambda a, b, c: aten.native_group_norm.default(
+    a, b, c, 2, 6, 64, 3, 1e-3)[0], x, w6, w6 + 1)
+fn("log_sigmoid_forward",
+   lambda a: aten.log_sigmoid_forward.default(a)[0], m)
+overload("_prelu_kernel", aten._prelu_kernel.default, x, w6.reshape(6, 1, 1))
+overload("_safe_softmax", aten._safe_softmax.default, m, args=(1,))
+for name in ("var_mean", "std_mean"):
+    fn(name, lambda a, f=getattr(aten, name).correction:
+       f(a, [1], correction=1, keepdim=True)[0], x)
+overload("_adaptive_avg_pool3d", aten._adaptive_avg_pool3d.default, vol,
+         args=([2, 3, 4],))
+fn("unsafe_split", lambda a: aten.unsafe_split.Tensor(a, 3, 1)[1], x)
+fn("unsafe_split_with_sizes",
+   lambda a: aten.unsafe_split_with_sizes.default(a, [1, 5], 1)[1], x)
+fn("unbind_copy", lambda a: aten.unbind_copy.int(a, 1)[2], x)
+overload("view_copy", aten.view_copy.default, x, args=([2, 6, 64],))
+overload("_reshape_alias", aten._reshape_alias.default, x,
+         args=([2, 6, 64], [384, 64, 1]))
+overload("expand_copy", aten.expand_copy.default, v, args=([3, 7],))
+overload("slice_copy", aten.slice_copy.Tensor, x, args=(1, 1, 5, 2))
+overload("select_copy", aten.select_copy.int, x, args=(1, 2))
+overload("permute_copy", aten.permute_copy.default, x, args=([0, 2, 3, 1],))
+overload("transpose_copy", aten.transpose_copy.int, x, args=(1, 3))
+overload("t_copy", aten.t_copy.default, m)
+overload("squeeze_copy", aten.squeeze_copy.dim, x[:, :1], args=(1,))
+overload("unsqueeze_copy", aten.unsqueeze_copy.default, x, args=(1,))
+overload("detach_copy", aten.detach_copy.default, m)
+overload("alias_copy", aten.alias_copy.default, m)
+fn("bernoulli", lambda a: torch.bernoulli(a), torch.ones(3, 4))
+fn("multinomial", lambda a: torch.multinomial(a, 1), torch.eye(4))
+
 # Rows that no kernel runs, and those of modules that torch.nn has not.
-COUNTED_ONLY = """narrow movedim tensor_split setitem rand randn rand_like
+COUNTED_ONLY = """narrow log_sigmoid_forward _prelu_kernel _safe_softmax
+var_mean std_mean bernoulli multinomial movedim tensor_split setitem rand randn rand_like
 randn_like roi_align masked_select nonzero nms diff lstm gru rnn_tanh rnn_relu
 LSTM GRU""".split()
 ABSENT = {"LayerNorm2d", "StochasticDepth", "deform_conv2d"}
