@@ -3,7 +3,7 @@ m=$CLEAVE_ROOT/tests/data/onnx/resnet18.legacy.onnx
 for flags in '--max-nodes 10' '--max-memory 50kB' '--max-seconds 0.000001' \
     '--max-memory much' '--max-seconds -1' '--max-nodes 0'; do
     # shellcheck disable=SC2086
-    cleave profile "$m" $flags 2>&1 >/dev/null | sed "s|byte [0-9]*|byte N|"
+    cleave profile "$m" $flags 2>&1 >/dev/null | sed "s|byte [0-9]*|byte N|; s|$CLEAVE_ROOT/||"
     echo "${PIPESTATUS[0]}"
 done
 cleave run "$CLEAVE_ROOT/tests/data/crashes/loop_inf.onnx" --random \

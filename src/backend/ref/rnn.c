@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 typedef struct act_params {
     double a, b;
@@ -65,10 +64,20 @@ static const struct act_row {
     {"Softplus", act_softplus, 0, {0, 0}},
 };
 
+/* ONNX tells the names of activations without regard to case. */
+static bool act_same(const char *a, const char *b)
+{
+    while (*a && clv__lower(*a) == clv__lower(*b)) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
 static const struct act_row *act_named(const char *name)
 {
     for (size_t i = 0; i < sizeof act_rows / sizeof *act_rows; i++)
-        if (!strcasecmp(act_rows[i].name, name))
+        if (act_same(act_rows[i].name, name))
             return &act_rows[i];
     return NULL;
 }
