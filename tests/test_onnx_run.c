@@ -282,7 +282,7 @@ static void read_tolerance(const char *folder)
     rel_tol = 1e-3;
     abs_tol = 1e-7;
     if (f && fscanf(f, "%lf %lf", &rel_tol, &abs_tol) != 2)
-        CHECK(!"tolerance");
+        check_that(false, __FILE__, __LINE__, "%s: no two numbers", path);
     if (f)
         fclose(f);
 }

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+typedef enum score_stage { PRODUCT, CAPPED, MASKED, SOFTMAX } score_stage;
+
 typedef struct heads {
     const clv_tensor *q, *k, *v, *mask;
     int64_t queries, keys, d, dv;
@@ -20,12 +22,7 @@ typedef struct heads {
     int64_t left, right;    /* keys on either side of a query; -1: all */
     bool smooth;            /* one more key of score 0, without a value */
     clv_tensor *scores;     /* (B,H,S,T), or NULL */
-    enum {
-        PRODUCT,
-        CAPPED,
-        MASKED,
-        SOFTMAX
-    } stage; /* that they are shown at */
+    score_stage stage;      /* that they are shown at */
 } heads;
 
 /* Whether key j of `batch` counts for query i, by integers: lengths (B), or
@@ -327,12 +324,12 @@ static clv_status attention_places(kernel *k, const cache *c, heads *h)
     return CLV_OK;
 }
 
-static int attention_stage(const clv_node *n)
+static score_stage attention_stage(const clv_node *n)
 {
     static const char *const stages[] = {"product", "capped", "masked"};
     for (int i = 0; i < 3; i++)
         if (attr_is(n, CLV_A_STAGE, stages[i]))
-            return i;
+            return (score_stage)i;
     return SOFTMAX;
 }
 
