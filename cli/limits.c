@@ -44,19 +44,26 @@ void clean_on_signals(void)
             sigaction(numbers[i], &a, NULL);
 }
 
+/* A number of threads is kept if it is one: digits, at most four. */
+static void keep_count(const char *variable)
+{
+    const char *s = getenv(variable);
+    size_t n = s ? strspn(s, "0123456789") : 0;
+    if (s && (n == 0 || n > 4 || s[n] || s[0] == '0'))
+        unsetenv(variable);
+}
+
 void tame_openmp(void)
 {
     static const char *const harmful[] = {
-        "OMP_STACKSIZE", "GOMP_STACKSIZE",       "OMP_THREAD_LIMIT",
-        "OMP_DYNAMIC",   "OMP_DISPLAY_ENV",      "GOMP_DEBUG",
-        "OMP_NESTED",    "OMP_DISPLAY_AFFINITY",
+        "OMP_STACKSIZE",        "GOMP_STACKSIZE", "OMP_DYNAMIC",
+        "OMP_DISPLAY_ENV",      "GOMP_DEBUG",     "OMP_NESTED",
+        "OMP_DISPLAY_AFFINITY",
     };
     for (size_t i = 0; i < sizeof harmful / sizeof *harmful; i++)
         unsetenv(harmful[i]);
-    const char *threads = getenv("OMP_NUM_THREADS");
-    size_t n = threads ? strspn(threads, "0123456789") : 0;
-    if (threads && (n == 0 || n > 4 || threads[n]))
-        unsetenv("OMP_NUM_THREADS");
+    keep_count("OMP_NUM_THREADS");
+    keep_count("OMP_THREAD_LIMIT");
 }
 
 /* Three quarters of what the machine has; 0 when it does not say. */
