@@ -386,13 +386,10 @@ class Traced(torch.nn.Module):
         self.kind = _kind_of(leaves)
         self.shapes = [tuple(t.shape) for t in leaves
                        if isinstance(t, torch.Tensor)]
-        self._more(source)
+        # Plans for other inputs have the weights of the first, so they are no
+        # submodules.
+        self._source, self._plans = source, {}
         self.eval()
-
-    def _more(self, source):
-        """Plans for other inputs. Their weights are those of the first plan,
-        so they are no submodules."""
-        self.__dict__.update(_source=source, _plans={})
 
     @property
     def devices(self):
@@ -587,23 +584,21 @@ class Subgraph(torch.nn.Module):
         self.weights = {i: str(a.target) for i, a in enumerate(node.args)
                         if a.op == "get_attr"}    # argument number: path
         self.model, self.why, self.checked = None, "", False
-        self.kinds = None    # type and shape of each argument
+        self.kind = None    # of the arguments it was compiled for
 
     def forward(self, *args):
         if self.why:
             return self.torch_module(*args)
-        if self.kinds is None:
-            self.kinds = self._kinds(args)
-        if self._kinds(args) != self.kinds:    # compiled for other shapes
+        kind = _kind_of(args)
+        if self.kind is None:
+            self.kind = kind
+        if kind != self.kind:    # compiled for other shapes
             return self.torch_module(*args)
         if not self.checked:
             return self._first(args)
         if self.model is None:
             self.model = self._compiled(args)
         return self._run(args)
-
-    def _kinds(self, args):
-        return [(a.dtype, tuple(a.shape)) for a in args]
 
     def _first(self, args):
         wanted = self.torch_module(*args)

@@ -12,8 +12,6 @@ are the places where another input may take another path.
 import contextlib
 import inspect
 import operator
-import os
-import sys
 
 import torch
 import torch.fx
@@ -23,23 +21,21 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from cleave.torch import line_of_model, note_line
+
 _aten = torch.ops.aten
-_TORCH = os.path.dirname(torch.__file__) + os.sep
 
 # Functions that stay whole: what torch makes of them differs by machine.
 _WHOLE = frozenset("""conv1d conv2d conv3d conv_transpose1d conv_transpose2d
 conv_transpose3d linear bilinear scaled_dot_product_attention lstm gru rnn_tanh
-rnn_relu layer_norm group_norm
-batch_norm instance_norm rms_norm adaptive_avg_pool1d adaptive_avg_pool2d
-adaptive_avg_pool3d dropout""".split())
+rnn_relu layer_norm group_norm batch_norm instance_norm rms_norm
+adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d dropout""".split())
 # Operators that hand their input on as it is.
 _SAME = {_aten.detach.default, _aten.alias.default, _aten.lift_fresh.default,
          _aten.lift.default}
 # Operators that make memory without contents: nodes only where they are read.
 _EMPTY = {_aten.empty.memory_format, _aten.empty_like.default,
           _aten.new_empty.default, _aten.empty_strided.default}
-
-
 # Operators that torch itself says in terms of others.
 _APART = {_aten._weight_norm_interface.default, _aten.aminmax.default}
 
@@ -117,7 +113,7 @@ class Recorder(TorchDispatchMode):
 
     def _write_down(self, func, args, kwargs, out):
         if func is _aten._local_scalar_dense.default:
-            self.reads.append(_line())
+            self.reads.append(line_of_model())
             return
         if func in _SAME:
             self._nodes[out] = self._node_of(args[0])
@@ -129,8 +125,7 @@ class Recorder(TorchDispatchMode):
         path, cls = self._places[-1]
         node.meta["val"] = _type_of(out)
         node.meta["nn_module_stack"] = {path: (path, cls)}
-        where = _line()
-        node.stack_trace = where and 'File "%s", line %d' % where
+        note_line(node)
         if isinstance(out, torch.Tensor):
             self._nodes[out] = node
         else:
@@ -208,14 +203,6 @@ def _overload(func, args):
         packed = isinstance(args[3], (tuple, list))
         return getattr(getattr(_aten, name), "data" if packed else "input")
     return func
-
-
-def _line():
-    """File and line of the model's code that is running, or None."""
-    frame = sys._getframe(1)
-    while frame and frame.f_code.co_filename.startswith((_TORCH, __file__)):
-        frame = frame.f_back
-    return frame and (frame.f_code.co_filename, frame.f_lineno)
 
 
 def _run(model, args, kwargs):

@@ -33,7 +33,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from cleave._cleave import Error, from_fx
 
-_OURS = (os.path.dirname(torch.__file__) + os.sep, __file__)
+_OURS = (os.path.dirname(torch.__file__) + os.sep, __file__,
+         os.path.join(os.path.dirname(__file__), "record.py"))
 _LAZY = torch.nn.parameter.UninitializedTensorMixin
 METHODS = ("fx", "strict", "export", "dynamo", "record")
 EXPORTS = ("strict", "export")    # those that keep symbols in shapes
@@ -407,13 +408,24 @@ class _Tracer(torch.fx.Tracer):
 
     def create_node(self, *args, **kwargs):
         node = super().create_node(*args, **kwargs)
-        frame = sys._getframe(1)
-        while frame and frame.f_code.co_filename.startswith(_OURS):
-            frame = frame.f_back
-        if frame and node.op.startswith("call"):
-            node.stack_trace = (f'File "{frame.f_code.co_filename}", '
-                                f"line {frame.f_lineno}")
+        if node.op.startswith("call"):
+            note_line(node)
         return node
+
+
+def line_of_model():
+    """File and line of the model's code that is running, or None."""
+    frame = sys._getframe(1)
+    while frame and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    return frame and (frame.f_code.co_filename, frame.f_lineno)
+
+
+def note_line(node):
+    """Keeps the line on a node, in the form of torch's own stack traces."""
+    line = line_of_model()
+    if line:
+        node.stack_trace = 'File "%s", line %d' % line
 
 
 def propagate(module, *args):

@@ -82,13 +82,14 @@ clv_status kernel_cdist(kernel *k)
     return CLV_OK;
 }
 
-/* y[i][j] += the products of a's row and b's column over inner [from, to). */
+/* Two matrices that are multiplied. */
 typedef struct product {
     const clv_tensor *a, *b;
     int64_t a0, b0; /* where the matrices begin */
     int64_t inner, columns;
 } product;
 
+/* Row i of a with column j of b, over the inner axis in [from, to). */
 static double linalg_dot(const product *p, int64_t i, int64_t j, int64_t from,
                          int64_t to)
 {
@@ -108,12 +109,12 @@ clv_status kernel_grouped_matmul(kernel *k)
     int64_t m = a->dims[a->rank - 2], inner = a->dims[a->rank - 1];
     int64_t n = b->dims[b->rank - 1];
     int64_t groups = ends ? ends->dims[0] : a->dims[0], from = 0;
+    bool rows = a->rank == 2 && b->rank == 3; /* the axis that is cut */
+    bool columns = a->rank == 3 && b->rank == 2;
+    bool sums = ends && !rows && !columns;
+    int64_t all = rows ? m : columns ? n : inner;
     memset(y->data, 0, (size_t)clv_tensor_bytes(y));
     for (int64_t g = 0; g < groups; g++) {
-        bool rows = a->rank == 2 && b->rank == 3;
-        bool columns = a->rank == 3 && b->rank == 2,
-             sums = ends && !rows && !columns;
-        int64_t all = rows ? m : columns ? n : inner;
         int64_t to = ends ? get_i(ends, g) : all;
         if (to < from || to > all)
             return clv__fail(k->e, CLV_SHAPE, "group %lld ends at %lld of %lld",
