@@ -8,7 +8,9 @@
  * and within the suite's own tolerance (rtol 1e-3, atol 1e-7, or what a file
  * `tolerance` says). What does not agree is listed by name, kind and reason in
  * a document, which this test writes when CLEAVE_UPDATE is set and else
- * compares.
+ * compares. An output outside the tolerance counts as explained, not as wrong,
+ * where a file has the exact one and none of its elements is farther from that
+ * than the worst of the expected output is; or where a row below says why.
  *
  * The suite is Debian's libonnx-testdata, or the one in the folder that
  * CLEAVE_SUITE names (tests/gen/onnx_suite.py writes it; tests/py/suite.py
@@ -18,6 +20,7 @@
 
 #include <dirent.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,15 +43,16 @@ static struct suite {
 /* How a case ended. */
 typedef enum ending {
     AGREES,
-    REFUSED, /* with a status and one line */
-    DRAWN,   /* ran; the numbers are drawn, here as there */
+    REFUSED,   /* with a status and one line */
+    DRAWN,     /* ran; the numbers are drawn, here as there */
+    EXPLAINED, /* differs, and the expected output is what is less right */
     DIFFERS,
     CRASHED,
     ENDINGS
 } ending;
 
-static const char *const endings[ENDINGS] = {"passed", "refused", "random",
-                                             "wrong", "crashed"};
+static const char *const endings[ENDINGS] = {"passed",    "refused", "random",
+                                             "explained", "wrong",   "crashed"};
 
 static clv_buf rest; /* lines of the document */
 static long cases_run, cases_on_backend, ended[ENDINGS];
@@ -217,26 +221,69 @@ static clv_status run_model(job *j)
     return s == CLV_OK ? clv_context_run(j->c, &j->e) : s;
 }
 
-static void check_outputs(job *j, char *why, size_t size)
+/* The largest distance between elements of t and of `exact`. */
+static double distance(const clv_tensor *t, const clv_tensor *exact)
 {
+    double most = 0;
+    for (int64_t i = 0, n = clv_tensor_numel(exact); i < n; i++) {
+        double d = fabs(clv_tensor_get(t, i) - clv_tensor_get(exact, i));
+        most = d > most || isnan(d) ? d : most;
+    }
+    return most;
+}
+
+/* Whether the exact output is known, and got is no farther from it than want,
+ * which is of the same type and shape. Then writes both distances. */
+static bool is_nearer(job *j, uint32_t i, const clv_tensor *got,
+                      const clv_tensor *want, char *text, size_t size)
+{
+    clv_tensor exact, g = *got;
+    const char *path = file_of(j, "exact", i);
+    if (!path || got->form != want->form ||
+        !same_type(got->dtype, want->dtype) ||
+        clv_tensor_numel(got) != clv_tensor_numel(want) ||
+        clv_tensor_read(path, NULL, &exact, &j->e) != CLV_OK)
+        return false;
+    g.dtype = want->dtype;
+    double ours = NAN, theirs = NAN;
+    if (clv_tensor_numel(&exact) == clv_tensor_numel(want)) {
+        ours = distance(&g, &exact);
+        theirs = distance(want, &exact);
+    }
+    clv_tensor_free(&exact);
+    bool nearer = ours <= theirs;
+    if (nearer)
+        snprintf(text, size, "%.2g from the exact one, expected %.2g", ours,
+                 theirs);
+    return nearer;
+}
+
+static ending check_outputs(job *j, char *why, size_t size)
+{
+    ending end = AGREES;
     uint32_t n;
     const uint32_t *ids = clv_graph_outputs(j->g, &n);
-    for (uint32_t i = 0; i < n && !*why; i++) {
+    for (uint32_t i = 0; i < n && end != DIFFERS; i++) {
         clv_tensor want;
+        const clv_tensor *got = clv_context_output(j->c, i);
         const char *path = file_of(j, "output", i);
         if (!path)
-            return;
+            return end;
         clv_form form = form_of(clv_graph_value(j->g, ids[i]));
         if (clv_tensor_read_as(path, NULL, form, &want, &j->e) != CLV_OK) {
             snprintf(why, size, "%s", strrchr(j->e.msg, ':') + 2);
-            return;
+            return DIFFERS;
         }
         char text[200];
-        compare(clv_context_output(j->c, i), &want, text, sizeof text);
-        if (*text)
+        compare(got, &want, text, sizeof text);
+        if (*text) {
+            end = is_nearer(j, i, got, &want, text, sizeof text) ? EXPLAINED
+                                                                 : DIFFERS;
             snprintf(why, size, "output %u: %s", i, text);
+        }
         clv_tensor_free(&want);
     }
+    return end;
 }
 
 static bool on_backend(const job *j)
@@ -251,18 +298,19 @@ static bool on_backend(const job *j)
 /* One set of data; writes why it does not agree. */
 static ending one_set(job *j, char *why, size_t size)
 {
+    ending end = REFUSED;
     read_inputs(j);
     clv_status s = open_case(j);
     if (s == CLV_OK)
         s = run_model(j);
     if (s == CLV_OK)
-        check_outputs(j, why, size);
+        end = check_outputs(j, why, size);
     else
         snprintf(why, size, "%s", j->e.msg);
     for (char *at; (at = strstr(why, suite.root)) && strstr(at, "/model.onnx");)
         memmove(at, strstr(at, "model.onnx"),
                 strlen(strstr(at, "model.onnx")) + 1);
-    return s != CLV_OK ? REFUSED : *why ? DIFFERS : AGREES;
+    return end;
 }
 
 static void end_set(job *j)
@@ -317,6 +365,23 @@ static bool is_drawn(const char *name)
     return strstr(name, "bernoulli") || strstr(name, "training_dropout");
 }
 
+/* Cases whose expected outputs are not those of their model. */
+static const struct explanation {
+    const char *name, *why;
+} explanations[] = {
+    {"test_adam_multiple",
+     "the expected outputs are those of epsilon 0.01, which is the default 0 "
+     "in the model; newer suites state it"},
+};
+
+static const char *explanation_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof explanations / sizeof *explanations; i++)
+        if (strcmp(name, explanations[i].name) == 0)
+            return explanations[i].why;
+    return NULL;
+}
+
 /* In a process of its own, so that a case that crashes is named. The first
  * byte it sends says whether the backend ran a part, the second how it ended.
  */
@@ -330,7 +395,7 @@ static void run_case(const char *group, const char *name)
     pid_t child = fork();
     if (child == 0) {
         bool used;
-        alarm(60);
+        setrlimit(RLIMIT_CPU, &(struct rlimit){60, 60});
         ending how = one_case(group, name, &used, why + 2, sizeof why - 2);
         why[0] = used ? '+' : '-';
         why[1] = (char)('0' + how);
@@ -347,6 +412,10 @@ static void run_case(const char *group, const char *name)
     ending how = lost ? CRASHED : (ending)(why[1] - '0');
     if (how == DIFFERS && is_drawn(name))
         how = DRAWN;
+    if (how == DIFFERS && explanation_of(name)) {
+        how = EXPLAINED;
+        snprintf(why + 2, sizeof why - 2, "%s", explanation_of(name));
+    }
     cases_run++;
     cases_on_backend += !lost && why[0] == '+';
     ended[how]++;
@@ -402,11 +471,14 @@ static void check_document(void)
                    "kernels give the expected\noutputs within the suite's "
                    "tolerance for %ld, %.1f %%, and so does oneDNN where it "
                    "supports the node.\n%ld are refused by name, %ld draw "
-                   "random numbers, %ld differ, %ld crash:\n\n"
+                   "random numbers, %ld differ and are explained, %ld are "
+                   "wrong, %ld crash.\nThe exact output is that of onnx's "
+                   "reference implementation in float64; expected\n"
+                   "outputs are rounded at every step.\n\n"
                    "| case | ending | reason |\n|---|---|---|\n",
                    cases_run, suite.title, ended[AGREES],
                    per_cent(ended[AGREES]), ended[REFUSED], ended[DRAWN],
-                   ended[DIFFERS], ended[CRASHED]);
+                   ended[EXPLAINED], ended[DIFFERS], ended[CRASHED]);
     clv_buf_add(&doc, rest.text ? rest.text : "", rest.len);
     char row[100];
     snprintf(row, sizeof row, "%s is what this run says", suite.document);
@@ -458,8 +530,9 @@ static void plain_c(void)
     if (getenv("CLEAVE_CASE"))
         return;
     CHECK(cases_run >= suite.least);
-    check_row("enough agree, and none crashes");
+    check_row("enough agree, none is wrong, none crashes");
     CHECK(ended[AGREES] * 100 >= cases_run * suite.passing);
+    CHECK_EQ_INT(ended[DIFFERS], 0);
     CHECK_EQ_INT(ended[CRASHED], 0);
     check_document();
 }
