@@ -28,6 +28,10 @@ const char *clv__onnx_written(clv_op op);
  * default one, and the operator it leads to. False past the last. */
 bool clv__onnx_row(size_t i, const char **domain, const char **name,
                    clv_op *op);
+/* The i-th name of an attribute that ONNX's operators have, and the key it is
+ * read under; CLV_A_OTHER for one that is translated by the operator. False
+ * past the last. */
+bool clv__onnx_attr_row(size_t i, const char **name, clv_attr_key *key);
 
 bool clv__onnx_knows(const clv_mapping *map, const char *path);
 CLV_MUST clv_status clv__onnx_load(clv_mapping map, const char *path,

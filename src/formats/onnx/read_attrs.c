@@ -5,6 +5,7 @@
  * function an attribute may refer to one of the call ("ref_attr_name"): it is
  * looked up in the call's attributes, then in the caller's own call, and so
  * on; a reference to nothing is an attribute left out. */
+#include "formats/formats.h"
 #include "formats/onnx/read.h"
 #include "graph/schema.h"
 
@@ -281,6 +282,26 @@ static const struct {
     const char *name;
     int64_t value;
 } usual[] = {{"spatial", 1}};
+
+bool clv__onnx_attr_row(size_t i, const char **name, clv_attr_key *key)
+{
+    enum {
+        RENAMED = sizeof attrs_renamed / sizeof *attrs_renamed,
+        AGAIN = sizeof attrs_said_again / sizeof *attrs_said_again,
+        OTHERS = sizeof understood / sizeof *understood
+    };
+    if (i < RENAMED) {
+        *name = attrs_renamed[i].name;
+        *key = attrs_renamed[i].key;
+    } else if (i < RENAMED + AGAIN) {
+        *name = attrs_said_again[i - RENAMED].name;
+        *key = attrs_said_again[i - RENAMED].key;
+    } else if (i < RENAMED + AGAIN + OTHERS) {
+        *name = understood[i - RENAMED - AGAIN];
+        *key = CLV_A_OTHER;
+    }
+    return i < RENAMED + AGAIN + OTHERS;
+}
 
 static int attr_by_name(const void *name, const void *row)
 {
