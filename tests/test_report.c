@@ -161,6 +161,28 @@ static void ratios_are_shortest(void)
     }
 }
 
+/* Two decimals as printf rounds them, for any bits and for exact halves of a
+ * hundredth. */
+static void fixed_is_printf(void)
+{
+    uint64_t bits = 88172645463325252u;
+    for (int i = 0; i < 60000; i++) {
+        double x;
+        char text[400], want[400];
+        bits ^= bits << 13;
+        bits ^= bits >> 7;
+        bits ^= bits << 17;
+        memcpy(&x, &bits, sizeof x);
+        if (i % 3 == 0)
+            x = (double)(int64_t)(bits >> 20) / 8;
+        if (i % 3 == 1)
+            x = (double)(bits >> (i % 60)) / (double)(bits % 9973 + 1);
+        snprintf(want, sizeof want, "%.2f", x);
+        CHECK_EQ_INT(clv__fixed_text(x, text, sizeof text), strlen(want));
+        CHECK_STR(text, want);
+    }
+}
+
 /* -- CSV ------------------------------------------------------------------*/
 
 static void csv_quoting(void)
@@ -453,6 +475,7 @@ static const check_case cases[] = {
     {"JSON numbers", json_numbers},
     {"doubles round trip", doubles_round_trip},
     {"ratios are shortest", ratios_are_shortest},
+    {"two decimals are those of printf", fixed_is_printf},
     {"CSV quoting", csv_quoting},
     {"units", units},
     {"display width", widths},

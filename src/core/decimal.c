@@ -6,6 +6,7 @@
  * half a step of m away. Other doubles go through printf and strtod. */
 #include "core/decimal.h"
 
+#include <langinfo.h>
 #include <locale.h>
 #include <math.h>
 #include <stdarg.h>
@@ -99,18 +100,28 @@ static locale_t plain_locale(void)
     return l;
 }
 
-/* Sets the C locale for this thread; returns what it had, for uselocale. */
+/* Sets the C locale for this thread if the one it has writes another point
+ * than "."; returns what it had, for uselocale, or 0. */
 static locale_t enter_plain(void)
 {
+    const char *point = nl_langinfo(RADIXCHAR);
+    if (point[0] == '.' && point[1] == '\0')
+        return (locale_t)0;
     locale_t plain = plain_locale();
     return plain ? uselocale(plain) : (locale_t)0;
+}
+
+static void leave_plain(locale_t before)
+{
+    if (before)
+        uselocale(before);
 }
 
 int clv_vformat(char *buf, size_t size, const char *fmt, va_list ap)
 {
     locale_t before = enter_plain();
     int n = vsnprintf(buf, size, fmt, ap);
-    uselocale(before);
+    leave_plain(before);
     return n;
 }
 
@@ -127,7 +138,7 @@ double clv_text_double(const char *text, char **end)
 {
     locale_t before = enter_plain();
     double x = strtod(text, end);
-    uselocale(before);
+    leave_plain(before);
     return x;
 }
 
@@ -164,4 +175,37 @@ size_t clv__double_text(double value, char *buf, size_t size)
             return place_point(q, ten, value < 0, buf);
     }
     return slow_text(value, buf, size);
+}
+
+/* A double below 2^43 is m / 2^s with s > 9, and m * 100 fits 60 bits: the
+ * hundredths are an integer division, rounded to the nearest, a tie to the even
+ * one, as printf does. */
+size_t clv__fixed_text(double value, char *buf, size_t size)
+{
+    uint64_t bits, one = (uint64_t)1 << 52;
+    memcpy(&bits, &value, sizeof bits);
+    bool negative = bits >> 63;
+    unsigned exponent = (unsigned)(bits >> 52) & 0x7ff;
+    if (exponent >= 1023 + 43) { /* also infinite and not a number */
+        int n = clv_format(buf, size, "%.2f", value);
+        return n < (int)size ? (size_t)n : size - 1;
+    }
+    uint64_t scaled = exponent ? (one | (bits & (one - 1))) * 100 : 0,
+             cents = 0;
+    unsigned s = 1075 - exponent;
+    if (s < 62) {
+        uint64_t half = (uint64_t)1 << (s - 1), rest;
+        cents = scaled >> s;
+        rest = scaled - (cents << s);
+        cents += rest > half || (rest == half && cents & 1);
+    }
+    size_t n = 0;
+    if (negative)
+        buf[n++] = '-';
+    n += clv__int_text((int64_t)(cents / 100), buf + n);
+    buf[n++] = '.';
+    buf[n++] = (char)('0' + cents / 10 % 10);
+    buf[n++] = (char)('0' + cents % 10);
+    buf[n] = '\0';
+    return n;
 }

@@ -92,8 +92,13 @@ static void put_values(const clv_graph *g, const char *label, uint32_t n,
     for (uint32_t i = 0; i < n; i++) {
         char shape[TEXT_MAX];
         clv_value_info v = clv_graph_value(g, values[i]);
-        text_field(out, i ? "" : label, "%s %s %s", v.name,
-                   text_shape(&v, shape), clv_dtype_name(v.dtype));
+        text_label(out, i ? "" : label);
+        text_clean(out, v.name);
+        clv_buf_add(out, " ", 1);
+        text_clean(out, text_shape(&v, shape));
+        clv_buf_add(out, " ", 1);
+        text_clean(out, clv_dtype_name(v.dtype));
+        clv_buf_add(out, "\n", 1);
     }
 }
 

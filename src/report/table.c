@@ -4,6 +4,8 @@
  * are; widths are known when the last cell is in, so printing is one pass. */
 #include "report/table.h"
 
+#include "core/decimal.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,13 +43,6 @@ void table_color(table *t, text_paint paint)
 
 /* -- cells ----------------------------------------------------------------*/
 
-static void put_spaces(clv_buf *out, uint32_t n)
-{
-    static const char spaces[] = "                                ";
-    for (uint32_t most = sizeof spaces - 1; n; n -= n < most ? n : most)
-        clv_buf_add(out, spaces, n < most ? n : most);
-}
-
 static void begin_cell(table *t)
 {
     if (!CLV_GROW(t->items, t->n_items, t->cap_items)) {
@@ -55,7 +50,7 @@ static void begin_cell(table *t)
         return;
     }
     t->items[t->n_items] = (table_item){t->text.len, 0, 0, t->paint};
-    put_spaces(&t->text, t->indent);
+    text_spaces(&t->text, t->indent);
 }
 
 static void end_cell(table *t)
@@ -114,7 +109,9 @@ void table_percent(table *t, int64_t part, int64_t whole)
 
 void table_num(table *t, double x)
 {
-    table_printf(t, "%.2f", x);
+    char buf[TEXT_MAX];
+    clv__fixed_text(x, buf, sizeof buf);
+    table_text(t, buf);
 }
 
 void table_shape(table *t, const clv_value_info *v)
@@ -244,7 +241,7 @@ static void put_wrapped(clv_buf *out, const char *text, size_t len,
         uint32_t wide = text_width(text + i, n);
         if (at && at + 1 + wide > width) {
             clv_buf_add(out, "\n", 1);
-            put_spaces(out, left);
+            text_spaces(out, left);
             at = 0;
         }
         if (at)
@@ -269,7 +266,7 @@ static void put_cell(const table *t, const clv_report_opts *o, uint32_t col,
     }
     uint32_t pad = i->width < width ? width - i->width : 0;
     if (t->cols[col].flags & TABLE_RIGHT)
-        put_spaces(out, pad);
+        text_spaces(out, pad);
     table_put_words(out, paint_on(o, i->paint));
     if (i->width > width)
         pad = width - put_cut(out, text, i->len, width);
@@ -277,7 +274,7 @@ static void put_cell(const table *t, const clv_report_opts *o, uint32_t col,
         clv_buf_add(out, text, i->len);
     table_put_words(out, paint_off(o, i->paint));
     if (!(t->cols[col].flags & TABLE_RIGHT) && col + 1 < t->n_cols)
-        put_spaces(out, pad);
+        text_spaces(out, pad);
 }
 
 static void trim_line(clv_buf *out)
@@ -291,20 +288,25 @@ static void table_put_head(const table *t, const clv_report_opts *o,
                            const uint32_t *width, clv_buf *out)
 {
     uint32_t total = 0;
-    put_spaces(out, t->margin);
+    text_spaces(out, t->margin);
     table_put_words(out, paint_on(o, PAINT_BOLD));
     for (uint32_t c = 0; c < t->n_cols; c++) {
         if (width[c] == DROPPED)
             continue;
-        int w = t->cols[c].flags & TABLE_RIGHT ? (int)width[c] : -(int)width[c];
-        clv_buf_printf(out, "%s%*s", c ? "  " : "", w, t->cols[c].head);
-        total += width[c] + (c ? GAP : 0);
+        uint32_t gap = c ? GAP : 0;
+        size_t len = strlen(t->cols[c].head);
+        uint32_t pad = len < width[c] ? width[c] - (uint32_t)len : 0;
+        bool right = t->cols[c].flags & TABLE_RIGHT;
+        text_spaces(out, gap + (right ? pad : 0));
+        clv_buf_add(out, t->cols[c].head, len);
+        text_spaces(out, right ? 0 : pad);
+        total += width[c] + gap;
     }
     if (!o->color)
         trim_line(out);
     else
         clv_buf_printf(out, "%s\n", paint_off(o, PAINT_BOLD));
-    put_spaces(out, t->margin);
+    text_spaces(out, t->margin);
     for (uint32_t i = 0; i < total; i++)
         clv_buf_add(out, "-", 1);
     clv_buf_add(out, "\n", 1);
@@ -322,7 +324,7 @@ void table_print(table *t, const clv_report_opts *o, clv_buf *out)
         for (size_t i = 0; i < t->n_items; i++) {
             uint32_t c = (uint32_t)(i % t->n_cols);
             if (width[c] != DROPPED) {
-                put_spaces(out, c ? GAP : t->margin);
+                text_spaces(out, c ? GAP : t->margin);
                 put_cell(t, o, c, &t->items[i], width, out);
             }
             if (c + 1 == t->n_cols)

@@ -3,7 +3,6 @@
 
 #include "core/decimal.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -93,8 +92,8 @@ const char *text_bytes(int64_t n, char *buf)
 const char *text_digits(int64_t n, char *buf)
 {
     char plain[24];
-    int len = snprintf(plain, sizeof plain, "%" PRId64, n), at = 0;
-    for (int i = 0; i < len; i++) {
+    size_t len = clv__int_text(n, plain), at = 0;
+    for (size_t i = 0; i < len; i++) {
         if (i && (len - i) % 3 == 0 && plain[i - 1] != '-')
             buf[at++] = ',';
         buf[at++] = plain[i];
@@ -117,14 +116,17 @@ const char *text_time(double s, char *buf)
     while (s < units[i].least)
         i++;
     double scale = units[i].least > 0 ? units[i].least : 1e-9;
-    clv_format(buf, TEXT_MAX, "%.2f %s", s / scale, units[i].unit);
+    size_t n = clv__fixed_text(s / scale, buf, TEXT_MAX - 4);
+    buf[n] = ' ';
+    memcpy(buf + n + 1, units[i].unit, strlen(units[i].unit) + 1);
     return buf;
 }
 
 const char *text_percent(int64_t part, int64_t whole, char *buf)
 {
     double share = whole ? 100.0 * (double)part / (double)whole : 0;
-    clv_format(buf, TEXT_MAX, "%.2f %%", share);
+    size_t n = clv__fixed_text(share, buf, TEXT_MAX - 3);
+    memcpy(buf + n, " %", 3);
     return buf;
 }
 
@@ -141,18 +143,26 @@ const char *text_shape(const clv_value_info *v, char *buf)
     }
     buf[at++] = '[';
     for (uint32_t i = 0; i < v->rank; i++) {
-        char dim[64];
+        char dim[TEXT_MAX];
         const char *name = v->dim_names ? v->dim_names[i] : NULL;
-        bool named = name && strlen(name) < sizeof dim - 24;
-        int n = snprintf(dim, sizeof dim, "%s%s%s%" PRId64, i ? ", " : "",
-                         named ? name : "", named ? "=" : "", v->dims[i]);
-        if (at + (size_t)n + 6 > TEXT_MAX) {
+        size_t n = 0, len = name ? strlen(name) : 0;
+        if (i) {
+            dim[n++] = ',';
+            dim[n++] = ' ';
+        }
+        if (name && len < sizeof dim - 24) {
+            memcpy(dim + n, name, len);
+            n += len;
+            dim[n++] = '=';
+        }
+        n += clv__int_text(v->dims[i], dim + n);
+        if (at + n + 6 > TEXT_MAX) {
             memcpy(buf + at, ", ...", 5);
             at += 5;
             break;
         }
-        memcpy(buf + at, dim, (size_t)n);
-        at += (size_t)n;
+        memcpy(buf + at, dim, n);
+        at += n;
     }
     buf[at++] = ']';
     buf[at] = '\0';
@@ -229,6 +239,22 @@ void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
     clv_buf_printf(out, ":%s\n", paint_off(o, PAINT_BOLD));
 }
 
+void text_spaces(clv_buf *out, uint32_t n)
+{
+    static const char spaces[] = "                                ";
+    for (uint32_t most = sizeof spaces - 1; n; n -= n < most ? n : most)
+        clv_buf_add(out, spaces, n < most ? n : most);
+}
+
+void text_label(clv_buf *out, const char *label)
+{
+    enum { LABEL = 22 };
+    size_t len = strlen(label);
+    clv_buf_add(out, "  ", 2);
+    clv_buf_add(out, label, len);
+    text_spaces(out, len < LABEL ? (uint32_t)(LABEL - len) + 1 : 1);
+}
+
 void text_field(clv_buf *out, const char *label, const char *fmt, ...)
 {
     char value[256];
@@ -236,7 +262,7 @@ void text_field(clv_buf *out, const char *label, const char *fmt, ...)
     va_start(ap, fmt);
     clv_vformat(value, sizeof value, fmt, ap);
     va_end(ap);
-    clv_buf_printf(out, "  %-22s ", label);
+    text_label(out, label);
     text_clean(out, value);
     clv_buf_add(out, "\n", 1);
 }
@@ -265,7 +291,7 @@ void text_wrap(clv_buf *out, const clv_report_opts *o, uint32_t indent,
             clv_buf_add(out, "\n", 1);
             at = 0;
         }
-        clv_buf_printf(out, "%*s", at ? 1 : (int)indent, "");
+        text_spaces(out, at ? 1 : indent);
         text_clean(out, word);
         at += (at ? 1 : indent) + width;
     }

@@ -53,7 +53,10 @@ void text_rest(clv_buf *out, const clv_report_opts *o, uint32_t n);
 /* An empty line, unless it is the first, then "Title:" in bold. */
 void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
     CLV_PRINTF(3, 4);
-/* "  Label:   value" with the values of a section in one column. */
+void text_spaces(clv_buf *out, uint32_t n);
+/* "  Label:   ", as wide for every label of a section. */
+void text_label(clv_buf *out, const char *label);
+/* A label, its value and the end of the line. */
 void text_field(clv_buf *out, const char *label, const char *fmt, ...)
     CLV_PRINTF(3, 4);
 /* The same with a count, short and exact: "4.09 G (4,089,184,256)". */
