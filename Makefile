@@ -8,7 +8,7 @@
 #   make threads      what runs on several threads, under ASan and under TSan
 #   make clang        a clang build with warnings as errors, in build-clang/
 #   make differential random models against ONNX Runtime and PyTorch, SECONDS=60
-#   make fuzz         libFuzzer on every importer, SECONDS=60 each
+#   make fuzz         libFuzzer on everything that reads, SECONDS=60 each
 #   make format       rewrite the sources; make format-check only looks
 #   make install      library, headers, command, man page (PREFIX=, DESTDIR=)
 

@@ -10,6 +10,7 @@
  * installed; by plain C, and by oneDNN where that is. */
 #include "check.h"
 #include "cleave.h"
+#include "random_inputs.h"
 #include "run/run.h"
 
 #include <dirent.h>
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { OUTPUTS = 32, INPUTS = 64, PATH = 600, LARGEST = 2 << 20 };
+enum { OUTPUTS = 32, PATH = 600, LARGEST = 2 << 20 };
 
 static int poison;
 static long runs, compared;
@@ -62,36 +63,13 @@ static void keep(const clv_context *c, const clv_graph *g, result *r)
     }
 }
 
-static clv_status give(const clv_graph *g, clv_context *c, clv_tensor *inputs)
-{
-    uint32_t n;
-    const uint32_t *ids = clv_graph_inputs(g, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        clv_value_info v = clv_graph_value(g, ids[i]);
-        clv_tensor *t = &inputs[i];
-        if (v.rank > CLV_MAX_RANK || i >= INPUTS)
-            return CLV_UNSUPPORTED;
-        *t = (clv_tensor){.dtype = v.dtype, .rank = v.rank};
-        if (v.rank)
-            memcpy(t->dims, v.dims, v.rank * sizeof *t->dims);
-        clv_status s = clv_tensor_alloc(t, NULL);
-        if (s != CLV_OK)
-            return s;
-        clv_tensor_random(t, i);
-        s = clv_context_set(c, i, t, NULL);
-        if (s != CLV_OK)
-            return s;
-    }
-    return CLV_OK;
-}
-
 static void run_poisoned(const char *path, const char *by, int byte, result *r)
 {
     clv_graph *g = NULL;
     clv_model *m = NULL;
     clv_context *c = NULL;
     clv_backend *b = NULL;
-    clv_tensor inputs[INPUTS] = {0};
+    random_inputs inputs = {0};
     *r = (result){0};
     poison = byte;
     clv__arena_fill = (uint8_t)byte;
@@ -107,14 +85,13 @@ static void run_poisoned(const char *path, const char *by, int byte, result *r)
     if (s == CLV_OK)
         s = clv_context_new(m, &c, NULL);
     if (s == CLV_OK)
-        s = give(g, c, inputs);
+        s = random_inputs_give(&inputs, g, c);
     if (s == CLV_OK)
         s = clv_context_run(c, NULL);
     if (s == CLV_OK)
         keep(c, g, r);
     r->status = s;
-    for (uint32_t i = 0; i < INPUTS; i++)
-        clv_tensor_free(&inputs[i]);
+    random_inputs_free(&inputs);
     clv_context_free(c);
     clv_model_free(m);
     clv_backend_free(b);

@@ -7,14 +7,21 @@
 
 /* -- nodes ----------------------------------------------------------------*/
 
+/* Attributes of a literal get our names; foreign ones keep theirs. */
+static void ms_name_attrs(clv_attr *attrs, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (attrs[i].key != CLV_A_OTHER)
+            attrs[i].name = clv__attr_name((clv_attr_key)attrs[i].key);
+}
+
 clv_status ms_emit(draft *d, clv_op op, const char *suffix, const uint32_t *ins,
                    uint32_t n_in, clv_attr *attrs, uint32_t n_attrs,
                    uint32_t *out, clv_err *e)
 {
     while (n_in && ins[n_in - 1] == CLV_NONE)
         n_in--;
-    for (uint32_t i = 0; i < n_attrs; i++)
-        attrs[i].name = clv__attr_name((clv_attr_key)attrs[i].key);
+    ms_name_attrs(attrs, n_attrs);
     return draft_emit(d, op, suffix, ins, n_in, attrs, n_attrs, NULL, 1, out,
                       e);
 }
@@ -23,8 +30,7 @@ clv_status ms_emit_many(draft *d, clv_op op, const char *suffix, uint32_t x,
                         clv_attr *attrs, uint32_t n_attrs, uint32_t *outs,
                         uint32_t n, clv_err *e)
 {
-    for (uint32_t i = 0; i < n_attrs; i++)
-        attrs[i].name = clv__attr_name((clv_attr_key)attrs[i].key);
+    ms_name_attrs(attrs, n_attrs);
     for (uint32_t i = 0; i < n; i++) {
         outs[i] = clv__value_add(d->g, NULL, CLV_VALUE_ACTIVATION, CLV_NODTYPE);
         if (outs[i] == CLV_NONE)

@@ -42,7 +42,43 @@ const char *writer_name(writer *w, uint32_t v)
     if (w->outer && w->captured[v] != CLV_NONE)
         return writer_name(w->outer, w->captured[v]);
     const char *name = w->g->values[v].name;
-    return name ? name : write_made_name(w, v);
+    if (!name || !w->twin[v])
+        return name ? name : write_made_name(w, v);
+    name = arena_printf(&w->mem, "%s//%u", name, v);
+    w->nodes.failed = w->nodes.failed || !name;
+    return name ? name : "";
+}
+
+/* Notes that v has its name, or that another value had it before. */
+static clv_status write_claim(writer *w, strmap *names, uint32_t v, clv_err *e)
+{
+    const char *name = w->g->values[v].name;
+    bool added;
+    uint32_t *of = name ? strmap_add(names, name, strlen(name), v, &added) : &v;
+    if (!of)
+        return clv__nomem(e);
+    w->twin[v] = *of != v;
+    return CLV_OK;
+}
+
+/* Finds values that share a name: calls of one function that was taken apart
+ * have those of its body. What the graph takes and gives keeps its name. */
+static clv_status write_find_twins(writer *w, clv_err *e)
+{
+    const clv_graph *g = w->g;
+    strmap names = {0};
+    clv_status s = CLV_OK;
+    w->twin = arena_zalloc(&w->mem, g->n_values + (size_t)1);
+    if (!w->twin)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < g->n_inputs && s == CLV_OK; i++)
+        s = write_claim(w, &names, g->inputs[i], e);
+    for (uint32_t i = 0; i < g->n_outputs && s == CLV_OK; i++)
+        s = write_claim(w, &names, g->outputs[i], e);
+    for (uint32_t v = 0; v < g->n_values && s == CLV_OK; v++)
+        s = write_claim(w, &names, v, e);
+    strmap_free(&names);
+    return s;
 }
 
 /* "layer1.0.conv1" as torch writes it: our reader and others' viewers group
@@ -440,6 +476,7 @@ static clv_status write_prepare(writer *w, const char *data_name, clv_err *e)
     bool *given = arena_zalloc(&w->mem, g->n_values + (size_t)1);
     if (!w->read || !given)
         return clv__nomem(e);
+    CLV_TRY(write_find_twins(w, e));
     for (uint32_t i = 0; i < g->n_outputs; i++)
         w->read[g->outputs[i]] = true;
     for (uint32_t i = 0; i < g->n_nodes; i++)

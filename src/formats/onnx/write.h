@@ -22,6 +22,7 @@ typedef struct writer {
     uint32_t n_weights;
     strmap bodies; /* text of a function to its number */
     bool *read;    /* per value: a written node reads it, or it is an output */
+    bool *twin;    /* per value: another one has its name */
     external_files files;
     arena mem;
     bool external;

@@ -1,0 +1,21 @@
+/* fuzz_onednn.c - any bytes as an ONNX model that oneDNN is asked about and
+ * compiles, of any size that fits into memory. It is not run. */
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const clv_limits limits = {
+        .size = sizeof limits, .max_seconds = 4, .max_memory = 256 << 20};
+    clv_graph *g = fuzz_load(data, size);
+    clv_model_opts opts = {.size = sizeof opts,
+                           .backend = fuzz_onednn(),
+                           .threads = 1,
+                           .memory = 64 << 20};
+    clv_model *m = NULL;
+    if (g && opts.backend && clv_limits_set(&limits, NULL) == CLV_OK &&
+        clv_model_new(g, &opts, &m, NULL) == CLV_OK)
+        clv_model_free(m);
+    (void)!clv_limits_set(NULL, NULL);
+    clv_graph_free(g);
+    return 0;
+}
