@@ -102,9 +102,17 @@ typedef struct dot_sum {
     uint64_t whole;
 } dot_sum;
 dot_sum dot(strip a, strip b, int64_t n);
+/* Adds a b to a sum, in double if `real`. */
+void add_product(dot_sum *sum, bool real, element a, element b);
 /* y[at] = alpha * sum + beta * c; no c: c.t is NULL. */
 void put_affine(clv_tensor *y, int64_t at, dot_sum sum, const double *scales,
                 element c);
+/* y[at] = sum + c */
+void put_sum(clv_tensor *y, int64_t at, dot_sum sum, element c);
+/* y[at] = sum / n; where y and the summands, those of x, are integers, the
+ * quotient is cut towards zero. */
+void put_mean(clv_tensor *y, int64_t at, const clv_tensor *x, dot_sum sum,
+              int64_t n);
 
 /* All inputs and the output are float32. */
 bool all_float32(const kernel *k);

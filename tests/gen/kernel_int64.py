@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Writes tests/data/kernels_int64.txt: operators on integers that no double
 holds, and what PyTorch (int64) and NumPy (uint64, and where PyTorch has no such
-operator) make of them, in the form that tests/ops_case.h reads."""
+operator) make of them, in the form that tests/ops_case.h reads. Where neither has an operator,
+it is computed with exact fractions."""
 import os
 import sys
+from fractions import Fraction
 
 import numpy as np
 import torch
@@ -132,6 +134,55 @@ case('einsum equation="ij,jk->ki"', [a, b], torch.einsum("ij,jk->ki", a, b))
 case("addcmul value=3", [a, b, b], torch.addcmul(a, b, b, value=3))
 case("add_n", [a, b, b], a + b + b)
 case("prelu", [x, torch.tensor([3])], torch.where(x < 0, 3 * x, x))
+
+e = torch.tensor([[[B + 1, 3], [-5, 7]]])
+case("bilinear", [a, b, e], F.bilinear(a, b, e))
+image = torch.arange(B + 1, B + 33).reshape(1, 2, 4, 4)
+kernel = torch.arange(-5, 11).reshape(2, 2, 2, 2)
+case("conv2d", [image, kernel, base[:2]], F.conv2d(image, kernel, base[:2]))
+case("conv2d stride=[2,1] padding=[1,0] dilation=[1,2] groups=2", [image, kernel[:, :1]],
+     F.conv2d(image, kernel[:, :1], stride=(2, 1), padding=(1, 0), dilation=(1, 2), groups=2))
+case("conv1d padding=[1]", [image.reshape(1, 2, 16), kernel[:, :, 0]],
+     F.conv1d(image.reshape(1, 2, 16), kernel[:, :, 0], padding=1))
+case("conv3d", [image.reshape(1, 2, 2, 2, 4), kernel.reshape(1, 2, 2, 2, 2)],
+     F.conv3d(image.reshape(1, 2, 2, 2, 4), kernel.reshape(1, 2, 2, 2, 2)))
+case("conv_transpose2d stride=[2,2]", [image, kernel, base[:2]], F.conv_transpose2d(image, kernel, base[:2], stride=2))
+case("avg_pool2d kernel=[2,2] stride=[2,2]", [image], F.avg_pool2d(image, 2))
+case("avg_pool2d kernel=[3,3] stride=[1,1] padding=[1,1] count_include_pad=0", [-image],
+     F.avg_pool2d(-image, 3, 1, 1, count_include_pad=False))
+case("avg_pool2d kernel=[3,3] stride=[1,1] padding=[1,1] count_include_pad=1", [-image], F.avg_pool2d(-image, 3, 1, 1))
+case("threshold threshold=5.0 value=-1.0", [x], F.threshold(x, 5, -1))
+case("hardtanh min=-%d.0 max=%d.0" % (2**60, 2**60), [x], F.hardtanh(x, -(2**60), 2**60))
+
+
+# What neither PyTorch nor NumPy has for these types: by exact fractions.
+def cut(fraction):
+    return fraction.numerator // fraction.denominator if fraction >= 0 else -(-fraction.numerator // fraction.denominator)
+
+
+def means(rows):
+    return [cut(Fraction(sum(r), len(r))) for r in rows]
+
+
+def between(row, size):
+    """Linear interpolation at half pixels; places and weights as doubles have them."""
+    found = []
+    for j in range(size):
+        at = (j + 0.5) / (size / len(row)) - 0.5
+        low = int(np.floor(at))
+        w = Fraction(at) - low
+        pick = [row[min(max(k, 0), len(row) - 1)] for k in (low, low + 1)]
+        found.append(cut(pick[0] * (1 - w) + pick[1] * w))
+    return found
+
+
+case("adaptive_avg_pool1d output_size=[3]", [v.reshape(1, 1, 6)],
+     torch.tensor(means([v.tolist()[k:k + 2] for k in (0, 2, 4)])).reshape(1, 1, 3))
+case("mean_n", [v, v.flip(0), v.roll(1)], torch.tensor(means(zip(v.tolist(), v.flip(0).tolist(), v.roll(1).tolist()))))
+near = torch.tensor([B + 1, B + 4, B + 2, B + 9])
+for line in near, -near:
+    case('interpolate mode="linear" size=[7]', [line.reshape(1, 1, 4)],
+         torch.tensor(between(line.tolist(), 7)).reshape(1, 1, 7))
 
 # Unsigned, above 2^63.
 p = np.array([2**63 + 1, 2**64 - 1, 5, 2**63], dtype=np.uint64)

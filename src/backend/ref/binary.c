@@ -90,22 +90,21 @@ clv_status kernel_add_n(kernel *k)
     clv_tensor *y = &k->out[0];
     int64_t idx[CLV_MAX_RANK] = {0}, strides[CLV_MAX_RANK];
     bool mean = k->n->op == CLV_OP_MEAN_N;
-    bool real = mean || !dtype_is_integral(y->dtype);
+    bool real = !dtype_is_integral(y->dtype);
     for (int64_t i = 0, n = numel(y); i < n; i++) {
-        double sum = 0;
-        uint64_t whole = 0;
+        dot_sum sum = {0, 0};
         for (uint32_t t = 0; t < k->n->n_in; t++) {
             broadcast_strides(k->in[t], y->rank, strides);
             int64_t at = offset_of(idx, strides, y->rank);
             if (real)
-                sum += get_f(k->in[t], at);
+                sum.real += get_f(k->in[t], at);
             else
-                whole += (uint64_t)get_i(k->in[t], at);
+                sum.whole += (uint64_t)get_i(k->in[t], at);
         }
-        if (real)
-            put_f(y, i, mean ? sum / k->n->n_in : sum);
+        if (mean)
+            put_mean(y, i, y, sum, k->n->n_in);
         else
-            put_i(y, i, (int64_t)whole);
+            put_sum(y, i, sum, (element){NULL, 0});
         next_index(idx, y->dims, y->rank);
     }
     return CLV_OK;

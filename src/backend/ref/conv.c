@@ -1,5 +1,5 @@
 /* conv.c - convolutions as plain loops: float32 in float32, a kernel tap at a
- * time; other types in double. */
+ * time; other floats in double, integers in 64 bits, where they wrap. */
 #include "backend/kernel.h"
 
 #include <string.h>
@@ -44,10 +44,11 @@ static clv_status conv_of(const kernel *k, const clv_tensor *x,
 }
 
 /* The sum over one kernel window of one group's channels. */
-static double window_sum(const conv *c, const clv_tensor *x, int64_t x0,
-                         const clv_tensor *w, int64_t w0, const int64_t *at)
+static dot_sum window_sum(const conv *c, const clv_tensor *x, int64_t x0,
+                          const clv_tensor *w, int64_t w0, const int64_t *at)
 {
-    double sum = 0;
+    dot_sum sum = {0, 0};
+    bool real = is_float(x->dtype) || is_float(w->dtype);
     int64_t plane = c->in[0] * c->in[1] * c->in[2];
     for (int64_t ch = 0; ch < c->cin; ch++)
         for (int64_t i = 0; i < c->kernel[0]; i++)
@@ -64,7 +65,8 @@ static double window_sum(const conv *c, const clv_tensor *x, int64_t x0,
                         continue;
                     int64_t from =
                         x0 + ch * plane + (d * c->in[1] + h) * c->in[2] + v;
-                    sum += get_f(x, from) * get_f(w, w0);
+                    add_product(&sum, real, (element){x, from},
+                                (element){w, w0});
                 }
     return sum;
 }
@@ -128,8 +130,8 @@ clv_status kernel_conv(kernel *k)
             }
             int64_t at[SPATIAL] = {0};
             for (int64_t i = 0; i < out_plane; i++) {
-                double b = bias ? get_f(bias, m) : 0;
-                put_f(y, y0 + i, b + window_sum(&c, x, x0, w, m * taps, at));
+                put_sum(y, y0 + i, window_sum(&c, x, x0, w, m * taps, at),
+                        (element){bias, m});
                 next_index(at, c.out, SPATIAL);
             }
         }
@@ -168,20 +170,20 @@ clv_status kernel_convt(kernel *k)
     int64_t in_plane = c.in[0] * c.in[1] * c.in[2];
     int64_t out_plane = c.out[0] * c.out[1] * c.out[2];
     int64_t taps = c.kernel[0] * c.kernel[1] * c.kernel[2];
-    double *sum = arena_array(k->scratch, (size_t)out_plane + 1, sizeof *sum);
+    bool real = is_float(x->dtype) || is_float(w->dtype);
+    dot_sum *sum = arena_array(k->scratch, (size_t)out_plane + 1, sizeof *sum);
     if (!sum)
         return clv__nomem(k->e);
     for (int64_t nm = 0; nm < c.batch * c.groups * c.cout; nm++) {
         int64_t n = nm / (c.groups * c.cout), m = nm % (c.groups * c.cout);
         int64_t grp = m / c.cout;
         for (int64_t i = 0; i < out_plane; i++)
-            sum[i] = bias ? get_f(bias, m) : 0;
+            sum[i] = (dot_sum){0, 0};
         for (int64_t ch = 0; ch < c.cin; ch++) {
             int64_t x0 = ((n * c.groups + grp) * c.cin + ch) * in_plane;
             int64_t w0 = ((grp * c.cin + ch) * c.cout + m % c.cout) * taps;
             int64_t at[SPATIAL] = {0};
             for (int64_t i = 0; i < in_plane; i++) {
-                double v = get_f(x, x0 + i);
                 int64_t tap[SPATIAL] = {0};
                 for (int64_t t = 0; t < taps; t++) {
                     int64_t to = 0;
@@ -193,14 +195,15 @@ clv_status kernel_convt(kernel *k)
                         to = to * c.out[s] + p;
                     }
                     if (inside)
-                        sum[to] += v * get_f(w, w0 + t);
+                        add_product(&sum[to], real, (element){x, x0 + i},
+                                    (element){w, w0 + t});
                     next_index(tap, c.kernel, SPATIAL);
                 }
                 next_index(at, c.in, SPATIAL);
             }
         }
         for (int64_t i = 0; i < out_plane; i++)
-            put_f(y, nm * out_plane + i, sum[i]);
+            put_sum(y, nm * out_plane + i, sum[i], (element){bias, m});
     }
     return CLV_OK;
 }

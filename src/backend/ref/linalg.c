@@ -82,24 +82,6 @@ clv_status kernel_cdist(kernel *k)
     return CLV_OK;
 }
 
-/* Two matrices that are multiplied. */
-typedef struct product {
-    const clv_tensor *a, *b;
-    int64_t a0, b0; /* where the matrices begin */
-    int64_t inner, columns;
-} product;
-
-/* Row i of a with column j of b, over the inner axis in [from, to). */
-static double linalg_dot(const product *p, int64_t i, int64_t j, int64_t from,
-                         int64_t to)
-{
-    double sum = 0;
-    for (int64_t q = from; q < to; q++)
-        sum += get_f(p->a, p->a0 + i * p->inner + q) *
-               get_f(p->b, p->b0 + q * p->columns + j);
-    return sum;
-}
-
 /* The forms are those of infer_grouped_matmul. Rows or columns beyond the last
  * group stay zero. */
 clv_status kernel_grouped_matmul(kernel *k)
@@ -119,17 +101,16 @@ clv_status kernel_grouped_matmul(kernel *k)
         if (to < from || to > all)
             return clv__fail(k->e, CLV_SHAPE, "group %lld ends at %lld of %lld",
                              (long long)g, (long long)to, (long long)all);
-        product p = {a,
-                     b,
-                     a->rank == 3 ? g * m * inner : 0,
-                     b->rank == 3 ? g * inner * n : 0,
-                     inner,
-                     n};
+        int64_t a0 = a->rank == 3 ? g * m * inner : 0;
+        int64_t b0 = b->rank == 3 ? g * inner * n : 0;
+        int64_t first = sums ? from : 0, depth = (sums ? to : inner) - first;
         int64_t y0 = y->rank == 3 ? g * m * n : 0;
         for (int64_t i = rows ? from : 0; i < (rows ? to : m); i++)
             for (int64_t j = columns ? from : 0; j < (columns ? to : n); j++)
-                put_f(y, y0 + i * n + j,
-                      linalg_dot(&p, i, j, sums ? from : 0, sums ? to : inner));
+                put_sum(y, y0 + i * n + j,
+                        dot((strip){a, a0 + i * inner + first, 1},
+                            (strip){b, b0 + first * n + j, n}, depth),
+                        (element){NULL, 0});
         from = ends ? to : 0;
     }
     return CLV_OK;
@@ -141,14 +122,22 @@ clv_status kernel_bilinear(kernel *k)
     const clv_tensor *a = k->in[0], *b = k->in[1], *w = k->in[2];
     const clv_tensor *bias = input_of(k, 3);
     int64_t o = w->dims[0], n = w->dims[1], m = w->dims[2];
+    bool real = is_float(k->out[0].dtype);
     for (int64_t i = 0, count = numel(&k->out[0]); i < count; i++) {
         int64_t row = i / o, at = i % o;
-        double sum = bias ? get_f(bias, at) : 0;
+        dot_sum sum = {0, 0};
         for (int64_t p = 0; p < n; p++)
-            for (int64_t q = 0; q < m; q++)
-                sum += get_f(a, row * n + p) * get_f(w, (at * n + p) * m + q) *
-                       get_f(b, row * m + q);
-        put_f(&k->out[0], i, sum);
+            for (int64_t q = 0; q < m; q++) {
+                int64_t ia = row * n + p, ib = row * m + q;
+                int64_t iw = (at * n + p) * m + q;
+                if (real)
+                    sum.real += get_f(a, ia) * get_f(w, iw) * get_f(b, ib);
+                else
+                    sum.whole += (uint64_t)get_i(a, ia) *
+                                 (uint64_t)get_i(w, iw) *
+                                 (uint64_t)get_i(b, ib);
+            }
+        put_sum(&k->out[0], i, sum, (element){bias, at});
     }
     return CLV_OK;
 }

@@ -5,17 +5,21 @@
  * int64, exactly. */
 #include "backend/kernel.h"
 
+void add_product(dot_sum *sum, bool real, element a, element b)
+{
+    if (real)
+        sum->real += get_f(a.t, a.i) * get_f(b.t, b.i);
+    else
+        sum->whole += (uint64_t)get_i(a.t, a.i) * (uint64_t)get_i(b.t, b.i);
+}
+
 dot_sum dot(strip a, strip b, int64_t n)
 {
     dot_sum s = {0, 0};
     bool real = is_float(a.t->dtype) || is_float(b.t->dtype);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t ia = a.at + i * a.step, ib = b.at + i * b.step;
-        if (real)
-            s.real += get_f(a.t, ia) * get_f(b.t, ib);
-        else
-            s.whole += (uint64_t)get_i(a.t, ia) * (uint64_t)get_i(b.t, ib);
-    }
+    for (int64_t i = 0; i < n; i++)
+        add_product(&s, real, (element){a.t, a.at + i * a.step},
+                    (element){b.t, b.at + i * b.step});
     return s;
 }
 
@@ -33,7 +37,11 @@ void put_affine(clv_tensor *y, int64_t at, dot_sum sum, const double *scales,
     put_i(y, at, (int64_t)x);
 }
 
-static const double unscaled[2] = {1, 1};
+void put_sum(clv_tensor *y, int64_t at, dot_sum sum, element c)
+{
+    static const double unscaled[2] = {1, 1};
+    put_affine(y, at, sum, unscaled, c);
+}
 
 /* c (m,n) = a (m,k) b, with b (k,n) or, transposed, (n,k); all contiguous. */
 static void matmul_f32(const float *a, const float *b, const float *bias,
@@ -84,10 +92,10 @@ clv_status kernel_linear(kernel *k)
     }
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++)
-            put_affine(
+            put_sum(
                 y, i * cols + j,
                 dot((strip){x, i * depth, 1}, (strip){w, j * depth, 1}, depth),
-                unscaled, (element){bias, j});
+                (element){bias, j});
     return CLV_OK;
 }
 
@@ -120,10 +128,10 @@ clv_status kernel_matmul(kernel *k)
                        NULL, (float *)y->data + t * m * n, m, depth, n, false);
         for (int64_t i = 0; !fast && i < m; i++)
             for (int64_t j = 0; j < n; j++)
-                put_affine(y, (t * m + i) * n + j,
-                           dot((strip){a, ia + i * depth, 1},
-                               (strip){b, ib + j, n}, depth),
-                           unscaled, (element){NULL, 0});
+                put_sum(y, (t * m + i) * n + j,
+                        dot((strip){a, ia + i * depth, 1},
+                            (strip){b, ib + j, n}, depth),
+                        (element){NULL, 0});
         next_index(idx, y->dims, lead);
     }
     return CLV_OK;

@@ -41,7 +41,8 @@ static clv_status pool_windows_of(const kernel *k, uint32_t nd, pool *p)
 
 /* What one window holds. */
 typedef struct sums {
-    double sum, power;
+    dot_sum sum;
+    double power;
     int64_t most;   /* the key of the largest */
     int64_t where;  /* of the largest, in the plane */
     int64_t inside; /* taps in the image */
@@ -79,6 +80,7 @@ static sums pool_look(const clv_tensor *x, int64_t first, const pool *p,
                       const int64_t *at, double power)
 {
     sums s = {.where = -1};
+    bool real = is_float(x->dtype);
     int64_t tap[SPATIAL] = {0}, from[SPATIAL], size[SPATIAL];
     if (!pool_overlap(p, at, from, size, &s.padded))
         return s;
@@ -89,7 +91,10 @@ static sums pool_look(const clv_tensor *x, int64_t first, const pool *p,
         double v = get_f(x, first + where);
         int64_t key = search_key(x, first + where, false);
         s.inside++;
-        s.sum += v;
+        if (real)
+            s.sum.real += v;
+        else
+            s.sum.whole += (uint64_t)get_i(x, first + where);
         s.power += power > 0 ? pow(fabs(v), power) : 0;
         if (s.where < 0 || key > s.most || isnan(v)) {
             s.most = key;
@@ -144,15 +149,16 @@ clv_status kernel_pool(kernel *k)
         int64_t at[SPATIAL] = {0};
         for (int64_t i = 0; i < out_plane; i++) {
             sums s = pool_look(x, c * in_plane, &p, at, power);
-            double n = count_pad ? s.padded : (double)s.inside;
-            double v = lp ? pow(s.power, 1 / power) : s.sum / n;
+            int64_t to = c * out_plane + i;
             if (largest)
-                put_largest(y, c * out_plane + i, x, c * in_plane, &s);
+                put_largest(y, to, x, c * in_plane, &s);
+            else if (lp)
+                put_f(y, to, pow(s.power, 1 / power));
             else
-                put_f(y, c * out_plane + i, v);
+                put_mean(y, to, x, s.sum,
+                         count_pad ? to_int64(s.padded) : s.inside);
             if (indices)
-                put_i(&k->out[1], c * out_plane + i,
-                      pool_place_of(k, &p, c, s.where));
+                put_i(&k->out[1], to, pool_place_of(k, &p, c, s.where));
             next_index(at, p.out, SPATIAL);
         }
     }
@@ -186,7 +192,7 @@ clv_status kernel_adaptive_pool(kernel *k)
             if (largest)
                 put_largest(y, c * out_plane + i, x, c * in_plane, &s);
             else
-                put_f(y, c * out_plane + i, s.sum / (double)s.inside);
+                put_mean(y, c * out_plane + i, x, s.sum, s.inside);
             if (k->n->n_out > 1 && k->out[1].data)
                 put_i(&k->out[1], c * out_plane + i, s.where);
             next_index(at, p.out, SPATIAL);

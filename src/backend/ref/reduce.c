@@ -81,16 +81,21 @@ static void put_total(const kernel *k, const tally *t, int64_t at)
         put_f(&k->out[0], at, t->real);
 }
 
-/* The mean of integers is cut towards zero. */
-static void put_mean(const kernel *k, const tally *t, int64_t at)
+void put_mean(clv_tensor *y, int64_t at, const clv_tensor *x, dot_sum sum,
+              int64_t n)
 {
-    clv_dtype unit = k->in[0]->dtype == CLV_UINT64 ? CLV_UINT64 : CLV_INT64;
-    if (t->integers)
-        put_i(&k->out[0], at,
-              clv__arith_int(clv__arith(CLV_OP_DIV), unit)((int64_t)t->whole,
-                                                           t->n));
+    clv_dtype unit = x->dtype == CLV_UINT64 ? CLV_UINT64 : CLV_INT64;
+    if (dtype_is_integral(x->dtype) && dtype_is_integral(y->dtype))
+        put_i(y, at,
+              clv__arith_int(clv__arith(CLV_OP_DIV), unit)((int64_t)sum.whole,
+                                                           n));
     else
-        put_f(&k->out[0], at, t->real / (double)t->n);
+        put_f(y, at, (sum.real + (double)(int64_t)sum.whole) / (double)n);
+}
+
+static void put_mean_of(const kernel *k, const tally *t, int64_t at)
+{
+    put_mean(&k->out[0], at, k->in[0], (dot_sum){t->real, t->whole}, t->n);
 }
 
 static void put_log(const kernel *k, const tally *t, int64_t at)
@@ -155,7 +160,7 @@ static const struct reduction {
     {CLV_OP_PROD, see_product, put_total},
     {CLV_OP_MAX, see_most, put_best},
     {CLV_OP_MIN, see_least, put_best},
-    {CLV_OP_MEAN, see_sum, put_mean},
+    {CLV_OP_MEAN, see_sum, put_mean_of},
     {CLV_OP_SUM_SQUARE, see_square, put_total},
     {CLV_OP_LOG_SUM, see_sum, put_log},
     {CLV_OP_COUNT_NONZERO, see_nonzero, put_count},

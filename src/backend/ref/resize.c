@@ -229,12 +229,22 @@ typedef struct sampler {
     const clv_tensor *x;
     taps *table[CLV_MAX_RANK];
     int64_t strides[CLV_MAX_RANK], idx[CLV_MAX_RANK];
+    bool integers;
+    int64_t from; /* an integer near those that are blended */
 } sampler;
+
+/* An element; of integers, what it is above s->from. */
+static double resize_read(const sampler *s, int64_t at)
+{
+    if (!s->integers)
+        return get_f(s->x, at);
+    return (double)(int64_t)((uint64_t)get_i(s->x, at) - (uint64_t)s->from);
+}
 
 static double resize_blend(const sampler *s, uint32_t axis, int64_t base)
 {
     if (axis == s->x->rank)
-        return get_f(s->x, base);
+        return resize_read(s, base);
     const taps *t = &s->table[axis][s->idx[axis]];
     double sum = 0;
     for (int64_t j = 0; j < t->n; j++)
@@ -252,6 +262,21 @@ static int64_t resize_nearest(const sampler *s)
     for (uint32_t a = 0; a < s->x->rank; a++)
         at += s->table[a][s->idx[a]].at[0] * s->strides[a];
     return at;
+}
+
+/* A blend of integers, cut towards zero. It is `s->from` and a small number:
+ * both together may be more than a double holds. */
+static void put_blend(clv_tensor *y, int64_t i, sampler *s)
+{
+    if (!s->integers) {
+        put_f(y, i, resize_blend(s, 0, 0));
+        return;
+    }
+    s->from = get_i(s->x, resize_nearest(s));
+    double above = resize_blend(s, 0, 0), whole = floor(above);
+    int64_t sum = (int64_t)((uint64_t)s->from + (uint64_t)to_int64(whole));
+    bool negative = is_signed(y->dtype) && sum < 0;
+    put_i(y, i, sum + (negative && above > whole));
 }
 
 /* One scale for all axes that have a size, where the node asks for that. */
@@ -354,7 +379,9 @@ clv_status kernel_interpolate(kernel *k)
 {
     clv_tensor *y = &k->out[0];
     resize r;
-    sampler s = {.x = k->in[0]};
+    sampler s = {.x = k->in[0],
+                 .integers = dtype_is_integral(k->in[0]->dtype) &&
+                             dtype_is_integral(y->dtype)};
     if (numel(y) == 0)
         return CLV_OK;
     CLV_TRY(read_options(k, &r));
@@ -366,8 +393,10 @@ clv_status kernel_interpolate(kernel *k)
             outside = outside || s.table[a][s.idx[a]].outside;
         if (r.method == NEAREST && !outside)
             copy_run(y, i, s.x, resize_nearest(&s), 1);
+        else if (outside)
+            put_f(y, i, r.fill);
         else
-            put_f(y, i, outside ? r.fill : resize_blend(&s, 0, 0));
+            put_blend(y, i, &s);
         next_index(s.idx, y->dims, y->rank);
     }
     return CLV_OK;

@@ -245,6 +245,17 @@ static double unary_param(const clv_node *n, clv_attr_key key)
     return key == CLV_A_OTHER ? 0 : attr_float(n, key);
 }
 
+/* y[i] = v. What a function left as it was is copied, as an integer may be more
+ * than a double holds. */
+static void put_result(const kernel *k, int64_t i, double v)
+{
+    const clv_tensor *x = k->in[0];
+    if (!is_float(x->dtype) && v == get_f(x, i))
+        copy_run(&k->out[0], i, x, i, 1);
+    else
+        put_f(&k->out[0], i, v);
+}
+
 clv_status kernel_unary(kernel *k)
 {
     const unary_row *row = unary;
@@ -260,7 +271,7 @@ clv_status kernel_unary(kernel *k)
         if (whole)
             put_i(&k->out[0], i, whole(get_i(k->in[0], i)));
         else
-            put_f(&k->out[0], i, fn(get_f(k->in[0], i), p));
+            put_result(k, i, fn(get_f(k->in[0], i), p));
     return CLV_OK;
 }
 
