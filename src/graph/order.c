@@ -151,16 +151,21 @@ static bool build_users(clv_graph *g)
         return false;
     uint32_t *first = g->user_first + 1; /* shifted by one: first[v] ends as the
                                           * end of v */
-    for (uint32_t id = 0; id < g->n_nodes; id++)
-        for (uint32_t i = 0; i < g->nodes[id].n_in; i++)
-            if (node_in(g, &g->nodes[id], i))
-                first[node_ins(g, &g->nodes[id])[i] + 1]++;
+    uint32_t *users = g->users;
+    for (uint32_t id = 0; id < g->n_nodes; id++) {
+        const uint32_t *in = node_ins(g, &g->nodes[id]);
+        for (const uint32_t *end = in + g->nodes[id].n_in; in < end; in++)
+            if (*in != CLV_NONE)
+                first[*in + 1]++;
+    }
     for (uint32_t v = 0; v < g->n_values; v++)
         first[v + 1] += first[v];
-    for (uint32_t id = 0; id < g->n_nodes; id++)
-        for (uint32_t i = 0; i < g->nodes[id].n_in; i++)
-            if (node_in(g, &g->nodes[id], i))
-                g->users[first[node_ins(g, &g->nodes[id])[i]]++] = id;
+    for (uint32_t id = 0; id < g->n_nodes; id++) {
+        const uint32_t *in = node_ins(g, &g->nodes[id]);
+        for (const uint32_t *end = in + g->nodes[id].n_in; in < end; in++)
+            if (*in != CLV_NONE)
+                users[first[*in]++] = id;
+    }
     return true;
 }
 

@@ -144,6 +144,13 @@ static clv_status out_broadcast(clv_graph *g, clv_node *n, clv_dtype dtype,
     int64_t dims[CLV_MAX_RANK];
     uint32_t rank;
     CLV_TRY(broadcast_from(g, n, 0, dims, &rank, e));
+    const clv_value *x = node_in(g, n, 0);
+    if (x && rank && x->rank == rank &&
+        !memcmp(x->dims, dims, rank * sizeof *dims)) {
+        clv_value y = *x;
+        y.dtype = (uint8_t)dtype;
+        return out_like(g, n, 0, &y, e);
+    }
     return out_shape(g, n, 0, dtype, rank, dims, e);
 }
 

@@ -144,7 +144,7 @@ CLV_MUST clv_status get_window(const clv_node *n, uint32_t i, uint32_t nd,
 typedef struct window_attrs {
     const int64_t *stride, *dilation, *pad;
     uint32_t n_stride, n_dilation, n_pad;
-    const char *mode; /* auto_pad, or "none" */
+    bool same, lower; /* auto_pad is "same" or "same_lower"; the latter */
 } window_attrs;
 void get_window_attrs(const clv_node *n, window_attrs *a);
 CLV_MUST clv_status window_at(const window_attrs *a, uint32_t i, uint32_t nd,

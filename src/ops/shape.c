@@ -68,7 +68,15 @@ clv_status broadcast_from(const clv_graph *g, const clv_node *n, uint32_t from,
     *rank = 0;
     for (uint32_t i = from; i < n->n_in; i++) {
         const clv_value *v = node_in(g, n, i);
-        if (!v)
+        if (!v || v->rank == 0)
+            continue;
+        size_t bytes = v->rank * sizeof *dims;
+        if (*rank == 0) { /* the first, or only numbers so far */
+            memcpy(dims, v->dims, bytes);
+            *rank = v->rank;
+            continue;
+        }
+        if (v->rank == *rank && !memcmp(dims, v->dims, bytes))
             continue;
         memcpy(last, dims, *rank * sizeof *last);
         clv_value so_far = {.dims = last, .rank = (uint8_t)*rank};
@@ -235,13 +243,16 @@ static void same_padding(window *w, int64_t in, bool lower)
 void get_window_attrs(const clv_node *n, window_attrs *a)
 {
     static const int64_t one = 1;
-    *a = (window_attrs){.dilation = &one, .n_dilation = 1, .mode = "none"};
+    *a = (window_attrs){.dilation = &one, .n_dilation = 1};
     a->stride = attr_ints(n, CLV_A_STRIDE, &a->n_stride);
     a->pad = attr_ints(n, CLV_A_PADDING, &a->n_pad);
     if (attr_exists(n, CLV_A_DILATION))
         a->dilation = attr_ints(n, CLV_A_DILATION, &a->n_dilation);
-    if (attr_exists(n, CLV_A_AUTO_PAD))
-        a->mode = attr_str(n, CLV_A_AUTO_PAD);
+    if (attr_get(n, CLV_A_AUTO_PAD)) { /* without it, padding says all */
+        const char *mode = attr_str(n, CLV_A_AUTO_PAD);
+        a->lower = !strcmp(mode, "same_lower");
+        a->same = a->lower || !strcmp(mode, "same");
+    }
 }
 
 clv_status window_at(const window_attrs *a, uint32_t i, uint32_t nd, int64_t in,
@@ -260,9 +271,8 @@ clv_status window_at(const window_attrs *a, uint32_t i, uint32_t nd, int64_t in,
     if (kernel > limit / w->dilation)
         return clv__fail(e, CLV_SHAPE, "kernel %lld with dilation %lld",
                          (long long)kernel, (long long)w->dilation);
-    bool lower = !strcmp(a->mode, "same_lower");
-    if (lower || !strcmp(a->mode, "same")) {
-        same_padding(w, in, lower);
+    if (a->same) {
+        same_padding(w, in, a->lower);
         return CLV_OK;
     }
     w->before = list_at(a->pad, a->n_pad, i);

@@ -33,7 +33,7 @@ static clv_dtype promote_mixed(clv_dtype i, clv_dtype u)
 
 clv_dtype promote(clv_dtype a, clv_dtype b)
 {
-    if (a == b || types_kind_of(b) == 0)
+    if (a == b || b == CLV_NODTYPE || types_kind_of(b) == 0)
         return a;
     if (types_kind_of(a) != types_kind_of(b)) {
         clv_dtype high = types_kind_of(a) > types_kind_of(b) ? a : b;
@@ -53,6 +53,8 @@ clv_dtype promote(clv_dtype a, clv_dtype b)
 /* Combines two types; `low` counts only if it is of a higher kind. */
 static clv_dtype types_outrank(clv_dtype high, clv_dtype low)
 {
+    if (high == low || low == CLV_NODTYPE)
+        return high;
     if (types_kind_of(high) == 3 && types_kind_of(low) == 4)
         return bits_of(high) == 64 ? CLV_COMPLEX128 : CLV_COMPLEX64;
     return types_kind_of(low) > types_kind_of(high) ? promote(high, low) : high;
@@ -69,7 +71,8 @@ clv_dtype result_type(const clv_graph *g, const clv_node *n, uint32_t from)
         else if (v)
             zero = promote((clv_dtype)v->dtype, zero);
     }
-    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
+    for (size_t i = 0; n->n_attrs && i < sizeof scalars / sizeof *scalars;
+         i++) {
         const clv_attr *a = attr_get(n, scalars[i]);
         if (a && a->type == CLV_ATTR_FLOAT)
             plain = CLV_FLOAT32;
