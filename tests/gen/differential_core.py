@@ -27,7 +27,7 @@ U8, U16, U32, U64 = (np.dtype(t) for t in ("u1", "u2", "u4", "u8"))
 BOOL = np.dtype("?")
 FLOATS = [F32, F64, F16]
 INTS = [I32, I64, I8, U8, I16, U16, U32, U64]
-DOMAIN_VERSIONS = {"ai.onnx.ml": 3}    # of others 1
+DOMAIN_VERSIONS = {"ai.onnx.ml": 3}    # of others 1, unless a model says
 BOUND, PLAIN = 1, 2    # CASE_BOUND and CASE_PLAIN of test_differential.c
 
 #        relative error, and absolute error by the size of the result
@@ -173,6 +173,7 @@ class Model:
         self.source = None    # "reference": where ONNX Runtime departs
         self.cast = None      # the type of its results, where it forgets it
         self.names = 0
+        self.versions = dict(DOMAIN_VERSIONS)
         self.domains = {domain} - {""}
 
     def _name(self):
@@ -207,6 +208,7 @@ class Model:
         self.domains |= {domain} - {""}
         names = [self._name() for _ in range(outputs)]
         attrs = {k: v for k, v in attrs.items() if v is not None}
+        attrs = {k: numpy_helper.from_array(v) if isinstance(v, np.ndarray) else v for k, v in attrs.items()}
         empty = [helper.make_attribute(k, v, attr_type=onnx.AttributeProto.INTS)
                  for k, v in attrs.items() if v == []]
         attrs = {k: v for k, v in attrs.items() if v != []}
@@ -225,7 +227,7 @@ class Model:
         outs = [helper.make_empty_tensor_value_info(k) for k in self.outputs]
         graph = helper.make_graph(self.nodes, "g", infos, outs, stored)
         sets = [helper.make_opsetid("", self.opset)]
-        sets += [helper.make_opsetid(d, DOMAIN_VERSIONS.get(d, 1)) for d in sorted(self.domains)]
+        sets += [helper.make_opsetid(d, self.versions.get(d, 1)) for d in sorted(self.domains)]
         ir = 8 if self.opset < 19 else 10 if self.opset < 23 else 13
         return helper.make_model(graph, opset_imports=sets, ir_version=ir,
                                  producer_name="")

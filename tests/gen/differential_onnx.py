@@ -2051,3 +2051,114 @@ def _(d, m):
         attrs = dict(keys_floats=[k * 0.5 for k in keys], values_int64s=[k * 3 for k in keys], default_int64=d.pick([None, 77]))
         x = d.data(d.shape(1, 2), F32, "small")
     m.result(m.node(m.op, [m.feed(x)], **attrs))
+
+
+# -- trees -------------------------------------------------------------------
+
+MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
+
+
+class Trees:
+    """Random trees over `features`: branches in one list, leaves in another; a child
+    is a branch (its place) or a leaf (-1 - its place)."""
+
+    def __init__(self, d, features, depth=3):
+        self.d, self.features = d, features
+        self.branches, self.leaves, self.roots = [], 0, []
+        self.mode = d.pick(MODES) if d.flag(60) else None
+        for _ in range(d.int(1, 3)):
+            self.roots.append(self.grow(depth, True))
+
+    def grow(self, depth, root=False):
+        d = self.d
+        if depth == 0 or (not root and d.flag(30)):
+            self.leaves += 1
+            return -self.leaves
+        at = len(self.branches)
+        b = dict(feature=d.below(self.features), value=d.below(17) / 4 - 2, mode=self.mode or d.pick(MODES), nan=int(d.flag(30)))
+        self.branches.append(b)
+        b["yes"], b["no"] = self.grow(depth - 1), self.grow(depth - 1)
+        return at
+
+    def older(self):
+        """Lists of nodes, and for each leaf the numbers of its tree and node."""
+        lists = {k: [] for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids", "missing_value_tracks_true")}
+        place = {}
+
+        def walk(tree, at):
+            i = sum(t == tree for t in lists["treeids"])
+            b = self.branches[at] if at >= 0 else dict(feature=0, value=0.0, mode="LEAF", nan=0)
+            for k, v in zip(lists, (tree, i, b["feature"], b["value"], b["mode"], 0, 0, b["nan"])):
+                lists[k].append(v)
+            if at < 0:
+                place[-1 - at] = (tree, i)
+                return i
+            n = len(lists["treeids"]) - 1
+            lists["truenodeids"][n] = walk(tree, b["yes"])
+            lists["falsenodeids"][n] = walk(tree, b["no"])
+            return i
+        for tree, root in enumerate(self.roots):
+            walk(tree, root)
+        return {f"nodes_{k}": v for k, v in lists.items()}, place
+
+
+def tree_rows(d, features, dtypes):
+    x = d.data([d.int(1, 5), features], d.pick(dtypes), "small")
+    if is_float(x.dtype) and d.flag(30):
+        x.flat[d.below(x.size)] = np.nan
+    return x
+
+
+@row("TreeEnsembleRegressor TreeEnsembleClassifier", ML)
+def _(d, m):
+    features = d.int(1, 4)
+    trees = Trees(d, features)
+    attrs, place = trees.older()
+    classes = m.op == "TreeEnsembleClassifier"
+    n = d.int(3, 4) if classes else d.int(1, 3)
+    binary = classes and d.flag(30)
+    if binary:
+        n = 1
+    every = classes or d.flag(70)    # leaves have weights for every target
+    weights = [(t, i, k, d.below(17) / 4 - (0 if binary and trees.leaves % 2 else 2)) for leaf, (t, i) in sorted(place.items())
+               for k in (range(n) if every else [d.below(n)])]
+    kind = "class" if classes else "target"
+    for name, column in zip(("treeids", "nodeids", "ids", "weights"), zip(*weights)):
+        attrs[f"{kind}_{name}"] = list(column)
+    x = m.feed(tree_rows(d, features, [F32, F64, I64] if classes else [F32, F64]))
+    if every and d.flag(30):
+        attrs["base_values"] = [0.25 * (i + 1) for i in range(n)]
+    if classes:
+        attrs["post_transform"] = d.pick(["NONE", "LOGISTIC"] + ([] if binary else ["SOFTMAX", "SOFTMAX_ZERO"]))
+        attrs["classlabels_int64s"] = [5, 7, 2, 9][:max(n, 2)]
+        return m.result(*m.node(m.op, [x], 2, **attrs))
+    attrs["aggregate_function"] = d.pick(["SUM", "AVERAGE", "MIN", "MAX"])
+    attrs["post_transform"] = d.pick(["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"]) if every and n > 1 else "NONE"
+    m.result(m.node(m.op, [x], n_targets=n, **attrs))
+
+
+@row("TreeEnsemble", ML)
+def _(d, m):
+    """Version 5; a set may be asked for instead of a comparison."""
+    m.versions[ML] = 5
+    features, n, dtype = d.int(1, 4), d.int(1, 3), d.pick([F32, F64])
+    trees = Trees(d, features)
+    codes, members = [MODES.index(b["mode"]) for b in trees.branches], []
+    for i in range(len(codes)):
+        if d.flag(15):
+            codes[i] = 6
+            members += [d.below(8) / 4 + 0.25 for _ in range(d.int(1, 3))] + [np.nan]    # at 0 the reference ends a set
+            m.source, m.cast = "reference", dtype    # ONNX Runtime takes members for integers
+
+    def child(key):
+        return [b[key] if b[key] >= 0 else -1 - b[key] for b in trees.branches], [int(b[key] < 0) for b in trees.branches]
+    (yes, yes_leaf), (no, no_leaf) = child("yes"), child("no")
+    nan = [b["nan"] for b in trees.branches]
+    m.result(m.node(m.op, [m.feed(tree_rows(d, features, [dtype]))], n_targets=n, tree_roots=trees.roots,
+                    aggregate_function=d.pick([1, 0] if members else [1, 0, 2, 3]), post_transform=0,
+                    nodes_modes=np.array(codes, U8), nodes_featureids=[b["feature"] for b in trees.branches],
+                    nodes_splits=np.array([b["value"] for b in trees.branches], dtype), nodes_truenodeids=yes, nodes_trueleafs=yes_leaf,
+                    nodes_falsenodeids=no, nodes_falseleafs=no_leaf, nodes_missing_value_tracks_true=nan if d.flag() else None,
+                    membership_values=np.array(members, dtype) if members else None,
+                    leaf_targetids=[d.below(n) for _ in range(trees.leaves)],
+                    leaf_weights=np.array([d.below(17) / 4 - 2 for _ in range(trees.leaves)], dtype)))

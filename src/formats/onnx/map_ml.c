@@ -5,26 +5,18 @@
  * thresholds. They become stored inputs, so that they are parameters like any
  * other. Features are picked, scaled and joined by the operators that do so
  * elsewhere. */
-#include "formats/onnx/map_ms.h"
+#include "formats/onnx/map_ml.h"
 
 #include <string.h>
 
-/* How many entries list `name` has, or its like of another type. */
-static uint32_t length(const draft *d, const char *name, const char *like)
+uint32_t ml_length(const draft *d, const char *name, const char *like)
 {
     const clv_attr *a = draft_named(d, name), *b = draft_named(d, like);
     return a && a->n ? a->n : b ? b->n : 0;
 }
 
-static bool is_double(const draft *d, uint32_t v)
-{
-    return v != CLV_NONE && d->g->values[v].dtype == CLV_FLOAT64;
-}
-
-/* Attribute `name`, a list of floats or a tensor, as a stored value; CLV_NONE
- * when the node has none. */
-static clv_status stored(draft *d, const char *name, clv_value_kind kind,
-                         uint32_t *value, clv_err *e)
+clv_status ml_stored(draft *d, const char *name, clv_value_kind kind,
+                     uint32_t *value, clv_err *e)
 {
     clv_attr *a = draft_named(d, name);
     bool list = a && a->type == CLV_ATTR_FLOATS && a->n;
@@ -50,18 +42,16 @@ static clv_status stored(draft *d, const char *name, clv_value_kind kind,
 
 /* -- models ---------------------------------------------------------------*/
 
-/* A classifier of `classes` labels: their type, and a score for each. One score
- * that tells two classes apart is given as two. */
-static void set_scores(draft *d, int64_t scores, const char *strings,
-                       const char *ints)
+void ml_set_scores(draft *d, int64_t scores, const char *strings,
+                   const char *ints)
 {
-    uint32_t labels = length(d, strings, ints);
+    uint32_t labels = ml_length(d, strings, ints);
     const clv_attr *names = draft_named(d, strings);
     draft_set_int(d, CLV_A_DTYPE, names && names->n ? CLV_STRING : CLV_INT64);
     draft_set_int(d, CLV_A_SCORES, scores > 1 || labels > 2 ? scores : 2);
 }
 
-static bool classifies(const draft *d)
+bool ml_classifies(const draft *d)
 {
     return d->p->op.n > 10 &&
            !memcmp(d->p->op.s + d->p->op.n - 10, "Classifier", 10);
@@ -92,19 +82,19 @@ static clv_status as_product(draft *d, uint32_t w, uint32_t b, clv_err *e)
 
 clv_status map_ml_linear(draft *d, clv_err *e)
 {
-    uint32_t w, b, n = length(d, "intercepts", "intercepts");
-    CLV_TRY(stored(d, "coefficients", CLV_VALUE_PARAM, &w, e));
-    CLV_TRY(stored(d, "intercepts", CLV_VALUE_PARAM, &b, e));
+    uint32_t w, b, n = ml_length(d, "intercepts", "intercepts");
+    CLV_TRY(ml_stored(d, "coefficients", CLV_VALUE_PARAM, &w, e));
+    CLV_TRY(ml_stored(d, "intercepts", CLV_VALUE_PARAM, &b, e));
     if (w == CLV_NONE)
         return clv__fail(e, CLV_FORMAT, "no coefficients");
-    if (classifies(d))
-        set_scores(d,
-                   n ? n : length(d, "classlabels_strings", "classlabels_ints"),
-                   "classlabels_strings", "classlabels_ints");
+    if (ml_classifies(d))
+        ml_set_scores(
+            d, n ? n : ml_length(d, "classlabels_strings", "classlabels_ints"),
+            "classlabels_strings", "classlabels_ints");
     else
         draft_set_int(d, CLV_A_SCORES, draft_other_int(d, "targets", 1));
     const clv_value *x = draft_in(d, 0);
-    if (!classifies(d) && !transforms(d) && x && x->rank == 2 &&
+    if (!ml_classifies(d) && !transforms(d) && x && x->rank == 2 &&
         x->dtype == CLV_FLOAT32)
         return as_product(d, w, b, e);
     d->done = true;
@@ -116,166 +106,27 @@ clv_status map_ml_linear(draft *d, clv_err *e)
 /* Of classes without probabilities, each pair has a score. */
 static void svm_scores(draft *d, bool pairs)
 {
-    int64_t n = length(d, "classlabels_strings", "classlabels_ints");
+    int64_t n = ml_length(d, "classlabels_strings", "classlabels_ints");
     if (pairs && n > 2)
         n = n * (n - 1) / 2;
-    set_scores(d, n, "classlabels_strings", "classlabels_ints");
+    ml_set_scores(d, n, "classlabels_strings", "classlabels_ints");
 }
 
 clv_status map_ml_svm(draft *d, clv_err *e)
 {
     uint32_t vectors, w, rho;
-    bool pairs = length(d, "vectors_per_class", "") && !length(d, "prob_a", "");
-    CLV_TRY(stored(d, "support_vectors", CLV_VALUE_PARAM, &vectors, e));
-    CLV_TRY(stored(d, "coefficients", CLV_VALUE_PARAM, &w, e));
-    CLV_TRY(stored(d, "rho", CLV_VALUE_PARAM, &rho, e));
-    if (classifies(d))
+    bool pairs =
+        ml_length(d, "vectors_per_class", "") && !ml_length(d, "prob_a", "");
+    CLV_TRY(ml_stored(d, "support_vectors", CLV_VALUE_PARAM, &vectors, e));
+    CLV_TRY(ml_stored(d, "coefficients", CLV_VALUE_PARAM, &w, e));
+    CLV_TRY(ml_stored(d, "rho", CLV_VALUE_PARAM, &rho, e));
+    if (ml_classifies(d))
         svm_scores(d, pairs);
     else
         draft_set_int(d, CLV_A_SCORES, 1);
     d->done = true;
     return draft_emit(d, d->op, "", (uint32_t[]){d->ins[0], vectors, w, rho}, 4,
                       d->attrs, d->n_attrs, d->outs, d->n_out, NULL, e);
-}
-
-/* -- trees ----------------------------------------------------------------*/
-
-/* The nodes of all trees. Version 5 has branches alone and marks what points
- * to a leaf; before, leaves are nodes of their own, and numbers count from the
- * tree's first node. */
-typedef struct forest {
-    const int64_t *left, *right, *left_leaf, *right_leaf, *tree, *id;
-    const char *const *modes;
-    uint32_t n, branches, trees;
-    int64_t depth; /* of all trees together */
-} forest;
-
-static const int64_t *ints_of(const draft *d, const char *name, uint32_t n)
-{
-    const clv_attr *a = draft_named(d, name);
-    return a && a->type == CLV_ATTR_INTS && a->n >= n ? a->u.ints : NULL;
-}
-
-static clv_status forest_read(const draft *d, forest *f, clv_err *e)
-{
-    const clv_attr *modes = draft_named(d, "nodes_modes");
-    *f = (forest){.n = length(d, "nodes_truenodeids", "")};
-    f->left = ints_of(d, "nodes_truenodeids", f->n);
-    f->right = ints_of(d, "nodes_falsenodeids", f->n);
-    f->left_leaf = ints_of(d, "nodes_trueleafs", f->n);
-    f->right_leaf = ints_of(d, "nodes_falseleafs", f->n);
-    f->tree = ints_of(d, "nodes_treeids", f->n);
-    f->id = ints_of(d, "nodes_nodeids", f->n);
-    bool leaves = modes && modes->type == CLV_ATTR_STRINGS && modes->n >= f->n;
-    f->modes = leaves ? modes->u.strings : NULL;
-    bool whole = f->left_leaf && f->right_leaf;
-    if (!f->left || !f->right || !(whole || (f->modes && f->tree && f->id)))
-        return clv__fail(e, CLV_FORMAT, "lists of the trees are missing");
-    return CLV_OK;
-}
-
-static bool is_leaf(const forest *f, uint32_t i)
-{
-    return !f->left_leaf && !strcmp(f->modes[i], "LEAF");
-}
-
-/* Levels below the child that node i names, 0 for a leaf; a child that does not
- * come after its parent is not followed. `first` is of i's tree. */
-static int64_t below(const forest *f, const int64_t *levels, uint32_t i,
-                     uint32_t first, const int64_t *child, const int64_t *leaf)
-{
-    if ((leaf && leaf[i]) || child[i] < 0 || child[i] >= f->n)
-        return 0;
-    uint32_t at = (uint32_t)child[i] + (leaf ? 0 : first);
-    return at > i && at < f->n ? levels[at] : 0;
-}
-
-/* Children come after their parents, so the last node is looked at first. */
-static clv_status forest_measure(draft *d, forest *f, clv_err *e)
-{
-    int64_t *levels = arena_array(&d->r->mem, (size_t)f->n + 1, sizeof *levels);
-    uint32_t *first = arena_array(&d->r->mem, (size_t)f->n + 1, sizeof *first);
-    if (!levels || !first)
-        return clv__nomem(e);
-    for (uint32_t i = 0; i < f->n; i++)
-        first[i] =
-            i && f->tree && f->tree[i] == f->tree[i - 1] ? first[i - 1] : i;
-    for (uint32_t i = f->n; i-- > 0;) {
-        int64_t a = below(f, levels, i, first[i], f->left, f->left_leaf);
-        int64_t b = below(f, levels, i, first[i], f->right, f->right_leaf);
-        levels[i] = is_leaf(f, i) ? 0 : 1 + (a > b ? a : b);
-        f->branches += !is_leaf(f, i);
-        if (!f->left_leaf && first[i] == i) {
-            f->depth = sat_add(f->depth, levels[i]);
-            f->trees++;
-        }
-    }
-    const clv_attr *roots = draft_named(d, "tree_roots");
-    for (uint32_t i = 0; f->left_leaf && roots && i < roots->n; i++)
-        if (roots->type == CLV_ATTR_INTS && roots->u.ints[i] >= 0 &&
-            roots->u.ints[i] < f->n) {
-            f->depth = sat_add(f->depth, levels[roots->u.ints[i]]);
-            f->trees++;
-        }
-    return CLV_OK;
-}
-
-/* A leaf has no threshold: those of branches stay. */
-static clv_status tree_thresholds(draft *d, const forest *f, uint32_t v,
-                                  clv_err *e)
-{
-    clv_payload *p = d->g->values[v].data;
-    if (!p || !p->floats || p->n < f->n || f->left_leaf)
-        return CLV_OK;
-    double *kept = arena_array(&d->g->mem, f->branches + 1u, sizeof *kept);
-    int64_t n = 0;
-    for (uint32_t i = 0; kept && i < f->n; i++)
-        if (!is_leaf(f, i))
-            kept[n++] = p->floats[i];
-    if (!kept || !clv__value_set_shape(d->g, v, 1, &n))
-        return clv__nomem(e);
-    p->floats = kept;
-    p->n = (uint32_t)n;
-    return CLV_OK;
-}
-
-/* What the trees have learned: thresholds, weights of leaves, base values. */
-static clv_status tree_lists(draft *d, const forest *f, uint32_t *ins,
-                             clv_err *e)
-{
-    static const char *const names[][3] = {
-        {"nodes_values", "nodes_values_as_tensor", "nodes_splits"},
-        {"class_weights", "class_weights_as_tensor", "leaf_weights"},
-        {"target_weights", "target_weights_as_tensor", ""},
-        {"base_values", "base_values_as_tensor", ""},
-    };
-    for (uint32_t i = 0; i < 4; i++) {
-        ins[i + 1] = CLV_NONE;
-        for (uint32_t k = 0; k < 3 && ins[i + 1] == CLV_NONE; k++)
-            CLV_TRY(stored(d, names[i][k], CLV_VALUE_PARAM, &ins[i + 1], e));
-    }
-    return ins[1] == CLV_NONE ? CLV_OK : tree_thresholds(d, f, ins[1], e);
-}
-
-clv_status map_ml_trees(draft *d, clv_err *e)
-{
-    forest f;
-    uint32_t ins[5] = {d->ins[0]};
-    CLV_TRY(forest_read(d, &f, e));
-    CLV_TRY(forest_measure(d, &f, e));
-    CLV_TRY(tree_lists(d, &f, ins, e));
-    uint32_t labels = length(d, "classlabels_strings", "classlabels_int64s");
-    if (classifies(d))
-        set_scores(d, labels, "classlabels_strings", "classlabels_int64s");
-    else
-        draft_set_int(d, CLV_A_SCORES, draft_other_int(d, "n_targets", 1));
-    if (f.left_leaf && is_double(d, d->ins[0]))
-        draft_set_int(d, CLV_A_SCORE_DTYPE, CLV_FLOAT64);
-    draft_set_int(d, CLV_A_DEPTH, f.depth);
-    draft_set_int(d, CLV_A_TREES, f.trees);
-    d->done = true;
-    return draft_emit(d, d->op, "", ins, 5, d->attrs, d->n_attrs, d->outs,
-                      d->n_out, NULL, e);
 }
 
 /* -- features -------------------------------------------------------------*/
@@ -294,8 +145,8 @@ static clv_status as_float(draft *d, uint32_t *x, clv_err *e)
 clv_status map_ml_scaler(draft *d, clv_err *e)
 {
     uint32_t offset, scale, x;
-    CLV_TRY(stored(d, "offset", CLV_VALUE_BUFFER, &offset, e));
-    CLV_TRY(stored(d, "scale", CLV_VALUE_BUFFER, &scale, e));
+    CLV_TRY(ml_stored(d, "offset", CLV_VALUE_BUFFER, &offset, e));
+    CLV_TRY(ml_stored(d, "scale", CLV_VALUE_BUFFER, &scale, e));
     CLV_TRY(as_float(d, &x, e));
     d->n_attrs = 0;
     if (scale == CLV_NONE)
@@ -462,7 +313,7 @@ clv_status map_ml_lookup(draft *d, clv_err *e)
 /* x (..) -> (..,categories) in float32 */
 clv_status map_ml_one_hot(draft *d, clv_err *e)
 {
-    uint32_t n = length(d, "cats_int64s", "cats_strings"), hot;
+    uint32_t n = ml_length(d, "cats_int64s", "cats_strings"), hot;
     clv_attr depth[2] = {INT(DEPTH, n), INT(AXIS, -1)};
     CLV_TRY(ms_emit(d, CLV_OP_ONE_HOT, "hot", d->ins, 1, depth, 2, &hot, e));
     draft_set_int(d, CLV_A_DTYPE, CLV_FLOAT32);
