@@ -18,19 +18,23 @@
 
 size_t clv__int_text(int64_t value, char *buf)
 {
-    char digits[20];
-    size_t n = 0, len = 0;
+    static const char pairs[] = "0001020304050607080910111213141516171819"
+                                "2021222324252627282930313233343536373839"
+                                "4041424344454647484950515253545556575859"
+                                "6061626364656667686970717273747576777879"
+                                "8081828384858687888990919293949596979899";
+    char digits[20], *at = digits + sizeof digits;
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    do {
-        digits[n++] = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest);
+    for (; rest >= 10; rest /= 100)
+        memcpy(at -= 2, pairs + 2 * (rest % 100), 2);
+    if (rest || at == digits + sizeof digits)
+        *--at = (char)('0' + rest);
+    size_t n = (size_t)(digits + sizeof digits - at), len = value < 0;
     if (value < 0)
-        buf[len++] = '-';
-    while (n)
-        buf[len++] = digits[--n];
-    buf[len] = '\0';
-    return len;
+        *buf = '-';
+    memcpy(buf + len, at, n);
+    buf[len + n] = '\0';
+    return len + n;
 }
 
 __extension__ typedef unsigned __int128 wide;

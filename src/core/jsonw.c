@@ -68,18 +68,35 @@ static inline bool jsonw_is_plain(char c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Copies eight characters. Returns false when one of them may need an escape: a
- * byte below 0x20 or above 0x7e, a quote or a backslash sets the top bit of its
- * sum (and may set that of the byte above it). */
-static inline bool copy_eight(char *to, const char *from)
+/* Returns false when one of eight characters may need an escape: a byte below
+ * 0x20 or above 0x7e, a quote or a backslash sets the top bit of its sum (and
+ * may set that of the byte above it). */
+static inline bool are_plain(uint64_t w)
 {
     const uint64_t ones = 0x0101010101010101u;
-    uint64_t w;
-    memcpy(&w, from, 8);
-    memcpy(to, &w, 8);
     uint64_t odd = w | (w + ones) | (w - 0x20 * ones) |
                    ((w ^ 0x22 * ones) - ones) | ((w ^ 0x5c * ones) - ones);
     return !(odd & 0x80 * ones);
+}
+
+/* Copies eight characters, and tells whether they are plain. */
+static inline bool copy_eight(char *to, const char *from)
+{
+    uint64_t w;
+    memcpy(&w, from, 8);
+    memcpy(to, &w, 8);
+    return are_plain(w);
+}
+
+/* Copies n characters, four to seven: the first four and the last four. */
+static inline bool copy_few(char *to, const char *from, size_t n)
+{
+    uint32_t first, last;
+    memcpy(&first, from, 4);
+    memcpy(&last, from + n - 4, 4);
+    memcpy(to, &first, 4);
+    memcpy(to + n - 4, &last, 4);
+    return are_plain((uint64_t)first << 32 | last);
 }
 
 /* Copies n characters. Returns false when one of them may need an escape. */
@@ -91,6 +108,8 @@ static inline bool copy_plain(char *to, const char *from, size_t n)
             return false;
     if (i > 0) /* copies the last eight; some of them are copied twice */
         return copy_eight(to + n - 8, from + n - 8);
+    if (n >= 4)
+        return copy_few(to, from, n);
     for (; i < n && jsonw_is_plain(from[i]); i++)
         to[i] = from[i];
     return i == n;
@@ -122,19 +141,19 @@ static void quote_odd(jsonw *w, const char *s)
     jsonw_put(w, "\"", 1);
 }
 
-/* Writes text in quotes. */
-static void jsonw_quote(jsonw *w, const char *text)
+/* Writes text of `len` characters in quotes at `at`, where there is room for it
+ * as it is and two more characters. Returns the end of what was written, or
+ * NULL when memory for escapes ran out. */
+static inline char *jsonw_quote(jsonw *w, char *at, const char *text,
+                                size_t len)
 {
-    size_t len = strlen(text);
-    char *at = jsonw_room(w, len + 2);
-    if (!at)
-        return;
-    if (!copy_plain(at + 1, text, len)) {
-        quote_odd(w, text);
-        return;
+    if (copy_plain(at + 1, text, len)) {
+        at[0] = at[len + 1] = '"';
+        return at + len + 2;
     }
-    at[0] = at[len + 1] = '"';
-    jsonw_wrote(w, at + len + 2);
+    jsonw_wrote(w, at);
+    quote_odd(w, text);
+    return jsonw_room(w, 2);
 }
 
 /* -- nesting --------------------------------------------------------------*/
@@ -150,7 +169,8 @@ static void jsonw_place(jsonw *w, const char *key)
     assert((close == '}') == (key != NULL));
     bool any = w->level[w->depth - 1].any;
     w->level[w->depth - 1].any = true;
-    char *at = jsonw_room(w, 2 + 2 * JSONW_DEPTH);
+    size_t len = key ? strlen(key) : 0;
+    char *at = jsonw_room(w, 2 + 2 * JSONW_DEPTH + len + 4);
     if (!at)
         return;
     if (any)
@@ -159,11 +179,15 @@ static void jsonw_place(jsonw *w, const char *key)
         at = new_line(at, w->depth);
     else if (any && w->style != JSONW_COMPACT)
         *at++ = ' ';
+    if (key) {
+        at = jsonw_quote(w, at, key, len);
+        if (!at)
+            return;
+        *at++ = ':';
+        if (w->style != JSONW_COMPACT)
+            *at++ = ' ';
+    }
     jsonw_wrote(w, at);
-    if (!key)
-        return;
-    jsonw_quote(w, key);
-    jsonw_put(w, ": ", w->style == JSONW_COMPACT ? 1 : 2);
 }
 
 static void jsonw_begin(jsonw *w, const char *key, char open, char close,
@@ -268,7 +292,11 @@ void jsonw_str(jsonw *w, const char *key, const char *value)
         return;
     }
     jsonw_place(w, key);
-    jsonw_quote(w, value);
+    size_t len = strlen(value);
+    char *at = jsonw_room(w, len + 2);
+    at = at ? jsonw_quote(w, at, value, len) : NULL;
+    if (at)
+        jsonw_wrote(w, at);
 }
 
 void jsonw_ints(jsonw *w, const char *key, const int64_t *values, uint32_t n)
