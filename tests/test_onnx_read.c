@@ -552,19 +552,52 @@ static void many_views(void)
     put_message(&g, 1,
                 node_of("BatchNormalization", "x scale bias m100 var", "y"));
     opened o;
-    if (open_bytes(model_of(g), NULL, &o))
+    if (open_bytes(model_of(g), NULL, &o)) {
         CHECK_EQ_INT(o.t->params, 6);
+        CHECK(!clv_graph_warning(o.g, 0));
+    }
+    close_it(&o);
+}
+
+static void check_deep(const opened *o, const char *what)
+{
+    const char *first = clv_graph_warning(o->g, 0);
+    if (CHECK(first != NULL)) {
+        CHECK(strstr(first, "weights behind more than 64") != NULL);
+        CHECK(strstr(first, what) != NULL);
+        CHECK(!clv_graph_warning(o->g, 1));
+    }
+}
+
+/* Rows of rows of a quantised table are followed one by one, up to a limit that
+ * is told. */
+static void more_views(void)
+{
+    static const int64_t table[2] = {4, 3}, three[1] = {3};
+    bytes g = graph_of();
+    put_message(&g, 5, weight_of("t0", 3, 2, table));
+    put_message(&g, 5, weight_of("rows", 7, 1, three));
+    put_message(&g, 5, weight_of("scale", 1, 0, NULL));
+    for (int i = 0; i < 100; i++) {
+        char ins[32], to[16];
+        snprintf(ins, sizeof ins, "t%d rows", i);
+        snprintf(to, sizeof to, "t%d", i + 1);
+        put_message(&g, 1, node_of("Gather", ins, to));
+    }
+    put_message(&g, 1, node_of("DequantizeLinear", "t100 scale", "y"));
+    opened o;
+    if (open_bytes(model_of(g), NULL, &o))
+        check_deep(&o, "views");
     close_it(&o);
 }
 
 /* Integer weights that are joined of parts, joined of parts, ... */
-static void many_parts(void)
+static bytes parts_of(int parts)
 {
-    enum { PARTS = 20 };
     static const int64_t column[2] = {3, 1};
     bytes g = graph_of();
     put_message(&g, 5, weight_of("w0", 2, 2, column));
-    for (int i = 1; i < PARTS; i++) {
+    for (int i = 1; i < parts; i++) {
         char part[16], ins[32], to[16];
         snprintf(part, sizeof part, "p%d", i);
         snprintf(ins, sizeof ins, "w%d p%d", i - 1, i);
@@ -578,10 +611,25 @@ static void many_parts(void)
         put_message(&g, 1, n);
     }
     put_message(&g, 1, node_of("DynamicQuantizeLinear", "x", "q scale zero"));
-    put_message(&g, 1, node_of("MatMulInteger", "q w19", "y"));
+    char ins[32];
+    snprintf(ins, sizeof ins, "q w%d", parts - 1);
+    put_message(&g, 1, node_of("MatMulInteger", ins, "y"));
+    return model_of(g);
+}
+
+static void many_parts(void)
+{
     opened o;
-    if (open_bytes(model_of(g), NULL, &o))
-        CHECK_EQ_INT(o.t->params, 3 * PARTS);
+    if (open_bytes(parts_of(20), NULL, &o))
+        CHECK_EQ_INT(o.t->params, 3 * 20);
+    close_it(&o);
+}
+
+static void more_parts(void)
+{
+    opened o;
+    if (open_bytes(parts_of(80), NULL, &o))
+        check_deep(&o, "Concat");
     close_it(&o);
 }
 
@@ -604,6 +652,8 @@ static const check_case cases[] = {
     {"loops", loops},
     {"pieces", pieces},
     {"many_views", many_views},
+    {"more_views", more_views},
     {"many_parts", many_parts},
+    {"more_parts", more_parts},
 };
 CHECK_MAIN(cases)

@@ -2,11 +2,13 @@
 #include "formats/onnx/map.h"
 #include "graph/schema.h"
 
+#include <assert.h>
 #include <string.h>
 
 void draft_keep(draft *d, const uint32_t *which, uint32_t n)
 {
-    uint32_t kept[16];
+    uint32_t kept[DRAFT_KEPT];
+    assert(n <= DRAFT_KEPT);
     for (uint32_t i = 0; i < n; i++)
         kept[i] = which[i] < d->n_in ? d->ins[which[i]] : CLV_NONE;
     while (n && kept[n - 1] == CLV_NONE)

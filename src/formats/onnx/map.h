@@ -45,7 +45,9 @@ static inline const clv_value *draft_in(const draft *d, uint32_t i)
 /* How a resize finds places and rounds them; `short_form`: as before opset 11,
  * by the corner and rounded down. */
 void draft_sampling(draft *d, bool short_form);
-/* Keeps the inputs listed, in that order; CLV_NONE entries stay absent. */
+/* Keeps the inputs listed, at most DRAFT_KEPT, in that order; CLV_NONE entries
+ * stay absent. */
+enum { DRAFT_KEPT = 16 };
 void draft_keep(draft *d, const uint32_t *which, uint32_t n);
 /* The known contents of input i; false when there are none. */
 bool draft_ints(const draft *d, uint32_t i, const int64_t **v, uint32_t *n);

@@ -81,7 +81,8 @@ enum {
     ONNX_MORE_INS = 8, /* absent inputs that it may ask for, or fill, at the end
                         */
     ONNX_MAX_LISTS = 4096,   /* elements read of a small constant */
-    ONNX_MAX_VIEWS = 64,     /* views between a weight and its reader */
+    ONNX_MAX_VIEWS = 64,     /* views or Concats between a weight and its
+                              * reader; a warning says that there are more */
     ONNX_RESERVED = 1 << 15, /* names that tables are made for at once */
     ONNX_RECENT = 64,        /* rows of operators that are kept at hand */
     ONNX_PEEK = 2 * 4096,    /* bytes copied at once, at most */
@@ -163,6 +164,7 @@ typedef struct unit {
                         * before its inputs, or their shapes are the node's
                         * that has this body */
     bool branch;       /* of an If, which may never be taken */
+    bool deep;         /* warned that there are more than ONNX_MAX_VIEWS */
     bool each;         /* done for each tensor of a sequence: sizes differ */
     uint32_t n_formal; /* inputs the body declares; captured ones follow */
 } unit;

@@ -152,15 +152,33 @@ static clv_status node_absorb(clv_graph *g, uint32_t id, clv_err *e)
     return CLV_OK;
 }
 
-/* The value that v is a view of: a weight may be reshaped before its use. Of a
- * quantised table, rows are picked before they are dequantised. Inference has
- * noted where a view leads; a node that comes before its inputs was not
- * inferred, and its views are followed one by one. */
-static uint32_t node_behind_views(const clv_graph *g, uint32_t v, char role)
+/* Warns, once, that weights are not looked for as far as they may be. */
+static clv_status node_warn_deep(unit *u, const char *what, clv_err *e)
 {
+    if (u->deep)
+        return CLV_OK;
+    u->deep = true;
+    return clv__graph_warn(u->g,
+                           "weights behind more than %d %s in a row may not "
+                           "count as parameters",
+                           ONNX_MAX_VIEWS, what)
+               ? CLV_OK
+               : clv__nomem(e);
+}
+
+/* Sets *of to the value that it is a view of: a weight may be reshaped before
+ * its use. Of a quantised table, rows are picked before they are dequantised.
+ * Inference has noted where a view leads; a node that comes before its inputs
+ * was not inferred, and its views are followed one by one. */
+static clv_status node_behind_views(unit *u, uint32_t *of, char role,
+                                    clv_err *e)
+{
+    const clv_graph *g = u->g;
+    uint32_t v = *of;
+    int steps = 0;
     if (role != 'c' && role != 'q' && g->values[v].view_of != CLV_NONE)
         v = g->values[v].view_of;
-    for (int steps = 0; steps < ONNX_MAX_VIEWS && role != 'c'; steps++) {
+    for (; steps < ONNX_MAX_VIEWS && role != 'c'; steps++) {
         const clv_value *value = &g->values[v];
         if (value->kind != CLV_VALUE_ACTIVATION || value->producer == CLV_NONE)
             break;
@@ -172,7 +190,8 @@ static uint32_t node_behind_views(const clv_graph *g, uint32_t v, char role)
             break;
         v = node_ins(g, n)[0];
     }
-    return v;
+    *of = v;
+    return steps < ONNX_MAX_VIEWS ? CLV_OK : node_warn_deep(u, "views", e);
 }
 
 static clv_status node_mark_weight(unit *u, uint32_t v, char role, clv_err *e)
@@ -217,8 +236,10 @@ static clv_status node_mark_parts(frame *f, uint32_t v, int depth, clv_err *e)
     const clv_node *n = &u->g->nodes[u->g->values[v].producer];
     if (!node_role_room(u, v))
         return clv__nomem(e);
-    if (n->op != CLV_OP_CAT || u->roles[v] == 'p' || depth == 0)
+    if (n->op != CLV_OP_CAT || u->roles[v] == 'p')
         return CLV_OK;
+    if (depth == 0)
+        return node_warn_deep(u, "Concat", e);
     u->roles[v] = 'p';
     for (uint32_t i = 0; i < n->n_in; i++)
         CLV_TRY(node_mark_part(f, node_ins(u->g, n)[i], depth - 1, e));
@@ -228,7 +249,7 @@ static clv_status node_mark_parts(frame *f, uint32_t v, int depth, clv_err *e)
 static clv_status node_mark_part(frame *f, uint32_t v, int depth, clv_err *e)
 {
     for (; v != CLV_NONE; f = f->outer) {
-        v = node_behind_views(f->unit->g, v, 'p');
+        CLV_TRY(node_behind_views(f->unit, &v, 'p', e));
         const clv_value *value = &f->unit->g->values[v];
         if (value_is_weight(value))
             return node_mark_weight(f->unit, v, 'p', e);
@@ -244,7 +265,7 @@ static clv_status node_mark_part(frame *f, uint32_t v, int depth, clv_err *e)
 static clv_status node_mark_role(frame *f, uint32_t v, char role, clv_err *e)
 {
     unit *u = f->unit;
-    v = node_behind_views(u->g, v, role);
+    CLV_TRY(node_behind_views(u, &v, role, e));
     clv_value *value = &u->g->values[v];
     if (value->kind == CLV_VALUE_INPUT) {
         uint32_t outer = node_captured_by(f, v);
@@ -253,7 +274,7 @@ static clv_status node_mark_role(frame *f, uint32_t v, char role, clv_err *e)
     }
     if (value->kind == CLV_VALUE_ACTIVATION && value->producer != CLV_NONE) {
         if (role == 'p')
-            CLV_TRY(node_mark_parts(f, v, ONNX_MAX_DEPTH, e));
+            CLV_TRY(node_mark_parts(f, v, ONNX_MAX_VIEWS, e));
         if (role != 'c' && role != 'q')
             CLV_TRY(node_absorb(u->g, v, e));
     }
