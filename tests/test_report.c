@@ -276,6 +276,25 @@ static void tables(void)
     clv_buf_free(&b);
 }
 
+/* A text of any length is written whole. */
+static void long_texts(void)
+{
+    const clv_report_opts o = {.size = sizeof o};
+    clv_buf out = {0};
+    char name[3001];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    text_field(&out, "Name:", "%s.", name);
+    CHECK(out.len > 3000 && !strcmp(out.text + out.len - 3, "n.\n"));
+    clv_buf_free(&out);
+    text_wrap(&out, &o, 0, "a %s.", name);
+    CHECK(out.len == 3004 && !strcmp(out.text + out.len - 3, "n.\n"));
+    clv_buf_free(&out);
+    text_heading(&out, &o, "%s", name);
+    CHECK_EQ_INT(out.len, 3002);
+    clv_buf_free(&out);
+}
+
 static void narrow_tables(void)
 {
     clv_buf b = {0};
@@ -475,6 +494,7 @@ static const check_case cases[] = {
     {"JSON numbers", json_numbers},
     {"doubles round trip", doubles_round_trip},
     {"ratios are shortest", ratios_are_shortest},
+    {"long texts are whole", long_texts},
     {"two decimals are those of printf", fixed_is_printf},
     {"CSV quoting", csv_quoting},
     {"units", units},

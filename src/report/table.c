@@ -75,12 +75,12 @@ void table_text(table *t, const char *text)
 
 void table_printf(table *t, const char *fmt, ...)
 {
-    char text[256];
     va_list ap;
+    begin_cell(t);
     va_start(ap, fmt);
-    clv_vformat(text, sizeof text, fmt, ap);
+    text_vprint(&t->text, fmt, ap);
     va_end(ap);
-    table_text(t, text);
+    end_cell(t);
 }
 
 void table_count(table *t, int64_t n)

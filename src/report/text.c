@@ -227,15 +227,43 @@ void text_clean(clv_buf *out, const char *text)
     }
 }
 
+/* Formats into `few`, or into memory of its own when that is too small. Returns
+ * NULL when there is none; *more is to be freed. */
+static char *text_formatted(char *few, size_t size, char **more,
+                            const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    int n = clv_vformat(few, size, fmt, ap);
+    char *text = n >= 0 ? few : NULL;
+    *more = NULL;
+    if (text && (size_t)n >= size) {
+        text = *more = clv__alloc((size_t)n + 1);
+        if (text)
+            clv_vformat(text, (size_t)n + 1, fmt, again);
+    }
+    va_end(again);
+    return text;
+}
+
+void text_vprint(clv_buf *out, const char *fmt, va_list ap)
+{
+    char few[256], *more;
+    const char *text = text_formatted(few, sizeof few, &more, fmt, ap);
+    if (text)
+        text_clean(out, text);
+    else
+        out->failed = true;
+    clv__free(more);
+}
+
 void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
 {
-    char title[128];
     va_list ap;
-    va_start(ap, fmt);
-    clv_vformat(title, sizeof title, fmt, ap);
-    va_end(ap);
     clv_buf_printf(out, "%s%s", out->len ? "\n" : "", paint_on(o, PAINT_BOLD));
-    text_clean(out, title);
+    va_start(ap, fmt);
+    text_vprint(out, fmt, ap);
+    va_end(ap);
     clv_buf_printf(out, ":%s\n", paint_off(o, PAINT_BOLD));
 }
 
@@ -257,13 +285,11 @@ void text_label(clv_buf *out, const char *label)
 
 void text_field(clv_buf *out, const char *label, const char *fmt, ...)
 {
-    char value[256];
     va_list ap;
-    va_start(ap, fmt);
-    clv_vformat(value, sizeof value, fmt, ap);
-    va_end(ap);
     text_label(out, label);
-    text_clean(out, value);
+    va_start(ap, fmt);
+    text_vprint(out, fmt, ap);
+    va_end(ap);
     clv_buf_add(out, "\n", 1);
 }
 
@@ -276,13 +302,14 @@ void text_field_count(clv_buf *out, const char *label, int64_t n)
 void text_wrap(clv_buf *out, const clv_report_opts *o, uint32_t indent,
                const char *fmt, ...)
 {
-    char prose[2048];
+    char few[2048], *more;
     va_list ap;
     va_start(ap, fmt);
-    clv_vformat(prose, sizeof prose, fmt, ap);
+    char *prose = text_formatted(few, sizeof few, &more, fmt, ap);
     va_end(ap);
     uint32_t at = 0;
-    for (char *word = prose, *next; *word; word = next) {
+    out->failed = out->failed || !prose;
+    for (char *word = prose, *next; prose && *word; word = next) {
         size_t len = strcspn(word, " ");
         uint32_t width = text_width(word, len);
         next = word + len + (word[len] == ' ');
@@ -296,6 +323,7 @@ void text_wrap(clv_buf *out, const clv_report_opts *o, uint32_t indent,
         at += (at ? 1 : indent) + width;
     }
     clv_buf_add(out, "\n", 1);
+    clv__free(more);
 }
 
 /* -- pictures -------------------------------------------------------------*/

@@ -9,6 +9,8 @@
 #include "cleave/report.h"
 #include "core/core.h"
 
+#include <stdarg.h>
+
 /* Copies what the caller asks for, in any version of the struct, to *own and
  * returns own. NULL, and out->failed, when its size is not set. */
 const clv_report_opts *clv__report_opts(const clv_report_opts *given,
@@ -47,6 +49,8 @@ uint32_t text_width(const char *text, size_t len);
 /* Appends text of a model file: control characters and malformed bytes become
  * '?', so that a name cannot drive the terminal. */
 void text_clean(clv_buf *out, const char *text);
+/* The same of what a format makes, however long it is. */
+void text_vprint(clv_buf *out, const char *fmt, va_list ap);
 /* "  and 5 more (HOW)": rows that were left out, and what shows them if the
  * caller said so. */
 void text_rest(clv_buf *out, const clv_report_opts *o, uint32_t n);
