@@ -107,8 +107,8 @@ typedef struct filter {
     unsigned short n;
 } filter;
 
-static void put(filter *f, unsigned short op, uint32_t k, uint8_t yes,
-                uint8_t no)
+static void sandbox_put(filter *f, unsigned short op, uint32_t k, uint8_t yes,
+                        uint8_t no)
 {
     if (f->n < CODE_MOST)
         f->code[f->n++] = (struct sock_filter){op, yes, no, k};
@@ -116,12 +116,12 @@ static void put(filter *f, unsigned short op, uint32_t k, uint8_t yes,
 
 static void put_load(filter *f, size_t offset)
 {
-    put(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+    sandbox_put(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
 static void put_return(filter *f, uint32_t what)
 {
-    put(f, BPF_RET | BPF_K, what, 0, 0);
+    sandbox_put(f, BPF_RET | BPF_K, what, 0, 0);
 }
 
 static const uint32_t refuse = SECCOMP_RET_ERRNO | EPERM;
@@ -129,7 +129,7 @@ static const uint32_t refuse = SECCOMP_RET_ERRNO | EPERM;
 static void put_never(filter *f, const int *calls, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        put(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1);
+        sandbox_put(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1);
         put_return(f, refuse);
     }
 }
@@ -138,9 +138,10 @@ static void put_never(filter *f, const int *calls, size_t n)
  * `must`, when none is. Loads the number of the call again behind it. */
 static void put_bits(filter *f, int call, int arg, uint32_t bits, bool must)
 {
-    put(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 4);
+    sandbox_put(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 4);
     put_load(f, offsetof(struct seccomp_data, args) + 8 * (size_t)arg);
-    put(f, BPF_JMP | BPF_JSET | BPF_K, bits, must ? 1 : 0, must ? 0 : 1);
+    sandbox_put(f, BPF_JMP | BPF_JSET | BPF_K, bits, must ? 1 : 0,
+                must ? 0 : 1);
     put_return(f, refuse);
     put_return(f, SECCOMP_RET_ALLOW);
 }
@@ -149,15 +150,15 @@ static void filter_make(filter *f, bool writes)
 {
     const uint32_t to_write = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
     put_load(f, offsetof(struct seccomp_data, arch));
-    put(f, BPF_JMP | BPF_JEQ | BPF_K, SANDBOX_ARCH, 1, 0);
+    sandbox_put(f, BPF_JMP | BPF_JEQ | BPF_K, SANDBOX_ARCH, 1, 0);
     put_return(f, refuse);
     put_load(f, offsetof(struct seccomp_data, nr));
 #ifdef __x86_64__
-    put(f, BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1); /* x32 */
+    sandbox_put(f, BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1); /* x32 */
     put_return(f, refuse);
 #endif
 #ifdef SYS_clone3
-    put(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1);
+    sandbox_put(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1);
     put_return(f, SECCOMP_RET_ERRNO | ENOSYS); /* its flags lie in memory */
 #endif
     put_never(f, never, sizeof never / sizeof *never);

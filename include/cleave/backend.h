@@ -1,12 +1,11 @@
-/* backend.h - what a device can run: asked of it, operator by operator.
+/* backend.h - asks a device, operator by operator, what it can run.
  *
  * A backend answers yes, or no with a reason, once per operator configuration
- * (operator, types, shapes, attributes). The answers for a whole graph are a
- * clv_support; what the user forces is laid over them.
+ * (operator, types, shapes, attributes). A clv_support holds the answers for a
+ * whole graph. The user may override them.
  *
- * Threads: a backend belongs to one thread at a time (another process may
- * answer for it). A support may be read by several threads, but not while one
- * forces sides. */
+ * Threads: only one thread at a time may use a backend. Several threads may
+ * read a support, but not while one of them forces sides. */
 #ifndef CLEAVE_BACKEND_H
 #define CLEAVE_BACKEND_H
 
@@ -29,10 +28,9 @@ typedef struct clv_backend_opts {
  *     edgetpu, ethos-u55..  a built-in rules profile (clv_backend_at)
  *     rules.json            a rules file (docs/capability.md)
  *     cmd:compiler --query  an external command, without a shell
- * Returns a backend (caller frees with
- * clv_backend_free). Fails with CLV_NOT_FOUND for an unknown name, and with
- * CLV_FORMAT for malformed rules, naming line and key, and for a plugin that
- * was built for another version. */
+ * Returns a backend (caller frees with clv_backend_free). Fails with
+ * CLV_NOT_FOUND for an unknown name. Fails with CLV_FORMAT for malformed rules
+ * (the message names line and key) and for a plugin of another version. */
 CLV_API CLV_MUST clv_status clv_backend_open(const char *spec,
                                              const clv_backend_opts *opts,
                                              clv_backend **out, clv_err *err);
@@ -42,11 +40,11 @@ CLV_API const char *clv_backend_name(const clv_backend *b);
 /* One line on what it is. */
 CLV_API const char *clv_backend_about(const clv_backend *b);
 
-/* The name of the i-th backend or profile there is, NULL past the last. */
+/* Returns the name of the i-th backend or rules profile, NULL past the last. */
 CLV_API const char *clv_backend_at(uint32_t i);
 
-/* Can this program load backends that are shared objects, such as onednn? Not
- * if it is linked statically. */
+/* Returns true if this program can load backends that are shared objects, such
+ * as onednn. A program that is linked statically cannot. */
 CLV_API bool clv_backend_loads(void);
 
 /* Where a node may run. */
@@ -58,9 +56,9 @@ typedef enum clv_side {
 
 typedef struct clv_node_support {
     clv_side side;      /* after what the user forced */
-    bool arithmetic;    /* counts: neither view nor shape arithmetic */
+    bool arithmetic;    /* it does work: no view, no shape arithmetic */
     bool supported;     /* the backend's own answer */
-    bool forced;        /* the user's word, not the backend's */
+    bool forced;        /* the user chose the side, not the backend */
     uint32_t config;    /* index of its configuration */
     const char *reason; /* why it is not for the accelerator, "" if it is */
 } clv_node_support;
@@ -76,10 +74,11 @@ typedef struct clv_support_info {
 
 typedef struct clv_support clv_support;
 
-/* Asks b about every configuration in g, which must be inferred. Borrows both
- * while it runs, and g for as long as the support lives. A command that hangs,
- * dies or answers nonsense is a "no" with that reason, not a failure. Returns
- * a support (caller frees with clv_support_free). */
+/* Asks b about every configuration in g, which must be inferred. Borrows b for
+ * the call, and g for as long as the support lives. If an external command
+ * hangs, dies or answers nonsense, the answer is "no" with that reason; the
+ * call does not fail. Returns a support (caller frees with clv_support_free).
+ */
 CLV_API CLV_MUST clv_status clv_support_new(clv_backend *b, const clv_graph *g,
                                             clv_support **out, clv_err *err);
 CLV_API void clv_support_free(clv_support *s);
@@ -97,7 +96,7 @@ CLV_API CLV_MUST clv_status clv_support_force_nodes(clv_support *s,
                                                     const char *pattern,
                                                     clv_side side,
                                                     clv_err *err);
-/* Reads both from a file, later lines over earlier ones:
+/* Reads such choices from a file; a later line overrides an earlier one:
  * {"ops": {"sort": "cpu"}, "nodes": {"head.*": "accelerator"}} */
 CLV_API CLV_MUST clv_status clv_support_overrides(clv_support *s,
                                                   const char *path,

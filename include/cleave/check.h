@@ -5,8 +5,8 @@
  * point (so that half of the peak is in reach). Budgets: totals that must not
  * be exceeded, for CI.
  *
- * Threads: a result is read-only once made; any number of threads may
- * read it, and make others of the same input. */
+ * Threads: a result never changes after it is made. Any number of threads may
+ * read it, and may make other results from the same input. */
 #ifndef CLEAVE_CHECK_H
 #define CLEAVE_CHECK_H
 

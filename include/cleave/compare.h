@@ -1,8 +1,8 @@
 /* compare.h - models side by side: totals, per operator type, per module, and
  * layer by layer for two versions of one model.
  *
- * Threads: a result is read-only once made; any number of threads may
- * read it, and make others of the same input. */
+ * Threads: a result never changes after it is made. Any number of threads may
+ * read it, and may make other results from the same input. */
 #ifndef CLEAVE_COMPARE_H
 #define CLEAVE_COMPARE_H
 

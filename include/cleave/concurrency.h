@@ -4,8 +4,8 @@
  * Everything is about the subgraphs of a cut and their dependencies. A weight
  * per subgraph says how long it takes: its FLOPs, or seconds on a device.
  *
- * Threads: a result is read-only once made; any number of threads may
- * read it, and make others of the same input. */
+ * Threads: a result never changes after it is made. Any number of threads may
+ * read it, and may make other results from the same input. */
 #ifndef CLEAVE_CONCURRENCY_H
 #define CLEAVE_CONCURRENCY_H
 
@@ -28,8 +28,8 @@ typedef struct clv_stage {
     int64_t flops;
 } clv_stage;
 
-/* One subgraph. Stages count from 0. Times are sums of weights, with as many
- * streams as it takes. */
+/* One subgraph. Stages count from 0. Times are sums of weights, as if there
+ * were a stream for every subgraph. */
 typedef struct clv_task {
     uint32_t stage;  /* as soon as possible: after all it depends on */
     uint32_t latest; /* as late as possible without one more stage */
@@ -37,7 +37,7 @@ typedef struct clv_task {
     bool critical;   /* on the critical path */
     double weight, start;
     double share;      /* of all weights */
-    double slack_time; /* it may start this much later at no loss */
+    double slack_time; /* it may start this much later and delay nothing */
     /* Independent threads, and how many compute units they can use: at least
      * one, best with 256 threads each, at most with 32 (a warp) each. */
     int64_t threads, min_units, optimal_units, max_units;
@@ -66,9 +66,10 @@ typedef struct clv_concurrency_info {
 
 typedef struct clv_concurrency clv_concurrency;
 
-/* Borrows c, which must outlive the result. Returns an analysis (caller frees
- * with clv_concurrency_free). Fails with CLV_UNSUPPORTED if the device has no
- * rate for the type. Takes O(nodes + edges). */
+/* Analyses the subgraphs of c. Borrows c, which must outlive the result.
+ * Returns an analysis (caller frees with clv_concurrency_free). Fails with
+ * CLV_UNSUPPORTED if the device has no rate for the type. Takes O(nodes +
+ * edges). */
 CLV_API CLV_MUST clv_status
 clv_concurrency_new(const clv_cut *c, const clv_concurrency_opts *opts,
                     clv_concurrency **out, clv_err *err);
@@ -87,8 +88,8 @@ typedef struct clv_batch_row {
 
 CLV_API clv_batch_row clv_concurrency_batch(const clv_concurrency_info *a,
                                             int64_t batch, int64_t units);
-/* The smallest batch whose independent subgraphs fill `share` (0 to 1) of so
- * many compute units, one subgraph of one sample to a unit. */
+/* Returns the smallest batch that fills `share` (0 to 1) of `units` compute
+ * units, when each unit runs one subgraph of one sample. */
 CLV_API int64_t clv_concurrency_fill(const clv_concurrency_info *a,
                                      int64_t units, double share);
 
@@ -111,10 +112,10 @@ typedef struct clv_schedule_info {
 
 typedef struct clv_schedule clv_schedule;
 
-/* Runs the subgraphs on k streams: whenever one is free it takes, of those that
- * are ready, the one with the most work behind it (list scheduling; at most
- * 2 - 1/k times the best). Borrows a. Returns a schedule (caller frees with
- * clv_schedule_free). Takes O(n log n). */
+/* Schedules the subgraphs on k streams. A stream that is free takes the ready
+ * subgraph that begins the heaviest path (list scheduling). The result takes at
+ * most 2 - 1/k times as long as the best schedule. Borrows a. Returns a
+ * schedule (caller frees with clv_schedule_free). Takes O(n log n). */
 CLV_API CLV_MUST clv_status clv_schedule_new(const clv_concurrency *a,
                                              uint32_t streams,
                                              clv_schedule **out, clv_err *err);

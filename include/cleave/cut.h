@@ -4,8 +4,8 @@
  * where it is cheapest), the result is the same type, and every analysis takes
  * it. Subgraphs come in an order in which they can run.
  *
- * Threads: a result is read-only once made; any number of threads may
- * read it, and make others of the same input. */
+ * Threads: a result never changes after it is made. Any number of threads may
+ * read it, and may make other results from the same input. */
 #ifndef CLEAVE_CUT_H
 #define CLEAVE_CUT_H
 
@@ -42,9 +42,9 @@ typedef struct clv_subgraph {
     /* Sums over its nodes, except bytes: those count what crosses its border.
      * A tensor made and read inside is not traffic. */
     clv_cost cost;
-    int64_t bytes_external; /* in, weights and out: what it moves */
-    int64_t bytes_internal; /* traffic of its nodes run one by one, less the
-                             * above: what keeping them together saves */
+    int64_t bytes_external; /* what it moves: inputs, weights and outputs */
+    int64_t bytes_internal; /* what running its nodes together saves: the bytes
+                             * that they move one by one, minus the above */
     double intensity;
     clv_bottleneck bottleneck;
     clv_parallel parallel; /* of its heaviest node */
@@ -54,8 +54,9 @@ typedef struct clv_subgraph {
     const char *detail; /* the reason in words, "" if the code says it all */
 } clv_subgraph;
 
-/* Two nodes in an order that no tensor between them asks for: `after` runs in
- * no subgraph before that of `before`, which has the lower number. */
+/* Two nodes that must run in this order although no tensor connects them. The
+ * subgraph of `before` runs before that of `after`, or is the same. `before` is
+ * the lower node number. */
 typedef struct clv_order {
     uint32_t before, after;
 } clv_order;
@@ -74,14 +75,14 @@ CLV_API uint32_t clv_cut_subgraph_of(const clv_cut *c, uint32_t node);
  * inputs, outputs and bytes are exact. */
 CLV_API CLV_MUST clv_status clv_cut_verify(const clv_cut *c, clv_err *err);
 
-/* Every operator its own subgraph. Borrows p (which must outlive the cut);
- * returns a cut (caller frees with clv_cut_free). */
+/* Makes every operator a subgraph of its own. Borrows p (which must outlive the
+ * cut); returns a cut (caller frees with clv_cut_free). */
 CLV_API CLV_MUST clv_status clv_cut_op(const clv_profile *p, clv_cut **out,
                                        clv_err *err);
-/* One subgraph per module, `depth` levels below the root (1: its children):
- * runs of operators that belong to the same one. `detail` is the module's path.
- * Borrows p (which must outlive the cut); returns a cut (caller frees with
- * clv_cut_free). */
+/* Makes one subgraph of each run of operators that belong to the same module.
+ * Modules are taken `depth` levels below the root (1: its children). `detail`
+ * is the path of the module. Borrows p (which must outlive the cut); returns a
+ * cut (caller frees with clv_cut_free). */
 CLV_API CLV_MUST clv_status clv_cut_modules(const clv_profile *p,
                                             uint32_t depth, clv_cut **out,
                                             clv_err *err);
@@ -137,8 +138,8 @@ typedef struct clv_summary_info {
 
 typedef struct clv_summary clv_summary;
 
-/* Adds a cut up. Borrows c, which must outlive the result; returns a summary
- * (caller frees with clv_summary_free). */
+/* Computes the figures of a cut. Borrows c, which must outlive the result;
+ * returns a summary (caller frees with clv_summary_free). */
 CLV_API CLV_MUST clv_status clv_summary_new(const clv_cut *c, clv_summary **out,
                                             clv_err *err);
 CLV_API void clv_summary_free(clv_summary *s);

@@ -1,7 +1,7 @@
 /* diagnose.h - why a count is not what was expected.
  *
- * Threads: a result is read-only once made; any number of threads may
- * read it, and make others of the same input. */
+ * Threads: a result never changes after it is made. Any number of threads may
+ * read it, and may make other results from the same input. */
 #ifndef CLEAVE_DIAGNOSE_H
 #define CLEAVE_DIAGNOSE_H
 

@@ -18,7 +18,7 @@ typedef struct clv_onnx_opts {
     int64_t opset; /* 13 to 22 */
     clv_weights weights;
     uint64_t seed;
-    bool draw_weights; /* those that a model's file lacks, too */
+    bool draw_weights; /* draw the weights that a model's file lacks */
 } clv_onnx_opts;
 
 /* Writes g as ONNX to `path`, whole or not at all; weights beyond 1 GB go to

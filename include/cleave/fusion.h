@@ -5,8 +5,8 @@
  * one; attention and squeeze-and-excite become one subgraph each. Rules and
  * pictures: docs/fusion.md.
  *
- * Threads: a result is read-only once made; any number of threads may
- * read it, and make others of the same input. */
+ * Threads: a result never changes after it is made. Any number of threads may
+ * read it, and may make other results from the same input. */
 #ifndef CLEAVE_FUSION_H
 #define CLEAVE_FUSION_H
 
@@ -21,8 +21,9 @@ typedef struct clv_fusion_opts {
     int64_t max_flops;
 } clv_fusion_opts;
 
-/* Fuses; opts may be NULL. No node is duplicated, the quotient has no cycle,
- * and no more bytes move than one by one. Borrows p (which must outlive the
+/* Fuses operators; opts may be NULL. No node is duplicated, the quotient has no
+ * cycle, and the subgraphs move no more bytes than their operators one by one.
+ * Borrows p (which must outlive the
  * cut); returns a cut (caller frees with clv_cut_free). Takes linear time. */
 CLV_API CLV_MUST clv_status clv_cut_fusion(const clv_profile *p,
                                            const clv_fusion_opts *opts,

@@ -63,9 +63,10 @@ typedef struct clv_open_opts {
     const clv_custom_op *custom; /* borrowed as long as the graph lives */
     size_t n_custom;
     const char *ops_file;     /* costs of custom operators (JSON) */
-    const clv_data_arg *data; /* what the inputs will be: gives sizes that the
-                               * model leaves open, and changes no other. A
-                               * name that stands for two sizes is an error */
+    const clv_data_arg *data; /* shapes of the data that will be fed. They set
+                               * the sizes that the model leaves open, and no
+                               * others. It is an error if they give one
+                               * symbolic dimension two sizes */
     size_t n_data;
 } clv_open_opts;
 
@@ -113,8 +114,8 @@ typedef union clv_attr_value {
 /* An attribute as the caller gives it: all types but the last two. Everything
  * is copied. */
 typedef struct clv_attr_arg {
-    const char *name; /* "stride", see docs/operators.md; an operator that is
-                         not known keeps any */
+    const char *name; /* "stride", see docs/operators.md; an unknown operator
+                         takes any name */
     clv_attr_type type;
     uint32_t n; /* of ints, floats, strings */
     clv_attr_value u;
@@ -141,8 +142,9 @@ typedef struct clv_node_arg {
     uint32_t n_outputs; /* 0 means 1 */
     const clv_attr_arg *attrs;
     uint32_t n_attrs;
-    bool stateful; /* writes or reads more than its values: nodes that do are
-                      never swapped (random operators are known to) */
+    bool stateful; /* it reads or writes something other than its values.
+                      Stateful nodes keep their order. Random operators are
+                      stateful by themselves */
 } clv_node_arg;
 
 /* Returns an empty graph (caller frees with clv_graph_free). */
@@ -173,9 +175,9 @@ typedef struct clv_value_info {
     const int64_t *dims;          /* borrowed from the graph */
     const char *const *dim_names; /* of each axis, NULL: none; or NULL */
     uint32_t producer;            /* node, or CLV_NONE */
-    bool optional;                /* there, or not there */
-    bool sequence;  /* several tensors: dtype and dims are each one's (or their
-                       upper bound) */
+    bool optional;                /* the value may be absent */
+    bool sequence;  /* a list of tensors; dtype and dims are those of each one,
+                       or an upper bound */
     uint32_t count; /* of a sequence: how many; CLV_NONE: not known */
 } clv_value_info;
 
@@ -222,18 +224,19 @@ CLV_API clv_status clv_graph_get_node(const clv_graph *g, uint32_t node,
                                       clv_node_info *out, clv_err *err);
 CLV_API clv_status clv_graph_get_value(const clv_graph *g, uint32_t value,
                                        clv_value_info *out, clv_err *err);
-/* The attribute called `name`, its default where the node leaves it out; or the
- * i-th that the node has (clv_node_info.n_attrs). out->size is set. Fails with
- * CLV_NOT_FOUND when the node has none of that name, and there is no default.
- */
+/* Fills *out, whose size the caller has set. clv_graph_attr finds an attribute
+ * by its name; if the node leaves it out, *out is its default, and without a
+ * default the call fails with CLV_NOT_FOUND. clv_graph_attr_at takes the i-th
+ * attribute that the node has (clv_node_info.n_attrs). */
 CLV_API CLV_MUST clv_status clv_graph_attr(const clv_graph *g, uint32_t node,
                                            const char *name, clv_attr_info *out,
                                            clv_err *err);
 CLV_API CLV_MUST clv_status clv_graph_attr_at(const clv_graph *g, uint32_t node,
                                               uint32_t i, clv_attr_info *out,
                                               clv_err *err);
-/* What is known of the contents of a value: a weight, a constant, or a shape
- * that was computed while inferring. CLV_NOT_FOUND: nothing is. */
+/* Fills *out with what is known of the contents of a value: a weight, a
+ * constant, or a shape that inference computed. Fails with CLV_NOT_FOUND when
+ * nothing is known. */
 CLV_API CLV_MUST clv_status clv_graph_constant(const clv_graph *g,
                                                uint32_t value,
                                                clv_constant_info *out,
@@ -256,7 +259,7 @@ static inline clv_value_info clv_graph_value(const clv_graph *g, uint32_t value)
     return v;
 }
 
-/* Things worth saying about the model as read; NULL past the last one. */
+/* Returns the i-th warning about the model, NULL past the last. */
 CLV_API const char *clv_graph_warning(const clv_graph *g, uint32_t i);
 /* What the i-th warning is about; *subject (may be NULL) is its name, or "". */
 CLV_API clv_subject_kind clv_graph_warning_about(const clv_graph *g, uint32_t i,

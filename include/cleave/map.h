@@ -1,7 +1,7 @@
-/* map.h - a cut on a device: the estimated time of every subgraph.
+/* map.h - estimates the time that every subgraph of a cut takes on a device.
  *
- * Threads: a result is read-only once made; any number of threads may
- * read it, and make others of the same input. */
+ * Threads: a result never changes after it is made. Any number of threads may
+ * read it, and may make other results from the same input. */
 #ifndef CLEAVE_MAP_H
 #define CLEAVE_MAP_H
 
@@ -30,8 +30,8 @@ typedef struct clv_map_info {
 
 typedef struct clv_map clv_map;
 
-/* Estimates every subgraph of c on d. Borrows both; returns (caller frees with
- * clv_map_free). */
+/* Estimates every subgraph of c on d. Borrows both; returns a map (caller
+ * frees with clv_map_free). */
 CLV_API CLV_MUST clv_status clv_map_new(const clv_cut *c, const clv_device *d,
                                         clv_map **out, clv_err *err);
 CLV_API void clv_map_free(clv_map *m);

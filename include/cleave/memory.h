@@ -1,8 +1,8 @@
-/* memory.h - which tensors are alive when, how much that is, and where to put
- * them in one block of memory.
+/* memory.h - says when each tensor is alive, how many bytes that makes, and
+ * where to put it in one block of memory.
  *
- * Threads: a result is read-only once made; any number of threads may
- * read it, and make others of the same input. */
+ * Threads: a result never changes after it is made. Any number of threads may
+ * read it, and may make other results from the same input. */
 #ifndef CLEAVE_MEMORY_H
 #define CLEAVE_MEMORY_H
 
@@ -43,10 +43,10 @@ typedef struct clv_memory_info {
 
 typedef struct clv_memory clv_memory;
 
-/* Liveness over the subgraphs of a cut in execution order. Tensors that stay
- * inside a subgraph are not counted; graph inputs live until their last use,
- * outputs to the end. Borrows c; returns (caller frees with clv_memory_free).
- */
+/* Finds when each tensor is alive while the subgraphs of a cut run in order,
+ * and plans the memory. Tensors that stay inside a subgraph are not counted.
+ * Graph inputs live until their last use, outputs to the end. Borrows c;
+ * returns a plan (caller frees with clv_memory_free). */
 CLV_API CLV_MUST clv_status clv_memory_new(const clv_cut *c,
                                            const clv_memory_opts *opts,
                                            clv_memory **out, clv_err *err);
@@ -60,7 +60,8 @@ CLV_API const uint32_t *clv_memory_order(const clv_memory *m);
 CLV_API const int64_t *clv_memory_timeline(const clv_memory *m);
 CLV_API const clv_buffer *clv_memory_buffers(const clv_memory *m,
                                              uint32_t *count);
-/* The buffer a value is kept in, CLV_NONE for weights and inner values. */
+/* Returns the buffer that holds a value; CLV_NONE for weights, and for values
+ * that stay inside a subgraph. */
 CLV_API uint32_t clv_memory_buffer_of(const clv_memory *m, uint32_t value);
 
 #endif

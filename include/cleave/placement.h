@@ -1,8 +1,8 @@
-/* placement.h - operators on devices by cost: the least time on two devices,
- * exactly, and balanced stages on several.
+/* placement.h - places operators on devices by cost: the least time on two
+ * devices, exactly, or balanced stages on several.
  *
- * Threads: a result is read-only once made; any number of threads may
- * read it, and make others of the same input. */
+ * Threads: a result never changes after it is made. Any number of threads may
+ * read it, and may make other results from the same input. */
 #ifndef CLEAVE_PLACEMENT_H
 #define CLEAVE_PLACEMENT_H
 
@@ -47,14 +47,15 @@ typedef struct clv_placement_info {
     uint32_t n_curve;
 } clv_placement_info;
 
-/* The least compute + transfer over two devices. A tensor that is needed on
- * the other device moves once; inputs come from the host and outputs go back.
- * Exact to one part in 2^40 of the sum of all costs. Borrows p (must outlive
- * the cut) and what opts points to. */
+/* Places each node on one of two devices, so that the time to compute and to
+ * transfer is the least. A tensor that the other device needs moves once;
+ * inputs come from the host and outputs go back. Exact to one part in 2^40 of
+ * the sum of all costs. Borrows p (must outlive the cut) and what opts points
+ * to. */
 CLV_API CLV_MUST clv_status clv_cut_placement(const clv_profile *p,
                                               const clv_placement_opts *opts,
                                               clv_cut **out, clv_err *err);
-/* NULL for cuts of another strategy. */
+/* Returns NULL for cuts of another strategy. */
 CLV_API const clv_placement_info *clv_cut_placement_info(const clv_cut *c);
 
 typedef struct clv_pipeline_opts {
@@ -78,12 +79,14 @@ typedef struct clv_pipeline_info {
     const char *unit;  /* "s" or "FLOP" */
     const char *order; /* which order of operators won */
     double bottleneck; /* the slowest stage, transfer included */
-    double bound;      /* none can be faster: total/k, the heaviest operator */
+    double bound;      /* no cut has a faster bottleneck: the larger of total/k
+                        * and the heaviest operator */
     double gap;        /* bottleneck / bound - 1 */
 } clv_pipeline_info;
 
-/* At most opts->stages stages, the slowest as fast as several topological
- * orders allow. Fails with CLV_LIMIT when the memory is too small. */
+/* Cuts into at most opts->stages stages. Tries several topological orders and
+ * takes the cut whose slowest stage is the fastest. Fails
+ * with CLV_LIMIT when the memory is too small. */
 CLV_API CLV_MUST clv_status clv_cut_pipeline(const clv_profile *p,
                                              const clv_pipeline_opts *opts,
                                              clv_cut **out, clv_err *err);

@@ -19,8 +19,9 @@
 typedef struct clv_model clv_model;
 typedef struct clv_context clv_context;
 
-/* Told of an operator that nobody can run, beyond those that the error names:
- * its name at the source, that of the node, and why ("": no more to say). */
+/* Is called for each node that neither a backend nor a kernel can run, as the
+ * error names only the first few. `op` is the operator's name at its source;
+ * `reason` may be "". */
 typedef void clv_refuse_fn(void *ctx, const char *op, const char *node,
                            const char *reason);
 
@@ -37,9 +38,9 @@ typedef struct clv_model_opts {
     uint32_t threads;                  /* 0: one per core */
     int64_t memory;        /* bytes a run may take; 0: what is free */
     const clv_model *like; /* shares the weights of this one */
-    clv_refuse_fn *refuse; /* called for each, before it fails */
+    clv_refuse_fn *refuse; /* called before clv_model_new fails */
     void *refuser;         /* its ctx */
-    bool draw_weights;     /* those that a model's file lacks, too */
+    bool draw_weights;     /* draw the weights that a model's file lacks */
 } clv_model_opts;
 
 /* One partition of a model: a subgraph compiled by a backend, or a row of

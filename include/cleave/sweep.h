@@ -7,8 +7,8 @@
  * that moves to another layer, a shape that rounds) is refused, with the point
  * at which it differs.
  *
- * Threads: a result is read-only once made; any number of threads may
- * read it, and make others of the same input. */
+ * Threads: a result never changes after it is made. Any number of threads may
+ * read it, and may make other results from the same input. */
 #ifndef CLEAVE_SWEEP_H
 #define CLEAVE_SWEEP_H
 
@@ -88,10 +88,10 @@ typedef struct clv_sweep_info {
 
 typedef struct clv_sweep clv_sweep;
 
-/* Opens `model` at every point (all pairs for two variables) as `base` says
- * otherwise. Borrows everything, which must outlive the result. Returns a sweep
- * (caller frees with clv_sweep_free); fails as clv_graph_open does, naming the
- * point. */
+/* Opens `model` at every point (with two variables, at all pairs). `base` sets
+ * all other options. Borrows all arguments, which must outlive the result.
+ * Returns a sweep (caller frees with clv_sweep_free); fails as clv_graph_open
+ * does, naming the point. */
 CLV_API CLV_MUST clv_status clv_sweep_new(const char *model,
                                           const clv_open_opts *base,
                                           const clv_vary *vary, uint32_t n_vary,

@@ -1,6 +1,7 @@
 /* tensor.h - numbers in memory: dense, row-major; texts; and lists of tensors.
  *
- * Threads: a tensor is plain data: several may read it, or one writes it. */
+ * Threads: a tensor is plain data. Several threads may read it, or one may
+ * write it. */
 #ifndef CLEAVE_TENSOR_H
 #define CLEAVE_TENSOR_H
 
@@ -45,21 +46,22 @@ CLV_API int64_t clv_tensor_bytes(const clv_tensor *t);
 /* Element i as a number, whatever the type; 0 for what is no number. */
 CLV_API double clv_tensor_get(const clv_tensor *t, int64_t i);
 
-/* The largest difference of two tensors of one shape, and that over the largest
- * magnitude in b. Infinite where one has a NaN and the other has not. */
+/* Sets *absolute to the largest difference of two tensors of one shape, and
+ * *relative to that divided by the largest magnitude in b. Both are infinite if
+ * only one of the tensors has a NaN at some place. */
 CLV_API void clv_tensor_diff(const clv_tensor *a, const clv_tensor *b,
                              double *absolute, double *relative);
-/* Are a and b the same, of one form, type and shape? Texts and integers must be
- * equal; floats
- * may be off by `tolerance` times the largest magnitude in b, or times one
- * where that is less. A NaN equals a NaN. */
+/* Returns true if a and b have the same form, type and shape, and their
+ * elements agree. Texts and integers must be equal. Floats may differ by
+ * `tolerance` times the largest magnitude in b, or times 1 if that is less
+ * than 1. A NaN equals a NaN. */
 CLV_API bool clv_tensor_close(const clv_tensor *a, const clv_tensor *b,
                               double tolerance);
-/* Room for type and shape; data is zeroed. */
+/* Allocates t->data for its type and shape, and zeroes it. */
 CLV_API CLV_MUST clv_status clv_tensor_alloc(clv_tensor *t, clv_err *err);
 CLV_API void clv_tensor_free(clv_tensor *t);
-/* Seeded numbers, the same everywhere: floats uniform in [-1, 1), integers
- * small and non-negative. */
+/* Fills t with numbers that depend on the seed alone: floats are uniform in
+ * [-1, 1), integers small and non-negative. */
 CLV_API void clv_tensor_random(clv_tensor *t, uint64_t seed);
 
 /* -- in files -------------------------------------------------------------*/
@@ -85,8 +87,9 @@ CLV_API CLV_MUST clv_status clv_tensor_entry(const char *path, uint32_t i,
                                              char *name, size_t size,
                                              clv_err *err);
 
-/* Whether an .npy file can hold it: NumPy has no bfloat16, no float of 8 bits,
- * no integer of 4, no lists; texts it would cut at their last zero. */
+/* Returns true if an .npy file can hold t. NumPy has no bfloat16, no 8-bit
+ * floats, no 4-bit integers and no lists, and would cut texts at their last
+ * zero byte. */
 CLV_API bool clv_tensor_fits_npy(const clv_tensor *t);
 /* An .npy file, appended to `out`. */
 CLV_API CLV_MUST clv_status clv_tensor_npy(const clv_tensor *t, clv_buf *out,

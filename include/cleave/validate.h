@@ -1,7 +1,7 @@
 /* validate.h - our count beside every other tool's, and why they differ.
  *
- * Threads: a result is read-only once made; any number of threads may
- * read it, and make others of the same input. */
+ * Threads: a result never changes after it is made. Any number of threads may
+ * read it, and may make other results from the same input. */
 #ifndef CLEAVE_VALIDATE_H
 #define CLEAVE_VALIDATE_H
 

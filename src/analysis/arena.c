@@ -287,7 +287,7 @@ static uint32_t carve(holes *h, uint32_t t, int64_t bytes, int64_t *offset)
 }
 
 /* The lowest hole that fits; else the one at the top grows, or new room. */
-static int64_t take(holes *h, int64_t bytes)
+static int64_t arena_take_place(holes *h, int64_t bytes)
 {
     int64_t offset;
     if (h->root && h->at[h->root].most >= bytes) {
@@ -328,7 +328,7 @@ static int64_t by_time(item *x, uint32_t n)
             ok = give(&h, dying[dead]->offset, dying[dead]->bytes);
             dead++;
         }
-        x[i].offset = take(&h, x[i].bytes);
+        x[i].offset = arena_take_place(&h, x[i].bytes);
     }
     clv__free(dying);
     clv__free(h.at);

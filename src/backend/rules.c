@@ -37,7 +37,7 @@ static bool is_number(const json *v)
     return v->type == JSON_INT || v->type == JSON_NUMBER;
 }
 
-static double number_of(const json *v)
+static double rules_number(const json *v)
 {
     return v->type == JSON_INT ? (double)v->u.i : v->u.d;
 }
@@ -66,20 +66,20 @@ static clv_status check_range(const json *v, clv_err *e)
 static bool in_range(const json *r, double x)
 {
     if (is_number(r))
-        return x == number_of(r);
+        return x == rules_number(r);
     bool inside = r->type == JSON_OBJECT;
     for (const json *m = r->child; m; m = m->next) {
         if (r->type == JSON_ARRAY)
-            inside = inside || x == number_of(m);
+            inside = inside || x == rules_number(m);
         else if (strcmp(m->key, "min") == 0)
-            inside = inside && x >= number_of(m);
+            inside = inside && x >= rules_number(m);
         else
-            inside = inside && x <= number_of(m);
+            inside = inside && x <= rules_number(m);
     }
     return inside;
 }
 
-static void put(clv_why *w, const char *text)
+static void rules_put(clv_why *w, const char *text)
 {
     strncat(w->text, text, sizeof w->text - strlen(w->text) - 1);
 }
@@ -88,22 +88,22 @@ static void put_number(clv_why *w, double x)
 {
     char buf[40];
     clv_format(buf, sizeof buf, "%.12g", x);
-    put(w, buf);
+    rules_put(w, buf);
 }
 
 static void put_range(clv_why *w, const json *r)
 {
     if (is_number(r)) {
-        put_number(w, number_of(r));
+        put_number(w, rules_number(r));
         return;
     }
-    put(w, r->type == JSON_ARRAY ? "one of" : "");
+    rules_put(w, r->type == JSON_ARRAY ? "one of" : "");
     for (const json *m = r->child; m; m = m->next) {
-        put(w, r->type == JSON_ARRAY        ? " "
-               : strcmp(m->key, "min") == 0 ? "at least "
-                                            : "at most ");
-        put_number(w, number_of(m));
-        put(w, m->next ? (r->type == JSON_ARRAY ? "," : " and ") : "");
+        rules_put(w, r->type == JSON_ARRAY        ? " "
+                     : strcmp(m->key, "min") == 0 ? "at least "
+                                                  : "at most ");
+        put_number(w, rules_number(m));
+        rules_put(w, m->next ? (r->type == JSON_ARRAY ? "," : " and ") : "");
     }
 }
 
@@ -115,7 +115,7 @@ static bool within(const question *q, const char *what, const json *r, double x)
     if (q->every) {
         snprintf(q->why->text, sizeof q->why->text, "%.60s is ", what);
         put_number(q->why, x);
-        put(q->why, ", not ");
+        rules_put(q->why, ", not ");
         put_range(q->why, r);
     }
     return false;
@@ -354,7 +354,7 @@ static clv_status check_words(const json *v, clv_err *e)
                : bad(v, "must be text or a list of texts", e);
 }
 
-static clv_status check_text(const json *v, clv_err *e)
+static clv_status rules_check_text(const json *v, clv_err *e)
 {
     return v->type == JSON_STRING ? CLV_OK : bad(v, "must be text", e);
 }
@@ -436,8 +436,8 @@ static const struct limit {
     {"shape", check_shape, holds_shape},
     {"attributes", check_attributes, holds_attributes},
     {"constant", check_constant, holds_constant},
-    {"reason", check_text, holds_always},
-    {"source", check_text, holds_always},
+    {"reason", rules_check_text, holds_always},
+    {"source", rules_check_text, holds_always},
 };
 
 static const struct limit *limit_of(const char *key)
@@ -467,7 +467,7 @@ static bool about(const json *entry, const clv_node *n)
     return !op || names(op, n);
 }
 
-static bool takes(const question *q, const json *entry)
+static bool rules_takes(const question *q, const json *entry)
 {
     if (entry->type == JSON_STRING)
         return true;
@@ -482,7 +482,7 @@ static bool denied(const rules *r, const clv_graph *g, const clv_node *n,
 {
     question q = {g, n, false, why};
     for (const json *m = r->deny ? r->deny->child : NULL; m; m = m->next) {
-        if (!about(m, n) || !takes(&q, m))
+        if (!about(m, n) || !rules_takes(&q, m))
             continue;
         snprintf(why->text, sizeof why->text, "%s",
                  json_string(m, "reason", "denied by the rules"));
@@ -499,7 +499,7 @@ static clv_answer allowed(const rules *r, const clv_graph *g, const clv_node *n,
     for (const json *m = r->allow ? r->allow->child : NULL; m; m = m->next) {
         if (!about(m, n))
             continue;
-        if (takes(&q, m))
+        if (rules_takes(&q, m))
             return CLV_YES;
         const char *reason = json_string(m, "reason", NULL);
         if (reason)
@@ -552,7 +552,7 @@ static clv_status read_key(rules *r, const json *v, clv_err *e)
         return check_entries(v, e);
     }
     if (strcmp(v->key, "name") == 0) {
-        CLV_TRY(check_text(v, e));
+        CLV_TRY(rules_check_text(v, e));
         r->name = v->u.s;
         return *r->name ? CLV_OK : bad(v, "is empty", e);
     }

@@ -59,7 +59,7 @@ void clv__json_attr(jsonw *w, const clv_attr *a)
 }
 
 /* `unread` is said of outputs that nobody reads. */
-static void write_value(jsonw *w, const clv_value *v, bool unread)
+static void support_write_value(jsonw *w, const clv_value *v, bool unread)
 {
     if (!v) {
         jsonw_null(w, NULL);
@@ -89,12 +89,12 @@ void clv__query(const clv_graph *g, uint32_t node, clv_buf *out)
     jsonw_str(&w, "origin", clv__op_at_source(n));
     jsonw_array(&w, "inputs");
     for (uint32_t i = 0; i < n->n_in; i++)
-        write_value(&w, node_in(g, n, i), false);
+        support_write_value(&w, node_in(g, n, i), false);
     jsonw_end(&w);
     jsonw_array(&w, "outputs");
     for (uint32_t i = 0; i < n->n_out; i++)
-        write_value(&w, node_out(g, n, i),
-                    !clv__is_read(g, node_outs(g, n)[i]));
+        support_write_value(&w, node_out(g, n, i),
+                            !clv__is_read(g, node_outs(g, n)[i]));
     jsonw_end(&w);
     jsonw_object(&w, "attributes");
     for (uint32_t i = 0; i < n->n_attrs; i++)
@@ -176,7 +176,7 @@ static bool does_nothing(const clv_graph *g, const clv_node *n)
     return n->n_out > 0;
 }
 
-static clv_side side_of(bool nothing, clv_answer answer)
+static clv_side support_side(bool nothing, clv_answer answer)
 {
     if (nothing)
         return answer == CLV_NO ? CLV_SIDE_CPU : CLV_SIDE_EITHER;
@@ -200,7 +200,7 @@ static clv_status fill(clv_support *s, clv_backend *b, config_set *c,
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         clv_node_support *at = &s->nodes[i];
         bool nothing = does_nothing(g, &g->nodes[i]);
-        at->side = side_of(nothing, s->answer[at->config]);
+        at->side = support_side(nothing, s->answer[at->config]);
         at->arithmetic = !nothing;
         at->supported = (at->side & CLV_SIDE_ACCELERATOR) != 0;
         at->reason = at->supported ? "" : s->reason[at->config];
@@ -224,7 +224,7 @@ static clv_status collect(clv_support *s, config_set *c, arena *scratch,
     return i < s->g->n_nodes ? clv__nomem(e) : CLV_OK;
 }
 
-static clv_status build(clv_support *s, clv_backend *b, clv_err *e)
+static clv_status support_build(clv_support *s, clv_backend *b, clv_err *e)
 {
     arena scratch = {0};
     config_set c = {0};
@@ -259,7 +259,7 @@ clv_status clv_support_new(clv_backend *b, const clv_graph *g,
     if (!s)
         return clv__nomem(err);
     s->g = g;
-    clv_status st = build(s, b, err);
+    clv_status st = support_build(s, b, err);
     if (st != CLV_OK) {
         clv_support_free(s);
         return st;
@@ -336,7 +336,8 @@ clv_status clv__support_demote(clv_support *s, uint32_t node, const char *why,
 }
 
 /* A pattern means a node, or a module and all that is inside it. */
-static bool matches(const clv_graph *g, const clv_node *n, const char *pattern)
+static bool support_matches(const clv_graph *g, const clv_node *n,
+                            const char *pattern)
 {
     if (clv__glob(pattern, n->name))
         return true;
@@ -353,7 +354,7 @@ clv_status clv_support_force_nodes(clv_support *s, const char *pattern,
     CLV_TRY(check_force(s, pattern, side, err));
     bool any = false;
     for (uint32_t i = 0; i < s->g->n_nodes; i++)
-        if (matches(s->g, &s->g->nodes[i], pattern)) {
+        if (support_matches(s->g, &s->g->nodes[i], pattern)) {
             force(&s->nodes[i], side, "sent to the CPU by name");
             any = true;
         }

@@ -1,15 +1,24 @@
-/* capability.c - cuts by what a backend supports.
+/* capability.c - cuts a graph by what a backend supports.
  *
- *   1. support below the threshold is refused
- *   2. label: the fewest subgraphs, and the certificate (label.c)
- *   3. sweep: fewer bytes between them at the same count
- *   4. connect the blocks, if asked (blocks.c)
- *   5. limits: met, refused with the numbers, or met by demotion; nothing
- *      changes the blocks after that
- *   6. what if: recolour one kind of operator, label and sweep again
+ * A supported node runs on the accelerator, an unsupported one on the CPU. A
+ * node that does no work (a view, shape arithmetic) runs on whichever side is
+ * cheaper. A block is a set of nodes on one side that runs in one piece; blocks
+ * become the subgraphs of the cut.
  *
- * A supported node runs on the accelerator, an unsupported one on the CPU, and
- * one that does no work on whichever side is cheaper. */
+ *   1. refuse the cut if the share of supported operators is too small
+ *   2. label the nodes: find the fewest blocks, and the path that proves that
+ *      there cannot be fewer (label.c)
+ *   3. move nodes that may run on either side, so that fewer bytes cross
+ *      between blocks; their number stays the same (label.c)
+ *   4. split blocks whose nodes no edge connects, if asked (blocks.c)
+ *   5. meet the limits: refuse the cut and say both numbers, or demote nodes,
+ *      that is, send supported nodes to the CPU, until the limits hold. Nothing
+ *      changes the blocks after this step
+ *   6. for each unsupported kind of operator, repeat 2 and 3 as if it were
+ *      supported, and report what that would save ("what if")
+ *
+ * Invariant: the certificate (2) and the trials (6) answer for the support as
+ * the backend gave it; demotion does not change them. */
 #include "cleave/capability.h"
 #include "core/limits.h"
 #include "cut/blocks.h"
@@ -26,16 +35,18 @@ typedef struct job {
     arena mem;
     dag d;
     uint8_t *side;   /* where each node may run; demotion narrows it */
-    labels least[2]; /* of the support as given, both starts */
-    labels l;        /* the answer */
+    labels least[2]; /* the fewest blocks for the support as given: [0] begins
+                      * with a CPU block, [1] with an accelerator block */
+    labels l;        /* the labels that the blocks are made of */
     blocks b;
     clv_capability_info info;
 } job;
 
 /* -- labels ---------------------------------------------------------------*/
 
-/* Labels `side` with the fewest blocks and few crossing bytes. */
-static bool solve(job *j, const uint8_t *side, labels *out)
+/* Sets *out to labels with the fewest blocks that `side` allows, and among
+ * those to one where few bytes cross. Returns false when memory runs out. */
+static bool capability_solve(job *j, const uint8_t *side, labels *out)
 {
     labels l[2];
     if (!clv__label(&j->mem, &j->d, side, l))
@@ -44,8 +55,8 @@ static bool solve(job *j, const uint8_t *side, labels *out)
     return clv__label_sweep(j->g, &j->d, side, out);
 }
 
-/* Makes the blocks of the labels j->l. */
-static clv_status make_blocks(job *j, clv_err *e)
+/* Sets j->b to the blocks that the labels j->l describe. */
+static clv_status capability_make_blocks(job *j, clv_err *e)
 {
     blocks apart;
     if (!clv__blocks_of(&j->mem, &j->l, j->d.n, &j->b))
@@ -60,7 +71,7 @@ static clv_status make_blocks(job *j, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status check_order(const job *j, clv_err *e)
+static clv_status capability_check_order(const job *j, clv_err *e)
 {
     for (uint32_t i = 0; i < j->o.n_order; i++) {
         const clv_order *o = &j->o.order[i];
@@ -73,10 +84,10 @@ static clv_status check_order(const job *j, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status prepare(job *j, clv_err *e)
+static clv_status capability_prepare(job *j, clv_err *e)
 {
     uint32_t n = j->g->n_nodes;
-    CLV_TRY(check_order(j, e));
+    CLV_TRY(capability_check_order(j, e));
     j->side = arena_alloc(&j->mem, (size_t)n + 1);
     if (!j->side || !clv__dag_make(&j->mem, j->g, &j->d) ||
         !clv__dag_add(&j->mem, &j->d, j->o.order, j->o.n_order) ||
@@ -89,14 +100,18 @@ static clv_status prepare(job *j, clv_err *e)
 
 /* -- the certificate ------------------------------------------------------*/
 
-static bool certify(job *j, clv_cut *c)
+/* Stores the certificate that capability.h describes: one path of `minimum`
+ * nodes, or two paths of one node less that begin on different sides. Returns
+ * false when memory runs out. */
+static bool capability_certify(job *j, clv_cut *c)
 {
     bool accelerator = j->o.objective == CLV_OBJECTIVE_ACCELERATOR;
     uint32_t best = clv__label_best(j->least, accelerator), paths = 0;
     j->info.minimum = accelerator ? clv__label_accelerator(&j->least[best])
                                   : j->least[best].n;
     for (uint32_t k = 0; k < 2; k++) {
-        /* Accelerator blocks are counted by the start that has the CPU. */
+        /* Labels that begin with the CPU have the fewest accelerator
+         * blocks. */
         const labels *l = &j->least[accelerator ? 0 : k ? !best : best];
         uint32_t *out = arena_array(&c->mem, (size_t)l->n + 1, sizeof *out);
         uint32_t n = out ? clv__label_witness(&j->mem, &j->d, j->side, l, out)
@@ -105,7 +120,7 @@ static bool certify(job *j, clv_cut *c)
             return false;
         bool enough = accelerator || n >= j->info.minimum;
         if (enough)
-            paths = 0; /* it says it all */
+            paths = 0; /* this path alone is a proof */
         j->info.certificate[paths] = out;
         j->info.n_certificate[paths++] = n;
         if (enough)
@@ -120,7 +135,7 @@ static bool certify(job *j, clv_cut *c)
 
 /* -- limits ---------------------------------------------------------------*/
 
-static clv_status check_support(const job *j, clv_err *e)
+static clv_status capability_check_support(const job *j, clv_err *e)
 {
     double share = j->s->percentage / 100;
     if (!(j->o.min_support >= 0 && j->o.min_support <= 1))
@@ -140,8 +155,9 @@ static clv_status check_support(const job *j, clv_err *e)
                      j->s->percentage, 100 * j->o.min_support);
 }
 
-/* Arithmetic operators of each block. */
-static uint32_t *block_sizes(job *j)
+/* Returns how many arithmetic operators each block has, NULL when memory runs
+ * out. */
+static uint32_t *capability_sizes(job *j)
 {
     uint32_t *size = arena_zalloc(&j->mem, (j->b.n + 1) * sizeof *size);
     for (uint32_t i = 0; size && i < j->d.n; i++)
@@ -149,7 +165,8 @@ static uint32_t *block_sizes(job *j)
     return size;
 }
 
-static clv_status too_small(const job *j, uint32_t k, uint32_t size, clv_err *e)
+static clv_status refuse_small(const job *j, uint32_t k, uint32_t size,
+                               clv_err *e)
 {
     char name[40] = "CPU";
     if (j->b.side[k] == CLV_SIDE_ACCELERATOR) {
@@ -164,7 +181,7 @@ static clv_status too_small(const job *j, uint32_t k, uint32_t size, clv_err *e)
                      name, size, j->o.min_subgraph_size);
 }
 
-static clv_status too_many(const job *j, clv_err *e)
+static clv_status refuse_many(const job *j, clv_err *e)
 {
     return clv__fail(e, CLV_LIMIT,
                      "The partitioner has found %u subgraphs which exceeds the "
@@ -174,10 +191,10 @@ static clv_status too_many(const job *j, clv_err *e)
 
 /* -- demotion -------------------------------------------------------------*/
 
-/* Marks blocks that are too small, and their neighbours: connected blocks are
- * neighbours where an edge links them, others in the order in which they run,
- * where devices alternate. */
-static void mark_small(const job *j, const uint32_t *size, bool *marked)
+/* Marks each block that is too small, and its neighbours. Blocks that were made
+ * connected are neighbours if an edge links them. Other blocks are neighbours
+ * if one runs right after the other. */
+static void demote_mark_small(const job *j, const uint32_t *size, bool *marked)
 {
     uint32_t n = j->b.n, m = j->o.min_subgraph_size;
     for (uint32_t k = 0; k < n; k++)
@@ -192,9 +209,9 @@ static void mark_small(const job *j, const uint32_t *size, bool *marked)
         }
 }
 
-/* The accelerator's block with the fewest FLOPs among those that are too small
- * or next to one that is. CLV_NONE: there is none, or no memory. */
-static uint32_t cheapest(job *j, const uint32_t *size)
+/* Returns the accelerator block to demote: the one with the fewest FLOPs among
+ * the marked ones. Returns CLV_NONE when there is none, or memory runs out. */
+static uint32_t demote_choose(job *j, const uint32_t *size)
 {
     int64_t *flops = arena_zalloc(&j->mem, (j->b.n + 1) * sizeof *flops);
     bool *marked = arena_zalloc(&j->mem, (j->b.n + 1) * sizeof *marked);
@@ -205,7 +222,7 @@ static uint32_t cheapest(job *j, const uint32_t *size)
         int64_t *at = &flops[j->b.of[i]];
         *at = sat_add(*at, j->p->layers[i].cost.flops);
     }
-    mark_small(j, size, marked);
+    demote_mark_small(j, size, marked);
     for (uint32_t k = 0; k < j->b.n; k++)
         if (j->b.side[k] == CLV_SIDE_ACCELERATOR && marked[k] &&
             (best == CLV_NONE || flops[k] < flops[best]))
@@ -213,8 +230,9 @@ static uint32_t cheapest(job *j, const uint32_t *size)
     return best;
 }
 
-/* Sends what only the accelerator was to run of a block to the CPU; all of a
- * block that holds nothing else, so that something changes. */
+/* Sends the nodes of a block that must run on the accelerator to the CPU. A
+ * block without such nodes sends all its nodes, so that each call changes
+ * something and demote_small ends. */
 static void demote_block(job *j, uint32_t block)
 {
     for (int all = 0; all < 2; all++) {
@@ -236,26 +254,26 @@ static void demote_block(job *j, uint32_t block)
 static clv_status demote_small(job *j, clv_err *e)
 {
     for (;;) {
-        uint32_t *size = block_sizes(j), k = 0;
+        uint32_t *size = capability_sizes(j), k = 0;
         if (!size)
             return clv__nomem(e);
         while (k < j->b.n && size[k] >= j->o.min_subgraph_size)
             k++;
         if (k == j->b.n)
             return CLV_OK;
-        uint32_t victim = cheapest(j, size);
+        uint32_t victim = demote_choose(j, size);
         if (victim == CLV_NONE || !j->o.demote)
-            return too_small(j, k, size[k], e);
+            return refuse_small(j, k, size[k], e);
         CLV_TRY(clv__within(0, e));
         demote_block(j, victim);
-        if (!solve(j, j->side, &j->l))
+        if (!capability_solve(j, j->side, &j->l))
             return clv__nomem(e);
-        CLV_TRY(make_blocks(j, e));
+        CLV_TRY(capability_make_blocks(j, e));
     }
 }
 
-/* The best placement with at most max_subgraph_count blocks: the fewest FLOPs
- * on the CPU, where a byte that crosses counts as one. */
+/* Finds the placement with at most max_subgraph_count blocks that costs the
+ * least. A FLOP on the CPU costs one, and so does a byte that crosses. */
 static clv_status demote_many(job *j, clv_err *e)
 {
     placement_costs costs;
@@ -270,10 +288,10 @@ static clv_status demote_many(job *j, clv_err *e)
         if (j->side[i] == CLV_SIDE_ACCELERATOR &&
             label_side(&j->l, j->l.of[i]) == CLV_SIDE_CPU)
             j->side[i] = CLV_SIDE_CPU;
-    return make_blocks(j, e);
+    return capability_make_blocks(j, e);
 }
 
-static clv_status meet_limits(job *j, clv_err *e)
+static clv_status capability_meet_limits(job *j, clv_err *e)
 {
     uint32_t most =
         j->o.max_subgraph_count ? j->o.max_subgraph_count : UINT32_MAX;
@@ -282,12 +300,12 @@ static clv_status meet_limits(job *j, clv_err *e)
         CLV_TRY(demote_many(j, e));
         CLV_TRY(demote_small(j, e)); /* fewer blocks may be small ones */
     }
-    return j->b.n > most ? too_many(j, e) : CLV_OK;
+    return j->b.n > most ? refuse_many(j, e) : CLV_OK;
 }
 
 /* -- what if --------------------------------------------------------------*/
 
-static const char *kind_of(const clv_graph *g, uint32_t i)
+static const char *capability_kind(const clv_graph *g, uint32_t i)
 {
     const clv_node *n = &g->nodes[i];
     return clv__op_shown(n);
@@ -305,7 +323,7 @@ typedef struct trial {
     uint32_t kind;
 } trial;
 
-static int by_nodes(const void *a, const void *b)
+static int trial_by_nodes(const void *a, const void *b)
 {
     const trial *x = a, *y = b;
     if (x->w.nodes != y->w.nodes)
@@ -313,7 +331,7 @@ static int by_nodes(const void *a, const void *b)
     return x->kind < y->kind ? -1 : x->kind > y->kind;
 }
 
-static int by_gain(const void *a, const void *b)
+static int trial_by_gain(const void *a, const void *b)
 {
     const clv_what_if *x = a, *y = b;
     if (x->subgraphs != y->subgraphs)
@@ -324,7 +342,7 @@ static int by_gain(const void *a, const void *b)
 }
 
 /* Labels the graph anew, with the nodes of one kind supported. */
-static bool try_kind(job *j, const uint32_t *kind, uint8_t *side, trial *t)
+static bool trial_run(job *j, const uint32_t *kind, uint8_t *side, trial *t)
 {
     arena_mark mark = arena_save(&j->mem);
     labels l;
@@ -335,7 +353,8 @@ static bool try_kind(job *j, const uint32_t *kind, uint8_t *side, trial *t)
         if (kind[i] == t->kind)
             side[i] = s->arithmetic ? CLV_SIDE_ACCELERATOR : CLV_SIDE_EITHER;
     }
-    bool ok = solve(j, side, &l) && clv__blocks_of(&j->mem, &l, j->d.n, &b);
+    bool ok = capability_solve(j, side, &l) &&
+              clv__blocks_of(&j->mem, &l, j->d.n, &b);
     if (ok) {
         t->w.subgraphs = b.n;
         t->w.crossing_bytes = clv__crossing_bytes(j->g, b.of, b.n);
@@ -347,9 +366,10 @@ static bool try_kind(job *j, const uint32_t *kind, uint8_t *side, trial *t)
     return ok;
 }
 
-/* The number of a text: that of the equal one before it, or the next. The text
- * must outlive the map. CLV_NONE: no memory. */
-static uint32_t number_of(strmap *seen, const char *text, uint32_t *n)
+/* Returns the number of a text: equal texts have the same number, a new text
+ * gets the next one. The map borrows the text. Returns CLV_NONE when memory
+ * runs out. */
+static uint32_t trial_number(strmap *seen, const char *text, uint32_t *n)
 {
     size_t len = strlen(text);
     uint32_t k = strmap_get(seen, text, len);
@@ -358,9 +378,9 @@ static uint32_t number_of(strmap *seen, const char *text, uint32_t *n)
     return k;
 }
 
-/* Numbers the kinds of operators that could be supported; kind[i] is CLV_NONE
- * for all other nodes. */
-static bool number_kinds(const job *j, uint32_t *kind, uint32_t *n)
+/* Gives each kind of operator that could be supported a number: kind[i] is that
+ * of node i. For all other nodes kind[i] is CLV_NONE. */
+static bool trial_number_kinds(const job *j, uint32_t *kind, uint32_t *n)
 {
     strmap seen = {0};
     bool ok = true;
@@ -368,7 +388,7 @@ static bool number_kinds(const job *j, uint32_t *kind, uint32_t *n)
     for (uint32_t i = 0; i < j->d.n && ok; i++) {
         kind[i] = CLV_NONE;
         if (could_be_supported(j, i)) {
-            kind[i] = number_of(&seen, kind_of(j->g, i), n);
+            kind[i] = trial_number(&seen, capability_kind(j->g, i), n);
             ok = kind[i] != CLV_NONE;
         }
     }
@@ -376,8 +396,8 @@ static bool number_kinds(const job *j, uint32_t *kind, uint32_t *n)
     return ok;
 }
 
-/* One trial per kind, those with the most nodes first. */
-static trial *list_trials(job *j, const uint32_t *kind, uint32_t n)
+/* Returns one trial per kind, the kind with the most nodes first. */
+static trial *trial_list(job *j, const uint32_t *kind, uint32_t n)
 {
     trial *list = arena_zalloc(&j->mem, ((size_t)n + 1) * sizeof *list);
     for (uint32_t i = 0; list && i < j->d.n; i++) {
@@ -386,12 +406,12 @@ static trial *list_trials(job *j, const uint32_t *kind, uint32_t n)
         trial *t = &list[kind[i]];
         if (t->w.nodes++ == 0) {
             t->kind = kind[i];
-            t->w.op = kind_of(j->g, i);
+            t->w.op = capability_kind(j->g, i);
             t->w.reason = j->s->nodes[i].reason;
         }
     }
     if (list)
-        qsort(list, n, sizeof *list, by_nodes);
+        qsort(list, n, sizeof *list, trial_by_nodes);
     return list;
 }
 
@@ -400,35 +420,35 @@ static trial *list_trials(job *j, const uint32_t *kind, uint32_t n)
  * says how many are left. */
 enum { WHAT_IF_WORK = 1 << 23, WHAT_IF_LEAST = 256 };
 
-static uint32_t trials_worth_it(uint32_t n_kinds, uint32_t n_nodes)
+static uint32_t trial_worth(uint32_t n_kinds, uint32_t n_nodes)
 {
     uint32_t most = WHAT_IF_WORK / (n_nodes + 1);
     most = most > WHAT_IF_LEAST ? most : WHAT_IF_LEAST;
     return n_kinds < most ? n_kinds : most;
 }
 
-static bool what_if(job *j, clv_cut *c)
+static bool capability_what_if(job *j, clv_cut *c)
 {
     size_t nodes = (size_t)j->d.n + 1;
     uint32_t n, *kind = arena_array(&j->mem, nodes, sizeof *kind);
     uint8_t *side = arena_alloc(&j->mem, nodes);
-    if (!kind || !side || !number_kinds(j, kind, &n))
+    if (!kind || !side || !trial_number_kinds(j, kind, &n))
         return false;
-    uint32_t tried = trials_worth_it(n, j->d.n);
-    trial *trials = list_trials(j, kind, n);
+    uint32_t tried = trial_worth(n, j->d.n);
+    trial *trials = trial_list(j, kind, n);
     clv_what_if *list = arena_array(&c->mem, (size_t)tried + 1, sizeof *list);
     if (!trials || !list)
         return false;
     for (uint32_t k = 0; k < tried; k++) {
         const char *why = trials[k].w.reason;
         if (clv__within(0, NULL) != CLV_OK ||
-            !try_kind(j, kind, side, &trials[k]))
+            !trial_run(j, kind, side, &trials[k]))
             return false;
         list[k] = trials[k].w;
         if (!(list[k].reason = arena_strndup(&c->mem, why, strlen(why))))
             return false;
     }
-    qsort(list, tried, sizeof *list, by_gain);
+    qsort(list, tried, sizeof *list, trial_by_gain);
     j->info.what_if = list;
     j->info.n_what_if = tried;
     j->info.what_if_untried = n - tried;
@@ -437,8 +457,9 @@ static bool what_if(job *j, clv_cut *c)
 
 /* -- the cut --------------------------------------------------------------*/
 
-/* Why a CPU block is one: the first reason among its nodes. */
-static bool explain(const job *j, clv_cut *c)
+/* Says of each CPU block why it is one: the reason of its first node that must
+ * run there. Returns false when memory runs out. */
+static bool capability_explain(const job *j, clv_cut *c)
 {
     for (uint32_t k = 0; k < c->n_subs; k++) {
         clv_subgraph *s = &c->subs[k];
@@ -450,8 +471,9 @@ static bool explain(const job *j, clv_cut *c)
             if (j->s->nodes[node].side != CLV_SIDE_CPU)
                 continue;
             s->reason = CLV_REASON_UNSUPPORTED;
-            s->detail = arena_printf(&c->mem, "%s: %s", kind_of(j->g, node),
-                                     *why ? why : "not supported");
+            s->detail =
+                arena_printf(&c->mem, "%s: %s", capability_kind(j->g, node),
+                             *why ? why : "not supported");
             if (!s->detail)
                 return false;
             break;
@@ -472,10 +494,10 @@ static bool number_rows(job *j, uint32_t *row, uint32_t *n)
         row[i] = CLV_NONE;
         if (!s->arithmetic)
             continue;
-        const char *key = arena_printf(&j->mem, "%d %d %s\n%s", s->supported,
-                                       (int)j->g->nodes[i].op, kind_of(j->g, i),
-                                       s->supported ? "" : s->reason);
-        ok = key && (row[i] = number_of(&seen, key, n)) != CLV_NONE;
+        const char *key = arena_printf(
+            &j->mem, "%d %d %s\n%s", s->supported, (int)j->g->nodes[i].op,
+            capability_kind(j->g, i), s->supported ? "" : s->reason);
+        ok = key && (row[i] = trial_number(&seen, key, n)) != CLV_NONE;
     }
     strmap_free(&seen);
     return ok;
@@ -540,10 +562,10 @@ static clv_status publish(job *j, clv_cut *c, clv_err *e)
     j->info.crossing_bytes = clv__crossing_bytes(j->g, j->b.of, j->b.n);
     j->info.device = arena_strndup(&c->mem, device, strlen(device));
     bool ok = info && j->info.device && j->info.crossing_bytes >= 0 &&
-              explain(j, c) && list_support(j, c) && list_sides(j, c) &&
-              list_demoted(j, c) &&
+              capability_explain(j, c) && list_support(j, c) &&
+              list_sides(j, c) && list_demoted(j, c) &&
               (j->info.peak_bytes = clv__cut_peaks(c)) != NULL &&
-              (j->o.no_what_if || what_if(j, c));
+              (j->o.no_what_if || capability_what_if(j, c));
     if (!ok)
         return clv__nomem(e);
     for (uint32_t k = 0; k < c->n_subs; k++)
@@ -556,20 +578,20 @@ static clv_status publish(job *j, clv_cut *c, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status run(job *j, clv_cut **out, clv_err *e)
+static clv_status capability_run(job *j, clv_cut **out, clv_err *e)
 {
-    CLV_TRY(check_support(j, e));
-    CLV_TRY(prepare(j, e));
+    CLV_TRY(capability_check_support(j, e));
+    CLV_TRY(capability_prepare(j, e));
     uint8_t *given = arena_alloc(&j->mem, (size_t)j->d.n + 1);
     if (!given || !clv__label(&j->mem, &j->d, j->side, j->least) ||
-        !solve(j, j->side, &j->l))
+        !capability_solve(j, j->side, &j->l))
         return clv__nomem(e);
     memcpy(given, j->side, j->d.n);
-    CLV_TRY(make_blocks(j, e));
-    CLV_TRY(meet_limits(j, e));
+    CLV_TRY(capability_make_blocks(j, e));
+    CLV_TRY(capability_meet_limits(j, e));
     CLV_TRY(clv__blocks_cut(j->p, "capability", &j->b, j->s->device, out, e));
     memcpy(j->side, given, j->d.n); /* certificate and what-if: as supported */
-    return certify(j, *out) ? publish(j, *out, e) : clv__nomem(e);
+    return capability_certify(j, *out) ? publish(j, *out, e) : clv__nomem(e);
 }
 
 clv_status clv_cut_capability(const clv_profile *p, const clv_support_info *s,
@@ -584,7 +606,7 @@ clv_status clv_cut_capability(const clv_profile *p, const clv_support_info *s,
     job j = {.p = p, .g = p->g, .s = &support, .info.size = sizeof j.info};
     CLV_TRY(clv__check_support(p->g, &support, err));
     CLV_READ(clv_capability_opts, opts, &j.o, err);
-    clv_status st = run(&j, out, err);
+    clv_status st = capability_run(&j, out, err);
     arena_free(&j.mem);
     if (st != CLV_OK) {
         clv_cut_free(*out);

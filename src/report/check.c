@@ -31,8 +31,8 @@ static const clv_graph *check_graph_of(const clv_check *k)
     return clv_profile_graph(clv_cut_profile(clv_check_cut(k)));
 }
 
-static void check_text(const clv_check *k, const clv_report_opts *o,
-                       clv_buf *out)
+static void check_put_text(const clv_check *k, const clv_report_opts *o,
+                           clv_buf *out)
 {
     static const table_col cols[] = {
         {"", TABLE_LEFT},       {"Check", TABLE_LEFT},
@@ -127,5 +127,5 @@ void clv_report_check(const clv_check *k, const clv_report_opts *opts,
     else if (opts->format == CLV_REPORT_CSV)
         check_csv(k, out);
     else
-        check_text(k, opts, out);
+        check_put_text(k, opts, out);
 }

@@ -75,7 +75,7 @@ static const char *shape_text(const clv_tensor *t, char *buf, size_t size)
     return clv__shape_text(&v, buf, size);
 }
 
-static const char *form_name(clv_form form)
+static const char *context_form_name(clv_form form)
 {
     static const char *const names[] = {"a tensor", "a sequence",
                                         "an optional"};
@@ -100,7 +100,8 @@ clv_status clv_context_set(clv_context *c, uint32_t i, const clv_tensor *t,
                                                 : CLV_FORM_TENSOR;
     if (t->form != form)
         return clv__fail(err, CLV_SHAPE, "input '%.80s': is %s, must be %s",
-                         called, form_name(t->form), form_name(form));
+                         called, context_form_name(t->form),
+                         context_form_name(form));
     bool empty = form != CLV_FORM_TENSOR && clv_tensor_numel(t) == 0;
     if (t->dtype != v->dtype && !empty)
         return clv__fail(err, CLV_SHAPE, "input '%.80s': is %s, must be %s",
@@ -153,7 +154,7 @@ static bool as_planned(const clv_context *c, uint32_t id)
     return true;
 }
 
-static clv_status run_step(clv_context *c, const step *s, clv_err *e)
+static clv_status context_run_step(clv_context *c, const step *s, clv_err *e)
 {
     const clv_model *m = c->m;
     if (s->exec)
@@ -183,7 +184,7 @@ clv_status clv_context_run(clv_context *c, clv_err *err)
     double before = clv__now();
     for (uint32_t i = 0; i < m->n_steps; i++) {
         CLV_TRY(clv__within(0, err));
-        CLV_TRY(run_step(c, &m->steps[i], err));
+        CLV_TRY(context_run_step(c, &m->steps[i], err));
         double after = clv__now();
         c->times[m->steps[i].part] += after - before;
         before = after;

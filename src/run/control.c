@@ -59,7 +59,8 @@ static clv_status run_body(frame *f, const clv_graph *body,
 }
 
 /* Output i of the body; data that is the frame's changes hands. */
-static clv_status take(frame *f, uint32_t i, clv_tensor *out, clv_err *e)
+static clv_status control_take(frame *f, uint32_t i, clv_tensor *out,
+                               clv_err *e)
 {
     if (i >= f->g->n_outputs)
         return clv__fail(e, CLV_FORMAT, "the body has no output %u", i);
@@ -114,7 +115,7 @@ static clv_status run_if(const clv_graph *g, const clv_node *n,
     frame f;
     clv_status s = run_body(&f, body, in, count, w, mem, e);
     for (uint32_t o = 0; o < n->n_out && s == CLV_OK; o++)
-        s = take(&f, o, &tensor[node_outs(g, n)[o]], e);
+        s = control_take(&f, o, &tensor[node_outs(g, n)[o]], e);
     frame_free(&f);
     return s;
 }
@@ -273,7 +274,7 @@ static clv_status iterate(loop *l, bool *go_on)
     if (s == CLV_OK && !next)
         s = clv__nomem(l->e);
     for (uint32_t i = 0; i < l->states && s == CLV_OK; i++)
-        s = take(&f, l->first_out + i, &next[i], l->e);
+        s = control_take(&f, l->first_out + i, &next[i], l->e);
     for (uint32_t o = l->states; o < l->n->n_out && s == CLV_OK; o++) {
         uint32_t at = l->first_out + o;
         if (at >= l->body->n_outputs || !f.t[l->body->outputs[at]].data)
@@ -548,7 +549,7 @@ static clv_status map_trip(const loop *l, int64_t i)
         run_body(&f, l->body, l->in, l->body->n_inputs, l->w, l->mem, l->e);
     for (uint32_t o = 0; o < l->n->n_out && s == CLV_OK; o++) {
         clv_tensor t;
-        s = take(&f, o, &t, l->e);
+        s = control_take(&f, o, &t, l->e);
         if (s != CLV_OK)
             break;
         clv_tensor *item = (clv_tensor *)l->result[o].data + i;

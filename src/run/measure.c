@@ -66,7 +66,8 @@ static void tell(job *j, const char *what)
     j->done++;
 }
 
-static clv_status put(job *j, clv_figure *f, double value, const char *source)
+static clv_status measure_put(job *j, clv_figure *f, double value,
+                              const char *source)
 {
     *f = (clv_figure){value, source};
     return source ? CLV_OK : clv__nomem(j->e);
@@ -92,10 +93,10 @@ static clv_status measure_peak(job *j, clv_dtype t, clv_figure *f)
         return CLV_OK;
     }
     CLV_TRY(s);
-    return put(j, f, 2.0 * N_SIDE * N_SIDE * N_SIDE / seconds,
-               arena_printf(j->mem,
-                            "measured: %s product of side %d, %u threads",
-                            j->o->backend->name, N_SIDE, j->threads));
+    return measure_put(
+        j, f, 2.0 * N_SIDE * N_SIDE * N_SIDE / seconds,
+        arena_printf(j->mem, "measured: %s product of side %d, %u threads",
+                     j->o->backend->name, N_SIDE, j->threads));
 }
 
 static clv_status measure_launch(job *j)
@@ -103,10 +104,10 @@ static clv_status measure_launch(job *j)
     double seconds = 0;
     tell(j, "launch");
     CLV_TRY(seconds_of(j, CLV_FLOAT32, N_TINY, &seconds));
-    return put(j, &j->d->launch, seconds,
-               arena_printf(j->mem,
-                            "measured: %s product of side %d, %u threads",
-                            j->o->backend->name, N_TINY, j->threads));
+    return measure_put(
+        j, &j->d->launch, seconds,
+        arena_printf(j->mem, "measured: %s product of side %d, %u threads",
+                     j->o->backend->name, N_TINY, j->threads));
 }
 
 /* -- copies ---------------------------------------------------------------*/
@@ -236,10 +237,10 @@ static clv_status measure_copies(job *j)
         double rate;
         tell(j, levels[i].what);
         CLV_TRY(copy_rate(j, span, &rate));
-        CLV_TRY(put(j, figure(j, levels[i].figure), rate,
-                    arena_printf(j->mem,
-                                 "measured: %u threads copy within %lld KiB",
-                                 j->threads, (long long)span / 1024)));
+        CLV_TRY(measure_put(
+            j, figure(j, levels[i].figure), rate,
+            arena_printf(j->mem, "measured: %u threads copy within %lld KiB",
+                         j->threads, (long long)span / 1024)));
     }
     return CLV_OK;
 }

@@ -148,8 +148,8 @@ static bool idle(const clv_model *m, const clv_part *p)
 }
 
 /* Compiles part k; `failed` says that it must run elsewhere. */
-static clv_status compile(clv_model *m, uint32_t k, clv_support *support,
-                          bool *failed, clv_err *e)
+static clv_status model_compile(clv_model *m, uint32_t k, clv_support *support,
+                                bool *failed, clv_err *e)
 {
     uint32_t n;
     const clv_subgraph *sub = &clv_cut_subgraphs(m->cut, &n)[k];
@@ -186,7 +186,7 @@ static clv_status cut_once(clv_model *m, clv_support *support,
                                &m->own_cut, e));
     CLV_TRY(take_cut(m, m->own_cut, e));
     for (uint32_t k = 0; k < m->info.n_parts && !*again; k++)
-        CLV_TRY(compile(m, k, support, again, e));
+        CLV_TRY(model_compile(m, k, support, again, e));
     if (!*again)
         return CLV_OK;
     release_execs(m);
@@ -230,7 +230,7 @@ static clv_status give_part(clv_model *m, uint32_t k, clv_support *support,
         p->device = m->backend->name;
     else
         p->device = "cpu";
-    CLV_TRY(compile(m, k, support, &failed, e));
+    CLV_TRY(model_compile(m, k, support, &failed, e));
     if (failed)
         p->device = "cpu";
     for (uint32_t i = 0; i < p->n_nodes && !strcmp(p->device, "cpu"); i++)
@@ -301,7 +301,7 @@ static clv_status align_weights(clv_model *m, clv_err *e)
     return CLV_OK;
 }
 
-static clv_status build(clv_model *m, const clv_model_opts *o, clv_err *e)
+static clv_status model_build(clv_model *m, const clv_model_opts *o, clv_err *e)
 {
     weight_store *like = o->like ? o->like->weights : NULL;
     size_t nv = (size_t)m->g->n_values + 1;
@@ -345,7 +345,7 @@ clv_status clv_model_new(const clv_graph *g, const clv_model_opts *opts,
     m->threads = o->threads;
     m->refuse = o->refuse;
     m->refuser = o->refuser;
-    clv_status s = build(m, o, err);
+    clv_status s = model_build(m, o, err);
     if (s != CLV_OK) {
         clv_model_free(m);
         return s;

@@ -215,7 +215,7 @@ static clv_status place_all(clv_model *m, arena *scratch, int64_t memory,
 }
 
 /* A node may name more outputs than its operator has. */
-static clv_status check_outputs(const clv_model *m, clv_err *e)
+static clv_status plan_check_outputs(const clv_model *m, clv_err *e)
 {
     char name[128];
     for (uint32_t i = 0; i < m->g->n_outputs; i++) {
@@ -236,7 +236,7 @@ clv_status clv__run_plan(clv_model *m, int64_t memory, clv_err *e)
     m->root = arena_array(&m->mem, nv, sizeof *m->root);
     if (!m->place || !m->offset || !m->root || !make_steps(m))
         return clv__nomem(e);
-    CLV_TRY(check_outputs(m, e));
+    CLV_TRY(plan_check_outputs(m, e));
     clv_status s = place_all(m, &scratch, memory, e);
     arena_free(&scratch);
     return s;

@@ -11,7 +11,7 @@ typedef struct conv {
     dnnl_memory_desc_t plain, any; /* of the weights, groups in front */
 } conv;
 
-static clv_status conv_of(lowering *l, uint32_t node, conv *c)
+static clv_status dnn_conv_of(lowering *l, uint32_t node, conv *c)
 {
     const clv_node *n = &l->g->nodes[node];
     const clv_value *x = dnn_value(l, dnn_in(l, node, 0));
@@ -216,7 +216,7 @@ clv_status dnn_conv(lowering *l, const chain *c, uint32_t n)
     conv v;
     winograd own;
     dnnl_primitive_desc_t pd;
-    CLV_TRY(conv_of(l, node, &v));
+    CLV_TRY(dnn_conv_of(l, node, &v));
     CLV_TRY(dnn_affine_of(l, c, n, dnn_value(l, dnn_out(l, node))->dims[1],
                           dnn_in(l, node, 2), &a));
     if (fits_own(l, c, n, &v, &own))

@@ -102,7 +102,7 @@ static bool has_layout(const dnnl_memory_desc_t *md, const int *order)
     return true;
 }
 
-static bool is_plain(const dnnl_memory_desc_t *md)
+static bool memory_is_plain(const dnnl_memory_desc_t *md)
 {
     int order[DNNL_MAX_NDIMS];
     for (int i = 0; i < md->ndims; i++)
@@ -443,7 +443,7 @@ clv_status dnn_dense(lowering *l, uint32_t v, uint32_t *id)
     const clv_value *x = dnn_value(l, v);
     CLV_TRY(dnn_slot(l, v, id));
     const dnnl_memory_desc_t *md = &l->x->slots[*id].md;
-    if (is_plain(md) || dnn_channels_last(md) || blocked_by_channels(md))
+    if (memory_is_plain(md) || dnn_channels_last(md) || blocked_by_channels(md))
         return CLV_OK;
     dnn_plain(&plain, x->dims, x->rank);
     return dnn_want(l, v, &plain, id);

@@ -137,7 +137,7 @@ static dnnl_status_t run_own(const memories *m, const dnn_step *o)
     return dnnl_success;
 }
 
-static dnnl_status_t run_step(const memories *m, const dnn_step *o)
+static dnnl_status_t onednn_run_step(const memories *m, const dnn_step *o)
 {
     dnnl_exec_arg_t args[OP_ARGS + 1];
     if (!o->primitive)
@@ -149,8 +149,8 @@ static dnnl_status_t run_step(const memories *m, const dnn_step *o)
                                   args);
 }
 
-static clv_status run(clv_exec *base, const clv_tensor *tensor, void *workspace,
-                      clv_err *e)
+static clv_status onednn_run(clv_exec *base, const clv_tensor *tensor,
+                             void *workspace, clv_err *e)
 {
     onednn_exec *x = (onednn_exec *)base;
     if (x->threads > 1 && omp_in_parallel())
@@ -165,7 +165,7 @@ static clv_status run(clv_exec *base, const clv_tensor *tensor, void *workspace,
     point(x, m, tensor, workspace);
     dnnl_status_t s = dnnl_success;
     for (size_t i = 0; i < x->n_ops && s == dnnl_success; i++)
-        s = run_step(m, &x->ops[i]);
+        s = onednn_run_step(m, &x->ops[i]);
     if (s == dnnl_success)
         s = dnnl_stream_wait(m->stream);
     memories_give(x, m);
@@ -232,7 +232,7 @@ static clv_status plan(lowering *l)
     return CLV_OK;
 }
 
-static bool prepare(lowering *l)
+static bool onednn_prepare(lowering *l)
 {
     size_t nv = (size_t)l->g->n_values + 1, nn = (size_t)l->g->n_nodes + 1;
     l->slot_of = arena_array(&l->mem, nv, sizeof *l->slot_of);
@@ -268,7 +268,7 @@ static bool known(const lowering *l, uint32_t node)
 
 static clv_status lower(lowering *l)
 {
-    if (!prepare(l))
+    if (!onednn_prepare(l))
         return clv__nomem(l->e);
     for (uint32_t i = 0; i < l->s->n_nodes; i++)
         if (!l->dry && known(l, l->s->nodes[i]))
@@ -323,8 +323,8 @@ static clv_status lower_all(clv_backend *b, const clv_subject *s, bool dry,
     return CLV_OK;
 }
 
-static clv_status compile(clv_backend *b, const clv_subject *s, clv_exec **out,
-                          clv_err *e)
+static clv_status onednn_compile(clv_backend *b, const clv_subject *s,
+                                 clv_exec **out, clv_err *e)
 {
     onednn_exec *x;
     dnn_use_threads(s->threads);
@@ -374,8 +374,8 @@ static const clv_backend_type onednn_type = {
     .about = "oneDNN: a JIT compiler for this machine's vector units",
     .open = open_engine,
     .supports = supports,
-    .compile = compile,
-    .run = run,
+    .compile = onednn_compile,
+    .run = onednn_run,
     .release = release,
     .product = dnn_product,
     .close = close_engine,

@@ -64,14 +64,14 @@ INLINE vec clip(vec x, vec low, vec high)
 
 /* -- sizes ----------------------------------------------------------------*/
 
-static int64_t side_of(const winograd *k)
+static int64_t winograd_side(const winograd *k)
 {
     return k->tile + 2;
 }
 
 static int64_t points(const winograd *k)
 {
-    return side_of(k) * side_of(k);
+    return winograd_side(k) * winograd_side(k);
 }
 
 static int64_t tiles_across(const winograd *k)
@@ -157,7 +157,7 @@ static void pack_panel(const winograd *k, const char *plain, const float *scale,
             for (int i = 0; i < 9; i++)
                 w[i][j] = window[i] * s;
         }
-        transform_weights(k->tile == 2 ? g2 : g4, side_of(k),
+        transform_weights(k->tile == 2 ? g2 : g4, winograd_side(k),
                           (const float(*)[COLS])w, u);
         for (int64_t i = 0; i < points(k); i++)
             memcpy(packed + ((i * k->out + first) * k->in + c * COLS) * FLOAT,

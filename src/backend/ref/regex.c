@@ -432,17 +432,17 @@ static clv_status emit(regex *r, opcode op, size_t x, size_t y)
     return CLV_OK;
 }
 
-static clv_status compile(regex *r, const part *p);
+static clv_status regex_compile(regex *r, const part *p);
 
 static clv_status compile_either(regex *r, const part *p)
 {
     size_t split = r->n_code;
     CLV_TRY(emit(r, OP_SPLIT, split + 1, 0));
-    CLV_TRY(compile(r, p->a));
+    CLV_TRY(regex_compile(r, p->a));
     size_t jump = r->n_code;
     CLV_TRY(emit(r, OP_JUMP, 0, 0));
     r->code[split].y = (uint32_t)r->n_code;
-    CLV_TRY(compile(r, p->b));
+    CLV_TRY(regex_compile(r, p->b));
     r->code[jump].x = (uint32_t)r->n_code;
     return CLV_OK;
 }
@@ -451,12 +451,12 @@ static clv_status compile_either(regex *r, const part *p)
 static clv_status compile_repeat(regex *r, const part *p)
 {
     for (int64_t i = 0; i < p->least; i++)
-        CLV_TRY(compile(r, p->a));
+        CLV_TRY(regex_compile(r, p->a));
     int64_t more = p->most < 0 ? 1 : p->most - p->least;
     for (int64_t i = 0; i < more; i++) {
         size_t split = r->n_code;
         CLV_TRY(emit(r, OP_SPLIT, split + 1, 0));
-        CLV_TRY(compile(r, p->a));
+        CLV_TRY(regex_compile(r, p->a));
         if (p->most < 0)
             CLV_TRY(emit(r, OP_JUMP, split, 0));
         r->code[split].y = (uint32_t)r->n_code;
@@ -464,7 +464,7 @@ static clv_status compile_repeat(regex *r, const part *p)
     return CLV_OK;
 }
 
-static clv_status compile(regex *r, const part *p)
+static clv_status regex_compile(regex *r, const part *p)
 {
     if (!p)
         return CLV_OK;
@@ -474,8 +474,8 @@ static clv_status compile(regex *r, const part *p)
     case PART_ONE:
         return emit(r, p->one.op, p->one.x, p->one.y);
     case PART_BOTH:
-        CLV_TRY(compile(r, p->a));
-        return compile(r, p->b);
+        CLV_TRY(regex_compile(r, p->a));
+        return regex_compile(r, p->b);
     case PART_EITHER:
         return compile_either(r, p);
     default:
@@ -529,7 +529,7 @@ static void reach(const regex *r, reached *to, uint32_t from, place at)
     }
 }
 
-static bool takes(const regex *r, const instruction *x, uint32_t c)
+static bool regex_takes(const regex *r, const instruction *x, uint32_t c)
 {
     bool in = false;
     for (uint32_t i = 0; i < x->y && !in; i++)
@@ -552,7 +552,7 @@ static place place_at(clv_text t, const char *s)
 }
 
 /* Follows all ways through the program; `lists` has room for five lists. */
-static bool matches(const regex *r, clv_text t, uint32_t *lists)
+static bool regex_matches(const regex *r, clv_text t, uint32_t *lists)
 {
     size_t n = r->n_code + 1;
     reached now = {lists, 0, lists + 2 * n, lists + 3 * n, 0};
@@ -569,7 +569,7 @@ static bool matches(const regex *r, clv_text t, uint32_t *lists)
         now.n = 0;
         now.turn++;
         for (uint32_t i = 0; i < many; i++)
-            if (takes(r, &r->code[from[i]], c))
+            if (regex_takes(r, &r->code[from[i]], c))
                 reach(r, &now, from[i] + 1, place_at(t, s));
     }
     for (uint32_t i = 0; i < now.n && s == end; i++)
@@ -585,7 +585,7 @@ static clv_status match_all(regex *r)
     CLV_TRY(read_choice(r, &all));
     if (*r->at)
         return regex_fail(r, "a ) without its (");
-    CLV_TRY(compile(r, all));
+    CLV_TRY(regex_compile(r, all));
     CLV_TRY(emit(r, OP_MATCH, 0, 0));
     /* two lists, what was seen, and a stack of two per instruction */
     uint32_t *lists =
@@ -593,7 +593,8 @@ static clv_status match_all(regex *r)
     if (!lists)
         return clv__nomem(k->e);
     for (int64_t i = 0, n = numel(k->in[0]); i < n; i++)
-        put_i(&k->out[0], i, matches(r, clv_tensor_text(k->in[0], i), lists));
+        put_i(&k->out[0], i,
+              regex_matches(r, clv_tensor_text(k->in[0], i), lists));
     return CLV_OK;
 }
 

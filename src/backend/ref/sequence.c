@@ -25,7 +25,7 @@ static clv_status make_list(kernel *k, clv_form form, clv_dtype dtype,
 }
 
 /* Output 0, a list under way. */
-static clv_tensor *list_items(const kernel *k)
+static clv_tensor *sequence_items(const kernel *k)
 {
     return k->out[0].data;
 }
@@ -80,7 +80,7 @@ clv_status kernel_sequence_construct(kernel *k)
         if (!k->in[i] || k->in[i]->dtype != x->dtype)
             return clv__fail(k->e, CLV_SHAPE,
                              "tensors of different types in one sequence");
-        CLV_TRY(keep_tensor(k, k->in[i], &list_items(k)[i]));
+        CLV_TRY(keep_tensor(k, k->in[i], &sequence_items(k)[i]));
     }
     return CLV_OK;
 }
@@ -102,7 +102,7 @@ clv_status kernel_sequence_insert(kernel *k)
                          clv_dtype_name(x->dtype), clv_dtype_name(s->dtype));
     CLV_TRY(make_list(k, CLV_FORM_SEQUENCE, x->dtype, n + 1));
     const clv_tensor *old = s->data;
-    clv_tensor *items = list_items(k);
+    clv_tensor *items = sequence_items(k);
     memcpy(items, old, (size_t)at * sizeof *items);
     memcpy(items + at + 1, old + at, (size_t)(n - at) * sizeof *items);
     return keep_tensor(k, x, &items[at]);
@@ -120,7 +120,7 @@ clv_status kernel_sequence_erase(kernel *k)
                          (long long)at, (long long)n);
     CLV_TRY(make_list(k, CLV_FORM_SEQUENCE, s->dtype, n - 1));
     const clv_tensor *old = s->data;
-    clv_tensor *items = list_items(k);
+    clv_tensor *items = sequence_items(k);
     memcpy(items, old, (size_t)at * sizeof *items);
     memcpy(items + at, old + at + 1, (size_t)(n - at - 1) * sizeof *items);
     return CLV_OK;
@@ -201,7 +201,7 @@ clv_status kernel_split_to_sequence(kernel *k)
     CLV_TRY(count_parts(k, sizes, x->dims[axis], &n));
     CLV_TRY(make_list(k, CLV_FORM_SEQUENCE, x->dtype, n));
     for (int64_t i = 0; i < n; i++) {
-        clv_tensor part = *x, *item = &list_items(k)[i];
+        clv_tensor part = *x, *item = &sequence_items(k)[i];
         part.dims[axis] = part_size(sizes, i, x->dims[axis] - at);
         part.data = arena_alloc(k->kept, (size_t)clv_tensor_bytes(&part) + 1);
         if (!part.data)
@@ -273,7 +273,7 @@ clv_status kernel_optional(kernel *k)
     const clv_tensor *x = input_of(k, 0);
     clv_dtype dtype = x ? x->dtype : CLV_NODTYPE;
     CLV_TRY(make_list(k, CLV_FORM_OPTIONAL, dtype, x != NULL));
-    return x ? keep_tensor(k, x, &list_items(k)[0]) : CLV_OK;
+    return x ? keep_tensor(k, x, &sequence_items(k)[0]) : CLV_OK;
 }
 
 clv_status kernel_optional_get(kernel *k)

@@ -231,7 +231,7 @@ typedef struct scores {
 } scores;
 
 /* Keys or values behind those of the past, which are an output as well. */
-static name with_past(body *b, name x, int past, int o, int64_t *dims)
+static name form_with_past(body *b, name x, int past, int o, int64_t *dims)
 {
     const clv_value *p = form_in(b, (uint32_t)past);
     bool wanted =
@@ -361,8 +361,8 @@ void body_attention(body *b)
         b->unable = true;
         return;
     }
-    kh = repeated(b, with_past(b, kh, 4, 1, s.k), s.k, s.q[1] / s.k[1]);
-    vh = repeated(b, with_past(b, vh, 5, 2, s.v), s.v, s.q[1] / s.v[1]);
+    kh = repeated(b, form_with_past(b, kh, 4, 1, s.k), s.k, s.q[1] / s.k[1]);
+    vh = repeated(b, form_with_past(b, vh, 5, 2, s.v), s.v, s.q[1] / s.v[1]);
     name y = mixed(b, &s, qh, kh, vh);
     if (q->rank == 3)
         y = shaped(b, permuted(b, y, swap, 4), form_out(b)->dims, 3);

@@ -15,8 +15,8 @@ enum { Q, K, V, BIAS, PAST_K, PAST_V, KEEP, COS, SIN, INPUTS };
 
 /* The attention and its outputs; those of the caches are one tensor if
  * `present` names it. */
-static clv_status attend(draft *d, const uint32_t ins[INPUTS], uint32_t present,
-                         clv_err *e)
+static clv_status ms_attend(draft *d, const uint32_t ins[INPUTS],
+                            uint32_t present, clv_err *e)
 {
     uint32_t outs[4], n = INPUTS, n_out = d->n_out < 4 ? d->n_out : 4;
     int64_t local = draft_other_int(d, "local_window_size", -1);
@@ -110,12 +110,12 @@ clv_status map_ms_attention(draft *d, clv_err *e)
     ins[KEEP] = ms_input(d, quantised ? 5 : 3);
     CLV_TRY(half(d, past, 0, &ins[PAST_K], e));
     CLV_TRY(half(d, past, 1, &ins[PAST_V], e));
-    return attend(d, ins, ms_wanted(d, 1) ? d->outs[1] : CLV_NONE, e);
+    return ms_attend(d, ins, ms_wanted(d, 1) ? d->outs[1] : CLV_NONE, e);
 }
 
 /* Part i of (B,S,N,parts,D), as (B,S,N*D). */
-static clv_status unpack(draft *d, uint32_t x, int64_t i, uint32_t *out,
-                         clv_err *e)
+static clv_status ms_unpack_heads(draft *d, uint32_t x, int64_t i,
+                                  uint32_t *out, clv_err *e)
 {
     static const char *const names[3] = {"part_0", "part_1", "part_2"};
     clv_attr pick[2] = {INT(AXIS, 3), INT(INDEX, i)};
@@ -141,9 +141,9 @@ static clv_status unpack_mha(draft *d, uint32_t ins[3], clv_err *e)
         return CLV_OK;
     bool all = kv == CLV_NONE;
     if (all)
-        CLV_TRY(unpack(d, q, 0, &ins[Q], e));
-    CLV_TRY(unpack(d, all ? q : kv, all ? 1 : 0, &ins[K], e));
-    return unpack(d, all ? q : kv, all ? 2 : 1, &ins[V], e);
+        CLV_TRY(ms_unpack_heads(d, q, 0, &ins[Q], e));
+    CLV_TRY(ms_unpack_heads(d, all ? q : kv, all ? 1 : 0, &ins[K], e));
+    return ms_unpack_heads(d, all ? q : kv, all ? 2 : 1, &ins[V], e);
 }
 
 /* q, k, v, bias (of all three), mask, bias of scores, past key and value. */
@@ -161,7 +161,7 @@ clv_status map_ms_mha(draft *d, clv_err *e)
         ms_count_only(d, "a past that shares its buffer, or is gathered");
     CLV_TRY(unpack_mha(d, ins, e));
     if (ms_input(d, 3) == CLV_NONE)
-        return attend(d, ins, CLV_NONE, e);
+        return ms_attend(d, ins, CLV_NONE, e);
     uint32_t bias[3];
     int64_t sizes[3] = {width(d, ins[Q]), width(d, ins[K]), width(d, ins[V])};
     bool even = sizes[0] == sizes[1] && sizes[0] == sizes[2];
@@ -170,7 +170,7 @@ clv_status map_ms_mha(draft *d, clv_err *e)
     for (int i = 0; i < 3; i++) /* keys and values by heads have theirs */
         if (d->g->values[ins[i]].rank != 4)
             CLV_TRY(ms_add(d, "bias", ins[i], bias[i], &ins[i], e));
-    return attend(d, ins, CLV_NONE, e);
+    return ms_attend(d, ins, CLV_NONE, e);
 }
 
 /* q holds all three: so many heads of queries, and fewer of keys, values. */
@@ -215,7 +215,7 @@ clv_status map_ms_gqa(draft *d, clv_err *e)
     draft_set_int(d, CLV_A_CACHE, 1);
     if (draft_in(d, 9) || draft_in(d, 11))
         ms_count_only(d, "positions or sinks of its own");
-    return attend(d, ins, CLV_NONE, e);
+    return ms_attend(d, ins, CLV_NONE, e);
 }
 
 clv_status map_ms_rotary(draft *d, clv_err *e)

@@ -7,7 +7,8 @@
 /* -- experts --------------------------------------------------------------*/
 
 /* Input i, packed bytes of few bits, as what they are: its last axis longer. */
-static clv_status unpack(draft *d, uint32_t i, int64_t bits, clv_err *e)
+static clv_status ms_unpack_weight(draft *d, uint32_t i, int64_t bits,
+                                   clv_err *e)
 {
     const clv_value *v = draft_in(d, i);
     int64_t dims[CLV_MAX_RANK];
@@ -47,8 +48,8 @@ static clv_status expert_weight(draft *d, uint32_t w, uint32_t scale,
                                    draft_other_int(d, "expert_weight_bits", 4));
     if (!draft_in(d, w) || !draft_in(d, scale))
         return CLV_OK;
-    CLV_TRY(unpack(d, w, bits, e));
-    CLV_TRY(unpack(d, zero, bits, e));
+    CLV_TRY(ms_unpack_weight(d, w, bits, e));
+    CLV_TRY(ms_unpack_weight(d, zero, bits, e));
     const clv_value *v = draft_in(d, w);
     int64_t row = v->rank == 3 ? v->dims[2] : 1;
     int64_t block = draft_int(d, CLV_A_BLOCK, 0);
@@ -180,8 +181,8 @@ clv_status map_ms_gather_blocks(draft *d, clv_err *e)
     uint32_t rows, scales, zeros = CLV_NONE;
     bits = draft_int(d, CLV_A_BITS, 4);
     clv_attr on = INT(AXIS, axis);
-    CLV_TRY(unpack(d, 0, bits, e));
-    CLV_TRY(unpack(d, 3, bits, e));
+    CLV_TRY(ms_unpack_weight(d, 0, bits, e));
+    CLV_TRY(ms_unpack_weight(d, 3, bits, e));
     CLV_TRY(ms_emit(d, CLV_OP_INDEX_SELECT, "rows",
                     IN(ms_input(d, 0), ms_input(d, 1)), &on, 1, &rows, e));
     CLV_TRY(ms_emit(d, CLV_OP_INDEX_SELECT, "scales",
