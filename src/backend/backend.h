@@ -45,6 +45,7 @@ typedef struct clv_exec {
 typedef struct clv_backend_type {
     const char *name, *about;
     bool takes_argument; /* written NAME:ARGUMENT */
+    bool drops_nan;      /* takes NaN for a number: it gets none to read */
     clv_status (*open)(clv_backend *b, const char *argument, clv_err *e);
     clv_answer (*supports)(clv_backend *b, const clv_graph *g, uint32_t node,
                            clv_why *why);

@@ -124,6 +124,13 @@ CLV_MUST clv_status clv__run_plan(clv_model *m, int64_t memory, clv_err *e);
 /* All its outputs are known without running it, or nobody reads them. */
 bool clv__run_needless(const clv_model *m, uint32_t node);
 
+/* -- what a backend must not see (nan.c) ----------------------------------*/
+
+/* Some value that the part of s reads holds a NaN. */
+bool clv__run_reads_nan(const clv_context *c, const step *s);
+/* Runs the nodes of the part of s by plain C kernels. */
+CLV_MUST clv_status clv__run_plain(clv_context *c, const step *s, clv_err *e);
+
 /* -- nodes (node.c) -------------------------------------------------------*/
 
 /* Runs a node whose outputs have their places. */

@@ -32,7 +32,7 @@ import differential_chains
 import differential_core
 import differential_onnx
 import differential_torch
-from differential_core import (ROOT, Answer, _runtime, Draw, Reject, Runner, flags, record, shrink, tolerance,
+from differential_core import (ROOT, Answer, _runtime, Draw, Reject, Runner, record, shrink, tolerance,
                                truth)
 
 CHAIN, CHAINS_PER_ROUND = "chain", 60
@@ -66,7 +66,7 @@ def ask(runner, row, d):
         proto.graph.node.extend(reversed(nodes))
     macs = m.count(outs) if hasattr(m, "count") else m.macs
     name = f"{row} " + " ".join(n.op_type for n in m.nodes) if row == CHAIN else row
-    data = record(name, proto, list(m.feeds.values()), outs, tolerance(m, outs), macs, flags(m))
+    data = record(name, proto, list(m.feeds.values()), outs, tolerance(m, outs), macs, m.flags)
     answer = runner.ask(data)
     answer.data, answer.who = data, who
     return answer, m, proto, outs
@@ -101,8 +101,8 @@ def written(runner, row, answer, call):
 
 def elsewhere(proto, feeds, call):
     """Why ONNX Runtime does not agree with what was written; "" if it does."""
-    if differential_torch.flags(call) or any(
-            a.size == 0 or not differential_core._has_kernel_type(a) for a in feeds):
+    if call.bound or any(a.size == 0 or not differential_core._has_kernel_type(a) or
+                         (a.dtype.kind == "f" and not np.isfinite(a).all()) for a in feeds):
         return ""
     try:
         got = _runtime(proto, {i.name: a for i, a in zip(proto.graph.input, feeds)})

@@ -6,6 +6,7 @@ one that is drawn.
 """
 import numpy as np
 import onnx.defs
+from onnx import helper
 
 from differential_core import (BF16, BOOL, BOUND, F16, F32, F64, FLOATS, I8, I16, I32, I64,
                                INTS, NEWEST, U8, U16, U32, U64, Model, Reject, is_float)
@@ -1252,7 +1253,14 @@ def _(d, m):
     if d.flag(25):
         per = {"LSTM": 3, "GRU": 2, "RNN": 1}[m.op]
         names = ["Tanh", "Sigmoid", "Relu", "HardSigmoid", "Softsign", "Softplus", "Elu", "LeakyRelu", "ScaledTanh", "Affine", "ThresholdedRelu"]
-        attrs["activations"] = [d.pick(names[:4] if d.flag(70) else names) for _ in range(per * ways)]
+        given = [d.pick(names[:4] if d.flag(70) else names) for _ in range(per * ways)]
+        attrs["activations"] = given
+        # What ONNX Runtime takes for 0 when it is left out is said: lists are shared in order.
+        if set(given) & {"ScaledTanh", "Affine", "ThresholdedRelu"}:
+            alpha = {"HardSigmoid": 0.25, "Elu": 0.5, "LeakyRelu": 0.125, "ScaledTanh": 0.75, "Affine": 0.5, "ThresholdedRelu": 0.25}
+            beta = {"HardSigmoid": 0.25, "ScaledTanh": 0.5, "Affine": 0.125}
+            attrs["activation_alpha"] = [alpha[n] for n in given if n in alpha]
+            attrs["activation_beta"] = [beta[n] for n in given if n in beta] or None
     count = 3 if m.op == "LSTM" else 2
     m.result(*m.node(m.op, inputs, count, **attrs))
     m.rtol, m.atol = 1e-3, 1e-4
@@ -2162,3 +2170,45 @@ def _(d, m):
                     membership_values=np.array(members, dtype) if members else None,
                     leaf_targetids=[d.below(n) for _ in range(trees.leaves)],
                     leaf_weights=np.array([d.below(17) / 4 - 2 for _ in range(trees.leaves)], dtype)))
+
+
+# -- others -------------------------------------------------------------------
+
+@row("DynamicQuantizeLSTM", "com.microsoft")
+def _(d, m):
+    """x (L,N,I), W (D,I,4H), R (D,H,4H) in bytes, a scale and a zero point for each
+    direction. One row: of several, ONNX Runtime may round states apart."""
+    length, size, hidden = d.int(1, 4), d.int(1, 5), d.int(1, 4)
+    direction = d.pick(["forward", "reverse", "bidirectional"])
+    ways, kind = 2 if direction == "bidirectional" else 1, d.pick([I8, U8])
+
+    def packed(rows):
+        return m.const(d.data([ways, rows, 4 * hidden], kind))
+    zero = np.full(ways, 0 if kind == I8 else 16, kind)
+    inputs = [m.feed(d.data([length, 1, size], F32, "small")), packed(size), packed(hidden)]
+    inputs += [m.const(d.data([ways, 8 * hidden], F32, "unit")) if d.flag() else None, None]
+    inputs += [m.feed(d.data([ways, 1, hidden], F32, "unit")) if d.flag() else None for _ in range(2)] + [None]
+    inputs += [m.const(np.full(ways, 0.0625, F32)), m.const(zero), m.const(np.full(ways, 0.03125, F32)), m.const(zero)]
+    m.result(*m.node(m.op, inputs, 3, hidden_size=hidden, direction=direction))
+    m.rtol, m.atol = 1e-3, 5e-3    # a number between two steps may go either way
+
+
+@row("FlexAttention", "ai.onnx.preview")
+def _(d, m):
+    """Of graphs between the steps, a sum and a product."""
+    m.opset = NEWEST
+    batch, groups, per = d.int(1, 2), d.int(1, 2), d.int(1, 2)
+    length, keys, size, wide = d.int(1, 4), d.int(1, 4), d.int(1, 4), d.int(1, 4)
+    dtype = d.pick([F32, F64, F16])
+    code = 11 if dtype == F64 else 1
+
+    def graph(op, value):
+        info = helper.make_tensor_value_info
+        node = helper.make_node(op, ["s", "c"], ["t"])
+        stored = helper.make_tensor("c", code, [], [value])
+        return helper.make_graph([node], op, [info("s", code, [None] * 4)], [info("t", code, [None] * 4)], [stored])
+    q, k, v = (m.feed(d.data(s, dtype, "small")) for s in
+               ([batch, groups * per, length, size], [batch, groups, keys, size], [batch, groups, keys, wide]))
+    m.result(m.node(m.op, [q, k, v], scale=d.pick([None, 0.25]), score_mod=graph("Mul", 0.5) if d.flag() else None,
+                    prob_mod=graph("Add", 0.25) if d.flag() else None))
+    m.source = "reference"

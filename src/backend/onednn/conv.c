@@ -9,6 +9,7 @@
 typedef struct conv {
     dnnl_dims_t stride, dilation, before, after;
     dnnl_memory_desc_t plain, any; /* of the weights, groups in front */
+    bool hollow;                   /* some window lies in the padding alone */
 } conv;
 
 static clv_status dnn_conv_of(lowering *l, uint32_t node, conv *c)
@@ -19,6 +20,7 @@ static clv_status dnn_conv_of(lowering *l, uint32_t node, conv *c)
     const clv_value *y = dnn_value(l, dnn_out(l, node));
     uint32_t nd = x->rank - 2u, at_dim = 0;
     int64_t groups = attr_int(n, CLV_A_GROUPS), dims[CLV_MAX_RANK];
+    c->hollow = false;
     if (x->rank < 3 || x->rank > 5 || x->rank != w->rank) /* or no batch */
         return dnn_no(l, "a convolution of this rank");
     for (uint32_t i = 0; i < nd; i++) {
@@ -31,6 +33,8 @@ static clv_status dnn_conv_of(lowering *l, uint32_t node, conv *c)
         c->after[i] = (y->dims[2 + i] - 1) * win.stride +
                       (win.kernel - 1) * win.dilation + 1 - x->dims[2 + i] -
                       win.before;
+        int64_t reach = (win.kernel - 1) * win.dilation;
+        c->hollow |= win.before > reach || c->after[i] > reach;
     }
     if (groups > 1) {
         dims[at_dim++] = groups;
@@ -225,7 +229,8 @@ clv_status dnn_conv(lowering *l, const chain *c, uint32_t n)
         CLV_TRY(dnn_dense(l, add->other, &o.residual));
         operand = &l->x->slots[o.residual].md;
     }
-    bool onto = add && dnn_may_overwrite(l, add, o.residual);
+    /* oneDNN 2.6 reads a wrong address behind a sum over hollow windows */
+    bool onto = add && !v.hollow && dnn_may_overwrite(l, add, o.residual);
     clv_status s = dnn_epilogue_of(l, c, n, operand, onto, &e);
     if (s == CLV_OK)
         s = conv_pd(l, node, &v, dnn_has_bias(&a), e.attr, &pd);

@@ -372,6 +372,7 @@ static void close_engine(clv_backend *b)
 static const clv_backend_type onednn_type = {
     .name = "onednn",
     .about = "oneDNN: a JIT compiler for this machine's vector units",
+    .drops_nan = true,
     .open = open_engine,
     .supports = supports,
     .compile = onednn_compile,

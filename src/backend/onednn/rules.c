@@ -102,7 +102,8 @@ bool dnn_eltwise(const lowering *l, uint32_t node, dnnl_alg_kind_t *alg,
         *alpha =
             r->key == CLV_A_OTHER ? r->alpha : (float)attr_float(n, r->key);
         *beta = r->beta;
-        return true;
+        /* of slope 0, an infinity becomes NaN, which oneDNN's relu lacks */
+        return n->op != CLV_OP_LEAKY_RELU || fabsf(*alpha) > 0;
     }
     *alg = dnnl_eltwise_clip_v2;
     if (n->op == CLV_OP_CLAMP)

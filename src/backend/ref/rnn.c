@@ -18,6 +18,7 @@ typedef struct cell {
     int64_t length, batch, input, hidden, gates, way;
     bool back, reset_after; /* GRU: linear_before_reset */
     bool coupled;           /* LSTM: what is not let in is forgotten */
+    bool quantized;         /* x and states are rounded to 8 bits */
     double clip;            /* of what functions get; 0: no limit */
     act_fn *act[2][ACTS];   /* per direction */
     act_params params[2][ACTS];
@@ -44,7 +45,8 @@ ACT(act_elu, x >= 0 ? x : p.a * expm1(x))
 ACT(act_softsign, x / (1 + fabs(x)))
 ACT(act_softplus, x > 30 ? x : log1p(exp(x)))
 
-/* How many parameters each takes, and what they are when left out. */
+/* How many parameters each takes, and what they are when left out: as ONNX's
+ * operator of the name has them; NaN where it has no default. */
 static const struct act_row {
     const char *name;
     act_fn *fn;
@@ -57,7 +59,7 @@ static const struct act_row {
     {"Affine", act_affine, 2, {1, 0}},
     {"LeakyRelu", act_leaky, 1, {0.01, 0}},
     {"ThresholdedRelu", act_thresholded, 1, {1, 0}},
-    {"ScaledTanh", act_scaled_tanh, 2, {1, 1}},
+    {"ScaledTanh", act_scaled_tanh, 2, {NAN, NAN}},
     {"HardSigmoid", act_hard_sigmoid, 2, {0.2, 0.5}},
     {"Elu", act_elu, 1, {1, 0}},
     {"Softsign", act_softsign, 0, {0, 0}},
@@ -115,6 +117,9 @@ static clv_status act_read(const kernel *k, int64_t ways, uint32_t each,
             p->a = act_next(alphas, &a, p->a);
         if (row->params > 1)
             p->b = act_next(betas, &b, p->b);
+        if (isnan(p->a) || isnan(p->b))
+            return clv__fail(k->e, CLV_UNSUPPORTED,
+                             "activation '%s' without its parameters", name);
     }
     return CLV_OK;
 }
@@ -131,6 +136,42 @@ static double act_at(const cell *c, int f, double v)
     if (c->clip > 0)
         v = fmin(fmax(v, -c->clip), c->clip);
     return act_plain(c, f, v);
+}
+
+/* -- 8 bits ---------------------------------------------------------------*/
+
+/* Rounds n numbers to 255 steps of their range, with 0 in it, in float32 as
+ * com.microsoft.DynamicQuantizeLSTM does. */
+static void rnn_round(const double *x, int64_t n, double *out)
+{
+    float lo = 0, hi = 0;
+    for (int64_t i = 0; i < n; i++) {
+        lo = fminf(lo, (float)x[i]);
+        hi = fmaxf(hi, (float)x[i]);
+    }
+    float scale = hi > lo ? (hi - lo) / 255 : 1;
+    float zero = nearbyintf(fminf(fmaxf(-lo / scale, 0), 255));
+    for (int64_t i = 0; i < n; i++) {
+        float step = nearbyintf((float)x[i] / scale) + zero;
+        out[i] = (double)(fminf(fmaxf(step, 0), 255) - zero) * (double)scale;
+    }
+}
+
+/* The whole of x is rounded at once. */
+static clv_status rnn_round_input(kernel *k, cell *c, clv_tensor *rounded)
+{
+    int64_t n = numel(c->x);
+    *rounded = *c->x;
+    rounded->dtype = CLV_FLOAT64;
+    double *all = arena_array(k->scratch, (size_t)n + 1, sizeof *all);
+    rounded->data = all;
+    if (!all)
+        return clv__nomem(k->e);
+    for (int64_t i = 0; i < n; i++)
+        all[i] = get_f(c->x, i);
+    rnn_round(all, n, all);
+    c->x = rounded;
+    return CLV_OK;
 }
 
 /* -- steps ----------------------------------------------------------------*/
@@ -160,16 +201,16 @@ static double rnn_peephole(const cell *c, int64_t gate, int64_t u)
     return c->peep ? get_f(c->peep, (c->way * 3 + gate) * c->hidden + u) : 0;
 }
 
-/* Gates i, o, f, c */
+/* Gates i, o, f, c; `seen` is what products see of h. */
 static void lstm_step(const cell *c, int64_t t, int64_t n, double *h,
-                      double *state, double *next)
+                      const double *seen, double *state, double *next)
 {
     int64_t hid = c->hidden;
     for (int64_t u = 0; u < hid; u++) {
         double g[4];
         for (int64_t q = 0; q < 4; q++)
             g[q] = from_input(c, t, n, q * hid + u) +
-                   from_state(c, h, q * hid + u);
+                   from_state(c, seen, q * hid + u);
         double i = act_at(c, 0, g[0] + rnn_peephole(c, 0, u) * state[u]);
         double f = act_at(c, 0, g[2] + rnn_peephole(c, 2, u) * state[u]);
         if (c->coupled)
@@ -216,23 +257,42 @@ static void rnn_step(const cell *c, int64_t t, int64_t n, double *h,
     memcpy(h, next, (size_t)c->hidden * sizeof *h);
 }
 
-/* One sequence of one direction; state is the LSTM's cell. */
-static void run_sequence(kernel *k, const cell *c, int64_t ways, int64_t n,
-                         double *h, double *state, double *next)
+/* States of all sequences of one direction, batch by hidden each. */
+typedef struct rnn_states {
+    double *h, *seen, *state; /* state: the LSTM's cell, or room for a GRU */
+    double *next;             /* of one sequence */
+} rnn_states;
+
+static void rnn_one(const kernel *k, const cell *c, int64_t t, int64_t n,
+                    const rnn_states *r)
+{
+    int64_t at = n * c->hidden;
+    if (k->n->op == CLV_OP_LSTM)
+        lstm_step(c, t, n, r->h + at, r->seen + at, r->state + at, r->next);
+    else if (k->n->op == CLV_OP_GRU)
+        gru_step(c, t, n, r->h + at, r->state + at, r->next);
+    else
+        rnn_step(c, t, n, r->h + at, r->next);
+}
+
+/* One direction, all sequences step by step. */
+static void rnn_direction(kernel *k, const cell *c, int64_t ways,
+                          const rnn_states *r)
 {
     clv_tensor *y = &k->out[0];
-    int64_t length = c->lengths ? get_i(c->lengths, n) : c->length;
-    for (int64_t s = 0; s < length && s < c->length; s++) {
-        int64_t t = c->back ? length - 1 - s : s;
-        if (k->n->op == CLV_OP_LSTM)
-            lstm_step(c, t, n, h, state, next);
-        else if (k->n->op == CLV_OP_GRU)
-            gru_step(c, t, n, h, state, next);
-        else
-            rnn_step(c, t, n, h, next);
-        int64_t at = ((t * ways + c->way) * c->batch + n) * c->hidden;
-        for (int64_t u = 0; y->data && u < c->hidden; u++)
-            put_f(y, at + u, h[u]);
+    for (int64_t s = 0; s < c->length; s++) {
+        if (c->quantized)
+            rnn_round(r->h, c->batch * c->hidden, r->seen);
+        for (int64_t n = 0; n < c->batch; n++) {
+            int64_t length = c->lengths ? get_i(c->lengths, n) : c->length;
+            int64_t t = c->back ? length - 1 - s : s;
+            if (s >= length || t >= c->length)
+                continue;
+            rnn_one(k, c, t, n, r);
+            int64_t at = ((t * ways + c->way) * c->batch + n) * c->hidden;
+            for (int64_t u = 0; y->data && u < c->hidden; u++)
+                put_f(y, at + u, r->h[n * c->hidden + u]);
+        }
     }
 }
 
@@ -256,6 +316,7 @@ clv_status kernel_rnn(kernel *k)
     const clv_tensor *h0 = input_of(k, 5), *c0 = input_of(k, 6);
     bool lstm = k->n->op == CLV_OP_LSTM, gru = k->n->op == CLV_OP_GRU;
     const char *direction = attr_str(k->n, CLV_A_DIRECTION);
+    clv_tensor rounded;
     cell c = {.x = k->in[0],
               .w = input_of(k, 1),
               .r = input_of(k, 2),
@@ -281,27 +342,31 @@ clv_status kernel_rnn(kernel *k)
     c.coupled = lstm && attr_int(k->n, CLV_A_INPUT_FORGET);
     if (attr_get(k->n, CLV_A_CLIP))
         c.clip = attr_float(k->n, CLV_A_CLIP);
-    double *h = arena_array(k->scratch, 3 * (size_t)c.hidden + 1, sizeof *h);
-    if (!h)
+    c.quantized = lstm && attr_int(k->n, CLV_A_QUANTIZED);
+    if (c.quantized)
+        CLV_TRY(rnn_round_input(k, &c, &rounded));
+    int64_t each = c.batch * c.hidden;
+    double *room = arena_array(
+        k->scratch, 3 * (size_t)each + (size_t)c.hidden + 1, sizeof *room);
+    if (!room)
         return clv__nomem(k->e);
-    double *state = h + c.hidden, *next = state + c.hidden;
+    rnn_states r = {room, c.quantized ? room + each : room, room + 2 * each,
+                    room + 3 * each};
     if (k->out[0].data)
         memset(k->out[0].data, 0, (size_t)clv_tensor_bytes(&k->out[0]));
-    for (c.way = 0; c.way < ways; c.way++)
-        for (int64_t n = 0; n < c.batch; n++) {
-            int64_t at = (c.way * c.batch + n) * c.hidden;
-            c.back = c.way == 1 || !strcmp(direction, "reverse");
-            for (int64_t u = 0; u < c.hidden; u++) {
-                h[u] = h0 ? get_f(h0, at + u) : 0;
-                state[u] = lstm && c0 ? get_f(c0, at + u) : 0;
-            }
-            run_sequence(k, &c, ways, n, h, state, next);
-            for (int64_t u = 0; u < c.hidden; u++) {
-                if (k->n->n_out > 1 && k->out[1].data)
-                    put_f(&k->out[1], at + u, h[u]);
-                if (k->n->n_out > 2 && k->out[2].data)
-                    put_f(&k->out[2], at + u, state[u]);
-            }
+    for (c.way = 0; c.way < ways; c.way++) {
+        c.back = c.way == 1 || !strcmp(direction, "reverse");
+        for (int64_t i = 0, at = c.way * each; i < each; i++) {
+            r.h[i] = h0 ? get_f(h0, at + i) : 0;
+            r.state[i] = lstm && c0 ? get_f(c0, at + i) : 0;
         }
+        rnn_direction(k, &c, ways, &r);
+        for (int64_t i = 0, at = c.way * each; i < each; i++) {
+            if (output_of(k, 1))
+                put_f(output_of(k, 1), at + i, r.h[i]);
+            if (output_of(k, 2))
+                put_f(output_of(k, 2), at + i, r.state[i]);
+        }
+    }
     return CLV_OK;
 }

@@ -86,3 +86,88 @@ clv_status map_causal_conv(draft *d, clv_err *e)
                     e));
     return ms_finish(d, CLV_OP_SILU, IN(all), e);
 }
+
+/* -- attention with graphs between its steps ------------------------------*/
+
+/* x (B,H,S,D) as (B,groups,H/groups,S,D). */
+static clv_status flex_grouped(draft *d, const char *suffix, uint32_t x,
+                               int64_t groups, uint32_t *out, clv_err *e)
+{
+    const int64_t *in = d->g->values[x].dims;
+    int64_t dims[5] = {in[0], groups, in[1] / groups, in[2], in[3]};
+    clv_attr shape;
+    CLV_TRY(ms_ints(d, CLV_A_SHAPE, dims, 5, &shape, e));
+    return ms_emit(d, CLV_OP_RESHAPE, suffix, &x, 1, &shape, 1, out, e);
+}
+
+/* And back: heads (B,H,S,D). */
+static clv_status flex_joined(draft *d, const char *suffix, uint32_t x,
+                              int64_t heads, uint32_t *out, clv_err *e)
+{
+    int64_t dims[4] = {0, heads, 0, -1};
+    clv_attr shape[1];
+    const clv_value *v = &d->g->values[x];
+    dims[0] = v->dims[0];
+    dims[2] = v->dims[3];
+    CLV_TRY(ms_ints(d, CLV_A_SHAPE, dims, 4, shape, e));
+    return ms_emit(d, CLV_OP_RESHAPE, suffix, &x, 1, shape, 1, out, e);
+}
+
+static clv_status flex_cast(draft *d, const char *suffix, uint32_t *x,
+                            int64_t type, clv_err *e)
+{
+    clv_attr to[1] = {INT(DTYPE, type)};
+    if (d->g->values[*x].dtype == type)
+        return CLV_OK;
+    return ms_emit(d, CLV_OP_CAST, suffix, x, 1, to, 1, x, e);
+}
+
+/* softmax(score_mod(q k^T * scale)), prob_mod of it, times v: q (B,H,L,E), k
+ * (B,G,S,E), v (B,G,S,V) with G a divisor of H. Products are of the type of q,
+ * after both were multiplied by the scale's root; what follows is of type
+ * `softmax_precision`. */
+clv_status map_flex_attention(draft *d, clv_err *e)
+{
+    static const int64_t turned[5] = {0, 1, 2, 4, 3};
+    const clv_value *q = draft_in(d, 0), *k = draft_in(d, 1),
+                    *v = draft_in(d, 2);
+    if (!q || !k || !v || q->rank != 4 || k->rank != 4 || v->rank != 4 ||
+        k->dims[1] < 1 || q->dims[1] % k->dims[1] || k->dims[1] != v->dims[1]) {
+        d->op = CLV_OP_UNKNOWN;
+        return CLV_OK;
+    }
+    int64_t heads = q->dims[1], groups = k->dims[1], own = q->dtype;
+    int64_t type = draft_other_int(d, "softmax_precision", 0);
+    const clv_attr *given = draft_attr(d, CLV_A_SCALE);
+    double scale = given && given->type == CLV_ATTR_FLOAT
+                       ? given->u.f
+                       : 1 / sqrt((double)q->dims[3]);
+    type = type                 ? (int64_t)onnx_dtype((uint64_t)type)
+           : own == CLV_FLOAT64 ? CLV_FLOAT64
+                                : CLV_FLOAT32;
+    clv_attr root[1] = {FLOAT(VALUE, (double)sqrtf((float)scale))};
+    clv_attr last[1] = {INT(AXIS, -1)};
+    uint32_t queries = d->ins[0], keys = d->ins[1], values = d->ins[2], scores;
+    CLV_TRY(ms_emit(d, CLV_OP_MUL, "q", &queries, 1, root, 1, &queries, e));
+    CLV_TRY(ms_emit(d, CLV_OP_MUL, "k", &keys, 1, root, 1, &keys, e));
+    CLV_TRY(flex_grouped(d, "q_groups", queries, groups, &queries, e));
+    CLV_TRY(flex_grouped(d, "k_groups", keys, groups, &keys, e));
+    CLV_TRY(flex_grouped(d, "v_groups", values, groups, &values, e));
+    CLV_TRY(ms_permute(d, "k_turned", keys, turned, 5, &keys, e));
+    CLV_TRY(ms_emit(d, CLV_OP_MATMUL, "scores", IN(queries, keys), NULL, 0,
+                    &scores, e));
+    CLV_TRY(flex_joined(d, "scores_heads", scores, heads, &scores, e));
+    CLV_TRY(flex_cast(d, "scores_cast", &scores, type, e));
+    CLV_TRY(draft_inline(d, "score_mod", &scores, e));
+    CLV_TRY(
+        ms_emit(d, CLV_OP_SOFTMAX, "softmax", &scores, 1, last, 1, &scores, e));
+    CLV_TRY(draft_inline(d, "prob_mod", &scores, e));
+    CLV_TRY(flex_cast(d, "v_cast", &values, type, e));
+    CLV_TRY(flex_grouped(d, "groups", scores, groups, &scores, e));
+    CLV_TRY(ms_emit(d, CLV_OP_MATMUL, "mixed", IN(scores, values), NULL, 0,
+                    &scores, e));
+    CLV_TRY(flex_joined(d, "heads", scores, heads, &scores, e));
+    d->n_attrs = 0;
+    draft_set_int(d, CLV_A_DTYPE, own);
+    return ms_finish(d, CLV_OP_CAST, IN(scores), e);
+}

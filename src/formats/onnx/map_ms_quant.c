@@ -236,6 +236,8 @@ static clv_status unpacked(draft *d, const char *suffix, uint32_t i,
 clv_status map_ms_dynamic_lstm(draft *d, clv_err *e)
 {
     uint32_t w, r;
+    const clv_value *scale = draft_in(d, 8);
+    bool columns = scale && scale->rank == 2;
     if (d->n_in < 12)
         return clv__fail(e, CLV_FORMAT, "%u inputs, 12 are needed", d->n_in);
     CLV_TRY(unpacked(d, "W", 1, 8, &w, e));
@@ -245,7 +247,9 @@ clv_status map_ms_dynamic_lstm(draft *d, clv_err *e)
     d->n_in = 8;
     while (d->ins[d->n_in - 1] == CLV_NONE)
         d->n_in--;
-    ms_count_only(d, "DynamicQuantizeLSTM rounds its inputs");
+    draft_set_int(d, CLV_A_QUANTIZED, 1);
+    if (columns)
+        ms_count_only(d, "DynamicQuantizeLSTM with a scale per column");
     return map_rnn(d, e);
 }
 

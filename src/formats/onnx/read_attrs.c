@@ -578,6 +578,8 @@ clv_status onnx_attrs_read(draft *d, clv_err *e)
         clv_attr *out = &d->attrs[d->n_attrs];
         *out = (clv_attr){0};
         CLV_TRY(attrs_name(d, own.name, out, e));
+        if (d->row && a->type == PB_TYPE_GRAPH && out->key == CLV_A_OTHER)
+            continue; /* no operator of ours has it: draft_inline */
         CLV_TRY(attrs_value(d, a, out, e));
         d->n_attrs++;
     }

@@ -86,7 +86,8 @@ clv_status onnx_lookup(frame *f, text name, uint32_t *value, clv_err *e)
         return CLV_OK;
     uint32_t outer;
     CLV_TRY(onnx_lookup(f->outer, name, &outer, e));
-    if (outer == CLV_NONE || outer == ONNX_ABSENT) {
+    if (outer == CLV_NONE || outer == ONNX_ABSENT ||
+        f->unit == f->outer->unit) {
         *value = outer;
         return CLV_OK;
     }
@@ -604,5 +605,81 @@ clv_status onnx_body(draft *d, wire w, clv_graph **body, clv_err *e)
         s = graph_append_captured(d, &u, e);
     strmap_free(&f.names);
     onnx_unit_free(&u);
+    return s;
+}
+
+/* The message of graph attribute `name`; false when there is none. */
+static clv_status graph_attr(const draft *d, const char *name, wire *w,
+                             bool *found, clv_err *e)
+{
+    *found = false;
+    for (uint32_t i = 0; i < d->p->n_attrs && !*found; i++) {
+        onnx_attr a;
+        CLV_TRY(onnx_attr_read(d->p->attrs[i], &a, e));
+        *found = a.type == PB_TYPE_GRAPH && text_is(a.name, name);
+        *w = a.graph;
+    }
+    return CLV_OK;
+}
+
+/* The name of the only input or output of a graph; CLV_FORMAT: not one. */
+static clv_status graph_only(uint32_t number, const fields *all, text *name,
+                             clv_err *e)
+{
+    onnx_type t;
+    if (all->n[number] != 1)
+        return clv__fail(e, CLV_FORMAT,
+                         "a graph of %zu inputs or outputs, not one",
+                         all->n[number]);
+    for (wire w = all->of[number]; wire_left(&w);) {
+        wire_field field;
+        CLV_TRY(wire_next(&w, &field, e));
+        if (field.number == number && field.type == WIRE_BYTES)
+            return onnx_value_info(field.bytes, name, &t, e);
+    }
+    return clv__fail(e, CLV_FORMAT, "a graph without inputs or outputs");
+}
+
+static clv_status graph_inline(reader *r, frame *f, wire w, uint32_t *value,
+                               clv_err *e)
+{
+    fields all;
+    nodes own;
+    text in, out;
+    CLV_TRY(graph_find_fields(r, f, w, &all, e));
+    CLV_TRY(graph_only(PB_GRAPH_INPUT, &all, &in, e));
+    CLV_TRY(graph_only(PB_GRAPH_OUTPUT, &all, &out, e));
+    CLV_TRY(graph_define(f, in, *value, e));
+    CLV_TRY(graph_find_nodes(r, &all, PB_GRAPH_NODE, &own, e));
+    CLV_TRY(graph_each_node(r, f, &own, graph_declare_node, e));
+    CLV_TRY(graph_add_nodes(r, f, &own, e));
+    CLV_TRY(onnx_lookup(f, out, value, e));
+    return *value < ONNX_ABSENT
+               ? CLV_OK
+               : clv__fail(e, CLV_FORMAT, "output '%.*s' is not defined",
+                           TEXT(out));
+}
+
+clv_status draft_inline(draft *d, const char *name, uint32_t *value, clv_err *e)
+{
+    wire w;
+    bool found;
+    CLV_TRY(graph_attr(d, name, &w, &found, e));
+    if (!found)
+        return CLV_OK;
+    if (d->f->depth >= ONNX_MAX_DEPTH)
+        return clv__fail(e, CLV_FORMAT, "bodies nested deeper than %d",
+                         ONNX_MAX_DEPTH);
+    frame f = {.unit = d->f->unit,
+               .outer = d->f,
+               .bound = d->f->bound,
+               .n_bound = d->f->n_bound,
+               .caller = d->f->caller,
+               .opset = d->f->opset,
+               .scope = d->scope,
+               .prefix = {d->name, d->name ? strlen(d->name) : 0},
+               .depth = d->f->depth + 1};
+    clv_status s = graph_inline(d->r, &f, w, value, e);
+    strmap_free(&f.names);
     return s;
 }
