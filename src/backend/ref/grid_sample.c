@@ -7,7 +7,8 @@
 
 typedef struct grid {
     bool align, border, reflect;
-    int taps; /* 1 nearest, 2 linear, 4 cubic */
+    bool first; /* places are rounded before the padding */
+    int taps;   /* 1 nearest, 2 linear, 4 cubic */
 } grid;
 
 static clv_status read_grid(const kernel *k, grid *g)
@@ -20,6 +21,7 @@ static clv_status read_grid(const kernel *k, grid *g)
                 .taps = strstr(mode, "cubic")    ? 4
                         : strstr(mode, "linear") ? 2
                                                  : 1};
+    g->first = g->taps == 1 && attr_is(k->n, CLV_A_ROUNDING, "first");
     if (g->taps == 1 && strcmp(mode, "nearest"))
         return clv__fail(k->e, CLV_UNSUPPORTED, "grid of mode %s", mode);
     return CLV_OK;
@@ -62,6 +64,8 @@ static void grid_taps(const grid *g, double c, int64_t size, int64_t *at,
 {
     double n = (double)size;
     double x = g->align ? (c + 1) / 2 * (n - 1) : ((c + 1) * n - 1) / 2;
+    if (g->first)
+        x = nearbyint(x);
     if (g->taps < 4)
         x = grid_padded(g, x, size);
     double base = g->taps == 1 ? nearbyint(x) : floor(x);

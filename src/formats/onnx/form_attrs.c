@@ -99,7 +99,10 @@ void grid_attrs(body *b, onnx_out *o)
         mode = cubic ? (old ? "bicubic" : "cubic")
                : old ? "bilinear"
                      : "linear";
-    b->unable = old && form_in(b, 0)->rank != 4;
+    bool halfway = !strcmp(mode, "nearest") &&
+                   attr_is(b->n, CLV_A_PADDING_MODE, "reflection") &&
+                   !attr_is(b->n, CLV_A_ROUNDING, "first");
+    b->unable = halfway || (old && form_in(b, 0)->rank != 4);
     out_string(o, "mode", mode);
     out_int(o, "align_corners", attr_int(b->n, CLV_A_ALIGN_CORNERS));
     out_string(o, "padding_mode", attr_str(b->n, CLV_A_PADDING_MODE));

@@ -190,6 +190,15 @@ clv_status map_global_pool(draft *d, clv_err *e)
     return draft_set_ints(d, CLV_A_OUTPUT_SIZE, ones, n, e);
 }
 
+/* The nearest pixel is found before the grid is reflected into the image;
+ * PyTorch reflects first, which differs halfway between two. */
+clv_status map_grid_sample(draft *d, clv_err *e)
+{
+    (void)e;
+    draft_set_str(d, CLV_A_ROUNDING, "first");
+    return CLV_OK;
+}
+
 /* A reduction over every axis but the first two. */
 clv_status map_global_norm(draft *d, clv_err *e)
 {
