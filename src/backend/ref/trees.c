@@ -28,8 +28,8 @@ typedef struct forest {
 /* -- reading --------------------------------------------------------------*/
 
 /* A list that must have n entries; NULL is allowed where `optional`. */
-static clv_status forest_list(const kernel *k, clv_attr_key key, uint32_t n,
-                              bool optional, const int64_t **list)
+static clv_status trees_list(const kernel *k, clv_attr_key key, uint32_t n,
+                             bool optional, const int64_t **list)
 {
     uint32_t count = 0;
     *list = attr_ints(k->n, key, &count);
@@ -43,7 +43,7 @@ static clv_status forest_list(const kernel *k, clv_attr_key key, uint32_t n,
     return CLV_OK;
 }
 
-static clv_status forest_read(kernel *k, forest *f)
+static clv_status trees_read(kernel *k, forest *f)
 {
     const clv_node *n = k->n;
     *f = (forest){.x = k->in[0],
@@ -62,18 +62,18 @@ static clv_status forest_read(kernel *k, forest *f)
         numel(f->codes) < f->n_branches)
         return clv__fail(k->e, CLV_UNSUPPORTED, "trees without their lists");
     f->n_weights = (uint32_t)numel(f->weights);
-    CLV_TRY(forest_list(k, CLV_A_LEFT, f->n_branches, false, &f->left));
-    CLV_TRY(forest_list(k, CLV_A_RIGHT, f->n_branches, false, &f->right));
-    CLV_TRY(forest_list(k, CLV_A_FEATURES, f->n_branches, false, &f->features));
-    CLV_TRY(forest_list(k, CLV_A_MISSING, f->n_branches, true, &f->missing));
-    CLV_TRY(forest_list(k, CLV_A_PLACES, f->n_branches, true, &f->places));
-    CLV_TRY(forest_list(k, CLV_A_LEAVES, f->n_weights, true, &f->leaves));
-    return forest_list(k, CLV_A_TARGETS, f->n_weights, false, &f->targets);
+    CLV_TRY(trees_list(k, CLV_A_LEFT, f->n_branches, false, &f->left));
+    CLV_TRY(trees_list(k, CLV_A_RIGHT, f->n_branches, false, &f->right));
+    CLV_TRY(trees_list(k, CLV_A_FEATURES, f->n_branches, false, &f->features));
+    CLV_TRY(trees_list(k, CLV_A_MISSING, f->n_branches, true, &f->missing));
+    CLV_TRY(trees_list(k, CLV_A_PLACES, f->n_branches, true, &f->places));
+    CLV_TRY(trees_list(k, CLV_A_LEAVES, f->n_weights, true, &f->leaves));
+    return trees_list(k, CLV_A_TARGETS, f->n_weights, false, &f->targets);
 }
 
 /* Sorts the weights by their leaves, so that those of a leaf are side by side.
  * A leaf without a weight, or a weight without a leaf, counts for nothing. */
-static clv_status forest_leaves(kernel *k, forest *f)
+static clv_status trees_leaves(kernel *k, forest *f)
 {
     f->n_leaves = 0;
     for (uint32_t i = 0; i < f->n_weights; i++) {
@@ -111,7 +111,7 @@ static clv_status forest_leaves(kernel *k, forest *f)
 
 /* Where the set of each branch begins: sets come in the order of branches that
  * look in one, and end with a NaN. */
-static clv_status forest_sets(kernel *k, forest *f)
+static clv_status trees_sets(kernel *k, forest *f)
 {
     int64_t at = 0, n = f->members ? numel(f->members) : 0;
     f->sets = arena_array(k->scratch, f->n_branches + 1u, sizeof *f->sets);
@@ -142,7 +142,7 @@ static clv_status forest_sets(kernel *k, forest *f)
 /* -- walking --------------------------------------------------------------*/
 
 /* Whether a row whose feature is v goes left at branch i. */
-static bool forest_left(const forest *f, uint32_t i, double v)
+static bool trees_left(const forest *f, uint32_t i, double v)
 {
     if (isnan(v) && f->missing && f->missing[i])
         return true;
@@ -171,8 +171,8 @@ static bool forest_left(const forest *f, uint32_t i, double v)
 }
 
 /* The leaf that a row reaches from `at`, a branch or -1 - leaf. */
-static clv_status forest_walk(const kernel *k, const forest *f, int64_t row,
-                              int64_t at, int64_t *leaf)
+static clv_status trees_walk(const kernel *k, const forest *f, int64_t row,
+                             int64_t at, int64_t *leaf)
 {
     int64_t width = f->x->dims[f->x->rank - 1];
     for (uint32_t steps = 0; at >= 0; steps++) {
@@ -185,14 +185,14 @@ static clv_status forest_walk(const kernel *k, const forest *f, int64_t row,
             return clv__fail(k->e, CLV_SHAPE, "feature %lld of %lld",
                              (long long)feature, (long long)width);
         double v = get_f(f->x, row * width + feature);
-        at = forest_left(f, (uint32_t)at, v) ? f->left[at] : f->right[at];
+        at = trees_left(f, (uint32_t)at, v) ? f->left[at] : f->right[at];
     }
     *leaf = -1 - at;
     return CLV_OK;
 }
 
 /* Adds the weights of a leaf to the sums, or compares them. */
-static void forest_take(const forest *f, int64_t leaf, double *sums, bool *has)
+static void trees_take(const forest *f, int64_t leaf, double *sums, bool *has)
 {
     bool least = !strcmp(f->reduction, "MIN");
     bool greatest = !strcmp(f->reduction, "MAX");
@@ -211,7 +211,7 @@ static void forest_take(const forest *f, int64_t leaf, double *sums, bool *has)
 
 /* -- scores ---------------------------------------------------------------*/
 
-static double tree_logistic(double v)
+static double trees_logistic(double v)
 {
     double p = 1 / (1 + exp(-fabs(v)));
     return v < 0 ? 1 - p : p;
@@ -219,7 +219,7 @@ static double tree_logistic(double v)
 
 /* The inverse of the normal distribution, by Winitzki's approximation of the
  * inverse error function, which ONNX's implementations have. */
-static double tree_probit(double v)
+static double trees_probit(double v)
 {
     double x = 2 * v - 1, l = log((1 - x) * (1 + x));
     double a = 2 / (acos(-1.0) * 0.147) + l / 2;
@@ -228,7 +228,7 @@ static double tree_probit(double v)
 }
 
 /* In SOFTMAX_ZERO a score of 0 stays 0. */
-static void tree_softmax(double *s, int64_t n, bool zero)
+static void trees_softmax(double *s, int64_t n, bool zero)
 {
     double most = -INFINITY, sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -242,19 +242,19 @@ static void tree_softmax(double *s, int64_t n, bool zero)
         s[i] /= sum;
 }
 
-static void tree_transform(const char *how, double *s, int64_t n)
+static void trees_transform(const char *how, double *s, int64_t n)
 {
     if (!strncmp(how, "SOFTMAX", 7))
-        tree_softmax(s, n, how[7] != '\0');
+        trees_softmax(s, n, how[7] != '\0');
     for (int64_t i = 0; i < n; i++)
         if (!strcmp(how, "LOGISTIC"))
-            s[i] = tree_logistic(s[i]);
+            s[i] = trees_logistic(s[i]);
         else if (!strcmp(how, "PROBIT"))
-            s[i] = tree_probit(s[i]);
+            s[i] = trees_probit(s[i]);
 }
 
 /* The target that all weights are for; -1: there are several. */
-static int64_t forest_target(const forest *f)
+static int64_t trees_target(const forest *f)
 {
     for (uint32_t i = 1; i < f->n_weights; i++)
         if (f->targets[i] != f->targets[0])
@@ -264,7 +264,7 @@ static int64_t forest_target(const forest *f)
 
 /* Two classes told apart by one score s: p of the second class, or its
  * distance from the border where weights have both signs. */
-static int64_t tree_binary(const forest *f, int64_t target, double *s)
+static int64_t trees_binary(const forest *f, int64_t target, double *s)
 {
     double score = s[target];
     bool logistic = !strcmp(f->transform, "LOGISTIC");
@@ -273,27 +273,27 @@ static int64_t tree_binary(const forest *f, int64_t target, double *s)
         s[0] = f->positive && !logistic ? 1 - score : -score;
         s[1] = score;
     }
-    tree_transform(f->transform, s, 2);
+    trees_transform(f->transform, s, 2);
     return label;
 }
 
-static int64_t tree_classify(const forest *f, double *s)
+static int64_t trees_classify(const forest *f, double *s)
 {
-    int64_t n = f->n_targets, target = n == 2 ? forest_target(f) : -1;
+    int64_t n = f->n_targets, target = n == 2 ? trees_target(f) : -1;
     if (target >= 0)
-        return tree_binary(f, target, s);
+        return trees_binary(f, target, s);
     int64_t label = 0;
     for (int64_t i = 1; i < n; i++)
         label = s[i] > s[label] ? i : label;
-    tree_transform(f->transform, s, n);
+    trees_transform(f->transform, s, n);
     return label;
 }
 
 /* What ONNX does not say, and its implementations do not agree on. */
-static clv_status forest_check(const kernel *k, const forest *f, bool classes)
+static clv_status trees_check(const kernel *k, const forest *f, bool classes)
 {
     int64_t n = f->n_targets, n_base = f->base ? numel(f->base) : 0;
-    bool one = classes && n == 2 && forest_target(f) >= 0;
+    bool one = classes && n == 2 && trees_target(f) >= 0;
     bool plain = !strcmp(f->transform, "NONE");
     if (one && !plain && strcmp(f->transform, "LOGISTIC"))
         return clv__fail(k->e, CLV_UNSUPPORTED,
@@ -309,17 +309,17 @@ static clv_status forest_check(const kernel *k, const forest *f, bool classes)
 }
 
 /* Sums of one row, and the base values. */
-static clv_status forest_sum(const kernel *k, const forest *f, int64_t row,
-                             double *s, bool *has)
+static clv_status trees_sum(const kernel *k, const forest *f, int64_t row,
+                            double *s, bool *has)
 {
     int64_t n = f->n_targets, n_base = f->base ? numel(f->base) : 0;
-    int64_t one = n_base == 1 && n > 1 ? forest_target(f) : 0;
+    int64_t one = n_base == 1 && n > 1 ? trees_target(f) : 0;
     memset(s, 0, (size_t)n * sizeof *s);
     memset(has, 0, (size_t)n * sizeof *has);
     for (uint32_t t = 0; t < f->n_roots; t++) {
         int64_t leaf = 0;
-        CLV_TRY(forest_walk(k, f, row, f->roots[t], &leaf));
-        forest_take(f, leaf, s, has);
+        CLV_TRY(trees_walk(k, f, row, f->roots[t], &leaf));
+        trees_take(f, leaf, s, has);
     }
     for (int64_t i = 0; i < n; i++)
         if (!strcmp(f->reduction, "AVERAGE"))
@@ -329,7 +329,7 @@ static clv_status forest_sum(const kernel *k, const forest *f, int64_t row,
     return CLV_OK;
 }
 
-static clv_status put_label(const kernel *k, int64_t row, int64_t label)
+static clv_status trees_put_label(const kernel *k, int64_t row, int64_t label)
 {
     const clv_attr *texts = attr_get(k->n, CLV_A_LABEL_TEXTS);
     const clv_attr *ints = attr_get(k->n, CLV_A_LABELS);
@@ -354,21 +354,21 @@ clv_status kernel_tree_scores(kernel *k)
     bool classes = attr_get(k->n, CLV_A_DTYPE) != NULL;
     clv_tensor *y = output_of(k, classes ? 1 : 0);
     forest f;
-    CLV_TRY(forest_read(k, &f));
-    CLV_TRY(forest_leaves(k, &f));
-    CLV_TRY(forest_sets(k, &f));
-    CLV_TRY(forest_check(k, &f, classes));
+    CLV_TRY(trees_read(k, &f));
+    CLV_TRY(trees_leaves(k, &f));
+    CLV_TRY(trees_sets(k, &f));
+    CLV_TRY(trees_check(k, &f, classes));
     double *s = arena_array(k->scratch, (size_t)f.n_targets + 1, sizeof *s);
     bool *has = arena_array(k->scratch, (size_t)f.n_targets + 1, sizeof *has);
     int64_t rows = f.x->rank > 1 ? f.x->dims[0] : 1;
     if (!s || !has)
         return clv__nomem(k->e);
     for (int64_t r = 0; r < rows; r++) {
-        CLV_TRY(forest_sum(k, &f, r, s, has));
+        CLV_TRY(trees_sum(k, &f, r, s, has));
         if (classes)
-            CLV_TRY(put_label(k, r, tree_classify(&f, s)));
+            CLV_TRY(trees_put_label(k, r, trees_classify(&f, s)));
         else
-            tree_transform(f.transform, s, f.n_targets);
+            trees_transform(f.transform, s, f.n_targets);
         for (int64_t i = 0; y && i < f.n_targets; i++)
             put_f(y, r * f.n_targets + i, s[i]);
     }
