@@ -354,9 +354,9 @@ CLV_MUST clv_status onnx_nodes(reader *r, frame *f, wire w, uint32_t number,
 CLV_MUST clv_status onnx_graph(reader *r, frame *f, wire w, clv_err *e);
 /* A body as a graph of its own; captured values are appended to d's inputs. */
 CLV_MUST clv_status onnx_body(draft *d, wire w, clv_graph **body, clv_err *e);
-/* Adds the nodes of the graph that attribute `name` holds, which takes one value
- * and makes one: *value is the one, and then the other. Nothing happens where
- * the node has no such attribute. */
+/* Adds the nodes of the graph that attribute `name` holds, which takes one
+ * value and makes one: *value is the one, and then the other. Nothing happens
+ * where the node has no such attribute. */
 CLV_MUST clv_status draft_inline(draft *d, const char *name, uint32_t *value,
                                  clv_err *e);
 void onnx_unit_free(unit *u);
