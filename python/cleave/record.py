@@ -10,18 +10,21 @@ taken. `reads` lists the lines where the model turned data into a number, which
 are the places where another input may take another path.
 """
 import contextlib
+import functools
 import inspect
 import operator
 
 import torch
 import torch.fx
+from torch.nested._internal.nested_tensor import NestedTensor
 from torch.nn.modules import module as hooks
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from cleave.torch import line_of_model, note_line
+from cleave.apart import FUNCTIONS, take_apart
+from cleave.torch import as_written, line_of_model, note_line
 
 _aten = torch.ops.aten
 
@@ -37,7 +40,29 @@ _SAME = {_aten.detach.default, _aten.alias.default, _aten.lift_fresh.default,
 _EMPTY = {_aten.empty.memory_format, _aten.empty_like.default,
           _aten.new_empty.default, _aten.empty_strided.default}
 # Operators that torch itself says in terms of others.
-_APART = {_aten._weight_norm_interface.default, _aten.aminmax.default}
+_APART = {_aten._weight_norm_interface.default}
+
+
+@functools.cache
+def _pieces_of(func, types):
+    """What runs in place of an operator; None: it runs as it is."""
+    if isinstance(func, torch._ops.HigherOrderOperator):
+        return FUNCTIONS.get(func.name())
+    if any(issubclass(t, NestedTensor) for t in types):
+        return lambda *args, **kwargs: NestedTensor.__torch_dispatch__(
+            func, types, args, kwargs)
+    if func in _APART:
+        return torch._decomp.decomposition_table[func]
+    return func.decompose if _composite(func) else None
+
+
+def _composite(func):
+    """Whether torch takes the operator apart before it runs. Where autograd is
+    passed by (inference mode, functions of functions) it comes as it is."""
+    return func.namespace == "aten" and \
+        func._schema.name.removeprefix("aten::") not in _WHOLE and \
+        func.has_kernel_for_dispatch_key(
+            torch._C.DispatchKey.CompositeImplicitAutograd)
 
 
 class Type:
@@ -46,7 +71,28 @@ class Type:
     __slots__ = ("shape", "dtype")
 
     def __init__(self, tensor):
+        tensor = _dense(tensor)
         self.shape, self.dtype = tuple(tensor.shape), tensor.dtype
+
+
+def _dense(tensor):
+    """A nested tensor as its rows lie in memory, one after the other; any
+    other as it is."""
+    if isinstance(tensor, NestedTensor):
+        return tensor._values
+    if tensor.is_nested:
+        raise TypeError("a nested tensor of the strided layout has no shape: "
+                        "make it with layout=torch.jagged")
+    return tensor
+
+
+def _attention_of_nested(query, key, value, *args, **kwargs):
+    """(batch, heads, rows, width), sequence by sequence."""
+    made = [torch.nn.functional.scaled_dot_product_attention(
+        *one, *args, **kwargs).transpose(0, 1)
+        for one in zip(query.unbind(), key.unbind(), value.unbind())]
+    return torch.nested.nested_tensor_from_jagged(
+        torch.cat(made), query.offsets()).transpose(1, 2)
 
 
 def _type_of(value):
@@ -59,6 +105,8 @@ def _type_of(value):
 
 class Recorder(TorchDispatchMode):
     """Builds a torch.fx graph of what is dispatched while it is entered."""
+
+    supports_higher_order_operators = True
 
     def __init__(self, model):
         super().__init__()
@@ -77,12 +125,13 @@ class Recorder(TorchDispatchMode):
         for node in reversed(self.graph.nodes):
             if node.target in _EMPTY and not node.users:
                 self.graph.erase_node(node)
+        take_apart(self.graph)
         return torch.fx.GraphModule(self._tensors, self.graph)
 
     def input(self, tensor, name):
         node = self.graph.placeholder(name)
         node.meta["val"] = Type(tensor)
-        self._nodes[tensor] = node
+        self._nodes[_dense(tensor)] = node
 
     def output(self, results):
         if inspect.isgenerator(results):
@@ -93,9 +142,11 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if func in _APART and not self._paused:
+        pieces = None if self._paused else \
+            _pieces_of(func, tuple(types))
+        if pieces:
             with self:
-                return torch._decomp.decomposition_table[func](*args, **kwargs)
+                return pieces(*args, **kwargs)
         out = func(*args, **kwargs)
         if not self._paused:
             self._write_down(func, args, kwargs, out)
@@ -149,6 +200,7 @@ class Recorder(TorchDispatchMode):
         return pytree.tree_map_only(torch.Tensor, self._node_of, values)
 
     def _node_of(self, tensor):
+        tensor = _dense(tensor)
         if tensor not in self._nodes:
             path = self._paths.get(tensor) or f"_constant{len(self._tensors)}"
             self._tensors[path] = tensor
@@ -188,11 +240,16 @@ class _Whole(TorchFunctionMode):
         self.recorder = recorder
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if getattr(func, "__name__", "") not in _WHOLE or \
+        kwargs, name = kwargs or {}, getattr(func, "__name__", "")
+        if name not in _WHOLE or \
                 torch._C._functorch.maybe_current_level() is not None:
             return func(*args, **kwargs)
-        return self.recorder.whole(func, args, kwargs)
+        if not any(issubclass(t, NestedTensor) for t in types):
+            return self.recorder.whole(func, args, kwargs)
+        if name == "scaled_dot_product_attention":
+            with self:
+                return _attention_of_nested(*args, **kwargs)
+        return func(*args, **kwargs)
 
 
 def _overload(func, args):
@@ -214,7 +271,8 @@ def _run(model, args, kwargs):
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
-        with recorder.modules_seen(), recorder, _Whole(recorder):
+        with as_written(), recorder.modules_seen(), recorder, \
+                _Whole(recorder):
             results = model(*args, **kwargs)
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)

@@ -111,6 +111,8 @@ def capture(model, inputs=None, kwargs=None, *, name=None, methods=None,
     dims            {name: size} of such dimensions, instead of the inputs' own
     """
     args, kwargs = _arguments(inputs, kwargs)
+    if isinstance(model, torch.export.ExportedProgram):
+        return _given_program(model, name)
     if isinstance(model, torch.fx.GraphModule) and _has_shapes(model):
         return Capture(name or _name_of(model), "given", [model], None, {})
     call = _Call(model, args, kwargs, dynamic_shapes, dims)
@@ -121,6 +123,16 @@ def capture(model, inputs=None, kwargs=None, *, name=None, methods=None,
             with untouched.watch():
                 _warm_up(model, work, call)
         return _first_that_works(model, work, call, methods, name)
+
+
+def _given_program(program, name):
+    """A program that is exported already: its graph, for the inputs it was made
+    with."""
+    modules, weights = _of_program(copy.deepcopy(program), torch.nn.Module())
+    total = sum(program.state_dict[p].numel()
+                for p in program.graph_signature.parameters)
+    return Capture(name or "ExportedProgram", "given", modules, weights, {},
+                   total)
 
 
 def _first_that_works(model, work, call, methods, name):
@@ -228,13 +240,23 @@ def _shallow(module, done):
 
 def _warm_up(model, work, call):
     """One forward pass: lazy modules and buffers come into being."""
+    compiles = "torch._dynamo" in sys.modules
     try:
-        with torch.no_grad():
+        with torch.no_grad(), as_written():
             work(*call.args, **call.kwargs)
     except Exception as e:
+        if not compiles and "torch._dynamo" in sys.modules:
+            return _warm_up(model, work, call)    # it compiled some of itself
         kind, why = type(e).__name__, _reason(e)
         raise CaptureError(f"{_name_of(model)} fails on these inputs: " + (
             why if why.startswith(kind) else f"{kind}: {why}")) from None
+
+
+def as_written():
+    """What torch.compile wraps runs as it is written, where modes see it."""
+    if "torch._dynamo" not in sys.modules:    # which takes long to load
+        return contextlib.nullcontext()
+    return torch.compiler.set_stance("force_eager")
 
 
 class _Untouched:
@@ -268,12 +290,15 @@ class _Untouched:
 
 
 class _Writes(TorchDispatchMode):
+    supports_higher_order_operators = True
+
     def __init__(self, untouched):
         super().__init__()
         self.untouched = untouched
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if func._schema.is_mutable:
+        schema = getattr(func, "_schema", None)
+        if schema is not None and schema.is_mutable:
             for tensor in pytree.tree_leaves((args, kwargs)):
                 if isinstance(tensor, torch.Tensor):
                     self.untouched.before_write(tensor)
@@ -406,6 +431,13 @@ def _by_fx(model, call):
 class _Tracer(torch.fx.Tracer):
     """torch.fx's own; each call keeps the line of the model it is on."""
 
+    def is_leaf_module(self, module, path):
+        """A layer whose weights are computed, or that calls a hook, does more
+        than its name says."""
+        more = module._forward_pre_hooks or module._forward_hooks or \
+            torch.nn.utils.parametrize.is_parametrized(module)
+        return not more and super().is_leaf_module(module, path)
+
     def create_node(self, *args, **kwargs):
         node = super().create_node(*args, **kwargs)
         if node.op.startswith("call"):
@@ -449,8 +481,14 @@ def _by_export(strict):
         program = torch.export.export(model, call.args, call.kwargs,
                                       strict=strict, dynamic_shapes=call.spec)
         call.name_inputs(program)
-        return [program.graph_module], _weights_of(program, model)
+        return _of_program(program, model)
     return export
+
+
+def _of_program(program, model):
+    from cleave.apart import take_apart
+    take_apart(program.graph)
+    return [program.graph_module], _weights_of(program, model)
 
 
 def _weights_of(program, model):

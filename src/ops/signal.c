@@ -1,5 +1,6 @@
 /* signal.c - windows, Fourier transforms, mel weights. */
 #include "ops/ops.h"
+#include "tensor/dtype.h"
 
 #include <string.h>
 
@@ -64,6 +65,44 @@ void cost_dft(const clv_graph *g, const clv_node *n, clv_cost *c)
     int64_t parts = x->dims[x->rank - 1];
     int64_t rows = length && parts ? clv__numel(x) / length / parts : 0;
     c->flops = sat_mul(rows, fft_flops(length));
+}
+
+/* A transform of complex elements, or from or to real ones, over several axes;
+ * `shape` is the result's, of which a real signal's spectrum has half an axis.
+ */
+clv_status infer_fft(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0);
+    int_list shape, axes;
+    uint32_t axis;
+    CLV_TRY(get_ints(g, n, CLV_A_SHAPE, 1, &shape, e));
+    CLV_TRY(get_ints(g, n, CLV_A_AXES, 1, &axes, e));
+    if (shape.n != x->rank)
+        return clv__fail(e, CLV_SHAPE, "input of rank %u, result of rank %u",
+                         x->rank, shape.n);
+    for (uint32_t i = 0; i < axes.n; i++)
+        CLV_TRY(norm_axis(axes.v[i], x->rank, &axis, e));
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, shape.n, shape.v, e);
+}
+
+/* A fast transform of L elements, the product of the axes' lengths; half of it
+ * where one side is real. The longer side of an axis is its length. */
+void cost_fft(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    const clv_value *x = node_in(g, n, 0), *y = node_out(g, n, 0);
+    uint32_t n_axes = 0, a;
+    const int64_t *axes = attr_ints(n, CLV_A_AXES, &n_axes);
+    int64_t length = 1, all = 1;
+    for (uint32_t i = 0; i < y->rank; i++)
+        all = sat_mul(all, x->dims[i] > y->dims[i] ? x->dims[i] : y->dims[i]);
+    for (uint32_t i = 0; i < n_axes; i++)
+        if (norm_axis(axes[i], y->rank, &a, NULL) == CLV_OK)
+            length = sat_mul(length,
+                             x->dims[a] > y->dims[a] ? x->dims[a] : y->dims[a]);
+    bool real = dtype_class_of((clv_dtype)x->dtype) != CLASS_COMPLEX ||
+                dtype_class_of((clv_dtype)y->dtype) != CLASS_COMPLEX;
+    int64_t rows = length ? all / length : 0;
+    c->flops = sat_mul(rows, fft_flops(length)) / (real ? 2 : 1);
 }
 
 /* x (N,L,1 or 2), step, window, frame length -> (N, frames, bins, 2) */

@@ -1,40 +1,44 @@
 """Captures a population of models and compares each with torch.
 
-    population.py timm|transformers|torchvision [--methods fx,record] [--only TEXT]
+    population.py timm|transformers|torchvision|ultralytics -o FILE.jsonl
+                  [--half tune|held] [--only TEXT] [--again TEXT] [--part I/N]
+    population.py --report FILE.jsonl ...
 
 One model of every timm module, one small config of every transformers model
-class that builds from its config alone, or all of torchvision, with random
-weights. A line per model: method, parameters and MACs beside torch's
-(sum(p.numel()), half of FlopCounterMode), operators that nobody knows. The end
-is the table of what differs. Needs timm or transformers beside torch."""
+class that builds from its config alone, all of torchvision, or every yaml of
+ultralytics, with random weights and by the default path of capture(). Each runs
+in a process of its own, with limits on time and memory; a line of JSON says how
+it ended: the method, parameters and MACs beside torch's (sum(p.numel()), half of
+FlopCounterMode), operators that nobody knows. Models that FILE has already are
+left out. A hash of its family's name puts a model in one of two halves, one to
+look at while cleave is changed and one to report on, and says in which order
+they come: a sweep that is broken off is a random part."""
 import argparse
 import collections
+import glob
+import hashlib
+import inspect
+import json
+import os
+import resource
+import signal
+import statistics
 import sys
 import time
 import warnings
 
-import torch
-from torch.utils.flop_counter import FlopCounterMode
-from tv import torchvision
-
-from cleave.torch import METHODS, capture
-
 SMALL = ("atto", "nano", "tiny", "xxs", "xs", "small", "_s", "b0", "18", "26")
 
 
-def counted(model, inputs):
-    """MACs by torch, with attention as its two products."""
-    torch.backends.mha.set_fastpath_enabled(False)
-    model.requires_grad_(False)    # FlopCounterMode follows gradients otherwise
-    args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
-    with torch.no_grad(), FlopCounterMode(display=False) as counter, \
-            torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-        model(*args, **kwargs)
-    return counter.get_total_flops() // 2
+def half_of(family):
+    return ("tune", "held")[hashlib.sha256(family.encode()).digest()[0] & 1]
 
+
+# -- timm, torchvision, ultralytics: name, family, function that makes it ----
 
 def timm_models():
     import timm
+    import torch
     for module in timm.list_modules():
         names = timm.list_models(module=module)
         if not names:
@@ -45,108 +49,373 @@ def timm_models():
         def make(name=name):
             model = timm.create_model(name, pretrained=False).eval()
             return model, (torch.rand(1, *model.pretrained_cfg["input_size"]),)
-        yield f"timm:{module}/{name}", make
-
-
-# Sizes that make a config small; those that a config lacks are left out.
-LITTLE = dict(
-    hidden_size=32, d_model=32, n_embd=32, embed_dim=32, dim=32, emb_dim=32,
-    num_hidden_layers=2, num_layers=2, n_layer=2, n_layers=2,
-    encoder_layers=2, decoder_layers=2, num_attention_heads=4, n_head=4,
-    n_heads=4, num_heads=4, num_key_value_heads=4, encoder_attention_heads=4,
-    decoder_attention_heads=4, intermediate_size=64, ffn_dim=64, d_ff=64,
-    encoder_ffn_dim=64, decoder_ffn_dim=64, vocab_size=99, head_dim=8,
-    d_kv=8, num_experts=4, num_local_experts=4, n_routed_experts=4,
-    moe_intermediate_size=16)
-
-
-def transformers_models():
-    import transformers
-    from transformers.models.auto import modeling_auto as auto
-    for kind, cls in auto.MODEL_MAPPING_NAMES.items():
-        cls = cls[0] if isinstance(cls, (tuple, list)) else cls
-
-        def make(kind=kind, cls=cls):
-            config = transformers.AutoConfig.for_model(kind)
-            for part in (config, *(v for v in vars(config).values() if
-                                   isinstance(v, transformers.PretrainedConfig))):
-                for key, value in LITTLE.items():
-                    if isinstance(getattr(part, key, None), int):
-                        setattr(part, key, value)
-            model = getattr(transformers, cls)(config).eval()
-            name = model.main_input_name
-            if name == "input_ids":
-                return model, {"input_ids": torch.randint(0, 90, (1, 12))}
-            return model, {name: model.dummy_inputs[name]}
-        yield f"transformers:{kind}", make
+        yield f"timm:{module}/{name}", module, make
 
 
 def torchvision_models():
+    from tv import torchvision
+    from cleave import live
     for name in torchvision.models.list_models():
-        if name.startswith("quantized"):
-            continue
-
         def make(name=name):
-            model = torchvision.models.get_model(name, weights=None,
-                                                 **({"weights_backbone": None}
-                                                    if "net50_" in name or
-                                                    "rcnn" in name else {}))
-            size = (1, 3, 16, 224, 224) if name in ("s3d",) or "3d" in name or \
-                "mvit" in name or "mc3" in name or "plus1d" in name \
-                else (1, 3, 224, 224)
-            return model.eval(), (torch.rand(size),)
-        yield f"torchvision:{name}", make
+            model, inputs = live.make(f"torchvision:{name}", weights=True)
+            return model.eval(), inputs if isinstance(inputs, tuple) \
+                else (inputs,)
+        yield f"torchvision:{name}", name, make
+
+
+def ultralytics_models():
+    import torch
+    import ultralytics
+    from ultralytics.nn import tasks
+    root = os.path.dirname(ultralytics.__file__) + "/cfg/models/"
+    for path in sorted(glob.glob(root + "**/*.yaml", recursive=True)):
+        def make(path=path):
+            task = tasks.guess_model_task(tasks.yaml_model_load(path))
+            kind = {"detect": "DetectionModel", "segment": "SegmentationModel",
+                    "classify": "ClassificationModel", "pose": "PoseModel",
+                    "obb": "OBBModel"}.get(task, "DetectionModel")
+            if "rtdetr" in path:
+                kind = "RTDETRDetectionModel"
+            if "world" in path:
+                kind = "WorldModel"
+            if "yoloe" in path:
+                kind = "YOLOESegModel" if "seg" in path else "YOLOEModel"
+            side = 224 if task == "classify" else 640
+            model = getattr(tasks, kind)(path, verbose=False).eval()
+            return model, (torch.rand(1, 3, side, side),)
+        name = os.path.basename(path)
+        yield f"ultralytics:{name}", name, make
+
+
+# -- transformers ------------------------------------------------------------
+
+LAYERS = dict(
+    num_hidden_layers=2, num_layers=2, n_layer=2, n_layers=2, encoder_layers=2,
+    decoder_layers=2, num_encoder_layers=2, num_decoder_layers=2, depth=2,
+    encoder_num_hidden_layers=2, decoder_num_hidden_layers=2, layers=2,
+    vocab_size=199, num_experts=4, num_local_experts=4, n_routed_experts=4,
+    num_experts_per_tok=2, moe_num_experts=4)
+# Sizes that make a config small; those that a config lacks are left out.
+WIDTHS = dict(
+    hidden_size=32, d_model=32, n_embd=32, embed_dim=32, dim=32, emb_dim=32,
+    num_attention_heads=4, n_head=4, n_heads=4, num_heads=4,
+    num_key_value_heads=4, encoder_attention_heads=4, decoder_attention_heads=4,
+    intermediate_size=64, ffn_dim=64, d_ff=64, encoder_ffn_dim=64,
+    decoder_ffn_dim=64, head_dim=8, d_kv=8, moe_intermediate_size=16,
+    shared_expert_intermediate_size=16, projection_dim=32)
+
+
+def parts_of(config, seen=None):
+    """A config and those inside it."""
+    from transformers import PretrainedConfig
+    seen = seen if seen is not None else set()
+    if isinstance(config, PretrainedConfig) and id(config) not in seen:
+        seen.add(id(config))
+        yield config
+        for value in list(vars(config).values()):
+            yield from parts_of(value, seen)
+
+
+def shrink(config, sizes):
+    for part in parts_of(config):
+        for key, value in sizes.items():
+            had = getattr(part, key, None)
+            if isinstance(had, int) and not isinstance(had, bool) and \
+                    had > value:
+                setattr(part, key, value)
+        kinds = getattr(part, "layer_types", None)
+        layers = getattr(part, "num_hidden_layers", None)
+        if isinstance(kinds, list) and isinstance(layers, int):
+            part.layer_types = kinds[:layers]
+        for key in ("pad_token_id", "bos_token_id", "eos_token_id"):
+            token = getattr(part, key, None)
+            if isinstance(token, int) and token >= sizes.get("vocab_size", 1e9):
+                setattr(part, key, 1)
+    return config
+
+
+def tries_of(kind):
+    """Configs from small to as they come, so that one fits."""
+    import transformers
+    make = lambda: transformers.AutoConfig.for_model(kind)
+    yield lambda: shrink(make(), {**LAYERS, **WIDTHS})
+    yield lambda: shrink(make(), LAYERS)
+    yield make
+
+
+def inputs_of(model):
+    """Calls that may fit, the shortest first."""
+    import torch
+    config, takes = model.config, inspect.signature(model.forward).parameters
+    own = next((getattr(config, k) for k in ("vision_config", "backbone_config",
+                                             "audio_config") if
+                getattr(config, k, None) is not None), config)
+    side = getattr(own, "image_size", None) or \
+        getattr(config, "image_size", None) or 224
+    if isinstance(side, dict):
+        side = side.get("height", 224)
+    h, w = side if isinstance(side, (list, tuple)) else (side, side)
+    channels = getattr(own, "num_channels", 3) or 3
+    mels = getattr(own, "num_mel_bins", None) or \
+        getattr(own, "feature_size", None) or 80
+    tokens = torch.randint(2, 90, (1, 12))
+    frames = 2 * getattr(own, "max_source_positions", 50)
+    images = [torch.rand(1, channels, h, w),
+              torch.rand(1, getattr(own, "num_frames", 16), channels, h, w),
+              torch.rand(1, 1, channels, h, w)]
+    sounds = [torch.rand(1, mels, frames), torch.rand(1, frames, mels),
+              torch.rand(1, mels, 100), torch.rand(1, 100, mels)]
+    length = getattr(config, "context_length", None) or 32
+    choices = {
+        "input_ids": [tokens], "decoder_input_ids": [tokens[:, :6]],
+        "attention_mask": [torch.ones_like(tokens)], "pixel_values": images,
+        "pixel_values_videos": images[1:2], "input_features": sounds,
+        "input_values": [torch.rand(1, 16000), *sounds[1:2]],
+        "audio_values": [torch.rand(1, 1, 16000)],
+        "bbox": [torch.randint(0, 90, (1, 12, 4)).sort(-1)[0]],
+        "image": images, "visual_feats": [torch.rand(1, 10, 2048)],
+        "visual_pos": [torch.rand(1, 10, 4)],
+        "past_values": [torch.rand(1, length, getattr(
+            config, "num_input_channels", 1)), torch.rand(1, length)],
+        "past_time_features": [torch.rand(1, length, 1)],
+        "past_observed_mask": [torch.ones(1, length)],
+        "inputs": [torch.randint(0, 90, (1, 12))], "mask": [None],
+        "input_xpath_tags_seq": [None], "state": [None]}
+    needed = [n for n, p in takes.items() if p.default is p.empty and
+              p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    main = model.main_input_name
+    ways = [needed + [main] * (main not in needed), ["input_ids"],
+            ["pixel_values"], ["input_ids", "pixel_values"],
+            ["input_ids", "decoder_input_ids"], [main, "decoder_input_ids"],
+            ["input_features"], ["input_values"]]
+    for names in ways:
+        if all(n in takes and n in choices for n in names):
+            for i in range(max(len(choices[n]) for n in names)):
+                yield {n: choices[n][min(i, len(choices[n]) - 1)]
+                       for n in names}
+    yield model.dummy_inputs
+
+
+def make_transformers(kind, cls):
+    import torch
+    import transformers
+    why = None
+    for config in tries_of(kind):
+        try:
+            config = config()
+            config.use_cache = False
+            with torch.device("meta"):    # is it too large to make?
+                size = sum(p.numel() for p in
+                           getattr(transformers, cls)(config).parameters())
+            if size > 4e8:
+                raise MemoryError(f"{size} parameters")
+        except MemoryError as e:
+            why = why or e
+            continue
+        except Exception:
+            pass
+        try:
+            model = getattr(transformers, cls)(config).eval()
+        except Exception as e:
+            why = why or e
+            continue
+        for inputs in inputs_of(model):
+            try:
+                with torch.no_grad():
+                    model(**inputs)
+                return model, inputs
+            except Exception as e:
+                why = why or e
+    raise why
+
+
+def transformers_models():
+    from transformers.models.auto import modeling_auto as auto
+    for kind, cls in auto.MODEL_MAPPING_NAMES.items():
+        cls = cls[0] if isinstance(cls, (tuple, list)) else cls
+        yield (f"transformers:{kind}", kind,
+               lambda kind=kind, cls=cls: make_transformers(kind, cls))
 
 
 POPULATIONS = {"timm": timm_models, "transformers": transformers_models,
-               "torchvision": torchvision_models}
+               "torchvision": torchvision_models,
+               "ultralytics": ultralytics_models}
 
 
-def one(name, make, methods, found):
+# -- one model ---------------------------------------------------------------
+
+def counted(model, inputs):
+    """MACs by torch, with attention as its two products and recurrent layers
+    taken apart."""
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+    torch.backends.mha.set_fastpath_enabled(False)
+    model.requires_grad_(False)    # FlopCounterMode follows gradients otherwise
+    args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
+    with torch.no_grad(), FlopCounterMode(display=False) as counter, \
+            torch.backends.mkldnn.flags(enabled=not any(isinstance(
+                m, torch.nn.RNNBase) for m in model.modules())), \
+            torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        model(*args, **kwargs)
+    return counter.get_total_flops() // 2
+
+
+def first_line(e):
+    return f"{type(e).__name__}: {(str(e).strip().splitlines() or [''])[0]}"[:300]
+
+
+def judged(make, row, say):
+    """Fills the row, and hands it over at every stage: the process may be
+    stopped at any time."""
+    import torch
+    from cleave.torch import capture
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
     try:
         model, inputs = make()
-        macs = counted(model, inputs)
     except Exception as e:    # not ours to judge: it does not run as it stands
-        found["does not run"].append(f"{name}: {str(e).splitlines()[:1]}")
-        return
-    start = time.time()
+        return say(end="does not run", why=first_line(e))
     try:
-        got = capture(model, inputs, methods=methods)
+        torch.manual_seed(1)
+        say(macs_torch=counted(model, inputs))
+    except Exception as e:    # FlopCounterMode's own failures are some of these
+        say(macs_why=first_line(e))
+    start = time.process_time()
+    say(end="stopped in capture", params_torch=sum(
+        p.numel() for p in model.parameters()))
+    try:
+        torch.manual_seed(1)
+        got = capture(model, inputs)
     except Exception as e:
-        found["not captured"].append(f"{name}: {e}")
-        print(name, "NOT CAPTURED", e, flush=True)
-        return
+        end = "does not run" if " fails on these inputs: " in str(e) \
+            else "not captured"
+        return say(end=end, why=first_line(e),
+                   seconds=time.process_time() - start)
     p = got.graph.profile()
-    params = sum(q.numel() for q in model.parameters())
-    unknown = collections.Counter(got.unknown)
-    found["captured"].append(name)
-    for what, ours, theirs in (("params", p["total_params"], params),
-                               ("MACs", p["total_macs"], macs)):
-        if ours != theirs:
-            found[what].append(f"{name}: {ours} {theirs} {got.method}")
-    if unknown:
-        found["unknown"].append(f"{name}: {dict(unknown)}")
-    print(name, got.method, p["total_params"] == params, p["total_macs"], macs,
-          dict(unknown), f"{time.time() - start:.1f}s", flush=True)
+    say(end="captured", method=got.method, params=p["total_params"],
+        macs=p["total_macs"], seconds=round(time.process_time() - start, 1),
+        unknown=sorted(set(got.unknown)), failures=got.failures)
+
+
+def in_child(row, make, limit, memory):
+    """The row of a model, made in a process of its own."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(read)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        resource.setrlimit(resource.RLIMIT_AS, (memory << 30,) * 2)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit,) * 2)
+        warnings.simplefilter("ignore")
+
+        def say(**news):
+            os.write(write, (json.dumps(news) + "\n").encode())
+        try:
+            judged(make, row, say)
+        finally:
+            os._exit(0)
+    os.close(write)
+    row["end"], text = "stopped in making", b""
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(pid, signal.SIGKILL))
+    signal.alarm(10 * limit)    # of the clock: it may wait, too
+    with os.fdopen(read, "rb") as pipe:
+        text = pipe.read()
+    signal.alarm(0)
+    _, status, usage = os.wait4(pid, 0)
+    late = usage.ru_utime + usage.ru_stime >= limit
+    for line in text.decode(errors="replace").splitlines():
+        row.update(json.loads(line))
+    if row["end"].startswith("stopped"):
+        row["why"] = f"{limit} s" if late else f"status {status}"
+    return row
+
+
+# -- the report --------------------------------------------------------------
+
+def report(paths):
+    rows = list({(r := json.loads(l))["name"]: r for path in paths
+                 for l in open(path)}.values())
+    for half in ("tune", "held"):
+        some = [r for r in rows if r["half"] == half]
+        if some:
+            print(f"== {half}")
+            tell(some)
+
+
+def tell(rows):
+    runs = [r for r in rows if r["end"] not in
+            ("does not run", "stopped in making")]
+    ends = collections.Counter(r["end"] for r in rows)
+    got = [r for r in runs if r["end"] == "captured"]
+    counts = [r for r in got if r.get("macs_torch") is not None]
+    same = [r for r in counts if r["macs"] == r["macs_torch"]]
+    unknown = [r for r in got if r["unknown"]]
+    print(f"{len(rows)} models: {dict(ends)}")
+    print(f"of {len(runs)} that run: captured {len(got)}; parameters equal "
+          f"{sum(r['params'] == r['params_torch'] for r in got)}; MACs equal "
+          f"{len(same)} of {len(counts)} that FlopCounterMode counts; unknown "
+          f"operators in {len(unknown)}")
+    print("methods", dict(collections.Counter(r["method"] for r in got)))
+    if got:
+        print("seconds: median", statistics.median(r["seconds"] for r in got),
+              "worst", max((r["seconds"], r["name"]) for r in got))
+    for r in rows:
+        bad = []
+        if r["end"] != "captured":
+            bad.append(f"{r['end']}: {r.get('why', '')}")
+        elif r["params"] != r["params_torch"]:
+            bad.append(f"params {r['params']} torch {r['params_torch']}")
+        if r in counts and r not in same:
+            bad.append(f"MACs {r['macs']} torch {r['macs_torch']} {r['method']}")
+        if r.get("macs_why"):
+            bad.append(f"torch does not count: {r['macs_why']}")
+        if r.get("unknown"):
+            bad.append(f"unknown {r['unknown']} {r['method']}")
+        for text in bad:
+            print("   ", r["name"], text)
 
 
 def run():
     options = argparse.ArgumentParser()
-    options.add_argument("population", choices=POPULATIONS)
-    options.add_argument("--methods", default=",".join(METHODS))
+    options.add_argument("population", choices=POPULATIONS, nargs="?")
+    options.add_argument("-o", "--output")
+    options.add_argument("--half", choices=("tune", "held"))
     options.add_argument("--only", default="")
+    options.add_argument("--part", default="0/1", help="I/N: every Nth")
+    options.add_argument("--again", help="models to do anew")
+    options.add_argument("--limit", type=int, default=120, help="seconds of the processor")
+    options.add_argument("--memory", type=int, default=8, help="GB")
+    options.add_argument("--report", nargs="+")
     options = options.parse_args()
-    warnings.simplefilter("ignore")
-    torch.manual_seed(0)
-    found = collections.defaultdict(list)
-    for name, make in POPULATIONS[options.population]():
-        if options.only in name:
-            one(name, make, tuple(options.methods.split(",")), found)
-    print()
-    for what, names in found.items():
-        print(what, len(names))
-        if what != "captured":
-            print("   ", "\n    ".join(names))
+    if options.report:
+        return report(options.report)
+    done = {}
+    if os.path.exists(options.output):
+        for line in open(options.output):
+            row = json.loads(line)
+            done[row["name"]] = row
+    import tv    # one import for all children
+    import torch._dynamo
+    import cleave.torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    by_hash = lambda one: hashlib.sha256(one[1].encode()).digest()[::-1]
+    part, parts = map(int, options.part.split("/"))
+    models = sorted(POPULATIONS[options.population](), key=by_hash)
+    for name, family, make in models[part::parts]:
+        half = half_of(family)
+        if options.only not in name or options.half not in (None, half):
+            continue
+        if name in done and not (options.again and any(
+                part in name for part in options.again.split(","))):
+            continue
+        done[name] = in_child({"name": name, "half": half}, make,
+                              options.limit, options.memory)
+        with open(options.output + ".new", "w") as file:
+            file.writelines(json.dumps(r) + "\n" for r in done.values())
+        os.replace(options.output + ".new", options.output)
+        print(done[name], flush=True)
 
 
 if __name__ == "__main__":

@@ -148,9 +148,16 @@ static void call_read(aten_reading *r, const char *plain)
 
 /* -- building -------------------------------------------------------------*/
 
+/* The last size of a value; 0 when it is not known. */
+static int64_t call_width(const clv_value *v)
+{
+    return v->rank && v->rank != CLV_NO_RANK ? v->dims[v->rank - 1] : 0;
+}
+
 /* An attribute whose value the result gives: the shape of x.view(x.size(0),
  * -1), the type of x.to(y). `size` is the shape without batch and channels,
- * `hidden` the width of a recurrent layer's last state. */
+ * `hidden` the width of a recurrent layer's last state, `proj` that of an
+ * LSTM's output where it is another. */
 static clv_attr call_result_attr(const clv_graph *g, const clv_node *n,
                                  clv_attr_key key)
 {
@@ -162,8 +169,10 @@ static clv_attr call_result_attr(const clv_graph *g, const clv_node *n,
     if (key == CLV_A_DTYPE) {
         a.u.i = y->dtype;
     } else if (key == CLV_A_HIDDEN) {
-        bool known = state->rank && state->rank != CLV_NO_RANK;
-        a.u.i = known ? state->dims[state->rank - 1] : 0;
+        a.u.i = call_width(state);
+    } else if (key == CLV_A_PROJ) {
+        int64_t given = n->n_out > 1 ? call_width(node_out(g, n, 1)) : 0;
+        a.u.i = given == call_width(state) ? 0 : given;
     } else {
         a.type = CLV_ATTR_INTS;
         a.n = (uint32_t)(y->rank - skip);

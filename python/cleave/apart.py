@@ -1,0 +1,135 @@
+"""What torch says in one word and we in several.
+
+Functions that take others (torch.cond, scan, flex_attention) run piece by
+piece, as the eager reading of each has it; operators with two results become
+two operators."""
+from operator import getitem as _getitem
+
+import torch
+from torch._higher_order_ops.flex_attention import math_attention
+from torch._higher_order_ops.associative_scan import generic_associative_scan
+
+_aten = torch.ops.aten
+
+
+# -- functions of functions --------------------------------------------------
+
+def _cond(pred, yes, no, operands=()):
+    return (yes if pred else no)(*operands)
+
+
+def _while_loop(go_on, body, carried, more=(), **_):
+    while go_on(*carried, *more):
+        carried = body(*carried, *more)
+    return tuple(carried)
+
+
+def _scan(combine, carried, xs, more=()):
+    made, n = [], len(carried)
+    for i in range(len(xs[0])):
+        out = combine(*carried, *(x[i] for x in xs), *more)
+        carried, rest = list(out[:n]), out[n:]
+        made.append(rest)
+    return (*carried, *(torch.stack(same) for same in zip(*made)))
+
+
+def _map(body, xs, more=()):
+    made = [body(*(x[i] for x in xs), *more) for i in range(len(xs[0]))]
+    return tuple(torch.stack(same) for same in zip(*made))
+
+
+def _associative_scan(combine, xs, more=()):
+    return tuple(generic_associative_scan(
+        lambda *pair: combine(*pair, *more), list(xs), 0))
+
+
+# By the name of torch.ops.higher_order.
+FUNCTIONS = {"cond": _cond, "while_loop": _while_loop, "scan": _scan,
+             "map_impl": _map, "associative_scan": _associative_scan,
+             "flex_attention": math_attention}
+
+
+# -- operators with two results ----------------------------------------------
+
+def _given(node):
+    """The arguments by name, with the defaults of those left out."""
+    given = dict(node.kwargs)
+    for value, arg in zip(node.args, node.target._schema.arguments):
+        given[arg.name] = value
+    return {a.name: given.get(a.name, a.default_value)
+            for a in node.target._schema.arguments}
+
+
+def _two(spread):
+    """var_mean, std_mean: spread and middle."""
+    def parts(x):
+        dims = {k: x[k] for k in ("dim", "keepdim") if k in x}
+        if "correction" in x:
+            first = spread.correction, (x["self"], x["dim"]), {
+                "correction": x["correction"], "keepdim": x["keepdim"]}
+        elif "dim" in x:
+            first = spread.dim, (x["self"], x["dim"], x["unbiased"],
+                                 x["keepdim"]), {}
+        else:
+            first = spread.default, (x["self"], x["unbiased"]), {}
+        mean = _aten.mean.dim if x.get("dim") else _aten.mean.default
+        return first, (mean, (x["self"],), dims if x.get("dim") else {})
+    return parts
+
+
+def _ends(x):
+    how = {"dim": [] if x["dim"] is None else [x["dim"]],
+           "keepdim": x["keepdim"]}
+    return ((_aten.amin.default, (x["self"],), how),
+            (_aten.amax.default, (x["self"],), how))
+
+
+def _best(value, place):
+    """max and min over an axis: the number, and where it is."""
+    def parts(x):
+        return ((value, (x["self"], [x["dim"]], x["keepdim"]), {}),
+                (place, (x["self"], x["dim"], x["keepdim"]), {}))
+    return parts
+
+
+PARTS = {
+    **{o: _two(_aten.var) for o in (
+        _aten.var_mean.default, _aten.var_mean.dim, _aten.var_mean.correction)},
+    **{o: _two(_aten.std) for o in (
+        _aten.std_mean.default, _aten.std_mean.dim, _aten.std_mean.correction)},
+    _aten.aminmax.default: _ends,
+    _aten.log_sigmoid_forward.default:
+        lambda x: ((_aten.log_sigmoid.default, (x["self"],), {}),)}
+# Counted as one operator, but run as two.
+RUN_PARTS = {
+    **PARTS, _aten.max.dim: _best(_aten.amax.default, _aten.argmax.default),
+    _aten.min.dim: _best(_aten.amin.default, _aten.argmin.default)}
+
+
+def take_apart(graph, table=PARTS):
+    """Replaces results of such operators that are read, in a torch.fx graph;
+    results that nobody reads are not there any more."""
+    for node in reversed(graph.nodes):
+        if node.target is _getitem and not node.users:
+            graph.erase_node(node)
+    for node in list(graph.nodes):
+        parts = node.op == "call_function" and table.get(node.target)
+        if not parts:
+            continue
+        users = list(node.users)
+        if not all(u.target is _getitem and type(u.args[1]) is int
+                   for u in users):
+            continue
+        parts = parts(_given(node))
+        for user in users:
+            if user.args[1] >= len(parts):    # memory for gradients
+                continue
+            target, args, kwargs = parts[user.args[1]]
+            with graph.inserting_before(user):
+                own = graph.call_function(target, args, kwargs)
+            own.meta = {**node.meta, "val": user.meta.get("val")}
+            own.stack_trace = node.stack_trace
+            user.replace_all_uses_with(own)
+            graph.erase_node(user)
+        if not node.users:
+            graph.erase_node(node)
