@@ -17,6 +17,7 @@ import concurrent.futures
 import functools
 import inspect
 import logging
+import time
 from collections import Counter
 from types import SimpleNamespace
 
@@ -34,6 +35,7 @@ __all__ = ["DataParallel", "PartitionerConfig", "Subgraph", "Traced", "analyze",
            "dynamic_batch", "load", "save", "trace"]
 logger = logging.getLogger("Neuron")
 TOLERANCE = 1e-4
+CALLS = 7     # of a subgraph, to see whether PyTorch is faster
 PLANS = 16    # kept of one traced model; calls of more kinds run in PyTorch
 HALVES = (torch.float16, torch.bfloat16)
 
@@ -299,7 +301,8 @@ class _Source:
         if devices == ["NEURON"]:
             logger.info("Model operator support is 100%; tracing entire model.")
         logger.info("Num Partitions: %d\n", len(devices))
-        return Plan(flat, devices, place)
+        eager = None if self.backend else lambda: self.eager(*args, **named)
+        return Plan(flat, devices, place, eager)
 
 
 def _held(func, inputs):
@@ -342,9 +345,12 @@ def _log_support(report, support):
 
 
 class Plan(torch.nn.Module):
-    """A partitioned model for inputs of one kind; takes them as a flat list."""
+    """A partitioned model for inputs of one kind; takes them as a flat list.
 
-    def __init__(self, flat, devices, place):
+    With `eager`, a call of the model as it was, each subgraph and the whole run
+    where they take the least time on the example inputs."""
+
+    def __init__(self, flat, devices, place, eager):
         super().__init__()
         self.out_spec, self.devices = flat.out_spec, devices
         self.parts = split_module(flat.module, flat.module,
@@ -356,17 +362,36 @@ class Plan(torch.nn.Module):
             number = int(node.target.rpartition("_")[2])
             if self.devices[number] == "NEURON":
                 self.parts.add_submodule(node.target,
-                                         Subgraph(self.parts, node))
+                                         Subgraph(self.parts, node,
+                                                  eager is not None))
         self.eval()
         with torch.no_grad():    # compiles and checks each subgraph
             self.parts(*flat.inputs)
         for part in self.parts.children():
             if isinstance(part, Subgraph):
                 part.checked = True
+        self.whole, self.in_eager = None, False
+        if eager is not None:
+            self._check_speed(flat, eager)
+
+    def _check_speed(self, flat, eager):
+        """Leaves all of it to PyTorch where that is faster than its parts: the
+        graph that was exported, or the model as it was."""
+        whole = torch.fx.GraphModule(flat.module, flat.module.graph).eval()
+        with torch.no_grad():
+            parts, graph, model = _seconds((lambda: self.parts(*flat.inputs),
+                                            lambda: whole(*flat.inputs), eager))
+        if min(graph, model) >= parts:
+            return
+        self.in_eager = model < graph
+        self.whole = whole    # a copy from a file has no other
+        for part in self.parts.children():
+            if isinstance(part, Subgraph):
+                part.leave_to_torch("PyTorch is faster than all parts")
 
     def forward(self, *flat):
         with torch.no_grad():
-            out = self.parts(*flat)
+            out = (self.whole or self.parts)(*flat)
         return pytree.tree_unflatten(list(out), self.out_spec)
 
 
@@ -400,15 +425,15 @@ class Traced(torch.nn.Module):
         return self.plan.parts
 
     def forward(self, *args, **kwargs):
-        args, kwargs = self.call.arranged(args, kwargs)
-        flat = pytree.tree_leaves((args, kwargs))
+        flat, spec = pytree.tree_flatten((args, kwargs))
+        if spec != self.call.spec:
+            args, kwargs = self.call.arranged(args, kwargs)
+            flat = pytree.tree_leaves((args, kwargs))
         kind = _kind_of(flat)
-        if kind == self.kind:
-            return self.plan(*flat)
-        if kind not in self._plans:
+        if kind != self.kind and kind not in self._plans:
             self._plans[kind] = self._trace_again(args, kwargs, flat)
-        plan = self._plans[kind]
-        if plan is not None:
+        plan = self.plan if kind == self.kind else self._plans[kind]
+        if plan is not None and not (plan.in_eager and self._source):
             return plan(*flat)
         with torch.no_grad():
             return self._source.eager(*args, **kwargs)
@@ -576,10 +601,12 @@ class Subgraph(torch.nn.Module):
     """One partition in cleave's runtime, or in torch where that cannot.
 
     It is compiled when it is first called, with the weights it is given; until
-    it is `checked` its results are compared with torch's."""
+    it is `checked` its results are compared with torch's, and, to `choose`
+    where it runs, the time it takes."""
 
-    def __init__(self, parent, node):
+    def __init__(self, parent, node, choose):
         super().__init__()
+        self.choose = choose
         self.torch_module = parent.get_submodule(node.target)
         self.weights = {i: str(a.target) for i, a in enumerate(node.args)
                         if a.op == "get_attr"}    # argument number: path
@@ -589,7 +616,7 @@ class Subgraph(torch.nn.Module):
     def forward(self, *args):
         if self.why:
             return self.torch_module(*args)
-        kind = _kind_of(args)
+        kind = _kind_of(a for i, a in enumerate(args) if i not in self.weights)
         if self.kind is None:
             self.kind = kind
         if kind != self.kind:    # compiled for other shapes
@@ -608,10 +635,25 @@ class Subgraph(torch.nn.Module):
             for a, b in zip(_as_list(got), _as_list(wanted)):
                 if not close(a, b.detach().contiguous(), TOLERANCE):
                     raise ValueError("the runtime computes other numbers")
+            self._check_speed(args)
+        except _Slower as e:
+            self.leave_to_torch(str(e))
         except Exception as e:    # whatever it was, torch can run it
-            self.model, self.why = None, _reason(e)
+            self.leave_to_torch(_reason(e))
             logger.warning("A partition runs in PyTorch: %s", self.why)
         return wanted
+
+    def leave_to_torch(self, why):
+        self.model, self.why = None, why
+
+    def _check_speed(self, args):
+        if not self.choose:
+            return
+        ours, theirs = _seconds((lambda: self._run(args),
+                                 lambda: self.torch_module(*args)))
+        if ours > theirs:
+            raise _Slower(f"PyTorch is faster: {1e6 * theirs:.0f} and "
+                          f"{1e6 * ours:.0f} us")
 
     def _compiled(self, args):
         nodes = list(self.torch_module.graph.nodes)
@@ -638,6 +680,21 @@ class Subgraph(torch.nn.Module):
 
     def __getstate__(self):
         return {**self.__dict__, "model": None}
+
+
+class _Slower(Exception):
+    """PyTorch takes less time for a subgraph."""
+
+
+def _seconds(runs):
+    """The best time of each, run in turn."""
+    best = [float("inf")] * len(runs)
+    for _ in range(CALLS):
+        for i, run in enumerate(runs):
+            start = time.perf_counter()
+            run()
+            best[i] = min(best[i], time.perf_counter() - start)
+    return best
 
 
 def _as_list(value):

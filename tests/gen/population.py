@@ -34,6 +34,11 @@ def half_of(family):
     return ("tune", "held")[hashlib.sha256(family.encode()).digest()[0] & 1]
 
 
+def by_hash(one):
+    """The order of models: that of a hash of the family."""
+    return hashlib.sha256(one[1].encode()).digest()[::-1]
+
+
 # -- timm, torchvision, ultralytics: name, family, function that makes it ----
 
 def timm_models():
@@ -244,6 +249,13 @@ POPULATIONS = {"timm": timm_models, "transformers": transformers_models,
 
 # -- one model ---------------------------------------------------------------
 
+def grouped_mm_flops(a, b, *rest, out_shape=None, **_):
+    """Of a product by groups, which FlopCounterMode has no formula for: rows of
+    a (M,K) each times one of b's matrices (G,K,N)."""
+    return 2 * out_shape[-2] * out_shape[-1] * a[-1] * (
+        out_shape[0] if len(a) == 3 and len(b) == 3 else 1)
+
+
 def counted(model, inputs):
     """MACs by torch, with attention as its two products and recurrent layers
     taken apart."""
@@ -252,7 +264,9 @@ def counted(model, inputs):
     torch.backends.mha.set_fastpath_enabled(False)
     model.requires_grad_(False)    # FlopCounterMode follows gradients otherwise
     args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
-    with torch.no_grad(), FlopCounterMode(display=False) as counter, \
+    more = {torch.ops.aten._grouped_mm: grouped_mm_flops}
+    with torch.no_grad(), \
+            FlopCounterMode(display=False, custom_mapping=more) as counter, \
             torch.backends.mkldnn.flags(enabled=not any(isinstance(
                 m, torch.nn.RNNBase) for m in model.modules())), \
             torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
@@ -400,7 +414,6 @@ def run():
     import torch._dynamo
     import cleave.torch
     from torch._subclasses.fake_tensor import FakeTensorMode
-    by_hash = lambda one: hashlib.sha256(one[1].encode()).digest()[::-1]
     part, parts = map(int, options.part.split("/"))
     models = sorted(POPULATIONS[options.population](), key=by_hash)
     for name, family, make in models[part::parts]:

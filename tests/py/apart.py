@@ -225,4 +225,37 @@ def test_two_results_run():
                       f"{name} {method}")
 
 
+def test_nothing_changes():
+    """Neither the model nor what torch keeps for all."""
+    torch.manual_seed(0)
+    net = Net(lambda m, x: torch.cond(
+        x.sum() > 0, lambda x: m.c(m.a(x)), lambda x: m.b(x), (x,)),
+        c=parametrizations.spectral_norm(nn.Linear(8, 8))).train()
+    net.a.register_forward_hook(lambda *_: None)
+    x = torch.rand(4, 8)
+    net.b(x).sum().backward()
+
+    def state():
+        return ([(n, t.detach().clone(), t.grad is None or t.grad.clone())
+                 for n, t in net.named_parameters()],
+                [(n, b.clone()) for n, b in net.named_buffers()],
+                [(n, m.training, len(m._forward_hooks), sorted(vars(m)))
+                 for n, m in net.named_modules()],
+                torch.get_rng_state(), torch.get_default_dtype(),
+                torch.is_grad_enabled(), torch.get_num_threads(),
+                torch.backends.mha.get_fastpath_enabled())
+
+    def alike(a, b):
+        if isinstance(a, (tuple, list)):
+            return len(a) == len(b) and all(map(alike, a, b))
+        return torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
+    before = state()
+    for dtype in (torch.float32, torch.float64):
+        torch.set_default_dtype(dtype)
+        capture(net, x)
+        equal(torch.get_default_dtype(), dtype, "the default dtype")
+    torch.set_default_dtype(torch.float32)
+    check(alike(before, state()), "something changed")
+
+
 main(globals())

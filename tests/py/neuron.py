@@ -90,7 +90,8 @@ def same(net, model, *args):
 def test_1_default_usage():
     n = MLP().eval()
     neuron_net = torch_neuronx.trace(
-        n, inputs, partitioner_config=torch_neuronx.PartitionerConfig())
+        n, inputs, partitioner_config=torch_neuronx.PartitionerConfig(),
+        backend=torch_neuronx._default_backend())
     same(neuron_net, n, inputs)
     equal([d for d, _, _ in neuron_net.runtimes()], ["NEURON", "CPU"], "devices")
     equal([r for _, r, _ in neuron_net.runtimes()], ["cleave", "torch"], "runs in")
@@ -512,11 +513,30 @@ def test_tensors_without_numbers():
                             partitioner_config={})
 
 
+def test_the_faster_one():
+    """Without a backend that is named, each part runs where it is faster, and
+    the whole in eager where that is."""
+    for n, x in ((MLP().eval(), inputs), (nn.Linear(4, 4).eval(),
+                                          torch.rand(2, 4))):
+        net = torch_neuronx.trace(
+            n, x, partitioner_config=torch_neuronx.PartitionerConfig())
+        same(net, n, x)
+        same(net, n, torch.rand(7, x.shape[1]))
+        for device, where, why in net.runtimes():
+            check(where == "cleave" or device == "CPU" or
+                  why.startswith("PyTorch is faster"), (where, why))
+        file = io.BytesIO()
+        torch.save(net, file)
+        file.seek(0)
+        same(torch.load(file, weights_only=False), n, x)
+
+
 def test_other_process():
     """Pickled into a new process, which knows only the file."""
     n = MLP().eval()
     net = torch_neuronx.trace(
-        n, inputs, partitioner_config=torch_neuronx.PartitionerConfig())
+        n, inputs, partitioner_config=torch_neuronx.PartitionerConfig(),
+        backend=torch_neuronx._default_backend())
     for load, dump in ((lambda f: pickle.load(f), pickle.dump),
                        (lambda f: torch.load(f, weights_only=False),
                         torch.save)):

@@ -124,7 +124,8 @@ def trace(name, chance):
     forced = set(chance.sample(kinds, min(len(kinds), chance.randint(1, 3))))
     net = torch_neuronx.trace(
         model, inputs, partitioner_config=torch_neuronx.PartitionerConfig(
-            ops_to_partition=forced, model_support_percentage_threshold=0))
+            ops_to_partition=forced, model_support_percentage_threshold=0),
+        backend=torch_neuronx._default_backend())
     got = call(net, inputs)
     ran = [r for d, r, _ in net.runtimes() if d == "NEURON"]
     print(f"{name}: {len(net.devices)} partitions, {ran.count('cleave')} of "
