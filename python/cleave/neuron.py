@@ -378,6 +378,7 @@ class Plan(torch.nn.Module):
         """Leaves all of it to PyTorch where that is faster than its parts: the
         graph that was exported, or the model as it was."""
         whole = torch.fx.GraphModule(flat.module, flat.module.graph).eval()
+        whole._tracer_cls = None    # torch.export's cannot read a file
         with torch.no_grad():
             parts, graph, model = _seconds((lambda: self.parts(*flat.inputs),
                                             lambda: whole(*flat.inputs), eager))

@@ -17,6 +17,7 @@ from py_check import check, equal, main, raises
 
 import cleave
 import torch_neuronx
+from cleave.neuron import _default_backend
 from tv import torch
 from torch import nn
 
@@ -91,7 +92,7 @@ def test_1_default_usage():
     n = MLP().eval()
     neuron_net = torch_neuronx.trace(
         n, inputs, partitioner_config=torch_neuronx.PartitionerConfig(),
-        backend=torch_neuronx._default_backend())
+        backend=_default_backend())
     same(neuron_net, n, inputs)
     equal([d for d, _, _ in neuron_net.runtimes()], ["NEURON", "CPU"], "devices")
     equal([r for _, r, _ in neuron_net.runtimes()], ["cleave", "torch"], "runs in")
@@ -536,7 +537,7 @@ def test_other_process():
     n = MLP().eval()
     net = torch_neuronx.trace(
         n, inputs, partitioner_config=torch_neuronx.PartitionerConfig(),
-        backend=torch_neuronx._default_backend())
+        backend=_default_backend())
     for load, dump in ((lambda f: pickle.load(f), pickle.dump),
                        (lambda f: torch.load(f, weights_only=False),
                         torch.save)):
