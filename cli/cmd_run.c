@@ -28,7 +28,7 @@ typedef struct given_input {
 typedef struct job {
     const options *o;
     clv_graph *g;
-    clv_backend *backend;
+    clv_backend *backend, *oracle; /* oracle: that --verify compares with */
     clv_support *support;
     clv_profile *profile; /* of --strategy, as is cut */
     clv_cut *cut;
@@ -341,16 +341,39 @@ static clv_status run_cut_model(job *j, clv_err *err)
                : s;
 }
 
+/* Multiply-adds from which oneDNN's code is worth the milliseconds that loading
+ * it and compiling take. */
+#define ONEDNN_PAYS 50e6
+
+/* The backend of a run that names none: oneDNN where it is there and the model
+ * is large enough, else our own kernels (NULL). */
+static const char *run_usual_backend(const job *j)
+{
+    const options *o = j->o;
+    clv_profile *p = NULL;
+    clv_backend *b = NULL;
+    if (o->strategy || o->measure || o->sandbox ||
+        clv_profile_new(j->g, NULL, &p, NULL) != CLV_OK)
+        return NULL;
+    bool large = (double)clv_profile_totals(p)->macs >= ONEDNN_PAYS;
+    clv_profile_free(p);
+    if (!large || clv_backend_open("onednn", NULL, &b, NULL) != CLV_OK)
+        return NULL;
+    clv_backend_free(b);
+    return "onednn";
+}
+
 static clv_status open_backend(job *j, clv_err *err)
 {
     const options *o = j->o;
-    if (!o->backend)
+    const char *name = o->backend ? o->backend : run_usual_backend(j);
+    if (!name)
         return CLV_OK;
     /* OpenMP's threads wait some 100 us before they sleep, not milliseconds:
      * on a busy machine they would take the time that others need to arrive. */
     setenv("GOMP_SPINCOUNT", "10000", 0);
     const clv_backend_opts opts = {.size = sizeof opts, .timeout = o->timeout};
-    clv_status s = clv_backend_open(o->backend, &opts, &j->backend, err);
+    clv_status s = clv_backend_open(name, &opts, &j->backend, err);
     if (s == CLV_OK)
         s = clv_support_new(j->backend, j->g, &j->support, err);
     return s == CLV_OK ? force_sides(o, j->support, err) : s;
@@ -513,7 +536,9 @@ static clv_status run_verify(job *j, clv_err *err)
 {
     uint32_t n;
     clv_graph_outputs(j->g, &n);
+    clv_status s = clv_backend_open("ref", NULL, &j->oracle, err);
     clv_model_opts opts = {.size = sizeof opts,
+                           .backend = j->oracle,
                            .seed = j->weight_seed,
                            .draw_weights = j->o->weights != NULL,
                            .like = j->model};
@@ -521,7 +546,8 @@ static clv_status run_verify(job *j, clv_err *err)
     j->rel_error = calloc((size_t)n + 1, sizeof *j->rel_error);
     if (!j->abs_error || !j->rel_error)
         return fail(err, CLV_NOMEM, "out of memory");
-    clv_status s = clv_model_new(j->g, &opts, &j->ref, err);
+    if (s == CLV_OK)
+        s = clv_model_new(j->g, &opts, &j->ref, err);
     if (s == CLV_OK)
         s = clv_context_new(j->ref, &j->ref_context, err);
     if (s == CLV_OK)
@@ -714,7 +740,7 @@ static clv_status run_run(job *j, clv_err *err)
     r->g = j->g;
     r->m = j->model;
     r->c = j->context;
-    r->backend = j->backend ? clv_backend_name(j->backend) : "ref";
+    r->backend = j->backend ? clv_backend_name(j->backend) : "cpu";
     r->outputs = j->outputs;
     r->part = o->measure ? j->part : NULL;
     r->estimate = j->estimate;
@@ -751,6 +777,7 @@ clv_status cmd_run(const options *o, clv_err *err)
     clv_model_free(j.model);
     clv_support_free(j.support);
     clv_backend_free(j.backend);
+    clv_backend_free(j.oracle);
     clv_cut_free(j.cut);
     clv_profile_free(j.profile);
     clv_graph_free(j.g);

@@ -34,7 +34,8 @@ static clv_status command_run(const options *o, clv_err *err)
 /* Returns true when the backend may be a shared object. */
 static bool may_load(const options *o)
 {
-    return o->backend || o->measure || o->cmd->run == cmd_backends;
+    return o->backend || o->measure || o->cmd->run == cmd_backends ||
+           (o->cmd->run == cmd_run && !o->strategy && !o->sandbox);
 }
 
 int cli_main(int argc, char **argv, cli_session *session)

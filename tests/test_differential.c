@@ -54,7 +54,7 @@ typedef struct sample {
 typedef enum answer { ANSWER_OK, ANSWER_REFUSE, ANSWER_WRONG } answer;
 
 static char model_path[256];
-static clv_backend *onednn; /* NULL: not installed */
+static clv_backend *ref, *onednn; /* NULL: not installed */
 
 /* -- reading cases --------------------------------------------------------*/
 
@@ -332,9 +332,16 @@ static answer sample_run(const sample *s, bool *used, clv_buf *ops, char *why)
         put_operators(j.g, ops);
     answer a = check_macs(&j, why);
     if (a == ANSWER_OK) {
-        a = run_on(&j, NULL, used, text);
+        a = run_on(&j, ref, used, text);
         snprintf(why, WHY, "%s%.380s", a == ANSWER_WRONG ? "plain C: " : "",
                  text);
+    }
+    if (a == ANSWER_OK) {
+        bool ours;
+        a = run_on(&j, NULL, &ours, text);
+        if (a != ANSWER_OK)
+            snprintf(why, WHY, "cpu: %.380s", text);
+        a = a == ANSWER_OK ? a : ANSWER_WRONG;
     }
     if (a == ANSWER_OK && onednn) {
         a = run_on(&j, onednn, used, text);
@@ -467,10 +474,13 @@ int main(int argc, char **argv)
              tmp ? tmp : "/tmp", (long)getpid());
     if (clv_backend_open("onednn", NULL, &onednn, NULL) != CLV_OK)
         onednn = NULL;
+    if (clv_backend_open("ref", NULL, &ref, NULL) != CLV_OK)
+        return 2;
     int status =
         argc > 1 && !strcmp(argv[1], "--pipe")
             ? answer_pipe()
             : check_run(cases, sizeof cases / sizeof *cases, argc, argv);
+    clv_backend_free(ref);
     clv_backend_free(onednn);
     return status;
 }

@@ -80,7 +80,7 @@ static void run_node(block *b, arena *scratch)
         if (v->data && v->data->n)
             folded[o] = tensor_of(v);
     }
-    kernel k = {graph, n, ins, out, scratch, &e, scratch};
+    kernel k = {graph, n, ins, out, scratch, &e, scratch, 1};
     CHECK_OR_RETURN(fn(&k) == CLV_OK);
     const char *s = b->out;
     for (uint32_t o = 0; o < k.n->n_out; o++, s += *s == ' ') {
@@ -157,7 +157,8 @@ static void run_model(block *b)
 static void backend_case(block *b)
 {
     static char name[120];
-    snprintf(name, sizeof name, "%.100s on oneDNN", b->op);
+    snprintf(name, sizeof name, "%.90s on %s", b->op,
+             clv_backend_name(backend));
     check_row(name);
     CHECK_OR_RETURN(clv_graph_new("case", &graph, NULL) == CLV_OK);
     if (build(b))
@@ -172,6 +173,14 @@ static void onednn(void)
         return;
     }
     for_each_case("tests/data/kernels.txt", backend_case);
+    clv_backend_free(backend);
+}
+
+static void cpu(void)
+{
+    CHECK_OR_RETURN(clv_backend_open("cpu", NULL, &backend, NULL) == CLV_OK);
+    for_each_case("tests/data/kernels.txt", backend_case);
+    for_each_case("tests/data/kernels_int64.txt", backend_case);
     clv_backend_free(backend);
 }
 
@@ -192,6 +201,7 @@ static void small_floats(void)
 
 static const check_case cases[] = {{"pytorch", pytorch},
                                    {"onednn", onednn},
+                                   {"cpu", cpu},
                                    {"integers beyond 2^53", wide_integers},
                                    {"floats of 8 bits", small_floats}};
 CHECK_MAIN(cases)

@@ -526,7 +526,9 @@ static void plain_c(void)
         check_skip("libonnx-testdata is not installed");
         return;
     }
+    CHECK_OR_RETURN(clv_backend_open("ref", NULL, &backend, NULL) == CLV_OK);
     run_groups();
+    clv_backend_free(backend);
     if (getenv("CLEAVE_CASE"))
         return;
     CHECK(cases_run >= suite.least);
@@ -535,6 +537,18 @@ static void plain_c(void)
     CHECK_EQ_INT(ended[DIFFERS], 0);
     CHECK_EQ_INT(ended[CRASHED], 0);
     check_document();
+}
+
+/* The same cases agree. */
+static void cpu(void)
+{
+    long agree = ended[AGREES];
+    if (!find_suite())
+        return;
+    CHECK_OR_RETURN(clv_backend_open("cpu", NULL, &backend, NULL) == CLV_OK);
+    run_groups();
+    CHECK_EQ_INT(ended[AGREES], agree);
+    clv_backend_free(backend);
 }
 
 /* The same cases agree, and oneDNN has a part in many of them. */
@@ -556,5 +570,6 @@ static void onednn(void)
     clv_buf_free(&rest);
 }
 
-static const check_case cases[] = {{"plain_c", plain_c}, {"onednn", onednn}};
+static const check_case cases[] = {
+    {"plain_c", plain_c}, {"cpu", cpu}, {"onednn", onednn}};
 CHECK_MAIN(cases)

@@ -119,6 +119,23 @@ static void all_cases(void)
     }
 }
 
+static void own(const char *name)
+{
+    CHECK_OR_RETURN(clv_backend_open(name, NULL, &backend, NULL) == CLV_OK);
+    all_cases();
+    clv_backend_free(backend);
+}
+
+static void plain_c(void)
+{
+    own("ref");
+}
+
+static void cpu(void)
+{
+    own("cpu");
+}
+
 static void onednn(void)
 {
     if (clv_backend_open("onednn", NULL, &backend, NULL) != CLV_OK) {
@@ -129,5 +146,6 @@ static void onednn(void)
     clv_backend_free(backend);
 }
 
-static const check_case cases[] = {{"plain_c", all_cases}, {"onednn", onednn}};
+static const check_case cases[] = {
+    {"plain_c", plain_c}, {"cpu", cpu}, {"onednn", onednn}};
 CHECK_MAIN(cases)

@@ -192,7 +192,12 @@ static void all_by(const char *by)
 
 static void plain(void)
 {
-    all_by(NULL);
+    all_by("ref");
+}
+
+static void cpu(void)
+{
+    all_by("cpu");
 }
 
 static void onednn(void)
@@ -208,6 +213,7 @@ static void onednn(void)
 
 static const check_case cases[] = {
     {"plain", plain},
+    {"cpu", cpu},
     {"onednn", onednn},
 };
 CHECK_MAIN(cases)

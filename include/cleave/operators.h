@@ -39,6 +39,7 @@ typedef struct clv_operator_info {
     const char *written; /* to ONNX: "operator", "function", "as read" or "" */
     const char *counted[CLV_CONVENTION_COUNT]; /* as the tool names it, or "" */
     const char *fused; /* its part of a fused subgraph's name */
+    bool cpu;          /* it has a fast kernel in C, for some types */
 } clv_operator_info;
 
 typedef struct clv_registry clv_registry;

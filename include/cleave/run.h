@@ -25,8 +25,8 @@ typedef struct clv_context clv_context;
 typedef void clv_refuse_fn(void *ctx, const char *op, const char *node,
                            const char *reason);
 
-/* All else zero means: plain C kernels alone, seed 0, as many threads as cores.
- */
+/* All else zero means: our own fast kernels, seed 0, as many threads as cores.
+ * The backend "ref" runs the plain C kernels alone, the oracle. */
 typedef struct clv_model_opts {
     size_t size;          /* sizeof(clv_model_opts) */
     clv_backend *backend; /* what runs the nodes it supports */
@@ -44,9 +44,9 @@ typedef struct clv_model_opts {
 } clv_model_opts;
 
 /* One partition of a model: a subgraph compiled by a backend, or a row of
- * nodes that plain C kernels run. */
+ * nodes that our own kernels run. */
 typedef struct clv_part {
-    const char *device; /* "cpu": plain C */
+    const char *device; /* "cpu": our own kernels */
     const uint32_t *nodes;
     uint32_t n_nodes;
 } clv_part;
@@ -63,7 +63,7 @@ typedef struct clv_model_info {
 
 /* Compiles g, which must be inferred and outlive the model, as do the backend,
  * `cut` and `like`. A subgraph of `cut` runs on the backend if its device is
- * not "cpu" and the backend supports all of it, else in plain C. Fails with
+ * not "cpu" and the backend supports all of it, else on the CPU. Fails with
  * CLV_USAGE when `cut` is of another graph; with CLV_UNSUPPORTED when nodes
  * have neither kernel nor backend, or the plan needs more memory than there is;
  * with CLV_IO or CLV_FORMAT when weights are absent or too short: only a graph

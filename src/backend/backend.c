@@ -73,7 +73,7 @@ static const clv_backend_type all_but_type = {
 
 static const clv_backend_type *const types[] = {
     &null_type,     &all_but_type,     &clv__command_type,
-    &clv__ref_type, &clv__onednn_type,
+    &clv__ref_type, &clv__cpu_type, &clv__onednn_type,
 };
 
 enum { N_TYPES = sizeof types / sizeof *types };

@@ -74,7 +74,8 @@ struct clv_backend {
     void *state; /* of the type; in mem, or released by close */
 };
 
-extern const clv_backend_type clv__rules_type, clv__command_type, clv__ref_type;
+extern const clv_backend_type clv__rules_type, clv__command_type, clv__ref_type,
+    clv__cpu_type;
 
 /* Whether plain C can run node id, its bodies aside; why not is written to
  * `why`. */

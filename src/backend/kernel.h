@@ -25,6 +25,7 @@ typedef struct kernel {
     clv_err *e;
     arena *kept; /* texts, and tensors of lists, that outputs refer to: there
                   * until the next run */
+    uint32_t threads; /* that it may use */
 } kernel;
 
 typedef clv_status clv_kernel_fn(kernel *k);

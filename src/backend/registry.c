@@ -5,6 +5,7 @@
  * primitives.def who runs it, count.def who counts it. tests/test_registry.c
  * checks the tables against each other through these rows. */
 #include "analysis/count.h"
+#include "backend/cpu/cpu.h"
 #include "backend/kernel.h"
 #include "cleave/operators.h"
 #include "cut/fusion.h"
@@ -179,6 +180,7 @@ static bool registry_fill(arena *mem, clv_op op, clv_operator_info *row)
                                .flops = registry_flops(mem, op),
                                .kernel = control || clv__kernel_of(op) != NULL,
                                .onednn = has_primitive[op],
+                               .cpu = clv__cpu_has(op),
                                .written = clv__onnx_written(op),
                                .fused = arena_strndup(mem, part, strlen(part))};
     for (int c = 0; c < CLV_CONVENTION_COUNT; c++)

@@ -91,8 +91,8 @@ static void operators_one(const clv_operator_info *o,
     clv_buf_printf(out, "\n  %-9s%s\n", "FLOPs", o->flops);
     operators_names("ONNX", o->onnx, o->n_onnx, out);
     operators_names("torch", o->torch, o->n_torch, out);
-    clv_buf_printf(out, "  %-9s%s%s\n", "run by",
-                   o->kernel ? "plain C" : "nobody",
+    clv_buf_printf(out, "  %-9s%s%s%s\n", "run by",
+                   o->kernel ? "plain C" : "nobody", o->cpu ? ", fast C" : "",
                    o->onednn ? ", oneDNN" : "");
     if (*o->written)
         clv_buf_printf(out, "  %-9sONNX, %s\n", "written", o->written);
@@ -114,15 +114,21 @@ static const char *operators_yes(bool yes)
 static void operators_matrix(const clv_operator_info *const *ops, uint32_t n,
                              const clv_report_opts *opts, clv_buf *out)
 {
-    static const table_col cols[] = {
-        {"Operator", TABLE_CUT}, {"Class", TABLE_DROP},
-        {"Attrs", TABLE_RIGHT},  {"ONNX", TABLE_RIGHT},
-        {"torch", TABLE_RIGHT},  {"Plain C", 0},
-        {"oneDNN", 0},           {"Written", 0},
-        {"fvcore", TABLE_DROP},  {"torch as", TABLE_DROP},
-        {"thop", TABLE_DROP},    {"Fused as", TABLE_DROP}};
+    static const table_col cols[] = {{"Operator", TABLE_CUT},
+                                     {"Class", TABLE_DROP},
+                                     {"Attrs", TABLE_RIGHT},
+                                     {"ONNX", TABLE_RIGHT},
+                                     {"torch", TABLE_RIGHT},
+                                     {"Plain C", 0},
+                                     {"Fast C", 0},
+                                     {"oneDNN", 0},
+                                     {"Written", 0},
+                                     {"fvcore", TABLE_DROP},
+                                     {"torch as", TABLE_DROP},
+                                     {"thop", TABLE_DROP},
+                                     {"Fused as", TABLE_DROP}};
     table t;
-    table_start(&t, cols, 12);
+    table_start(&t, cols, 13);
     for (uint32_t i = 0; i < n; i++) {
         const clv_operator_info *o = ops[i];
         table_text(&t, o->name);
@@ -131,6 +137,7 @@ static void operators_matrix(const clv_operator_info *const *ops, uint32_t n,
         table_printf(&t, "%u", o->n_onnx);
         table_printf(&t, "%u", o->n_torch);
         table_text(&t, operators_yes(o->kernel));
+        table_text(&t, operators_yes(o->cpu));
         table_text(&t, operators_yes(o->onednn));
         table_text(&t, *o->written ? o->written : "-");
         table_text(&t, o->counted[CLV_CONVENTION_FVCORE]);
@@ -195,6 +202,7 @@ static void operators_json_one(jsonw *w, const clv_operator_info *o)
     operators_json_names(w, "onnx", o->onnx, o->n_onnx);
     operators_json_names(w, "torch", o->torch, o->n_torch);
     jsonw_bool(w, "kernel", o->kernel);
+    jsonw_bool(w, "cpu", o->cpu);
     jsonw_bool(w, "onednn", o->onednn);
     jsonw_str(w, "written", o->written);
     jsonw_object(w, "counted");
@@ -225,9 +233,9 @@ static void operators_csv(const clv_operator_info *const *ops, uint32_t n,
                           clv_buf *out)
 {
     static const char *const head[] = {
-        "operator", "category", "class",  "attributes", "onnx",
-        "torch",    "kernel",   "onednn", "written",    "fused"};
-    csv_row(out, head, 10);
+        "operator", "category", "class",  "attributes", "onnx", "torch",
+        "kernel",   "cpu",      "onednn", "written",    "fused"};
+    csv_row(out, head, 11);
     for (uint32_t i = 0; i < n; i++) {
         const clv_operator_info *o = ops[i];
         csv_text(out, o->name);
@@ -237,6 +245,7 @@ static void operators_csv(const clv_operator_info *const *ops, uint32_t n,
         csv_int(out, o->n_onnx);
         csv_int(out, o->n_torch);
         csv_int(out, o->kernel);
+        csv_int(out, o->cpu);
         csv_int(out, o->onednn);
         csv_text(out, o->written);
         csv_text(out, o->fused);

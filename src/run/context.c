@@ -1,6 +1,7 @@
 /* context.c - one run at a time: inputs, the arena, the steps in order. */
 #include "core/guard.h"
 #include "core/limits.h"
+#include "core/parallel.h"
 #include "run/run.h"
 
 #include <stdio.h>
@@ -24,6 +25,8 @@ clv_status clv_context_new(const clv_model *m, clv_context **out, clv_err *err)
     if (!c)
         return clv__nomem(err);
     c->m = m;
+    c->mem.plain = m->plain;
+    c->mem.threads = m->threads ? m->threads : clv__processors();
     size_t nv = m->g->n_values;
     c->arena = clv__huge_alloc((size_t)m->info.arena_bytes + 64, &c->block);
     c->tensor = clv__alloc((nv + 1) * sizeof *c->tensor);

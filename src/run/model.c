@@ -339,8 +339,9 @@ clv_status clv_model_new(const clv_graph *g, const clv_model_opts *opts,
         return clv__nomem(err);
     m->g = g;
     m->info.size = sizeof m->info;
-    if (o->backend && o->backend->type != &clv__ref_type)
-        m->backend = o->backend; /* without one, plain C runs all */
+    m->plain = o->backend && o->backend->type == &clv__ref_type;
+    if (o->backend && !m->plain && o->backend->type != &clv__cpu_type)
+        m->backend = o->backend; /* without one, our own kernels run all */
     m->seed = o->seed;
     m->threads = o->threads;
     m->refuse = o->refuse;

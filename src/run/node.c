@@ -4,6 +4,7 @@
  * shapes and small contents that its inputs have now, and inferred again; the
  * rules of ops.def are all that is needed. Its kernel may still shrink what
  * only it can know (nonzero, NMS). */
+#include "backend/cpu/cpu.h"
 #include "core/limits.h"
 #include "run/run.h"
 
@@ -18,8 +19,9 @@ static clv_status call(const clv_graph *g, const clv_node *n,
                        run_memory *mem, clv_err *e)
 {
     arena_mark mark = arena_save(&mem->scratch);
-    kernel k = {g, n, in, out, &mem->scratch, e, &mem->kept};
-    clv_status s = clv__kernel_of((clv_op)n->op)(&k);
+    kernel k = {g, n, in, out, &mem->scratch, e, &mem->kept, mem->threads};
+    bool done = !mem->plain && clv__cpu_run(&k);
+    clv_status s = done ? CLV_OK : clv__kernel_of((clv_op)n->op)(&k);
     arena_rewind(&mem->scratch, mark);
     return s;
 }

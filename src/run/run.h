@@ -80,6 +80,7 @@ struct clv_model {
     weight_store *weights;
     uint64_t seed;
     uint32_t threads;
+    bool plain; /* what no backend takes runs in plain C: it is the oracle */
     step *steps;
     uint32_t n_steps;
     uint8_t *place;     /* per value */
@@ -102,6 +103,8 @@ struct clv_model {
 typedef struct run_memory {
     struct arena scratch; /* rewound after each node */
     struct arena kept;    /* what texts and lists refer to */
+    uint32_t threads;     /* that kernels may use */
+    bool plain;           /* plain C kernels alone */
 } run_memory;
 
 /* What the arena of a run is filled with when it is made: zeros, or what a test

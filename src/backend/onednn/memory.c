@@ -494,9 +494,22 @@ static void need_scratchpad(onednn_exec *x, size_t size)
         x->scratchpad = (int64_t)size;
 }
 
+/* Whether oneDNN has no more than a plain loop for it: ours are faster. */
+static bool is_plain_loop(dnnl_primitive_desc_t pd)
+{
+    const char *name = NULL;
+    return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0,
+                                     (void *)&name) == dnnl_success &&
+           name && !strncmp(name, "ref", 3);
+}
+
 clv_status dnn_op(lowering *l, dnnl_primitive_desc_t pd, const int *args,
                   const uint32_t *slots, uint32_t n)
 {
+    if (l->dry && is_plain_loop(pd)) {
+        dnnl_primitive_desc_destroy(pd);
+        return dnn_no(l, "no code for this machine in this form");
+    }
     const dnnl_memory_desc_t *pad = dnn_query(pd, dnnl_query_scratchpad_md, 0);
     need_scratchpad(l->x, pad ? dnnl_memory_desc_get_size(pad) : 0);
     return add_step(l, (dnn_step){.pd = pd}, args, slots, n);

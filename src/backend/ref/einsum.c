@@ -3,8 +3,7 @@
  * Every operand, and the result, is read with one stride per name: a name it
  * lacks has stride 0, one it has twice the sum of both (its diagonal). The
  * shape rule has checked the equation and the sizes. */
-#include "ops/einsum.h"
-#include "backend/kernel.h"
+#include "backend/einsum.h"
 
 #include <string.h>
 
@@ -79,16 +78,9 @@ static void einsum_implied(const char *equation, char *result)
     *result = '\0';
 }
 
-/* Names that matter: first those of the result, then those summed. */
-typedef struct names {
-    int name[EINSUM_AXES];
-    int64_t dims[EINSUM_AXES];
-    uint32_t n, n_result;
-} names;
-
-static names einsum_choose(const int64_t *size, const int64_t *result)
+static einsum_names einsum_choose(const int64_t *size, const int64_t *result)
 {
-    names c = {.n = 0};
+    einsum_names c = {.n = 0};
     for (int summed = 0; summed < 2; summed++) {
         for (int i = 0; i < EINSUM_AXES; i++)
             if (size[i] >= 0 && size[i] != 1 && (result[i] == 0) == summed) {
@@ -101,7 +93,7 @@ static names einsum_choose(const int64_t *size, const int64_t *result)
     return c;
 }
 
-static int64_t einsum_offset(const names *c, const int64_t *idx,
+static int64_t einsum_offset(const einsum_names *c, const int64_t *idx,
                              const int64_t *strides)
 {
     int64_t at = 0;
@@ -111,8 +103,8 @@ static int64_t einsum_offset(const names *c, const int64_t *idx,
 }
 
 /* The sum of products for the result's place that idx holds. */
-static dot_sum einsum_total(const kernel *k, const names *c, int64_t *idx,
-                            const int64_t *strides)
+static dot_sum einsum_total(const kernel *k, const einsum_names *c,
+                            int64_t *idx, const int64_t *strides)
 {
     dot_sum sum = {0, 0};
     bool real = is_float(k->out[0].dtype);
@@ -136,26 +128,35 @@ static dot_sum einsum_total(const kernel *k, const names *c, int64_t *idx,
     return sum;
 }
 
-clv_status kernel_einsum(kernel *k)
+clv_status clv__einsum_read(kernel *k, einsum_names *c, int64_t **strides,
+                            int64_t *result)
 {
     const char *s = attr_str(k->n, CLV_A_EQUATION);
     char made[LETTERS + 4];
-    clv_tensor *y = &k->out[0];
-    int64_t size[EINSUM_AXES], result[EINSUM_AXES], idx[EINSUM_AXES] = {0};
-    int64_t *strides = arena_array(k->scratch, (size_t)k->n->n_in + 1,
-                                   EINSUM_AXES * sizeof *strides);
-    if (!strides)
+    int64_t size[EINSUM_AXES];
+    *strides = arena_array(k->scratch, (size_t)k->n->n_in + 1,
+                           EINSUM_AXES * sizeof **strides);
+    if (!*strides)
         return clv__nomem(k->e);
     memset(size, -1, sizeof size);
     einsum_implied(s, made);
     for (uint32_t t = 0; t < k->n->n_in; t++) {
         const char *end = term_end(s);
-        einsum_read_term(s, end, k->in[t], strides + t * EINSUM_AXES, size);
+        einsum_read_term(s, end, k->in[t], *strides + t * EINSUM_AXES, size);
         s = *end == ',' ? end + 1 : end;
     }
     s = !strncmp(s, "->", 2) ? s + 2 : made;
-    einsum_read_term(s, s + strlen(s), y, result, size);
-    names c = einsum_choose(size, result);
+    einsum_read_term(s, s + strlen(s), &k->out[0], result, size);
+    *c = einsum_choose(size, result);
+    return CLV_OK;
+}
+
+clv_status kernel_einsum(kernel *k)
+{
+    clv_tensor *y = &k->out[0];
+    int64_t result[EINSUM_AXES], idx[EINSUM_AXES] = {0}, *strides;
+    einsum_names c;
+    CLV_TRY(clv__einsum_read(k, &c, &strides, result));
     for (int64_t i = 0, n = numel(y); i < n; i++) {
         put_affine(y, einsum_offset(&c, idx, result),
                    einsum_total(k, &c, idx, strides), (const double[]){1, 1},

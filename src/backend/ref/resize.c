@@ -4,17 +4,11 @@
  * and with what weight; an output is the sum over the product of the tables.
  * Attribute `coordinates` says how a place is found, `rounding` which input is
  * nearest to it. */
+#include "backend/resize.h"
 #include "backend/kernel.h"
 
 #include <math.h>
 #include <string.h>
-
-typedef struct taps {
-    int64_t *at;
-    double *weight;
-    int64_t n;
-    bool outside; /* the place lies beyond the edge */
-} taps;
 
 typedef enum coords {
     HALF_PIXEL,
@@ -372,6 +366,17 @@ static clv_status make_table(kernel *k, const resize *r, sampler *s)
         for (int64_t i = 0; i < m.out; i++)
             CLV_TRY(taps_of(k, r, &m, i, &s->table[a][i]));
     }
+    return CLV_OK;
+}
+
+clv_status clv__resize_tables(kernel *k, taps **table, bool *nearest)
+{
+    resize r;
+    sampler s = {.x = k->in[0]};
+    CLV_TRY(read_options(k, &r));
+    CLV_TRY(make_table(k, &r, &s));
+    memcpy(table, s.table, sizeof s.table);
+    *nearest = r.method == NEAREST;
     return CLV_OK;
 }
 

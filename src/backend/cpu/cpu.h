@@ -1,0 +1,64 @@
+/* cpu.h - the fast kernels: typed loops, several threads, wide vectors.
+ *
+ * Each file of this folder is compiled once per level of the processor's vector
+ * instructions (CPU_LEVEL), and the best level that the processor has is chosen
+ * while running. What a fast kernel does not take, by its types or its form,
+ * the plain C kernel of kernels.def computes: a fast one says so before it has
+ * done anything that counts, and never fails. */
+#ifndef CLV_CPU_H
+#define CLV_CPU_H
+
+#include "backend/kernel.h"
+#include "core/parallel.h"
+
+/* Computes the node of k; false: the plain C kernel has to. */
+typedef bool cpu_fn(kernel *k);
+
+#ifdef CPU_LEVEL
+#define CPU_JOIN_(a, b) a##_##b
+#define CPU_JOIN(a, b)  CPU_JOIN_(a, b)
+#define CPU_NAME(name)  CPU_JOIN(name, CPU_LEVEL)
+#define CPU(op, fn)     cpu_fn CPU_NAME(fn);
+#include "backend/cpu/kernels.def"
+#undef CPU
+/* y[idx] = x[base + idx . strides] over y's shape; false: a place lies outside
+ * of x, or the types differ (move.c). */
+bool CPU_NAME(clv__cpu_move)(const kernel *k, clv_tensor *y,
+                             const clv_tensor *x, int64_t base,
+                             const int64_t *strides);
+#endif
+
+enum { CPU_GRAIN = 16384 }; /* elements that are worth a thread */
+
+/* -- walking (walk.c) -----------------------------------------------------*/
+
+enum { CPU_OPERANDS = 4 };
+
+/* The elements of an output in order, and where those of its operands lie: as
+ * few axes as will do, the last the innermost. Strides are in elements. */
+typedef struct cpu_walk {
+    uint32_t rank, operands;
+    int64_t dims[CLV_MAX_RANK];
+    int64_t strides[CPU_OPERANDS][CLV_MAX_RANK];
+} cpu_walk;
+
+/* Joins axes that all operands walk as one, and drops those of one element. */
+void clv__cpu_collapse(cpu_walk *w);
+/* A walk over y, to which the operands are broadcast; false: they do not fit.
+ */
+bool clv__cpu_broadcast(const clv_tensor *y, const clv_tensor *const *in,
+                        uint32_t operands, cpu_walk *w);
+/* Where element i of the output lies: its index, and the operands' places. */
+void clv__cpu_seek(const cpu_walk *w, int64_t i, int64_t *idx, int64_t *at);
+/* The same for the element after a run of `run` that ended its innermost
+ * axis, or did not. */
+void clv__cpu_step(const cpu_walk *w, int64_t run, int64_t *idx, int64_t *at);
+
+/* -- choosing (cpu.c) -----------------------------------------------------*/
+
+/* Whether an operator has a fast kernel. */
+bool clv__cpu_has(clv_op op);
+/* Computes the node of k; false: the plain C kernel has to. */
+bool clv__cpu_run(kernel *k);
+
+#endif

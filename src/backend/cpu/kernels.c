@@ -1,0 +1,8 @@
+/* kernels.c - the table of fast kernels of this level. */
+#include "backend/cpu/cpu.h"
+
+extern cpu_fn *const CPU_NAME(clv__cpu_kernels)[CLV_OP_COUNT];
+cpu_fn *const CPU_NAME(clv__cpu_kernels)[CLV_OP_COUNT] = {
+#define CPU(op, fn) [CLV_OP_##op] = CPU_NAME(fn),
+#include "backend/cpu/kernels.def"
+};

@@ -1,0 +1,161 @@
+/* pool.c - windows that take the largest or the mean, a row of them at a time.
+ */
+#include "backend/cpu/cpu.h"
+#include "backend/cpu/vmath.h"
+
+enum { AXES = 3 };
+
+typedef struct pool_job {
+    const float *x;
+    float *y;
+    int64_t in[AXES], out[AXES], in_plane, out_plane;
+    window win[AXES];
+    bool largest, count_pad;
+} pool_job;
+
+/* Taps of the window at `at` along an axis that lie in the image, or in it and
+ * its padding. */
+static int64_t pool_count(const pool_job *j, int axis, int64_t at, bool padded)
+{
+    const window *w = &j->win[axis];
+    int64_t start = at * w->stride - w->before, n = 0;
+    int64_t low = padded ? start : 0;
+    int64_t high = j->in[axis] + (padded ? w->after : 0);
+    for (int64_t t = 0; t < w->kernel; t++) {
+        int64_t p = start + t * w->dilation;
+        n += p >= low && p < high;
+    }
+    return n;
+}
+
+/* One tap along the last axis, joined to a row of results. */
+static void pool_tap(const pool_job *j, const float *x, float *y, int64_t tap)
+{
+    const window *w = &j->win[2];
+    int64_t step = w->stride, shift = tap * w->dilation - w->before;
+    int64_t width = j->in[2];
+    int64_t from = shift < 0 ? (-shift + step - 1) / step : 0;
+    int64_t to = width > shift ? (width - shift - 1) / step + 1 : 0;
+    to = to < j->out[2] ? to : j->out[2];
+    x += shift;
+    if (!j->largest)
+        for (int64_t i = from; i < to; i++)
+            y[i] += x[i * step];
+    else if (step == 1)
+        for (int64_t i = from; i < to; i++) {
+            float v = x[i], was = y[i];
+            y[i] = v > was || v != v ? v : was;
+        }
+    else
+        for (int64_t i = from; i < to; i++) {
+            float v = x[i * step], was = y[i];
+            y[i] = v > was || v != v ? v : was;
+        }
+}
+
+static void pool_row(const pool_job *j, const float *x, int64_t od, int64_t oh,
+                     float *y)
+{
+    const window *d = &j->win[0], *h = &j->win[1];
+    for (int64_t i = 0; i < j->out[2]; i++)
+        y[i] = j->largest ? -INFINITY : 0;
+    for (int64_t a = 0; a < d->kernel; a++)
+        for (int64_t b = 0; b < h->kernel; b++) {
+            int64_t id = od * d->stride - d->before + a * d->dilation;
+            int64_t ih = oh * h->stride - h->before + b * h->dilation;
+            if (id < 0 || id >= j->in[0] || ih < 0 || ih >= j->in[1])
+                continue;
+            for (int64_t t = 0; t < j->win[2].kernel; t++)
+                pool_tap(j, x + (id * j->in[1] + ih) * j->in[2], y, t);
+        }
+    if (j->largest)
+        return;
+    int64_t high =
+        pool_count(j, 0, od, j->count_pad) * pool_count(j, 1, oh, j->count_pad);
+    for (int64_t i = 0; i < j->out[2]; i++)
+        y[i] /= (float)(high * pool_count(j, 2, i, j->count_pad));
+}
+
+static void pool_planes(void *ctx, int64_t from, int64_t to)
+{
+    const pool_job *j = ctx;
+    for (int64_t p = from; p < to; p++) {
+        float *y = j->y + p * j->out_plane;
+        for (int64_t od = 0; od < j->out[0]; od++)
+            for (int64_t oh = 0; oh < j->out[1]; oh++, y += j->out[2])
+                pool_row(j, j->x + p * j->in_plane, od, oh, y);
+    }
+}
+
+bool CPU_NAME(cpu_pool)(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor *y = &k->out[0];
+    clv_op op = (clv_op)k->n->op;
+    uint32_t nd = pooled_axes(k->n), nk;
+    const int64_t *size = attr_ints(k->n, CLV_A_KERNEL, &nk);
+    pool_job j = {.x = x->data,
+                  .y = y->data,
+                  .largest = op == CLV_OP_MAX_POOL1D ||
+                             op == CLV_OP_MAX_POOL2D ||
+                             op == CLV_OP_MAX_POOL3D};
+    if (x->dtype != CLV_FLOAT32 || y->dtype != CLV_FLOAT32 || !y->data ||
+        output_of(k, 1) || nd > AXES || x->rank < nd || y->rank != x->rank)
+        return false;
+    j.count_pad = !j.largest && attr_int(k->n, CLV_A_COUNT_INCLUDE_PAD);
+    int64_t planes = 1, taps = 1;
+    for (uint32_t a = 0; a < x->rank - nd; a++) {
+        if (x->dims[a] != y->dims[a])
+            return false;
+        planes *= x->dims[a];
+    }
+    for (uint32_t i = 0; i < AXES; i++) {
+        j.in[i] = j.out[i] = 1;
+        j.win[i] = (window){.kernel = 1, .stride = 1, .dilation = 1};
+        if (i < AXES - nd)
+            continue;
+        uint32_t a = i - (AXES - nd), axis = x->rank - nd + a;
+        j.in[i] = x->dims[axis];
+        j.out[i] = y->dims[axis];
+        if (get_window(k->n, a, nd, j.in[i], list_at(size, nk, a), &j.win[i],
+                       NULL) != CLV_OK ||
+            j.win[i].kernel > 4 * j.in[i] + 4)
+            return false; /* such a window would be walked for nothing */
+        taps *= j.win[i].kernel;
+    }
+    j.in_plane = j.in[0] * j.in[1] * j.in[2];
+    j.out_plane = j.out[0] * j.out[1] * j.out[2];
+    clv__parallel(k->threads, planes, 1 + CPU_GRAIN / (j.out_plane * taps),
+                  pool_planes, &j);
+    return true;
+}
+
+/* -- adaptive -------------------------------------------------------------*/
+
+static void mean_planes(void *ctx, int64_t from, int64_t to)
+{
+    const pool_job *j = ctx;
+    for (int64_t p = from; p < to; p++) {
+        const float *x = j->x + p * j->in_plane;
+        double sum = 0;
+        for (int64_t i = 0; i < j->in_plane; i++)
+            sum += (double)x[i];
+        j->y[p] = (float)(sum / (double)j->in_plane);
+    }
+}
+
+/* The mean of whole planes; others are left to the plain kernel. */
+bool CPU_NAME(cpu_adaptive_mean)(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    uint32_t nd = pooled_axes(k->n);
+    pool_job j = {.x = x->data, .y = k->out[0].data};
+    if (!all_float32(k) || x->rank < nd || output_of(k, 1))
+        return false;
+    j.in_plane = dims_product(x->dims, x->rank - nd, x->rank);
+    if (numel(&k->out[0]) * j.in_plane != numel(x))
+        return false;
+    clv__parallel(k->threads, numel(&k->out[0]), 1 + CPU_GRAIN / j.in_plane,
+                  mean_planes, &j);
+    return true;
+}

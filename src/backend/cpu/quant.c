@@ -1,0 +1,146 @@
+/* quant.c - floats to bytes and back. */
+#include "backend/cpu/cpu.h"
+#include "backend/cpu/vmath.h"
+
+/* Runs of `run` elements share a scale; `many` scales take turns. */
+typedef struct quant_job {
+    const clv_tensor *x, *scale, *zero;
+    clv_tensor *y;
+    int64_t run, many;
+    float low, high, offset;
+} quant_job;
+
+/* As find_scaling of the plain C kernel, without blocks. */
+static bool quant_scales(const kernel *k, quant_job *j)
+{
+    uint32_t axis;
+    j->x = k->in[0];
+    j->scale = input_of(k, 1);
+    j->zero = input_of(k, 2);
+    j->y = &k->out[0];
+    if (!j->scale || j->scale->dtype != CLV_FLOAT32)
+        return false;
+    j->many = numel(j->scale);
+    j->run = 1;
+    if (j->many > 1) {
+        if (axis_of(k, &axis) != CLV_OK || attr_int(k->n, CLV_A_BLOCK) > 0 ||
+            j->x->dims[axis] != j->many)
+            return false;
+        j->run = dims_product(j->x->dims, axis + 1, j->x->rank);
+    }
+    return !j->zero || numel(j->zero) == j->many;
+}
+
+/* The scale and zero point of element i, and where they end. */
+static int64_t quant_end(const quant_job *j, int64_t i, int64_t to, float *s,
+                         float *z)
+{
+    int64_t which = j->many > 1 ? i / j->run % j->many : 0;
+    int64_t end = j->many > 1 ? (i / j->run + 1) * j->run : to;
+    *s = ((const float *)j->scale->data)[which];
+    *z = j->zero ? (float)get_f(j->zero, which) : j->offset;
+    return end < to ? end : to;
+}
+
+static void quantise_part(void *ctx, int64_t from, int64_t to)
+{
+    const quant_job *j = ctx;
+    const float *x = j->x->data;
+    uint8_t *y = j->y->data;
+    while (from < to) {
+        float s, z;
+        int64_t end = quant_end(j, from, to, &s, &z);
+        for (; from < end; from++) {
+            float v = nearbyintf(x[from] / s) + z;
+            v = v < j->low ? j->low : v;
+            v = v > j->high ? j->high : v;
+            v = v != v ? j->low : v;
+            y[from] = (uint8_t)(int32_t)v;
+        }
+    }
+}
+
+bool CPU_NAME(cpu_quantize)(kernel *k)
+{
+    quant_job j = {.low = k->out[0].dtype == CLV_INT8 ? -128 : 0,
+                   .high = k->out[0].dtype == CLV_INT8 ? 127 : 255};
+    const float *x = k->in[0]->data;
+    if (k->in[0]->dtype != CLV_FLOAT32 ||
+        (k->out[0].dtype != CLV_INT8 && k->out[0].dtype != CLV_UINT8) ||
+        !quant_scales(k, &j))
+        return false;
+    for (int64_t i = 0, n = numel(j.x); i < n; i++)
+        if (x[i] != x[i])
+            return false; /* what a NaN becomes, the plain kernel says */
+    clv__parallel(k->threads, numel(j.x), CPU_GRAIN, quantise_part, &j);
+    return true;
+}
+
+#define BACK(name, T) \
+    static void back_##name(void *ctx, int64_t from, int64_t to) \
+    { \
+        const quant_job *j = ctx; \
+        const T *x = j->x->data; \
+        float *y = j->y->data; \
+        while (from < to) { \
+            float s, z; \
+            int64_t end = quant_end(j, from, to, &s, &z); \
+            for (; from < end; from++) \
+                y[from] = ((float)x[from] - z) * s; \
+        } \
+    }
+BACK(u8, uint8_t)
+BACK(i8, int8_t)
+BACK(i32, int32_t)
+
+bool CPU_NAME(cpu_dequantize)(kernel *k)
+{
+    clv_dtype t = k->in[0]->dtype;
+    quant_job j = {.offset = (float)attr_float(k->n, CLV_A_OFFSET)};
+    parallel_fn *fn = t == CLV_UINT8   ? back_u8
+                      : t == CLV_INT8  ? back_i8
+                      : t == CLV_INT32 ? back_i32
+                                       : NULL;
+    if (!fn || k->out[0].dtype != CLV_FLOAT32 || !quant_scales(k, &j))
+        return false;
+    clv__parallel(k->threads, numel(j.x), CPU_GRAIN, fn, &j);
+    return true;
+}
+
+/* The range of x, with 0 in it, over 255 steps. */
+bool CPU_NAME(cpu_dynamic_quantize)(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    const float *v = x->data;
+    float lo = 0, hi = 0, zero = 0;
+    if (x->dtype != CLV_FLOAT32 || k->out[0].dtype != CLV_UINT8 ||
+        !k->out[0].data)
+        return false;
+    for (int64_t i = 0, n = numel(x); i < n; i++) {
+        lo = v[i] < lo ? v[i] : lo;
+        hi = v[i] > hi ? v[i] : hi;
+        if (v[i] != v[i])
+            return false;
+    }
+    float scale = (float)(((double)hi - (double)lo) / 255);
+    if (!(scale > 0) || scale == INFINITY)
+        return false;
+    zero = nearbyintf(-lo / scale);
+    zero = zero < 0 ? 0 : zero > 255 ? 255 : zero;
+    uint8_t point = (uint8_t)zero;
+    clv_tensor s = {.dtype = CLV_FLOAT32, .data = &scale};
+    clv_tensor z = {.dtype = CLV_UINT8, .data = &point};
+    quant_job j = {.x = x,
+                   .scale = &s,
+                   .zero = &z,
+                   .y = &k->out[0],
+                   .run = 1,
+                   .many = 1,
+                   .high = 255};
+    clv__parallel(k->threads, numel(x), CPU_GRAIN, quantise_part, &j);
+    if (output_of(k, 1))
+        put_f(&k->out[1], 0, (double)scale);
+    if (output_of(k, 2))
+        put_f(&k->out[2], 0, (double)zero);
+    return true;
+}

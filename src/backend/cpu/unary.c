@@ -1,0 +1,162 @@
+/* unary.c - functions of one float, a row each. */
+#include "backend/cpu/cpu.h"
+#include "backend/cpu/vmath.h"
+
+typedef void unary_loop(const float *x, float *y, int64_t n, float a, float b);
+
+#define LOOP(name, expr) \
+    static void loop_##name(const float *restrict in, float *restrict out, \
+                            int64_t n, float a, float b) \
+    { \
+        (void)a; \
+        (void)b; \
+        for (int64_t i = 0; i < n; i++) { \
+            float x = in[i]; \
+            out[i] = expr; \
+        } \
+    }
+
+static inline float unary_clip(float x, float lo, float hi)
+{
+    x = x < lo ? lo : x;
+    return x > hi ? hi : x;
+}
+
+static inline float unary_softplus(float x)
+{
+    float l = log1pf(expf(-fabsf(x)));
+    return (x > 0 ? x : 0) + l;
+}
+
+LOOP(relu, x < 0 ? 0 : x)
+LOOP(relu6, unary_clip(x, 0, 6))
+LOOP(leaky, x >= 0 ? x : a * x)
+LOOP(elu, x > 0 ? x : a * expm1f(x))
+LOOP(selu, b *(x > 0 ? x : a * expm1f(x)))
+LOOP(gelu, 0.5f * x * (1 + v_erf(x * 0.707106781f)))
+LOOP(gelu_tanh,
+     0.5f * x * (1 + v_tanh(0.797884561f * (x + 0.044715f * x * x * x))))
+LOOP(silu, x *v_sigmoid(a *x))
+LOOP(mish, x *v_tanh(unary_softplus(x)))
+LOOP(sigmoid, v_sigmoid(x))
+LOOP(tanh, v_tanh(x))
+LOOP(hardtanh, unary_clip(x, a, b))
+LOOP(hardsigmoid, unary_clip(a *x + b, 0, 1))
+LOOP(hardswish, x *unary_clip(x / 6 + 0.5f, 0, 1))
+LOOP(softplus, a *x > b ? x : log1pf(expf(a * x)) / a)
+LOOP(softsign, x / (1 + fabsf(x)))
+LOOP(neg, -x)
+LOOP(abs, fabsf(x))
+LOOP(floor, floorf(x))
+LOOP(ceil, ceilf(x))
+LOOP(round, nearbyintf(x))
+LOOP(trunc, truncf(x))
+LOOP(square, x *x)
+LOOP(reciprocal, 1 / x)
+LOOP(sqrt, sqrtf(x))
+LOOP(rsqrt, 1 / sqrtf(x))
+LOOP(exp, v_exp(x))
+LOOP(log, v_log(x))
+LOOP(log1p, log1pf(x))
+LOOP(sin, sinf(x))
+LOOP(cos, cosf(x))
+LOOP(atan, atanf(x))
+LOOP(erf, v_erf(x))
+
+static const struct unary_row {
+    clv_op op;
+    unary_loop *loop;
+    clv_attr_key key_a, key_b; /* CLV_A_OTHER: none */
+} unary_rows[] = {
+#define ROW(op, name, a, b) \
+    { \
+        CLV_OP_##op, loop_##name, CLV_A_##a, CLV_A_##b \
+    }
+    ROW(RELU, relu, OTHER, OTHER),
+    ROW(RELU6, relu6, OTHER, OTHER),
+    ROW(LEAKY_RELU, leaky, ALPHA, OTHER),
+    ROW(ELU, elu, ALPHA, OTHER),
+    ROW(SELU, selu, ALPHA, GAMMA),
+    ROW(GELU, gelu, OTHER, OTHER),
+    ROW(SILU, silu, ALPHA, OTHER),
+    ROW(MISH, mish, OTHER, OTHER),
+    ROW(SIGMOID, sigmoid, OTHER, OTHER),
+    ROW(TANH, tanh, OTHER, OTHER),
+    ROW(HARDTANH, hardtanh, MIN, MAX),
+    ROW(HARDSIGMOID, hardsigmoid, ALPHA, BETA),
+    ROW(HARDSWISH, hardswish, OTHER, OTHER),
+    ROW(SOFTPLUS, softplus, BETA, THRESHOLD),
+    ROW(SOFTSIGN, softsign, OTHER, OTHER),
+    ROW(NEG, neg, OTHER, OTHER),
+    ROW(ABS, abs, OTHER, OTHER),
+    ROW(FLOOR, floor, OTHER, OTHER),
+    ROW(CEIL, ceil, OTHER, OTHER),
+    ROW(ROUND, round, OTHER, OTHER),
+    ROW(TRUNC, trunc, OTHER, OTHER),
+    ROW(SQUARE, square, OTHER, OTHER),
+    ROW(RECIPROCAL, reciprocal, OTHER, OTHER),
+    ROW(SQRT, sqrt, OTHER, OTHER),
+    ROW(RSQRT, rsqrt, OTHER, OTHER),
+    ROW(EXP, exp, OTHER, OTHER),
+    ROW(LOG, log, OTHER, OTHER),
+    ROW(LOG1P, log1p, OTHER, OTHER),
+    ROW(SIN, sin, OTHER, OTHER),
+    ROW(COS, cos, OTHER, OTHER),
+    ROW(ATAN, atan, OTHER, OTHER),
+    ROW(ERF, erf, OTHER, OTHER),
+#undef ROW
+};
+
+typedef struct unary_job {
+    unary_loop *loop;
+    const float *x;
+    float *y, a, b;
+} unary_job;
+
+static void unary_part(void *ctx, int64_t from, int64_t to)
+{
+    const unary_job *j = ctx;
+    j->loop(j->x + from, j->y + from, to - from, j->a, j->b);
+}
+
+static float unary_number(const clv_node *n, clv_attr_key key)
+{
+    return key == CLV_A_OTHER ? 0 : (float)attr_float(n, key);
+}
+
+bool CPU_NAME(cpu_unary)(kernel *k)
+{
+    const struct unary_row *row = unary_rows;
+    if (!all_float32(k))
+        return false;
+    while (row->op != k->n->op)
+        row++;
+    unary_job j = {row->loop, k->in[0]->data, k->out[0].data,
+                   unary_number(k->n, row->key_a),
+                   unary_number(k->n, row->key_b)};
+    if (row->op == CLV_OP_GELU && attr_is(k->n, CLV_A_APPROXIMATE, "tanh"))
+        j.loop = loop_gelu_tanh;
+    clv__parallel(k->threads, numel(&k->out[0]), CPU_GRAIN, unary_part, &j);
+    return true;
+}
+
+/* -- limits ---------------------------------------------------------------*/
+
+bool CPU_NAME(cpu_clamp)(kernel *k)
+{
+    scalar_arg low, high;
+    bool has_low = scalar_at(k, CLV_A_MIN, 1, &low);
+    bool has_high = scalar_at(k, CLV_A_MAX, 2, &high);
+    const clv_tensor *x = k->in[0];
+    unary_job j = {loop_hardtanh, x->data, k->out[0].data, -INFINITY, INFINITY};
+    if (has_low)
+        j.a = (float)get_f(&low.t, 0);
+    if (has_high)
+        j.b = (float)get_f(&high.t, 0);
+    if (x->dtype != CLV_FLOAT32 || k->out[0].dtype != CLV_FLOAT32 ||
+        numel(x) != numel(&k->out[0]) || numel(&low.t) != 1 ||
+        numel(&high.t) != 1 || j.a != j.a || j.b != j.b)
+        return false;
+    clv__parallel(k->threads, numel(x), CPU_GRAIN, unary_part, &j);
+    return true;
+}

@@ -1,0 +1,138 @@
+/* vmath.h - functions of one float that the compiler can vectorise: no calls,
+ * no branches but choices between two results. Errors are below 3 units in the
+ * last place of the result, or of 1 where the result is a probability. NaN and
+ * infinities come out as the C library's do. */
+#ifndef CLV_VMATH_H
+#define CLV_VMATH_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline float v_from_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline uint32_t v_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* 2 to the n-th, n from -126 to 127. */
+static inline float v_power(int32_t n)
+{
+    return v_from_bits((uint32_t)(n + 127) << 23);
+}
+
+/* e^x: x = n ln 2 + r, a polynomial of r, and 2^n in two steps so that results
+ * may be subnormal or infinite. */
+static inline float v_exp(float x)
+{
+    const float shift = 12582912.0f; /* 1.5 * 2^23: rounds to an integer */
+    float c = x < -104.0f ? -104.0f : x;
+    c = c > 89.0f ? 89.0f : c;
+    float t = c * 1.44269504f + shift;
+    float n = t - shift;
+    int32_t whole = (int32_t)(v_bits(t) - v_bits(shift));
+    whole = whole < -200 ? -200 : whole > 200 ? 200 : whole; /* NaN */
+    float r = c - n * 0.693145752f;
+    r -= n * 1.42860677e-6f;
+    float p = 1.3888889e-3f;
+    p = p * r + 8.3333333e-3f;
+    p = p * r + 4.1666667e-2f;
+    p = p * r + 1.6666667e-1f;
+    p = p * r + 0.5f;
+    p = p * r * r + r + 1.0f;
+    int32_t half = whole >> 1;
+    return p * v_power(half) * v_power(whole - half);
+}
+
+static inline float v_sigmoid(float x)
+{
+    return 1.0f / (1.0f + v_exp(-x));
+}
+
+/* Near zero an odd polynomial, elsewhere by e^2x. */
+static inline float v_tanh(float x)
+{
+    float a = fabsf(x), s = x * x;
+    float p = -5.70498872745e-3f;
+    p = p * s + 2.06390887954e-2f;
+    p = p * s - 5.37397155531e-2f;
+    p = p * s + 1.33314422036e-1f;
+    p = p * s - 3.33332819422e-1f;
+    float near = p * s * x + x;
+    float far = 1.0f - 2.0f / (v_exp(2.0f * a) + 1.0f);
+    far = copysignf(far, x);
+    float y = a < 0.625f ? near : far;
+    return x != x ? x : y;
+}
+
+/* Below 1 an odd polynomial; above, 1 - e^(-x^2) q(1/x) / x. */
+static inline float v_erf(float x)
+{
+    float a = fabsf(x), s = x * x;
+    float p = 7.853861353153693e-5f;
+    p = p * s - 8.010193625184903e-4f;
+    p = p * s + 5.188327685732524e-3f;
+    p = p * s - 2.685381193529856e-2f;
+    p = p * s + 1.128358514861418e-1f;
+    p = p * s - 3.761262582423300e-1f;
+    p = p * s + 1.128379165726710f;
+    float near = p * x;
+    float b = a < 1.0f ? 1.0f : a;
+    float q = 1.0f / b, z = q * q;
+    float m = 2.326819970068386e-2f;
+    m = m * z - 1.387039388740657e-1f;
+    m = m * z + 3.687424674597105e-1f;
+    m = m * z - 5.824733027278666e-1f;
+    m = m * z + 6.210004621745983e-1f;
+    m = m * z - 4.944515323274145e-1f;
+    m = m * z + 3.404879937665872e-1f;
+    m = m * z - 2.741127028184656e-1f;
+    m = m * z + 5.638259427386472e-1f;
+    float h = -1.047766399936249e+1f;
+    h = h * z + 1.297719955372516e+1f;
+    h = h * z - 7.495518717768503f;
+    h = h * z + 2.921019019210786f;
+    h = h * z - 1.015265279202700f;
+    h = h * z + 4.218463358204948e-1f;
+    h = h * z - 2.820767439740514e-1f;
+    h = h * z + 5.641895067754075e-1f;
+    float tail = v_exp(-b * b) * q * (b < 2.0f ? m : h);
+    float y = a < 1.0f ? near : copysignf(1.0f - tail, x);
+    return x != x ? x : y;
+}
+
+/* ln x: x = 2^n m, m around 1, and a polynomial of m - 1. */
+static inline float v_log(float x)
+{
+    float tiny = x < 1.17549435e-38f ? x * 8388608.0f : x;
+    uint32_t bits = v_bits(tiny);
+    int32_t n = (int32_t)(bits >> 23) - 126;
+    float m = v_from_bits((bits & 0x007fffffu) | 0x3f000000u);
+    int32_t low = m < 0.707106781f;
+    n -= low + (x < 1.17549435e-38f ? 23 : 0);
+    float f = (low ? m + m : m) - 1.0f, z = f * f;
+    float p = 7.0376836292e-2f;
+    p = p * f - 1.1514610310e-1f;
+    p = p * f + 1.1676998740e-1f;
+    p = p * f - 1.2420140846e-1f;
+    p = p * f + 1.4249322787e-1f;
+    p = p * f - 1.6668057665e-1f;
+    p = p * f + 2.0000714765e-1f;
+    p = p * f - 2.4999993993e-1f;
+    p = p * f + 3.3333331174e-1f;
+    float e = (float)n;
+    float y = p * f * z + e * -2.12194440e-4f - 0.5f * z + f + e * 0.693359375f;
+    y = x == INFINITY ? x : y;
+    y = x == 0.0f ? -INFINITY : y;
+    return x < 0.0f || x != x ? NAN : y;
+}
+
+#endif
