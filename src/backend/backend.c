@@ -72,7 +72,7 @@ static const clv_backend_type all_but_type = {
 };
 
 static const clv_backend_type *const types[] = {
-    &null_type,     &all_but_type,     &clv__command_type,
+    &null_type,     &all_but_type,  &clv__command_type,
     &clv__ref_type, &clv__cpu_type, &clv__onednn_type,
 };
 

@@ -234,8 +234,9 @@ static void plane_part(void *ctx, int64_t from, int64_t to)
 
 /* -- all of it ------------------------------------------------------------*/
 
-static bool conv_shape(const kernel *k, const clv_tensor *x,
-                       const clv_tensor *w, const clv_tensor *y, conv_job *j)
+static bool cpu_conv_shape(const kernel *k, const clv_tensor *x,
+                           const clv_tensor *w, const clv_tensor *y,
+                           conv_job *j)
 {
     uint32_t nd = w->rank - 2, channel = x->rank == w->rank;
     if (w->rank < 3 || nd > AXES || x->rank + 1 < w->rank ||
@@ -308,7 +309,7 @@ bool CPU_NAME(cpu_conv)(kernel *k)
 {
     const clv_tensor *x = k->in[0], *w = input_of(k, 1), *b = input_of(k, 2);
     conv_job j = {.x = x->data};
-    if (!all_float32(k) || !w || !conv_shape(k, x, w, &k->out[0], &j) ||
+    if (!all_float32(k) || !w || !cpu_conv_shape(k, x, w, &k->out[0], &j) ||
         (b && numel(b) != j.groups * j.cout))
         return false;
     j.w = w->data;
@@ -343,8 +344,8 @@ static void centre_part(void *ctx, int64_t from, int64_t to)
 }
 
 /* t less its zero point, one for all or one per slice of `axis`, as floats. */
-static const float *centred(kernel *k, const clv_tensor *t,
-                            const clv_tensor *zero, uint32_t axis)
+static const float *cpu_centred(kernel *k, const clv_tensor *t,
+                                const clv_tensor *zero, uint32_t axis)
 {
     centre_job j = {.t = t, .zero = zero, .many = zero ? numel(zero) : 1};
     if ((t->dtype != CLV_UINT8 && t->dtype != CLV_INT8) ||
@@ -391,7 +392,7 @@ bool CPU_NAME(cpu_qlinear_conv)(kernel *k)
     conv_job j = {.batch = 0};
     requant q;
     if (k->n->n_in < 8 || !k->in[3] ||
-        !conv_shape(k, k->in[0], k->in[3], y, &j) ||
+        !cpu_conv_shape(k, k->in[0], k->in[3], y, &j) ||
         !requant_of(k, y, j.groups * j.cout, &q))
         return false;
     q.bias = input_of(k, 8);
@@ -399,8 +400,8 @@ bool CPU_NAME(cpu_qlinear_conv)(kernel *k)
         (q.bias->dtype != CLV_INT32 || numel(q.bias) != j.groups * j.cout))
         return false;
     j.q = &q;
-    j.x = centred(k, k->in[0], k->in[2], 1);
-    j.w = centred(k, k->in[3], k->in[5], 0);
+    j.x = cpu_centred(k, k->in[0], k->in[2], 1);
+    j.w = cpu_centred(k, k->in[3], k->in[5], 0);
     return j.x && j.w && conv_run(k, &j);
 }
 
@@ -411,11 +412,11 @@ bool CPU_NAME(cpu_conv_integer)(kernel *k)
     conv_job j = {.batch = 0};
     requant q = {.y = y};
     if (y->dtype != CLV_INT32 || !input_of(k, 1) ||
-        !conv_shape(k, k->in[0], k->in[1], y, &j))
+        !cpu_conv_shape(k, k->in[0], k->in[1], y, &j))
         return false;
     j.q = &q;
-    j.x = centred(k, k->in[0], input_of(k, 2), 1);
-    j.w = centred(k, k->in[1], input_of(k, 3), 0);
+    j.x = cpu_centred(k, k->in[0], input_of(k, 2), 1);
+    j.w = cpu_centred(k, k->in[1], input_of(k, 3), 0);
     return j.x && j.w && conv_run(k, &j);
 }
 
@@ -476,8 +477,8 @@ static bool whole_matmul(kernel *k, const clv_tensor *a, const clv_tensor *az,
     j.n = b->dims[1];
     if (b->dims[0] != j.k || numel(q->y) != j.m * j.n)
         return false;
-    j.a = centred(k, a, az, 0);
-    j.b = centred(k, b, bz, 1);
+    j.a = cpu_centred(k, a, az, 0);
+    j.b = cpu_centred(k, b, bz, 1);
     j.items = (j.m + ROWS - 1) / ROWS;
     j.parts =
         4 * (int64_t)k->threads < j.items ? 4 * (int64_t)k->threads : j.items;

@@ -41,7 +41,8 @@ static void pack_a(cpu_matrix a, int64_t rows, int64_t depth, float *to)
 }
 
 /* One panel of WIDE columns of b; missing ones are 0. */
-static void pack_panel(cpu_matrix b, int64_t cols, int64_t depth, float *to)
+static void gemm_pack_panel(cpu_matrix b, int64_t cols, int64_t depth,
+                            float *to)
 {
     for (int64_t d = 0; d < depth; d++, to += WIDE) {
         const float *p = b.p + d * b.row;
@@ -87,7 +88,7 @@ static void pack_b(cpu_matrix b, int64_t cols, int64_t depth, float *to)
         if (b.row == 1 && b.col != 1)
             pack_columns(at, cols - j, depth, to);
         else
-            pack_panel(at, cols - j, depth, to);
+            gemm_pack_panel(at, cols - j, depth, to);
     }
 }
 

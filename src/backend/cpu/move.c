@@ -517,7 +517,7 @@ static void table_find_run(table_job *j)
     }
 }
 
-static void table_rows(void *ctx, int64_t begin, int64_t end)
+static void move_by_tables(void *ctx, int64_t begin, int64_t end)
 {
     const table_job *j = ctx;
     uint32_t last = j->y->rank - 1;
@@ -557,7 +557,7 @@ static bool table_run(const kernel *k, table_job *j)
                 return false;
     table_find_run(j);
     clv__parallel(k->threads, numel(j->y) / j->y->dims[last],
-                  1 + CPU_GRAIN / j->y->dims[last], table_rows, j);
+                  1 + CPU_GRAIN / j->y->dims[last], move_by_tables, j);
     return true;
 }
 

@@ -320,7 +320,7 @@ static void softmax_scores(float *s, int64_t n)
 }
 
 /* A block of queries of one head. */
-static void attend(const attention_job *j, int64_t item, float *room)
+static void attend_block(const attention_job *j, int64_t item, float *room)
 {
     int64_t lead = item / j->blocks, first = item % j->blocks * QUERIES;
     int64_t rows = j->queries - first < QUERIES ? j->queries - first : QUERIES;
@@ -349,7 +349,7 @@ static void attention_part(void *ctx, int64_t from, int64_t to)
     for (int64_t p = from; p < to; p++)
         for (int64_t i = j->items * p / j->parts;
              i < j->items * (p + 1) / j->parts; i++)
-            attend(j, i, j->room + p * j->room_each);
+            attend_block(j, i, j->room + p * j->room_each);
 }
 
 static bool attention_mask(attention_job *j, const clv_tensor *mask,

@@ -48,7 +48,7 @@ static void gru_cell(const float *restrict x, const float *restrict g,
 }
 
 /* One step over the whole batch. */
-static void rnn_step(const rnn_job *j, int64_t t)
+static void cpu_rnn_step(const rnn_job *j, int64_t t)
 {
     int64_t hid = j->hidden, rows = j->gates * hid;
     float *x = j->x + t * j->batch * rows;
@@ -198,7 +198,7 @@ bool CPU_NAME(cpu_rnn)(kernel *k)
         rnn_begin(j.h, input_of(k, 5), j.way, states);
         rnn_begin(j.c, lstm ? input_of(k, 6) : NULL, j.way, states);
         for (int64_t s = 0; s < j.length; s++)
-            rnn_step(&j, back ? j.length - 1 - s : s);
+            cpu_rnn_step(&j, back ? j.length - 1 - s : s);
         rnn_give(k, 1, j.h, j.way, states);
         if (lstm)
             rnn_give(k, 2, j.c, j.way, states);

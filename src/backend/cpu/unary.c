@@ -16,7 +16,7 @@ typedef void unary_loop(const float *x, float *y, int64_t n, float a, float b);
         } \
     }
 
-static inline float unary_clip(float x, float lo, float hi)
+static inline float cpu_clip(float x, float lo, float hi)
 {
     x = x < lo ? lo : x;
     return x > hi ? hi : x;
@@ -29,7 +29,7 @@ static inline float unary_softplus(float x)
 }
 
 LOOP(relu, x < 0 ? 0 : x)
-LOOP(relu6, unary_clip(x, 0, 6))
+LOOP(relu6, cpu_clip(x, 0, 6))
 LOOP(leaky, x >= 0 ? x : a * x)
 LOOP(elu, x > 0 ? x : a * expm1f(x))
 LOOP(selu, b *(x > 0 ? x : a * expm1f(x)))
@@ -40,9 +40,9 @@ LOOP(silu, x *v_sigmoid(a *x))
 LOOP(mish, x *v_tanh(unary_softplus(x)))
 LOOP(sigmoid, v_sigmoid(x))
 LOOP(tanh, v_tanh(x))
-LOOP(hardtanh, unary_clip(x, a, b))
-LOOP(hardsigmoid, unary_clip(a *x + b, 0, 1))
-LOOP(hardswish, x *unary_clip(x / 6 + 0.5f, 0, 1))
+LOOP(hardtanh, cpu_clip(x, a, b))
+LOOP(hardsigmoid, cpu_clip(a *x + b, 0, 1))
+LOOP(hardswish, x *cpu_clip(x / 6 + 0.5f, 0, 1))
 LOOP(softplus, a *x > b ? x : log1pf(expf(a * x)) / a)
 LOOP(softsign, x / (1 + fabsf(x)))
 LOOP(neg, -x)
