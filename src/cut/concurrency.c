@@ -28,35 +28,34 @@ typedef struct path path;
 
 /* -- weights --------------------------------------------------------------*/
 
-static clv_status concurrency_weigh(clv_concurrency *a,
-                                    const clv_concurrency_opts *o,
+/* The weight of subgraph k. */
+static clv_status concurrency_weigh(const clv_cut *c,
+                                    const clv_concurrency_opts *o, uint32_t k,
                                     double *weight, clv_err *e)
 {
     clv_dtype dtype = o->dtype == CLV_NODTYPE ? CLV_FLOAT32 : o->dtype;
-    a->info.unit = o->weights ? o->unit : o->device ? "s" : "FLOPs";
-    for (uint32_t k = 0; k < a->cut->n_subs; k++) {
-        const clv_subgraph *s = &a->cut->subs[k];
-        if (o->weights)
-            weight[k] = o->weights[k];
-        else if (o->device)
-            weight[k] =
-                clv_device_roofline(o->device, dtype, &s->cost, &s->parallel)
-                    .seconds;
-        else
-            weight[k] = (double)s->cost.flops;
-        if (weight[k] < 0)
-            return clv__about(
-                e,
-                clv__fail(e, CLV_UNSUPPORTED, "%s has no rate for %s",
-                          o->device ? o->device->name : "the caller",
-                          clv_dtype_name(dtype)),
-                CLV_SUBJECT_DTYPE, clv_dtype_name(dtype));
-    }
-    return CLV_OK;
+    const clv_subgraph *s = &c->subs[k];
+    if (o->weights)
+        *weight = o->weights[k];
+    else if (o->device)
+        *weight = clv_device_roofline(o->device, dtype, &s->cost, &s->parallel)
+                      .seconds;
+    else
+        *weight = (double)s->cost.flops;
+    if (!(*weight < 0))
+        return CLV_OK;
+    return clv__about(e,
+                      clv__fail(e, CLV_UNSUPPORTED, "%s has no rate for %s",
+                                o->device ? o->device->name : "the caller",
+                                clv_dtype_name(dtype)),
+                      CLV_SUBJECT_DTYPE, clv_dtype_name(dtype));
 }
 
-static bool concurrency_pack(packed *p, const clv_cut *c, arena *keep,
-                             arena *scratch)
+/* Fills p. Two walks over the subgraphs are all that reads their descriptions
+ * before the tasks are filled: they take most of the time. */
+static clv_status concurrency_pack(packed *p, const clv_cut *c,
+                                   const clv_concurrency_opts *o, arena *keep,
+                                   arena *scratch, clv_err *e)
 {
     size_t n = (size_t)c->n_subs + 1, edges = 1;
     p->n = c->n_subs;
@@ -68,12 +67,14 @@ static bool concurrency_pack(packed *p, const clv_cut *c, arena *keep,
     p->best = arena_array(scratch, n, sizeof *p->best);
     if (!p->first || !p->weight || !p->behind || !p->stage || !p->latest ||
         !p->best)
-        return false;
-    for (uint32_t k = 0; k < p->n; k++)
+        return clv__nomem(e);
+    for (uint32_t k = 0; k < p->n; k++) {
         edges += c->subs[k].n_depends_on;
+        CLV_TRY(concurrency_weigh(c, o, k, &p->weight[k], e));
+    }
     p->dep = arena_array(scratch, edges, sizeof *p->dep);
     if (!p->dep)
-        return false;
+        return clv__nomem(e);
     uint32_t at = 0;
     for (uint32_t k = 0; k < p->n; k++) {
         const clv_subgraph *s = &c->subs[k];
@@ -82,7 +83,7 @@ static bool concurrency_pack(packed *p, const clv_cut *c, arena *keep,
             p->dep[at++] = s->depends_on[i];
     }
     p->first[p->n] = at;
-    return true;
+    return CLV_OK;
 }
 
 /* -- the passes -----------------------------------------------------------*/
@@ -209,6 +210,8 @@ static void fill_tasks(clv_concurrency *a, const packed *p)
 {
     clv_concurrency_info *t = &a->info;
     double threads = 0;
+    for (uint32_t k = 0; k < p->n; k++)
+        t->work += p->weight[k];
     for (uint32_t k = 0; k < p->n; k++) {
         const clv_subgraph *s = &a->cut->subs[k];
         clv_task *task = &a->tasks[k];
@@ -223,11 +226,9 @@ static void fill_tasks(clv_concurrency *a, const packed *p)
         t->max_threads = n > t->max_threads ? n : t->max_threads;
         threads += (double)n;
         t->flops += s->cost.flops;
-        t->work += task->weight;
+        task->share = t->work > 0 ? task->weight / t->work : 0;
         a->stages[task->stage].flops += s->cost.flops;
     }
-    for (uint32_t k = 0; k < p->n && t->work > 0; k++)
-        a->tasks[k].share = a->tasks[k].weight / t->work;
     t->avg_threads = p->n ? threads / p->n : 0;
     t->speedup = t->span > 0 ? t->work / t->span : 1;
 }
@@ -275,9 +276,10 @@ static clv_status analyse(clv_concurrency *a, const clv_concurrency_opts *o,
     a->info.subgraphs = n;
     a->info.batch = batch_of(a->cut->p->g);
     a->tasks = arena_zalloc(&a->mem, ((size_t)n + 1) * sizeof *a->tasks);
-    if (!a->tasks || !concurrency_pack(&p, a->cut, &a->mem, scratch))
+    if (!a->tasks)
         return clv__nomem(e);
-    CLV_TRY(concurrency_weigh(a, o, p.weight, e));
+    a->info.unit = o->weights ? o->unit : o->device ? "s" : "FLOPs";
+    CLV_TRY(concurrency_pack(&p, a->cut, o, &a->mem, scratch, e));
     concurrency_forwards(&p);
     for (uint32_t k = 0; k < n; k++)
         last = p.stage[k] > last ? p.stage[k] : last;
