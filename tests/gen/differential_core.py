@@ -106,6 +106,11 @@ class Draw:
             out.reverse()
         return [a - rank if self.flag(30) else a for a in out]
 
+    def broadcastable(self, shape):
+        """A shape that broadcasts to `shape`: ones, and axes left out in front."""
+        out = [1 if self.flag(35) else n for n in shape]
+        return out[self.below(len(out) + 1) if self.flag(40) else 0:]
+
     def data(self, shape, dtype=F32, kind="normal"):
         """Numbers on a grid: most types hold them exactly.
 

@@ -158,7 +158,7 @@ def _(d, m):
 def _(d, m):
     dtype = d.pick([F32, F64, F16])
     shape = d.shape(1, 4)
-    slope = broadcastable(d, shape)
+    slope = d.broadcastable(shape)
     m.result(m.node("PRelu", [m.feed(d.data(shape, dtype)), m.weight(d.data(slope, dtype))]))
 
 
@@ -211,16 +211,10 @@ def _(d, m):
 
 # -- several operands --------------------------------------------------------
 
-def broadcastable(d, shape):
-    """A shape that broadcasts to `shape`: ones, and axes left out in front."""
-    out = [1 if d.flag(35) else n for n in shape]
-    return out[d.below(len(out) + 1) if d.flag(40) else 0:]
-
-
 def operands(d, m, count, dtype, kinds=("normal",)):
     """Feeds that broadcast against each other."""
     shape = d.shape()
-    shapes = [shape if d.flag(30) or m.opset < 8 else broadcastable(d, shape) for _ in range(count)]
+    shapes = [shape if d.flag(30) or m.opset < 8 else d.broadcastable(shape) for _ in range(count)]
     arrays = [d.data(s, dtype, d.pick(list(kinds))) for s in shapes]
     names = [m.feed(arrays[0])] + [m.weight(a, 30) for a in arrays[1:]]
     if d.flag(20):
@@ -239,7 +233,7 @@ def _(d, m):
     dtype = d.pick([F32, F64, F16, I32, I64] + ([I8, U8, I16] if m.opset >= 14 else []))
     shape = d.shape()
     a = d.data(shape, dtype, d.pick(["normal", "special"]))
-    b = d.data(broadcastable(d, shape), dtype, "normal")
+    b = d.data(d.broadcastable(shape), dtype, "normal")
     if not is_float(dtype):
         b = np.where(b == 0, np.array(3, dtype), b)
     m.result(m.node("Div", [m.feed(a), m.weight(b, 40)]))
@@ -250,7 +244,7 @@ def _(d, m):
     dtype = d.pick([I32, I64, I8, U8, I16, U16, U32, U64, F32, F64, F16])
     shape = d.shape()
     a = d.data(shape, dtype, d.pick(["normal", "wide"]))
-    b = d.data(broadcastable(d, shape), dtype, "normal")
+    b = d.data(d.broadcastable(shape), dtype, "normal")
     b = np.where(b == 0, np.array(3, dtype), b)
     fmod = 1 if is_float(dtype) else d.pick([None, 0, 1])
     if fmod and dtype in (I64, U64):
@@ -267,7 +261,7 @@ def _(d, m):
     a, b = d.pick(types)
     shape = d.shape()
     base = d.data(shape, a, "small" if not is_float(a) or not is_float(b) else "positive")
-    top = d.data(broadcastable(d, shape), b, "positive" if not is_float(a) else "small")
+    top = d.data(d.broadcastable(shape), b, "positive" if not is_float(a) else "small")
     if not is_float(b) or not is_float(a):
         top = (np.abs(top) % 5).astype(b)
     if is_float(b) and not is_float(a):
@@ -317,7 +311,7 @@ def _(d, m):
     dtype = d.pick([U8, U32, U64, U16])
     shape = d.shape()
     a = d.data(shape, dtype, d.pick(["normal", "wide"]))
-    b = d.data(broadcastable(d, shape), dtype, "positive") % np.array(8, dtype)
+    b = d.data(d.broadcastable(shape), dtype, "positive") % np.array(8, dtype)
     m.result(m.node("BitShift", [m.feed(a), m.weight(b.astype(dtype), 30)], direction=d.pick(["LEFT", "RIGHT"])))
 
 
@@ -325,7 +319,7 @@ def _(d, m):
 def _(d, m):
     dtype = d.pick(FLOATS[:2] + [I32, I64, U8, BOOL])
     shape = d.shape()
-    shapes = [broadcastable(d, shape) for _ in range(3)]
+    shapes = [d.broadcastable(shape) for _ in range(3)]
     names = [m.feed(d.data(shapes[0], BOOL))]
     names += [m.weight(d.data(s, dtype, "special"), 30) for s in shapes[1:]]
     m.result(m.node("Where", names))
@@ -430,8 +424,8 @@ def _(d, m):
     dtype = d.pick([F32, F64, F16] + ([I32, I64] if m.opset >= 9 else []))
     batch = d.shape(0, 2, 6, empty=2)
     rows, inner, cols = d.dim(), d.dim(), d.dim()
-    a = broadcastable(d, batch) + [rows, inner]
-    b = broadcastable(d, batch) + [inner, cols]
+    a = d.broadcastable(batch) + [rows, inner]
+    b = d.broadcastable(batch) + [inner, cols]
     if d.flag(3):
         inner = 0    # ONNX Runtime forgets to broadcast, or to write, then
         a, b = batch + [rows, 0], batch + [0, cols]
@@ -563,7 +557,7 @@ def _(d, m):
 
 @row("MaxPool AveragePool LpPool")
 def _(d, m):
-    rank = d.pick([2, 1, 3])
+    rank = d.pick([2, 1, 3] + [3] * (m.op == "LpPool"))    # few of three axes stay small
     size = image(d, rank)
     dilated = m.opset >= {"MaxPool": 10, "AveragePool": 19, "LpPool": 18}[m.op]
     kernel, attrs = window(d, rank, size, dilated, 3, half_pad=True)
@@ -1682,7 +1676,7 @@ def _(d, m):
     dtype = d.pick([U8, I8])
     shape = d.shape(empty=0)
     parts = []
-    for s in (shape, broadcastable(d, shape)):
+    for s in (shape, d.broadcastable(shape)):
         parts += [m.feed(d.data(s, dtype)), m.const(scale_of(d)), m.const(zero_of(d, dtype))]
     m.result(m.node(m.op, parts + [m.const(scale_of(d)), m.const(zero_of(d, dtype))]))
     m.rtol, m.atol = 0.0, 1.0
@@ -1859,8 +1853,8 @@ def _(d, m):
         return m.result(m.node(m.op, [m.feed(d.data(shape, dtype))] + ends, axis=d.axis(len(shape)), opset=13))
     if m.op == "QLinearWhere":
         shape = d.shape(empty=0)
-        x, y = (m.feed(d.data(broadcastable(d, shape), dtype)) for _ in range(2))
-        c = m.feed(d.data(broadcastable(d, shape), BOOL))
+        x, y = (m.feed(d.data(d.broadcastable(shape), dtype)) for _ in range(2))
+        c = m.feed(d.data(d.broadcastable(shape), BOOL))
         return m.result(m.node(m.op, [c, x, ends[0], ends[1], y, ends[2], ends[3], m.const(scale_of(d)), m.const(zero_of(d, dtype))]))
     last = d.flag(30)
     size = image(d, 2)

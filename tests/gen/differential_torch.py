@@ -297,11 +297,6 @@ def _(d, name):
 
 # -- several operands --------------------------------------------------------
 
-def other_shape(d, shape):
-    out = [1 if d.flag(35) else n for n in shape]
-    return out[d.below(len(out) + 1) if d.flag(35) else 0:]
-
-
 def pair(d, dtypes, kind="normal", mixed=True):
     """Two operands that broadcast, of types that promote; or one and a number."""
     shape = d.shape()
@@ -314,7 +309,7 @@ def pair(d, dtypes, kind="normal", mixed=True):
         if a == u8:
             n = abs(n)
         return x, n
-    y = T(d, other_shape(d, shape), b or a, kind)
+    y = T(d, d.broadcastable(shape), b or a, kind)
     return (y, x) if d.flag(20) else (x, y)
 
 
@@ -362,7 +357,7 @@ def _(d):
         if not x.is_floating_point() and isinstance(n, int):
             n = abs(n)
         return Call(torch.pow, x, n, close=None if x.dtype in (f16, bf16) else 2e-4)
-    y = T(d, other_shape(d, list(x.shape)), d.pick([x.dtype, i64, f32]), "small")
+    y = T(d, d.broadcastable(list(x.shape)), d.pick([x.dtype, i64, f32]), "small")
     if not y.is_floating_point():
         y = y.abs()
     return Call(torch.pow, x, y, close=None if x.dtype in (f16, bf16) else 2e-4)
@@ -385,15 +380,15 @@ def _(d, name):
 @row("addcmul addcdiv")
 def _(d, name):
     shape, dtype = d.shape(), d.pick(FLOATS)
-    c = T(d, other_shape(d, shape), dtype, "positive")
-    return Call(getattr(torch, name), T(d, shape, dtype), T(d, other_shape(d, shape), dtype), c, value=d.pick([1, 0.5, -2]))
+    c = T(d, d.broadcastable(shape), dtype, "positive")
+    return Call(getattr(torch, name), T(d, shape, dtype), T(d, d.broadcastable(shape), dtype), c, value=d.pick([1, 0.5, -2]))
 
 
 @row("lerp")
 def _(d):
     shape, dtype = d.shape(), d.pick(FLOATS)
-    weight = d.pick([0.25, 0.5, 2.0]) if d.flag() else T(d, other_shape(d, shape), dtype, "unit")
-    return Call(torch.lerp, T(d, shape, dtype), T(d, other_shape(d, shape), dtype), weight)
+    weight = d.pick([0.25, 0.5, 2.0]) if d.flag() else T(d, d.broadcastable(shape), dtype, "unit")
+    return Call(torch.lerp, T(d, shape, dtype), T(d, d.broadcastable(shape), dtype), weight)
 
 
 @row("clamp")
@@ -406,7 +401,7 @@ def _(d):
         if dtype.is_floating_point and d.flag(30):
             low = 0.5
         return Call(torch.clamp, T(d, shape, dtype), low, high if low is not None else 2)
-    return Call(torch.clamp, T(d, shape, dtype), T(d, other_shape(d, shape), dtype), T(d, other_shape(d, shape), dtype))
+    return Call(torch.clamp, T(d, shape, dtype), T(d, d.broadcastable(shape), dtype), T(d, d.broadcastable(shape), dtype))
 
 
 @row("clamp_min clamp_max")
@@ -418,18 +413,18 @@ def _(d, name):
 def _(d):
     shape = d.shape()
     a, b = d.pick(EVERY), d.pick(EVERY)
-    x, y = T(d, other_shape(d, shape), a), T(d, other_shape(d, shape), b)
+    x, y = T(d, d.broadcastable(shape), a), T(d, d.broadcastable(shape), b)
     if d.flag(20):
         y = d.pick([0.0, -1.5])
         x = x if x.is_floating_point() else x.float()
-    return Call(torch.where, T(d, other_shape(d, shape), boolean), x, y)
+    return Call(torch.where, T(d, d.broadcastable(shape), boolean), x, y)
 
 
 @row("masked_fill")
 def _(d):
     shape = d.shape()
     x = T(d, shape, d.pick(EVERY[:-1]))
-    return Call("masked_fill", x, T(d, other_shape(d, shape), boolean), d.pick([0, 2, 1]))
+    return Call("masked_fill", x, T(d, d.broadcastable(shape), boolean), d.pick([0, 2, 1]))
 
 
 # -- along axes --------------------------------------------------------------
@@ -555,8 +550,8 @@ def _(d):
     dtype = d.pick([f32, f32, f64, f16, i64])
     batch = d.shape(0, 2, 6, empty=1)
     rows, inner, cols = d.dim(), d.dim(), d.dim()
-    a = [inner] if d.flag(15) else other_shape(d, batch) + [rows, inner]
-    b = [inner] if d.flag(15) else other_shape(d, batch) + [inner, cols]
+    a = [inner] if d.flag(15) else d.broadcastable(batch) + [rows, inner]
+    b = [inner] if d.flag(15) else d.broadcastable(batch) + [inner, cols]
     return Call(torch.matmul, T(d, a, dtype), T(d, b, dtype, "unit" if dtype.is_floating_point else "small"),
                 macs=dtype.is_floating_point and min(len(a), len(b)) > 1)
 
@@ -576,7 +571,7 @@ def _(d, name):
     if name in ("addmm", "baddbmm"):
         out = a[:-1] + [cols]
         kwargs = dict(beta=d.pick([1, 0.5, 0, -1]), alpha=d.pick([1, 2, 0.25])) if d.flag() else {}
-        return Call(getattr(torch, name), T(d, other_shape(d, out), dtype), x, y, macs=True, **kwargs)
+        return Call(getattr(torch, name), T(d, d.broadcastable(out), dtype), x, y, macs=True, **kwargs)
     return Call(getattr(torch, name), x, y, macs=name in ("mm", "bmm"))
 
 
@@ -589,6 +584,23 @@ def _(d, name):
         return Call(F.linear, T(d, lead + [n], dtype), T(d, [out, n], dtype, "unit"), *bias, macs=True)
     lead, k = d.shape(1, 2, 6, 0), d.dim()
     return Call(F.bilinear, T(d, lead + [n], dtype), T(d, lead + [k], dtype), T(d, [out, n, k], dtype, "unit"), *bias)
+
+
+@row("histc")
+def _(d):
+    low = d.pick([0.0, -1.0, -2.0])
+    return Call(torch.histc, T(d, d.shape(), d.pick([f32, f64])), d.int(1, 6), low, low + d.pick([1.0, 2.5]))
+
+
+@row("_grouped_mm")
+def _(d):
+    """Rows of a, in groups that end at `offs`, times one matrix each; sizes of 16 bytes."""
+    groups, inner, cols = d.int(1, 3), d.pick([4, 8]), d.pick([4, 8])
+    ends = np.cumsum([4 * d.int(0, 2) for _ in range(groups)]).astype("i4")
+    if ends[-1] == 0:
+        raise Reject("no rows")
+    return Call(torch._grouped_mm, T(d, [int(ends[-1]), inner], f32, "unit"), T(d, [groups, inner, cols], f32, "unit"),
+                offs=torch.from_numpy(ends))
 
 
 @row("einsum outer cdist")
@@ -990,7 +1002,7 @@ def _(d, name):
     x = T(d, d.shape(1, 3), d.pick([f32, i64, boolean]))
     if name == "nonzero":
         return Call(torch.nonzero, x, bound=True)
-    return Call(torch.masked_select, x, T(d, other_shape(d, list(x.shape)), boolean), bound=True)
+    return Call(torch.masked_select, x, T(d, d.broadcastable(list(x.shape)), boolean), bound=True)
 
 
 @row("embedding one_hot embedding_bag bucketize searchsorted")
