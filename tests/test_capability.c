@@ -656,9 +656,10 @@ static void types_of_a_subgraph(void)
                 needs_no_attribute((clv_op)op) &&
                 clv__ops[op].cls == CLV_CLASS_COMPUTE &&
                 clv__ops[op].infer == clv__ops[like[i]].infer) {
+                const clv_schema *s = clv__schema_of((clv_op)op);
                 for (int twice = 0; twice < 2; twice++)
                     op_of(&m, clv__ops[op].name, NULL, in,
-                          clv__schema_of((clv_op)op)->min_in);
+                          s->either ? s->either + 1u : s->min_in);
                 added++;
             }
     finish(&m, one(&m, "sort", x));

@@ -115,6 +115,8 @@ void put_sum(clv_tensor *y, int64_t at, dot_sum sum, element c);
 void put_mean(clv_tensor *y, int64_t at, const clv_tensor *x, dot_sum sum,
               int64_t n);
 
+/* Fails unless all inputs are tensors of texts. */
+CLV_MUST clv_status need_texts(const kernel *k);
 /* All inputs and the output are float32. */
 bool all_float32(const kernel *k);
 /* Copies whole slices of x to output 0: the axes of index stand where `axis` of

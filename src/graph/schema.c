@@ -16,6 +16,7 @@
 
 #define IN(name)   {#name, CLV_NEED_IN},
 #define OPT(name)  {#name, CLV_NEED_OPT},
+#define OR(name)   {#name, CLV_NEED_OR},
 #define REST(name) {#name, CLV_NEED_REST},
 #define MORE(name) {#name, CLV_NEED_MORE},
 #define GIVES(n)
@@ -25,6 +26,7 @@
 #undef SCHEMA
 #undef IN
 #undef OPT
+#undef OR
 #undef REST
 #undef MORE
 
@@ -96,6 +98,7 @@ enum {
 
 #define IN(name)   +1
 #define OPT(name)
+#define OR(name)
 #define REST(name)
 #define MORE(name)
 #define SCHEMA(name, inputs, attrs) SCHEMA_MIN_##name = 0 inputs,
@@ -104,9 +107,11 @@ enum {
 };
 #undef SCHEMA
 #undef OPT
+#undef OR
 #undef REST
 #undef MORE
 #define OPT(name)  +1
+#define OR(name)   +1
 #define REST(name) +255 /* any number */
 #define MORE(name) +255
 #define SCHEMA(name, inputs, attrs) SCHEMA_MAX_##name = 0 inputs,
@@ -116,11 +121,13 @@ enum {
 #undef SCHEMA
 #undef IN
 #undef OPT
+#undef OR
 #undef REST
 #undef MORE
 #undef GIVES
 #define IN(name)
 #define OPT(name)
+#define OR(name)
 #define REST(name)
 #define MORE(name)
 #define ANY_NUMBER 255
@@ -130,8 +137,20 @@ enum {
 #include "ops/schema.def"
 };
 #undef SCHEMA
+#undef OR
+#undef GIVES
+#define OR(name) +SCHEMA_HAS_VALUE
+#define GIVES(n)
+#define SCHEMA(name, inputs, attrs) \
+    SCHEMA_EITHER_##name = (0 inputs) ? SCHEMA_MIN_##name : 0,
+enum {
+    SCHEMA_HAS_VALUE = 1,
+#include "ops/schema.def"
+};
+#undef SCHEMA
 #undef IN
 #undef OPT
+#undef OR
 #undef REST
 #undef MORE
 #undef GIVES
@@ -140,7 +159,7 @@ enum {
 #define SCHEMA(name, inputs, attrs) \
     static const clv_schema schema_##name = { \
         inputs_##name, attrs_##name, keys_##name, SCHEMA_MIN_##name, \
-        MOST(SCHEMA_MAX_##name), SCHEMA_OUT_##name, \
+        MOST(SCHEMA_MAX_##name), SCHEMA_OUT_##name, SCHEMA_EITHER_##name, \
         sizeof keys_##name - 1, SCHEMA_REQUIRED_##name};
 #include "ops/schema.def"
 #undef SCHEMA
@@ -372,6 +391,10 @@ static clv_status schema_check_inputs(const clv_graph *g, const clv_node *n,
                          s->min_in, s->max_in);
     const uint32_t *in = node_ins(g, n);
     uint32_t first = 0; /* one that is left out */
+    if (s->either && (n->n_in <= s->either || in[s->either] == CLV_NONE) &&
+        !attr_get(n, CLV_A_VALUE))
+        return clv__fail(e, CLV_SHAPE, "input %u (%s) is missing", s->either,
+                         s->inputs[s->either].name);
     while (first < n->n_in && in[first] != CLV_NONE)
         first++;
     if (first == n->n_in)
@@ -382,7 +405,7 @@ static clv_status schema_check_inputs(const clv_graph *g, const clv_node *n,
             in[i] == CLV_NONE)
             return clv__fail(e, CLV_SHAPE, "input %u (%s) is missing", i,
                              spec->name);
-        spec += spec->need == CLV_NEED_IN || spec->need == CLV_NEED_OPT;
+        spec += spec->need < CLV_NEED_REST;
     }
     return CLV_OK;
 }

@@ -10,6 +10,7 @@
 typedef enum clv_input_need {
     CLV_NEED_IN,   /* must be there */
     CLV_NEED_OPT,  /* may be left out */
+    CLV_NEED_OR,   /* must be there unless attribute `value` is */
     CLV_NEED_REST, /* any number more */
     CLV_NEED_MORE  /* any number more, none of them left out */
 } clv_input_need;
@@ -63,6 +64,7 @@ typedef struct clv_schema {
     const uint8_t *keys;    /* of the attributes, in their order */
     uint8_t min_in, max_in; /* max_in 255: any number */
     uint8_t max_out;        /* 255: any number */
+    uint8_t either; /* the input that `value` may stand for; 0: none */
     uint8_t n_attrs, n_required;
 } clv_schema;
 

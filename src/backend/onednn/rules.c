@@ -455,8 +455,16 @@ static dnn_rule *const lowering_rules[CLV_OP_COUNT] = {
 #undef PRIMITIVE
 };
 
+/* Rules whose operator has inputs that say how, not what: shapes, axes, whether
+ * it trains. The binary one looks at the type of a constant itself. */
+static bool takes_settings(dnn_rule *rule)
+{
+    return rule == dnn_lower_view || rule == lower_mean ||
+           rule == lower_dropout || rule == lower_binary;
+}
+
 /* The data inputs and the output are float32 of known, small rank. */
-static clv_status check_types(lowering *l, uint32_t node)
+static clv_status check_types(lowering *l, uint32_t node, dnn_rule *rule)
 {
     const clv_node *n = &l->g->nodes[node];
     for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
@@ -466,9 +474,8 @@ static clv_status check_types(lowering *l, uint32_t node)
         const clv_value *x = dnn_value(l, v);
         if (x->flags & CLV_V_BOUND || x->rank == CLV_NO_RANK)
             return dnn_no(l, "a shape that depends on data");
-        bool shape = i > 0 && i < n->n_in && dtype_is_integral(x->dtype) &&
-                     dnn_const(l, v);
-        if (shape)
+        if (i > 0 && i < n->n_in && dtype_is_integral(x->dtype) &&
+            dnn_const(l, v) && takes_settings(rule))
             continue;
         if (x->dtype != CLV_FLOAT32)
             return dnn_no(l, "not float32");
@@ -493,7 +500,7 @@ clv_status dnn_node(lowering *l, uint32_t node)
     dnn_rule *rule = lowering_rules[l->g->nodes[node].op];
     if (!rule)
         return dnn_no(l, "no primitive for this operator");
-    CLV_TRY(check_types(l, node));
+    CLV_TRY(check_types(l, node, rule));
     if (rule != dnn_lower_view)
         CLV_TRY(check_outputs(l, node));
     return rule(l, node);

@@ -601,6 +601,7 @@ static clv_status match_all(regex *r)
 clv_status kernel_regex_match(kernel *k)
 {
     const char *pattern = attr_str(k->n, CLV_A_PATTERN);
+    CLV_TRY(need_texts(k));
     regex r = {.k = k, .pattern = pattern, .at = pattern};
     clv_status s = match_all(&r);
     clv__free(r.code);

@@ -73,8 +73,18 @@ static clv_status concat_pair(kernel *k, int64_t at, clv_text a, clv_text b)
     return CLV_OK;
 }
 
+clv_status need_texts(const kernel *k)
+{
+    for (uint32_t i = 0; i < k->n->n_in; i++)
+        if (k->in[i] && (k->in[i]->dtype != CLV_STRING ||
+                         k->in[i]->form != CLV_FORM_TENSOR))
+            return clv__fail(k->e, CLV_SHAPE, "input %u holds no texts", i);
+    return CLV_OK;
+}
+
 clv_status kernel_string_concat(kernel *k)
 {
+    CLV_TRY(need_texts(k));
     return each_pair(k, concat_pair);
 }
 
@@ -185,6 +195,7 @@ clv_status kernel_string_normalize(kernel *k)
     const clv_tensor *x = k->in[0];
     bool sensitive = attr_int(k->n, CLV_A_CASE_SENSITIVE) != 0, stop;
     int64_t n = numel(x), left = 0;
+    CLV_TRY(need_texts(k));
     if (x->rank < 1 || x->rank > 2 || (x->rank == 2 && x->dims[0] != 1))
         return clv__fail(k->e, CLV_SHAPE, "x is not of shape (C) or (1,C)");
     clv_tensor shape = *x;
@@ -264,6 +275,7 @@ clv_status kernel_string_split(kernel *k)
 {
     const clv_tensor *x = k->in[0];
     int64_t n = numel(x), most = 0;
+    CLV_TRY(need_texts(k));
     for (int64_t i = 0; i < n; i++) {
         int64_t parts = split_text(k, i, NULL);
         most = parts > most ? parts : most;

@@ -153,7 +153,7 @@ clv_status map_ms_mha(draft *d, clv_err *e)
                             ms_input(d, 5), ms_input(d, 6), ms_input(d, 7),
                             ms_input(d, 4), CLV_NONE,       CLV_NONE};
     const clv_value *q = draft_in(d, 0);
-    if (!q || (ins[V] == CLV_NONE && ins[K] == CLV_NONE && q->rank != 5)) {
+    if (!q || (ins[K] == CLV_NONE && (ins[V] != CLV_NONE || q->rank != 5))) {
         d->op = CLV_OP_UNKNOWN;
         return CLV_OK;
     }

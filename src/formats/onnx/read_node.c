@@ -444,14 +444,27 @@ static void node_keep_places(draft *d)
         memmove(d->ins, d->ins + 1, --d->n_in * sizeof *d->ins);
 }
 
+/* Mapping functions rely on the first input of operators that have one. */
+static clv_status node_check_first(const draft *d, clv_err *e)
+{
+    const clv_input_spec *first = clv__schema_of(d->op)->inputs;
+    if (first->name && first->need == CLV_NEED_IN &&
+        (d->n_in == 0 || d->ins[0] == CLV_NONE) &&
+        clv__ops[d->op].category != CLV_CAT_CONTROL)
+        return clv__fail(e, CLV_SHAPE, "input 0 (%s) is missing", first->name);
+    return CLV_OK;
+}
+
 static clv_status node_build(draft *d, clv_err *e)
 {
     CLV_TRY(node_resolve_edges(d, e));
     node_keep_places(d);
     CLV_TRY(onnx_attrs_read(d, e));
     CLV_TRY(node_mark_roles(d, e));
-    if (d->row && d->row->map)
+    if (d->row && d->row->map) {
+        CLV_TRY(node_check_first(d, e));
         CLV_TRY(d->row->map(d, e));
+    }
     if (d->done)
         return CLV_OK;
     return draft_emit(d, d->op, "", d->ins, d->n_in, d->attrs, d->n_attrs,

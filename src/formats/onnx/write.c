@@ -35,6 +35,13 @@ static const char *write_made_name(writer *w, uint32_t v)
     return name ? name : "";
 }
 
+/* Whether another value than v has the name. */
+static bool write_is_taken(const writer *w, const char *name, uint32_t v)
+{
+    uint32_t of = strmap_get(&w->names, name, strlen(name));
+    return of != CLV_NONE && of != v;
+}
+
 const char *writer_name(writer *w, uint32_t v)
 {
     if (v == CLV_NONE)
@@ -42,43 +49,37 @@ const char *writer_name(writer *w, uint32_t v)
     if (w->outer && w->captured[v] != CLV_NONE)
         return writer_name(w->outer, w->captured[v]);
     const char *name = w->g->values[v].name;
-    if (!name || !w->twin[v])
-        return name ? name : write_made_name(w, v);
+    if (!name)
+        name = write_made_name(w, v);
+    if (!write_is_taken(w, name, v))
+        return name;
     name = arena_printf(&w->mem, "%s//%u", name, v);
     w->nodes.failed = w->nodes.failed || !name;
     return name ? name : "";
 }
 
-/* Notes that v has its name, or that another value had it before. */
-static clv_status write_claim(writer *w, strmap *names, uint32_t v, clv_err *e)
+/* Notes that v has its name, unless another value has it already. */
+static clv_status write_claim(writer *w, uint32_t v, clv_err *e)
 {
     const char *name = w->g->values[v].name;
     bool added;
-    uint32_t *of = name ? strmap_add(names, name, strlen(name), v, &added) : &v;
-    if (!of)
+    if (name && !strmap_add(&w->names, name, strlen(name), v, &added))
         return clv__nomem(e);
-    w->twin[v] = *of != v;
     return CLV_OK;
 }
 
-/* Finds values that share a name: calls of one function that was taken apart
- * have those of its body. What the graph takes and gives keeps its name. */
-static clv_status write_find_twins(writer *w, clv_err *e)
+/* Values may share a name: calls of one function that was taken apart have
+ * those of its body. What the graph takes and gives keeps its own. */
+static clv_status write_claim_all(writer *w, clv_err *e)
 {
     const clv_graph *g = w->g;
-    strmap names = {0};
-    clv_status s = CLV_OK;
-    w->twin = arena_zalloc(&w->mem, g->n_values + (size_t)1);
-    if (!w->twin)
-        return clv__nomem(e);
-    for (uint32_t i = 0; i < g->n_inputs && s == CLV_OK; i++)
-        s = write_claim(w, &names, g->inputs[i], e);
-    for (uint32_t i = 0; i < g->n_outputs && s == CLV_OK; i++)
-        s = write_claim(w, &names, g->outputs[i], e);
-    for (uint32_t v = 0; v < g->n_values && s == CLV_OK; v++)
-        s = write_claim(w, &names, v, e);
-    strmap_free(&names);
-    return s;
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        CLV_TRY(write_claim(w, g->inputs[i], e));
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        CLV_TRY(write_claim(w, g->outputs[i], e));
+    for (uint32_t v = 0; v < g->n_values; v++)
+        CLV_TRY(write_claim(w, v, e));
+    return CLV_OK;
 }
 
 /* "layer1.0.conv1" as torch writes it: our reader and others' viewers group
@@ -422,6 +423,7 @@ static void writer_free(writer *w)
     clv_buf_free(&w->tail);
     clv_buf_free(&w->heads);
     strmap_free(&w->bodies);
+    strmap_free(&w->names);
     clv__external_close(&w->files);
     arena_free(&w->mem);
 }
@@ -476,9 +478,14 @@ static clv_status write_prepare(writer *w, const char *data_name, clv_err *e)
     bool *given = arena_zalloc(&w->mem, g->n_values + (size_t)1);
     if (!w->read || !given)
         return clv__nomem(e);
-    CLV_TRY(write_find_twins(w, e));
-    for (uint32_t i = 0; i < g->n_outputs; i++)
+    CLV_TRY(write_claim_all(w, e));
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        const clv_value *v = &g->values[g->outputs[i]];
+        if (v->kind == CLV_VALUE_ACTIVATION && v->producer == CLV_NONE)
+            return clv__fail(e, CLV_UNSUPPORTED,
+                             "nothing computes output '%.200s'", v->name);
         w->read[g->outputs[i]] = true;
+    }
     for (uint32_t i = 0; i < g->n_nodes; i++)
         if (!write_is_done(g, &g->nodes[i]))
             CLV_TRY(write_node(w, &g->nodes[i], e));

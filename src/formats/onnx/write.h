@@ -21,8 +21,8 @@ typedef struct writer {
     uint32_t *weights; /* values */
     uint32_t n_weights;
     strmap bodies; /* text of a function to its number */
+    strmap names;  /* name to the value that has it in the file */
     bool *read;    /* per value: a written node reads it, or it is an output */
-    bool *twin;    /* per value: another one has its name */
     external_files files;
     arena mem;
     bool external;
