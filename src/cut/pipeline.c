@@ -352,8 +352,7 @@ static clv_status pipeline_run(job *j, clv_cut **out, clv_err *e)
         return clv__fail(e, CLV_LIMIT,
                          "no cut into %u stages keeps each within %lld bytes",
                          j->o.stages, (long long)j->o.memory);
-    const cut_labels l = {.of = j->best_of,
-                          .n = j->d.n ? j->info.n_stages : 0};
+    const cut_labels l = {.of = j->best_of, .n = j->d.n ? j->info.n_stages : 0};
     CLV_TRY(clv__cut_make(j->p, "pipeline", &l, out, e));
     clv_pipeline_info *info = arena_alloc(&(*out)->mem, sizeof *info);
     if (!info || !fill_stages(j, *out))

@@ -64,7 +64,7 @@ typedef struct clv_schema {
     const uint8_t *keys;    /* of the attributes, in their order */
     uint8_t min_in, max_in; /* max_in 255: any number */
     uint8_t max_out;        /* 255: any number */
-    uint8_t either; /* the input that `value` may stand for; 0: none */
+    uint8_t either;         /* the input that `value` may stand for; 0: none */
     uint8_t n_attrs, n_required;
 } clv_schema;
 

@@ -567,8 +567,22 @@ static clv_status attrs_value(draft *d, const onnx_attr *a, clv_attr *out,
     }
 }
 
+/* Fails when an attribute that rules know by its key comes again. */
+static clv_status attrs_once(const clv_attr *a, uint64_t seen[4], clv_err *e)
+{
+    uint64_t bit = 1ull << (a->key & 63);
+    if (a->key == CLV_A_OTHER)
+        return CLV_OK;
+    if (seen[a->key >> 6] & bit)
+        return clv__fail(e, CLV_SHAPE, "attribute '%s' is there twice",
+                         a->name);
+    seen[a->key >> 6] |= bit;
+    return CLV_OK;
+}
+
 clv_status onnx_attrs_read(draft *d, clv_err *e)
 {
+    uint64_t seen[4] = {0};
     for (uint32_t i = 0; i < d->p->n_attrs; i++) {
         onnx_attr own;
         CLV_TRY(onnx_attr_read(d->p->attrs[i], &own, e));
@@ -580,6 +594,7 @@ clv_status onnx_attrs_read(draft *d, clv_err *e)
         CLV_TRY(attrs_name(d, own.name, out, e));
         if (d->row && a->type == PB_TYPE_GRAPH && out->key == CLV_A_OTHER)
             continue; /* no operator of ours has it: draft_inline */
+        CLV_TRY(attrs_once(out, seen, e));
         CLV_TRY(attrs_value(d, a, out, e));
         d->n_attrs++;
     }
