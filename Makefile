@@ -9,6 +9,7 @@
 #   make clang        a clang build with warnings as errors, in build-clang/
 #   make differential random models against ONNX Runtime and PyTorch, SECONDS=60
 #   make fuzz         libFuzzer on everything that reads, SECONDS=60 each
+#   make fuzz-coverage lines that tests and seeds reach, per folder
 #   make format       rewrite the sources; make format-check only looks
 #   make install      library, headers, command, man page (PREFIX=, DESTDIR=)
 
@@ -58,6 +59,9 @@ fuzz:
 	@CC=clang tools/build build-fuzz -Dfuzz=true -Db_lundef=false
 	@fuzz/run --build build-fuzz --seconds $(SECONDS)
 
+fuzz-coverage:
+	@fuzz/coverage
+
 # Needs Python with PyTorch and ONNX Runtime, which tools/pyenv sets up.
 differential: all
 	@$$(tools/pyenv --gen) tests/gen/differential.py --build $(BUILD) --seconds $(SECONDS)
@@ -79,4 +83,4 @@ clean:
 	rm -rf build-*
 	find build -mindepth 1 -maxdepth 1 ! -name 'venv*' -exec rm -rf {} +
 
-.PHONY: all test check bench asan threads clang fuzz differential format format-check install clean
+.PHONY: all test check bench asan threads clang fuzz fuzz-coverage differential format format-check install clean
