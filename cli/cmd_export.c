@@ -59,11 +59,12 @@ static clv_status cut_for_picture(const options *o, const clv_profile *p,
         return CLV_OK;
     clv_cut_free(*cut);
     *cut = NULL;
+    char text[100];
+    snprintf(text, sizeof text,
+             "%u subgraphs: folded along modules (--verbose draws them all)",
+             n);
     if (!o->quiet)
-        fprintf(stderr,
-                "cleave: %u subgraphs: folded along modules "
-                "(--verbose draws them all)\n",
-                n);
+        say("note: ", text);
     return export_fold(o, p, cut, err);
 }
 

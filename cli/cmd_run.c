@@ -43,6 +43,7 @@ typedef struct job {
     clv_tensor_stats *outputs;
     double *seconds, *part, *estimate, *error, *abs_error, *rel_error;
     clv_run_result result;
+    bool made_folder; /* of --output */
 } job;
 
 /* -- inputs ---------------------------------------------------------------*/
@@ -379,15 +380,17 @@ static clv_status open_backend(job *j, clv_err *err)
     return s == CLV_OK ? force_sides(o, j->support, err) : s;
 }
 
-/* Notes the nodes that the error message has no room for. */
+/* Warns of the nodes that the error message, which is one line, has no room
+ * for. */
 static void run_refused(void *ctx, const char *op, const char *node,
                         const char *reason)
 {
-    char text[400];
-    (void)ctx;
-    snprintf(text, sizeof text, "%.100s '%.200s'%s%.80s", op, node,
+    const job *j = ctx;
+    char text[420];
+    snprintf(text, sizeof text, "cannot run %.100s '%.200s'%s%.80s", op, node,
              *reason ? ": " : "", reason);
-    say("cannot run ", text);
+    if (!j->o->quiet)
+        say("warning: ", text);
 }
 
 static clv_status run_compile(job *j, clv_err *err)
@@ -411,7 +414,8 @@ static clv_status run_compile(job *j, clv_err *err)
                            .seed = j->weight_seed,
                            .draw_weights = o->weights != NULL,
                            .threads = (uint32_t)o->threads,
-                           .refuse = run_refused};
+                           .refuse = run_refused,
+                           .refuser = j};
     double before = seconds_now();
     if (s == CLV_OK)
         s = clv_model_new(j->g, &opts, &j->model, err);
@@ -449,6 +453,8 @@ static clv_status run_all(job *j, clv_err *err)
     uint32_t parts = clv_model_get(j->model)->n_parts;
     if (repeat > REPEATS_MAX)
         return fail(err, CLV_USAGE, "--repeat of at most a million");
+    if (j->o->warmup > REPEATS_MAX)
+        return fail(err, CLV_USAGE, "--warmup of at most a million");
     j->seconds = calloc((size_t)repeat, sizeof *j->seconds);
     j->part = calloc((size_t)parts + 1, sizeof *j->part);
     if (!j->seconds || !j->part)
@@ -617,10 +623,12 @@ static void file_name(const job *j, uint32_t i, const char *kind, char *path,
 
 /* Makes the folder before anything runs, so that it does not fail at the
  * end. */
-static clv_status make_folder(const char *folder, clv_err *err)
+static clv_status make_folder(job *j, clv_err *err)
 {
+    const char *folder = j->o->output_dir;
     struct stat st;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    j->made_folder = mkdir(folder, 0777) == 0;
+    if (!j->made_folder && errno != EEXIST)
         return fail(err, CLV_IO, "cannot make '%s': %s", folder,
                     strerror(errno));
     if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode))
@@ -721,7 +729,7 @@ static clv_status run_run(job *j, clv_err *err)
     if (s == CLV_OK)
         s = draw_inputs(j, err);
     if (s == CLV_OK && o->output_dir && !ends_in(o->output_dir, ".npz"))
-        s = make_folder(o->output_dir, err);
+        s = make_folder(j, err);
     if (s == CLV_OK)
         s = run_all(j, err);
     if (s == CLV_OK)
@@ -756,6 +764,8 @@ clv_status cmd_run(const options *o, clv_err *err)
     job j = {.o = o};
     uint32_t n = 0;
     clv_status s = run_run(&j, err);
+    if (s != CLV_OK && j.made_folder)
+        rmdir(o->output_dir); /* when it is empty */
     if (j.in)
         clv_graph_inputs(j.g, &n);
     for (uint32_t i = 0; i < n; i++)

@@ -8,11 +8,16 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 enum { GRACE_MS = 500 }; /* for the library to end by itself */
+
+/* What running a file may take when nobody asks for more: with the program
+ * itself and the pages of the file, 100 MB and twenty times the file. */
+enum { RUN_MEMORY = 80 << 20, RUN_MEMORY_PER_BYTE = 18 };
 
 static char late[128]; /* what the alarm says; "": there is none */
 
@@ -73,6 +78,16 @@ static int64_t default_memory(void)
     return sysinfo(&s) == 0 ? (int64_t)s.totalram / 4 * 3 * s.mem_unit : 0;
 }
 
+/* Is a model run at the sizes that its file says? Sizes, data and weights on
+ * the command line are the user's, and may take what there is. */
+static bool runs_a_file(const options *o)
+{
+    struct stat st;
+    return o->cmd->run == cmd_run && !o->session->out && !o->batch.n &&
+           !o->input_shape.n && !o->dim.n && !o->input.n && !o->weights &&
+           o->args.n > 0 && stat(o->args.items[0], &st) == 0;
+}
+
 static void start_alarm(double seconds)
 {
     snprintf(late, sizeof late,
@@ -90,15 +105,19 @@ clv_status limits_begin(const options *o, clv_err *err)
 {
     const double most = 1e8; /* seconds: three years */
     clv_limits l = {.size = sizeof l, .max_nodes = o->max_nodes};
-    if (!o->max_memory)
+    if (!o->max_memory && runs_a_file(o)) {
+        l.max_memory = RUN_MEMORY;
+        l.memory_per_byte = RUN_MEMORY_PER_BYTE;
+    } else if (!o->max_memory) {
         l.max_memory = default_memory();
-    else if (!parse_quantity(o->max_memory, &l.max_memory))
+    } else if (!parse_quantity(o->max_memory, &l.max_memory)) {
         return fail(err, CLV_USAGE,
                     "--max-memory takes bytes such as 4GB, not "
                     "'%s'",
                     o->max_memory);
-    if (o->max_memory)
+    } else {
         l.max_growth = l.max_memory;
+    }
     if (o->max_seconds > 0)
         l.max_trips = INT64_MAX; /* the time ends it */
     l.max_seconds = o->max_seconds < most ? o->max_seconds : most;

@@ -2,6 +2,7 @@
  * which a static program cannot load. */
 #include "cli.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,15 @@ static void use_large_pages(void)
 #endif
 }
 
+/* Is there room to load shared libraries? Without it their loader ends the
+ * program with words of its own. */
+static bool main_has_room(void)
+{
+    enum { ROOM = 24 << 20 };
+    void *p = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p != MAP_FAILED && munmap(p, ROOM) == 0;
+}
+
 /* Runs the command once more in cleave-plugins, the same program linked with
  * shared libraries. Returns when there is none. */
 static void main_restart(char **argv)
@@ -41,18 +51,26 @@ static void main_restart(char **argv)
     if (!slash)
         return;
     slash[1] = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    bool room = main_has_room();
+    for (size_t i = 0; i < sizeof places / sizeof *places && room; i++) {
         snprintf(path, sizeof path, "%s%scleave-plugins", self, places[i]);
         execv(path, argv);
+        room = errno == ENOENT;
     }
+    if (room)
+        return;
+    snprintf(path, sizeof path, "cannot start cleave-plugins: %s",
+             strerror(errno));
+    say("", path);
+    exit(clv_status_exit(CLV_IO));
 }
 
 int main(int argc, char **argv)
 {
     cli_session session = {.restart =
                                clv_backend_loads() ? NULL : main_restart};
-    use_large_pages();
     clean_on_signals();
     clv_guard_files();
+    use_large_pages();
     return cli_main(argc, argv, &session);
 }

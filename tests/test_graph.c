@@ -167,7 +167,7 @@ static void errors(void)
     CHECK_STR(e.msg, "node 'fc1': 8 and 7 differ");
     CHECK_EQ_INT(clv__fail(NULL, CLV_IO, "nobody listens"), CLV_IO);
     CHECK_EQ_INT(clv_status_exit(CLV_USAGE), 2);
-    CHECK_EQ_INT(clv_status_exit(CLV_NOMEM), 4);
+    CHECK_EQ_INT(clv_status_exit(CLV_NOMEM), 3);
 }
 
 static void buffers(void)

@@ -52,7 +52,7 @@
     X(SHAPE, 3, "shapes or types do not fit") \
     X(OVERFLOW, 3, "a size does not fit 64 bits") \
     X(UNSUPPORTED, 3, "understood, but not possible here") \
-    X(NOMEM, 4, "out of memory") \
+    X(NOMEM, 3, "out of memory") \
     X(INTERNAL, 4, "a bug in cleave") \
     X(EXCEEDED, 3, "a limit was reached (clv_limits_set)")
 

@@ -23,6 +23,8 @@ typedef struct clv_limits {
     int64_t max_nodes;  /* of a graph, and of each body */
     int64_t max_trips;  /* of a loop that runs; 0: a million */
     int64_t max_growth; /* bytes that its states may grow by; 0: 256 MB */
+    int64_t memory_per_byte; /* added to max_memory for each byte of the files
+                                that are read since; without max_memory: none */
 } clv_limits;
 
 /* Limits what this thread's calls may take from now on, in place of the limits

@@ -73,15 +73,15 @@ typedef struct talk {
 } talk;
 
 /* Waits for the child to become the command: false, and errno, when it cannot.
- * The pipe closes by itself when it does. */
-static bool became(pid_t pid, int pipe)
+ * The other end closes by itself when it does. */
+static bool became(pid_t pid, int other)
 {
     int why = 0;
     ssize_t n;
     do
-        n = read(pipe, &why, sizeof why);
+        n = read(other, &why, sizeof why);
     while (n < 0 && errno == EINTR);
-    close(pipe);
+    close(other);
     if (n <= 0)
         return true;
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -93,16 +93,13 @@ static bool became(pid_t pid, int pipe)
 static bool start(talk *t, char **argv)
 {
     int pair[2], failed[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return false;
-    if (pipe(failed) != 0) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, failed) != 0) {
         close(pair[0]);
         close(pair[1]);
         return false;
     }
-    fcntl(pair[0], F_SETFD, FD_CLOEXEC);
-    fcntl(failed[0], F_SETFD, FD_CLOEXEC);
-    fcntl(failed[1], F_SETFD, FD_CLOEXEC);
     t->pid = fork();
     if (t->pid == 0) {
         setpgid(0, 0);
@@ -111,8 +108,8 @@ static bool start(talk *t, char **argv)
 #endif
         if (dup2(pair[1], 0) < 0 || dup2(pair[1], 1) < 0)
             _exit(127);
-        if (pair[1] > 1)
-            close(pair[1]);
+        if (pair[1] < 2) /* where standard input or output was closed */
+            fcntl(pair[1], F_SETFD, 0);
         execvp(argv[0], argv);
         (void)!write(failed[1], &errno, sizeof errno);
         _exit(127);
@@ -128,7 +125,7 @@ static bool start(talk *t, char **argv)
     setpgid(t->pid, t->pid); /* whoever comes first */
     clv__process_started(t->pid);
     t->fd = pair[0];
-    return fcntl(t->fd, F_SETFL, O_NONBLOCK) == 0;
+    return true;
 }
 
 /* Writes what the socket takes; false when the reader is gone. */
@@ -139,7 +136,7 @@ static bool write_some(talk *t, const char *const *query, uint32_t n)
         size_t len = strlen(q);
         const char *from = t->sent < len ? q + t->sent : "\n";
         size_t left = t->sent < len ? len - t->sent : 1;
-        ssize_t k = send(t->fd, from, left, MSG_NOSIGNAL);
+        ssize_t k = send(t->fd, from, left, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (k < 0)
             return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
         t->sent += (size_t)k;
@@ -180,7 +177,8 @@ static void take_answer(const char *line, size_t len, clv_answer *answer,
  * line grows without end. */
 static bool read_some(talk *t, uint32_t n, clv_answer *answer, clv_why *why)
 {
-    ssize_t k = recv(t->fd, t->line + t->n_line, LINE_MAX_BYTES - t->n_line, 0);
+    ssize_t k = recv(t->fd, t->line + t->n_line, LINE_MAX_BYTES - t->n_line,
+                     MSG_DONTWAIT);
     if (k < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     if (k == 0)

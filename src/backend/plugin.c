@@ -3,6 +3,7 @@
 #include "backend/plugin.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,8 +36,11 @@ static void *try_open(const char *folder, const char *below, const char *name,
 {
     char path[1200];
     snprintf(path, sizeof path, "%s%slibcleave-%s.so", folder, below, name);
-    if (access(path, F_OK) != 0)
+    if (access(path, F_OK) != 0) {
+        if (errno != ENOENT && errno != ENOTDIR)
+            *why = strerror(errno);
         return NULL;
+    }
     if (!ours_alone(path)) {
         *why = "others may write to its folder";
         return NULL;

@@ -16,14 +16,22 @@ clv_status clv_limits_set(const clv_limits *limits, clv_err *err)
     clv_limits own;
     CLV_READ(clv_limits, limits, &own, err);
     if (own.max_memory < 0 || own.max_nodes < 0 || own.max_trips < 0 ||
-        own.max_growth < 0 || !(own.max_seconds >= 0))
+        own.max_growth < 0 || own.memory_per_byte < 0 ||
+        !(own.max_seconds >= 0))
         return clv__fail(err, CLV_USAGE, "clv_limits: a limit below zero");
-    clv__budget = (clv_budget){.limits = own};
+    clv__budget = (clv_budget){.limits = own, .memory = own.max_memory};
     clv__budget.limited =
         own.max_memory > 0 || own.max_nodes > 0 || own.max_seconds > 0;
     if (own.max_seconds > 0)
         clv__budget.deadline = clv__now() + own.max_seconds;
     return CLV_OK;
+}
+
+void clv__budget_file(size_t size)
+{
+    clv_budget *b = &clv__budget;
+    int64_t more = size < CLV_SAT ? (int64_t)size : CLV_SAT;
+    b->memory = sat_add(b->memory, sat_mul(more, b->limits.memory_per_byte));
 }
 
 static clv_status reached(clv_err *e, const char *which, clv_status s)
@@ -56,5 +64,5 @@ clv_status clv__nomem(clv_err *e)
                    clv__fail(e, CLV_EXCEEDED,
                              "needs more than %lld bytes of memory, which is "
                              "the limit",
-                             (long long)clv__budget.limits.max_memory));
+                             (long long)clv__budget.memory));
 }

@@ -7,9 +7,10 @@
 
 typedef struct clv_budget {
     clv_limits limits;
-    bool limited; /* there is a limit at all */
-    bool refused; /* memory was refused for the limit's sake */
-    int64_t held; /* bytes, since the limits were set */
+    bool limited;   /* there is a limit at all */
+    bool refused;   /* memory was refused for the limit's sake */
+    int64_t held;   /* bytes, since the limits were set */
+    int64_t memory; /* that may be held: max_memory, and what files add */
     double deadline;
 } clv_budget;
 
@@ -23,6 +24,9 @@ CLV_MUST static inline clv_status clv__within(uint32_t nodes, clv_err *e)
 {
     return clv__budget.limited ? clv__within_now(nodes, e) : CLV_OK;
 }
+
+/* Bytes of a file that is read: memory may grow in proportion. */
+void clv__budget_file(size_t size);
 
 /* True for failures that no other way of doing it would avoid. */
 static inline bool clv__is_final(clv_status s)

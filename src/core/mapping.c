@@ -4,6 +4,7 @@
  * between a lot of weights, and reading ahead would fetch the weights. */
 #include "core/mapping.h"
 #include "core/guard.h"
+#include "core/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +40,7 @@ static clv_status map_file(int fd, const char *path, clv_mapping *map,
     posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
     *map = (clv_mapping){.data = p, .size = (size_t)st.st_size};
     clv__guard_add(p, map->size);
+    clv__budget_file(map->size);
     return CLV_OK;
 }
 

@@ -24,8 +24,7 @@ static void *counted_realloc(void *p, size_t size)
         return NULL;
     }
     if (size > (uint64_t)INT64_MAX ||
-        ((int64_t)size > had &&
-         (int64_t)size - had > b->limits.max_memory - b->held)) {
+        ((int64_t)size > had && (int64_t)size - had > b->memory - b->held)) {
         b->refused = true;
         return NULL;
     }

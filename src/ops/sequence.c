@@ -285,9 +285,20 @@ clv_status infer_optional_has(clv_graph *g, clv_node *n, clv_err *e)
 
 /* -- text -----------------------------------------------------------------*/
 
+/* Refuses a first input that is known to be no text. */
+static clv_status need_text(const clv_graph *g, const clv_node *n, clv_err *e)
+{
+    clv_dtype t = (clv_dtype)node_in(g, n, 0)->dtype;
+    return t == CLV_STRING || t == CLV_NODTYPE
+               ? CLV_OK
+               : clv__fail(e, CLV_SHAPE, "x is %s, must be texts",
+                           clv_dtype_name(t));
+}
+
 /* x (C) or (1,C): words change case, and stopwords are taken out */
 clv_status infer_string_normalize(clv_graph *g, clv_node *n, clv_err *e)
 {
+    CLV_TRY(need_text(g, n, e));
     CLV_TRY(out_like(g, n, 0, node_in(g, n, 0), e));
     const clv_attr *words = attr_get(n, CLV_A_STOPWORDS);
     if (words && words->n > 0)
@@ -299,6 +310,7 @@ clv_status infer_string_concat(clv_graph *g, clv_node *n, clv_err *e)
 {
     int64_t dims[CLV_MAX_RANK];
     uint32_t rank;
+    CLV_TRY(need_text(g, n, e));
     CLV_TRY(broadcast_from(g, n, 0, dims, &rank, e));
     return out_shape(g, n, 0, CLV_STRING, rank, dims, e);
 }
@@ -308,6 +320,7 @@ clv_status infer_string_split(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     int64_t dims[CLV_MAX_RANK], splits = attr_int(n, CLV_A_MAX_SPLITS);
+    CLV_TRY(need_text(g, n, e));
     CLV_TRY(out_shape(g, n, 1, CLV_INT64, x->rank, x->dims, e));
     if (n->n_out && node_outs(g, n)[0] != CLV_NONE)
         node_out(g, n, 0)->dtype = CLV_STRING;

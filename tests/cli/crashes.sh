@@ -19,7 +19,7 @@ done
 [ "$tried" -ge 70 ] && echo "all end well"
 timeout $limit cleave run "$CLEAVE_ROOT/tests/data/crashes/mp_same_big.onnx" \
     --random --backend onednn >out 2>err || cat err
-for f in ub_max ub_avg; do
+for f in ub_max ub_avg layer_norm_one_scale; do
     cleave run "$CLEAVE_ROOT/tests/data/crashes/$f.onnx" --random \
         --backend onednn --verify >out 2>err
     [ $? -le 3 ] && ! grep differs err

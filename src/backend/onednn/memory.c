@@ -5,6 +5,8 @@
 
 #include <limits.h>
 #include <omp.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 clv_status dnn_fail(lowering *l, const char *what, dnnl_status_t s)
 {
@@ -62,6 +64,25 @@ void dnn_use_threads(uint32_t n)
         want = (int)n;
     omp_set_dynamic(0);
     omp_set_num_threads(want < limit ? want : limit);
+}
+
+bool dnn_has_room(uint32_t primitives)
+{
+    const size_t least = (size_t)96 << 20, each = (size_t)1 << 20;
+    const size_t most = (size_t)1 << 30, usual_stack = (size_t)8 << 20;
+    struct rlimit stack;
+    size_t threads = (size_t)omp_get_max_threads();
+    size_t one = getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < most
+                     ? (size_t)stack.rlim_cur
+                     : usual_stack;
+    size_t size = least + (primitives < 1000 ? primitives : 1000) * each +
+                  (threads < 1000 ? threads : 1000) * one;
+    void *p = mmap(NULL, size, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return false;
+    munmap(p, size);
+    return true;
 }
 
 /* -- layouts --------------------------------------------------------------*/

@@ -49,7 +49,7 @@ static void release(clv_exec *base)
 
 static memories *memories_new(onednn_exec *x)
 {
-    memories *m = clv__zalloc(sizeof *m);
+    memories *m = dnn_has_room(0) ? clv__zalloc(sizeof *m) : NULL;
     if (!m || !(m->of = clv__zalloc((x->n_slots + 1) * sizeof *m->of)))
         return clv__free(m), NULL;
     dnnl_status_t s =
@@ -300,8 +300,8 @@ static clv_status lower(lowering *l)
 static clv_status lower_all(clv_backend *b, const clv_subject *s, bool dry,
                             onednn_exec **out, clv_err *e)
 {
-    onednn_exec *x = clv__zalloc(sizeof *x);
     *out = NULL;
+    onednn_exec *x = dnn_has_room(s->n_nodes) ? clv__zalloc(sizeof *x) : NULL;
     if (!x)
         return clv__nomem(e);
     pthread_mutex_init(&x->lock, NULL);
@@ -357,6 +357,8 @@ static clv_status open_engine(clv_backend *b, const char *argument, clv_err *e)
 {
     dnnl_engine_t engine;
     (void)argument;
+    if (!dnn_has_room(0))
+        return clv__nomem(e);
     if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success)
         return clv__fail(e, CLV_UNSUPPORTED, "oneDNN has no engine here");
     b->state = engine;

@@ -155,6 +155,10 @@ clv_status dnn_no(lowering *l, const char *why);
 /* Primitives are made for a number of threads and are wrong with fewer, so it
  * is one that the caller's thread will get. 0: as many as there may be. */
 void dnn_use_threads(uint32_t n);
+/* Is there address space for libdnnl to make `primitives`, and for the stacks
+ * of its threads? It does not survive a lack of memory: it throws, and OpenMP
+ * exits. */
+bool dnn_has_room(uint32_t primitives);
 bool dnn_const(const lowering *l, uint32_t v);
 /* Dense, row-major. */
 void dnn_plain(dnnl_memory_desc_t *md, const int64_t *dims, uint32_t rank);

@@ -259,6 +259,9 @@ static clv_status lower_layer_norm(lowering *l, uint32_t node)
     CLV_TRY(get_norm_axis(n, x->rank, &axis, l->e));
     if (axis != x->rank - 1u || (w != CLV_NONE && dnn_value(l, w)->rank != 1))
         return dnn_no(l, "layer_norm over several axes");
+    if ((w != CLV_NONE && clv__numel(dnn_value(l, w)) != x->dims[axis]) ||
+        (b != CLV_NONE && clv__numel(dnn_value(l, b)) != x->dims[axis]))
+        return dnn_no(l, "layer_norm with a weight or bias that is broadcast");
     dnn_plain(&md, x->dims, x->rank);
     CLV_TRY(dnn_want(l, dnn_in(l, node, 0), &md, &slots[0]));
     if (w != CLV_NONE) {

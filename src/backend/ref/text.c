@@ -199,6 +199,7 @@ clv_status kernel_string_normalize(kernel *k)
     if (x->rank < 1 || x->rank > 2 || (x->rank == 2 && x->dims[0] != 1))
         return clv__fail(k->e, CLV_SHAPE, "x is not of shape (C) or (1,C)");
     clv_tensor shape = *x;
+    shape.dtype = CLV_STRING; /* of x it may be known only now */
     shape.dims[x->rank - 1] = n > 0 ? n : 1;
     CLV_TRY(make_output(k, 0, &shape));
     for (int64_t i = 0; i < n; i++) {
@@ -283,6 +284,7 @@ clv_status kernel_string_split(kernel *k)
     if (x->rank == CLV_MAX_RANK)
         return clv__fail(k->e, CLV_SHAPE, "more than %d axes", CLV_MAX_RANK);
     clv_tensor parts = *x, counts = *x;
+    parts.dtype = CLV_STRING;
     parts.dims[parts.rank++] = most;
     counts.dtype = CLV_INT64;
     CLV_TRY(make_output(k, 0, &parts));

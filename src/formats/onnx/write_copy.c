@@ -23,6 +23,11 @@ FILE *writer_open(char *path, clv_err *e)
     FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
     if (!f)
         clv__fail(e, CLV_IO, "cannot write '%s': %s", path, strerror(errno));
+    if (!f && fd >= 0) {
+        close(fd);
+        unlink(path);
+        clv_finished(path);
+    }
     return f;
 }
 
