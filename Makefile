@@ -10,6 +10,9 @@
 #   make differential random models against ONNX Runtime and PyTorch, SECONDS=60
 #   make fuzz         libFuzzer on everything that reads, SECONDS=60 each
 #   make fuzz-coverage lines that tests and seeds reach, per folder
+#   make syscalls     every system call of every command that writes fails once
+#   make soak         10,000 files by 24 threads of one process, under TSan too
+#   make attack       mutated models through every command, FILES=100000
 #   make format       rewrite the sources; make format-check only looks
 #   make install      library, headers, command, man page (PREFIX=, DESTDIR=)
 
@@ -17,6 +20,7 @@ BUILD   ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=
 SECONDS ?= 60
+FILES   ?= 100000
 
 FOLDERS = $(wildcard include src cli python tests fuzz bench examples)
 SOURCES = find $(FOLDERS) -name '*.[ch]'
@@ -62,6 +66,22 @@ fuzz:
 fuzz-coverage:
 	@fuzz/coverage
 
+syscalls: all
+	@CLEAVE_BUILD=$(abspath $(BUILD)) CLEAVE_SWEEP= $(BUILD)/tests/test_syscalls
+
+# Under TSan fewer files, and plain C alone.
+soak: all
+	@CLEAVE_SOAK=2500,4 $(BUILD)/tests/test_soak
+	@tools/build --command build-tsan -Db_sanitize=thread
+	@ninja -C build-tsan tests/test_soak
+	@CLEAVE_SOAK=200,2 build-tsan/tests/test_soak
+
+# With BUILD=build-asan under sanitizers.
+attack:
+	@tools/build $(BUILD)
+	@$(BUILD)/fuzz/attack --count $(FILES) --seed $$(date +%s) --keep $(BUILD)/attack \
+		tests/data fuzz/corpus
+
 # Needs Python with PyTorch and ONNX Runtime, which tools/pyenv sets up.
 differential: all
 	@$$(tools/pyenv --gen) tests/gen/differential.py --build $(BUILD) --seconds $(SECONDS)
@@ -83,4 +103,4 @@ clean:
 	rm -rf build-*
 	find build -mindepth 1 -maxdepth 1 ! -name 'venv*' -exec rm -rf {} +
 
-.PHONY: all test check bench asan threads clang fuzz fuzz-coverage differential format format-check install clean
+.PHONY: all test check bench asan threads clang fuzz fuzz-coverage syscalls soak attack differential format format-check install clean
