@@ -54,7 +54,8 @@ def profile(model, inputs=None, kwargs=None, *, count="full", **options):
 
 def __getattr__(name):
     """cleave.torch and the like are imported when they are first named."""
-    if name not in ("dynamo", "fvcore", "live", "neuron", "torch"):
+    if name not in ("dynamo", "fvcore", "live", "neuron", "torch",
+                    "vision"):
         raise AttributeError(f"module 'cleave' has no attribute '{name}'")
     import importlib
     return importlib.import_module(f"cleave.{name}")

@@ -5,10 +5,12 @@
     save_graph_to_file(extractor, "graph.py")
 """
 import os
+import re
 from collections import Counter
 
 from cleave._cleave import from_fx
-from cleave.torch import Collector, _arguments, _quiet, _workable
+from cleave.torch import (Collector, _arguments, _parameters, _quiet,
+                          _workable)
 
 import torch
 import torch.fx
@@ -19,18 +21,23 @@ KINDS = ("placeholder", "get_attr", "call_function", "call_method",
 
 
 class DynamoGraphExtractor(Collector):
-    """A backend for torch.compile that keeps every graph it is given."""
+    """A backend for torch.compile that keeps every graph it is given. Making
+    one lets Dynamo into LSTM, GRU and RNN, which it otherwise leaves out
+    (torch._dynamo.config.allow_rnn)."""
 
     def __init__(self, verbose=False, analyze_memory=True):
         super().__init__()
+        torch._dynamo.config.allow_rnn = True
         self.verbose, self.analyze_memory = verbose, analyze_memory
-        self.model = None
+        self.model = None      # where trace_model_with_dynamo made the call
+        self._given = {}       # placeholder: (path, weight), as Dynamo said
 
     @property
     def graph_modules(self):
         return self.modules
 
     def __call__(self, module, inputs):
+        self._note_weights(module, inputs)
         for node in module.graph.nodes:
             value = node.meta.get("example_value")
             if isinstance(value, torch.Tensor):
@@ -41,9 +48,25 @@ class DynamoGraphExtractor(Collector):
             self.print_partition(len(self.modules))
         return run
 
+    def _note_weights(self, module, inputs):
+        """Dynamo passes a model's tensors as inputs; sources say whose they
+        are: L['self']._modules['0']._parameters['weight']."""
+        nodes = (n for n in module.graph.nodes if n.op == "placeholder")
+        for node, value in zip(nodes, inputs):
+            argument = node.meta.get("grapharg")
+            source = getattr(getattr(argument, "source", None), "name", "")
+            source = source() if callable(source) else source
+            if isinstance(value, torch.nn.Parameter) or "_buffers" in source:
+                path = re.findall(r"_\w+\['([^']+)'\]", source)
+                self._given[node] = (".".join(path) or node.name, value)
+
+    def _weights(self):
+        return self.weights(self.model) if self.model is not None \
+            else self._given
+
     def graphs(self):
         """A cleave.Graph per partition."""
-        weights = self.weights(self.model) if self.model is not None else None
+        weights = self._weights()
         return [from_fx(m, f"partition {i}", weights)
                 for i, m in enumerate(self.modules, 1)]
 
@@ -65,8 +88,12 @@ class DynamoGraphExtractor(Collector):
                 print(f"  {kind:<14} {kinds[kind]:>5}")
 
     def print_summary(self):
-        weights = self.weights(self.model) if self.model is not None else None
-        graph = from_fx(list(self.modules), "model", weights)
+        if not self.modules:
+            print("Partitions: 0   (nothing was compiled: call the compiled "
+                  "model first)")
+            return
+        owned = _parameters(self.model) if self.model is not None else 0
+        graph = from_fx(list(self.modules), "model", self._weights(), owned)
         total = graph.profile()
         print(f"Partitions: {len(self.modules)}   "
               f"Operators: {total['operators']}   "
@@ -81,10 +108,12 @@ def trace_model_with_dynamo(model, example_input, verbose=False,
                             analyze_memory=True, fullgraph=False):
     """Runs the model once under torch.compile; returns the extractor."""
     args, kwargs = _arguments(example_input, None)
-    extractor = DynamoGraphExtractor(verbose, analyze_memory)
-    extractor.model = work = _workable(model)
+    work = _workable(model)
     torch._dynamo.reset()
-    with torch.no_grad(), _quiet():
+    with torch.no_grad(), _quiet(), \
+            torch._dynamo.config.patch(allow_rnn=True):
+        extractor = DynamoGraphExtractor(verbose, analyze_memory)
+        extractor.model = work
         torch.compile(work, backend=extractor, fullgraph=fullgraph,
                       dynamic=False)(*args, **kwargs)
     torch._dynamo.reset()

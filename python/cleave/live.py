@@ -104,9 +104,7 @@ def make(name, weights=False):
     kind, colon, rest = name.partition(":")
     base = os.path.basename(name)
     if base.startswith("yolo") and base.endswith((".yaml", ".pt")):
-        if base.endswith(".pt") and os.path.exists(name):
-            return None
-        return _yolo(name[:name.rindex(".")] + ".yaml")
+        return _yolo(name)
     if os.path.exists(name) or name in models():
         return None
     if not colon:
@@ -216,11 +214,29 @@ def _on_meta(make):
 
 def _torchvision():
     _need("torchvision")
+    _need("torch")
+    from cleave import vision
     try:
-        import torchvision.models
+        return vision.load().models
     except Exception as e:
-        raise Error(f"torchvision does not import: {e}") from None
-    return torchvision.models
+        raise Error(f"torchvision does not import: {_line(e)}") from None
+
+
+def _line(e):
+    """What was raised, as one line."""
+    return " ".join(f"{type(e).__name__}: {e}".split())
+
+
+def _imported(package, name):
+    """A package that may import torchvision, whose operators are declared."""
+    _need(package)
+    _need("torch")
+    from cleave import vision
+    vision.declare()
+    try:
+        return importlib.import_module(name)
+    except Exception as e:
+        raise Error(f"{package} does not import: {_line(e)}") from None
 
 
 def _from_torchvision(name, weights):
@@ -249,8 +265,7 @@ def _from_torchvision(name, weights):
 
 
 def _from_transformers(name, weights):
-    _need("transformers")
-    from transformers import AutoConfig, AutoModel
+    AutoConfig = _imported("transformers", "transformers").AutoConfig
     try:
         config = AutoConfig.for_model(name)
     except ValueError:
@@ -266,7 +281,7 @@ def _from_transformers(name, weights):
 
 def from_config(config, weights=False):
     """(module, inputs) of a configuration of transformers."""
-    from transformers import AutoModel
+    AutoModel = _imported("transformers", "transformers").AutoModel
     config.use_cache = False    # torch.export knows no cache among outputs
     make = lambda: AutoModel.from_config(config)
     try:
@@ -297,12 +312,35 @@ def _inputs_of(model):
 
 
 def _yolo(name):
-    _need("torch")
-    _need("ultralytics")
+    """A YOLO of ultralytics: of a .pt file the weights in it; without the file,
+    which ultralytics would download, the same network from its .yaml."""
+    tasks = _imported("ultralytics", "ultralytics.nn.tasks")
     import torch
+    inputs = torch.rand(1, 3, 640, 640)
+    if name.endswith(".pt") and os.path.exists(name):
+        return _yolo_weights(tasks, name), inputs
+    known = name[:name.rindex(".")] + ".yaml"
     try:
-        from ultralytics.nn.tasks import DetectionModel, yaml_model_load
-        model = DetectionModel(yaml_model_load(name), verbose=False)
+        with contextlib.redirect_stdout(sys.stderr):
+            model = tasks.DetectionModel(tasks.yaml_model_load(known),
+                                         verbose=False)
     except FileNotFoundError:
-        raise LookupError(f"ultralytics has no model '{name}'") from None
-    return model, torch.rand(1, 3, 640, 640)
+        raise LookupError(f"ultralytics has no model '{known}'" if
+                          known == name else f"no file '{name}', and "
+                          f"ultralytics has no model '{known}'") from None
+    if known != name:
+        print(f"cleave: note: no file '{name}', and nothing is downloaded: this "
+              f"is {known} with random weights, whose costs are the same",
+              file=sys.stderr)
+    return model, inputs
+
+
+def _yolo_weights(tasks, path):
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            model = tasks.load_checkpoint(path)[0] \
+                if hasattr(tasks, "load_checkpoint") \
+                else tasks.attempt_load_one_weight(path)[0]
+    except Exception as e:
+        raise Error(f"ultralytics cannot read '{path}': {_line(e)}") from None
+    return model.float()

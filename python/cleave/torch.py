@@ -31,7 +31,10 @@ import torch.fx
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from cleave import vision
 from cleave._cleave import Error, from_fx
+
+vision.declare()    # a model may come with torchvision's operators
 
 _OURS = (os.path.dirname(torch.__file__) + os.sep, __file__,
          os.path.join(os.path.dirname(__file__), "record.py"))

@@ -104,6 +104,37 @@ def test_05_backend():
     equal(len(extractor.graph_modules), 2, "two graphs")
 
 
+def summary(extractor):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        extractor.print_summary()
+    return out.getvalue().splitlines()[0]
+
+
+def test_05_summary():
+    """Of a model that the caller compiled, and of recurrent ones, which Dynamo
+    leaves out unless it is told; parameters as torch says."""
+    for net, x in ((TwoParts(), example_input), (nn.Sequential(
+            nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)).eval(), example_input),
+            (nn.LSTM(8, 16, 2), torch.rand(5, 2, 8)),
+            (nn.GRU(8, 16), torch.rand(5, 2, 8))):
+        extractor = DynamoGraphExtractor()
+        torch._dynamo.reset()
+        with torch.no_grad():
+            torch.compile(net, backend=extractor)(x)
+        params = sum(p.numel() for p in net.parameters())
+        macs = sum(g.profile()["total_macs"] for g in extractor.graphs())
+        equal(macs, cleave.profile(net, x)["total_macs"], type(net))
+        check(macs and f"Parameters: {params:,} " in summary(extractor),
+              summary(extractor))
+        torch._dynamo.config.allow_rnn = False
+        traced = trace_model_with_dynamo(net, x)
+        equal(summary(traced), summary(extractor), "the other way")
+        equal(torch._dynamo.config.allow_rnn, False, "as it was")
+    equal(summary(DynamoGraphExtractor()), "Partitions: 0   (nothing was "
+          "compiled: call the compiled model first)", "nothing yet")
+
+
 def test_06_metadata():
     found = {}
     graph = trace_model_with_dynamo(model, example_input).graph_modules[0].graph

@@ -63,6 +63,19 @@ def test_03_yolo():
         return skip("ultralytics is not installed")
     out = profiler("--model", "yolov8n.pt")
     equal(totals(out.stdout), (3157200, 4371993600), out.stderr)
+    check("note: no file 'yolov8n.pt', and nothing is downloaded: this is "
+          "yolov8n.yaml with random weights" in out.stderr, out.stderr)
+    cleave.vision.declare()
+    from ultralytics import YOLO
+    net = YOLO("yolov8n.yaml")
+    with torch.no_grad():
+        next(net.model.parameters()).fill_(0.125)
+    net.save("yolov8n.pt")
+    model, _ = cleave.live.make("yolov8n.pt")
+    check(bool((next(model.parameters()) == 0.125).all()), "its weights")
+    out = profiler("--model", "yolov8n.pt")
+    equal(totals(out.stdout), (3157200, 4371993600), out.stderr)
+    check("no file" not in out.stderr, out.stderr)
     check("captured by strict; fx failed: " in out.stderr, out.stderr)
     if os.environ.get("CLEAVE_SLOW"):
         out = profiler("--model", "yolov8s.pt", "--showshape")
@@ -139,7 +152,13 @@ def test_07_warm_up():
 def test_08_09_older_commands():
     new = profiler("--model", "resnet18")
     old = run(os.path.join(SHIM, "profile_graph.py"), "--model", "resnet18")
-    equal(old.stdout, new.stdout, "the older tool's name")
+    check(old.stdout.startswith("=" * 80 + "\nGRAPH PROFILE: ResNet-18\n") and
+          "  Total FLOPs:          3.64 G\n" in old.stdout and
+          "  FLOPs:                 3.64 G " in new.stdout,
+          "each in its own layout")
+    equal(run(os.path.join(SHIM, "profile_graph.py"), "--model", "resnet18",
+              "--showshape").stdout, profiler("--model", "resnet18",
+              "--showshape").stdout, "the newer flags")
 
 
 def test_10_python():
