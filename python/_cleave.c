@@ -448,6 +448,34 @@ static PyObject *graph_warnings(PyObject *self, PyObject *unused)
     return list;
 }
 
+#define TALLY(name) \
+    static PyObject *graph_##name##_method(PyObject *self, PyObject *args) \
+    { \
+        clv_graph *g = graph_peek(self); \
+        return g ? graph_##name(g, args) : NULL; \
+    }
+
+TALLY(tally)
+TALLY(find)
+TALLY(operands)
+TALLY(give)
+
+PyDoc_STRVAR(tally_doc,
+             "tally($self, activations=False)\n--\n\n"
+             "What fvcore counts: 'counts' and 'unsupported', each a dict of "
+             "modules (by path)\nof dicts of operators. FLOPs as fvcore has "
+             "them, or the elements that products\nand convolutions give.");
+PyDoc_STRVAR(find_doc, "find($self, name)\n--\n\n"
+                       "Numbers of the operators that a name means: "
+                       "\"aten::relu\", \"relu\", \"ReLU\".");
+PyDoc_STRVAR(operands_doc, "operands($self, node)\n--\n\n"
+                           "Inputs and outputs of an operator, as (shape, "
+                           "type) or None.");
+PyDoc_STRVAR(give_doc,
+             "give($self, node, kind, flops, macs=0)\n--\n\n"
+             "Says what an operator costs, instead of our rules and those of "
+             "every convention.\nNot while another thread reads the graph.");
+
 static PyObject *graph_repr(PyObject *self)
 {
     const clv_graph *g = ((graph_object *)self)->g;
@@ -465,7 +493,7 @@ static PyObject *graph_repr(PyObject *self)
     }
 
 /* The verbs of verbs.c are put behind these. */
-enum { N_OWN = 6 };
+enum { N_OWN = 10 };
 static PyMethodDef graph_methods[N_OWN + N_VERBS + 1] = {
     METHOD(profile),
     METHOD(counts),
@@ -473,6 +501,10 @@ static PyMethodDef graph_methods[N_OWN + N_VERBS + 1] = {
     METHOD(split),
     {"nodes", graph_nodes, METH_NOARGS, nodes_doc},
     {"warnings", graph_warnings, METH_NOARGS, warnings_doc},
+    {"tally", graph_tally_method, METH_VARARGS, tally_doc},
+    {"find", graph_find_method, METH_VARARGS, find_doc},
+    {"operands", graph_operands_method, METH_VARARGS, operands_doc},
+    {"give", graph_give_method, METH_VARARGS, give_doc},
 };
 
 static PyType_Slot graph_slots[] = {
@@ -491,6 +523,13 @@ static PyType_Spec graph_spec = {
 };
 
 /* -- the module -----------------------------------------------------------*/
+
+PyDoc_STRVAR(module_costs_doc,
+             "module_costs(calls)\n--\n\n"
+             "What torchinfo counts of calls of modules, each (class, output "
+             "sizes, bytes of\nan element, [(parameter, elements, bytes, "
+             "trained)]): rows of multiply-adds, bytes\nof the output, "
+             "parameters, trained ones, their bytes.");
 
 PyDoc_STRVAR(models_doc, "models()\n--\n\nNames of the built-in models.");
 
@@ -578,6 +617,7 @@ static PyMethodDef functions[] = {
     {"backends", py_backends, METH_NOARGS, backends_doc},
     {"has_backend", py_has_backend, METH_O, has_backend_doc},
     {"close", tensors_close, METH_VARARGS, close_doc},
+    {"module_costs", module_costs, METH_VARARGS, module_costs_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -72,6 +72,15 @@ PyObject *model_new(PyObject *graph, const clv_graph *g, const char *backend,
 extern PyType_Spec model_spec;
 extern PyObject *model_type;
 
+/* -- tally.c --------------------------------------------------------------*/
+
+PyObject *graph_tally(const clv_graph *g, PyObject *args);
+PyObject *graph_find(const clv_graph *g, PyObject *args);
+PyObject *graph_operands(const clv_graph *g, PyObject *args);
+PyObject *graph_give(clv_graph *g, PyObject *args);
+/* module_costs(calls): what torchinfo counts of calls of modules. */
+PyObject *module_costs(PyObject *self, PyObject *args);
+
 /* -- split.c --------------------------------------------------------------*/
 
 /* Graph.split of a graph whose nodes torch calls `names` (NULL: not captured).

@@ -13,14 +13,15 @@ from cleave._cleave import (Error, Graph, Model, Tensor, __version__,
 from cleave._cleave import open as _open
 
 __all__ = ["Error", "Graph", "Model", "Tensor", "capture", "hardware", "load",
-           "models", "open", "profile", "verify", "__version__"]
+           "models", "open", "profile", "summary", "verify", "__version__"]
 
 
 def load(model, inputs=None, kwargs=None, **options):
     """A Graph of a built-in model (its name), a model file (its path) or a
     live torch module (with the inputs to call it with).
 
-    Options for names and paths: input_shape, batch, dtype, dims, loop, ops.
+    Options for names and paths: input_shape, batch, dtype, dims, loop, ops; for
+    live modules those of capture.
     """
     import os
     if isinstance(model, Graph):
@@ -36,15 +37,31 @@ def load(model, inputs=None, kwargs=None, **options):
 open = load
 
 
-def capture(model, inputs=None, kwargs=None, **options):
-    """cleave.torch.capture: the graph of a live module, and how it was got."""
-    try:
-        from cleave.torch import capture as torch_capture
-    except ModuleNotFoundError as e:
-        if e.name != "torch":
-            raise
-        raise Error(str(e)) from None
-    return torch_capture(model, inputs, kwargs, **options)
+def capture(model, inputs=None, kwargs=None, *, input_size=None, dtypes=None,
+            device=None, ops=None, progress=None, **options):
+    """cleave.torch.capture: the graph of a live module, and how it was got.
+
+    input_size  a shape, or several, instead of inputs; with dtypes= and device=
+    ops         {operator: callback (inputs, outputs)}: what operators cost
+    progress    says on stderr what takes longer than a second; None: if that is
+                a terminal
+    """
+    torch = _with_torch()
+    from cleave import handles, waiting
+    if input_size is not None:
+        from cleave.torchinfo import make_inputs
+        if inputs is not None:
+            raise TypeError("capture: inputs and input_size= say the same "
+                            "twice: give one of them")
+        inputs = make_inputs(input_size, dtypes, device)
+    elif dtypes is not None or device is not None:
+        raise TypeError("capture: dtypes= and device= are of tensors that "
+                        "input_size= makes: give it, or such inputs")
+    with waiting.said(f"capturing {type(model).__name__}", progress):
+        found = torch.capture(model, inputs, kwargs, **options)
+    if ops is not None:
+        handles.apply(found.graph, ops)
+    return found
 
 
 def profile(model, inputs=None, kwargs=None, *, count="full", **options):
@@ -52,10 +69,29 @@ def profile(model, inputs=None, kwargs=None, *, count="full", **options):
     return load(model, inputs, kwargs, **options).profile(count=count)
 
 
+def summary(model, *args, **options):
+    """cleave.torchinfo.summary: the modules of a model as a table, in the shape
+    of torchinfo."""
+    _with_torch()
+    from cleave.torchinfo import summary as made
+    return made(model, *args, **options)
+
+
+def _with_torch():
+    """cleave.torch, or one line about what is missing."""
+    try:
+        from cleave import torch
+    except ModuleNotFoundError as e:
+        if e.name != "torch":
+            raise
+        raise Error(str(e)) from None
+    return torch
+
+
 def __getattr__(name):
     """cleave.torch and the like are imported when they are first named."""
-    if name not in ("dynamo", "fvcore", "live", "neuron", "torch",
-                    "vision"):
+    if name not in ("dynamo", "fvcore", "handles", "live", "neuron", "torch",
+                    "torchinfo", "vision"):
         raise AttributeError(f"module 'cleave' has no attribute '{name}'")
     import importlib
     return importlib.import_module(f"cleave.{name}")

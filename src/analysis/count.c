@@ -5,6 +5,7 @@
  * and nowhere else (clv__count). */
 #include "analysis/count.h"
 #include "analysis/count_rules.h"
+#include "ops/custom.h"
 
 #include <string.h>
 
@@ -333,6 +334,10 @@ clv_count clv__count(const clv_graph *g, const clv_node *n,
 {
     const count_cell *cell = cell_of((clv_op)n->op, convention);
     clv_count r = {.kind = cell->kind, .heed = CLV_HEED_NONE};
+    const clv_given *given = clv__given(g, n);
+    if (given) /* in whatever unit is asked for */
+        return (clv_count){given->kind, given->flops, given->flops,
+                           CLV_HEED_COUNTED};
     if (!cell->rule || cost->trust == CLV_TRUST_UNKNOWN || !n->n_in ||
         !n->n_out || count_unseen(n, cost, convention))
         return r;

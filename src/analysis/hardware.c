@@ -73,8 +73,8 @@ clv_status clv_device_find(const char *name, const clv_device **out,
     CLV_BEGIN(out, err);
     CLV_NEED(name, err);
     for (uint32_t i = 0; i < N_DEVICES && !*out; i++)
-        if (!strcmp(devices[i].name, name) ||
-            (devices[i].alias && !strcmp(devices[i].alias, name)))
+        if (clv__same_word(devices[i].name, name) ||
+            (devices[i].alias && clv__same_word(devices[i].alias, name)))
             *out = &devices[i];
     if (*out)
         return CLV_OK;

@@ -87,6 +87,16 @@ static inline char clv__lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
+/* Whether two words are the same but for case. */
+static inline bool clv__same_word(const char *a, const char *b)
+{
+    while (*a && clv__lower(*a) == clv__lower(*b)) {
+        a++;
+        b++;
+    }
+    return clv__lower(*a) == clv__lower(*b);
+}
+
 static inline char clv__upper(char c)
 {
     return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;

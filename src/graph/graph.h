@@ -115,6 +115,12 @@ typedef struct clv_warning {
     clv_subject_kind about;
 } clv_warning;
 
+/* What the user says one node costs, instead of our rules. */
+typedef struct clv_given {
+    const char *kind; /* what it is counted as; NULL: nothing is given */
+    int64_t macs, flops;
+} clv_given;
+
 struct clv_graph {
     arena mem;
     const char *name, *format; /* format: "zoo", "onnx", "api", ... */
@@ -138,6 +144,7 @@ struct clv_graph {
     uint32_t n_bodies;
     int64_t unused_params; /* weights that evaluation never reads */
     const struct clv_custom_ops *custom; /* user-given operators, or NULL */
+    clv_given *given; /* per node (ops/custom.c); NULL: none */
     void (*release)(void *owner); /* what the graph borrows its bytes from */
     void *owner;
     const void *file; /* the mapped file that weights lie in, or NULL */

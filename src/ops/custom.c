@@ -463,3 +463,17 @@ bool clv__custom_cost(const clv_graph *g, const clv_node *n, clv_cost *c)
     c->trust = CLV_TRUST_GIVEN;
     return true;
 }
+
+/* -- costs of single nodes ------------------------------------------------*/
+
+bool clv__give_cost(clv_graph *g, uint32_t id, const char *kind, int64_t macs,
+                    int64_t flops)
+{
+    if (!g->given)
+        g->given = arena_zalloc(&g->mem, g->n_nodes * sizeof *g->given);
+    const char *name = arena_strndup(&g->mem, kind, strlen(kind));
+    if (!g->given || !name)
+        return false;
+    g->given[id] = (clv_given){name, macs, flops};
+    return true;
+}

@@ -23,4 +23,16 @@ CLV_MUST clv_status clv__custom_infer(clv_graph *g, clv_node *n, clv_err *e);
 /* Computes the cost. Returns false when nobody described the operator. */
 bool clv__custom_cost(const clv_graph *g, const clv_node *n, clv_cost *c);
 
+/* Gives node `id` of an inferred graph a cost, which replaces our own under
+ * every convention; it is marked as given. Copies kind, which is what
+ * by-operator sums call it. Returns false when memory ran out. */
+bool clv__give_cost(clv_graph *g, uint32_t id, const char *kind, int64_t macs,
+                    int64_t flops);
+/* What was given for the node; NULL when nothing was. */
+static inline const clv_given *clv__given(const clv_graph *g, const clv_node *n)
+{
+    const clv_given *given = g->given ? &g->given[n - g->nodes] : NULL;
+    return given && given->kind ? given : NULL;
+}
+
 #endif

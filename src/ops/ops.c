@@ -25,6 +25,7 @@
 #include "ops/ops.h"
 #include "core/limits.h"
 #include "graph/schema.h"
+#include "ops/custom.h"
 
 #include <string.h>
 
@@ -273,6 +274,12 @@ clv_status clv__cost_node(const clv_graph *g, uint32_t id, clv_cost *c,
         c->bytes_in = c->bytes_weights = c->bytes_out = 0;
     if (clv__in_quantised(n))
         c->flops = 0;
+    const clv_given *given = clv__given(g, n);
+    if (given) {
+        c->trust = CLV_TRUST_GIVEN;
+        c->macs = given->macs;
+        c->flops = given->flops;
+    }
     int64_t all = sat_add(sat_add(c->bytes_in, c->bytes_weights), c->bytes_out);
     if (c->macs == CLV_SAT || c->flops == CLV_SAT || all == CLV_SAT)
         return clv__fail(e, CLV_OVERFLOW,

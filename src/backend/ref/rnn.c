@@ -67,19 +67,10 @@ static const struct act_row {
 };
 
 /* ONNX tells the names of activations without regard to case. */
-static bool act_same(const char *a, const char *b)
-{
-    while (*a && clv__lower(*a) == clv__lower(*b)) {
-        a++;
-        b++;
-    }
-    return *a == *b;
-}
-
 static const struct act_row *act_named(const char *name)
 {
     for (size_t i = 0; i < sizeof act_rows / sizeof *act_rows; i++)
-        if (act_same(act_rows[i].name, name))
+        if (clv__same_word(act_rows[i].name, name))
             return &act_rows[i];
     return NULL;
 }
