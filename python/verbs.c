@@ -245,6 +245,17 @@ static bool reports(const verb *v)
     return strcmp(v->name, "export") && strcmp(v->name, "verify");
 }
 
+/* Raises with the method's name before the reason, unless that begins with it.
+ */
+static PyObject *raise_in(const verb *v, const clv_err *err)
+{
+    clv_err said = *err;
+    if (strncmp(err->msg, v->name, strlen(v->name)))
+        snprintf(said.msg, sizeof said.msg, "%s: %.*s", v->name,
+                 (int)(sizeof said.msg - strlen(v->name) - 3), err->msg);
+    return py_raise(&said);
+}
+
 /* A check that fails is an answer, not an error. */
 static PyObject *answer(const verb *v, const request *r, clv_status s,
                         clv_buf *out, const clv_err *err)
@@ -255,7 +266,7 @@ static PyObject *answer(const verb *v, const request *r, clv_status s,
         return r->text ? py_from_text(out) : py_from_report(out);
     clv_buf_free(out);
     if (s != CLV_OK)
-        return py_raise(err);
+        return raise_in(v, err);
     Py_RETURN_NONE;
 }
 

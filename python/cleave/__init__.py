@@ -28,13 +28,31 @@ def load(model, inputs=None, kwargs=None, **options):
         return model
     if isinstance(model, (str, os.PathLike)):
         if inputs is not None or kwargs is not None:
-            raise TypeError("inputs are for live modules; a name or a file "
-                            "takes input_shape=")
-        return _open(os.fspath(model), **options)
+            raise TypeError("load: inputs are for live modules: a name or a "
+                            "file takes input_shape=")
+        return _opened(os.fspath(model), options)
     return capture(model, inputs, kwargs, **options).graph
 
 
 open = load
+
+
+def _opened(name, options):
+    """A built-in model or a file; refusals say how to go on."""
+    from cleave import refusal
+    refusal.options("load", options, ("input_shape", "batch", "dtype", "dims",
+                                      "loop", "ops"))
+    try:
+        return _open(name, **options)
+    except (LookupError, OSError, TypeError, ValueError, Error) as e:
+        text = e.args[0] if e.args else str(e)
+        way = ""
+        if isinstance(e, LookupError) and "did you mean" not in text:
+            way = ": cleave.models() lists names, a file needs its path"
+        elif isinstance(e, (TypeError, ValueError)):
+            way = f" in {options}: as in input_shape=(1, 3, 224, 224), " \
+                "batch=8, dtype='float16'"
+        raise type(e)(f"load: {text}{way}") from None
 
 
 def capture(model, inputs=None, kwargs=None, *, input_size=None, dtypes=None,
@@ -47,7 +65,12 @@ def capture(model, inputs=None, kwargs=None, *, input_size=None, dtypes=None,
                 a terminal
     """
     torch = _with_torch()
-    from cleave import handles, waiting
+    from cleave import handles, refusal, waiting
+    refusal.options("capture", options, ("name", "methods", "warmup",
+                                         "dynamic_shapes", "dims"))
+    refusal.arguments(inputs, kwargs)
+    if "methods" in options:
+        options["methods"] = refusal.methods(options["methods"], torch.METHODS)
     if input_size is not None:
         from cleave.torchinfo import make_inputs
         if inputs is not None:

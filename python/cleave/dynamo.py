@@ -9,8 +9,8 @@ import re
 from collections import Counter
 
 from cleave._cleave import from_fx
-from cleave.torch import (Collector, _arguments, _parameters, _quiet,
-                          _workable)
+from cleave.torch import (CaptureError, Collector, _arguments, _name_of,
+                          _parameters, _quiet, _reason, _workable)
 
 import torch
 import torch.fx
@@ -114,10 +114,21 @@ def trace_model_with_dynamo(model, example_input, verbose=False,
             torch._dynamo.config.patch(allow_rnn=True):
         extractor = DynamoGraphExtractor(verbose, analyze_memory)
         extractor.model = work
-        torch.compile(work, backend=extractor, fullgraph=fullgraph,
-                      dynamic=False)(*args, **kwargs)
+        try:
+            torch.compile(work, backend=extractor, fullgraph=fullgraph,
+                          dynamic=False)(*args, **kwargs)
+        except Exception as e:
+            raise CaptureError(f"{_name_of(model)} fails on these inputs: "
+                               f"{_cause(e)}") from None
     torch._dynamo.reset()
     return extractor
+
+
+def _cause(e):
+    """What the model raised, where Dynamo passes it on in a long text."""
+    found = re.search(r"got (\w+)\((['\"])(.*?)\2\)", str(e))
+    return f"{found[1]}: {found[3]}" if found else \
+        f"{type(e).__name__}: {_reason(e)}"
 
 
 def analyze_memory_timeline(graph, owner=None):

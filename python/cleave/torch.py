@@ -31,7 +31,7 @@ import torch.fx
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from cleave import vision
+from cleave import refusal, vision
 from cleave._cleave import Error, from_fx
 
 vision.declare()    # a model may come with torchvision's operators
@@ -47,7 +47,7 @@ class CaptureError(Error):
     """No method could capture the model; .failures says why."""
 
     def __init__(self, text, failures=None):
-        super().__init__(text)
+        super().__init__(refusal.said(text))
         self.failures = failures or {}
 
 

@@ -229,7 +229,8 @@ def summary(model, input_size=None, input_data=None, batch_dim=None,
     inputs = None
     if some:
         inputs = input_data if input_data is not None else \
-            make_inputs(input_size, dtypes, device or _device_of(model))
+            make_inputs(input_size, dtypes, device or _device_of(model),
+                        "summary")
         inputs = tuple(inputs) if isinstance(inputs, list) else inputs
         if batch_dim is not None:
             inputs = pytree.tree_map_only(
@@ -281,7 +282,7 @@ def _device_of(model):
     return parameter.device if parameter is not None else "cpu"
 
 
-def make_inputs(input_size, dtypes=None, device=None):
+def make_inputs(input_size, dtypes=None, device=None, method="capture"):
     """Tensors of these shapes: (1, 3, 224, 224), or a list of such."""
     several = isinstance(input_size, (list, tuple)) and len(input_size) and \
         all(isinstance(s, (list, tuple)) for s in input_size)
@@ -291,43 +292,44 @@ def make_inputs(input_size, dtypes=None, device=None):
     elif isinstance(dtypes, (torch.dtype, str)):
         dtypes = [dtypes] * len(sizes)
     if len(dtypes) != len(sizes):
-        raise ValueError(f"input_size: {len(sizes)} shapes and {len(dtypes)} "
+        raise ValueError(f"{method}: {len(sizes)} shapes and {len(dtypes)} "
                          "dtypes: give a type for each shape")
-    return tuple(_tensor(s, _dtype(t), _device(device))
+    where = _device(device, method)
+    return tuple(_tensor(s, _dtype(t, method), where, method)
                  for s, t in zip(sizes, dtypes))
 
 
-def _tensor(size, dtype, device):
+def _tensor(size, dtype, device, method):
     if not isinstance(size, (list, tuple)) or not size or not all(
             isinstance(n, int) and n > 0 for n in size):
-        raise ValueError(f"input_size: {size!r} is no shape: give whole "
+        raise ValueError(f"{method}: input_size={size!r} is no shape: give whole "
                          "numbers above 0, such as (1, 3, 224, 224)")
     if dtype.is_floating_point:
         return torch.rand(size, device=device).to(dtype)
     return torch.zeros(size, dtype=dtype, device=device)
 
 
-def _dtype(said):
+def _dtype(said, method):
     found = getattr(torch, said.removeprefix("torch."), said) \
         if isinstance(said, str) else said
     if not isinstance(found, torch.dtype):
-        raise ValueError(f"dtypes: {said!r} is no type of torch: give "
+        raise ValueError(f"{method}: {said!r} is no type of torch: give "
                          "torch.float32, torch.int64 and the like")
     return found
 
 
-def _device(said):
+def _device(said, method):
     """A device in any case: "CPU", "Cuda:0"."""
     if said is None or isinstance(said, torch.device):
         return said
     try:
         found = torch.device(str(said).strip().lower())
     except RuntimeError:
-        raise ValueError(f"device: '{said}' is no device of torch: give 'cpu', "
-                         "'cuda' or 'meta'") from None
+        raise ValueError(f"{method}: '{said}' is no device of torch: give "
+                         "'cpu', 'cuda' or 'meta'") from None
     if found.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device: '{said}' is not there, torch has no CUDA "
-                         "here: give 'cpu' or 'meta'")
+        raise ValueError(f"{method}: device '{said}' is not there, torch has no "
+                         "CUDA here: give 'cpu' or 'meta'")
     return found
 
 

@@ -144,7 +144,7 @@ struct clv_graph {
     uint32_t n_bodies;
     int64_t unused_params; /* weights that evaluation never reads */
     const struct clv_custom_ops *custom; /* user-given operators, or NULL */
-    clv_given *given; /* per node (ops/custom.c); NULL: none */
+    clv_given *given;             /* per node (ops/custom.c); NULL: none */
     void (*release)(void *owner); /* what the graph borrows its bytes from */
     void *owner;
     const void *file; /* the mapped file that weights lie in, or NULL */
