@@ -47,21 +47,20 @@ static int64_t live_rounded(int64_t bytes, int64_t align)
 int64_t clv__live_bytes(const clv_buffer *b, uint32_t n, int64_t align,
                         int64_t *live, uint32_t n_steps)
 {
-    int64_t sum = 0, most = 0;
-    for (uint32_t i = 0; i < n; i++)
-        sum = sat_add(sum, live_rounded(b[i].bytes, align));
-    if (sum == CLV_SAT)
-        return CLV_SAT;
+    int64_t sum = 0, most = 0, now = 0;
     memset(live, 0, ((size_t)n_steps + 1) * sizeof *live);
     for (uint32_t i = 0; i < n; i++) {
         assert(b[i].first <= b[i].last && b[i].last < n_steps);
         int64_t bytes = live_rounded(b[i].bytes, align);
-        live[b[i].first] += bytes;
+        sum = sat_add(sum, bytes);
+        if (sum == CLV_SAT)
+            return CLV_SAT;
+        live[b[i].first] += bytes; /* none is beyond `sum` */
         live[b[i].last + 1] -= bytes;
     }
-    for (uint32_t k = 1; k <= n_steps; k++)
-        live[k] += live[k - 1];
-    for (uint32_t k = 0; k < n_steps; k++)
-        most = live[k] > most ? live[k] : most;
+    for (uint32_t k = 0; k <= n_steps; k++) {
+        live[k] = now += live[k];
+        most = now > most ? now : most;
+    }
     return most;
 }

@@ -157,6 +157,8 @@ int64_t clv_dtype_bytes(clv_dtype t, int64_t n)
 {
     if ((unsigned)t >= CLV_DTYPE_COUNT || n < 0)
         return -1;
+    if (n < INT64_C(1) << 48) /* nearly always: it cannot overflow */
+        return (n * dtypes[t].bits + 7) / 8;
     int64_t bits = sat_mul(n, dtypes[t].bits);
     if (bits >= CLV_SAT - 7)
         return dtypes[t].bits >= 8 && n <= CLV_SAT / (dtypes[t].bits / 8)

@@ -27,21 +27,22 @@ int64_t clv__numel(const clv_value *v)
     return n;
 }
 
-int64_t clv__bytes(const clv_value *v)
+/* The bytes of v in type t. */
+static int64_t bytes_in(const clv_value *v, clv_dtype t)
 {
     int64_t n = clv__numel(v);
-    int64_t bytes = n == CLV_SAT ? -1 : clv_dtype_bytes(v->dtype, n);
+    int64_t bytes = n == CLV_SAT ? -1 : clv_dtype_bytes(t, n);
     return bytes < 0 ? CLV_SAT : bytes;
+}
+
+int64_t clv__bytes(const clv_value *v)
+{
+    return bytes_in(v, v->dtype);
 }
 
 int64_t clv__held_bytes(const clv_value *v)
 {
-    clv_value as = {.dims = v->dims,
-                    .rank = v->rank,
-                    .flags = v->flags,
-                    .count = v->count,
-                    .dtype = (uint8_t)value_held(v)};
-    return clv__bytes(&as);
+    return bytes_in(v, value_held(v));
 }
 
 /* Writes "3 of ", which comes before the shape of a sequence's tensors. */
