@@ -11,7 +11,7 @@ import sys
 
 import cleave
 from cleave import live
-from cleave._cleave import main as command
+from cleave._cleave import main as command, open as open_named
 
 MODEL_REGISTRY = {}    # name: function that makes a module
 SHAPE = (1, 3, 224, 224)
@@ -42,7 +42,7 @@ def _graph_of(model, input_shape, model_name):
     if not isinstance(model, str):
         return _capture(model, shape, model_name)
     return open_model(model, [(None, shape)] if shape else [], 0) or \
-        cleave.load(model, input_shape=shape)
+        open_named(model, input_shape=shape)
 
 
 def open_model(name, shapes, batch):
