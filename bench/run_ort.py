@@ -1,9 +1,10 @@
-"""Latency of cleave run (oneDNN) against ONNX Runtime: same file, 2 threads.
+"""Latency of cleave run against ONNX Runtime: same file, 2 threads.
 
 Prints, per model: median milliseconds of each and their ratio, load to first
 result, and peak memory. Runs alternate in rounds; the median of rounds counts.
+Weights that a file lacks are drawn. BACKEND names one; without, `run` chooses.
 
-    bench/run_ort.py [MODEL...]
+    bench/run_ort.py [MODEL or FILE.onnx...]
 """
 import json
 import os
@@ -26,9 +27,9 @@ def ort(path, x):
     o = onnxruntime.SessionOptions()
     o.intra_op_num_threads = THREADS
     data = np.load(x)
+    feed = {n: data[n] for n in data.files}
     t = time.perf_counter()
     s = onnxruntime.InferenceSession(path, o, providers=["CPUExecutionProvider"])
-    feed = {s.get_inputs()[0].name: data}
     s.run(None, feed)
     first = time.perf_counter() - t
     times = []
@@ -46,18 +47,21 @@ def child(args):
     out = p.stdout.read()
     _, status, use = os.wait4(p.pid, 0)
     if status:
-        raise SystemExit(f"{args[0]} failed")
+        raise RuntimeError(f"{args[0]} failed")
     return json.loads(out), use.ru_maxrss * 1024, time.perf_counter() - t
 
 
 def bench(model, folder):
     import numpy as np
-    path, x = os.path.join(folder, "m.onnx"), os.path.join(folder, "x.npy")
-    subprocess.run([CLEAVE, "export", model, "-o", path, "--weights", "random:1"], check=True)
-    shape = json.loads(subprocess.run([CLEAVE, "profile", path, "--json"], capture_output=True).stdout)
-    np.save(x, np.random.default_rng(0).standard_normal(shape["inputs"][0]["shape"], dtype=np.float32))
+    path, x = os.path.join(folder, "m.onnx"), os.path.join(folder, "x.npz")
+    subprocess.run([CLEAVE, "export", model, "-o", path, "--weights", "random:1", "--quiet"], check=True)
+    said = json.loads(subprocess.run([CLEAVE, "profile", path, "--json"], capture_output=True).stdout)
+    draw = np.random.default_rng(0)
+    np.savez(x, **{i["name"]: draw.standard_normal(i["shape"]).astype(i["dtype"]) if "float" in i["dtype"] else
+                   draw.integers(0, 9, i["shape"]).astype(i["dtype"]) for i in said["inputs"]})
     ours, theirs, first, peak = [], [], [], [0, 0]
-    run = [CLEAVE, "run", path, "--input", x, "--backend", "onednn", "--threads", str(THREADS), "--json", "--quiet"]
+    run = [CLEAVE, "run", path, "--input", x, "--threads", str(THREADS), "--json", "--quiet"]
+    run += ["--backend", os.environ["BACKEND"]] if "BACKEND" in os.environ else []
     for _ in range(ROUNDS):
         a, mem, _ = child(run + ["--repeat", str(RUNS), "--warmup", "1"])
         b, _, _ = child([sys.executable, __file__, "--ort", path, x])
@@ -68,7 +72,7 @@ def bench(model, folder):
         peak = [max(peak[0], mem), max(peak[1], b["peak"])]
     a, b = sorted(ours)[ROUNDS // 2], sorted(theirs)[ROUNDS // 2]
     f, g = (sorted(v[i] for v in first)[ROUNDS // 2] for i in (0, 1))
-    print(f"{model:18} cleave {a * 1e3:8.1f} ms  ort {b * 1e3:8.1f} ms  ratio {a / b:5.2f}   first {f * 1e3:7.0f} "
+    print(f"{os.path.basename(model):32} cleave {a * 1e3:8.1f} ms  ort {b * 1e3:8.1f} ms  ratio {a / b:5.2f}   first {f * 1e3:7.0f} "
           f"{g * 1e3:7.0f} ms  {f / g:5.2f}   peak {peak[0] / 1e6:6.0f} {peak[1] / 1e6:6.0f} MB  "
           f"{peak[0] / peak[1]:5.2f}", flush=True)
 
@@ -78,4 +82,7 @@ if len(sys.argv) > 1 and sys.argv[1] == "--ort":
 else:
     for name in sys.argv[1:] or MODELS:
         with tempfile.TemporaryDirectory() as place:
-            bench(name, place)
+            try:
+                bench(name, place)
+            except (RuntimeError, subprocess.CalledProcessError, json.JSONDecodeError, TypeError) as e:
+                print(f"{os.path.basename(name):32} {e}", flush=True)

@@ -106,6 +106,8 @@ static bool fx_arg_at(fx_walk *w, PyObject *o, aten_arg *out, int depth)
         *out = (aten_arg){.kind = ATEN_BOOL, .u.b = o == Py_True};
     } else if (PyFloat_Check(o)) {
         *out = (aten_arg){.kind = ATEN_FLOAT, .u.f = PyFloat_AsDouble(o)};
+    } else if (PyComplex_Check(o)) { /* of which only counts are known */
+        *out = (aten_arg){.kind = ATEN_FLOAT, .u.f = Py_NAN};
     } else if (PyLong_Check(o)) {
         if (fx_int_of(o, &out->u.i))
             out->kind = ATEN_INT;

@@ -337,7 +337,7 @@ static answer sample_run(const sample *s, bool *used, clv_buf *ops, char *why)
                  text);
     }
     if (a == ANSWER_OK) {
-        bool ours;
+        bool ours = false;
         a = run_on(&j, NULL, &ours, text);
         if (a != ANSWER_OK)
             snprintf(why, WHY, "cpu: %.380s", text);

@@ -148,6 +148,23 @@ def test_fourier():
           "a complex product counts as torch counts it")
 
 
+def test_recorded_rows():
+    """Rows that other tests do not reach; none is unknown."""
+    x = torch.rand(4, 8)
+    empty = torch.empty_like
+    for name, run in (
+            ("vdot", lambda x: torch.vdot(x.flatten(), x.flatten())),
+            ("drawn", lambda x: x + torch.randint(0, 9, (4, 8)) +
+             torch.randperm(8) + torch.randint_like(x, 5) + empty(x).normal_()
+             + empty(x).uniform_() + empty(x).exponential_() +
+             torch.normal(x, 1.0)),
+            ("strided", lambda x: torch.as_strided(x, (2, 2), (1, 2)) +
+             torch.eye(2)),
+            ("windows", lambda x: x * torch.hamming_window(8) *
+             torch.blackman_window(8))):
+        equal(capture(run, x, methods=RECORD).unknown, [], name)
+
+
 def test_written_weights():
     x = torch.rand(4, 8)
     for make in (parametrizations.weight_norm, nn.utils.weight_norm):

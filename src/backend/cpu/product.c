@@ -141,12 +141,39 @@ static bool group_copy(kernel *k, const einsum_names *c, const clv_tensor *x,
     return to->data && CPU_NAME(clv__cpu_move)(k, to, x, 0, by);
 }
 
+/* Copies what was made, whose groups follow one another, to where the result
+ * has its names. */
+static bool group_back(kernel *k, const einsum_names *c, const int64_t *result,
+                       const name_group *const *groups, const clv_tensor *made)
+{
+    uint32_t order[CLV_MAX_RANK];
+    int64_t own[CLV_MAX_RANK], by[CLV_MAX_RANK], at = 1;
+    clv_tensor view = {.dtype = made->dtype, .data = k->out[0].data};
+    for (int g = 3; g-- > 0;)
+        for (uint32_t i = groups[g]->n; i-- > 0;) {
+            own[groups[g]->at[i]] = at;
+            at *= c->dims[groups[g]->at[i]];
+        }
+    for (uint32_t i = 0; i < c->n_result; i++) { /* the outermost axis first */
+        uint32_t to = view.rank++;
+        for (; to > 0 && result[c->name[order[to - 1]]] < result[c->name[i]];
+             to--)
+            order[to] = order[to - 1];
+        order[to] = i;
+    }
+    for (uint32_t i = 0; i < view.rank; i++) {
+        view.dims[i] = c->dims[order[i]];
+        by[i] = own[order[i]];
+    }
+    return CPU_NAME(clv__cpu_move)(k, &view, made, 0, by);
+}
+
 /* Two operands whose shared names are summed or kept: a product of matrices,
  * once both lie as (batch, row, sum) and (batch, sum, column). */
 bool CPU_NAME(cpu_einsum)(kernel *k)
 {
     einsum_names c;
-    int64_t result[EINSUM_AXES], *strides, back[CLV_MAX_RANK] = {0};
+    int64_t result[EINSUM_AXES], *strides;
     clv_tensor a, b, *y = &k->out[0];
     name_group batch = {.size = 1}, row = batch, col = batch, sum = batch;
     if (!all_float32(k) || k->n->n_in != 2 || !k->in[1] ||
@@ -189,28 +216,8 @@ bool CPU_NAME(cpu_einsum)(kernel *k)
                    .sb = {1}};
     if (!made.data || !batch_run(k, &j))
         return false;
-    /* the strides of what was made by the axes of y, outermost first */
-    const name_group *const groups[] = {&batch, &row, &col};
-    uint32_t order[CLV_MAX_RANK], n = 0;
-    int64_t own[CLV_MAX_RANK], at = 1;
-    for (int g = 3; g-- > 0;)
-        for (uint32_t i = groups[g]->n; i-- > 0;) {
-            own[groups[g]->at[i]] = at;
-            at *= c.dims[groups[g]->at[i]];
-        }
-    for (uint32_t i = 0; i < c.n_result; i++) {
-        uint32_t to = n++;
-        for (; to > 0 && result[c.name[order[to - 1]]] < result[c.name[i]];
-             to--)
-            order[to] = order[to - 1];
-        order[to] = i;
-    }
-    clv_tensor view = {.dtype = CLV_FLOAT32, .rank = n, .data = y->data};
-    for (uint32_t i = 0; i < n; i++) {
-        view.dims[i] = c.dims[order[i]];
-        back[i] = own[order[i]];
-    }
-    return CPU_NAME(clv__cpu_move)(k, &view, &made, 0, back);
+    return group_back(k, &c, result,
+                      (const name_group *const[]){&batch, &row, &col}, &made);
 }
 
 /* -- with a tensor added --------------------------------------------------*/

@@ -26,6 +26,11 @@ bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why)
             continue;
         bool list = g->values[v].flags & CLV_V_FORM;
         bool text = g->values[v].dtype == CLV_STRING;
+        if (dtype_class_of((clv_dtype)g->values[v].dtype) == CLASS_COMPLEX) {
+            snprintf(why->text, sizeof why->text,
+                     "no kernel for complex numbers");
+            return false;
+        }
         if ((list && !lists) || (text && !texts)) {
             snprintf(why->text, sizeof why->text, "no kernel for %s",
                      list ? "sequences and optionals" : "type string");
