@@ -146,7 +146,36 @@ static clv_status unpack_mha(draft *d, uint32_t ins[3], clv_err *e)
     return ms_unpack_heads(d, all ? q : kv, all ? 2 : 1, &ins[V], e);
 }
 
-/* q, k, v, bias (of all three), mask, bias of scores, past key and value. */
+/* The past is a buffer, longer than what it holds, and so is the present: input
+ * 8 says how many keys of it count. The attention gets the last key's index of
+ * each batch entry instead. */
+static clv_status mha_buffer(draft *d, uint32_t ins[INPUTS], clv_err *e)
+{
+    const clv_value *past = &d->g->values[ins[PAST_K]];
+    const clv_value *key = &d->g->values[ins[K]];
+    if (past->rank != 4 || key->rank != 3 || ins[KEEP] != CLV_NONE ||
+        ms_input(d, 9) != CLV_NONE) {
+        ms_count_only(d, "a shared past that is masked, or gathered");
+        return CLV_OK;
+    }
+    int64_t batch = key->dims[0], room = past->dims[2];
+    clv_attr more[1] = {INT(VALUE, key->dims[1] - 1)}, all[1], one[1];
+    CLV_TRY(ms_ints(d, CLV_A_SHAPE, &batch, 1, all, e));
+    CLV_TRY(ms_ints(d, CLV_A_SHAPE, &(int64_t){1}, 1, one, e));
+    CLV_TRY(ms_emit(d, CLV_OP_ADD, "last", IN(ms_input(d, 8)), more, 1,
+                    &ins[KEEP], e));
+    CLV_TRY(ms_emit(d, CLV_OP_RESHAPE, "last_one", IN(ins[KEEP]), one, 1,
+                    &ins[KEEP], e));
+    CLV_TRY(ms_emit(d, CLV_OP_EXPAND, "last_each", IN(ins[KEEP]), all, 1,
+                    &ins[KEEP], e));
+    draft_set_int(d, CLV_A_SIZE, room);
+    draft_set_int(d, CLV_A_CACHE, 1);
+    return CLV_OK;
+}
+
+/* q, k, v, bias (of all three), mask, bias of scores, past key and value, how
+ * much of the past counts, which beam each key of it is of. Without a past the
+ * last two say nothing. */
 clv_status map_ms_mha(draft *d, clv_err *e)
 {
     uint32_t ins[INPUTS] = {ms_input(d, 0), ms_input(d, 1), ms_input(d, 2),
@@ -157,9 +186,10 @@ clv_status map_ms_mha(draft *d, clv_err *e)
         d->op = CLV_OP_UNKNOWN;
         return CLV_OK;
     }
-    if (ms_input(d, 8) != CLV_NONE || ms_input(d, 9) != CLV_NONE)
-        ms_count_only(d, "a past that shares its buffer, or is gathered");
     CLV_TRY(unpack_mha(d, ins, e));
+    if (ins[PAST_K] != CLV_NONE &&
+        (ms_input(d, 8) != CLV_NONE || ms_input(d, 9) != CLV_NONE))
+        CLV_TRY(mha_buffer(d, ins, e));
     if (ms_input(d, 3) == CLV_NONE)
         return ms_attend(d, ins, CLV_NONE, e);
     uint32_t bias[3];
