@@ -13,10 +13,10 @@ cleave run "$CLEAVE_ROOT/tests/data/crashes/loop_inf.onnx" --random \
 # more. This one draws 60 million weights.
 small=$CLEAVE_ROOT/tests/data/onnx/light/light_bvlc_alexnet.onnx
 cleave run "$small" --random 2>&1 | grep -o 'needs more than.*'
-cleave run "$small" --random --max-memory 2GB | head -1
+cleave run "$small" --random --backend cpu --max-memory 2GB | head -1
 
-cleave run alexnet --random --repeat 9223372036854775807 2>&1
-cleave run alexnet --random --warmup 9223372036854775807 2>&1
+cleave run alexnet --random --backend cpu --repeat 9223372036854775807 2>&1
+cleave run alexnet --random --backend cpu --warmup 9223372036854775807 2>&1
 
 # A single kernel that takes long is ended by the alarm.
 cleave run resnet50 --random --batch 64 --max-seconds 0.1 2>&1 | grep -o 'not done after.*'
