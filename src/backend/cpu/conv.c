@@ -249,7 +249,10 @@ static bool cpu_conv_shape(const kernel *k, const clv_tensor *x,
         return false;
     j->cin = x_dims[0] / j->groups;
     j->cout = y_dims[0] / j->groups;
-    if (w->dims[0] != y_dims[0] || w->dims[1] != j->cin)
+    bool back = k->n->op == CLV_OP_CONVT1D || k->n->op == CLV_OP_CONVT2D ||
+                k->n->op == CLV_OP_CONVT3D; /* transposed */
+    if (back ? w->dims[0] != x_dims[0] || w->dims[1] != j->cout
+             : w->dims[0] != y_dims[0] || w->dims[1] != j->cin)
         return false;
     j->point = true;
     for (uint32_t i = 0; i < AXES; i++) {
@@ -316,6 +319,85 @@ bool CPU_NAME(cpu_conv)(kernel *k)
     j.bias = b ? b->data : NULL;
     j.y = k->out[0].data;
     return conv_run(k, &j);
+}
+
+/* -- transposed -----------------------------------------------------------*/
+
+/* Adds one row of what a tap gives: y[i * step + shift] += x[i] inside. */
+static void spread_row(const float *x, int64_t n, float *y, int64_t width,
+                       int64_t step, int64_t shift)
+{
+    int64_t from = shift < 0 ? (-shift + step - 1) / step : 0;
+    int64_t to = width > shift ? (width - shift - 1) / step + 1 : 0;
+    to = to < n ? to : n;
+    for (int64_t i = from; i < to; i++)
+        y[i * step + shift] += x[i];
+}
+
+/* Items are output channels of one image and group; j->room has a plane of the
+ * input for each of their taps. */
+static void spread_part(void *ctx, int64_t first, int64_t last)
+{
+    const conv_job *j = ctx;
+    for (int64_t c = first; c < last; c++) {
+        float *y = j->y + c * j->out_plane;
+        for (int64_t i = 0; i < j->out_plane; i++)
+            y[i] = j->bias ? j->bias[c] : 0;
+        for (int64_t t = 0; t < j->taps; t++) {
+            const float *x = j->room + (c * j->taps + t) * j->in_plane;
+            int64_t l = t % j->kernel[2], b = t / j->kernel[2] % j->kernel[1];
+            int64_t a = t / (j->kernel[2] * j->kernel[1]);
+            for (int64_t r = 0; r < j->in[0] * j->in[1]; r++) {
+                int64_t od = r / j->in[1] * j->stride[0] - j->pad[0] +
+                             a * j->dilation[0];
+                int64_t oh = r % j->in[1] * j->stride[1] - j->pad[1] +
+                             b * j->dilation[1];
+                if (od >= 0 && od < j->out[0] && oh >= 0 && oh < j->out[1])
+                    spread_row(x + r * j->in[2], j->in[2],
+                               y + (od * j->out[1] + oh) * j->out[2], j->out[2],
+                               j->stride[2], l * j->dilation[2] - j->pad[2]);
+            }
+        }
+    }
+}
+
+/* Weights (C,M,..), transposed, times the image, and each tap's plane added
+ * where it belongs. A size that is given, and padding "same", are left out. */
+bool CPU_NAME(cpu_convt)(kernel *k)
+{
+    const clv_tensor *x = k->in[0], *w = input_of(k, 1), *b = input_of(k, 2);
+    conv_job j = {.batch = 0};
+    uint32_t given;
+    (void)attr_ints(k->n, CLV_A_OUTPUT_SIZE, &given);
+    if (!all_float32(k) || !w || given ||
+        *attr_str(k->n, CLV_A_AUTO_PAD) == 's' ||
+        !cpu_conv_shape(k, x, w, &k->out[0], &j) ||
+        (b && numel(b) != j.groups * j.cout))
+        return false;
+    int64_t rows = j.cout * j.taps;
+    j.room =
+        arena_array(k->scratch, (size_t)(rows * j.in_plane), sizeof *j.room);
+    if (!j.room)
+        return false;
+    for (int64_t ng = 0; ng < j.batch * j.groups; ng++) {
+        int64_t group = ng % j.groups;
+        arena_mark mark = arena_save(k->scratch);
+        bool made = CPU_NAME(clv__gemm_all)(
+            k, rows, j.in_plane, j.cin,
+            (cpu_matrix){(const float *)w->data + group * j.cin * rows, 1,
+                         rows},
+            (cpu_matrix){(const float *)x->data + ng * j.cin * j.in_plane,
+                         j.in_plane, 1},
+            NULL, j.room, j.in_plane);
+        arena_rewind(k->scratch, mark);
+        if (!made)
+            return false;
+        j.y = (float *)k->out[0].data + ng * j.cout * j.out_plane;
+        j.bias = b ? (const float *)b->data + group * j.cout : NULL;
+        clv__parallel(k->threads, j.cout, 1 + CPU_GRAIN / (j.taps * j.in_plane),
+                      spread_part, &j);
+    }
+    return true;
 }
 
 /* -- bytes ----------------------------------------------------------------*/
