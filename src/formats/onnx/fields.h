@@ -9,6 +9,7 @@ enum {
     PB_MODEL_PRODUCER_VERSION = 3,
     PB_MODEL_GRAPH = 7,
     PB_MODEL_OPSET_IMPORT = 8,
+    PB_MODEL_METADATA = 14,
     PB_MODEL_FUNCTIONS = 25,
     PB_MODEL_LAST = 26, /* no field of a model has a higher number */
 };

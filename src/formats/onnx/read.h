@@ -199,6 +199,30 @@ typedef struct peek {
     uint8_t bytes[ONNX_PEEK];
 } peek;
 
+/* A size that the file leaves open, and what it is taken as (read_sizes.c). */
+typedef struct open_size {
+    text symbol; /* its name, or of no length: */
+    text input;  /* the axis of this input; where a name stands first */
+    uint32_t axis;
+    int64_t value;
+    enum {
+        SIZE_ONE,
+        SIZE_STATED,  /* by the file's metadata */
+        SIZE_GUESSED, /* by names and shapes */
+        SIZE_SUM,     /* of other sizes: "past + 1" */
+        SIZE_SMALLEST /* that the graph accepts */
+    } how;
+    bool picture; /* guessed to be a height or width */
+} open_size;
+
+typedef struct open_sizes {
+    arena mem;
+    open_size *of;
+    size_t n, cap;
+    int64_t image[2]; /* height and width that the metadata state, or 0 */
+    uint32_t differ;  /* shapes which the file declares otherwise */
+} open_sizes;
+
 typedef struct reader {
     clv_mapping map;
     peek peek;
@@ -214,8 +238,9 @@ typedef struct reader {
     strmap function_names; /* to the last one of that name */
     int32_t opset[ONNX_DOMAINS];
     int64_t ir_version;
-    uint64_t budget;  /* nodes that may still be made by inlining */
-    const char *open; /* an input with a size that is taken as 1, or NULL */
+    uint64_t budget; /* nodes that may still be made by inlining */
+    open_sizes *sizes;
+    wire graph; /* the model's, whole */
     const struct onnx_op
         *recent[ONNX_RECENT]; /* rows of ai.onnx that nodes had */
 } reader;
@@ -320,8 +345,24 @@ CLV_MUST clv_status onnx_check_dims(const reader *r, const clv_graph *g,
                                     clv_err *e);
 CLV_MUST clv_status onnx_declare(reader *r, unit *u, uint32_t v,
                                  const onnx_type *t, clv_err *e);
-/* Compares what the file declares with what was inferred. */
-CLV_MUST clv_status onnx_compare(unit *u, clv_err *e);
+/* Compares what the file declares with what was inferred, and counts the
+ * shapes that differ. */
+CLV_MUST clv_status onnx_compare(unit *u, uint32_t *differ, clv_err *e);
+
+/* -- read_sizes.c ---------------------------------------------------------*/
+
+/* What axis `axis` of an input, whose size nobody gives, is taken as. */
+CLV_MUST clv_status onnx_open_size(reader *r, const onnx_type *t, text input,
+                                   uint32_t axis, const open_size **out,
+                                   clv_err *e);
+/* Learns what one entry of the model's metadata says of sizes. */
+CLV_MUST clv_status onnx_size_metadata(reader *r, wire w, clv_err *e);
+/* Reads the file with the sizes as they are. Sets how many nodes were added
+ * before it failed. A success replaces what an earlier one left. */
+typedef clv_status onnx_attempt_fn(void *ctx, uint32_t *reached, clv_err *e);
+/* Attempts it with sizes that make sense, then with others until one fits. */
+CLV_MUST clv_status onnx_find_sizes(open_sizes *o, onnx_attempt_fn *attempt,
+                                    void *ctx, clv_err *e);
 
 /* -- read_scope.c, read_node.c ---------------------------------------------*/
 

@@ -270,6 +270,9 @@ static clv_status model_field(reader *r, const wire *w, const wire_field *f,
     case PB_MODEL_OPSET_IMPORT:
         CLV_TRY(wire_expect(w, f, WIRE_BYTES, e));
         return model_opset(f->bytes, r->opset, e);
+    case PB_MODEL_METADATA:
+        CLV_TRY(wire_expect(w, f, WIRE_BYTES, e));
+        return onnx_size_metadata(r, f->bytes, e);
     default:
         return CLV_OK;
     }
@@ -349,6 +352,7 @@ static clv_status model_read(reader *r, clv_graph *g, clv_err *e)
     CLV_TRY(model_functions(r, whole, e));
     CLV_TRY(model_check_versions(r, g, e));
 
+    r->graph = graph;
     unit u = {.g = g};
     frame f = {.unit = &u, .opset = r->opset};
     clv_status s = onnx_graph(r, &f, graph, e);
@@ -360,7 +364,7 @@ static clv_status model_read(reader *r, clv_graph *g, clv_err *e)
     if (s == CLV_OK)
         s = onnx_modules(g, e);
     if (s == CLV_OK)
-        s = onnx_compare(&u, e);
+        s = onnx_compare(&u, &r->sizes->differ, e);
     onnx_unit_free(&u);
     return s;
 }
@@ -384,21 +388,6 @@ static void model_release(void *owner)
     clv__free(owner);
 }
 
-static clv_status model_own_map(clv_graph *g, clv_mapping map, clv_err *e)
-{
-    clv_mapping *own = clv__alloc(sizeof *own);
-    if (!own) {
-        clv__mapping_close(&map);
-        return clv__nomem(e);
-    }
-    *own = map;
-    g->owner = own;
-    g->release = model_release;
-    g->file = map.borrowed ? NULL : map.data;
-    g->file_size = map.size;
-    return CLV_OK;
-}
-
 /* "dir/resnet50.onnx" is called resnet50. */
 static clv_status model_new_graph(const char *path, const clv_open_opts *opts,
                                   clv_graph **g, clv_err *e)
@@ -419,52 +408,102 @@ static clv_status model_new_graph(const char *path, const clv_open_opts *opts,
     return clv__nomem(e);
 }
 
-/* Adds to an error about shapes that its reason may be a size which the file
- * leaves open. */
-static void model_say_open(const reader *r, clv_err *e)
+/* Adds to an error about shapes which sizes were chosen here. */
+static void model_say_open(const open_sizes *o, clv_err *e)
 {
-    if (!r->open || !e || e->code != CLV_SHAPE)
+    enum { SHOWN = 3 };
+    if (!o->n || !e || e->code != CLV_SHAPE)
         return;
-    size_t n = strlen(e->msg);
-    snprintf(e->msg + n, sizeof e->msg - n,
-             "; sizes of input '%s' that are open were taken as 1", r->open);
-    clv__about(e, CLV_SHAPE, CLV_SUBJECT_SIZES, r->open);
+    for (size_t i = 0; i < o->n && i < SHOWN; i++) {
+        const open_size *s = &o->of[i];
+        size_t n = strlen(e->msg);
+        if (s->symbol.n)
+            snprintf(e->msg + n, sizeof e->msg - n, "%s'%.*s'",
+                     i ? ", " : "; open sizes, of which none tried fits: ",
+                     TEXT(s->symbol));
+        else
+            snprintf(e->msg + n, sizeof e->msg - n, "%saxis %u of '%.*s'",
+                     i ? ", " : "; open sizes, of which none tried fits: ",
+                     s->axis, TEXT(s->input));
+    }
+    char input[64];
+    snprintf(input, sizeof input, "%.*s", TEXT(o->of[0].input));
+    clv__about(e, CLV_SHAPE, CLV_SUBJECT_SIZES, input);
+}
+
+/* One load of a file, which may be read several times with other sizes. */
+typedef struct model_load {
+    const clv_mapping *map;
+    const char *path;
+    const clv_open_opts *opts;
+    open_sizes sizes;
+    clv_graph *g; /* of the last attempt that succeeded, or NULL */
+} model_load;
+
+static clv_status model_attempt(void *ctx, uint32_t *reached, clv_err *e)
+{
+    static const clv_open_opts none = {0};
+    model_load *l = ctx;
+    clv_graph *g;
+    clv_graph_free(l->g);
+    l->g = NULL;
+    CLV_TRY(model_new_graph(l->path, l->opts, &g, e));
+    g->file = l->map->borrowed ? NULL : l->map->data;
+    g->file_size = l->map->size;
+    reader r = {.map = *l->map,
+                .opts = l->opts ? l->opts : &none,
+                .sizes = &l->sizes,
+                .budget = ONNX_BUDGET + l->map->size / ONNX_BUDGET_BYTES};
+    model_default_opsets(r.opset);
+    clv_status s = onnx_attr_table(&r, e);
+    if (s == CLV_OK)
+        s = model_read(&r, g, e);
+    model_reader_free(&r);
+    *reached = g->n_nodes;
+    if (s == CLV_OK)
+        l->g = g;
+    else
+        clv_graph_free(g);
+    return s;
+}
+
+/* Hands the mapping to the graph, which borrows its weights from it. */
+static clv_status model_give(model_load *l, clv_mapping *own, clv_err *e)
+{
+    clv_status s = onnx_find_sizes(&l->sizes, model_attempt, l, e);
+    if (s != CLV_OK)
+        model_say_open(&l->sizes, e);
+    if (s != CLV_OK && e)
+        model_scrub(e->msg, strlen(e->msg));
+    if (s != CLV_OK)
+        return s;
+    l->g->owner = own;
+    l->g->release = model_release;
+    /* What was read is in the graph; weights come back when they are needed. */
+    clv__mapping_unpeek(own);
+    clv__mapping_drop(l->g->file, l->g->file_size, l->g->file, l->g->file_size);
+    return CLV_OK;
 }
 
 clv_status clv__onnx_load(clv_mapping map, const char *path,
                           const clv_open_opts *opts, clv_graph **out,
                           clv_err *e)
 {
-    static const clv_open_opts none = {0};
-    clv_graph *g;
     *out = NULL;
-    clv_status s = model_new_graph(path, opts, &g, e);
-    if (s != CLV_OK) {
+    clv_mapping *own = clv__alloc(sizeof *own);
+    if (!own) {
         clv__mapping_close(&map);
-        return s;
+        return clv__nomem(e);
     }
-    reader r = {.map = map,
-                .opts = opts ? opts : &none,
-                .budget = ONNX_BUDGET + map.size / ONNX_BUDGET_BYTES};
-    model_default_opsets(r.opset);
-    s = model_own_map(g, map, e);
-    if (s == CLV_OK)
-        s = onnx_attr_table(&r, e);
-    if (s == CLV_OK)
-        s = model_read(&r, g, e);
-    model_say_open(&r, e);
-    model_reader_free(&r);
-    if (s != CLV_OK && e)
-        model_scrub(e->msg, strlen(e->msg));
-    if (s != CLV_OK) {
-        clv_graph_free(g);
-        return s;
-    }
-    /* What was read is in the graph; weights come back when they are needed. */
-    clv__mapping_unpeek(g->owner);
-    clv__mapping_drop(g->file, g->file_size, g->file, g->file_size);
-    *out = g;
-    return CLV_OK;
+    *own = map;
+    model_load l = {.map = own, .path = path, .opts = opts};
+    clv_status s = model_give(&l, own, e);
+    if (s != CLV_OK)
+        model_release(own);
+    arena_free(&l.sizes.mem);
+    clv__free(l.sizes.of);
+    *out = l.g;
+    return s;
 }
 
 /* ONNX has no magic number. The file's name tells, or else that it begins with

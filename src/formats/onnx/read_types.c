@@ -3,7 +3,8 @@
  * A dimension is a number, a name ("batch"), or nothing. Names get their
  * number from the options: their own, else that of the batch or a given shape
  * at their place, else that of the data which the input will get; one that
- * nobody gives is taken as 1 and said so. The name stays beside the number. */
+ * nobody gives is chosen (read_sizes.c) and said so. The name stays beside the
+ * number. */
 #include "formats/onnx/read.h"
 
 #include <string.h>
@@ -307,30 +308,41 @@ static clv_status type_keep_symbols(clv_graph *g, uint32_t v,
     return CLV_OK;
 }
 
-static bool type_warn_of_symbol(clv_graph *g, const char *input, text symbol)
+/* Warns of a size that was chosen here, and says why it is that. */
+static bool type_warn_open(clv_graph *g, const char *input, uint32_t axis,
+                           const open_size *s)
 {
-    char *own = arena_strndup(&g->mem, symbol.s, symbol.n);
+    static const char *const why[] = {
+        [SIZE_ONE] = "",
+        [SIZE_STATED] = ", as its metadata say",
+        [SIZE_GUESSED] = ", as is usual",
+        [SIZE_SUM] = "",
+        [SIZE_SMALLEST] = ", the smallest that fits",
+    };
+    if (!s->symbol.n)
+        return clv__graph_warn_about(
+            g, CLV_SUBJECT_SIZES, input,
+            "input '%s': axis %u has no size and is taken as %lld%s", input,
+            axis, (long long)s->value, why[s->how]);
+    char *own = arena_strndup(&g->mem, s->symbol.s, s->symbol.n);
     return own && clv__graph_warn_about(
                       g, CLV_SUBJECT_DIM, own,
-                      "input '%s': dimension '%s' is taken as 1", input, own);
+                      "input '%s': dimension '%s' is taken as %lld%s", input,
+                      own, (long long)s->value, why[s->how]);
 }
 
 static clv_status type_unbound(reader *r, clv_graph *g, uint32_t v,
-                               uint32_t axis, text symbol, clv_err *e)
+                               uint32_t axis, const onnx_type *t, int64_t *size,
+                               clv_err *e)
 {
     const char *name = g->values[v].name;
-    bool ok =
-        symbol.n
-            ? type_warn_of_symbol(g, name, symbol)
-            : clv__graph_warn_about(g, CLV_SUBJECT_SIZES, name,
-                                    "input '%s': axis %u has no size and is "
-                                    "taken as 1",
-                                    name, axis);
-    if (!r->open || axis > 0) /* a batch of 1 fits as a rule */
-        r->open = name;
-    if (symbol.n && ok)
-        CLV_TRY(type_bind_symbol(r, symbol, 1, e));
-    return ok ? CLV_OK : clv__nomem(e);
+    const open_size *s;
+    CLV_TRY(onnx_open_size(r, t, (text){name, strlen(name)}, axis, &s, e));
+    *size = s->value;
+    if (!type_warn_open(g, name, axis, s))
+        return clv__nomem(e);
+    return s->symbol.n ? type_bind_symbol(r, t->symbols[axis], s->value, e)
+                       : CLV_OK;
 }
 
 /* `what` is what a message calls the value. */
@@ -386,10 +398,8 @@ clv_status onnx_bind_input(reader *r, clv_graph *g, uint32_t v,
             in.dims[i] = type_symbol_value(r, t->symbols[i]);
         if (in.dims[i] < 0 && d && d->rank == in.rank)
             in.dims[i] = d->dims[i];
-        if (in.dims[i] < 0) {
-            CLV_TRY(type_unbound(r, g, v, i, t->symbols[i], e));
-            in.dims[i] = 1;
-        }
+        if (in.dims[i] < 0)
+            CLV_TRY(type_unbound(r, g, v, i, t, &in.dims[i], e));
     }
     CLV_TRY(type_set_shape(g, v, "input", in.rank, in.dims, e));
     return t->rank == CLV_NO_RANK ? CLV_OK : type_keep_symbols(g, v, t, e);
@@ -457,7 +467,7 @@ static bool type_agrees(const clv_value *v, const declared *d)
     return true;
 }
 
-clv_status onnx_compare(unit *u, clv_err *e)
+clv_status onnx_compare(unit *u, uint32_t *differ_out, clv_err *e)
 {
     enum { SHOWN = 5 };
     uint32_t differ = 0;
@@ -479,5 +489,6 @@ clv_status onnx_compare(unit *u, clv_err *e)
     if (differ > SHOWN)
         ok = ok && clv__graph_warn(u->g, "%u more shapes differ from the file",
                                    differ - SHOWN);
+    *differ_out = differ;
     return ok ? CLV_OK : clv__nomem(e);
 }
