@@ -45,6 +45,7 @@ enum {
     MOST_SECONDS = 10,
     BASE_MEMORY = 100, /* MB */
     TIMES_FILE = 20,
+    MOST_BATCH = 1000,
 };
 
 #if defined(__has_feature)
@@ -650,10 +651,25 @@ static void batch_died(long number, int status)
     empty_folder();
 }
 
+/* Counts what the child told; what is wrong is drawn again and kept, once the
+ * child no longer writes to the folder. */
+static void batch_judge(long number, const told *t, bool again)
+{
+    static shot s;
+    s = (shot){.number = number, .seconds = t->seconds};
+    if (again)
+        prepare(&s, number);
+    s.status = t->code << 8;
+    const char *wrong = judge(&s, true, t->lines, t->left);
+    if (again == (wrong != NULL))
+        count_and_keep(&s, wrong, "");
+}
+
 /* Up to `count` shots from `number` on; returns how many were made. */
 static long attack_batch(long number, long count)
 {
-    static shot s;
+    static told all_told[MOST_BATCH];
+    static char text[1 << 16];
     int ends[2], status = 0;
     long n = 0;
     fflush(stdout);
@@ -665,25 +681,21 @@ static long attack_batch(long number, long count)
         batch_child(number, count, ends[1]);
     }
     close(ends[1]);
-    for (told t; n < count && batch_next(ends[0], child, &t); n++) {
-        s = (shot){.number = number + n, .seconds = t.seconds};
-        s.status = t.code << 8;
-        const char *wrong = judge(&s, true, t.lines, t.left);
-        if (wrong)
-            prepare(&s, number + n);
-        count_and_keep(&s, wrong, "");
-    }
+    while (n < count && batch_next(ends[0], child, &all_told[n]))
+        n++;
     close(ends[0]);
     waitpid(child, &status, 0);
-    if (n < count)
-        batch_died(number + n++, status);
-    else if (status) {
-        static char text[1 << 16];
+    if (n == count && status) {
         error_lines(text, sizeof text);
         printf("FAIL at the end of files %ld to %ld: %.2000s\n", number,
                number + n - 1, text);
         all.failed++;
     }
+    long whole = n;
+    if (n < count)
+        batch_died(number + n++, status);
+    for (long i = 0; i < 2 * whole; i++)
+        batch_judge(number + i / 2, &all_told[i / 2], i % 2);
     return n;
 }
 
@@ -708,7 +720,7 @@ static void parse(int argc, char **argv)
         else if (++i && !strcmp(argv[i - 1], "--count"))
             all.count = atol(value);
         else if (!strcmp(argv[i - 1], "--batch"))
-            all.batch = atol(value);
+            all.batch = atol(value) < MOST_BATCH ? atol(value) : MOST_BATCH;
         else if (!strcmp(argv[i - 1], "--first"))
             all.first = atol(value);
         else if (!strcmp(argv[i - 1], "--seed"))
