@@ -132,6 +132,9 @@ extern const command cli_commands[];     /* up to a row without a verb */
 /* Sets the limits that the options ask for, or the default ones. */
 clv_status limits_begin(const options *o, clv_err *err);
 void limits_end(void);
+/* For a command that runs g: what the shapes of its file ask for, up to a
+ * bound, may be taken without --max-memory. */
+void limits_for_run(const options *o, const clv_graph *g);
 /* The command line's: a signal that ends the program leaves no unfinished files
  * and no commands behind. */
 void clean_on_signals(void);

@@ -278,6 +278,7 @@ static clv_status read_inputs(job *j, clv_err *err)
         s = open_for_inputs(j, err);
     if (s != CLV_OK)
         return s;
+    limits_for_run(j->o, j->g);
     uint32_t n;
     const uint32_t *ids = clv_graph_inputs(j->g, &n);
     j->in = calloc((size_t)n + 1, sizeof *j->in);

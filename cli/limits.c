@@ -16,8 +16,12 @@
 enum { GRACE_MS = 500 }; /* for the library to end by itself */
 
 /* What running a file may take when nobody asks for more: with the program
- * itself and the pages of the file, 100 MB and twenty times the file. */
+ * itself and the pages of the file, 100 MB and twenty times the file; or three
+ * times what its shapes add up to before anything runs, as weights may be kept
+ * in a second form, but no more than RUN_MEMORY_MOST and a quarter of the
+ * machine's memory. */
 enum { RUN_MEMORY = 80 << 20, RUN_MEMORY_PER_BYTE = 18 };
+static const int64_t RUN_MEMORY_MOST = INT64_C(2) << 30;
 
 static char late[128]; /* what the alarm says; "": there is none */
 
@@ -71,11 +75,11 @@ void tame_openmp(void)
     keep_count("OMP_THREAD_LIMIT");
 }
 
-/* Three quarters of what the machine has; 0 when it does not say. */
-static int64_t default_memory(void)
+/* A quarter of what the machine has; 0 when it does not say. */
+static int64_t quarter_of_memory(void)
 {
     struct sysinfo s;
-    return sysinfo(&s) == 0 ? (int64_t)s.totalram / 4 * 3 * s.mem_unit : 0;
+    return sysinfo(&s) == 0 ? (int64_t)s.totalram / 4 * s.mem_unit : 0;
 }
 
 /* Is a model run at the sizes that its file says? Sizes, data and weights on
@@ -86,6 +90,50 @@ static bool runs_a_file(const options *o)
     return o->cmd->run == cmd_run && !o->session->out && !o->batch.n &&
            !o->input_shape.n && !o->dim.n && !o->input.n && !o->weights &&
            o->args.n > 0 && stat(o->args.items[0], &st) == 0;
+}
+
+/* Whether all values together take less than the limit that there is. */
+static bool is_small(const clv_graph *g)
+{
+    double bytes = 0;
+    for (uint32_t v = 0; v < clv_graph_num_values(g); v++) {
+        clv_value_info value = clv_graph_value(g, v);
+        double n = (double)clv_dtype_bytes(value.dtype, 1);
+        for (uint32_t i = 0; value.rank != CLV_NONE && i < value.rank; i++)
+            n *= (double)value.dims[i];
+        bytes += n;
+    }
+    return bytes < RUN_MEMORY / 2;
+}
+
+/* Bytes of the weights, and of the most activations that are alive at once; 0
+ * when that cannot be told. */
+static int64_t bytes_of_run(const clv_graph *g)
+{
+    clv_profile *p = NULL;
+    clv_cut *c = NULL;
+    clv_memory *m = NULL;
+    int64_t bytes = 0;
+    if (clv_profile_new(g, NULL, &p, NULL) == CLV_OK &&
+        clv_cut_op(p, &c, NULL) == CLV_OK &&
+        clv_memory_new(c, NULL, &m, NULL) == CLV_OK)
+        bytes = clv_memory_get(m)->total;
+    clv_memory_free(m);
+    clv_cut_free(c);
+    clv_profile_free(p);
+    return bytes;
+}
+
+void limits_for_run(const options *o, const clv_graph *g)
+{
+    int64_t most = quarter_of_memory(), bytes;
+    if (o->max_memory || !runs_a_file(o) || is_small(g))
+        return;
+    if (most > RUN_MEMORY_MOST)
+        most = RUN_MEMORY_MOST;
+    bytes = bytes_of_run(g);
+    if (bytes <= most) /* what is larger is refused at once */
+        clv_limits_raise(bytes < most / 3 ? 3 * bytes : most);
 }
 
 static void start_alarm(double seconds)
@@ -109,7 +157,7 @@ clv_status limits_begin(const options *o, clv_err *err)
         l.max_memory = RUN_MEMORY;
         l.memory_per_byte = RUN_MEMORY_PER_BYTE;
     } else if (!o->max_memory) {
-        l.max_memory = default_memory();
+        l.max_memory = 3 * quarter_of_memory();
     } else if (!parse_quantity(o->max_memory, &l.max_memory)) {
         return fail(err, CLV_USAGE,
                     "--max-memory takes bytes such as 4GB, not "

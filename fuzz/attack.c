@@ -1,6 +1,6 @@
 /* attack.c - mutated files through every command of cleave.
  *
- *   attack [--count N] [--seed S] [--keep DIR] [--plain] SEED...
+ *   attack [--count N] [--seed S] [--batch B] [--keep DIR] [--plain] SEED...
  *
  * SEED is a file or a folder of model files. Each of N times one is changed
  * (--plain: taken as it is, all in turn), a command and some of its flags are
@@ -11,7 +11,9 @@
  * command line; the last line is the one tests/run counts.
  *
  * The child is forked off this process, which has the command linked in: that
- * is ten times as fast as starting it. */
+ * is ten times as fast as starting it. Under sanitizers, where a process takes
+ * long to begin and to end, a child takes B commands in turn and tells of each;
+ * one that ends early is replaced, after the command that ended it. */
 #define _GNU_SOURCE
 
 #include "cli.h"
@@ -22,6 +24,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +45,14 @@ enum {
     MOST_SECONDS = 10,
     BASE_MEMORY = 100, /* MB */
     TIMES_FILE = 20,
+    MOST_BATCH = 1000,
 };
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__)
 enum { SANITIZED = 1 };
 #else
@@ -59,14 +68,14 @@ typedef struct seed_file {
 static struct {
     seed_file seeds[MOST_SEEDS];
     size_t n_seeds;
-    long count, first;
+    long count, first, batch;
     uint64_t seed;
     const char *keep;
     bool plain;
     char folder[64]; /* of the attack; the model and all outputs are in it */
     int err;         /* what children print on standard error */
     long ended[4];   /* by exit code */
-    long failed;
+    long failed, asked;
     double longest, seconds_all;
     long longest_at, most_at;
     double most; /* memory over what is allowed, as a share */
@@ -397,27 +406,27 @@ static void draw_command(shot *s)
         add_flag(s, &cli_flags[c->flags[wire_below(&s->state, n)]]);
 }
 
-static void shoot(const shot *s)
+static int shoot(const shot *s)
 {
     char *argv[MOST_WORDS + 1] = {0};
     cli_session session = {0};
-    int null = open("/dev/null", O_RDWR);
-    const struct rlimit most = {UINT64_C(6) << 30, UINT64_C(6) << 30};
-    const rlim_t seconds = SANITIZED ? 10 * MOST_SECONDS : MOST_SECONDS;
     for (int i = 0; i < s->n; i++)
         argv[i] = (char *)(uintptr_t)s->word[i];
+    return cli_main(s->n, argv, &session);
+}
+
+/* What a child does first. */
+static void become_child(void)
+{
+    int null = open("/dev/null", O_RDWR);
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
     dup2(all.err, STDERR_FILENO);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (!SANITIZED)
-        setrlimit(RLIMIT_AS, &most);
-    setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
     clean_on_signals();
     clv_guard_files();
-    exit(cli_main(s->n, argv, &session));
 }
 
 static double now(void)
@@ -463,8 +472,9 @@ static int error_lines(char *text, size_t size)
     return lines;
 }
 
-/* What is wrong with how the shot ended; NULL: nothing. */
-static const char *judge(shot *s, bool in_time, int lines)
+/* What is wrong with how the shot ended; NULL: nothing. `left` is the number of
+ * files beside the model. */
+static const char *judge(shot *s, bool in_time, int lines, int left)
 {
     double allowed = BASE_MEMORY + TIMES_FILE * (double)s->size / (1 << 20);
     if (!in_time || (WIFSIGNALED(s->status) && s->seconds > MOST_SECONDS - 1))
@@ -476,7 +486,7 @@ static const char *judge(shot *s, bool in_time, int lines)
         return "exit";
     if (lines != (code != 0))
         return "lines";
-    if (code > 1 && files_left())
+    if (code > 1 && left)
         return "left";
     if (!SANITIZED && s->megabytes > allowed)
         return s->asks ? "asked" : "memory";
@@ -514,9 +524,11 @@ static void keep(const shot *s, const char *what, const char *text)
 static void count_shot(const shot *s, const char *wrong)
 {
     double allowed = BASE_MEMORY + TIMES_FILE * (double)s->size / (1 << 20);
-    if (!wrong)
+    bool asked = wrong && !strcmp(wrong, "asked");
+    all.asked += asked;
+    if (!wrong || asked)
         all.ended[WEXITSTATUS(s->status)]++;
-    else if (strcmp(wrong, "asked") != 0)
+    else
         all.failed++;
     all.seconds_all += s->seconds;
     if (s->seconds > all.longest) {
@@ -529,34 +541,176 @@ static void count_shot(const shot *s, const char *wrong)
     }
 }
 
+static void count_and_keep(const shot *s, const char *wrong, const char *text)
+{
+    if (wrong)
+        keep(s, wrong, text);
+    count_shot(s, wrong);
+}
+
+/* Draws the model, which is written, and the command. */
+static void prepare(shot *s, long number)
+{
+    *s = (shot){.number = number,
+                .state = all.seed * UINT64_C(1000003) + (uint64_t)number};
+    if (!draw_model(s) || ftruncate(all.err, 0) != 0 ||
+        lseek(all.err, 0, SEEK_SET) != 0) {
+        printf("FAIL cannot write %s: %s\n", s->model, strerror(errno));
+        exit(2);
+    }
+    draw_command(s);
+}
+
 static void attack(long number)
 {
     static char text[1 << 16];
-    shot s = {.number = number,
-              .state = all.seed * UINT64_C(1000003) + (uint64_t)number};
-    if (!draw_model(&s)) {
-        printf("FAIL cannot write %s: %s\n", s.model, strerror(errno));
-        exit(2);
-    }
-    draw_command(&s);
-    if (ftruncate(all.err, 0) != 0 || lseek(all.err, 0, SEEK_SET) != 0)
-        exit(2);
+    static shot s;
+    prepare(&s, number);
     fflush(stdout);
     pid_t child = fork();
-    if (child == 0)
-        shoot(&s);
+    if (child == 0) {
+        const rlim_t seconds = SANITIZED ? 10 * MOST_SECONDS : MOST_SECONDS;
+        become_child();
+        if (!SANITIZED)
+            setrlimit(RLIMIT_AS,
+                      &(struct rlimit){UINT64_C(6) << 30, UINT64_C(6) << 30});
+        setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
+        exit(shoot(&s));
+    }
     bool in_time = child > 0 && wait_for(child, &s);
-    const char *wrong = judge(&s, in_time, error_lines(text, sizeof text));
-    if (wrong)
-        keep(&s, wrong, text);
-    count_shot(&s, wrong);
+    int lines = error_lines(text, sizeof text);
+    count_and_keep(&s, judge(&s, in_time, lines, files_left()), text);
     if (*s.output)
         empty_folder();
+}
+
+/* -- many shots of one child ----------------------------------------------*/
+
+/* What a child tells of a shot that ended by itself. */
+typedef struct told {
+    int code, lines, left;
+    double seconds;
+} told;
+
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void batch_child(long number, long count, int tell)
+{
+    static char text[1 << 16];
+    static shot s;
+    const struct itimerval most = {.it_value = {10 * MOST_SECONDS, 0}};
+    become_child();
+    for (long i = 0; i < count; i++) {
+        prepare(&s, number + i);
+        setitimer(ITIMER_PROF, &most, NULL); /* SIGPROF ends it */
+        double before = cpu_seconds();
+        told t = {.code = shoot(&s)};
+        fflush(stdout);
+        t.seconds = cpu_seconds() - before;
+        t.lines = error_lines(text, sizeof text);
+        t.left = t.code > 1 ? files_left() : 0;
+        if (write(tell, &t, sizeof t) != sizeof t)
+            _exit(99);
+        if (t.left || *s.output)
+            empty_folder();
+    }
+    if (ftruncate(all.err, 0) != 0)
+        _exit(99);
+    exit(0); /* and the search for leaks */
+}
+
+/* A child that says nothing for so long is ended. */
+static bool batch_next(int from, pid_t child, told *t)
+{
+    struct pollfd p = {.fd = from, .events = POLLIN};
+    if (poll(&p, 1, 40 * MOST_SECONDS * 1000) <= 0)
+        kill(child, SIGKILL);
+    return read(from, t, sizeof *t) == sizeof *t;
+}
+
+/* The command that the child did not survive. An alarm may have ended it. */
+static void batch_died(long number, int status)
+{
+    static char text[1 << 16];
+    static shot s;
+    int lines = error_lines(text, sizeof text);
+    int left = files_left();
+    prepare(&s, number);
+    s.status = status;
+    bool hang = WIFSIGNALED(status) &&
+                (WTERMSIG(status) == SIGPROF || WTERMSIG(status) == SIGKILL);
+    const char *wrong = judge(&s, !hang, lines, left);
+    if (!wrong && WEXITSTATUS(status) != 3)
+        wrong = "exit";
+    count_and_keep(&s, wrong, text);
+    empty_folder();
+}
+
+/* Counts what the child told; what is wrong is drawn again and kept, once the
+ * child no longer writes to the folder. */
+static void batch_judge(long number, const told *t, bool again)
+{
+    static shot s;
+    s = (shot){.number = number, .seconds = t->seconds};
+    if (again)
+        prepare(&s, number);
+    s.status = t->code << 8;
+    const char *wrong = judge(&s, true, t->lines, t->left);
+    if (again == (wrong != NULL))
+        count_and_keep(&s, wrong, "");
+}
+
+/* Up to `count` shots from `number` on; returns how many were made. */
+static long attack_batch(long number, long count)
+{
+    static told all_told[MOST_BATCH];
+    static char text[1 << 16];
+    int ends[2], status = 0;
+    long n = 0;
+    fflush(stdout);
+    pid_t child = pipe(ends) == 0 ? fork() : -1;
+    if (child < 0)
+        exit(2);
+    if (child == 0) {
+        close(ends[0]);
+        batch_child(number, count, ends[1]);
+    }
+    close(ends[1]);
+    while (n < count && batch_next(ends[0], child, &all_told[n]))
+        n++;
+    close(ends[0]);
+    waitpid(child, &status, 0);
+    if (n == count && status) {
+        error_lines(text, sizeof text);
+        printf("FAIL at the end of files %ld to %ld: %.2000s\n", number,
+               number + n - 1, text);
+        all.failed++;
+    }
+    long whole = n;
+    if (n < count)
+        batch_died(number + n++, status);
+    for (long i = 0; i < 2 * whole; i++)
+        batch_judge(number + i / 2, &all_told[i / 2], i % 2);
+    return n;
+}
+
+static volatile sig_atomic_t stopped;
+
+static void on_stop(int number)
+{
+    (void)number;
+    stopped = 1;
 }
 
 static void parse(int argc, char **argv)
 {
     all.count = 1000;
+    all.batch = SANITIZED ? 50 : 1;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
         if (!strcmp(argv[i], "--plain"))
@@ -565,6 +719,8 @@ static void parse(int argc, char **argv)
             nftw(argv[i], visit, 16, FTW_PHYS);
         else if (++i && !strcmp(argv[i - 1], "--count"))
             all.count = atol(value);
+        else if (!strcmp(argv[i - 1], "--batch"))
+            all.batch = atol(value) < MOST_BATCH ? atol(value) : MOST_BATCH;
         else if (!strcmp(argv[i - 1], "--first"))
             all.first = atol(value);
         else if (!strcmp(argv[i - 1], "--seed"))
@@ -592,18 +748,24 @@ int main(int argc, char **argv)
     sigprocmask(SIG_BLOCK, &set, NULL);
     if (all.keep)
         mkdir(all.keep, 0755);
-    for (long i = all.first; i < all.first + all.count; i++)
-        attack(i);
+    const long end = all.first + all.count;
+    long i = all.first;
+    signal(SIGTERM, on_stop); /* the summary tells how far it came */
+    while (i < end && !stopped)
+        if (all.batch > 1)
+            i += attack_batch(i, end - i < all.batch ? end - i : all.batch);
+        else
+            attack(i++);
     empty_folder();
     unlink(all.folder);
     rmdir(all.folder);
     printf("%ld files of %zu seeds: exit 0 %ld, 1 %ld, 2 %ld, 3 %ld; "
            "%.1f s of work, longest %.2f s (%ld), most memory %.2f of what is "
-           "allowed (%ld)\n",
-           all.count, all.n_seeds, all.ended[0], all.ended[1], all.ended[2],
+           "allowed (%ld), more in %ld that asked for it\n",
+           i - all.first, all.n_seeds, all.ended[0], all.ended[1], all.ended[2],
            all.ended[3], all.seconds_all, all.longest, all.longest_at, all.most,
-           all.most_at);
-    printf("# %ld passed, %ld failed, 0 skipped\n", all.count - all.failed,
+           all.most_at, all.asked);
+    printf("# %ld passed, %ld failed, 0 skipped\n", i - all.first - all.failed,
            all.failed);
     return all.failed ? 1 : 0;
 }

@@ -178,7 +178,8 @@ bool fuzz_is_small(const clv_graph *g)
     for (uint32_t v = 0; v < clv_graph_num_values(g) && small; v++) {
         clv_value_info value = clv_graph_value(g, v);
         int64_t n = 1;
-        for (uint32_t i = 0; value.dims && i < value.rank && n < LARGE; i++)
+        uint32_t rank = value.rank == CLV_NONE ? 0 : value.rank;
+        for (uint32_t i = 0; i < rank && n < LARGE; i++)
             n = value.dims[i] < LARGE ? n * value.dims[i] : LARGE;
         small = n < LARGE;
     }
@@ -213,6 +214,14 @@ void fuzz_run_free(fuzz_run *r)
     clv_model_free(r->model);
     random_inputs_free(&r->inputs);
     (void)!clv_limits_set(NULL, NULL);
+}
+
+clv_backend *fuzz_plain(void)
+{
+    static clv_backend *b;
+    if (!b && clv_backend_open("ref", NULL, &b, NULL) != CLV_OK)
+        abort();
+    return b;
 }
 
 /* -- files ----------------------------------------------------------------*/

@@ -49,11 +49,13 @@ typedef struct fuzz_run {
     random_inputs inputs;
 } fuzz_run;
 
-/* Runs g by the backend (NULL: plain C) within limits of time, memory and
- * trips. fuzz_run_free releases it, whatever came out. */
+/* Runs g by the backend (NULL: our own kernels) within limits of time, memory
+ * and trips. fuzz_run_free releases it, whatever came out. */
 CLV_MUST clv_status fuzz_run_start(fuzz_run *r, const clv_graph *g,
                                    clv_backend *by);
 void fuzz_run_free(fuzz_run *r);
+/* The plain C kernels alone. Shared. */
+clv_backend *fuzz_plain(void);
 /* oneDNN, linked into the target; NULL where it has no engine. Shared. */
 clv_backend *fuzz_onednn(void);
 

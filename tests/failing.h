@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FAILING_CALLS = 6, FAILING_SECONDS = 60 };
+enum { FAILING_CALLS = 6, FAILING_SECONDS = 300 };
 
 typedef struct failing {
     long numbers[FAILING_CALLS]; /* of system calls, a 0 after the first ends

@@ -2,6 +2,7 @@
  * that shrink; what a signal leaves behind. */
 #include "check.h"
 #include "cleave.h"
+#include "random_inputs.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void limit(clv_limits l)
@@ -121,6 +123,96 @@ static void running(void)
     clv_graph_free(g);
 }
 
+/* -- one long kernel ------------------------------------------------------*/
+
+/* Operators that take seconds of one thread, at these sizes. */
+static const struct long_op {
+    const char *op;
+    clv_dtype dtype;
+    int64_t dims[2][4];
+    uint32_t rank[2];
+} long_ops[] = {
+    {"matmul", CLV_FLOAT32, {{4000, 4000}, {4000, 4000}}, {2, 2}},
+    {"matmul", CLV_INT64, {{2500, 2500}, {2500, 2500}}, {2, 2}},
+    {"matmul", CLV_FLOAT32, {{4, 2500, 2500}, {4, 2500, 2500}}, {3, 3}},
+    {"conv2d", CLV_FLOAT32, {{1, 32, 600, 600}, {32, 32, 41, 41}}, {4, 4}},
+    {"conv2d", CLV_FLOAT64, {{1, 8, 400, 400}, {8, 8, 41, 41}}, {4, 4}},
+    {"cdist", CLV_FLOAT32, {{3000, 1000}, {3000, 1000}}, {2, 2}},
+    {"det", CLV_FLOAT32, {{4000, 4000}}, {2, 0}},
+};
+
+static clv_graph *long_graph(const struct long_op *row)
+{
+    clv_graph *g = NULL;
+    clv_err e = {0};
+    uint32_t in[2], y;
+    clv_status s = clv_graph_new("long", &g, &e);
+    clv_node_arg node = {.size = sizeof node, .op = row->op, .inputs = in};
+    for (; s == CLV_OK && node.n_inputs < 2 && row->rank[node.n_inputs];
+         node.n_inputs++) {
+        clv_value_arg arg = {.size = sizeof arg,
+                             .kind = CLV_VALUE_INPUT,
+                             .dtype = row->dtype,
+                             .rank = row->rank[node.n_inputs],
+                             .dims = row->dims[node.n_inputs]};
+        s = clv_graph_add_value(g, &arg, &in[node.n_inputs], &e);
+    }
+    if (s == CLV_OK)
+        s = clv_graph_add_node(g, &node, &y, &e);
+    if (s == CLV_OK)
+        s = clv_graph_add_output(g, y, &e);
+    if (s == CLV_OK)
+        s = clv_graph_infer(g, &e);
+    check_that(s == CLV_OK, __FILE__, __LINE__, "%s: %s", row->op, e.msg);
+    return g;
+}
+
+static double thread_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A kernel leaves its loops when time is up, and so soon that a second more of
+ * the processor is far too much. */
+static void check_long(const struct long_op *row, clv_backend *by)
+{
+    clv_graph *g = long_graph(row);
+    clv_model *m = NULL;
+    clv_context *c = NULL;
+    random_inputs inputs = {0};
+    clv_err e = {0};
+    clv_model_opts opts = {.size = sizeof opts, .backend = by, .threads = 1};
+    CHECK(clv_model_new(g, &opts, &m, &e) == CLV_OK);
+    CHECK(clv_context_new(m, &c, &e) == CLV_OK);
+    CHECK(random_inputs_give(&inputs, g, c) == CLV_OK);
+    const double most = 0.2;
+    limit((clv_limits){.max_seconds = most});
+    double before = thread_seconds();
+    exceeded(clv_context_run(c, &e), &e, "seconds");
+    check_that(thread_seconds() - before < most + 1, __FILE__, __LINE__,
+               "%s by %s took %.2f s", row->op, by ? "plain C" : "fast kernels",
+               thread_seconds() - before);
+    no_limit();
+    clv_context_free(c);
+    clv_model_free(m);
+    random_inputs_free(&inputs);
+    clv_graph_free(g);
+}
+
+static void long_kernels(void)
+{
+    clv_backend *plain = NULL;
+    CHECK_OR_RETURN(clv_backend_open("ref", NULL, &plain, NULL) == CLV_OK);
+    for (size_t i = 0; i < sizeof long_ops / sizeof *long_ops; i++) {
+        check_row(long_ops[i].op);
+        check_long(&long_ops[i], plain);
+        check_long(&long_ops[i], NULL);
+    }
+    clv_backend_free(plain);
+}
+
 static void bad_limits(void)
 {
     clv_limits l = {.size = sizeof l, .max_nodes = -1};
@@ -201,6 +293,7 @@ static const check_case cases[] = {
     {"memory_comes_back", memory_comes_back},
     {"cutting_and_reporting", cutting_and_reporting},
     {"running", running},
+    {"long_kernels", long_kernels},
     {"bad_limits", bad_limits},
     {"shrinking", shrinking},
     {"other_faults", other_faults},

@@ -466,9 +466,7 @@ static void every_call(bool sanitized)
         }
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
             s.kind = &kinds[k];
-            /* libdnnl does not survive it; it is asked for room instead */
-            if ((kinds[k].is & MEMORY) &&
-                (sanitized || strstr(rows[i].line, "onednn")))
+            if ((kinds[k].is & MEMORY) && sanitized)
                 continue;
             sweep_kind(&s, all != NULL, (unsigned)(3 * i + k));
         }

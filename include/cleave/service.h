@@ -30,10 +30,12 @@ typedef struct clv_limits {
 /* Limits what this thread's calls may take from now on, in place of the limits
  * before. They hold for loading, folding, cutting, running and reporting. A
  * call that reaches one fails with CLV_EXCEEDED, and its message says which.
- * Time is looked at between nodes: a single kernel is not interrupted. NULL
- * takes all limits away. */
+ * Time is looked at between nodes and inside of our own kernels; a primitive of
+ * another library (oneDNN) is not interrupted. NULL takes all limits away. */
 CLV_API CLV_MUST clv_status clv_limits_set(const clv_limits *limits,
                                            clv_err *err);
+/* Lets this thread hold so many bytes, if its limit of memory is lower. */
+CLV_API void clv_limits_raise(int64_t max_memory);
 
 /* Makes a file that is cut short while it is mapped an error of the call that
  * reads it (CLV_IO), where it would be SIGBUS. Installs a handler of SIGBUS,

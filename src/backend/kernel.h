@@ -12,6 +12,7 @@
 #ifndef CLV_KERNEL_H
 #define CLV_KERNEL_H
 
+#include "core/limits.h"
 #include "ops/arith.h"
 #include "ops/ops.h"
 #include "tensor/tensor.h"

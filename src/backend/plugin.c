@@ -136,6 +136,7 @@ clv_status clv__plugin_open(clv_backend *b, const char *name, clv_err *e)
     const clv_plugin *p = dlsym(so, CLV_PLUGIN_SYMBOL);
     CLV_TRY(check_plugin(p, name, e));
     p->memory_from(clv__memory());
+    p->limits_from(clv__limits_own);
     b->type = p->type; /* the object stays loaded: its threads may live on */
     b->name = p->type->name;
     b->about = p->type->about;

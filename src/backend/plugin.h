@@ -9,12 +9,13 @@
 #define CLV_PLUGIN_H
 
 #include "backend/backend.h"
+#include "core/limits.h"
 
 #define CLV_PLUGIN_SYMBOL "clv_plugin_entry"
 
 /* The version of what a plugin relies on: clv_backend_type, the graph, tensors.
  * It goes up with every change of them. */
-enum { CLV_PLUGIN_ABI = 2 };
+enum { CLV_PLUGIN_ABI = 3 };
 
 /* The number of bytes in the structs a plugin reads: catches a change that
  * forgot to raise the version. */
@@ -30,14 +31,16 @@ typedef struct clv_plugin {
     /* Makes it take memory where the library does, as either may free what the
      * other took. */
     void (*memory_from)(clv_allocator *a);
+    /* Makes it see the limits of the thread that calls it. */
+    void (*limits_from)(limits_fn *library);
 } clv_plugin;
 
 /* A plugin says CLV_PLUGIN(type) once, outside of functions. */
 #define CLV_PLUGIN(backend_type) \
     CLV_API const clv_plugin clv_plugin_entry; \
-    const clv_plugin clv_plugin_entry = {CLV_PLUGIN_ABI, CLV_PLUGIN_LAYOUT, \
-                                         CLV_OP_COUNT, &(backend_type), \
-                                         clv__memory_from}
+    const clv_plugin clv_plugin_entry = {CLV_PLUGIN_ABI,   CLV_PLUGIN_LAYOUT, \
+                                         CLV_OP_COUNT,     &(backend_type), \
+                                         clv__memory_from, clv__limits_from}
 
 /* A row that stands for the plugin `onednn` until it is opened. */
 extern const clv_backend_type clv__onednn_type;

@@ -3,12 +3,13 @@
  * Memory is counted where it is taken (mem.c), time and nodes are looked at by
  * clv__within, which everything calls that may go on for long: once per node
  * that is inferred or run, per trip of a loop, per step of a search. Without
- * limits that is one load and a branch. */
+ * limits that is one load and a branch. Kernels ask clv__in_time, and leave
+ * their loops when it says no. */
 #include "core/limits.h"
 
 #include <string.h>
 
-_Thread_local clv_budget clv__budget;
+_Thread_local thread_budget clv__budget;
 
 clv_status clv_limits_set(const clv_limits *limits, clv_err *err)
 {
@@ -19,7 +20,7 @@ clv_status clv_limits_set(const clv_limits *limits, clv_err *err)
         own.max_growth < 0 || own.memory_per_byte < 0 ||
         !(own.max_seconds >= 0))
         return clv__fail(err, CLV_USAGE, "clv_limits: a limit below zero");
-    clv__budget = (clv_budget){.limits = own, .memory = own.max_memory};
+    clv__budget = (thread_budget){.limits = own, .memory = own.max_memory};
     clv__budget.limited =
         own.max_memory > 0 || own.max_nodes > 0 || own.max_seconds > 0;
     if (own.max_seconds > 0)
@@ -27,9 +28,16 @@ clv_status clv_limits_set(const clv_limits *limits, clv_err *err)
     return CLV_OK;
 }
 
+void clv_limits_raise(int64_t max_memory)
+{
+    thread_budget *b = &clv__budget;
+    if (b->limits.max_memory > 0 && b->memory < max_memory)
+        b->memory = max_memory;
+}
+
 void clv__budget_file(size_t size)
 {
-    clv_budget *b = &clv__budget;
+    thread_budget *b = &clv__budget;
     int64_t more = size < CLV_SAT ? (int64_t)size : CLV_SAT;
     b->memory = sat_add(b->memory, sat_mul(more, b->limits.memory_per_byte));
 }
@@ -55,14 +63,48 @@ clv_status clv__within_now(uint32_t nodes, clv_err *e)
     return CLV_OK;
 }
 
+bool clv__late_now(void)
+{
+    thread_budget *b = &clv__budget;
+    b->late = b->late || clv__now() > b->deadline;
+    return b->late;
+}
+
+/* -- plugins --------------------------------------------------------------*/
+
+static limits_fn *library_limits; /* of a plugin; NULL: this is the library */
+
+const thread_budget *clv__limits_own(void)
+{
+    return &clv__budget;
+}
+
+void clv__limits_from(limits_fn *library)
+{
+    library_limits = library;
+}
+
+void clv__limits_enter(void)
+{
+    const thread_budget *b = library_limits ? library_limits() : NULL;
+    if (!b)
+        return;
+    clv__budget =
+        (thread_budget){.limited = b->deadline > 0, .deadline = b->deadline};
+    clv__budget.limits.max_seconds = b->limits.max_seconds;
+}
+
+/* -- memory ---------------------------------------------------------------*/
+
 clv_status clv__nomem(clv_err *e)
 {
     CLV_TRY(clv__within(0, e)); /* some callers know no other reason */
-    if (!clv__budget.refused)
+    const thread_budget *b = library_limits ? library_limits() : &clv__budget;
+    if (!b->refused)
         return clv__fail(e, CLV_NOMEM, "out of memory");
     return reached(e, "memory",
                    clv__fail(e, CLV_EXCEEDED,
                              "needs more than %lld bytes of memory, which is "
                              "the limit",
-                             (long long)clv__budget.memory));
+                             (long long)b->memory));
 }

@@ -16,7 +16,7 @@
  * counted, nor what was taken before the limit was set. */
 static void *counted_realloc(void *p, size_t size)
 {
-    clv_budget *b = &clv__budget;
+    thread_budget *b = &clv__budget;
     int64_t had = p ? (int64_t)malloc_usable_size(p) : 0;
     if (size == 0) {
         free(p);

@@ -7,6 +7,8 @@
 #define _GNU_SOURCE
 #include "core/parallel.h"
 
+#include "core/limits.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -17,6 +19,7 @@ enum {
     MOST_WORKERS = 255,
     LOOKS = 4000,      /* of a worker for the next loop before it sleeps */
     RANGES_EACH = 4,   /* per thread: what is uneven evens out */
+    RANGES_TIMED = 64, /* the same under a deadline */
     STACK = 512 * 1024 /* bytes of a worker's */
 };
 
@@ -29,6 +32,7 @@ static struct {
     parallel_fn *fn;
     void *ctx;
     int64_t n, each;
+    double deadline;    /* of the caller; 0: none */
     atomic_uint number; /* of loops so far */
     atomic_uint left;   /* workers that joined and are done */
     atomic_llong next;  /* item */
@@ -45,10 +49,10 @@ static void pause_a_moment(void)
 #endif
 }
 
-/* Takes ranges until none is left. */
+/* Takes ranges until none is left, or the time is up. */
 static void parallel_work(void)
 {
-    for (;;) {
+    while (!clv__late()) {
         int64_t from = atomic_fetch_add(&pool.next, pool.each);
         if (from >= pool.n)
             return;
@@ -70,6 +74,7 @@ static void *parallel_worker(void *unused)
         seen = atomic_load(&pool.number);
         bool join = pool.open && pool.joined < pool.wanted;
         pool.joined += join;
+        clv__budget = (thread_budget){.deadline = pool.deadline};
         pthread_mutex_unlock(&pool.lock);
         if (join) {
             parallel_work();
@@ -113,6 +118,18 @@ static void parallel_hire(uint32_t wanted)
     pthread_attr_destroy(&attr);
 }
 
+/* Does it all on this thread; under a deadline piece by piece. */
+static void parallel_alone(int64_t n, int64_t grain, parallel_fn *fn, void *ctx)
+{
+    int64_t each = clv__budget.deadline > 0 ? n / RANGES_TIMED : n;
+    if (each < grain)
+        each = grain;
+    if (each < 1)
+        each = 1;
+    for (int64_t from = 0; from < n && !clv__late(); from += each)
+        fn(ctx, from, from + each < n ? from + each : n);
+}
+
 void clv__parallel(uint32_t threads, int64_t n, int64_t grain, parallel_fn *fn,
                    void *ctx)
 {
@@ -124,17 +141,20 @@ void clv__parallel(uint32_t threads, int64_t n, int64_t grain, parallel_fn *fn,
     if (threads > ranges)
         threads = (uint32_t)ranges;
     if (threads < 2 || pthread_mutex_trylock(&pool.used)) {
-        fn(ctx, 0, n);
+        parallel_alone(n, grain, fn, ctx);
         return;
     }
     parallel_hire(threads - 1);
-    if (ranges > (int64_t)threads * RANGES_EACH)
-        ranges = (int64_t)threads * RANGES_EACH;
+    int64_t most = threads * (int64_t)(clv__budget.deadline > 0 ? RANGES_TIMED
+                                                                : RANGES_EACH);
+    if (ranges > most)
+        ranges = most;
     pthread_mutex_lock(&pool.lock);
     pool.fn = fn;
     pool.ctx = ctx;
     pool.n = n;
     pool.each = (n + ranges - 1) / ranges;
+    pool.deadline = clv__budget.deadline;
     pool.wanted = threads - 1;
     pool.joined = 0;
     pool.open = true;

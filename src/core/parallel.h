@@ -10,7 +10,9 @@ typedef void parallel_fn(void *ctx, int64_t from, int64_t to);
 /* Calls fn for ranges that cover 0 to n, each of at least `grain` items but the
  * last, on up to `threads` threads; returns when all are done. The process has
  * one set of threads: while another loop uses them, or inside of one, the
- * caller does all the work itself. */
+ * caller does all the work itself. Once the time of the caller's limits is up
+ * (clv__late) the ranges that are left are not worked on, and what they would
+ * have computed is undefined: the caller fails. */
 void clv__parallel(uint32_t threads, int64_t n, int64_t grain, parallel_fn *fn,
                    void *ctx);
 

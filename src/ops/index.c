@@ -204,6 +204,26 @@ clv_status infer_scatter(clv_graph *g, clv_node *n, clv_err *e)
     return out_like(g, n, 0, x, e);
 }
 
+/* x, coordinates (..,depth), updates: a slice of x for each of them. */
+clv_status infer_scatter_nd(clv_graph *g, clv_node *n, clv_err *e)
+{
+    const clv_value *x = node_in(g, n, 0), *index = node_in(g, n, 1);
+    const clv_value *updates = node_in(g, n, 2);
+    int64_t depth = index->rank ? index->dims[index->rank - 1] : -1, want = 1;
+    if (depth < 0 || depth > x->rank)
+        return clv__fail(e, CLV_SHAPE, "%lld coordinates into rank %u",
+                         (long long)depth, x->rank);
+    for (uint32_t i = 0; i + 1u < index->rank; i++)
+        want = sat_mul(want, index->dims[i]);
+    for (uint32_t i = (uint32_t)depth; i < x->rank; i++)
+        want = sat_mul(want, x->dims[i]);
+    bool bound = (index->flags | updates->flags | x->flags) & CLV_V_BOUND;
+    if (!bound && clv__numel(updates) != want)
+        return clv__fail(e, CLV_SHAPE, "%lld updates, not %lld",
+                         (long long)clv__numel(updates), (long long)want);
+    return out_like(g, n, 0, x, e);
+}
+
 /* Adds one number per index. */
 void cost_scatter_add(const clv_graph *g, const clv_node *n, clv_cost *c)
 {

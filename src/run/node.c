@@ -6,6 +6,7 @@
  * only it can know (nonzero, NMS). */
 #include "backend/cpu/cpu.h"
 #include "core/limits.h"
+#include "graph/schema.h"
 #include "run/run.h"
 
 #include <string.h>
@@ -14,14 +15,31 @@ enum { SMALL = 4096 }; /* elements whose contents a shape may depend on */
 
 /* -- planned --------------------------------------------------------------*/
 
+/* Zeroes the second and further outputs of an operator that has a few: not all
+ * kernels write all of them in every form, and the memory is not new. */
+static void clear_extras(const clv_node *n, clv_tensor *out)
+{
+    const uint8_t any_number = 255;
+    if (n->n_out < 2 || clv__schema_of((clv_op)n->op)->max_out == any_number)
+        return;
+    for (uint32_t o = 1; o < n->n_out; o++) {
+        int64_t bytes = out[o].data ? clv_tensor_bytes(&out[o]) : 0;
+        if (bytes > 0)
+            memset(out[o].data, 0, (size_t)bytes);
+    }
+}
+
 static clv_status call(const clv_graph *g, const clv_node *n,
                        const clv_tensor *const *in, clv_tensor *out,
                        run_memory *mem, clv_err *e)
 {
     arena_mark mark = arena_save(&mem->scratch);
     kernel k = {g, n, in, out, &mem->scratch, e, &mem->kept, mem->threads};
+    clear_extras(n, out);
     bool done = !mem->plain && clv__cpu_run(&k);
     clv_status s = done ? CLV_OK : clv__kernel_of((clv_op)n->op)(&k);
+    if (s == CLV_OK)
+        s = clv__within(0, e); /* it leaves its loops when time is up */
     arena_rewind(&mem->scratch, mark);
     return s;
 }

@@ -18,11 +18,11 @@ mkdir folder bundle huge
 : >empty
 mkfifo pipe bundle/manifest.json
 for f in folder empty pipe /dev/zero /dev/null missing; do
-    timeout 10 cleave partition alexnet --strategy placement --hardware h100 --costs $f
-    timeout 10 cleave partition alexnet --strategy capability --backend null --overrides $f
-    timeout 10 cleave profile alexnet --ops $f
+    timeout 300 cleave partition alexnet --strategy placement --hardware h100 --costs $f
+    timeout 300 cleave partition alexnet --strategy capability --backend null --overrides $f
+    timeout 300 cleave profile alexnet --ops $f
 done 2>&1 >/dev/null
-timeout 10 cleave verify bundle
+timeout 300 cleave verify bundle
 echo '{"nodes": 67108863, "outputs": [67108863], "partitions": []}' >huge/manifest.json
 cleave verify huge
 

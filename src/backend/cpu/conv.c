@@ -116,7 +116,7 @@ static void whole_product(int64_t m, int64_t n, int64_t k, cpu_matrix a,
                           cpu_matrix b, int32_t *sum, float *part, float *room)
 {
     memset(sum, 0, (size_t)(m * n) * sizeof *sum);
-    for (int64_t d = 0; d < k; d += DEPTH) {
+    for (int64_t d = 0; d < k && clv__in_time(m * n); d += DEPTH) {
         gemm(m, n, k - d < DEPTH ? k - d : DEPTH,
              (cpu_matrix){a.p + d * a.col, a.row, a.col},
              (cpu_matrix){b.p + d * b.row, b.row, b.col}, part, n, false, room);
@@ -164,7 +164,9 @@ static void conv_part(void *ctx, int64_t from, int64_t to)
     const conv_job *j = ctx;
     for (int64_t p = from; p < to; p++)
         for (int64_t i = j->items * p / j->parts;
-             i < j->items * (p + 1) / j->parts; i++)
+             i < j->items * (p + 1) / j->parts &&
+             clv__in_time(j->depth * POINTS);
+             i++)
             conv_block(j, i, j->room + p * j->room_each);
 }
 
@@ -194,7 +196,9 @@ static void plane_all(const conv_job *j, const float *x, const float *w,
                       float bias, float *y)
 {
     for (int64_t od = 0; od < j->out[0]; od++)
-        for (int64_t oh = 0; oh < j->out[1]; oh++, y += j->out[2]) {
+        for (int64_t oh = 0;
+             oh < j->out[1] && clv__in_time(j->taps * j->out[2]);
+             oh++, y += j->out[2]) {
             for (int64_t i = 0; i < j->out[2]; i++)
                 y[i] = bias;
             for (int64_t t = 0; t < j->taps; t++) {
@@ -542,7 +546,7 @@ static void whole_part(void *ctx, int64_t from, int64_t to)
     const whole_job *j = ctx;
     for (int64_t p = from; p < to; p++)
         for (int64_t i = j->items * p / j->parts;
-             i < j->items * (p + 1) / j->parts; i++)
+             i < j->items * (p + 1) / j->parts && !clv__late(); i++)
             whole_rows(j, i, j->room + p * j->room_each);
 }
 

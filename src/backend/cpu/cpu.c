@@ -9,22 +9,35 @@ typedef cpu_fn *const cpu_table[CLV_OP_COUNT];
 #define LEVEL(name, feature) extern cpu_table clv__cpu_kernels_##name;
 #include "backend/cpu/levels.def"
 
-/* The best level first; the last needs nothing. */
-static cpu_fn *const *cpu_best(void)
+enum { MOST_LEVELS = 8 };
+
+/* The levels that the processor has, the best first; the last needs nothing. */
+static uint32_t cpu_levels(cpu_fn *const **list)
 {
+    uint32_t n = 0;
 #define LEVEL(name, feature) \
     if (feature) \
-        return clv__cpu_kernels_##name;
+        list[n++] = clv__cpu_kernels_##name;
 #include "backend/cpu/levels.def"
-    return NULL;
+    return n;
+}
+
+static cpu_fn *const *_Atomic cpu_chosen;
+
+bool clv__cpu_choose(uint32_t below)
+{
+    cpu_fn *const *list[MOST_LEVELS];
+    uint32_t n = cpu_levels(list);
+    if (below < n)
+        cpu_chosen = list[below];
+    return below < n;
 }
 
 static cpu_fn *cpu_kernel_of(clv_op op)
 {
-    static cpu_fn *const *_Atomic table;
-    if (!table)
-        table = cpu_best();
-    return table ? table[op] : NULL;
+    if (!cpu_chosen)
+        (void)clv__cpu_choose(0);
+    return cpu_chosen ? cpu_chosen[op] : NULL;
 }
 
 bool clv__cpu_has(clv_op op)

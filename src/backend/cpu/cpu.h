@@ -56,6 +56,10 @@ void clv__cpu_step(const cpu_walk *w, int64_t run, int64_t *idx, int64_t *at);
 
 /* -- choosing (cpu.c) -----------------------------------------------------*/
 
+/* Takes the level so far below the best that the processor has, for the whole
+ * process; false, and nothing changes, when there is none. Without this call
+ * the best is taken. For tests, between runs. */
+bool clv__cpu_choose(uint32_t below);
 /* Whether an operator has a fast kernel. */
 bool clv__cpu_has(clv_op op);
 /* Computes the node of k; false: the plain C kernel has to. */

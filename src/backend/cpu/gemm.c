@@ -201,7 +201,7 @@ static bool few_rows(int64_t m, cpu_matrix a, cpu_matrix b)
 static void gemm_few(int64_t m, int64_t n, int64_t k, cpu_matrix a,
                      cpu_matrix b, float *c, int64_t ldc)
 {
-    for (int64_t i = 0; i < m; i++)
+    for (int64_t i = 0; i < m && clv__in_time(n * k); i++)
         if (b.col == 1)
             row_by_rows(n, k, a.p + i * a.row, a.col, b.p, b.row, c + i * ldc);
         else
@@ -244,7 +244,7 @@ void CPU_NAME(clv__gemm)(int64_t m, int64_t n, int64_t k, cpu_matrix a,
         int64_t depth = k - d < DEPTH ? k - d : DEPTH;
         float *panels = room, *block = room + depth * round_up(n, WIDE);
         pack_b((cpu_matrix){b.p + d * b.row, b.row, b.col}, n, depth, panels);
-        for (int64_t i = 0; i < m; i += BLOCK) {
+        for (int64_t i = 0; i < m && clv__in_time(BLOCK * n); i += BLOCK) {
             int64_t rows = m - i < BLOCK ? m - i : BLOCK;
             pack_a((cpu_matrix){a.p + i * a.row + d * a.col, a.row, a.col},
                    rows, depth, block);
@@ -290,7 +290,7 @@ static void job_blocks(void *ctx, int64_t from, int64_t to)
 {
     const gemm_job *j = ctx;
     int64_t panels = (j->n + WIDE - 1) / WIDE;
-    for (int64_t item = from; item < to; item++) {
+    for (int64_t item = from; item < to && !clv__late(); item++) {
         int64_t t = item / j->wide, s = item % j->wide;
         int64_t i = t * j->block_rows, first = panels * s / j->wide * WIDE;
         int64_t last = panels * (s + 1) / j->wide * WIDE;

@@ -60,7 +60,8 @@ static void pool_row(const pool_job *j, const float *x, int64_t od, int64_t oh,
     for (int64_t i = 0; i < j->out[2]; i++)
         y[i] = j->largest ? -INFINITY : 0;
     for (int64_t a = 0; a < d->kernel; a++)
-        for (int64_t b = 0; b < h->kernel; b++) {
+        for (int64_t b = 0;
+             b < h->kernel && clv__in_time(j->win[2].kernel * j->out[2]); b++) {
             int64_t id = od * d->stride - d->before + a * d->dilation;
             int64_t ih = oh * h->stride - h->before + b * h->dilation;
             if (id < 0 || id >= j->in[0] || ih < 0 || ih >= j->in[1])
@@ -82,7 +83,8 @@ static void pool_planes(void *ctx, int64_t from, int64_t to)
     for (int64_t p = from; p < to; p++) {
         float *y = j->y + p * j->out_plane;
         for (int64_t od = 0; od < j->out[0]; od++)
-            for (int64_t oh = 0; oh < j->out[1]; oh++, y += j->out[2])
+            for (int64_t oh = 0; oh < j->out[1] && clv__in_time(j->out[2]);
+                 oh++, y += j->out[2])
                 pool_row(j, j->x + p * j->in_plane, od, oh, y);
     }
 }

@@ -42,7 +42,7 @@ static void batch_part(void *ctx, int64_t from, int64_t to)
     const batch_job *j = ctx;
     for (int64_t p = from; p < to; p++)
         for (int64_t t = j->batches * p / j->parts;
-             t < j->batches * (p + 1) / j->parts; t++) {
+             t < j->batches * (p + 1) / j->parts && clv__in_time(j->k); t++) {
             int64_t rest = t, ia = 0, ib = 0;
             for (uint32_t i = j->lead; i-- > 0; rest /= j->dims[i]) {
                 ia += rest % j->dims[i] * j->sa[i];
@@ -355,7 +355,7 @@ static void attention_part(void *ctx, int64_t from, int64_t to)
     const attention_job *j = ctx;
     for (int64_t p = from; p < to; p++)
         for (int64_t i = j->items * p / j->parts;
-             i < j->items * (p + 1) / j->parts; i++)
+             i < j->items * (p + 1) / j->parts && !clv__late(); i++)
             attend_block(j, i, j->room + p * j->room_each);
 }
 

@@ -192,7 +192,7 @@ bool CPU_NAME(cpu_reduce)(kernel *k)
     reduce_job j = {.x = k->in[0]->data, .y = k->out[0].data, .factor = 1};
     int64_t outer;
     if (k->in[0]->dtype != CLV_FLOAT32 || k->out[0].dtype != CLV_FLOAT32 ||
-        (op == CLV_OP_NORM && attr_float(k->n, CLV_A_P) != 2) ||
+        output_of(k, 1) || (op == CLV_OP_NORM && attr_float(k->n, CLV_A_P) != 2) ||
         !reduce_shape(k, &j, &outer))
         return false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -403,8 +403,8 @@ bool CPU_NAME(cpu_row_norm)(kernel *k)
         return false;
     for (uint32_t o = 1; o < k->n->n_out; o++) {
         clv_tensor *s = output_of(k, o);
-        if (s && (s->dtype != CLV_FLOAT32 || numel(s) != rows))
-            return false;
+        if (s && (s->dtype != CLV_FLOAT32 || numel(s) != rows || j.scales))
+            return false; /* or it is asked for twice */
         if (s)
             *(o == 1 && center ? &j.means : &j.scales) = s->data;
     }

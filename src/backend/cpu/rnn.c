@@ -86,17 +86,19 @@ static void rnn_begin(float *state, const clv_tensor *from, int64_t way,
         memset(state, 0, (size_t)count * sizeof *state);
 }
 
-static bool rnn_sized(const kernel *k, uint32_t i, int64_t n)
+/* Whether input i is left out or is what the plain kernel takes. */
+static bool rnn_sized(const kernel *k, uint32_t i, uint32_t rank,
+                      const int64_t *dims)
 {
     const clv_tensor *t = input_of(k, i);
-    return !t || (t->dtype == CLV_FLOAT32 && numel(t) == n);
+    return (!t || t->dtype == CLV_FLOAT32) && sized(k, i, rank, dims) == CLV_OK;
 }
 
 /* All sequences are as long as the longest. */
 static bool rnn_full(const clv_tensor *lengths, int64_t length, int64_t batch)
 {
     for (int64_t n = 0; lengths && n < batch; n++)
-        if (numel(lengths) != batch || get_i(lengths, n) != length)
+        if (lengths->rank != 1 || numel(lengths) != batch || get_i(lengths, n) != length)
             return false;
     return true;
 }
@@ -169,11 +171,11 @@ bool CPU_NAME(cpu_rnn)(kernel *k)
                  .ways = strcmp(direction, "bidirectional") ? 1 : 2};
     int64_t rows = j.gates * j.hidden, in = x->dims[2];
     int64_t states = j.batch * j.hidden;
-    if (j.hidden < 1 || !rnn_sized(k, 1, j.ways * rows * in) ||
-        !rnn_sized(k, 2, j.ways * rows * j.hidden) ||
-        !rnn_sized(k, 3, j.ways * 2 * rows) ||
-        !rnn_sized(k, 5, j.ways * states) ||
-        (lstm && !rnn_sized(k, 6, j.ways * states)) ||
+    if (j.hidden < 1 || !rnn_sized(k, 1, 3, DIMS(j.ways, rows, in)) ||
+        !rnn_sized(k, 2, 3, DIMS(j.ways, rows, j.hidden)) ||
+        !rnn_sized(k, 3, 2, DIMS(j.ways, 2 * rows)) ||
+        !rnn_sized(k, 5, 3, DIMS(j.ways, j.batch, j.hidden)) ||
+        (lstm && !rnn_sized(k, 6, 3, DIMS(j.ways, j.batch, j.hidden))) ||
         !rnn_full(input_of(k, 4), j.length, j.batch) || !rnn_outputs(k, &j))
         return false;
     j.x = arena_array(k->scratch, (size_t)(j.length * j.batch * rows),
@@ -197,7 +199,8 @@ bool CPU_NAME(cpu_rnn)(kernel *k)
             return false;
         rnn_begin(j.h, input_of(k, 5), j.way, states);
         rnn_begin(j.c, lstm ? input_of(k, 6) : NULL, j.way, states);
-        for (int64_t s = 0; s < j.length; s++)
+        for (int64_t s = 0; s < j.length && clv__in_time(states * j.hidden);
+             s++)
             cpu_rnn_step(&j, back ? j.length - 1 - s : s);
         rnn_give(k, 1, j.h, j.way, states);
         if (lstm)

@@ -77,7 +77,7 @@ static clv_status product_make(dnnl_engine_t engine, const dnnl_data_type_t *t,
                    dnnl_memory_desc_get_size(dnn_query(pd, query[i], 0)));
     }
     if (s == dnnl_success)
-        s = dnnl_primitive_create(&p->run, pd);
+        s = dnn_primitive(&p->run, pd);
     if (s == dnnl_success)
         s = dnnl_stream_create(&p->stream, engine, dnnl_stream_default_flags);
     dnnl_primitive_desc_destroy(pd);

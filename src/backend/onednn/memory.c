@@ -66,6 +66,13 @@ void dnn_use_threads(uint32_t n)
     omp_set_num_threads(want < limit ? want : limit);
 }
 
+static bool can_map(size_t size)
+{
+    void *p = mmap(NULL, size, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p != MAP_FAILED && munmap(p, size) == 0;
+}
+
 bool dnn_has_room(uint32_t primitives)
 {
     const size_t least = (size_t)96 << 20, each = (size_t)1 << 20;
@@ -77,12 +84,13 @@ bool dnn_has_room(uint32_t primitives)
                      : usual_stack;
     size_t size = least + (primitives < 1000 ? primitives : 1000) * each +
                   (threads < 1000 ? threads : 1000) * one;
-    void *p = mmap(NULL, size, PROT_NONE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
-        return false;
-    munmap(p, size);
-    return true;
+    return can_map(size);
+}
+
+dnnl_status_t dnn_primitive(dnnl_primitive_t *p, const_dnnl_primitive_desc_t pd)
+{
+    const size_t code = (size_t)8 << 20; /* of all kernels of a primitive */
+    return can_map(code) ? dnnl_primitive_create(p, pd) : dnnl_out_of_memory;
 }
 
 /* -- layouts --------------------------------------------------------------*/
@@ -317,7 +325,7 @@ static clv_status reorder_now(lowering *l, void *from,
         s = dnnl_reorder_primitive_desc_create(&pd, md, l->engine, want,
                                                l->engine, attr);
     if (s == dnnl_success)
-        s = dnnl_primitive_create(&p, pd);
+        s = dnn_primitive(&p, pd);
     if (s == dnnl_success)
         s = dnnl_memory_create(&a, md, l->engine, from);
     if (s == dnnl_success)
@@ -540,7 +548,7 @@ static dnnl_status_t make_primitive(dnn_step *o)
 {
     if (!o->pd)
         return dnnl_success;
-    dnnl_status_t s = dnnl_primitive_create(&o->primitive, o->pd);
+    dnnl_status_t s = dnn_primitive(&o->primitive, o->pd);
     dnnl_primitive_desc_destroy(o->pd);
     o->pd = NULL;
     return s;
@@ -549,11 +557,16 @@ static dnnl_status_t make_primitive(dnn_step *o)
 clv_status dnn_create(lowering *l)
 {
     onednn_exec *x = l->x;
-    int failed = 0;
-#pragma omp parallel for schedule(dynamic) reduction(+ : failed)
-    for (size_t i = 0; i < x->n_ops; i++)
-        failed += make_primitive(&x->ops[i]) != dnnl_success;
-    return failed ? dnn_fail(l, "primitive", dnnl_unimplemented) : CLV_OK;
+    int failed = 0, starved = 0;
+#pragma omp parallel for schedule(dynamic) reduction(+ : failed, starved)
+    for (size_t i = 0; i < x->n_ops; i++) {
+        dnnl_status_t s = make_primitive(&x->ops[i]);
+        failed += s != dnnl_success;
+        starved += s == dnnl_out_of_memory;
+    }
+    return failed ? dnn_fail(l, "primitive",
+                             starved ? dnnl_out_of_memory : dnnl_unimplemented)
+                  : CLV_OK;
 }
 
 clv_status dnn_own(lowering *l, const winograd *own, const int *args,

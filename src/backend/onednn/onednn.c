@@ -164,11 +164,13 @@ static clv_status onednn_run(clv_exec *base, const clv_tensor *tensor,
     dnn_use_threads(x->threads);
     point(x, m, tensor, workspace);
     dnnl_status_t s = dnnl_success;
-    for (size_t i = 0; i < x->n_ops && s == dnnl_success; i++)
+    clv__limits_enter();
+    for (size_t i = 0; i < x->n_ops && s == dnnl_success && !clv__late(); i++)
         s = onednn_run_step(m, &x->ops[i]);
     if (s == dnnl_success)
         s = dnnl_stream_wait(m->stream);
     memories_give(x, m);
+    CLV_TRY(clv__within(0, e));
     return s == dnnl_success
                ? CLV_OK
                : clv__fail(e, CLV_INTERNAL, "oneDNN: a primitive failed");

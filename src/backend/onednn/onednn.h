@@ -159,6 +159,10 @@ void dnn_use_threads(uint32_t n);
  * of its threads? It does not survive a lack of memory: it throws, and OpenMP
  * exits. */
 bool dnn_has_room(uint32_t primitives);
+/* dnnl_primitive_create, unless there is no room for its code: libdnnl writes
+ * that where it could not map memory, too (cli/reserve.c). */
+dnnl_status_t dnn_primitive(dnnl_primitive_t *p,
+                            const_dnnl_primitive_desc_t pd);
 bool dnn_const(const lowering *l, uint32_t v);
 /* Dense, row-major. */
 void dnn_plain(dnnl_memory_desc_t *md, const int64_t *dims, uint32_t rank);

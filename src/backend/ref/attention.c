@@ -108,7 +108,7 @@ static double attention_attend(const heads *h, int64_t lead, int64_t i,
     int64_t batch = lead / h->q_heads, head = lead % h->q_heads;
     int64_t kv = batch * h->kv_heads + head * h->kv_heads / h->q_heads;
     double most = h->smooth ? 0 : -INFINITY, sum = 0;
-    for (int64_t j = 0; j < h->keys; j++) {
+    for (int64_t j = 0; j < h->keys && clv__in_time(h->d + h->dv); j++) {
         double s = 0;
         for (int64_t c = 0; c < h->d; c++)
             s += get_f(h->q, (lead * h->queries + i) * h->d + c) *
@@ -177,7 +177,7 @@ clv_status kernel_sdpa(kernel *k)
     }
     CLV_TRY(check_mask(k, &h, h.q_heads ? leads / h.q_heads : 0));
     for (int64_t lead = 0; lead < leads; lead++)
-        for (int64_t i = 0; i < h.queries; i++)
+        for (int64_t i = 0; i < h.queries && clv__in_time(h.keys); i++)
             attention_attend(&h, lead, i, row, &k->out[0]);
     return CLV_OK;
 }
@@ -242,7 +242,8 @@ static clv_status attention_with_past(kernel *k, const clv_tensor *past,
 static void merge_heads(const clv_tensor *y, clv_tensor *out)
 {
     int64_t h = y->dims[1], s = y->dims[2], e = y->dims[3];
-    for (int64_t i = 0, n = e ? numel(y) / e : 0; i < n; i++) {
+    for (int64_t i = 0, n = e ? numel(y) / e : 0; i < n && clv__in_time(1);
+         i++) {
         int64_t b = i / (h * s), head = i / s % h, j = i % s;
         int64_t to = out->rank == 3 ? (b * s + j) * h + head : i;
         copy_run(out, to * e, y, i * e, e);
@@ -430,7 +431,7 @@ static clv_status attention_project(kernel *k, const rows *r, uint32_t part,
         return clv__nomem(k->e);
     for (int64_t n = 0; n < r->batch; n++)
         for (int64_t i = 0; i < r->length; i++)
-            for (int64_t o = 0; o < embed; o++) {
+            for (int64_t o = 0; o < embed && clv__in_time(r->width); o++) {
                 int64_t from = row_at(r, n, i) * r->width;
                 double sum = b ? get_f(b, part * embed + o) : 0;
                 for (int64_t c = 0; c < r->width; c++)
@@ -454,7 +455,7 @@ static clv_status attention_additive(kernel *k, const clv_tensor *mask,
         arena_array(k->scratch, (size_t)numel(mask) + 1, sizeof(double));
     if (!out->data)
         return clv__nomem(k->e);
-    for (int64_t i = 0, n = numel(mask); i < n; i++)
+    for (int64_t i = 0, n = numel(mask); i < n && clv__in_time(1); i++)
         put_f(out, i,
               mask->dtype != CLV_BOOL ? get_f(mask, i)
               : get_i(mask, i)        ? -INFINITY
@@ -468,7 +469,7 @@ static void attention_merge(kernel *k, const rows *r, const clv_tensor *mixed,
 {
     const clv_tensor *w = input_of(k, 5), *b = input_of(k, 6);
     int64_t count = mixed->dims[1], size = mixed->dims[3], e = count * size;
-    for (int64_t o = 0; o < e; o++) {
+    for (int64_t o = 0; o < e && clv__in_time(e); o++) {
         double sum = b ? get_f(b, o) : 0;
         for (int64_t c = 0; c < e; c++) {
             int64_t from =
@@ -525,7 +526,7 @@ clv_status kernel_mha(kernel *k)
     if (scores)
         memset(scores->data, 0, (size_t)clv_tensor_bytes(scores));
     for (int64_t lead = 0; lead < q.batch * count; lead++)
-        for (int64_t i = 0; i < q.length; i++) {
+        for (int64_t i = 0; i < q.length && clv__in_time(h.keys); i++) {
             double sum = attention_attend(&h, lead, i, row, &mixed);
             int64_t to = (lead / count * q.length + i) * h.keys;
             for (int64_t j = 0; scores && j < h.keys; j++)

@@ -50,7 +50,7 @@ static clv_status binary_apply(kernel *k, const clv_arith *row,
                          clv_dtype_name(a->dtype));
     broadcast_strides(a, y->rank, sa);
     broadcast_strides(b, y->rank, sb);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         int64_t ia = offset_of(idx, sa, y->rank);
         int64_t ib = offset_of(idx, sb, y->rank);
         put_arith(row, y, i, (element){a, ia}, (element){b, ib});
@@ -91,7 +91,7 @@ clv_status kernel_add_n(kernel *k)
     int64_t idx[CLV_MAX_RANK] = {0}, strides[CLV_MAX_RANK];
     bool mean = k->n->op == CLV_OP_MEAN_N;
     bool real = !dtype_is_integral(y->dtype);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         dot_sum sum = {0, 0};
         for (uint32_t t = 0; t < k->n->n_in; t++) {
             broadcast_strides(k->in[t], y->rank, strides);

@@ -88,7 +88,8 @@ static void plane_f32(const conv *c, const float *x, const float *w, float bias,
                             d * c->stride[0] - c->pad[0] + a * c->dilation[0];
                         if (id < 0 || id >= c->in[0])
                             continue;
-                        for (int64_t h = 0; h < c->out[1]; h++) {
+                        for (int64_t h = 0;
+                             h < c->out[1] && clv__in_time(c->out[2]); h++) {
                             int64_t ih = h * c->stride[1] - c->pad[1] +
                                          b * c->dilation[1];
                             if (ih < 0 || ih >= c->in[1])
@@ -129,7 +130,7 @@ clv_status kernel_conv(kernel *k)
                 continue;
             }
             int64_t at[SPATIAL] = {0};
-            for (int64_t i = 0; i < out_plane; i++) {
+            for (int64_t i = 0; i < out_plane && clv__in_time(taps); i++) {
                 put_sum(y, y0 + i, window_sum(&c, x, x0, w, m * taps, at),
                         (element){bias, m});
                 next_index(at, c.out, SPATIAL);
@@ -183,7 +184,7 @@ clv_status kernel_convt(kernel *k)
             int64_t x0 = ((n * c.groups + grp) * c.cin + ch) * in_plane;
             int64_t w0 = ((grp * c.cin + ch) * c.cout + m % c.cout) * taps;
             int64_t at[SPATIAL] = {0};
-            for (int64_t i = 0; i < in_plane; i++) {
+            for (int64_t i = 0; i < in_plane && clv__in_time(taps); i++) {
                 int64_t tap[SPATIAL] = {0};
                 for (int64_t t = 0; t < taps; t++) {
                     int64_t to = 0;

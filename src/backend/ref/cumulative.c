@@ -19,7 +19,7 @@ clv_status kernel_cumulate(kernel *k)
     bool back = attr_int(k->n, CLV_A_REVERSE) != 0;
     bool exclusive = attr_int(k->n, CLV_A_EXCLUSIVE) != 0;
     for (int64_t r = 0; r < l.rows; r++)
-        for (int64_t s = 0; s < l.step; s++) {
+        for (int64_t s = 0; s < l.step && clv__in_time(l.n); s++) {
             double sum = product ? 1 : 0;
             uint64_t whole = product ? 1 : 0;
             for (int64_t i = 0; i < l.n; i++) {

@@ -63,7 +63,8 @@ clv_status kernel_deform_conv(kernel *k)
         return clv__fail(k->e, CLV_SHAPE, "offsets do not fit the channels");
     CLV_TRY(get_window(k->n, 0, 2, d.x->dims[2], d.w->dims[2], &d.v, k->e));
     CLV_TRY(get_window(k->n, 1, 2, d.x->dims[3], d.w->dims[3], &d.h, k->e));
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(each * d.taps);
+         i++) {
         int64_t ox = i % d.out_w, oy = i / d.out_w % d.out_h;
         int64_t o = i / (d.out_w * d.out_h) % m,
                 b = i / (d.out_w * d.out_h) / m;

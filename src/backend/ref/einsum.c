@@ -123,7 +123,8 @@ static dot_sum einsum_total(const kernel *k, const einsum_names *c,
         }
         sum.real += real ? p : 0;
         sum.whole += real ? 0 : whole;
-    } while (next_index(idx + c->n_result, c->dims + c->n_result,
+    } while (clv__in_time(1) &&
+             next_index(idx + c->n_result, c->dims + c->n_result,
                         c->n - c->n_result));
     return sum;
 }
@@ -157,7 +158,7 @@ clv_status kernel_einsum(kernel *k)
     int64_t result[EINSUM_AXES], idx[EINSUM_AXES] = {0}, *strides;
     einsum_names c;
     CLV_TRY(clv__einsum_read(k, &c, &strides, result));
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         put_affine(y, einsum_offset(&c, idx, result),
                    einsum_total(k, &c, idx, strides), (const double[]){1, 1},
                    (element){NULL, 0});

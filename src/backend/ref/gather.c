@@ -34,7 +34,7 @@ clv_status kernel_gather(kernel *k)
         CLV_TRY(axis_of(k, &axis));
     int64_t own[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
     strides_of(x, own);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         int64_t at = 0, from;
         CLV_TRY(checked(k, get_i(index, i), x->rank ? x->dims[axis] : 1, &at));
         from = offset_of(idx, own, x->rank) +
@@ -84,7 +84,7 @@ clv_status kernel_gather_nd(kernel *k)
 clv_status kernel_take(kernel *k)
 {
     const clv_tensor *x = k->in[0];
-    for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++) {
+    for (int64_t i = 0, n = numel(&k->out[0]); i < n && clv__in_time(1); i++) {
         int64_t at;
         CLV_TRY(checked(k, get_i(k->in[1], i), numel(x), &at));
         copy_run(&k->out[0], i, x, at, 1);
@@ -107,7 +107,7 @@ clv_status kernel_take_along(kernel *k)
     broadcast_strides(x, y->rank, sx);
     broadcast_strides(index, y->rank, si);
     sx[axis] = 0;
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         int64_t at, which = get_i(index, offset_of(idx, si, y->rank));
         CLV_TRY(checked(k, which, x->dims[axis], &at));
         copy_run(y, i, x, offset_of(idx, sx, y->rank) + at * own[axis], 1);

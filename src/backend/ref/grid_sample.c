@@ -126,7 +126,7 @@ clv_status kernel_grid_sample(kernel *k)
     for (uint32_t i = 2; i < y->rank; i++)
         places *= y->dims[i];
     for (int64_t b = 0; b < x->dims[0]; b++)
-        for (int64_t p = 0; p < places; p++) {
+        for (int64_t p = 0; p < places && clv__in_time(channels); p++) {
             for (uint32_t a = 0; a < nd; a++)
                 grid_taps(&g, get_f(where, (b * places + p) * nd + nd - 1 - a),
                           x->dims[2 + a], at[a], weight[a]);
@@ -150,7 +150,7 @@ clv_status kernel_affine_grid(kernel *k)
     bool corners = attr_int(k->n, CLV_A_ALIGN_CORNERS) != 0;
     uint32_t nd = y->rank - 2u;
     int64_t idx[CLV_MAX_RANK] = {0};
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         int64_t row = (idx[0] * nd + idx[nd + 1]) * (nd + 1);
         double sum = get_f(theta, row + nd);
         for (uint32_t a = 0; a < nd; a++) {

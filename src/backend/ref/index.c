@@ -188,7 +188,7 @@ clv_status kernel_index(kernel *k)
     CLV_TRY(index_pick(k, &p, &to));
     for (uint32_t i = 0; i < to.view.rank && i < y->rank; i++)
         y->dims[i] = to.view.dims[i]; /* masks know only now */
-    for (int64_t i = 0, n = numel(&to.view); i < n; i++) {
+    for (int64_t i = 0, n = numel(&to.view); i < n && clv__in_time(1); i++) {
         copy_run(y, i, x, index_place_of(x, &p, &to, idx), 1);
         next_index(idx, to.view.dims, to.view.rank);
     }
@@ -214,7 +214,7 @@ clv_status kernel_index_put(kernel *k)
                              "the values do not fit where they go");
     broadcast_strides(v, to.view.rank, strides);
     copy_run(&k->out[0], 0, x, 0, numel(x));
-    for (int64_t i = 0, n = numel(&to.view); i < n; i++) {
+    for (int64_t i = 0, n = numel(&to.view); i < n && clv__in_time(1); i++) {
         copy_run(&k->out[0], index_place_of(x, &p, &to, idx), v,
                  offset_of(idx, strides, to.view.rank), 1);
         next_index(idx, to.view.dims, to.view.rank);

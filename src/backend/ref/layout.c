@@ -152,7 +152,7 @@ clv_status kernel_stack(kernel *k)
     CLV_TRY(norm_axis(attr_int(k->n, CLV_A_AXIS), y->rank, &axis, k->e));
     int64_t run = dims_product(y->dims, axis + 1, y->rank),
             many = y->dims[axis];
-    for (int64_t i = 0, n = numel(y); i < n; i++)
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++)
         copy_run(y, i, k->in[i / run % many], i / (run * many) * run + i % run,
                  1);
     return CLV_OK;
@@ -237,7 +237,7 @@ clv_status kernel_reverse_sequence(kernel *k)
     if (numel(length) < x->dims[batch])
         return clv__fail(k->e, CLV_SHAPE, "%lld lengths for %lld sequences",
                          (long long)numel(length), (long long)x->dims[batch]);
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
+    for (int64_t i = 0, n = numel(x); i < n && clv__in_time(1); i++) {
         int64_t len = get_i(length, idx[batch]), t = idx[time], from = i;
         if (len > x->dims[time])
             return clv__fail(k->e, CLV_SHAPE, "a length of %lld of %lld",

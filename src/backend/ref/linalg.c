@@ -29,7 +29,7 @@ static double linalg_det(double *a, int64_t m)
             det = -det;
         }
         det *= a[c * m + c];
-        for (int64_t r = c + 1; r < m; r++) {
+        for (int64_t r = c + 1; r < m && clv__in_time(m); r++) {
             double f = a[r * m + c] / a[c * m + c];
             for (int64_t j = c; j < m; j++)
                 a[r * m + j] -= f * a[c * m + j];
@@ -45,7 +45,7 @@ clv_status kernel_det(kernel *k)
     double *a = arena_array(k->scratch, (size_t)(m * m) + 1, sizeof *a);
     if (!a)
         return clv__nomem(k->e);
-    for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++) {
+    for (int64_t i = 0, n = numel(&k->out[0]); i < n && clv__in_time(1); i++) {
         for (int64_t j = 0; j < m * m; j++)
             a[j] = get_f(x, i * m * m + j);
         put_f(&k->out[0], i, linalg_det(a, m));
@@ -69,7 +69,7 @@ clv_status kernel_cdist(kernel *k)
     ba.dims[ba.rank - 1] = 1;
     broadcast_strides(&ba, r - 1, sa);
     broadcast_strides(&bb, r - 1, sb);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(8 * m); i++) {
         int64_t ia = offset_of(idx, sa, r - 2) * rows + idx[r - 2];
         int64_t ib = offset_of(idx, sb, r - 2) * cols + idx[r - 1];
         double sum = 0;
@@ -106,7 +106,8 @@ clv_status kernel_grouped_matmul(kernel *k)
         int64_t first = sums ? from : 0, depth = (sums ? to : inner) - first;
         int64_t y0 = y->rank == 3 ? g * m * n : 0;
         for (int64_t i = rows ? from : 0; i < (rows ? to : m); i++)
-            for (int64_t j = columns ? from : 0; j < (columns ? to : n); j++)
+            for (int64_t j = columns ? from : 0;
+                 j < (columns ? to : n) && clv__in_time(1); j++)
                 put_sum(y, y0 + i * n + j,
                         dot((strip){a, a0 + i * inner + first, 1},
                             (strip){b, b0 + first * n + j, n}, depth),
@@ -123,7 +124,8 @@ clv_status kernel_bilinear(kernel *k)
     const clv_tensor *bias = input_of(k, 3);
     int64_t o = w->dims[0], n = w->dims[1], m = w->dims[2];
     bool real = is_float(k->out[0].dtype);
-    for (int64_t i = 0, count = numel(&k->out[0]); i < count; i++) {
+    for (int64_t i = 0, count = numel(&k->out[0]);
+         i < count && clv__in_time(n * m); i++) {
         int64_t row = i / o, at = i % o;
         dot_sum sum = {0, 0};
         for (int64_t p = 0; p < n; p++)

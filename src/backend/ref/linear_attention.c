@@ -118,7 +118,7 @@ clv_status kernel_linear_attention(kernel *k)
         int64_t batch = i / r.kv_heads, head = i % r.kv_heads;
         for (int64_t j = 0; j < size; j++)
             r.state[j] = past ? get_f(past, i * size + j) : 0;
-        for (int64_t t = 0; t < r.steps; t++) {
+        for (int64_t t = 0; t < r.steps && clv__in_time(size); t++) {
             int64_t row = batch * r.steps + t;
             if (r.gated)
                 recurrence_decay(&r, row, head);

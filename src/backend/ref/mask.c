@@ -61,7 +61,7 @@ clv_status kernel_one_hot(kernel *k)
     CLV_TRY(norm_axis(attr_int(k->n, CLV_A_AXIS), y->rank, &axis, k->e));
     int64_t depth = y->dims[axis], idx[CLV_MAX_RANK] = {0};
     int64_t run = dims_product(y->dims, axis + 1, y->rank);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         int64_t from = i / (run * depth) * run + i % run;
         int64_t hot = get_i(x, from);
         bool on = (hot < 0 ? hot + depth : hot) == idx[axis];
@@ -85,7 +85,7 @@ clv_status kernel_triangle(kernel *k)
         return clv__fail(k->e, CLV_SHAPE, "a triangle of rank %u", x->rank);
     int64_t cols = x->dims[x->rank - 1], rows = x->dims[x->rank - 2];
     memset(y->data, 0, (size_t)clv_tensor_bytes(y));
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         int64_t c = i % cols, r = i / cols % rows;
         if (upper ? c - r >= diagonal : c - r <= diagonal)
             copy_run(y, i, x, i, 1);

@@ -17,6 +17,7 @@ dot_sum dot(strip a, strip b, int64_t n)
 {
     dot_sum s = {0, 0};
     bool real = is_float(a.t->dtype) || is_float(b.t->dtype);
+    clv__budget.work += n; /* whoever loops over sums looks at the time */
     for (int64_t i = 0; i < n; i++)
         add_product(&s, real, (element){a.t, a.at + i * a.step},
                     (element){b.t, b.at + i * b.step});
@@ -52,7 +53,7 @@ static void matmul_f32(const float *a, const float *b, const float *bias,
         for (int64_t j = 0; j < n; j++)
             row[j] = bias ? bias[j] : 0;
         if (bt) {
-            for (int64_t j = 0; j < n; j++) {
+            for (int64_t j = 0; j < n && clv__in_time(k); j++) {
                 float sum = 0;
                 for (int64_t p = 0; p < k; p++)
                     sum += a[i * k + p] * b[j * k + p];
@@ -60,7 +61,7 @@ static void matmul_f32(const float *a, const float *b, const float *bias,
             }
             continue;
         }
-        for (int64_t p = 0; p < k; p++) {
+        for (int64_t p = 0; p < k && clv__in_time(n); p++) {
             float x = a[i * k + p];
             for (int64_t j = 0; j < n; j++)
                 row[j] += x * b[p * n + j];
@@ -91,7 +92,7 @@ clv_status kernel_linear(kernel *k)
         return CLV_OK;
     }
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < cols; j++)
+        for (int64_t j = 0; j < cols && clv__in_time(1); j++)
             put_sum(
                 y, i * cols + j,
                 dot((strip){x, i * depth, 1}, (strip){w, j * depth, 1}, depth),
@@ -127,7 +128,7 @@ clv_status kernel_matmul(kernel *k)
             matmul_f32((const float *)a->data + ia, (const float *)b->data + ib,
                        NULL, (float *)y->data + t * m * n, m, depth, n, false);
         for (int64_t i = 0; !fast && i < m; i++)
-            for (int64_t j = 0; j < n; j++)
+            for (int64_t j = 0; j < n && clv__in_time(1); j++)
                 put_sum(y, (t * m + i) * n + j,
                         dot((strip){a, ia + i * depth, 1},
                             (strip){b, ib + j, n}, depth),
@@ -154,7 +155,7 @@ clv_status kernel_gemm(kernel *k)
         broadcast_strides(c, 2, sc);
     const double scales[2] = {alpha, beta};
     for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) {
+        for (int64_t j = 0; j < n && clv__in_time(1); j++) {
             strip row = {a, ta ? i : i * depth, ta ? m : 1};
             strip col = {b, tb ? j * depth : j, tb ? 1 : n};
             put_affine(y, i * n + j, dot(row, col, depth), scales,
@@ -175,7 +176,7 @@ clv_status kernel_addmm(kernel *k)
     int64_t sc[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
     const double scales[2] = {alpha, beta};
     broadcast_strides(c, y->rank, sc);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         int64_t batch = i / (m * cols), row = i / cols, col = i % cols;
         put_affine(y, i,
                    dot((strip){a, row * depth, 1},

@@ -31,7 +31,8 @@ static clv_status matmul_blocks(kernel *k, int64_t bits, int64_t size)
         return clv__fail(k->e, CLV_UNSUPPORTED, "weights in groups");
     if (numel(scale) < n * blocks || (zero && numel(zero) < n * points))
         return clv__fail(k->e, CLV_SHAPE, "too few scales or zero points");
-    for (int64_t i = 0, count = numel(&k->out[0]); i < count; i++) {
+    for (int64_t i = 0, count = numel(&k->out[0]);
+         i < count && clv__in_time(depth); i++) {
         int64_t row = i / n, o = i % n;
         double sum = bias ? get_f(bias, o) : 0;
         for (int64_t p = 0; p < depth; p++) {
@@ -66,7 +67,8 @@ static clv_status matmul_bnb4(kernel *k, int64_t size)
     int64_t n = w->dims[0], depth = w->dims[1];
     if (numel(most) < (n * depth + size - 1) / size)
         return clv__fail(k->e, CLV_SHAPE, "too few magnitudes");
-    for (int64_t i = 0, count = numel(&k->out[0]); i < count; i++) {
+    for (int64_t i = 0, count = numel(&k->out[0]);
+         i < count && clv__in_time(depth); i++) {
         double sum = 0;
         for (int64_t p = 0; p < depth; p++) {
             int64_t at = i % n * depth + p;

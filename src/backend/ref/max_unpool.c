@@ -48,7 +48,7 @@ clv_status kernel_max_unpool(kernel *k)
         out_plane *= y->dims[a];
     }
     memset(y->data, 0, (size_t)clv_tensor_bytes(y));
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
+    for (int64_t i = 0, n = numel(x); i < n && clv__in_time(1); i++) {
         int64_t lead = i / in_plane;
         int64_t at = get_i(index, i) - (whole ? lead * plane : 0);
         if (at < 0 || at >= plane)

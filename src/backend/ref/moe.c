@@ -21,6 +21,7 @@ static double moe_row_of(const clv_tensor *w, const clv_tensor *b, int64_t e,
 {
     int64_t rows = w->dims[1], cols = w->dims[2], at = (e * rows + r) * cols;
     double sum = b ? get_f(b, e * rows + r) : 0;
+    clv__budget.work += cols;
     for (int64_t i = 0; i < cols; i++)
         sum += get_f(w, at + i) * v[i];
     return sum;
@@ -95,13 +96,13 @@ static void moe_choose(const kernel *k, mixture *m, int64_t t, double *order)
 
 static void one_expert(const mixture *m, int64_t e, const double *v, double *y)
 {
-    for (int64_t r = 0; r < m->rows; r++)
+    for (int64_t r = 0; r < m->rows && clv__in_time(1); r++)
         m->first[r] = moe_row_of(m->w1, m->b1, e, r, v);
-    for (int64_t r = 0; m->w3 && r < m->inner; r++)
+    for (int64_t r = 0; m->w3 && r < m->inner && clv__in_time(1); r++)
         m->second[r] = moe_row_of(m->w3, m->b3, e, r, v);
     for (int64_t i = 0; i < m->inner; i++)
         m->mid[i] = moe_activate(m, i);
-    for (int64_t h = 0; h < m->hidden; h++)
+    for (int64_t h = 0; h < m->hidden && clv__in_time(1); h++)
         y[h] += m->weight[e] * moe_row_of(m->w2, m->b2, e, h, m->mid);
 }
 

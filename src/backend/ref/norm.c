@@ -102,7 +102,8 @@ static clv_status last_axes_norm(kernel *k, bool center)
         broadcast_strides(w, x->rank, sw);
     if (b)
         broadcast_strides(b, x->rank, sb);
-    for (int64_t r = 0, n = run ? numel(x) / run : 0; r < n; r++) {
+    for (int64_t r = 0, n = run ? numel(x) / run : 0; r < n && clv__in_time(1);
+         r++) {
         double mean, var, scale;
         norm_moments(x, r * run, run, &mean, &var);
         if (!center) {
@@ -180,11 +181,12 @@ clv_status kernel_lrn(kernel *k)
     int64_t plane = c && x->dims[0] ? numel(x) / (c * x->dims[0]) : 0;
     if (x->rank < 2)
         return clv__fail(k->e, CLV_SHAPE, "no channels in rank %u", x->rank);
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
+    for (int64_t i = 0, n = numel(x); i < n && clv__in_time(1); i++) {
         int64_t ch = i / plane % c, base = i - ch * plane;
         int64_t from = ch - before, to = from + size;
         double sum = 0;
-        for (int64_t j = from < 0 ? 0 : from; j < to && j < c; j++)
+        for (int64_t j = from < 0 ? 0 : from;
+             j < to && j < c && clv__in_time(1); j++)
             sum += get_f(x, base + j * plane) * get_f(x, base + j * plane);
         put_f(&k->out[0], i,
               get_f(x, i) / pow(bias + alpha / (double)size * sum, beta));

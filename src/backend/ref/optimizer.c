@@ -94,7 +94,7 @@ clv_status kernel_optimizer(kernel *k)
             s.h = in[3 * each];
             s.new_h = &k->out[2 * each + w];
         }
-        for (int64_t i = 0, n = numel(s.x); i < n; i++)
+        for (int64_t i = 0, n = numel(s.x); i < n && clv__in_time(1); i++)
             fn(&p, &s, i);
     }
     return CLV_OK;

@@ -39,7 +39,7 @@ clv_status kernel_pad(kernel *k)
             norm_axis(axes.found ? axes.v[i] : (int64_t)i, x->rank, &a, k->e));
         before[a] = pads.v[i];
     }
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         int64_t at = 0;
         bool inside = true;
         for (uint32_t a = 0; a < x->rank; a++) {
@@ -63,7 +63,7 @@ clv_status kernel_center_crop_pad(kernel *k)
     clv_tensor *y = &k->out[0];
     int64_t own[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
     strides_of(x, own);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         int64_t from = 0;
         bool inside = true;
         for (uint32_t a = 0; a < x->rank; a++) {

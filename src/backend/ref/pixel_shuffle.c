@@ -20,7 +20,7 @@ clv_status kernel_blocks(kernel *k)
     int64_t w = deep->dims[r - 1], idx[4] = {0};
     int64_t dims[4] = {INT64_MAX, channels, wide->dims[r - 2],
                        wide->dims[r - 1]};
-    for (int64_t i = 0, n = numel(wide); i < n; i++) {
+    for (int64_t i = 0, n = numel(wide); i < n && clv__in_time(1); i++) {
         int64_t by = idx[2] % b, bx = idx[3] % b;
         int64_t c = crd ? idx[1] * b * b + by * b + bx
                         : (by * b + bx) * channels + idx[1];
@@ -38,7 +38,7 @@ clv_status kernel_channel_shuffle(kernel *k)
     const clv_tensor *x = k->in[0];
     int64_t groups = attr_int(k->n, CLV_A_GROUPS), channels = x->dims[1];
     int64_t run = dims_product(x->dims, 2, x->rank), each = channels / groups;
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
+    for (int64_t i = 0, n = numel(x); i < n && clv__in_time(1); i++) {
         int64_t c = i / run % channels;
         int64_t from = c % groups * each + c / groups;
         copy_run(&k->out[0], i, x, i + (from - c) * run, 1);

@@ -100,7 +100,7 @@ static sums pool_look(const clv_tensor *x, int64_t first, const pool *p,
             s.most = key;
             s.where = where;
         }
-    } while (next_index(tap, size, SPATIAL));
+    } while (clv__in_time(1) && next_index(tap, size, SPATIAL));
     return s;
 }
 
@@ -147,7 +147,7 @@ clv_status kernel_pool(kernel *k)
     int64_t out_plane = p.out[0] * p.out[1] * p.out[2];
     for (int64_t c = 0; c < p.planes; c++) {
         int64_t at[SPATIAL] = {0};
-        for (int64_t i = 0; i < out_plane; i++) {
+        for (int64_t i = 0; i < out_plane && clv__in_time(1); i++) {
             sums s = pool_look(x, c * in_plane, &p, at, power);
             int64_t to = c * out_plane + i;
             if (largest)
@@ -179,7 +179,7 @@ clv_status kernel_adaptive_pool(kernel *k)
     int64_t out_plane = p.out[0] * p.out[1] * p.out[2];
     for (int64_t c = 0; c < p.planes; c++) {
         int64_t at[SPATIAL] = {0}, zero[SPATIAL] = {0};
-        for (int64_t i = 0; i < out_plane; i++) {
+        for (int64_t i = 0; i < out_plane && clv__in_time(1); i++) {
             for (int a = 0; a < SPATIAL; a++) {
                 int64_t from = at[a] * p.in[a] / p.out[a];
                 int64_t to = ((at[a] + 1) * p.in[a] + p.out[a] - 1) / p.out[a];

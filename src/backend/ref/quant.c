@@ -81,7 +81,7 @@ clv_status kernel_quantize(kernel *k)
     const clv_tensor *x = k->in[0];
     scaling s;
     CLV_TRY(find_scaling(k, &s));
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
+    for (int64_t i = 0, n = numel(x); i < n && clv__in_time(1); i++) {
         int64_t at = scale_index(&s, i);
         double z = s.zero ? get_f(s.zero, at) : 0;
         put_quantised(k, i, get_f(x, i), get_f(s.scale, at), z);
@@ -95,7 +95,7 @@ clv_status kernel_dequantize(kernel *k)
     scaling s;
     CLV_TRY(find_scaling(k, &s));
     double offset = attr_float(k->n, CLV_A_OFFSET);
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
+    for (int64_t i = 0, n = numel(x); i < n && clv__in_time(1); i++) {
         int64_t at = scale_index(&s, i);
         double z = s.zero ? get_f(s.zero, at) : offset;
         put_f(&k->out[0], i, (get_f(x, i) - z) * get_f(s.scale, at));
@@ -113,7 +113,7 @@ clv_status kernel_fake_quantize(kernel *k)
     scaling s = {.scale = NULL};
     if (input_of(k, 1))
         CLV_TRY(find_scaling(k, &s));
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
+    for (int64_t i = 0, n = numel(x); i < n && clv__in_time(1); i++) {
         int64_t at = scale_index(&s, i);
         double scale =
             s.scale ? get_f(s.scale, at) : attr_float(k->n, CLV_A_SCALE);
@@ -131,7 +131,7 @@ clv_status kernel_dynamic_quantize(kernel *k)
 {
     const clv_tensor *x = k->in[0];
     double lo = 0, hi = 0;
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
+    for (int64_t i = 0, n = numel(x); i < n && clv__in_time(1); i++) {
         lo = fmin(lo, get_f(x, i));
         hi = fmax(hi, get_f(x, i));
     }
@@ -140,7 +140,7 @@ clv_status kernel_dynamic_quantize(kernel *k)
         scale > 0
             ? quant_saturate(CLV_UINT8, (double)quant_steps(-lo, (double)scale))
             : 0;
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
+    for (int64_t i = 0, n = numel(x); i < n && clv__in_time(1); i++) {
         double v =
             scale > 0 ? (double)quant_steps(get_f(x, i), (double)scale) : 0;
         put_f(&k->out[0], i, quant_saturate(CLV_UINT8, v + zero));
@@ -213,7 +213,7 @@ clv_status kernel_conv_integer(kernel *k)
     operand x = {k->in[0], input_of(k, 2), 1},
             w = {k->in[1], input_of(k, 3), 0};
     CLV_TRY(quant_exact(k, kernel_conv, x, w, &y));
-    for (int64_t i = 0, n = numel(&y); i < n; i++)
+    for (int64_t i = 0, n = numel(&y); i < n && clv__in_time(1); i++)
         put_f(&k->out[0], i, get_f(&y, i));
     return CLV_OK;
 }
@@ -224,7 +224,7 @@ clv_status kernel_matmul_integer(kernel *k)
     operand a = {k->in[0], input_of(k, 2), from_end(k->in[0], 2)};
     operand b = {k->in[1], input_of(k, 3), from_end(k->in[1], 1)};
     CLV_TRY(quant_exact(k, kernel_matmul, a, b, &y));
-    for (int64_t i = 0, n = numel(&y); i < n; i++)
+    for (int64_t i = 0, n = numel(&y); i < n && clv__in_time(1); i++)
         put_f(&k->out[0], i, get_f(&y, i));
     return CLV_OK;
 }
@@ -252,7 +252,7 @@ clv_status kernel_qlinear_conv(kernel *k)
     int64_t plane = 1;
     for (uint32_t a = 2; a < y.rank; a++)
         plane *= y.dims[a];
-    for (int64_t i = 0, n = numel(&y); i < n; i++) {
+    for (int64_t i = 0, n = numel(&y); i < n && clv__in_time(1); i++) {
         int64_t c = i / plane % y.dims[1];
         quant_requantize(k, &y, i, c, bias ? get_f(bias, c) : 0);
     }
@@ -266,7 +266,7 @@ clv_status kernel_qlinear_matmul(kernel *k)
     operand b = {k->in[3], k->in[5], from_end(k->in[3], 1)};
     CLV_TRY(quant_exact(k, kernel_matmul, a, b, &y));
     int64_t cols = y.rank ? y.dims[y.rank - 1] : 1;
-    for (int64_t i = 0, n = numel(&y); i < n; i++)
+    for (int64_t i = 0, n = numel(&y); i < n && clv__in_time(1); i++)
         quant_requantize(k, &y, i, i % cols, 0);
     return CLV_OK;
 }

@@ -46,7 +46,7 @@ clv_status kernel_random(kernel *k)
     double mean = attr_float(k->n, CLV_A_MEAN);
     double scale = attr_float(k->n, CLV_A_SCALE);
     uint64_t seed = seed_of(k);
-    for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
+    for (int64_t i = 0, n = numel(&k->out[0]); i < n && clv__in_time(1); i++)
         put_f(&k->out[0], i,
               bell ? mean + scale * random_normal(seed, i)
                    : low + (high - low) * random_uniform(seed, i));
@@ -57,7 +57,7 @@ clv_status kernel_random(kernel *k)
 clv_status kernel_bernoulli(kernel *k)
 {
     uint64_t seed = seed_of(k);
-    for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++)
+    for (int64_t i = 0, n = numel(&k->out[0]); i < n && clv__in_time(1); i++)
         put_f(&k->out[0], i, random_uniform(seed, i) < get_f(k->in[0], i));
     return CLV_OK;
 }
@@ -75,7 +75,7 @@ clv_status kernel_multinomial(kernel *k)
     clv_tensor *y = &k->out[0];
     int64_t classes = x->dims[x->rank - 1], draws = y->dims[y->rank - 1];
     uint64_t seed = seed_of(k);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         int64_t row = i / draws * classes, c = 0;
         double sum = 0;
         for (int64_t j = 0; j < classes; j++)
@@ -98,7 +98,7 @@ clv_status kernel_dropout(kernel *k)
     uint64_t seed = seed_of(k);
     if (!train || !numel(train) || !get_i(train, 0))
         p = 0;
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
+    for (int64_t i = 0, n = numel(x); i < n && clv__in_time(1); i++) {
         bool kept = p == 0 || random_uniform(seed, i) >= p;
         if (y)
             put_f(y, i, kept ? get_f(x, i) / (1 - p) : 0);

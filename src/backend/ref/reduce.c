@@ -217,6 +217,17 @@ static split split_axes(const clv_tensor *x, const bool *gone)
     return s;
 }
 
+/* The largest and the smallest have a second output: where they lie along the
+ * one axis that goes. */
+static clv_status check_places(const kernel *k, const split *s)
+{
+    bool best = k->n->op == CLV_OP_MAX || k->n->op == CLV_OP_MIN;
+    if (!output_of(k, 1) || (best && s->n_gone == 1))
+        return CLV_OK;
+    return clv__fail(k->e, CLV_UNSUPPORTED, "places along %u axes",
+                     best ? s->n_gone : 0);
+}
+
 clv_status kernel_reduce(kernel *k)
 {
     const clv_tensor *x = k->in[0];
@@ -231,19 +242,23 @@ clv_status kernel_reduce(kernel *k)
     int64_t at[CLV_MAX_RANK] = {0}, size = 1;
     for (uint32_t i = 0; i < s.n_gone; i++)
         size *= s.gone[i];
-    for (int64_t o = 0, n = numel(&k->out[0]); o < n; o++) {
+    CLV_TRY(check_places(k, &s));
+    clv_tensor *places = output_of(k, 1);
+    for (int64_t o = 0, n = numel(&k->out[0]); o < n && clv__in_time(1); o++) {
         int64_t base = offset_of(at, s.kept_strides, s.n_kept);
         int64_t idx[CLV_MAX_RANK] = {0};
         tally t = {.integers = integers,
                    .power = p,
                    .real = product,
                    .whole = product};
-        for (int64_t i = 0; i < size; i++, t.n++) {
+        for (int64_t i = 0; i < size && clv__in_time(1); i++, t.n++) {
             int64_t from = base + offset_of(idx, s.gone_strides, s.n_gone);
             r->see(&t, (element){x, from});
             next_index(idx, s.gone, s.n_gone);
         }
         r->put(k, &t, o);
+        if (places)
+            put_i(places, o, t.n ? (t.best - base) / s.gone_strides[0] : 0);
         next_index(at, s.kept, s.n_kept);
     }
     return CLV_OK;
@@ -260,13 +275,13 @@ clv_status kernel_variance(kernel *k)
     int64_t at[CLV_MAX_RANK] = {0}, size = 1;
     for (uint32_t i = 0; i < s.n_gone; i++)
         size *= s.gone[i];
-    for (int64_t o = 0, n = numel(&k->out[0]); o < n; o++) {
+    for (int64_t o = 0, n = numel(&k->out[0]); o < n && clv__in_time(1); o++) {
         int64_t base = offset_of(at, s.kept_strides, s.n_kept);
         double sum = 0, square = 0;
         for (int pass = 0; pass < 2; pass++) {
             int64_t idx[CLV_MAX_RANK] = {0};
             double mean = pass ? sum / (double)size : 0;
-            for (int64_t i = 0; i < size; i++) {
+            for (int64_t i = 0; i < size && clv__in_time(1); i++) {
                 double d =
                     get_f(x, base + offset_of(idx, s.gone_strides, s.n_gone)) -
                     mean;
@@ -290,7 +305,7 @@ static void mvn_pass(const kernel *k, const split *s, int64_t base,
 {
     double n = (double)size, mean = pass ? *sum / n : 0;
     int64_t idx[CLV_MAX_RANK] = {0};
-    for (int64_t i = 0; i < size; i++) {
+    for (int64_t i = 0; i < size && clv__in_time(1); i++) {
         int64_t at = base + offset_of(idx, s->gone_strides, s->n_gone);
         double d = get_f(k->in[0], at) - mean;
         if (pass == 0)
@@ -336,12 +351,12 @@ clv_status kernel_logsumexp(kernel *k)
     int64_t at[CLV_MAX_RANK] = {0}, size = 1;
     for (uint32_t i = 0; i < s.n_gone; i++)
         size *= s.gone[i];
-    for (int64_t o = 0, n = numel(&k->out[0]); o < n; o++) {
+    for (int64_t o = 0, n = numel(&k->out[0]); o < n && clv__in_time(1); o++) {
         int64_t base = offset_of(at, s.kept_strides, s.n_kept);
         double most = -INFINITY, sum = 0;
         for (int pass = 0; pass < 2; pass++) {
             int64_t idx[CLV_MAX_RANK] = {0};
-            for (int64_t i = 0; i < size; i++) {
+            for (int64_t i = 0; i < size && clv__in_time(1); i++) {
                 double v =
                     get_f(x, base + offset_of(idx, s.gone_strides, s.n_gone));
                 if (pass == 0)
@@ -373,7 +388,7 @@ clv_status kernel_argmax(kernel *k)
     for (int64_t r = 0; r < l.rows; r++)
         for (int64_t s = 0; s < l.step; s++) {
             int64_t best = 0, first = r * l.n * l.step + s;
-            for (int64_t i = 1; i < l.n; i++) {
+            for (int64_t i = 1; i < l.n && clv__in_time(1); i++) {
                 int64_t v = search_key(x, first + i * l.step, least);
                 int64_t b = search_key(x, first + best * l.step, least);
                 if (v > b || (last && v == b))

@@ -11,7 +11,7 @@ clv_status kernel_repeat(kernel *k)
     int64_t own[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
     uint32_t lead = y->rank - x->rank;
     strides_of(x, own);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         int64_t at = 0;
         for (uint32_t a = 0; a < x->rank; a++)
             at += idx[lead + a] % x->dims[a] * own[a];

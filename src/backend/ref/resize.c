@@ -392,7 +392,7 @@ clv_status kernel_interpolate(kernel *k)
     CLV_TRY(read_options(k, &r));
     CLV_TRY(make_table(k, &r, &s));
     strides_of(s.x, s.strides);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         bool outside = false;
         for (uint32_t a = 0; a < y->rank; a++)
             outside = outside || s.table[a][s.idx[a]].outside;

@@ -172,6 +172,7 @@ static double from_input(const cell *c, int64_t t, int64_t n, int64_t row)
 {
     int64_t rows = c->gates * c->hidden;
     double sum = c->b ? get_f(c->b, c->way * 2 * rows + row) : 0;
+    clv__budget.work += c->input + c->hidden; /* of both functions */
     for (int64_t i = 0; i < c->input; i++)
         sum += get_f(c->x, (t * c->batch + n) * c->input + i) *
                get_f(c->w, (c->way * rows + row) * c->input + i);
@@ -274,7 +275,7 @@ static void rnn_direction(kernel *k, const cell *c, int64_t ways,
     for (int64_t s = 0; s < c->length; s++) {
         if (c->quantized)
             rnn_round(r->h, c->batch * c->hidden, r->seen);
-        for (int64_t n = 0; n < c->batch; n++) {
+        for (int64_t n = 0; n < c->batch && clv__in_time(1); n++) {
             int64_t length = c->lengths ? get_i(c->lengths, n) : c->length;
             int64_t t = c->back ? length - 1 - s : s;
             if (s >= length || t >= c->length)

@@ -34,7 +34,7 @@ static double bin_of(const clv_tensor *x, const region *r, int64_t plane,
 {
     double sum = 0, top = -INFINITY;
     for (int64_t i = 0; i < r->samples_y; i++)
-        for (int64_t j = 0; j < r->samples_x; j++) {
+        for (int64_t j = 0; j < r->samples_x && clv__in_time(1); j++) {
             double fy = ((double)i + 0.5) / (double)r->samples_y;
             double fx = ((double)j + 0.5) / (double)r->samples_x;
             double v =
@@ -118,7 +118,7 @@ static double largest_in(const clv_tensor *x, int64_t plane, const int64_t *v,
 {
     double most = -INFINITY;
     for (int64_t i = v[0]; i < v[1]; i++)
-        for (int64_t j = h[0]; j < h[1]; j++) {
+        for (int64_t j = h[0]; j < h[1] && clv__in_time(1); j++) {
             double e = get_f(x, (plane * x->dims[2] + i) * x->dims[3] + j);
             most = e > most ? e : most;
         }

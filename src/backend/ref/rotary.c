@@ -46,7 +46,7 @@ clv_status kernel_rotary(kernel *k)
     if (heads < 1 || r.turned > width || r.turned > 2 * r.half || r.turned % 2)
         return clv__fail(k->e, CLV_SHAPE, "tables of %lld for heads of %lld",
                          (long long)r.half, (long long)width);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         int64_t c = i % width, token = i / width, at = 0;
         int64_t s = flat ? token / heads % length : token % length;
         int64_t b = token / (heads * length);

@@ -56,7 +56,7 @@ clv_status kernel_scatter(kernel *k)
         strides_of(u, us);
     (void)scalar_at(k, CLV_A_VALUE, UINT32_MAX, &value);
     copy_run(y, 0, x, 0, numel(x));
-    for (int64_t i = 0, n = numel(index); i < n; i++) {
+    for (int64_t i = 0, n = numel(index); i < n && clv__in_time(1); i++) {
         int64_t at, to;
         CLV_TRY(checked(k, get_i(index, i), x->rank ? x->dims[axis] : 1, &at));
         to = offset_of(idx, own, x->rank) +
@@ -79,8 +79,11 @@ clv_status kernel_scatter_nd(kernel *k)
     int64_t depth = index->dims[index->rank - 1];
     int64_t run = dims_product(x->dims, (uint32_t)depth, x->rank);
     int64_t n = dims_product(index->dims, 0, index->rank - 1);
+    if (numel(u) != n * run)
+        return clv__fail(k->e, CLV_SHAPE, "%lld updates, not %lld",
+                         (long long)numel(u), (long long)(n * run));
     copy_run(y, 0, x, 0, numel(x));
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && clv__in_time(run); i++) {
         int64_t at;
         CLV_TRY(nd_offset(k, x, index, i * depth, depth, 0, &at));
         for (int64_t r = 0; r < run; r++)
@@ -129,7 +132,7 @@ clv_status kernel_masked_scatter(kernel *k)
     int64_t used = 0;
     broadcast_strides(x, y->rank, sx);
     broadcast_strides(mask, y->rank, sm);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         bool on = get_i(mask, offset_of(idx, sm, y->rank)) != 0;
         if (on && used >= numel(source))
             return clv__fail(k->e, CLV_SHAPE,

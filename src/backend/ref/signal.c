@@ -23,7 +23,7 @@ static void signal_transform(const line *l, int64_t length, int64_t bin,
                              bool inverse, clv_tensor *y, int64_t to)
 {
     double re = 0, im = 0, scale = inverse ? 1 / (double)length : 1;
-    for (int64_t t = 0; t < l->n && t < length; t++) {
+    for (int64_t t = 0; t < l->n && t < length && clv__in_time(4); t++) {
         double turn = (double)(bin % length * t % length) / (double)length;
         double angle = (inverse ? 2 : -2) * pi * turn;
         int64_t at = l->first + t * l->step;
@@ -91,7 +91,7 @@ clv_status kernel_stft(kernel *k)
         (frames - 1) * step + length > x->dims[1])
         return clv__fail(k->e, CLV_SHAPE, "frames of %lld every %lld",
                          (long long)length, (long long)step);
-    for (int64_t i = 0, n = numel(y) / 2; i < n; i++) {
+    for (int64_t i = 0, n = numel(y) / 2; i < n && clv__in_time(1); i++) {
         int64_t bin = i % y->dims[2], frame = i / y->dims[2] % frames;
         int64_t batch = i / y->dims[2] / frames;
         line l = {x,          (batch * x->dims[1] + frame * step) * parts,
@@ -144,7 +144,7 @@ clv_status kernel_mel(kernel *k)
 {
     clv_tensor *y = &k->out[0];
     int64_t bins = y->dims[1];
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         int64_t j = i / bins, b = i % bins;
         int64_t low = mel_edge(k, b, bins), mid = mel_edge(k, b + 1, bins);
         int64_t high = mel_edge(k, b + 2, bins);

@@ -33,7 +33,7 @@ clv_status kernel_softmax(kernel *k)
     int64_t rows = n > 0 && step > 0 ? numel(x) / (n * step) : 0;
     bool logs = k->n->op == CLV_OP_LOG_SOFTMAX;
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t s = 0; s < step; s++)
+        for (int64_t s = 0; s < step && clv__in_time(n); s++)
             softmax_row(x, &k->out[0], r * n * step + s, n, step, logs);
     return CLV_OK;
 }

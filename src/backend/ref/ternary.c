@@ -11,7 +11,7 @@ clv_status kernel_where(kernel *k)
     broadcast_strides(c, y->rank, sc);
     broadcast_strides(a, y->rank, sa);
     broadcast_strides(b, y->rank, sb);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         bool yes = get_i(c, offset_of(idx, sc, y->rank)) != 0;
         int64_t at = offset_of(idx, yes ? sa : sb, y->rank);
         copy_run(y, i, yes ? a : b, at, 1);
@@ -33,7 +33,7 @@ clv_status kernel_masked_fill(kernel *k)
     broadcast_strides(mask, y->rank, sm);
     if (value)
         broadcast_strides(value, y->rank, sv);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         if (get_i(mask, offset_of(idx, sm, y->rank)))
             copy_run(y, i, value ? value : &v.t, offset_of(idx, sv, y->rank),
                      1);
@@ -70,7 +70,7 @@ clv_status kernel_combine(kernel *k)
     for (int t = 0; t < 3; t++)
         if (in[t])
             broadcast_strides(in[t], y->rank, s[t]);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         uint64_t whole[3] = {0};
         for (int t = 0; t < 3; t++) {
             int64_t at = in[t] ? offset_of(idx, s[t], y->rank) : 0;

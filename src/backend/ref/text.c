@@ -235,14 +235,14 @@ static size_t delimiter_at(clv_text t, clv_text by)
 static bool next_part(clv_text *t, clv_text by, bool last, clv_text *part)
 {
     size_t n = 0;
+    if (!t->s)
+        return false;
     if (!by.n) {
         size_t skip = delimiter_at(*t, by);
         *t = (clv_text){t->s + skip, t->n - skip};
         if (!t->n)
             return false;
     }
-    if (!t->s)
-        return false;
     while (n < t->n &&
            (last || !delimiter_at((clv_text){t->s + n, t->n - n}, by)))
         n++;

@@ -278,7 +278,7 @@ clv_status kernel_unary(kernel *k)
 clv_status kernel_bitwise_not(kernel *k)
 {
     bool truth = k->in[0]->dtype == CLV_BOOL;
-    for (int64_t i = 0, n = numel(&k->out[0]); i < n; i++) {
+    for (int64_t i = 0, n = numel(&k->out[0]); i < n && clv__in_time(1); i++) {
         int64_t v = get_i(k->in[0], i);
         put_i(&k->out[0], i, truth ? !v : ~v);
     }
@@ -303,7 +303,7 @@ static clv_status cast_float8(const kernel *k)
     bool saturate = attr_int(k->n, CLV_A_SATURATE) != 0;
     bool powers = y->dtype == CLV_FLOAT8E8M0;
     const char *how = powers ? attr_str(k->n, CLV_A_ROUNDING) : "nearest";
-    for (int64_t i = 0, n = numel(y); i < n; i++)
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++)
         put_float8(y, i, power_of_two(get_f(k->in[0], i), how), saturate);
     return CLV_OK;
 }
@@ -320,7 +320,7 @@ clv_status kernel_isinf(kernel *k)
 {
     bool plus = attr_int(k->n, CLV_A_DETECT_POSITIVE) != 0;
     bool minus = attr_int(k->n, CLV_A_DETECT_NEGATIVE) != 0;
-    for (int64_t i = 0, n = numel(k->in[0]); i < n; i++) {
+    for (int64_t i = 0, n = numel(k->in[0]); i < n && clv__in_time(1); i++) {
         double v = get_f(k->in[0], i);
         put_i(&k->out[0], i, isinf(v) && (v > 0 ? plus : minus));
     }
@@ -348,7 +348,7 @@ clv_status kernel_clamp(kernel *k)
     broadcast_strides(x, y->rank, sx);
     broadcast_strides(&low.t, y->rank, sl);
     broadcast_strides(&high.t, y->rank, sh);
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         element v = {x, offset_of(idx, sx, y->rank)};
         element l = {&low.t, offset_of(idx, sl, y->rank)};
         element h = {&high.t, offset_of(idx, sh, y->rank)};
@@ -374,7 +374,7 @@ clv_status kernel_prelu(kernel *k)
     } else {
         broadcast_strides(slope, x->rank, strides);
     }
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
+    for (int64_t i = 0, n = numel(x); i < n && clv__in_time(1); i++) {
         element v = {x, i};
         element a = {slope, offset_of(idx, strides, x->rank)};
         if (get_f(x, i) < 0)

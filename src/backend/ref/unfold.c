@@ -57,7 +57,7 @@ clv_status kernel_unfold(kernel *k)
     clv_tensor *y = &k->out[0];
     windows w;
     CLV_TRY(unfold_windows_of(k, x, y, &w));
-    for (int64_t i = 0, n = numel(y); i < n; i++) {
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
         int64_t from = pixel_of(&w, i);
         if (from >= 0)
             copy_run(y, i, x, from, 1);
@@ -75,7 +75,7 @@ clv_status kernel_fold(kernel *k)
     windows w;
     CLV_TRY(unfold_windows_of(k, y, x, &w));
     memset(y->data, 0, (size_t)clv_tensor_bytes(y));
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
+    for (int64_t i = 0, n = numel(x); i < n && clv__in_time(1); i++) {
         int64_t to = pixel_of(&w, i);
         if (to >= 0)
             put_arith(clv__arith(CLV_OP_ADD), y, to, (element){y, to},
