@@ -45,7 +45,6 @@ typedef struct clv_exec {
 typedef struct clv_backend_type {
     const char *name, *about;
     bool takes_argument; /* written NAME:ARGUMENT */
-    bool drops_nan;      /* takes NaN for a number: it gets none to read */
     clv_status (*open)(clv_backend *b, const char *argument, clv_err *e);
     clv_answer (*supports)(clv_backend *b, const clv_graph *g, uint32_t node,
                            clv_why *why);
@@ -58,6 +57,10 @@ typedef struct clv_backend_type {
     /* Reads and writes the data of tensor[v] for values at the border. */
     clv_status (*run)(clv_exec *x, const clv_tensor *tensor, void *workspace,
                       clv_err *e);
+    /* Given by a backend that takes NaN for a number: it gets none to read,
+     * and run is followed by this. True if, since it was asked last, this
+     * thread or one that works for it may have made a NaN of numbers. */
+    bool (*made_nan)(const clv_exec *x);
     void (*release)(clv_exec *x);
     /* Seconds of one n x n x n product in type t, the best of several; fails
      * with CLV_UNSUPPORTED where the processor has no fast way. May be NULL. */

@@ -160,11 +160,11 @@ static bool as_planned(const clv_context *c, uint32_t id)
 static clv_status context_run_step(clv_context *c, const step *s, clv_err *e)
 {
     const clv_model *m = c->m;
-    if (s->exec && m->backend->type->drops_nan && clv__run_reads_nan(c, s))
-        return clv__run_plain(c, s, e);
     if (s->exec)
-        return m->backend->type->run(s->exec, c->tensor, c->arena + s->offset,
-                                     e);
+        return m->backend->type->made_nan
+                   ? clv__run_without_nan(c, s, e)
+                   : m->backend->type->run(s->exec, c->tensor,
+                                           c->arena + s->offset, e);
     if (s->dynamic)
         return clv__run_dynamic(m->g, s->node, c->tensor, m->weights, &c->mem,
                                 e);

@@ -160,6 +160,10 @@ static clv_status model_compile(clv_model *m, uint32_t k, clv_support *support,
     char text[700];
     if (!strcmp(m->parts[k].device, "cpu") || idle(m, &m->parts[k]))
         return CLV_OK;
+    if (m->backend->type->made_nan && clv__run_weights_nan(m, sub)) {
+        m->parts[k].device = "cpu";
+        return CLV_OK;
+    }
     clv_status s =
         m->backend->type->compile(m->backend, &subject, &m->execs[k], &why);
     if (s == CLV_OK)

@@ -1,17 +1,20 @@
 /* nan.c - parts of a backend that takes NaN for a number.
  *
- * Such a backend gives a bound, 0 or infinity where a NaN goes in, so a part
- * that reads one is run by plain C kernels instead, for this run alone. What
- * enters a part is looked at before every run; a large stored weight is not,
- * as that would take longer than many a run. */
+ * Such a backend gives a bound, 0 or infinity where a NaN goes in. So a part
+ * is run by plain C kernels instead
+ *
+ *   always          when a weight that it reads holds a NaN
+ *   for this run    when another value that it reads holds one, and
+ *                   when the backend says that it made one of numbers: then
+ *                   what the part gave is computed again
+ *
+ * A part does not write over what it reads, so it can be run twice. */
 #include "run/run.h"
 
+#include <fenv.h>
 #include <string.h>
 
-enum {
-    NAN_STORED = 1 << 16, /* elements of a weight that is looked at, at most */
-    NAN_BLOCK = 16        /* numbers that are looked at together */
-};
+enum { NAN_BLOCK = 64 }; /* numbers that are looked at together */
 
 static bool nan_among(const float *x, int64_t n)
 {
@@ -32,19 +35,23 @@ static bool nan_in(const clv_tensor *t)
     return found || (i < n && nan_among(x + i, n - i));
 }
 
-static const clv_subgraph *nan_part(const clv_model *m, const step *s)
+bool clv__run_weights_nan(const clv_model *m, const clv_subgraph *p)
 {
-    uint32_t n;
-    return m->cut ? &clv_cut_subgraphs(m->cut, &n)[s->part] : NULL;
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        if (nan_in(&m->tensor[p->inputs[i]]))
+            return true;
+    return false;
 }
 
-bool clv__run_reads_nan(const clv_context *c, const step *s)
+/* Some value that the part of s reads, and that is made or given anew for each
+ * run, holds a NaN. */
+static bool nan_is_read(const clv_context *c, const step *s)
 {
-    const clv_subgraph *p = nan_part(c->m, s);
-    for (uint32_t i = 0; p && i < p->n_inputs; i++) {
+    uint32_t n;
+    const clv_subgraph *p = &clv_cut_subgraphs(c->m->cut, &n)[s->part];
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
         uint32_t v = p->inputs[i];
-        bool large = clv_tensor_numel(&c->tensor[v]) > NAN_STORED;
-        if (!(c->m->place[v] == PLACE_WEIGHT && large) && nan_in(&c->tensor[v]))
+        if (c->m->place[v] != PLACE_WEIGHT && nan_in(&c->tensor[v]))
             return true;
     }
     return false;
@@ -65,7 +72,8 @@ static clv_status nan_room(clv_context *c, const clv_node *n, clv_err *e)
     return CLV_OK;
 }
 
-clv_status clv__run_plain(clv_context *c, const step *s, clv_err *e)
+/* Runs the nodes of the part of s by plain C kernels. */
+static clv_status nan_run_plain(clv_context *c, const step *s, clv_err *e)
 {
     const clv_model *m = c->m;
     const clv_part *p = &m->parts[s->part];
@@ -88,4 +96,18 @@ clv_status clv__run_plain(clv_context *c, const step *s, clv_err *e)
         }
     }
     return st;
+}
+
+clv_status clv__run_without_nan(clv_context *c, const step *s, clv_err *e)
+{
+    const clv_backend_type *t = c->m->backend->type;
+    fexcept_t before;
+    if (nan_is_read(c, s))
+        return nan_run_plain(c, s, e);
+    fegetexceptflag(&before, FE_INVALID);
+    feclearexcept(FE_INVALID);
+    clv_status st = t->run(s->exec, c->tensor, c->arena + s->offset, e);
+    bool made = t->made_nan(s->exec);
+    fesetexceptflag(&before, FE_INVALID);
+    return st == CLV_OK && made ? nan_run_plain(c, s, e) : st;
 }

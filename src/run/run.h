@@ -129,10 +129,12 @@ bool clv__run_needless(const clv_model *m, uint32_t node);
 
 /* -- what a backend must not see (nan.c) ----------------------------------*/
 
-/* Some value that the part of s reads holds a NaN. */
-bool clv__run_reads_nan(const clv_context *c, const step *s);
-/* Runs the nodes of the part of s by plain C kernels. */
-CLV_MUST clv_status clv__run_plain(clv_context *c, const step *s, clv_err *e);
+/* Some weight that a part reads holds a NaN. */
+bool clv__run_weights_nan(const clv_model *m, const clv_subgraph *part);
+/* Runs the part of s by a backend that takes NaN for a number, or by plain C
+ * kernels where there is one. */
+CLV_MUST clv_status clv__run_without_nan(clv_context *c, const step *s,
+                                         clv_err *e);
 
 /* -- nodes (node.c) -------------------------------------------------------*/
 

@@ -6,6 +6,7 @@
 #include "analysis/liveness.h"
 #include "backend/plugin.h"
 
+#include <fenv.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -174,6 +175,22 @@ static clv_status onednn_run(clv_exec *base, const clv_tensor *tensor,
     return s == dnnl_success
                ? CLV_OK
                : clv__fail(e, CLV_INTERNAL, "oneDNN: a primitive failed");
+}
+
+/* The processor keeps a flag per thread that stays up once an operation on
+ * numbers had none as its result: 0/0, the root of a negative number, the
+ * difference of infinities. */
+static bool onednn_made_nan(const clv_exec *base)
+{
+    bool made = false;
+    dnn_use_threads(((const onednn_exec *)base)->threads);
+#pragma omp parallel reduction(|| : made)
+    {
+        made = fetestexcept(FE_INVALID) != 0;
+        if (made)
+            feclearexcept(FE_INVALID);
+    }
+    return made;
 }
 
 /* -- compiling ------------------------------------------------------------*/
@@ -376,11 +393,11 @@ static void close_engine(clv_backend *b)
 static const clv_backend_type onednn_type = {
     .name = "onednn",
     .about = "oneDNN: a JIT compiler for this machine's vector units",
-    .drops_nan = true,
     .open = open_engine,
     .supports = supports,
     .compile = onednn_compile,
     .run = onednn_run,
+    .made_nan = onednn_made_nan,
     .release = release,
     .product = dnn_product,
     .close = close_engine,
