@@ -283,6 +283,9 @@ def table(a):
 
 
 def main():
+    if not sys.argv[1:]:
+        print("population: needs the folders of tests/gen/run_population.py; --help says more")
+        return None
     if sys.argv[1:2] == ["judge"]:
         return judge(*sys.argv[2:4])
     if sys.argv[1:2] == ["one"]:

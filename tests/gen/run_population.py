@@ -1,6 +1,6 @@
 """Exports the population of networks that `cleave run` is measured on.
 
-    run_population.py -o FOLDER [--half tune|held] [--group G,...] [--only TEXT] [--list]
+    run_population.py -o FOLDER [--half tune|held] [--group G,...] [--only TEXT] [--batch N] [--list]
 
 Each network has the random weights of its own initialisation and is exported by
 both exporters of torch, where they export; quantised files are made by ONNX
@@ -27,6 +27,7 @@ import run_networks
 TUNE_SHARE = 0.4
 MAX_SECONDS = 420
 MAX_BYTES = 400e6
+BATCH = 1
 CLEAVE = os.path.join(os.environ.get("CLEAVE_BUILD", "build"), "cli", "cleave")
 
 
@@ -62,10 +63,12 @@ def save_inputs(path, feed):
 
 
 def export(make, path, exporter):
-    """Exports make() -> (module, {input name: tensor})."""
+    """Exports make() -> (module, {input name: tensor}), whose batch is one."""
     import torch
     torch.manual_seed(0)
     model, inputs = make()
+    if BATCH > 1:
+        inputs = {n: v.repeat(BATCH, *[1] * (v.dim() - 1)) for n, v in inputs.items()}
     model = model.eval()
     jitter(model)
     args, part = tuple(inputs.values()), path + ".part"
@@ -85,7 +88,8 @@ def export(make, path, exporter):
 
 def export_zoo(name, path):
     import numpy as np
-    subprocess.run([CLEAVE, "export", name, "-o", path, "--weights", "random:1", "--quiet"], check=True)
+    subprocess.run([CLEAVE, "export", name, "-o", path, "--weights", "random:1", "--batch", str(BATCH), "--quiet"],
+                   check=True)
     said = json.loads(subprocess.run([CLEAVE, "profile", path, "--json"], capture_output=True).stdout)
     draw = np.random.default_rng(0)
     save_inputs(path, {i["name"]: draw.standard_normal(i["shape"]).astype(i["dtype"])
@@ -177,9 +181,12 @@ def main():
     p.add_argument("--half", choices=("tune", "held"))
     p.add_argument("--group", default="")
     p.add_argument("--only", default="")
+    p.add_argument("--batch", type=int, default=1)
     p.add_argument("--again", action="store_true", help="try again what failed before")
     p.add_argument("--list", action="store_true")
     a = p.parse_args()
+    global BATCH
+    BATCH = a.batch
     for half in ("tune", "held"):
         os.makedirs(os.path.join(a.output, half), exist_ok=True)
     warnings.simplefilter("ignore")
