@@ -23,8 +23,10 @@ typedef struct clv_backend_opts {
  *     null                  supports everything
  *     ref                   what the plain C kernels run
  *     onednn                what oneDNN runs, where it is installed
+ *     ort                   ONNX Runtime, where it is installed
+ *     ort:provider=NAME,..  with one of its execution providers
  *     all-but:sort,topk     everything but these operators
- *     NAME                  the plugin libcleave-NAME.so (docs/backends.md)
+ *     NAME, NAME:ARGUMENT   the plugin libcleave-NAME.so (docs/backends.md)
  *     edgetpu, ethos-u55..  a built-in rules profile (clv_backend_at)
  *     rules.json            a rules file (docs/capability.md)
  *     cmd:compiler --query  an external command, without a shell

@@ -66,14 +66,14 @@ static const clv_backend_type null_type = {
 static const clv_backend_type all_but_type = {
     .name = "all-but",
     .about = "everything except the operators listed: all-but:sort,topk",
-    .takes_argument = true,
+    .argument = CLV_ARGUMENT_MUST,
     .open = open_all_but,
     .supports = all_but,
 };
 
 static const clv_backend_type *const types[] = {
-    &null_type,     &all_but_type,  &clv__command_type,
-    &clv__ref_type, &clv__cpu_type, &clv__onednn_type,
+    &null_type,     &all_but_type,     &clv__command_type, &clv__ref_type,
+    &clv__cpu_type, &clv__onednn_type, &clv__ort_type,
 };
 
 enum { N_TYPES = sizeof types / sizeof *types };
@@ -129,6 +129,19 @@ static clv_status unknown(const char *spec, clv_err *e)
                       CLV_SUBJECT_BACKEND, spec);
 }
 
+clv_status clv__backend_start(clv_backend *b, const char *rest, clv_err *e)
+{
+    const clv_backend_type *t = b->type;
+    bool given = *rest == ':';
+    if (given != (t->argument == CLV_ARGUMENT_MUST) &&
+        t->argument != CLV_ARGUMENT_MAY)
+        return clv__fail(e, CLV_USAGE,
+                         given ? "backend '%s' takes no argument"
+                               : "backend '%s' needs an argument after a ':'",
+                         t->name);
+    return t->open ? t->open(b, rest + given, e) : CLV_OK;
+}
+
 static clv_status open_type(clv_backend *b, const char *spec, clv_err *e)
 {
     size_t name_len = strcspn(spec, ":");
@@ -136,17 +149,10 @@ static clv_status open_type(clv_backend *b, const char *spec, clv_err *e)
         const clv_backend_type *t = types[i];
         if (strlen(t->name) != name_len || memcmp(t->name, spec, name_len))
             continue;
-        if ((spec[name_len] == ':') != t->takes_argument)
-            return clv__fail(e, CLV_USAGE,
-                             t->takes_argument
-                                 ? "backend '%s' needs an argument after a ':'"
-                                 : "backend '%s' takes no argument",
-                             t->name);
         b->type = t;
         b->name = t->name;
         b->about = t->about;
-        return t->open ? t->open(b, spec + name_len + t->takes_argument, e)
-                       : CLV_OK;
+        return clv__backend_start(b, spec + name_len, e);
     }
     return CLV_OK;
 }
@@ -158,13 +164,16 @@ static bool is_path(const char *spec)
 }
 
 /* A plugin of that name, if there is one. */
-static clv_status open_other(clv_backend *b, const char *name, clv_err *e)
+static clv_status open_other(clv_backend *b, const char *spec, clv_err *e)
 {
     enum { NAME_MAX_LEN = 64 };
-    size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
-    if (name[0] && !name[len] && len <= NAME_MAX_LEN)
-        CLV_TRY(clv__plugin_open(b, name, e));
-    return b->type ? CLV_OK : unknown(name, e);
+    char name[NAME_MAX_LEN + 1];
+    size_t len = strspn(spec, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+    if (len && len <= NAME_MAX_LEN && (!spec[len] || spec[len] == ':')) {
+        snprintf(name, sizeof name, "%.*s", (int)len, spec);
+        CLV_TRY(clv__plugin_open(b, name, spec + len, e));
+    }
+    return b->type ? CLV_OK : unknown(spec, e);
 }
 
 static clv_status open_rules(clv_backend *b, const char *spec, clv_err *e)
@@ -174,7 +183,7 @@ static clv_status open_rules(clv_backend *b, const char *spec, clv_err *e)
     for (const clv_profile_file *f = clv__backend_profiles; f->name; f++)
         if (strcmp(f->name, spec) == 0)
             return clv__rules_open(b, f->name, f->text, f->size, e);
-    if (!is_path(spec))
+    if (!is_path(spec) || spec[strcspn(spec, ":/")] == ':')
         return open_other(b, spec, e);
     CLV_TRY(clv__read_text(&b->mem, spec, &text, &len, e));
     return clv__rules_open(b, spec, text, len, e);

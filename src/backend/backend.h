@@ -42,9 +42,16 @@ typedef struct clv_exec {
     int64_t workspace; /* bytes it needs while it runs, 64-byte aligned */
 } clv_exec;
 
+/* Whether a backend is written NAME:ARGUMENT. */
+typedef enum clv_argument {
+    CLV_ARGUMENT_NONE,
+    CLV_ARGUMENT_MUST,
+    CLV_ARGUMENT_MAY
+} clv_argument;
+
 typedef struct clv_backend_type {
     const char *name, *about;
-    bool takes_argument; /* written NAME:ARGUMENT */
+    clv_argument argument;
     clv_status (*open)(clv_backend *b, const char *argument, clv_err *e);
     clv_answer (*supports)(clv_backend *b, const clv_graph *g, uint32_t node,
                            clv_why *why);

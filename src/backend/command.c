@@ -287,7 +287,7 @@ static clv_status ask_command(clv_backend *b, const char *const *query,
 const clv_backend_type clv__command_type = {
     .name = "cmd",
     .about = "asks an external command: 'cmd:my-compiler ARGUMENTS'",
-    .takes_argument = true,
+    .argument = CLV_ARGUMENT_MUST,
     .open = open_command,
     .ask = ask_command,
 };

@@ -5,10 +5,17 @@
 #include "backend/plugin.h"
 
 /* There are none: b->type stays NULL. */
-clv_status clv__plugin_open(clv_backend *b, const char *name, clv_err *e)
+clv_status clv__plugin_open(clv_backend *b, const char *name, const char *rest,
+                            clv_err *e)
 {
-    (void)b, (void)name, (void)e;
+    (void)b, (void)name, (void)rest, (void)e;
     return CLV_OK;
+}
+
+bool clv__plugin_is_safe(const char *path)
+{
+    (void)path;
+    return false;
 }
 
 static clv_status open_plugin(clv_backend *b, const char *argument, clv_err *e)
@@ -28,5 +35,12 @@ bool clv_backend_loads(void)
 const clv_backend_type clv__onednn_type = {
     .name = "onednn",
     .about = "oneDNN, where it is installed: runs what it supports",
+    .open = open_plugin,
+};
+
+const clv_backend_type clv__ort_type = {
+    .name = "ort",
+    .about = "ONNX Runtime, where it is installed, with any provider",
+    .argument = CLV_ARGUMENT_MAY,
     .open = open_plugin,
 };

@@ -14,9 +14,7 @@
 #define CLV_LIBDIR_NAME "lib" /* below the prefix; Debian: lib/<machine> */
 #endif
 
-/* A plugin is code: it must lie in a folder that only its owner, root or we,
- * may write to. */
-static bool ours_alone(const char *path)
+bool clv__plugin_is_safe(const char *path)
 {
     char folder[1200];
     struct stat st;
@@ -41,7 +39,7 @@ static void *try_open(const char *folder, const char *below, const char *name,
             *why = strerror(errno);
         return NULL;
     }
-    if (!ours_alone(path)) {
+    if (!clv__plugin_is_safe(path)) {
         *why = "others may write to its folder";
         return NULL;
     }
@@ -122,7 +120,8 @@ static clv_status check_plugin(const clv_plugin *p, const char *name,
     return CLV_OK;
 }
 
-clv_status clv__plugin_open(clv_backend *b, const char *name, clv_err *e)
+clv_status clv__plugin_open(clv_backend *b, const char *name, const char *rest,
+                            clv_err *e)
 {
     const char *why = NULL;
     if (strchr(name, '/'))
@@ -140,15 +139,17 @@ clv_status clv__plugin_open(clv_backend *b, const char *name, clv_err *e)
     b->type = p->type; /* the object stays loaded: its threads may live on */
     b->name = p->type->name;
     b->about = p->type->about;
-    return b->type->open ? b->type->open(b, "", e) : CLV_OK;
+    return clv__backend_start(b, rest, e);
 }
 
-static clv_status open_onednn(clv_backend *b, const char *argument, clv_err *e)
+static clv_status plugin_start(clv_backend *b, const char *argument, clv_err *e)
 {
-    (void)argument;
     const char *name = b->type->name;
+    char *rest = arena_printf(&b->mem, "%s%s", *argument ? ":" : "", argument);
+    if (!rest)
+        return clv__nomem(e);
     b->type = NULL;
-    CLV_TRY(clv__plugin_open(b, name, e));
+    CLV_TRY(clv__plugin_open(b, name, rest, e));
     if (b->type)
         return CLV_OK;
     return clv__about(e,
@@ -167,5 +168,12 @@ bool clv_backend_loads(void)
 const clv_backend_type clv__onednn_type = {
     .name = "onednn",
     .about = "oneDNN, where it is installed: runs what it supports",
-    .open = open_onednn,
+    .open = plugin_start,
+};
+
+const clv_backend_type clv__ort_type = {
+    .name = "ort",
+    .about = "ONNX Runtime, where it is installed, with any provider",
+    .argument = CLV_ARGUMENT_MAY,
+    .open = plugin_start,
 };

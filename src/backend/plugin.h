@@ -42,13 +42,22 @@ typedef struct clv_plugin {
                                          CLV_OP_COUNT,     &(backend_type), \
                                          clv__memory_from, clv__limits_from}
 
-/* A row that stands for the plugin `onednn` until it is opened. */
-extern const clv_backend_type clv__onednn_type;
+/* Rows that stand for the plugins of the library until they are opened. */
+extern const clv_backend_type clv__onednn_type, clv__ort_type;
 
-/* Opens the plugin called `name`, which is short and has no '/'. b->type stays
- * NULL when there is no file of that name. Fails with CLV_FORMAT when the file
- * is no plugin, or one of another version. */
+/* Opens the plugin called `name`, which is short and has no '/'; `rest` is what
+ * follows the name: "" or ":ARGUMENT". b->type stays NULL when there is no file
+ * of that name. Fails with CLV_FORMAT when the file is no plugin, or one of
+ * another version. */
 CLV_MUST clv_status clv__plugin_open(clv_backend *b, const char *name,
-                                     clv_err *e);
+                                     const char *rest, clv_err *e);
+
+/* Code is loaded from a folder only if nobody but its owner, root or we, may
+ * write to it. True if that holds for the file at `path`. */
+bool clv__plugin_is_safe(const char *path);
+
+/* Opens b, whose type is set, with what follows its name. */
+CLV_MUST clv_status clv__backend_start(clv_backend *b, const char *rest,
+                                       clv_err *e);
 
 #endif

@@ -5,6 +5,7 @@
 #include "analysis/profile.h"
 #include "cleave/backend.h"
 #include "cleave/cut.h"
+#include "cleave/tensor.h"
 
 struct clv_cut {
     arena mem;
@@ -49,6 +50,20 @@ uint32_t *clv__stateful_before(const clv_graph *g, arena *a);
  * what it could be fused with, or why it cannot be. */
 CLV_MUST clv_status clv__cut_suggest(clv_cut *c, clv_err *e);
 
+/* Nodes of a graph, in execution order, and the values that others read of
+ * them. `inputs` come first among those of the new graph. tensor[v], if there
+ * are any, has data where the contents of value v are known. */
+typedef struct clv_extract {
+    const uint32_t *nodes, *inputs, *outputs;
+    uint32_t n_nodes, n_inputs, n_outputs;
+    const clv_tensor *tensor;
+} clv_extract;
+
+/* Makes them a graph of its own, inferred, with the names that values have in g
+ * and of[v] for value v, or CLV_NONE. Borrows attributes and contents: g must
+ * outlive it. Returns a graph (caller frees with clv_graph_free). */
+CLV_MUST clv_status clv__extract(const clv_graph *g, const clv_extract *what,
+                                 uint32_t *of, clv_graph **out, clv_err *e);
 /* Makes subgraph k a graph of its own, inferred, with the names it has in the
  * whole. Borrows attributes and contents: the cut's graph must outlive it.
  * Returns a graph (caller frees with clv_graph_free). */

@@ -1,9 +1,9 @@
-/* extract.c - makes one subgraph of a cut a graph of its own.
+/* extract.c - makes some nodes of a graph a graph of their own.
  *
  * Names stay as they are in the whole graph, so a weight drawn from its name,
  * or a tensor handed from one part to the next, is the same in both. A value
- * from another part becomes an input, or a constant if inference knows its
- * contents. Attributes and contents are borrowed. */
+ * from another part becomes an input, or a constant if inference, or the
+ * caller, knows its contents. Attributes and contents are borrowed. */
 #include "cut/cut.h"
 
 #include "ops/build.h"
@@ -13,6 +13,7 @@
 typedef struct copy {
     const clv_graph *from;
     clv_graph *to;
+    const clv_extract *what;
     uint32_t *of; /* per value of the whole: its number in the part */
 } copy;
 
@@ -40,11 +41,15 @@ static uint32_t extract_put_value(copy *c, uint32_t v, clv_value_kind kind)
     return c->of[v] = id;
 }
 
-static clv_value_kind kind_here(const clv_value *x)
+/* What value v is to a node that reads it in the part. */
+static clv_value_kind kind_here(const copy *c, uint32_t v)
 {
+    const clv_value *x = &c->from->values[v];
     if (value_is_weight(x))
         return (clv_value_kind)x->kind;
     bool known = x->data && (x->data->ints || x->data->floats);
+    if (c->what->tensor && c->what->tensor[v].data)
+        return CLV_VALUE_CONST;
     return known && x->producer != CLV_NONE ? CLV_VALUE_CONST : CLV_VALUE_INPUT;
 }
 
@@ -57,7 +62,7 @@ static bool extract_put_node(copy *c, uint32_t i, uint32_t *ids)
         ids[k] = v == CLV_NONE
                      ? CLV_NONE
                      : extract_put_value(c, v,
-                                         k < n->n_in ? kind_here(&g->values[v])
+                                         k < n->n_in ? kind_here(c, v)
                                                      : CLV_VALUE_ACTIVATION);
         if (ids[k] == CLV_NONE && v != CLV_NONE)
             return false;
@@ -80,13 +85,13 @@ static bool extract_put_node(copy *c, uint32_t i, uint32_t *ids)
     return true;
 }
 
-static bool extract_fill(copy *c, const clv_subgraph *s, uint32_t *ids)
+static bool extract_fill(copy *c, uint32_t *ids)
 {
-    for (uint32_t i = 0; i < s->n_inputs; i++) {
-        const clv_value *x = &c->from->values[s->inputs[i]];
-        if (extract_put_value(c, s->inputs[i], kind_here(x)) == CLV_NONE)
+    const clv_extract *s = c->what;
+    for (uint32_t i = 0; i < s->n_inputs; i++)
+        if (extract_put_value(c, s->inputs[i], kind_here(c, s->inputs[i])) ==
+            CLV_NONE)
             return false;
-    }
     for (uint32_t i = 0; i < s->n_nodes; i++)
         if (!extract_put_node(c, s->nodes[i], ids))
             return false;
@@ -96,26 +101,23 @@ static bool extract_fill(copy *c, const clv_subgraph *s, uint32_t *ids)
     return true;
 }
 
-clv_status clv__cut_extract(const clv_cut *cut, uint32_t k, clv_graph **out,
-                            clv_err *e)
+clv_status clv__extract(const clv_graph *g, const clv_extract *what,
+                        uint32_t *of, clv_graph **out, clv_err *e)
 {
-    const clv_graph *g = cut->p->g;
-    copy c = {.from = g};
+    copy c = {.from = g, .what = what, .of = of};
     size_t widest = 1;
     *out = NULL;
     CLV_TRY(clv__build_part(g, &c.to, e));
-    for (uint32_t i = 0; i < g->n_nodes; i++) {
-        size_t n = (size_t)g->nodes[i].n_in + g->nodes[i].n_out;
+    for (uint32_t i = 0; i < what->n_nodes; i++) {
+        const clv_node *node = &g->nodes[what->nodes[i]];
+        size_t n = (size_t)node->n_in + node->n_out;
         widest = n > widest ? n : widest;
     }
-    c.of = clv__alloc(((size_t)g->n_values + 1) * sizeof *c.of);
+    memset(of, 0xff, g->n_values * sizeof *of);
     uint32_t *ids = clv__alloc(widest * sizeof *ids);
-    if (c.of)
-        memset(c.of, 0xff, ((size_t)g->n_values + 1) * sizeof *c.of);
-    clv_status s = c.of && ids && extract_fill(&c, &cut->subs[k], ids)
+    clv_status s = ids && extract_fill(&c, ids)
                        ? clv__build_finish(c.to, CLV_BUILT_COPIED, e)
                        : clv__nomem(e);
-    clv__free(c.of);
     clv__free(ids);
     if (s != CLV_OK) {
         clv_graph_free(c.to);
@@ -123,4 +125,22 @@ clv_status clv__cut_extract(const clv_cut *cut, uint32_t k, clv_graph **out,
     }
     *out = c.to;
     return CLV_OK;
+}
+
+clv_status clv__cut_extract(const clv_cut *cut, uint32_t k, clv_graph **out,
+                            clv_err *e)
+{
+    const clv_graph *g = cut->p->g;
+    const clv_subgraph *s = &cut->subs[k];
+    const clv_extract what = {.nodes = s->nodes,
+                              .n_nodes = s->n_nodes,
+                              .inputs = s->inputs,
+                              .n_inputs = s->n_inputs,
+                              .outputs = s->outputs,
+                              .n_outputs = s->n_outputs};
+    *out = NULL;
+    uint32_t *of = clv__alloc(((size_t)g->n_values + 1) * sizeof *of);
+    clv_status st = of ? clv__extract(g, &what, of, out, e) : clv__nomem(e);
+    clv__free(of);
+    return st;
 }

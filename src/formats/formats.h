@@ -2,6 +2,7 @@
 #ifndef CLV_FORMATS_H
 #define CLV_FORMATS_H
 
+#include "cleave/tensor.h"
 #include "core/mapping.h"
 #include "graph/graph.h"
 
@@ -32,6 +33,14 @@ bool clv__onnx_row(size_t i, const char **domain, const char **name,
  * read under; CLV_A_OTHER for one that is translated by the operator. False
  * past the last. */
 bool clv__onnx_attr_row(size_t i, const char **name, clv_attr_key *key);
+
+/* Appends g as an ONNX model to out. Weights are tensor[v] where that has data;
+ * else as the file of g has them, or drawn. `tensor` may be NULL. Fails with
+ * CLV_UNSUPPORTED, naming the node, when an operator has no form in ONNX, and
+ * for weights of more than 1 GB. */
+CLV_MUST clv_status clv__onnx_bytes(const clv_graph *g,
+                                    const clv_tensor *tensor, int64_t opset,
+                                    clv_buf *out, clv_err *e);
 
 bool clv__onnx_knows(const clv_mapping *map, const char *path);
 CLV_MUST clv_status clv__onnx_load(clv_mapping map, const char *path,

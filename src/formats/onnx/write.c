@@ -498,25 +498,34 @@ static clv_status write_prepare(writer *w, const char *data_name, clv_err *e)
     return CLV_OK;
 }
 
-clv_status writer_graph(writer *w, clv_buf *out, clv_err *e)
+/* Appends to out what `put` writes to w's file. */
+static clv_status write_in_memory(writer *w, clv_buf *out,
+                                  clv_status (*put)(writer *, clv_err *),
+                                  clv_err *e)
 {
     char *text = NULL;
     size_t size = 0;
     clv_status s = write_prepare(w, "", e);
     if (s == CLV_OK && w->external)
-        s = clv__fail(e, CLV_UNSUPPORTED, "a body with more than 1 GB");
+        s = clv__fail(e, CLV_UNSUPPORTED,
+                      "weights of more than 1 GB are not written to memory");
     w->file = s == CLV_OK ? open_memstream(&text, &size) : NULL;
     if (s == CLV_OK && !w->file)
         s = clv__nomem(e);
     if (s == CLV_OK)
-        s = write_graph(w, e);
+        s = put(w, e);
     if (w->file && fclose(w->file) != 0 && s == CLV_OK)
         s = clv__nomem(e);
     if (s == CLV_OK)
         clv_buf_add(out, text, size);
     free(text);
     writer_free(w);
-    return s;
+    return s == CLV_OK && out->failed ? clv__nomem(e) : s;
+}
+
+clv_status writer_graph(writer *w, clv_buf *out, clv_err *e)
+{
+    return write_in_memory(w, out, write_graph, e);
 }
 
 static clv_status write_files(writer *w, const char *path, const char *data,
@@ -563,4 +572,18 @@ clv_status clv_export_onnx(const clv_graph *g, const char *path,
         s = write_files(&w, path, data, err);
     writer_free(&w);
     return s;
+}
+
+clv_status clv__onnx_bytes(const clv_graph *g, const clv_tensor *tensor,
+                           int64_t opset, clv_buf *out, clv_err *e)
+{
+    const clv_onnx_opts o = {
+        .size = sizeof o, .weights = CLV_WEIGHTS_RANDOM, .draw_weights = true};
+    writer w = {.g = g,
+                .opts = &o,
+                .opset = opset,
+                .tensor = tensor,
+                .root = &w,
+                .n_formal = g->n_inputs};
+    return write_in_memory(&w, out, write_model, e);
 }

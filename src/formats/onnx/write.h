@@ -3,6 +3,7 @@
 #ifndef CLV_ONNX_WRITE_H
 #define CLV_ONNX_WRITE_H
 
+#include "cleave/tensor.h"
 #include "formats/external.h"
 #include "formats/onnx/writer.h"
 
@@ -25,6 +26,7 @@ typedef struct writer {
     bool *read;    /* per value: a written node reads it, or it is an output */
     external_files files;
     arena mem;
+    const clv_tensor *tensor; /* per value: contents that count, NULL: none */
     bool external;
     FILE *file, *data;
     struct writer *root;  /* the model's: functions are its */

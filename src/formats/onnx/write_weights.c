@@ -161,6 +161,8 @@ static clv_status weights_stream(writer *w, uint32_t v, FILE *to, clv_err *e)
     const clv_payload *d = val->data;
     int64_t bytes = clv__bytes(val);
     const void *data;
+    if (w->tensor && w->tensor[v].data)
+        return weights_put_data(w->tensor[v].data, bytes, to, e);
     if (d && d->bytes && (int64_t)d->size == bytes)
         return weights_put_data(d->bytes, bytes, to, e);
     if (d && d->file) {
