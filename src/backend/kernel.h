@@ -26,6 +26,8 @@ typedef struct kernel {
     arena *kept; /* texts, and tensors of lists, that outputs refer to: there
                   * until the next run */
     uint32_t threads; /* that it may use */
+    const void *ready; /* what a fast kernel made of the node's weights when the
+                        * model was made; or NULL */
 } kernel;
 
 typedef clv_status clv_kernel_fn(kernel *k);

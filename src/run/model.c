@@ -321,7 +321,8 @@ static clv_status model_build(clv_model *m, const clv_model_opts *o, clv_err *e)
     m->info.parts = m->parts;
     CLV_TRY(clv__run_plan(m, o->memory, e));
     CLV_TRY(align_weights(m, e));
-    m->info.weight_bytes = m->weights->bytes;
+    int64_t packed = clv__run_prepare(m);
+    m->info.weight_bytes = m->weights->bytes + packed;
     return CLV_OK;
 }
 

@@ -5,26 +5,44 @@
 #include "backend/backend.h"
 
 typedef cpu_fn *const cpu_table[CLV_OP_COUNT];
+typedef cpu_ready_fn *const cpu_ready_table[CLV_OP_COUNT];
 
-#define LEVEL(name, feature) extern cpu_table clv__cpu_kernels_##name;
+#define LEVEL(name, feature) \
+    extern cpu_table clv__cpu_kernels_##name; \
+    extern cpu_ready_table clv__cpu_readiers_##name;
 #include "backend/cpu/levels.def"
 
+/* The tables of one level. */
+typedef struct cpu_level {
+    cpu_fn *const *kernels;
+    cpu_ready_fn *const *readiers;
+} cpu_level;
+
 /* The best level first; the last needs nothing. */
-static cpu_fn *const *cpu_best(void)
+static const cpu_level *cpu_best(void)
 {
 #define LEVEL(name, feature) \
-    if (feature) \
-        return clv__cpu_kernels_##name;
+    if (feature) { \
+        static const cpu_level level_##name = {clv__cpu_kernels_##name, \
+                                               clv__cpu_readiers_##name}; \
+        return &level_##name; \
+    }
 #include "backend/cpu/levels.def"
     return NULL;
 }
 
+static const cpu_level *cpu_tables(void)
+{
+    static const cpu_level *_Atomic level;
+    if (!level)
+        level = cpu_best();
+    return level;
+}
+
 static cpu_fn *cpu_kernel_of(clv_op op)
 {
-    static cpu_fn *const *_Atomic table;
-    if (!table)
-        table = cpu_best();
-    return table ? table[op] : NULL;
+    const cpu_level *level = cpu_tables();
+    return level ? level->kernels[op] : NULL;
 }
 
 bool clv__cpu_has(clv_op op)
@@ -39,6 +57,21 @@ static bool cpu_takes(const clv_tensor *t)
     size_t size = clv__element_bytes(t);
     return t->data && t->form == CLV_FORM_TENSOR && size > 0 &&
            t->dtype != CLV_STRING && (uintptr_t)t->data % size == 0;
+}
+
+const void *clv__cpu_prepare(kernel *k, arena *mem)
+{
+    const cpu_level *level = cpu_tables();
+    cpu_ready_fn *fn = level ? level->readiers[k->n->op] : NULL;
+    if (!fn)
+        return NULL;
+    for (uint32_t i = 0; i < k->n->n_in; i++)
+        if (k->in[i] && k->in[i]->data &&
+            (!cpu_takes(k->in[i]) || !numel(k->in[i])))
+            return NULL;
+    kernel own = *k;
+    own.e = NULL;
+    return fn(&own, mem);
 }
 
 bool clv__cpu_run(kernel *k)

@@ -17,7 +17,8 @@ typedef struct rnn_job {
     clv_op op;
     int64_t length, batch, hidden, gates, ways, way;
     bool reset_after;
-    const float *r, *b2; /* of this way */
+    const float *r, *b2;   /* of this way */
+    const cpu_packed *w, *packed; /* of this way: W and R; or NULL */
     float *x;            /* (L,N,G*H): what the inputs give, biases added */
     float *h, *c, *gate, *y, *room; /* y may be NULL */
 } rnn_job;
@@ -52,23 +53,27 @@ static void cpu_rnn_step(const rnn_job *j, int64_t t)
 {
     int64_t hid = j->hidden, rows = j->gates * hid;
     float *x = j->x + t * j->batch * rows;
-    cpu_matrix h = {j->h, hid, 1}, r = {j->r, 1, hid};
-    if (j->op != CLV_OP_GRU) {
-        gemm(j->batch, rows, hid, h, r, x, rows, true, j->room);
-    } else {
-        for (int64_t i = 0; i < j->batch * rows; i++)
-            j->gate[i] = j->b2 ? j->b2[i % rows] : 0;
-        gemm(j->batch, rows, hid, h, r, j->gate, rows, true, j->room);
+    float *to = x;
+    if (j->op == CLV_OP_GRU) {
+        to = j->gate;
+        for (int64_t n = 0; n < j->batch; n++)
+            for (int64_t i = 0; i < rows; i++)
+                to[n * rows + i] = j->b2 ? j->b2[i] : 0;
     }
+    cpu_matrix h = {j->h, hid, 1}, r = {j->r, 1, hid};
+    if (j->packed)
+        CPU_NAME(clv__gemm_onto)(j->batch, h, j->packed, 0, rows, to, rows);
+    else
+        gemm(j->batch, rows, hid, h, r, to, rows, true, j->room);
     for (int64_t n = 0; n < j->batch; n++) {
-        float *g = x + n * rows, *to = j->h + n * hid;
+        float *g = x + n * rows, *state = j->h + n * hid;
         if (j->op == CLV_OP_LSTM)
-            lstm_cell(g, j->c + n * hid, to, hid);
+            lstm_cell(g, j->c + n * hid, state, hid);
         else if (j->op == CLV_OP_GRU)
-            gru_cell(g, j->gate + n * rows, to, hid);
+            gru_cell(g, j->gate + n * rows, state, hid);
         else
             for (int64_t u = 0; u < hid; u++)
-                to[u] = v_tanh(g[u]);
+                state[u] = v_tanh(g[u]);
     }
     if (j->y)
         memcpy(j->y + (t * j->ways + j->way) * j->batch * hid, j->h,
@@ -126,6 +131,10 @@ static bool rnn_inputs(kernel *k, rnn_job *j, const float *w, const float *b)
             return false;
     }
     j->b2 = b ? b + rows : NULL;
+    if (j->w)
+        return CPU_NAME(clv__gemm_ready)(k, j->length * j->batch,
+                                         (cpu_matrix){k->in[0]->data, in, 1},
+                                         j->w, bias, j->x, rows);
     return gemm_all(k, j->length * j->batch, rows, in,
                     (cpu_matrix){k->in[0]->data, in, 1}, (cpu_matrix){w, 1, in},
                     bias, j->x, rows);
@@ -150,6 +159,26 @@ static bool rnn_outputs(const kernel *k, const rnn_job *j)
             return false;
     }
     return true;
+}
+
+/* W and R of each way, packed. */
+const void *CPU_NAME(cpu_ready_rnn)(kernel *k, arena *mem)
+{
+    const clv_tensor *w = input_of(k, 1), *r = input_of(k, 2);
+    if (!w || !r || !w->data || !r->data || w->dtype != CLV_FLOAT32 ||
+        r->dtype != CLV_FLOAT32 || w->rank != 3 || r->rank != 3 ||
+        w->dims[0] != r->dims[0] || !attr_is(k->n, CLV_A_LAYOUT, "onnx"))
+        return NULL;
+    int64_t ways = w->dims[0];
+    cpu_packed *p = arena_array(mem, (size_t)(2 * ways), sizeof *p);
+    for (int64_t i = 0; p && i < 2 * ways; i++) {
+        const clv_tensor *t = i % 2 ? r : w;
+        int64_t n = t->dims[1], depth = t->dims[2];
+        cpu_matrix b = {(const float *)t->data + i / 2 * n * depth, 1, depth};
+        if (!CPU_NAME(clv__gemm_pack)(k, mem, n, depth, b, &p[i]))
+            return NULL;
+    }
+    return p;
 }
 
 bool CPU_NAME(cpu_rnn)(kernel *k)
@@ -190,6 +219,9 @@ bool CPU_NAME(cpu_rnn)(kernel *k)
     const clv_tensor *b = input_of(k, 3);
     for (j.way = 0; j.way < j.ways; j.way++) {
         bool back = j.way == 1 || !strcmp(direction, "reverse");
+        const cpu_packed *packed = k->ready;
+        j.w = packed ? &packed[2 * j.way] : NULL;
+        j.packed = packed ? &packed[2 * j.way + 1] : NULL;
         j.r = (const float *)k->in[2]->data + j.way * rows * j.hidden;
         if (!rnn_inputs(k, &j,
                         (const float *)k->in[1]->data + j.way * rows * in,
