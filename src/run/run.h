@@ -69,9 +69,9 @@ typedef enum place {
 typedef struct step {
     clv_exec *exec; /* NULL: the plain C kernel of `node` */
     uint32_t node, part;
-    int64_t offset; /* of the exec's workspace in the arena */
+    int64_t offset;    /* of the exec's workspace in the arena */
     const void *ready; /* what the node's fast kernel packed; or NULL */
-    bool dynamic;   /* shapes are found while running */
+    bool dynamic;      /* shapes are found while running */
 } step;
 
 struct clv_model {

@@ -4,29 +4,15 @@
 
 #include "backend/backend.h"
 
-typedef cpu_fn *const cpu_table[CLV_OP_COUNT];
-typedef cpu_ready_fn *const cpu_ready_table[CLV_OP_COUNT];
-
-#define LEVEL(name, feature) \
-    extern cpu_table clv__cpu_kernels_##name; \
-    extern cpu_ready_table clv__cpu_readiers_##name;
+#define LEVEL(name, feature) extern const cpu_level clv__cpu_level_##name;
 #include "backend/cpu/levels.def"
-
-/* The tables of one level. */
-typedef struct cpu_level {
-    cpu_fn *const *kernels;
-    cpu_ready_fn *const *readiers;
-} cpu_level;
 
 /* The best level first; the last needs nothing. */
 static const cpu_level *cpu_best(void)
 {
 #define LEVEL(name, feature) \
-    if (feature) { \
-        static const cpu_level level_##name = {clv__cpu_kernels_##name, \
-                                               clv__cpu_readiers_##name}; \
-        return &level_##name; \
-    }
+    if (feature) \
+        return &clv__cpu_level_##name;
 #include "backend/cpu/levels.def"
     return NULL;
 }
@@ -51,46 +37,66 @@ bool clv__cpu_has(clv_op op)
 }
 
 /* Whether typed loops may read or write t: it is there, is no list, and lies
- * where its type wants; a file may hold weights at any address. */
-static bool cpu_takes(const clv_tensor *t)
+ * where its type wants; a file may hold weights at any address. Several numbers
+ * to a byte are for `packed` alone. */
+static bool cpu_takes(const clv_tensor *t, bool packed)
 {
     size_t size = clv__element_bytes(t);
-    return t->data && t->form == CLV_FORM_TENSOR && size > 0 &&
-           t->dtype != CLV_STRING && (uintptr_t)t->data % size == 0;
+    return t->data && t->form == CLV_FORM_TENSOR && (size > 0 || packed) &&
+           t->dtype != CLV_STRING &&
+           (size == 0 || (uintptr_t)t->data % size == 0);
+}
+
+/* All that has data may be read. */
+static bool cpu_takes_inputs(const kernel *k)
+{
+    bool packed = k->n->op == CLV_OP_MATMUL_NBITS;
+    for (uint32_t i = 0; i < k->n->n_in; i++)
+        if (k->in[i] && numel(k->in[i]) && k->in[i]->data &&
+            !cpu_takes(k->in[i], packed))
+            return false;
+    return true;
+}
+
+/* Some output is wanted, and those that are can be written. */
+static bool cpu_takes_outputs(const kernel *k)
+{
+    bool any = false;
+    for (uint32_t o = 0; o < k->n->n_out; o++) {
+        if (k->out[o].data &&
+            (!cpu_takes(&k->out[o], false) || !numel(&k->out[o])))
+            return false;
+        any = any || k->out[o].data;
+    }
+    return any;
 }
 
 const void *clv__cpu_prepare(kernel *k, arena *mem)
 {
     const cpu_level *level = cpu_tables();
     cpu_ready_fn *fn = level ? level->readiers[k->n->op] : NULL;
-    if (!fn)
+    if (!fn || !cpu_takes_inputs(k))
         return NULL;
-    for (uint32_t i = 0; i < k->n->n_in; i++)
-        if (k->in[i] && k->in[i]->data &&
-            (!cpu_takes(k->in[i]) || !numel(k->in[i])))
-            return NULL;
     kernel own = *k;
     own.e = NULL;
-    return fn(&own, mem);
+    const void *ready = fn(&own, mem);
+    return ready ? ready : level->half_ready(&own, fn, mem);
 }
 
 bool clv__cpu_run(kernel *k)
 {
+    const cpu_level *level = cpu_tables();
     cpu_fn *fn = cpu_kernel_of((clv_op)k->n->op);
     if (!fn || !k->n->n_out || !k->n->n_in || !k->in[0] || !numel(k->in[0]))
         return false;
     for (uint32_t i = 0; i < k->n->n_in; i++)
-        if (k->in[i] && numel(k->in[i]) && !cpu_takes(k->in[i]))
+        if (k->in[i] && numel(k->in[i]) && !k->in[i]->data)
             return false;
-    bool any = false;
-    for (uint32_t o = 0; o < k->n->n_out; o++) {
-        if (k->out[o].data && (!cpu_takes(&k->out[o]) || !numel(&k->out[o])))
-            return false;
-        any = any || k->out[o].data;
-    }
+    if (!cpu_takes_inputs(k) || !cpu_takes_outputs(k))
+        return false;
     kernel own = *k;
     own.e = NULL; /* what is wrong, the plain C kernel says */
-    return any && fn(&own);
+    return fn(&own) || level->half_run(&own, fn);
 }
 
 static clv_answer cpu_supports(clv_backend *b, const clv_graph *g,

@@ -60,6 +60,14 @@ void clv__cpu_seek(const cpu_walk *w, int64_t i, int64_t *idx, int64_t *at);
  * axis, or did not. */
 void clv__cpu_step(const cpu_walk *w, int64_t run, int64_t *idx, int64_t *at);
 
+/* What is different at each level of vector instructions (kernels.c). */
+typedef struct cpu_level {
+    cpu_fn *const *kernels;        /* per operator; NULL: there is none */
+    cpu_ready_fn *const *readiers; /* the same */
+    bool (*half_run)(kernel *k, cpu_fn *fn); /* half.h */
+    const void *(*half_ready)(kernel *k, cpu_ready_fn *fn, arena *mem);
+} cpu_level;
+
 /* -- choosing (cpu.c) -----------------------------------------------------*/
 
 /* Whether an operator has a fast kernel. */

@@ -5,7 +5,8 @@
  * that it is read in order) pass by. Rows of a are read where they lie, or are
  * packed too where many columns read them. A constant b is packed once, when
  * the model is made; any other is packed DEPTH rows at a time. Few rows are not
- * worth packing b: each is a sum of rows of b, or its products with b's columns.
+ * worth packing b: each is a sum of rows of b, or its products with b's
+ * columns.
  */
 #include "backend/cpu/gemm.h"
 
@@ -398,10 +399,9 @@ void CPU_NAME(clv__gemm)(int64_t m, int64_t n, int64_t k, cpu_matrix a,
                 pack_a(part, rows, depth, block);
                 part.p = block;
             }
-            gemm_block(rows, n, depth, part, packs, panels, depth * WIDE,
-                       (gemm_to){.c = c + i * ldc,
-                                 .ldc = ldc,
-                                 .add = add || d > 0});
+            gemm_block(
+                rows, n, depth, part, packs, panels, depth * WIDE,
+                (gemm_to){.c = c + i * ldc, .ldc = ldc, .add = add || d > 0});
         }
     }
 }
@@ -489,11 +489,11 @@ static bool gemm_run(kernel *kn, gemm_job *j)
     int64_t most = j->ready ? (j->m > HIGH ? 4 * DEPTH : j->k) : DEPTH;
     int64_t depth = j->k < most ? j->k : most;
     j->packs = packs_rows(j->m, j->n, j->a);
-    if (!j->ready && !(j->panels = gemm_array(kn->scratch,
-                                              panels * WIDE * depth)))
+    if (!j->ready &&
+        !(j->panels = gemm_array(kn->scratch, panels * WIDE * depth)))
         return false;
-    if (j->packs && !(j->blocks = gemm_array(kn->scratch,
-                                             round_up(j->m, HIGH) * depth)))
+    if (j->packs &&
+        !(j->blocks = gemm_array(kn->scratch, round_up(j->m, HIGH) * depth)))
         return false;
     j->block_rows = j->m < BLOCK ? round_up(j->m, HIGH) : BLOCK;
     j->tall = (j->m + j->block_rows - 1) / j->block_rows;
@@ -551,7 +551,7 @@ bool CPU_NAME(clv__gemm_pack)(kernel *kn, arena *mem, int64_t n, int64_t k,
         return false;
     clv__parallel(kn->threads, panels, 1 + CPU_GRAIN / (WIDE * k), job_pack_b,
                   &j);
-    *to = (cpu_packed){.n = n, .k = k, .panels = j.panels};
+    *to = (cpu_packed){.n = n, .k = k, .wide = WIDE, .panels = j.panels};
     return true;
 }
 
@@ -574,6 +574,5 @@ void CPU_NAME(clv__gemm_onto)(int64_t m, cpu_matrix a, const cpu_packed *b,
                               int64_t first, int64_t n, float *c, int64_t ldc)
 {
     gemm_block(m, n, b->k, a, false, b->panels + first / WIDE * b->k * WIDE,
-               b->k * WIDE,
-               (gemm_to){.c = c + first, .ldc = ldc, .add = true});
+               b->k * WIDE, (gemm_to){.c = c + first, .ldc = ldc, .add = true});
 }

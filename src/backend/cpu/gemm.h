@@ -12,7 +12,7 @@ typedef struct cpu_matrix {
 
 /* A matrix (k,n) that products read in order: panels of columns, k deep. */
 typedef struct cpu_packed {
-    int64_t n, k;
+    int64_t n, k, wide; /* columns of a panel */
     const float *panels;
 } cpu_packed;
 

@@ -51,9 +51,8 @@ const void *CPU_NAME(cpu_ready_matmul)(kernel *k, arena *mem)
 
 const void *CPU_NAME(cpu_ready_gemm)(kernel *k, arena *mem)
 {
-    return attr_int(k->n, CLV_A_TRANS_B)
-               ? CPU_NAME(cpu_ready_linear)(k, mem)
-               : CPU_NAME(cpu_ready_matmul)(k, mem);
+    return attr_int(k->n, CLV_A_TRANS_B) ? CPU_NAME(cpu_ready_linear)(k, mem)
+                                         : CPU_NAME(cpu_ready_matmul)(k, mem);
 }
 
 /* The product with b, packed or as it lies. */

@@ -3,7 +3,8 @@
  *
  * What the inputs give to the gates is one product for all steps; each step
  * then adds what the state gives and applies the functions, a row of the batch
- * at a time. Only the usual functions, and all sequences of one length. */
+ * at a time. Both ways of a layer run at the same time. Only the usual
+ * functions, and all sequences of one length. */
 #include "backend/cpu/gemm.h"
 #include "backend/cpu/vmath.h"
 
@@ -13,13 +14,16 @@
 #define gemm_room CPU_NAME(clv__gemm_room)
 #define gemm_all  CPU_NAME(clv__gemm_all)
 
+enum { STEP_WORK = 300000 }; /* products of a step that are worth threads */
+
 typedef struct rnn_job {
     clv_op op;
     int64_t length, batch, hidden, gates, ways, way;
-    bool reset_after;
-    const float *r, *b2;   /* of this way */
+    uint32_t threads;             /* of one step */
+    bool back;                    /* from the last step to the first */
+    const float *r, *b2;          /* of this way */
     const cpu_packed *w, *packed; /* of this way: W and R; or NULL */
-    float *x;            /* (L,N,G*H): what the inputs give, biases added */
+    float *x; /* (L,N,G*H): what the inputs give, biases added */
     float *h, *c, *gate, *y, *room; /* y may be NULL */
 } rnn_job;
 
@@ -48,23 +52,50 @@ static void gru_cell(const float *restrict x, const float *restrict g,
     }
 }
 
+/* A range of panels of what the state gives, added to `to`. */
+typedef struct rnn_state {
+    const rnn_job *j;
+    float *to;
+} rnn_state;
+
+static void rnn_panels(void *ctx, int64_t from, int64_t to)
+{
+    const rnn_state *s = ctx;
+    const rnn_job *j = s->j;
+    int64_t rows = j->gates * j->hidden, first = from * j->packed->wide;
+    int64_t last = to * j->packed->wide < rows ? to * j->packed->wide : rows;
+    CPU_NAME(clv__gemm_onto)
+    (j->batch, (cpu_matrix){j->h, j->hidden, 1}, j->packed, first, last - first,
+     s->to, rows);
+}
+
+/* Adds h R' to `to`. */
+static void rnn_add_state(const rnn_job *j, float *to)
+{
+    int64_t rows = j->gates * j->hidden;
+    rnn_state s = {j, to};
+    if (!j->packed) {
+        gemm(j->batch, rows, j->hidden, (cpu_matrix){j->h, j->hidden, 1},
+             (cpu_matrix){j->r, 1, j->hidden}, to, rows, true, j->room);
+        return;
+    }
+    int64_t panels = (rows + j->packed->wide - 1) / j->packed->wide;
+    clv__parallel(j->threads, panels, (panels + j->threads - 1) / j->threads,
+                  rnn_panels, &s);
+}
+
 /* One step over the whole batch. */
 static void cpu_rnn_step(const rnn_job *j, int64_t t)
 {
     int64_t hid = j->hidden, rows = j->gates * hid;
-    float *x = j->x + t * j->batch * rows;
-    float *to = x;
+    float *x = j->x + t * j->batch * rows, *to = x;
     if (j->op == CLV_OP_GRU) {
         to = j->gate;
         for (int64_t n = 0; n < j->batch; n++)
             for (int64_t i = 0; i < rows; i++)
                 to[n * rows + i] = j->b2 ? j->b2[i] : 0;
     }
-    cpu_matrix h = {j->h, hid, 1}, r = {j->r, 1, hid};
-    if (j->packed)
-        CPU_NAME(clv__gemm_onto)(j->batch, h, j->packed, 0, rows, to, rows);
-    else
-        gemm(j->batch, rows, hid, h, r, to, rows, true, j->room);
+    rnn_add_state(j, to);
     for (int64_t n = 0; n < j->batch; n++) {
         float *g = x + n * rows, *state = j->h + n * hid;
         if (j->op == CLV_OP_LSTM)
@@ -78,6 +109,17 @@ static void cpu_rnn_step(const rnn_job *j, int64_t t)
     if (j->y)
         memcpy(j->y + (t * j->ways + j->way) * j->batch * hid, j->h,
                (size_t)(j->batch * hid) * sizeof *j->h);
+}
+
+/* Items are ways. */
+static void rnn_ways(void *ctx, int64_t from, int64_t to)
+{
+    const rnn_job *jobs = ctx;
+    for (int64_t w = from; w < to; w++) {
+        const rnn_job *j = &jobs[w];
+        for (int64_t s = 0; s < j->length; s++)
+            cpu_rnn_step(j, j->back ? j->length - 1 - s : s);
+    }
 }
 
 /* The first `count` states from `from`, or zeros. */
@@ -181,6 +223,24 @@ const void *CPU_NAME(cpu_ready_rnn)(kernel *k, arena *mem)
     return p;
 }
 
+/* Memory of one way. */
+static bool rnn_make_room(kernel *k, rnn_job *j)
+{
+    int64_t rows = j->gates * j->hidden, states = j->batch * j->hidden;
+    j->x = arena_array(k->scratch, (size_t)(j->length * j->batch * rows),
+                       sizeof(float));
+    j->h = arena_array(k->scratch, (size_t)(2 * states + j->batch * rows),
+                       sizeof(float));
+    j->room =
+        arena_array(k->scratch, (size_t)gemm_room(j->batch, rows, j->hidden),
+                    sizeof(float));
+    if (!j->x || !j->h || !j->room)
+        return false;
+    j->c = j->h + states;
+    j->gate = j->c + states;
+    return true;
+}
+
 bool CPU_NAME(cpu_rnn)(kernel *k)
 {
     bool lstm = k->n->op == CLV_OP_LSTM, gru = k->n->op == CLV_OP_GRU;
@@ -195,7 +255,8 @@ bool CPU_NAME(cpu_rnn)(kernel *k)
                  .gates = lstm  ? 4
                           : gru ? 3
                                 : 1,
-                 .ways = strcmp(direction, "bidirectional") ? 1 : 2};
+                 .ways = strcmp(direction, "bidirectional") ? 1 : 2,
+                 .y = k->out[0].data};
     int64_t rows = j.gates * j.hidden, in = x->dims[2];
     int64_t states = j.batch * j.hidden;
     if (j.hidden < 1 || !rnn_sized(k, 1, j.ways * rows * in) ||
@@ -205,23 +266,15 @@ bool CPU_NAME(cpu_rnn)(kernel *k)
         (lstm && !rnn_sized(k, 6, j.ways * states)) ||
         !rnn_full(input_of(k, 4), j.length, j.batch) || !rnn_outputs(k, &j))
         return false;
-    j.x = arena_array(k->scratch, (size_t)(j.length * j.batch * rows),
-                      sizeof(float));
-    j.h = arena_array(k->scratch, (size_t)(2 * states + j.batch * rows),
-                      sizeof(float));
-    j.room = arena_array(k->scratch, (size_t)gemm_room(j.batch, rows, j.hidden),
-                         sizeof(float));
-    if (!j.x || !j.h || !j.room)
-        return false;
-    j.c = j.h + states;
-    j.gate = j.c + states;
-    j.y = k->out[0].data;
     const clv_tensor *b = input_of(k, 3);
+    rnn_job jobs[2];
     for (j.way = 0; j.way < j.ways; j.way++) {
-        bool back = j.way == 1 || !strcmp(direction, "reverse");
+        if (!rnn_make_room(k, &j))
+            return false;
         const cpu_packed *packed = k->ready;
         j.w = packed ? &packed[2 * j.way] : NULL;
         j.packed = packed ? &packed[2 * j.way + 1] : NULL;
+        j.back = j.way == 1 || !strcmp(direction, "reverse");
         j.r = (const float *)k->in[2]->data + j.way * rows * j.hidden;
         if (!rnn_inputs(k, &j,
                         (const float *)k->in[1]->data + j.way * rows * in,
@@ -229,11 +282,17 @@ bool CPU_NAME(cpu_rnn)(kernel *k)
             return false;
         rnn_begin(j.h, input_of(k, 5), j.way, states);
         rnn_begin(j.c, lstm ? input_of(k, 6) : NULL, j.way, states);
-        for (int64_t s = 0; s < j.length; s++)
-            cpu_rnn_step(&j, back ? j.length - 1 - s : s);
-        rnn_give(k, 1, j.h, j.way, states);
+        jobs[j.way] = j;
+    }
+    int64_t work = states * rows;
+    for (int64_t w = 0; w < j.ways; w++)
+        jobs[w].threads = j.ways == 1 && work >= STEP_WORK ? k->threads : 1;
+    clv__parallel(k->threads, j.ways, work * j.length < CPU_GRAIN ? 2 : 1,
+                  rnn_ways, jobs);
+    for (int64_t w = 0; w < j.ways; w++) {
+        rnn_give(k, 1, jobs[w].h, w, states);
         if (lstm)
-            rnn_give(k, 2, j.c, j.way, states);
+            rnn_give(k, 2, jobs[w].c, w, states);
     }
     return true;
 }

@@ -174,6 +174,13 @@ static clv_status onednn_run(clv_exec *base, const clv_tensor *tensor,
                : clv__fail(e, CLV_INTERNAL, "oneDNN: a primitive failed");
 }
 
+/* OpenMP's threads, on which oneDNN runs, look out for work for a while. */
+static void onednn_team(uint32_t threads, void (*work)(void *ctx), void *ctx)
+{
+#pragma omp parallel num_threads((int)threads)
+    work(ctx);
+}
+
 /* -- compiling ------------------------------------------------------------*/
 
 /* The plain tensor that leaves: written in place where that is possible. */
@@ -382,6 +389,7 @@ static const clv_backend_type onednn_type = {
     .release = release,
     .product = dnn_product,
     .close = close_engine,
+    .team = onednn_team,
 };
 
 CLV_PLUGIN(onednn_type);
