@@ -80,7 +80,14 @@ static void run_node(block *b, arena *scratch)
         if (v->data && v->data->n)
             folded[o] = tensor_of(v);
     }
-    kernel k = {graph, n, ins, out, scratch, &e, scratch, 1};
+    kernel k = {.g = graph,
+                .n = n,
+                .in = ins,
+                .out = out,
+                .scratch = scratch,
+                .e = &e,
+                .kept = scratch,
+                .threads = 1};
     CHECK_OR_RETURN(fn(&k) == CLV_OK);
     const char *s = b->out;
     for (uint32_t o = 0; o < k.n->n_out; o++, s += *s == ' ') {

@@ -74,6 +74,10 @@ typedef struct clv_backend_type {
     clv_status (*product)(clv_backend *b, clv_dtype t, int64_t n,
                           uint32_t threads, double *seconds, clv_err *e);
     void (*close)(clv_backend *b);
+    /* Calls work(ctx) on threads of its own, as parallel_team of
+     * core/parallel.h; the library's loops then run on them too. NULL: it has
+     * none, or they sleep while it does not run. */
+    void (*team)(uint32_t threads, void (*work)(void *ctx), void *ctx);
 } clv_backend_type;
 
 struct clv_backend {

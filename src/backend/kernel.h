@@ -26,7 +26,9 @@ typedef struct kernel {
     clv_err *e;
     arena *kept; /* texts, and tensors of lists, that outputs refer to: there
                   * until the next run */
-    uint32_t threads; /* that it may use */
+    uint32_t threads;  /* that it may use */
+    const void *ready; /* what a fast kernel made of the node's weights when the
+                        * model was made; or NULL */
 } kernel;
 
 typedef clv_status clv_kernel_fn(kernel *k);

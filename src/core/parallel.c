@@ -3,7 +3,10 @@
  * Workers are started when a loop first wants them and then stay. Between loops
  * they look out for the next one for some microseconds, as the next kernel is
  * often close behind, and then sleep. A loop is open while it has items left;
- * a worker joins it under the lock, so one that wakes late finds it closed. */
+ * a worker joins it under the lock, so one that wakes late finds it closed.
+ *
+ * Where another library brings threads that also wait for work by looking out
+ * for it, loops run on those (clv__parallel_use). */
 #define _GNU_SOURCE
 #include "core/parallel.h"
 
@@ -32,10 +35,11 @@ static struct {
     parallel_fn *fn;
     void *ctx;
     int64_t n, each;
-    double deadline;    /* of the caller; 0: none */
-    atomic_uint number; /* of loops so far */
-    atomic_uint left;   /* workers that joined and are done */
-    atomic_llong next;  /* item */
+    double deadline;             /* of the caller; 0: none */
+    atomic_uint number;          /* of loops so far */
+    atomic_uint left;            /* workers that joined and are done */
+    atomic_llong next;           /* item */
+    parallel_team *_Atomic team; /* of another library, or NULL */
 } pool = {.used = PTHREAD_MUTEX_INITIALIZER,
           .lock = PTHREAD_MUTEX_INITIALIZER,
           .wake = PTHREAD_COND_INITIALIZER};
@@ -59,6 +63,18 @@ static void parallel_work(void)
         int64_t to = from + pool.each;
         pool.fn(pool.ctx, from, to < pool.n ? to : pool.n);
     }
+}
+
+static void parallel_join(void *unused)
+{
+    (void)unused;
+    clv__budget.deadline = pool.deadline; /* the caller's own, or its team's */
+    parallel_work();
+}
+
+void clv__parallel_use(parallel_team *team)
+{
+    atomic_store(&pool.team, team);
 }
 
 static void *parallel_worker(void *unused)
@@ -144,11 +160,13 @@ void clv__parallel(uint32_t threads, int64_t n, int64_t grain, parallel_fn *fn,
         parallel_alone(n, grain, fn, ctx);
         return;
     }
-    parallel_hire(threads - 1);
     int64_t most = threads * (int64_t)(clv__budget.deadline > 0 ? RANGES_TIMED
                                                                 : RANGES_EACH);
     if (ranges > most)
         ranges = most;
+    parallel_team *team = atomic_load(&pool.team);
+    if (!team)
+        parallel_hire(threads - 1);
     pthread_mutex_lock(&pool.lock);
     pool.fn = fn;
     pool.ctx = ctx;
@@ -160,6 +178,13 @@ void clv__parallel(uint32_t threads, int64_t n, int64_t grain, parallel_fn *fn,
     pool.open = true;
     atomic_store(&pool.next, 0);
     atomic_store(&pool.left, 0);
+    if (team) {
+        pool.open = false;
+        pthread_mutex_unlock(&pool.lock);
+        team(threads, parallel_join, NULL);
+        pthread_mutex_unlock(&pool.used);
+        return;
+    }
     atomic_fetch_add(&pool.number, 1);
     pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.lock);

@@ -16,6 +16,15 @@ typedef void parallel_fn(void *ctx, int64_t from, int64_t to);
 void clv__parallel(uint32_t threads, int64_t n, int64_t grain, parallel_fn *fn,
                    void *ctx);
 
+/* Calls work(ctx) on up to `threads` threads at once, the caller's among them,
+ * and returns when all calls have. */
+typedef void parallel_team(uint32_t threads, void (*work)(void *ctx),
+                           void *ctx);
+/* Loops run on the threads of another library of this process from now on, as
+ * two sets of threads would keep each other from the processors. NULL: our own.
+ */
+void clv__parallel_use(parallel_team *team);
+
 /* How many threads the process may use at once: its processors, less those that
  * affinity or a quota of its control group takes away. */
 uint32_t clv__processors(void);

@@ -173,7 +173,7 @@ static clv_status context_run_step(clv_context *c, const step *s, clv_err *e)
                          "node '%s': its inputs have other shapes than "
                          "inferred",
                          m->g->nodes[s->node].name);
-    return clv__run_node(m->g, s->node, c->tensor, &c->mem, e);
+    return clv__run_node(m->g, s->node, s->ready, c->tensor, &c->mem, e);
 }
 
 clv_status clv_context_run(clv_context *c, clv_err *err)

@@ -5,6 +5,7 @@
  * nodes go to the CPU, the graph is cut again, and a note says so. A cut that
  * the caller gives is compiled as it is, subgraph by subgraph. */
 #include "core/limits.h"
+#include "core/parallel.h"
 #include "run/run.h"
 
 #include <stdio.h>
@@ -325,7 +326,8 @@ static clv_status model_build(clv_model *m, const clv_model_opts *o, clv_err *e)
     m->info.parts = m->parts;
     CLV_TRY(clv__run_plan(m, o->memory, e));
     CLV_TRY(align_weights(m, e));
-    m->info.weight_bytes = m->weights->bytes;
+    int64_t packed = clv__run_prepare(m);
+    m->info.weight_bytes = m->weights->bytes + packed;
     return CLV_OK;
 }
 
@@ -346,6 +348,8 @@ clv_status clv_model_new(const clv_graph *g, const clv_model_opts *opts,
     m->plain = o->backend && o->backend->type == &clv__ref_type;
     if (o->backend && !m->plain && o->backend->type != &clv__cpu_type)
         m->backend = o->backend; /* without one, our own kernels run all */
+    if (m->backend && m->backend->type->team)
+        clv__parallel_use(m->backend->type->team);
     m->seed = o->seed;
     m->threads = o->threads;
     m->refuse = o->refuse;

@@ -83,7 +83,7 @@ static clv_status nan_run_plain(clv_context *c, const step *s, clv_err *e)
             continue;
         st = nan_room(c, &m->g->nodes[p->nodes[k]], e);
         if (st == CLV_OK)
-            st = clv__run_node(m->g, p->nodes[k], c->tensor, &c->mem, e);
+            st = clv__run_node(m->g, p->nodes[k], NULL, c->tensor, &c->mem, e);
     }
     for (uint32_t k = 0; k < p->n_nodes; k++) {
         const clv_node *n = &m->g->nodes[p->nodes[k]];

@@ -6,6 +6,7 @@
  * only it can know (nonzero, NMS). */
 #include "backend/cpu/cpu.h"
 #include "core/limits.h"
+#include "core/mapping.h"
 #include "graph/schema.h"
 #include "run/run.h"
 
@@ -31,10 +32,18 @@ static void clear_extras(const clv_node *n, clv_tensor *out)
 
 static clv_status call(const clv_graph *g, const clv_node *n,
                        const clv_tensor *const *in, clv_tensor *out,
-                       run_memory *mem, clv_err *e)
+                       const void *ready, run_memory *mem, clv_err *e)
 {
     arena_mark mark = arena_save(&mem->scratch);
-    kernel k = {g, n, in, out, &mem->scratch, e, &mem->kept, mem->threads};
+    kernel k = {.g = g,
+                .n = n,
+                .in = in,
+                .out = out,
+                .scratch = &mem->scratch,
+                .e = e,
+                .kept = &mem->kept,
+                .threads = mem->threads,
+                .ready = ready};
     clear_extras(n, out);
     bool done = !mem->plain && clv__cpu_run(&k);
     clv_status s = done ? CLV_OK : clv__kernel_of((clv_op)n->op)(&k);
@@ -56,8 +65,8 @@ static const clv_tensor **inputs_of(const clv_graph *g, const clv_node *n,
     return in;
 }
 
-clv_status clv__run_node(const clv_graph *g, uint32_t id, clv_tensor *tensor,
-                         run_memory *mem, clv_err *e)
+clv_status clv__run_node(const clv_graph *g, uint32_t id, const void *ready,
+                         clv_tensor *tensor, run_memory *mem, clv_err *e)
 {
     const clv_node *n = &g->nodes[id];
     CLV_TRY(clv__within(0, e));
@@ -69,11 +78,52 @@ clv_status clv__run_node(const clv_graph *g, uint32_t id, clv_tensor *tensor,
         return clv__nomem(e);
     for (uint32_t o = 0; o < n->n_out; o++)
         out[o] = tensor[node_outs(g, n)[o]];
-    clv_status s = call(g, n, in, out, mem, e);
+    clv_status s = call(g, n, in, out, ready, mem, e);
     arena_rewind(&mem->scratch, mark);
     if (s != CLV_OK)
         clv__err_prefix(e, "node '%s' (%s)", n->name, clv__ops[n->op].name);
     return s;
+}
+
+/* -- prepared -------------------------------------------------------------*/
+
+enum { PACKED_LARGE = 65536 }; /* bytes whose pages are worth giving back */
+
+/* Returns the bytes of t if it is a large weight, after giving them back. */
+static int64_t drop_packed(const clv_model *m, const clv_tensor *t)
+{
+    int64_t bytes = clv_tensor_bytes(t);
+    if (!t->data || bytes < PACKED_LARGE)
+        return 0;
+    clv__mapping_drop(m->g->file, m->g->file_size, t->data, (size_t)bytes);
+    clv__external_drop(&m->weights->files, t->data, (size_t)bytes);
+    return bytes;
+}
+
+int64_t clv__run_prepare(clv_model *m)
+{
+    run_memory mem = {.threads = m->threads ? m->threads : clv__processors()};
+    int64_t packed = 0;
+    for (uint32_t i = 0; i < m->n_steps && !m->plain; i++) {
+        step *s = &m->steps[i];
+        const clv_node *n = &m->g->nodes[s->node];
+        const clv_tensor **in = NULL;
+        if (!s->exec && !s->dynamic)
+            in = inputs_of(m->g, n, m->tensor, &mem.scratch);
+        if (!in)
+            continue;
+        kernel k = {.g = m->g,
+                    .n = n,
+                    .in = in,
+                    .scratch = &mem.scratch,
+                    .threads = mem.threads};
+        s->ready = clv__cpu_prepare(&k, &m->mem);
+        for (uint32_t j = 0; s->ready && j < n->n_in; j++)
+            if (in[j])
+                packed += drop_packed(m, in[j]);
+    }
+    arena_free(&mem.scratch);
+    return packed;
 }
 
 /* -- found while running --------------------------------------------------*/
@@ -180,7 +230,7 @@ static clv_status run_inferred(const clv_graph *g, const clv_node *n,
     if (s == CLV_OK)
         s = make_room(one, out, e);
     if (s == CLV_OK)
-        s = call(one, &one->nodes[0], in, out, mem, e);
+        s = call(one, &one->nodes[0], in, out, NULL, mem, e);
     clv_graph_free(one);
     return s;
 }
@@ -204,7 +254,7 @@ static clv_status run_one(const clv_graph *g, const clv_node *n,
     memset(out, 0, n->n_out * sizeof *out);
     clv_status s;
     if (clv__kernel_makes((clv_op)n->op))
-        s = call(g, n, in, out, mem, e);
+        s = call(g, n, in, out, NULL, mem, e);
     else if (!takes_list(n, in))
         s = run_inferred(g, n, tensor, in, out, mem, e);
     else if (n->op == CLV_OP_IDENTITY)

@@ -69,8 +69,9 @@ typedef enum place {
 typedef struct step {
     clv_exec *exec; /* NULL: the plain C kernel of `node` */
     uint32_t node, part;
-    int64_t offset; /* of the exec's workspace in the arena */
-    bool dynamic;   /* shapes are found while running */
+    int64_t offset;    /* of the exec's workspace in the arena */
+    const void *ready; /* what the node's fast kernel packed; or NULL */
+    bool dynamic;      /* shapes are found while running */
 } step;
 
 struct clv_model {
@@ -138,10 +139,14 @@ CLV_MUST clv_status clv__run_without_nan(clv_context *c, const step *s,
 
 /* -- nodes (node.c) -------------------------------------------------------*/
 
-/* Runs a node whose outputs have their places. */
+/* Runs a node whose outputs have their places; `ready` is what
+ * clv__run_prepare made of it, or NULL. */
 CLV_MUST clv_status clv__run_node(const clv_graph *g, uint32_t id,
-                                  clv_tensor *tensor, run_memory *mem,
-                                  clv_err *e);
+                                  const void *ready, clv_tensor *tensor,
+                                  run_memory *mem, clv_err *e);
+/* Packs the weights of the steps that fast kernels run and gives back the pages
+ * of files that they came from. Returns how many bytes were packed. */
+int64_t clv__run_prepare(clv_model *m);
 /* Runs a node of any shapes: infers it again with what its inputs hold now and
  * allocates its outputs (the caller frees their data with clv__free). */
 CLV_MUST clv_status clv__run_dynamic(const clv_graph *g, uint32_t id,

@@ -60,7 +60,11 @@ NUMBERS(i32, int32_t, uint32_t)
 LOOP(div_f32, float, float, a / b)
 LOOP(div_f64, double, double, a / b)
 LOOP(pow_f32, float, float, powf(a, b))
-LOOP(square_f32, float, float, a *a + 0 * b)
+LOOP(square_f32, float, float, ((void)b, a *a))
+LOOP(cube_f32, float, float, ((void)b, a *a *a))
+/* As pow(a, 0.5), whose -0 is 0 and -infinity infinity. */
+LOOP(root_f32, float, float,
+     ((void)b, a == -INFINITY ? INFINITY : sqrtf(a + 0.0f)))
 LOOP(prelu_f32, float, float, a < 0 ? a * b : a)
 LOOP(and_bool, uint8_t, uint8_t, a &&b)
 LOOP(or_bool, uint8_t, uint8_t, a || b)
@@ -99,6 +103,15 @@ static const struct binary_row {
     {CLV_OP_LOGICAL_XOR, CLV_BOOL, CLV_BOOL, loop_xor_bool},
     {CLV_OP_EQ, CLV_BOOL, CLV_BOOL, loop_eq_bool},
 };
+
+/* The loop for one exponent; most are 2, 3 or a half. */
+static binary_loop *pow_loop(float exponent, binary_loop *any)
+{
+    return exponent == 2.0f   ? loop_square_f32
+           : exponent == 3.0f ? loop_cube_f32
+           : exponent == 0.5f ? loop_root_f32
+                              : any;
+}
 
 static binary_loop *binary_find(clv_op op, clv_dtype in, clv_dtype out)
 {
@@ -172,8 +185,8 @@ bool CPU_NAME(cpu_binary)(kernel *k)
     for (uint32_t i = 2; i < k->n->n_in; i++)
         if (!k->in[i] || k->in[i]->dtype != y->dtype)
             return false;
-    if (op == CLV_OP_POW && numel(b) == 1 && *(const float *)b->data == 2.0f)
-        loop = loop_square_f32;
+    if (op == CLV_OP_POW && numel(b) == 1)
+        loop = pow_loop(*(const float *)b->data, loop);
     binary_job j = {.loop = loop};
     bool done = binary_run(k, &j, a, b, y);
     for (uint32_t i = 2; done && i < k->n->n_in; i++)

@@ -1,5 +1,5 @@
 /* cast.c - numbers of one type as those of another, as element.c converts. */
-#include "backend/cpu/cpu.h"
+#include "backend/cpu/half.h"
 
 typedef void cast_loop(const void *x, void *y, int64_t n);
 
@@ -43,10 +43,26 @@ LOOP(u8_i64, uint8_t, int64_t, x)
 LOOP(u8_i32, uint8_t, int32_t, x)
 LOOP(i8_i32, int8_t, int32_t, x)
 
+#define HALF(name, type) \
+    static void cast_##name##_f32(const void *x, void *y, int64_t n) \
+    { \
+        CPU_NAME(clv__half_decode)(type, x, y, n); \
+    } \
+    static void cast_f32_##name(const void *x, void *y, int64_t n) \
+    { \
+        CPU_NAME(clv__half_encode)(type, x, y, n); \
+    }
+HALF(f16, CLV_FLOAT16)
+HALF(bf16, CLV_BFLOAT16)
+
 static const struct {
     clv_dtype from, to;
     cast_loop *loop;
 } cast_rows[] = {
+    {CLV_FLOAT16, CLV_FLOAT32, cast_f16_f32},
+    {CLV_FLOAT32, CLV_FLOAT16, cast_f32_f16},
+    {CLV_BFLOAT16, CLV_FLOAT32, cast_bf16_f32},
+    {CLV_FLOAT32, CLV_BFLOAT16, cast_f32_bf16},
     {CLV_FLOAT32, CLV_FLOAT64, cast_f32_f64},
     {CLV_FLOAT64, CLV_FLOAT32, cast_f64_f32},
     {CLV_INT64, CLV_FLOAT32, cast_i64_f32},

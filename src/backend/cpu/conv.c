@@ -8,7 +8,7 @@
  * Bytes are multiplied as floats, which are exact: a product of two differences
  * of bytes is at most 255 * 255, and a sum of DEPTH of them stays below 2^24.
  * Longer sums are integers of 32 bits, as the standard has it. */
-#include "backend/cpu/gemm.h"
+#include "backend/cpu/conv.h"
 #include "backend/cpu/vmath.h"
 
 #include <string.h>
@@ -16,19 +16,7 @@
 #define gemm      CPU_NAME(clv__gemm)
 #define gemm_room CPU_NAME(clv__gemm_room)
 
-enum { AXES = 3, POINTS = 256, DEPTH = 256 };
-
-typedef struct conv_job {
-    int64_t batch, groups, cin, cout; /* channels per group */
-    int64_t in[AXES], out[AXES], kernel[AXES];
-    int64_t stride[AXES], dilation[AXES], pad[AXES];
-    int64_t in_plane, out_plane, taps, depth; /* depth: cin * taps */
-    int64_t blocks, items, parts, room_each;
-    const float *x, *w, *bias;
-    float *y, *room;
-    const struct requant *q; /* NULL: floats */
-    bool point;              /* a kernel that reads the image as it lies */
-} conv_job;
+enum { POINTS = 256, DEPTH = 256 };
 
 /* What integer sums become. */
 typedef struct requant {
@@ -238,12 +226,12 @@ static void plane_part(void *ctx, int64_t from, int64_t to)
 
 /* -- all of it ------------------------------------------------------------*/
 
-static bool cpu_conv_shape(const kernel *k, const clv_tensor *x,
-                           const clv_tensor *w, const clv_tensor *y,
-                           conv_job *j)
+bool CPU_NAME(clv__conv_shape)(const kernel *k, const clv_tensor *x,
+                               const clv_tensor *w, const clv_tensor *y,
+                               conv_job *j)
 {
     uint32_t nd = w->rank - 2, channel = x->rank == w->rank;
-    if (w->rank < 3 || nd > AXES || x->rank + 1 < w->rank ||
+    if (w->rank < 3 || nd > CONV_AXES || x->rank + 1 < w->rank ||
         x->rank > w->rank || y->rank != x->rank)
         return false;
     const int64_t *x_dims = x->dims + channel, *y_dims = y->dims + channel;
@@ -259,11 +247,11 @@ static bool cpu_conv_shape(const kernel *k, const clv_tensor *x,
              : w->dims[0] != y_dims[0] || w->dims[1] != j->cin)
         return false;
     j->point = true;
-    for (uint32_t i = 0; i < AXES; i++) {
+    for (uint32_t i = 0; i < CONV_AXES; i++) {
         j->in[i] = j->out[i] = j->kernel[i] = j->stride[i] = j->dilation[i] = 1;
-        if (i < AXES - nd)
+        if (i < CONV_AXES - nd)
             continue;
-        uint32_t a = i - (AXES - nd);
+        uint32_t a = i - (CONV_AXES - nd);
         window win;
         if (get_window(k->n, a, nd, x_dims[1 + a], w->dims[2 + a], &win,
                        NULL) != CLV_OK)
@@ -316,92 +304,14 @@ bool CPU_NAME(cpu_conv)(kernel *k)
 {
     const clv_tensor *x = k->in[0], *w = input_of(k, 1), *b = input_of(k, 2);
     conv_job j = {.x = x->data};
-    if (!all_float32(k) || !w || !cpu_conv_shape(k, x, w, &k->out[0], &j) ||
+    if (!all_float32(k) || !w ||
+        !CPU_NAME(clv__conv_shape)(k, x, w, &k->out[0], &j) ||
         (b && numel(b) != j.groups * j.cout))
         return false;
     j.w = w->data;
     j.bias = b ? b->data : NULL;
     j.y = k->out[0].data;
     return conv_run(k, &j);
-}
-
-/* -- transposed -----------------------------------------------------------*/
-
-/* Adds one row of what a tap gives: y[i * step + shift] += x[i] inside. */
-static void spread_row(const float *x, int64_t n, float *y, int64_t width,
-                       int64_t step, int64_t shift)
-{
-    int64_t from = shift < 0 ? (-shift + step - 1) / step : 0;
-    int64_t to = width > shift ? (width - shift - 1) / step + 1 : 0;
-    to = to < n ? to : n;
-    for (int64_t i = from; i < to; i++)
-        y[i * step + shift] += x[i];
-}
-
-/* Items are output channels of one image and group; j->room has a plane of the
- * input for each of their taps. */
-static void spread_part(void *ctx, int64_t first, int64_t last)
-{
-    const conv_job *j = ctx;
-    for (int64_t c = first; c < last; c++) {
-        float *y = j->y + c * j->out_plane;
-        for (int64_t i = 0; i < j->out_plane; i++)
-            y[i] = j->bias ? j->bias[c] : 0;
-        for (int64_t t = 0; t < j->taps; t++) {
-            const float *x = j->room + (c * j->taps + t) * j->in_plane;
-            int64_t l = t % j->kernel[2], b = t / j->kernel[2] % j->kernel[1];
-            int64_t a = t / (j->kernel[2] * j->kernel[1]);
-            for (int64_t r = 0; r < j->in[0] * j->in[1]; r++) {
-                int64_t od = r / j->in[1] * j->stride[0] - j->pad[0] +
-                             a * j->dilation[0];
-                int64_t oh = r % j->in[1] * j->stride[1] - j->pad[1] +
-                             b * j->dilation[1];
-                if (od >= 0 && od < j->out[0] && oh >= 0 && oh < j->out[1])
-                    spread_row(x + r * j->in[2], j->in[2],
-                               y + (od * j->out[1] + oh) * j->out[2], j->out[2],
-                               j->stride[2], l * j->dilation[2] - j->pad[2]);
-            }
-        }
-    }
-}
-
-/* Weights (C,M,..), transposed, times the image, and each tap's plane added
- * where it belongs. A size that is given, and padding "same", are left out. */
-bool CPU_NAME(cpu_convt)(kernel *k)
-{
-    const clv_tensor *x = k->in[0], *w = input_of(k, 1), *b = input_of(k, 2);
-    conv_job j = {.batch = 0};
-    uint32_t given;
-    (void)attr_ints(k->n, CLV_A_OUTPUT_SIZE, &given);
-    if (!all_float32(k) || !w || given ||
-        *attr_str(k->n, CLV_A_AUTO_PAD) == 's' ||
-        !cpu_conv_shape(k, x, w, &k->out[0], &j) ||
-        (b && numel(b) != j.groups * j.cout))
-        return false;
-    int64_t rows = j.cout * j.taps;
-    j.room =
-        arena_array(k->scratch, (size_t)(rows * j.in_plane), sizeof *j.room);
-    if (!j.room)
-        return false;
-    for (int64_t ng = 0; ng < j.batch * j.groups; ng++) {
-        int64_t group = ng % j.groups;
-        arena_mark mark = arena_save(k->scratch);
-        bool made = CPU_NAME(clv__gemm_all)(
-            k, rows, j.in_plane, j.cin,
-            (cpu_matrix){(const float *)w->data + group * j.cin * rows, 1,
-                         rows},
-            (cpu_matrix){(const float *)x->data + ng * j.cin * j.in_plane,
-                         j.in_plane, 1},
-            NULL, j.room, j.in_plane);
-        arena_rewind(k->scratch, mark);
-        if (!made)
-            return false;
-        j.y = (float *)k->out[0].data + ng * j.cout * j.out_plane;
-        j.bias = b ? (const float *)b->data + group * j.cout : NULL;
-        clv__parallel(k->threads, j.cout, 1 + CPU_GRAIN / (j.taps * j.in_plane),
-                      spread_part, &j);
-    }
-    return true;
 }
 
 /* -- bytes ----------------------------------------------------------------*/
@@ -478,7 +388,7 @@ bool CPU_NAME(cpu_qlinear_conv)(kernel *k)
     conv_job j = {.batch = 0};
     requant q;
     if (k->n->n_in < 8 || !k->in[3] ||
-        !cpu_conv_shape(k, k->in[0], k->in[3], y, &j) ||
+        !CPU_NAME(clv__conv_shape)(k, k->in[0], k->in[3], y, &j) ||
         !requant_of(k, y, j.groups * j.cout, &q))
         return false;
     q.bias = input_of(k, 8);
@@ -498,7 +408,7 @@ bool CPU_NAME(cpu_conv_integer)(kernel *k)
     conv_job j = {.batch = 0};
     requant q = {.y = y};
     if (y->dtype != CLV_INT32 || !input_of(k, 1) ||
-        !cpu_conv_shape(k, k->in[0], k->in[1], y, &j))
+        !CPU_NAME(clv__conv_shape)(k, k->in[0], k->in[1], y, &j))
         return false;
     j.q = &q;
     j.x = cpu_centred(k, k->in[0], input_of(k, 2), 1);

@@ -13,12 +13,18 @@
 
 /* Computes the node of k; false: the plain C kernel has to. */
 typedef bool cpu_fn(kernel *k);
+/* Makes, in mem, what the kernel of k wants of its weights every time: packed
+ * matrices. Inputs that are no weights have no data yet. NULL: nothing. */
+typedef const void *cpu_ready_fn(kernel *k, arena *mem);
 
 #ifdef CPU_LEVEL
 #define CPU_JOIN_(a, b) a##_##b
 #define CPU_JOIN(a, b)  CPU_JOIN_(a, b)
 #define CPU_NAME(name)  CPU_JOIN(name, CPU_LEVEL)
 #define CPU(op, fn)     cpu_fn CPU_NAME(fn);
+#define CPU_READY(op, fn, ready) \
+    CPU(op, fn) \
+    cpu_ready_fn CPU_NAME(ready);
 #include "backend/cpu/kernels.def"
 #undef CPU
 /* y[idx] = x[base + idx . strides] over y's shape; false: a place lies outside
@@ -54,6 +60,14 @@ void clv__cpu_seek(const cpu_walk *w, int64_t i, int64_t *idx, int64_t *at);
  * axis, or did not. */
 void clv__cpu_step(const cpu_walk *w, int64_t run, int64_t *idx, int64_t *at);
 
+/* What is different at each level of vector instructions (kernels.c). */
+typedef struct cpu_level {
+    cpu_fn *const *kernels;        /* per operator; NULL: there is none */
+    cpu_ready_fn *const *readiers; /* the same */
+    bool (*half_run)(kernel *k, cpu_fn *fn); /* half.h */
+    const void *(*half_ready)(kernel *k, cpu_ready_fn *fn, arena *mem);
+} cpu_level;
+
 /* -- choosing (cpu.c) -----------------------------------------------------*/
 
 /* Takes the level so far below the best that the processor has, for the whole
@@ -64,5 +78,7 @@ bool clv__cpu_choose(uint32_t below);
 bool clv__cpu_has(clv_op op);
 /* Computes the node of k; false: the plain C kernel has to. */
 bool clv__cpu_run(kernel *k);
+/* What the fast kernel of k's node makes of its weights; see cpu_ready_fn. */
+const void *clv__cpu_prepare(kernel *k, arena *mem);
 
 #endif

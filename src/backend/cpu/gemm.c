@@ -1,11 +1,13 @@
 /* gemm.c - the product of two float matrices.
  *
  * As every fast product: c is made in tiles of HIGH rows by WIDE columns that
- * stay in registers while a panel of a (HIGH rows) and a panel of b (WIDE
- * columns), both packed so that they are read in order, pass by. Panels are
- * DEPTH long so that those of b stay in the first cache, and a block of BLOCK
- * rows of a in the second. Few rows are not worth packing b: each is a sum of
- * rows of b, or its products with b's columns. */
+ * stay in registers while rows of a and a panel of b (WIDE columns, packed so
+ * that it is read in order) pass by. Rows of a are read where they lie, or are
+ * packed too where many columns read them. A constant b is packed once, when
+ * the model is made; any other is packed DEPTH rows at a time. Few rows are not
+ * worth packing b: each is a sum of rows of b, or its products with b's
+ * columns.
+ */
 #include "backend/cpu/gemm.h"
 
 #include <string.h>
@@ -17,7 +19,14 @@ enum { VECTOR = 8, HIGH = 6 };
 #else
 enum { VECTOR = 4, HIGH = 4 };
 #endif
-enum { WIDE = 2 * VECTOR, DEPTH = 256, BLOCK = HIGH * 12, FEW = 3 };
+enum {
+    WIDE = 2 * VECTOR,
+    DEPTH = 256,
+    BLOCK = HIGH * 12,
+    FEW = 3,            /* rows for which b is not packed */
+    MANY_COLUMNS = 512, /* for which rows of a are packed */
+    LINE = 16           /* floats of a cache line */
+};
 
 typedef float vec __attribute__((vector_size(VECTOR * 4), aligned(4)));
 
@@ -94,45 +103,176 @@ static void pack_b(cpu_matrix b, int64_t cols, int64_t depth, float *to)
 
 /* -- a tile ---------------------------------------------------------------*/
 
-/* HIGH by WIDE sums over `depth`; high and wide are what is kept of them. */
-static void gemm_tile(const float *a, const float *b, int64_t depth, float *c,
-                      int64_t ldc, int64_t high, int64_t wide, bool add)
+/* Where a tile of c goes, and what is added to it: a row of biases (NULL: none)
+ * and what c holds. */
+typedef struct gemm_to {
+    float *c;
+    const float *bias;
+    int64_t ldc, high, wide; /* rows and columns that are kept */
+    bool add;
+} gemm_to;
+
+static void tile_edge(const float *sums, const gemm_to *t)
 {
-    vec sum[HIGH][2];
-    for (int r = 0; r < HIGH; r++)
-        sum[r][0] = sum[r][1] = (vec){0};
-    for (int64_t d = 0; d < depth; d++, a += HIGH, b += WIDE) {
-        vec b0 = vec_load(b), b1 = vec_load(b + VECTOR);
-        for (int r = 0; r < HIGH; r++) {
-            sum[r][0] += a[r] * b0;
-            sum[r][1] += a[r] * b1;
-        }
+    for (int64_t r = 0; r < t->high; r++) {
+        float *c = t->c + r * t->ldc;
+        const float *s = sums + r * WIDE;
+        if (t->bias)
+            for (int64_t w = 0; w < t->wide; w++)
+                c[w] = s[w] + t->bias[w] + (t->add ? c[w] : 0);
+        else
+            for (int64_t w = 0; w < t->wide; w++)
+                c[w] = s[w] + (t->add ? c[w] : 0);
     }
-    if (high == HIGH && wide == WIDE) {
-        for (int r = 0; r < HIGH; r++) {
-            vec *p = (vec *)(void *)(c + r * ldc);
-            vec *q = (vec *)(void *)(c + r * ldc + VECTOR);
-            *p = add ? *p + sum[r][0] : sum[r][0];
-            *q = add ? *q + sum[r][1] : sum[r][1];
-        }
-        return;
-    }
-    float room[HIGH][WIDE];
-    memcpy(room, sum, sizeof room);
-    for (int64_t r = 0; r < high; r++)
-        for (int64_t w = 0; w < wide; w++)
-            c[r * ldc + w] = room[r][w] + (add ? c[r * ldc + w] : 0);
 }
 
-/* A block of c over packed panels of b. */
-static void gemm_block(int64_t rows, int64_t n, int64_t depth, const float *a,
-                       const float *b, float *c, int64_t ldc, bool add)
+/* `high` rows by `vecs` vectors of sums over `depth`. The first three are
+ * constants at every call, so that the sums stay in registers. */
+static inline __attribute__((always_inline)) void
+tile_sums(const int high, const int vecs, const int64_t a_col, const float *a,
+          int64_t a_row, const float *b, int64_t depth, const gemm_to *t)
 {
-    for (int64_t j = 0; j < n; j += WIDE)
-        for (int64_t i = 0; i < rows; i += HIGH)
-            gemm_tile(a + i * depth, b + j * depth, depth, c + i * ldc + j, ldc,
-                      rows - i < HIGH ? rows - i : HIGH,
-                      n - j < WIDE ? n - j : WIDE, add);
+    vec sum[HIGH][2];
+    for (int r = 0; r < high; r++)
+        sum[r][0] = sum[r][1] = (vec){0};
+    for (int64_t d = 0; d < depth; d++, a += a_col, b += WIDE) {
+        vec b0 = vec_load(b), b1 = b0;
+        if (vecs > 1)
+            b1 = vec_load(b + VECTOR);
+        for (int r = 0; r < high; r++) {
+            sum[r][0] += a[r * a_row] * b0;
+            if (vecs > 1)
+                sum[r][1] += a[r * a_row] * b1;
+        }
+    }
+    if (vecs == 1 || t->wide < WIDE || t->high < high) {
+        float room[HIGH * WIDE];
+        for (int r = 0; r < high; r++) {
+            memcpy(room + r * WIDE, &sum[r][0], sizeof(vec));
+            memcpy(room + r * WIDE + VECTOR, &sum[r][1], sizeof(vec));
+        }
+        tile_edge(room, t);
+        return;
+    }
+    vec add0 = {0}, add1 = {0};
+    if (t->bias) {
+        add0 = vec_load(t->bias);
+        add1 = vec_load(t->bias + VECTOR);
+    }
+    for (int r = 0; r < high; r++) {
+        vec *p = (vec *)(void *)(t->c + r * t->ldc);
+        vec *q = (vec *)(void *)(t->c + r * t->ldc + VECTOR);
+        *p = t->add ? *p + sum[r][0] + add0 : sum[r][0] + add0;
+        *q = t->add ? *q + sum[r][1] + add1 : sum[r][1] + add1;
+    }
+}
+
+/* Packed rows of a: HIGH of them side by side. */
+static void tile_packed(const float *a, const float *b, int64_t depth,
+                        const gemm_to *t)
+{
+    if (t->wide <= VECTOR)
+        tile_sums(HIGH, 1, HIGH, a, 1, b, depth, t);
+    else
+        tile_sums(HIGH, 2, HIGH, a, 1, b, depth, t);
+}
+
+/* Rows of a as they lie. */
+#define TILE_ROWS(high) \
+    static void tile_rows_##high(const float *a, int64_t a_row, \
+                                 const float *b, int64_t depth, \
+                                 const gemm_to *t) \
+    { \
+        if (t->wide <= VECTOR) \
+            tile_sums(high, 1, 1, a, a_row, b, depth, t); \
+        else \
+            tile_sums(high, 2, 1, a, a_row, b, depth, t); \
+    }
+TILE_ROWS(2)
+TILE_ROWS(4)
+#if defined(__AVX512F__)
+TILE_ROWS(8)
+TILE_ROWS(12)
+#elif defined(__AVX__)
+TILE_ROWS(6)
+#endif
+
+/* One row: four sums side by side, as one would wait for itself. */
+static void tile_row(const float *a, int64_t a_row, const float *b,
+                     int64_t depth, const gemm_to *t)
+{
+    (void)a_row;
+    vec sum[4][2] = {{{0}}};
+    float room[WIDE];
+    int64_t d = 0;
+    for (; d + 4 <= depth; d += 4, b += 4 * WIDE)
+        for (int i = 0; i < 4; i++) {
+            sum[i][0] += a[d + i] * vec_load(b + i * WIDE);
+            sum[i][1] += a[d + i] * vec_load(b + i * WIDE + VECTOR);
+        }
+    for (; d < depth; d++, b += WIDE) {
+        sum[0][0] += a[d] * vec_load(b);
+        sum[0][1] += a[d] * vec_load(b + VECTOR);
+    }
+    vec low = sum[0][0] + sum[1][0] + (sum[2][0] + sum[3][0]);
+    vec high = sum[0][1] + sum[1][1] + (sum[2][1] + sum[3][1]);
+    memcpy(room, &low, sizeof low);
+    memcpy(room + VECTOR, &high, sizeof high);
+    tile_edge(room, t);
+}
+
+typedef void tile_fn(const float *a, int64_t a_row, const float *b,
+                     int64_t depth, const gemm_to *t);
+
+static const struct {
+    int64_t high;
+    tile_fn *fn;
+} tile_table[] = {
+#if defined(__AVX512F__)
+    {12, tile_rows_12}, {8, tile_rows_8},
+#elif defined(__AVX__)
+    {6, tile_rows_6},
+#endif
+    {4, tile_rows_4},   {2, tile_rows_2}, {1, tile_row},
+};
+
+/* The tiles of rows of a by one panel; `packed` says how the rows lie. */
+static void tiles_down(int64_t rows, cpu_matrix a, bool packed, const float *b,
+                       int64_t depth, gemm_to t)
+{
+    for (int64_t i = 0; packed && i < rows; i += HIGH) {
+        t.high = rows - i < HIGH ? rows - i : HIGH;
+        tile_packed(a.p + i * depth, b, depth, &t);
+        t.c += HIGH * t.ldc;
+    }
+    for (int of = 0; !packed && rows > 0; of++)
+        for (t.high = tile_table[of].high; rows >= t.high; rows -= t.high) {
+            tile_table[of].fn(a.p, a.row, b, depth, &t);
+            a.p += t.high * a.row;
+            t.c += t.high * t.ldc;
+        }
+}
+
+/* A block of c over packed panels of b, which lie `apart` floats apart. */
+static void gemm_block(int64_t rows, int64_t n, int64_t depth, cpu_matrix a,
+                       bool packed, const float *b, int64_t apart, gemm_to t)
+{
+    float *c = t.c;
+    const float *bias = t.bias;
+    for (int64_t j = 0; j < n; j += WIDE, b += apart) {
+        t.c = c + j;
+        t.bias = bias ? bias + j : NULL;
+        t.wide = n - j < WIDE ? n - j : WIDE;
+        tiles_down(rows, a, packed, b, depth, t);
+    }
+}
+
+/* Whether rows of a are worth packing: many columns read them, or they lie so
+ * that they push each other out of the cache. */
+static bool packs_rows(int64_t m, int64_t n, cpu_matrix a)
+{
+    return a.col != 1 || (m >= 2 * HIGH && n >= MANY_COLUMNS) ||
+           (m > FEW && n > 2 * WIDE && a.row % 1024 == 0);
 }
 
 /* -- few rows -------------------------------------------------------------*/
@@ -223,11 +363,17 @@ static int64_t round_up(int64_t n, int64_t by)
     return (n + by - 1) / by * by;
 }
 
+static float *gemm_line(float *p)
+{
+    uintptr_t at = (uintptr_t)p, line = LINE * sizeof *p;
+    return p + ((at + line - 1) / line * line - at) / sizeof *p;
+}
+
 int64_t CPU_NAME(clv__gemm_room)(int64_t m, int64_t n, int64_t k)
 {
     int64_t depth = k < DEPTH ? k : DEPTH;
     int64_t rows = m < BLOCK ? round_up(m, HIGH) : BLOCK;
-    return depth * (rows + round_up(n, WIDE));
+    return depth * (rows + round_up(n, WIDE)) + LINE;
 }
 
 void CPU_NAME(clv__gemm)(int64_t m, int64_t n, int64_t k, cpu_matrix a,
@@ -240,29 +386,36 @@ void CPU_NAME(clv__gemm)(int64_t m, int64_t n, int64_t k, cpu_matrix a,
         gemm_few(m, n, k, a, b, c, ldc);
         return;
     }
+    bool packs = packs_rows(m, n, a);
     for (int64_t d = 0; d < k; d += DEPTH) {
         int64_t depth = k - d < DEPTH ? k - d : DEPTH;
-        float *panels = room, *block = room + depth * round_up(n, WIDE);
+        float *panels = gemm_line(room);
+        float *block = panels + depth * round_up(n, WIDE);
         pack_b((cpu_matrix){b.p + d * b.row, b.row, b.col}, n, depth, panels);
         for (int64_t i = 0; i < m && clv__in_time(BLOCK * n); i += BLOCK) {
             int64_t rows = m - i < BLOCK ? m - i : BLOCK;
-            pack_a((cpu_matrix){a.p + i * a.row + d * a.col, a.row, a.col},
-                   rows, depth, block);
-            gemm_block(rows, n, depth, block, panels, c + i * ldc, ldc,
-                       add || d > 0);
+            cpu_matrix part = {a.p + i * a.row + d * a.col, a.row, a.col};
+            if (packs) {
+                pack_a(part, rows, depth, block);
+                part.p = block;
+            }
+            gemm_block(
+                rows, n, depth, part, packs, panels, depth * WIDE,
+                (gemm_to){.c = c + i * ldc, .ldc = ldc, .add = add || d > 0});
         }
     }
 }
 
 /* -- on several threads ---------------------------------------------------*/
 
+/* A product is cut into `tall` blocks of rows and `wide` ranges of panels. */
 typedef struct gemm_job {
-    int64_t m, n, k, ldc, depth, at;
+    int64_t m, n, k, ldc, at, depth, apart;
     cpu_matrix a, b;
-    const float *bias;
+    const float *bias, *ready;      /* b's panels, if they are k deep */
     float *c, *panels, *blocks;     /* of b; of a, one per block of rows */
     int64_t block_rows, tall, wide; /* rows of a block; blocks down, across */
-    bool add;
+    bool packs;
 } gemm_job;
 
 static void job_pack_b(void *ctx, int64_t from, int64_t to)
@@ -274,15 +427,19 @@ static void job_pack_b(void *ctx, int64_t from, int64_t to)
            last - first, j->depth, j->panels + first * j->depth);
 }
 
+static cpu_matrix job_rows(const gemm_job *j, int64_t i)
+{
+    return (cpu_matrix){j->a.p + i * j->a.row + j->at * j->a.col, j->a.row,
+                        j->a.col};
+}
+
 static void job_pack_a(void *ctx, int64_t from, int64_t to)
 {
     const gemm_job *j = ctx;
     for (int64_t t = from; t < to; t++) {
         int64_t i = t * j->block_rows;
         int64_t rows = j->m - i < j->block_rows ? j->m - i : j->block_rows;
-        pack_a((cpu_matrix){j->a.p + i * j->a.row + j->at * j->a.col, j->a.row,
-                            j->a.col},
-               rows, j->depth, j->blocks + i * j->depth);
+        pack_a(job_rows(j, i), rows, j->depth, j->blocks + i * j->depth);
     }
 }
 
@@ -291,16 +448,20 @@ static void job_blocks(void *ctx, int64_t from, int64_t to)
     const gemm_job *j = ctx;
     int64_t panels = (j->n + WIDE - 1) / WIDE;
     for (int64_t item = from; item < to && !clv__late(); item++) {
-        int64_t t = item / j->wide, s = item % j->wide;
+        int64_t t = item % j->tall, s = item / j->tall;
         int64_t i = t * j->block_rows, first = panels * s / j->wide * WIDE;
         int64_t last = panels * (s + 1) / j->wide * WIDE;
         int64_t rows = j->m - i < j->block_rows ? j->m - i : j->block_rows;
+        cpu_matrix a = job_rows(j, i);
         last = last < j->n ? last : j->n;
-        float *c = j->c + i * j->ldc + first;
-        if (!j->add && j->bias)
-            clear_rows(rows, last - first, j->bias + first, c, j->ldc);
-        gemm_block(rows, last - first, j->depth, j->blocks + i * j->depth,
-                   j->panels + first * j->depth, c, j->ldc, j->add || j->bias);
+        if (j->packs)
+            a.p = j->blocks + i * j->depth;
+        gemm_block(rows, last - first, j->depth, a, j->packs,
+                   j->panels + first / WIDE * j->apart, j->apart,
+                   (gemm_to){.c = j->c + i * j->ldc + first,
+                             .ldc = j->ldc,
+                             .bias = j->bias && !j->at ? j->bias + first : NULL,
+                             .add = j->at > 0});
     }
 }
 
@@ -312,6 +473,51 @@ static void job_few(void *ctx, int64_t from, int64_t to)
     clear_rows(j->m, to - from, j->bias ? j->bias + from : NULL, j->c + from,
                j->ldc);
     gemm_few(j->m, to - from, j->k, j->a, b, j->c + from, j->ldc);
+}
+
+static float *gemm_array(arena *mem, int64_t n)
+{
+    float *p = arena_array(mem, (size_t)n + LINE, sizeof *p);
+    return p ? gemm_line(p) : NULL;
+}
+
+/* Multiplies by depths of b: DEPTH rows of it that are packed each time, or,
+ * where they are ready, as many as the cache holds. */
+static bool gemm_run(kernel *kn, gemm_job *j)
+{
+    int64_t panels = (j->n + WIDE - 1) / WIDE;
+    int64_t most = j->ready ? (j->m > HIGH ? 4 * DEPTH : j->k) : DEPTH;
+    int64_t depth = j->k < most ? j->k : most;
+    j->packs = packs_rows(j->m, j->n, j->a);
+    if (!j->ready &&
+        !(j->panels = gemm_array(kn->scratch, panels * WIDE * depth)))
+        return false;
+    if (j->packs &&
+        !(j->blocks = gemm_array(kn->scratch, round_up(j->m, HIGH) * depth)))
+        return false;
+    j->block_rows = j->m < BLOCK ? round_up(j->m, HIGH) : BLOCK;
+    j->tall = (j->m + j->block_rows - 1) / j->block_rows;
+    int64_t want = (int64_t)kn->threads * 4;
+    j->wide = j->tall >= want ? 1 : (want + j->tall - 1) / j->tall;
+    j->wide = j->wide < panels ? j->wide : panels;
+    int64_t grain = j->m * j->n * j->k < 100000 ? j->tall * j->wide : 1;
+    for (j->at = 0; j->at < j->k; j->at += depth) {
+        j->depth = j->k - j->at < depth ? j->k - j->at : depth;
+        if (j->ready) {
+            j->panels = (float *)(uintptr_t)(j->ready + j->at * WIDE);
+            j->apart = j->k * WIDE;
+        } else {
+            j->apart = j->depth * WIDE;
+            clv__parallel(kn->threads, panels, 1 + CPU_GRAIN / j->apart,
+                          job_pack_b, j);
+        }
+        if (j->packs)
+            clv__parallel(kn->threads, j->tall,
+                          1 + CPU_GRAIN / (j->block_rows * j->depth),
+                          job_pack_a, j);
+        clv__parallel(kn->threads, j->tall * j->wide, grain, job_blocks, j);
+    }
+    return true;
 }
 
 bool CPU_NAME(clv__gemm_all)(kernel *kn, int64_t m, int64_t n, int64_t k,
@@ -330,27 +536,43 @@ bool CPU_NAME(clv__gemm_all)(kernel *kn, int64_t m, int64_t n, int64_t k,
         clv__parallel(kn->threads, n, 4 + CPU_GRAIN / (k + 1), job_few, &j);
         return true;
     }
-    int64_t depth = k < DEPTH ? k : DEPTH, panels = (n + WIDE - 1) / WIDE;
-    j.panels = arena_array(kn->scratch, (size_t)(panels * WIDE * depth),
-                           sizeof(float));
-    j.blocks = arena_array(kn->scratch, (size_t)(round_up(m, HIGH) * depth),
-                           sizeof(float));
-    if (!j.panels || !j.blocks)
+    return gemm_run(kn, &j);
+}
+
+/* -- b packed once --------------------------------------------------------*/
+
+bool CPU_NAME(clv__gemm_pack)(kernel *kn, arena *mem, int64_t n, int64_t k,
+                              cpu_matrix b, cpu_packed *to)
+{
+    int64_t panels = (n + WIDE - 1) / WIDE;
+    gemm_job j = {.n = n, .k = k, .depth = k, .b = b};
+    if (n < 1 || k < 1 || panels > INT64_MAX / WIDE / k / 8 ||
+        !(j.panels = gemm_array(mem, panels * WIDE * k)))
         return false;
-    j.block_rows = m < BLOCK ? round_up(m, HIGH) : BLOCK;
-    j.tall = (m + j.block_rows - 1) / j.block_rows;
-    int64_t want = (int64_t)kn->threads * 4;
-    j.wide = j.tall >= want ? 1 : (want + j.tall - 1) / j.tall;
-    j.wide = j.wide < panels ? j.wide : panels;
-    int64_t grain = m * n * k < 100000 ? j.tall * j.wide : 1;
-    for (j.at = 0; j.at < k; j.at += DEPTH) {
-        j.depth = k - j.at < DEPTH ? k - j.at : DEPTH;
-        clv__parallel(kn->threads, panels, 1 + CPU_GRAIN / (WIDE * j.depth),
-                      job_pack_b, &j);
-        clv__parallel(kn->threads, j.tall,
-                      1 + CPU_GRAIN / (j.block_rows * j.depth), job_pack_a, &j);
-        clv__parallel(kn->threads, j.tall * j.wide, grain, job_blocks, &j);
-        j.add = true;
-    }
+    clv__parallel(kn->threads, panels, 1 + CPU_GRAIN / (WIDE * k), job_pack_b,
+                  &j);
+    *to = (cpu_packed){.n = n, .k = k, .wide = WIDE, .panels = j.panels};
     return true;
+}
+
+bool CPU_NAME(clv__gemm_ready)(kernel *kn, int64_t m, cpu_matrix a,
+                               const cpu_packed *b, const float *bias, float *c,
+                               int64_t ldc)
+{
+    gemm_job j = {.m = m,
+                  .n = b->n,
+                  .k = b->k,
+                  .ldc = ldc,
+                  .a = a,
+                  .bias = bias,
+                  .c = c,
+                  .ready = b->panels};
+    return gemm_run(kn, &j);
+}
+
+void CPU_NAME(clv__gemm_onto)(int64_t m, cpu_matrix a, const cpu_packed *b,
+                              int64_t first, int64_t n, float *c, int64_t ldc)
+{
+    gemm_block(m, n, b->k, a, false, b->panels + first / WIDE * b->k * WIDE,
+               b->k * WIDE, (gemm_to){.c = c + first, .ldc = ldc, .add = true});
 }

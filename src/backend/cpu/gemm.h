@@ -10,6 +10,12 @@ typedef struct cpu_matrix {
     int64_t row, col;
 } cpu_matrix;
 
+/* A matrix (k,n) that products read in order: panels of columns, k deep. */
+typedef struct cpu_packed {
+    int64_t n, k, wide; /* columns of a panel */
+    const float *panels;
+} cpu_packed;
+
 #ifdef CPU_LEVEL
 /* c (m,n), rows `ldc` apart, = a (m,k) b (k,n), added to what c holds if `add`.
  * `room` holds clv__gemm_room floats. */
@@ -23,6 +29,18 @@ int64_t CPU_NAME(clv__gemm_room)(int64_t m, int64_t n, int64_t k);
 bool CPU_NAME(clv__gemm_all)(kernel *kn, int64_t m, int64_t n, int64_t k,
                              cpu_matrix a, cpu_matrix b, const float *bias,
                              float *c, int64_t ldc);
+
+/* Packs b (k,n) in mem; false: no memory. */
+bool CPU_NAME(clv__gemm_pack)(kernel *kn, arena *mem, int64_t n, int64_t k,
+                              cpu_matrix b, cpu_packed *to);
+/* As clv__gemm_all with a packed b. */
+bool CPU_NAME(clv__gemm_ready)(kernel *kn, int64_t m, cpu_matrix a,
+                               const cpu_packed *b, const float *bias, float *c,
+                               int64_t ldc);
+/* Adds a (m,k) b to c on one thread: columns first to first + n, which begin a
+ * panel. Rows of a are contiguous. */
+void CPU_NAME(clv__gemm_onto)(int64_t m, cpu_matrix a, const cpu_packed *b,
+                              int64_t first, int64_t n, float *c, int64_t ldc);
 #endif
 
 #endif

@@ -10,6 +10,61 @@
 #define gemm_room CPU_NAME(clv__gemm_room)
 #define gemm_all  CPU_NAME(clv__gemm_all)
 
+#define gemm_pack  CPU_NAME(clv__gemm_pack)
+#define gemm_ready CPU_NAME(clv__gemm_ready)
+
+/* -- weights that are packed once -----------------------------------------*/
+
+static const void *pack_weight(kernel *k, arena *mem, int64_t n, int64_t depth,
+                               cpu_matrix b)
+{
+    cpu_packed *p = arena_alloc(mem, sizeof *p);
+    return p && gemm_pack(k, mem, n, depth, b, p) ? p : NULL;
+}
+
+/* Input 1 if it is a weight, a matrix of floats. */
+static const clv_tensor *packable(const kernel *k)
+{
+    const clv_tensor *w = input_of(k, 1);
+    return w && w->data && w->rank >= 2 && w->dtype == CLV_FLOAT32 &&
+                   numel(w) == w->dims[w->rank - 2] * w->dims[w->rank - 1]
+               ? w
+               : NULL;
+}
+
+const void *CPU_NAME(cpu_ready_linear)(kernel *k, arena *mem)
+{
+    const clv_tensor *w = packable(k);
+    return w && w->rank == 2 ? pack_weight(k, mem, w->dims[0], w->dims[1],
+                                           (cpu_matrix){w->data, 1, w->dims[1]})
+                             : NULL;
+}
+
+const void *CPU_NAME(cpu_ready_matmul)(kernel *k, arena *mem)
+{
+    const clv_tensor *w = packable(k);
+    if (!w)
+        return NULL;
+    int64_t depth = w->dims[w->rank - 2], n = w->dims[w->rank - 1];
+    return pack_weight(k, mem, n, depth, (cpu_matrix){w->data, n, 1});
+}
+
+const void *CPU_NAME(cpu_ready_gemm)(kernel *k, arena *mem)
+{
+    return attr_int(k->n, CLV_A_TRANS_B) ? CPU_NAME(cpu_ready_linear)(k, mem)
+                                         : CPU_NAME(cpu_ready_matmul)(k, mem);
+}
+
+/* The product with b, packed or as it lies. */
+static bool product(kernel *k, int64_t m, int64_t n, int64_t depth,
+                    cpu_matrix a, cpu_matrix b, const float *bias, float *y)
+{
+    const cpu_packed *p = k->ready;
+    return p && p->n == n && p->k == depth
+               ? gemm_ready(k, m, a, p, bias, y, n)
+               : gemm_all(k, m, n, depth, a, b, bias, y, n);
+}
+
 /* x (..,K), w (M,K), bias (M) -> (..,M) */
 bool CPU_NAME(cpu_linear)(kernel *k)
 {
@@ -21,9 +76,9 @@ bool CPU_NAME(cpu_linear)(kernel *k)
     if (w->dims[1] != depth || (b && numel(b) != cols) ||
         numel(&k->out[0]) != rows * cols)
         return false;
-    return gemm_all(k, rows, cols, depth, (cpu_matrix){x->data, depth, 1},
-                    (cpu_matrix){w->data, 1, depth}, b ? b->data : NULL,
-                    k->out[0].data, cols);
+    return product(k, rows, cols, depth, (cpu_matrix){x->data, depth, 1},
+                   (cpu_matrix){w->data, 1, depth}, b ? b->data : NULL,
+                   k->out[0].data);
 }
 
 /* -- batches --------------------------------------------------------------*/
@@ -101,8 +156,8 @@ bool CPU_NAME(cpu_matmul)(kernel *k)
         return false;
     j.batches = numel(&by);
     if (numel(&bb) == 1 && numel(&ba) == j.batches)
-        return gemm_all(k, j.batches * j.m, j.n, j.k, (cpu_matrix){j.a, j.k, 1},
-                        (cpu_matrix){j.b, j.n, 1}, NULL, j.y, j.n);
+        return product(k, j.batches * j.m, j.n, j.k, (cpu_matrix){j.a, j.k, 1},
+                       (cpu_matrix){j.b, j.n, 1}, NULL, j.y);
     memcpy(j.dims, y->dims, j.lead * sizeof *j.dims);
     broadcast_strides(&ba, j.lead, j.sa);
     broadcast_strides(&bb, j.lead, j.sb);
@@ -254,10 +309,10 @@ bool CPU_NAME(cpu_gemm)(kernel *k)
         return false;
     bool plain = alpha == 1 && (!c || (beta == 1 && numel(c) == n && c->rank &&
                                        c->dims[c->rank - 1] == n));
-    if (!gemm_all(k, m, n, depth,
-                  (cpu_matrix){a->data, ta ? 1 : depth, ta ? m : 1},
-                  (cpu_matrix){b->data, tb ? 1 : n, tb ? depth : 1},
-                  plain && c ? c->data : NULL, y->data, n))
+    if (!product(k, m, n, depth,
+                 (cpu_matrix){a->data, ta ? 1 : depth, ta ? m : 1},
+                 (cpu_matrix){b->data, tb ? 1 : n, tb ? depth : 1},
+                 plain && c ? c->data : NULL, y->data))
         return false;
     if (!plain)
         blend(y, c, n, alpha, beta);

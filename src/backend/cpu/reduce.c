@@ -192,7 +192,8 @@ bool CPU_NAME(cpu_reduce)(kernel *k)
     reduce_job j = {.x = k->in[0]->data, .y = k->out[0].data, .factor = 1};
     int64_t outer;
     if (k->in[0]->dtype != CLV_FLOAT32 || k->out[0].dtype != CLV_FLOAT32 ||
-        output_of(k, 1) || (op == CLV_OP_NORM && attr_float(k->n, CLV_A_P) != 2) ||
+        output_of(k, 1) ||
+        (op == CLV_OP_NORM && attr_float(k->n, CLV_A_P) != 2) ||
         !reduce_shape(k, &j, &outer))
         return false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -3,7 +3,8 @@
  *
  * What the inputs give to the gates is one product for all steps; each step
  * then adds what the state gives and applies the functions, a row of the batch
- * at a time. Only the usual functions, and all sequences of one length. */
+ * at a time. Both ways of a layer run at the same time. Only the usual
+ * functions, and all sequences of one length. */
 #include "backend/cpu/gemm.h"
 #include "backend/cpu/vmath.h"
 
@@ -13,12 +14,16 @@
 #define gemm_room CPU_NAME(clv__gemm_room)
 #define gemm_all  CPU_NAME(clv__gemm_all)
 
+enum { STEP_WORK = 300000 }; /* products of a step that are worth threads */
+
 typedef struct rnn_job {
     clv_op op;
     int64_t length, batch, hidden, gates, ways, way;
-    bool reset_after;
-    const float *r, *b2; /* of this way */
-    float *x;            /* (L,N,G*H): what the inputs give, biases added */
+    uint32_t threads;             /* of one step */
+    bool back;                    /* from the last step to the first */
+    const float *r, *b2;          /* of this way */
+    const cpu_packed *w, *packed; /* of this way: W and R; or NULL */
+    float *x; /* (L,N,G*H): what the inputs give, biases added */
     float *h, *c, *gate, *y, *room; /* y may be NULL */
 } rnn_job;
 
@@ -47,32 +52,75 @@ static void gru_cell(const float *restrict x, const float *restrict g,
     }
 }
 
+/* A range of panels of what the state gives, added to `to`. */
+typedef struct rnn_state {
+    const rnn_job *j;
+    float *to;
+} rnn_state;
+
+static void rnn_panels(void *ctx, int64_t from, int64_t to)
+{
+    const rnn_state *s = ctx;
+    const rnn_job *j = s->j;
+    int64_t rows = j->gates * j->hidden, first = from * j->packed->wide;
+    int64_t last = to * j->packed->wide < rows ? to * j->packed->wide : rows;
+    CPU_NAME(clv__gemm_onto)
+    (j->batch, (cpu_matrix){j->h, j->hidden, 1}, j->packed, first, last - first,
+     s->to, rows);
+}
+
+/* Adds h R' to `to`. */
+static void rnn_add_state(const rnn_job *j, float *to)
+{
+    int64_t rows = j->gates * j->hidden;
+    rnn_state s = {j, to};
+    if (!j->packed) {
+        gemm(j->batch, rows, j->hidden, (cpu_matrix){j->h, j->hidden, 1},
+             (cpu_matrix){j->r, 1, j->hidden}, to, rows, true, j->room);
+        return;
+    }
+    int64_t panels = (rows + j->packed->wide - 1) / j->packed->wide;
+    clv__parallel(j->threads, panels, (panels + j->threads - 1) / j->threads,
+                  rnn_panels, &s);
+}
+
 /* One step over the whole batch. */
 static void cpu_rnn_step(const rnn_job *j, int64_t t)
 {
     int64_t hid = j->hidden, rows = j->gates * hid;
-    float *x = j->x + t * j->batch * rows;
-    cpu_matrix h = {j->h, hid, 1}, r = {j->r, 1, hid};
-    if (j->op != CLV_OP_GRU) {
-        gemm(j->batch, rows, hid, h, r, x, rows, true, j->room);
-    } else {
-        for (int64_t i = 0; i < j->batch * rows; i++)
-            j->gate[i] = j->b2 ? j->b2[i % rows] : 0;
-        gemm(j->batch, rows, hid, h, r, j->gate, rows, true, j->room);
+    float *x = j->x + t * j->batch * rows, *to = x;
+    if (j->op == CLV_OP_GRU) {
+        to = j->gate;
+        for (int64_t n = 0; n < j->batch; n++)
+            for (int64_t i = 0; i < rows; i++)
+                to[n * rows + i] = j->b2 ? j->b2[i] : 0;
     }
+    rnn_add_state(j, to);
     for (int64_t n = 0; n < j->batch; n++) {
-        float *g = x + n * rows, *to = j->h + n * hid;
+        float *g = x + n * rows, *state = j->h + n * hid;
         if (j->op == CLV_OP_LSTM)
-            lstm_cell(g, j->c + n * hid, to, hid);
+            lstm_cell(g, j->c + n * hid, state, hid);
         else if (j->op == CLV_OP_GRU)
-            gru_cell(g, j->gate + n * rows, to, hid);
+            gru_cell(g, j->gate + n * rows, state, hid);
         else
             for (int64_t u = 0; u < hid; u++)
-                to[u] = v_tanh(g[u]);
+                state[u] = v_tanh(g[u]);
     }
     if (j->y)
         memcpy(j->y + (t * j->ways + j->way) * j->batch * hid, j->h,
                (size_t)(j->batch * hid) * sizeof *j->h);
+}
+
+/* Items are ways. */
+static void rnn_ways(void *ctx, int64_t from, int64_t to)
+{
+    const rnn_job *jobs = ctx;
+    for (int64_t w = from; w < to; w++) {
+        const rnn_job *j = &jobs[w];
+        int64_t work = j->batch * j->hidden * j->hidden;
+        for (int64_t s = 0; s < j->length && clv__in_time(work); s++)
+            cpu_rnn_step(j, j->back ? j->length - 1 - s : s);
+    }
 }
 
 /* The first `count` states from `from`, or zeros. */
@@ -98,7 +146,8 @@ static bool rnn_sized(const kernel *k, uint32_t i, uint32_t rank,
 static bool rnn_full(const clv_tensor *lengths, int64_t length, int64_t batch)
 {
     for (int64_t n = 0; lengths && n < batch; n++)
-        if (lengths->rank != 1 || numel(lengths) != batch || get_i(lengths, n) != length)
+        if (lengths->rank != 1 || numel(lengths) != batch ||
+            get_i(lengths, n) != length)
             return false;
     return true;
 }
@@ -128,6 +177,10 @@ static bool rnn_inputs(kernel *k, rnn_job *j, const float *w, const float *b)
             return false;
     }
     j->b2 = b ? b + rows : NULL;
+    if (j->w)
+        return CPU_NAME(clv__gemm_ready)(k, j->length * j->batch,
+                                         (cpu_matrix){k->in[0]->data, in, 1},
+                                         j->w, bias, j->x, rows);
     return gemm_all(k, j->length * j->batch, rows, in,
                     (cpu_matrix){k->in[0]->data, in, 1}, (cpu_matrix){w, 1, in},
                     bias, j->x, rows);
@@ -154,6 +207,44 @@ static bool rnn_outputs(const kernel *k, const rnn_job *j)
     return true;
 }
 
+/* W and R of each way, packed. */
+const void *CPU_NAME(cpu_ready_rnn)(kernel *k, arena *mem)
+{
+    const clv_tensor *w = input_of(k, 1), *r = input_of(k, 2);
+    if (!w || !r || !w->data || !r->data || w->dtype != CLV_FLOAT32 ||
+        r->dtype != CLV_FLOAT32 || w->rank != 3 || r->rank != 3 ||
+        w->dims[0] != r->dims[0] || !attr_is(k->n, CLV_A_LAYOUT, "onnx"))
+        return NULL;
+    int64_t ways = w->dims[0];
+    cpu_packed *p = arena_array(mem, (size_t)(2 * ways), sizeof *p);
+    for (int64_t i = 0; p && i < 2 * ways; i++) {
+        const clv_tensor *t = i % 2 ? r : w;
+        int64_t n = t->dims[1], depth = t->dims[2];
+        cpu_matrix b = {(const float *)t->data + i / 2 * n * depth, 1, depth};
+        if (!CPU_NAME(clv__gemm_pack)(k, mem, n, depth, b, &p[i]))
+            return NULL;
+    }
+    return p;
+}
+
+/* Memory of one way. */
+static bool rnn_make_room(kernel *k, rnn_job *j)
+{
+    int64_t rows = j->gates * j->hidden, states = j->batch * j->hidden;
+    j->x = arena_array(k->scratch, (size_t)(j->length * j->batch * rows),
+                       sizeof(float));
+    j->h = arena_array(k->scratch, (size_t)(2 * states + j->batch * rows),
+                       sizeof(float));
+    j->room =
+        arena_array(k->scratch, (size_t)gemm_room(j->batch, rows, j->hidden),
+                    sizeof(float));
+    if (!j->x || !j->h || !j->room)
+        return false;
+    j->c = j->h + states;
+    j->gate = j->c + states;
+    return true;
+}
+
 bool CPU_NAME(cpu_rnn)(kernel *k)
 {
     bool lstm = k->n->op == CLV_OP_LSTM, gru = k->n->op == CLV_OP_GRU;
@@ -168,7 +259,8 @@ bool CPU_NAME(cpu_rnn)(kernel *k)
                  .gates = lstm  ? 4
                           : gru ? 3
                                 : 1,
-                 .ways = strcmp(direction, "bidirectional") ? 1 : 2};
+                 .ways = strcmp(direction, "bidirectional") ? 1 : 2,
+                 .y = k->out[0].data};
     int64_t rows = j.gates * j.hidden, in = x->dims[2];
     int64_t states = j.batch * j.hidden;
     if (j.hidden < 1 || !rnn_sized(k, 1, 3, DIMS(j.ways, rows, in)) ||
@@ -178,20 +270,15 @@ bool CPU_NAME(cpu_rnn)(kernel *k)
         (lstm && !rnn_sized(k, 6, 3, DIMS(j.ways, j.batch, j.hidden))) ||
         !rnn_full(input_of(k, 4), j.length, j.batch) || !rnn_outputs(k, &j))
         return false;
-    j.x = arena_array(k->scratch, (size_t)(j.length * j.batch * rows),
-                      sizeof(float));
-    j.h = arena_array(k->scratch, (size_t)(2 * states + j.batch * rows),
-                      sizeof(float));
-    j.room = arena_array(k->scratch, (size_t)gemm_room(j.batch, rows, j.hidden),
-                         sizeof(float));
-    if (!j.x || !j.h || !j.room)
-        return false;
-    j.c = j.h + states;
-    j.gate = j.c + states;
-    j.y = k->out[0].data;
     const clv_tensor *b = input_of(k, 3);
+    rnn_job jobs[2];
     for (j.way = 0; j.way < j.ways; j.way++) {
-        bool back = j.way == 1 || !strcmp(direction, "reverse");
+        if (!rnn_make_room(k, &j))
+            return false;
+        const cpu_packed *packed = k->ready;
+        j.w = packed ? &packed[2 * j.way] : NULL;
+        j.packed = packed ? &packed[2 * j.way + 1] : NULL;
+        j.back = j.way == 1 || !strcmp(direction, "reverse");
         j.r = (const float *)k->in[2]->data + j.way * rows * j.hidden;
         if (!rnn_inputs(k, &j,
                         (const float *)k->in[1]->data + j.way * rows * in,
@@ -199,12 +286,17 @@ bool CPU_NAME(cpu_rnn)(kernel *k)
             return false;
         rnn_begin(j.h, input_of(k, 5), j.way, states);
         rnn_begin(j.c, lstm ? input_of(k, 6) : NULL, j.way, states);
-        for (int64_t s = 0; s < j.length && clv__in_time(states * j.hidden);
-             s++)
-            cpu_rnn_step(&j, back ? j.length - 1 - s : s);
-        rnn_give(k, 1, j.h, j.way, states);
+        jobs[j.way] = j;
+    }
+    int64_t work = states * rows;
+    for (int64_t w = 0; w < j.ways; w++)
+        jobs[w].threads = j.ways == 1 && work >= STEP_WORK ? k->threads : 1;
+    clv__parallel(k->threads, j.ways, work * j.length < CPU_GRAIN ? 2 : 1,
+                  rnn_ways, jobs);
+    for (int64_t w = 0; w < j.ways; w++) {
+        rnn_give(k, 1, jobs[w].h, w, states);
         if (lstm)
-            rnn_give(k, 2, j.c, j.way, states);
+            rnn_give(k, 2, jobs[w].c, w, states);
     }
     return true;
 }

@@ -193,6 +193,13 @@ static bool onednn_made_nan(const clv_exec *base)
     return made;
 }
 
+/* OpenMP's threads, on which oneDNN runs, look out for work for a while. */
+static void onednn_team(uint32_t threads, void (*work)(void *ctx), void *ctx)
+{
+#pragma omp parallel num_threads((int)threads)
+    work(ctx);
+}
+
 /* -- compiling ------------------------------------------------------------*/
 
 /* The plain tensor that leaves: written in place where that is possible. */
@@ -401,6 +408,7 @@ static const clv_backend_type onednn_type = {
     .release = release,
     .product = dnn_product,
     .close = close_engine,
+    .team = onednn_team,
 };
 
 CLV_PLUGIN(onednn_type);
