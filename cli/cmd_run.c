@@ -414,6 +414,7 @@ static clv_status run_compile(job *j, clv_err *err)
                            .seed = j->weight_seed,
                            .draw_weights = o->weights != NULL,
                            .threads = (uint32_t)o->threads,
+                           .as_is = o->measure,
                            .refuse = run_refused,
                            .refuser = j};
     double before = seconds_now();

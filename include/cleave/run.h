@@ -41,6 +41,7 @@ typedef struct clv_model_opts {
     clv_refuse_fn *refuse; /* called before clv_model_new fails */
     void *refuser;         /* its ctx */
     bool draw_weights;     /* draw the weights that a model's file lacks */
+    bool as_is;            /* run the graph as it is, without rewriting it */
 } clv_model_opts;
 
 /* One partition of a model: a subgraph compiled by a backend, or a row of
@@ -68,6 +69,8 @@ typedef struct clv_model_info {
  * have neither kernel nor backend, or the plan needs more memory than there is;
  * with CLV_IO or CLV_FORMAT when weights are absent or too short: only a graph
  * that came from no file has its weights drawn, and others by draw_weights.
+ * What runs is a faster graph made of g (docs/run.md), unless the backend is
+ * "ref", `cut` is given, `support` has a side that was forced, or as_is is set.
  * Returns a model (caller frees with clv_model_free). */
 CLV_API CLV_MUST clv_status clv_model_new(const clv_graph *g,
                                           const clv_model_opts *opts,
@@ -75,7 +78,7 @@ CLV_API CLV_MUST clv_status clv_model_new(const clv_graph *g,
 CLV_API void clv_model_free(clv_model *m);
 CLV_API const clv_model_info *clv_model_get(const clv_model *m);
 /* The cut whose subgraphs are the parts, in their order; NULL when the model is
- * one part. Good as long as the model. */
+ * one part, or its graph was rewritten. Good as long as the model. */
 CLV_API const clv_cut *clv_model_cut(const clv_model *m);
 
 /* Memory for one run at a time. Borrows m; returns (caller frees with

@@ -51,6 +51,8 @@ CLV_MUST clv_status clv__weights_new(const clv_graph *g,
 void clv__weights_free(weight_store *w); /* one user less */
 /* The table of g or of one of its bodies. */
 const clv_tensor *clv__weights_of(const weight_store *w, const clv_graph *g);
+/* Gives t zeroed memory that lives as long as w. */
+CLV_MUST clv_status clv__weight_own(weight_store *w, clv_tensor *t, clv_err *e);
 /* Moves a weight of the table that is not aligned for its type. */
 CLV_MUST clv_status clv__weight_align(weight_store *w, clv_tensor *t,
                                       clv_err *e);
@@ -75,7 +77,9 @@ typedef struct step {
 
 struct clv_model {
     arena mem;
-    const clv_graph *g;
+    const clv_graph *user; /* that was given */
+    const clv_graph *g;    /* that runs: the same, or made of it by rewriting */
+    struct rewritten *rewritten; /* NULL: it is the same */
     clv_backend *backend;
     weight_store *weights;
     uint64_t seed;
