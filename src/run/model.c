@@ -350,7 +350,7 @@ static clv_status show_parts(clv_model *m, clv_err *e)
             if (w->home[id] != CLV_NONE && part[w->home[id]] == k)
                 list[at++] = id;
         if (list + at == shown[k].nodes) /* new nodes alone */
-            list[at++] = w->origin[m->parts[k].nodes[0]];
+            list[at++] = w->stands_for[m->parts[k].nodes[0]];
         shown[k].n_nodes = (uint32_t)(list + at - shown[k].nodes);
     }
     m->info.parts = shown;

@@ -117,7 +117,7 @@ static clv_status rewrite_start(rewriter *r, const clv_graph *g, clv_err *e)
     if (!CLV_RESERVE(r->tensor, nv + 1, r->cap_tensor) ||
         !CLV_RESERVE(r->uses, nv + 1, r->cap_uses) ||
         !CLV_RESERVE(r->instead, nv + 1, r->cap_instead) ||
-        !CLV_RESERVE(r->origin, nn + 1, r->cap_origin) ||
+        !CLV_RESERVE(r->stands_for, nn + 1, r->cap_stands_for) ||
         !CLV_RESERVE(r->dead, nn + 1, r->cap_dead) || !r->home)
         return clv__nomem(e);
     memcpy(r->tensor, clv__weights_of(r->weights, g), nv * sizeof *r->tensor);
@@ -126,7 +126,7 @@ static clv_status rewrite_start(rewriter *r, const clv_graph *g, clv_err *e)
     for (uint32_t v = 0; v < nv; v++)
         r->instead[v] = v;
     for (uint32_t id = 0; id < nn; id++)
-        r->home[id] = r->origin[id] = id;
+        r->home[id] = r->stands_for[id] = id;
     count_uses(r);
     return CLV_OK;
 }
@@ -139,7 +139,7 @@ static void rewrite_release(rewriter *r)
     clv__free(r->tensor);
     clv__free(r->uses);
     clv__free(r->instead);
-    clv__free(r->origin);
+    clv__free(r->stands_for);
     clv__free(r->dead);
     clv__free(r->home);
     clv__free(r->unread);
@@ -237,10 +237,11 @@ static bool emit_all(rewriter *r, emission *m)
 {
     clv_graph *g = r->g;
     clv_node *sorted = clv__alloc(((size_t)g->n_nodes + 1) * sizeof *sorted);
-    uint32_t *origin = clv__alloc(((size_t)g->n_nodes + 1) * sizeof *origin);
-    if (!sorted || !origin) {
+    uint32_t *stands_for =
+        clv__alloc(((size_t)g->n_nodes + 1) * sizeof *stands_for);
+    if (!sorted || !stands_for) {
         clv__free(sorted);
-        clv__free(origin);
+        clv__free(stands_for);
         return false;
     }
     for (uint32_t id = 0; id < g->n_nodes; id++)
@@ -248,15 +249,15 @@ static bool emit_all(rewriter *r, emission *m)
             g->edges[g->nodes[id].first_edge + i] = rw_in(r, id, i);
     for (uint32_t i = 0; i < m->n; i++) {
         sorted[i] = g->nodes[m->order[i]];
-        origin[i] = r->origin[m->order[i]];
+        stands_for[i] = r->stands_for[m->order[i]];
         for (uint32_t o = 0; o < sorted[i].n_out; o++)
             node_out(g, &sorted[i], o)->producer = i;
     }
     memcpy(g->nodes, sorted, m->n * sizeof *sorted);
-    memcpy(r->origin, origin, m->n * sizeof *origin);
+    memcpy(r->stands_for, stands_for, m->n * sizeof *stands_for);
     g->n_nodes = m->n;
     clv__free(sorted);
-    clv__free(origin);
+    clv__free(stands_for);
     return true;
 }
 
@@ -302,13 +303,14 @@ static clv_status rewrite_finish(rewriter *r, rewritten *out, clv_err *e)
     if (!rewrite_order(r))
         return clv__nomem(e);
     out->tensor = arena_array(&out->mem, nv + 1, sizeof *out->tensor);
-    out->origin =
-        arena_array(&out->mem, (size_t)r->g->n_nodes + 1, sizeof *out->origin);
+    out->stands_for = arena_array(&out->mem, (size_t)r->g->n_nodes + 1,
+                                  sizeof *out->stands_for);
     out->home = arena_array(&out->mem, nn + 1, sizeof *out->home);
-    if (!out->tensor || !out->origin || !out->home)
+    if (!out->tensor || !out->stands_for || !out->home)
         return clv__nomem(e);
     memcpy(out->tensor, r->tensor, nv * sizeof *out->tensor);
-    memcpy(out->origin, r->origin, r->g->n_nodes * sizeof *out->origin);
+    memcpy(out->stands_for, r->stands_for,
+           r->g->n_nodes * sizeof *out->stands_for);
     memcpy(out->home, r->home, nn * sizeof *out->home);
     memcpy(out->counts, r->counts, sizeof out->counts);
     CLV_TRY(clv__build_finish(r->g, CLV_BUILT_COPIED, e));

@@ -31,16 +31,16 @@ typedef struct rewriter {
     clv_tensor *tensor; /* per value: type, shape, data where it is known */
     uint32_t *uses;     /* per value: inputs that it is, 1 more for a result */
     uint32_t *instead; /* per value: the value that took its place, or itself */
-    uint32_t *origin;  /* per node: the node of `from` that it stands for */
-    bool *dead;        /* per node */
-    uint32_t *home;    /* per node of `from`: the node that does its work now;
-                        * CLV_NONE: none has to */
-    uint32_t at;       /* the node that is being looked at */
+    uint32_t *stands_for; /* per node: the node of `from` that it stands for */
+    bool *dead;           /* per node */
+    uint32_t *home; /* per node of `from`: the node that does its work now;
+                     * CLV_NONE: none has to */
+    uint32_t at;    /* the node that is being looked at */
     uint32_t counts[REWRITE_COUNT];
     uint32_t *unread; /* nodes that nobody needs, about to be dropped */
     uint32_t *seen;   /* nodes of this sweep, by what they compute */
     size_t n_unread, cap_unread, n_seen;
-    size_t cap_tensor, cap_uses, cap_instead, cap_origin, cap_dead;
+    size_t cap_tensor, cap_uses, cap_instead, cap_stands_for, cap_dead;
     run_memory mem; /* to compute constants */
     bool failed;    /* memory ran out */
     clv_err *e;
@@ -148,10 +148,10 @@ typedef struct rewritten rewritten;
 
 /* What a model is made of after rewriting. */
 struct rewritten {
-    clv_graph *g;       /* caller frees with clv_graph_free */
-    clv_tensor *tensor; /* per value of g; in `mem` as are the others */
-    uint32_t *origin;   /* per node of g: a node of the user's graph */
-    uint32_t *home;     /* per node of the user's graph: a node of g */
+    clv_graph *g;         /* caller frees with clv_graph_free */
+    clv_tensor *tensor;   /* per value of g; in `mem` as are the others */
+    uint32_t *stands_for; /* per node of g: a node of the user's graph */
+    uint32_t *home;       /* per node of the user's graph: a node of g */
     uint32_t counts[REWRITE_COUNT];
     arena mem;
 };

@@ -15,7 +15,7 @@ typedef struct product {
 } product;
 
 /* Takes v apart, whose shape is that of the whole product. */
-static bool product_take(const rewriter *r, uint32_t v, bool whole, product *p)
+static bool factors_take(const rewriter *r, uint32_t v, bool whole, product *p)
 {
     uint32_t id = rw_maker(r, v), x;
     double c;
@@ -25,12 +25,12 @@ static bool product_take(const rewriter *r, uint32_t v, bool whole, product *p)
     if ((mul || div) && (whole || rw_once(r, v))) {
         if (rw_with_number(r, id, &x, &c)) {
             p->c = mul ? p->c * c : p->c / c;
-            return product_take(r, x, false, p);
+            return factors_take(r, x, false, p);
         }
         uint32_t a = rw_in(r, id, 0), b = rw_in(r, id, 1);
         if (mul && rw_node(r, id)->n_in == 2 && rw_same_shape(r, a, v) &&
             rw_same_shape(r, b, v))
-            return product_take(r, a, false, p) && product_take(r, b, false, p);
+            return factors_take(r, a, false, p) && factors_take(r, b, false, p);
     }
     if (p->n == FACTORS)
         return false;
@@ -38,11 +38,11 @@ static bool product_take(const rewriter *r, uint32_t v, bool whole, product *p)
     return true;
 }
 
-static bool product_of(const rewriter *r, uint32_t id, product *p)
+static bool factors_of(const rewriter *r, uint32_t id, product *p)
 {
     uint32_t y = rw_out(r, id);
     *p = (product){.c = 1};
-    return rw_is_float(r, y) && product_take(r, y, true, p) && isfinite(p->c);
+    return rw_is_float(r, y) && factors_take(r, y, true, p) && isfinite(p->c);
 }
 
 bool rw_bounds(const rewriter *r, uint32_t id, double *lo, double *hi)
@@ -234,7 +234,7 @@ typedef bool gate_fn(rewriter *r, uint32_t id, double c, uint32_t x,
 static bool find_gate(rewriter *r, uint32_t id, gate_fn *fn)
 {
     product p;
-    if (!product_of(r, id, &p) || p.n != 2)
+    if (!factors_of(r, id, &p) || p.n != 2)
         return false;
     return fn(r, id, p.c, p.factor[0], p.factor[1]) ||
            fn(r, id, p.c, p.factor[1], p.factor[0]);
@@ -267,7 +267,7 @@ bool rewrite_hardsigmoid(rewriter *r, uint32_t id)
 {
     product p;
     uint32_t x;
-    return product_of(r, id, &p) && p.n == 1 && rw_near(p.c, 1.0 / 6) &&
+    return factors_of(r, id, &p) && p.n == 1 && rw_near(p.c, 1.0 / 6) &&
            is_hard_gate(r, p.factor[0], &x) &&
            become_unary(r, id, CLV_OP_HARDSIGMOID, x);
 }

@@ -153,7 +153,7 @@ static bool same_operand(const rewriter *r, uint32_t a, uint32_t b)
            !memcmp(x->data, y->data, (size_t)clv_tensor_bytes(x));
 }
 
-static bool same_node(const rewriter *r, uint32_t a, uint32_t b)
+static bool computes_same(const rewriter *r, uint32_t a, uint32_t b)
 {
     const clv_node *x = rw_node(r, a), *y = rw_node(r, b);
     if (x->op != y->op || x->n_in != y->n_in || x->n_attrs != y->n_attrs)
@@ -196,7 +196,7 @@ bool rewrite_repeated(rewriter *r, uint32_t id)
     size_t at = (size_t)node_hash(r, id) & (r->n_seen - 1);
     for (; r->seen[at] != CLV_NONE; at = (at + 1) & (r->n_seen - 1)) {
         uint32_t other = r->seen[at];
-        if (other != id && !r->dead[other] && same_node(r, id, other))
+        if (other != id && !r->dead[other] && computes_same(r, id, other))
             return rw_forward(r, id, rw_out(r, other));
         if (other == id)
             return false;

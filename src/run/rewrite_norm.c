@@ -242,7 +242,7 @@ bool rewrite_group_norm(rewriter *r, uint32_t id)
 }
 
 /* A constant with one number per channel of x (N, C, ..), as a vector. */
-static uint32_t per_channel(rewriter *r, uint32_t c, uint32_t x)
+static uint32_t channel_vector(rewriter *r, uint32_t c, uint32_t x)
 {
     const clv_value *v = &r->g->values[c], *y = &r->g->values[x];
     if (!rw_known(r, c) || v->dtype != CLV_FLOAT32 || v->rank > y->rank ||
@@ -262,7 +262,7 @@ static bool group_norm_affine(rewriter *r, uint32_t id, uint32_t at)
         if (m == CLV_NONE || rw_op(r, m) != CLV_OP_GROUP_NORM ||
             rw_in(r, m, at) != CLV_NONE)
             continue;
-        uint32_t w = per_channel(r, rw_in(r, id, !i), rw_out(r, m));
+        uint32_t w = channel_vector(r, rw_in(r, id, !i), rw_out(r, m));
         if (w != CLV_NONE && norm_extend(r, id, m, at, w))
             return true;
     }

@@ -415,8 +415,6 @@ bool rw_become(rewriter *r, uint32_t id, const rw_form *f)
         return false;
     clv_node *n = &r->g->nodes[id];
     *n = (clv_node){.name = old.name,
-                    .origin = old.origin,
-                    .source = old.source,
                     .attrs = attrs,
                     .n_attrs = f->n_attr,
                     .first_edge = first,
@@ -424,6 +422,7 @@ bool rw_become(rewriter *r, uint32_t id, const rw_form *f)
                     .n_out = 1,
                     .scope = old.scope,
                     .op = (uint16_t)f->op};
+    clv__node_label(n, &old);
     if (!infers_as(r, id, &was)) {
         r->g->nodes[id] = old;
         return false;
@@ -445,14 +444,14 @@ uint32_t rw_add(rewriter *r, const rw_form *f)
                                         f->n_in, NULL, 1)
                         : CLV_NONE;
     if (id == CLV_NONE || !grow_values(r, before) ||
-        !CLV_GROW(r->origin, id, r->cap_origin) ||
+        !CLV_GROW(r->stands_for, id, r->cap_stands_for) ||
         !CLV_GROW(r->dead, id, r->cap_dead)) {
         r->failed = true;
         return CLV_NONE;
     }
     r->g->nodes[id].attrs = attrs;
     r->g->nodes[id].n_attrs = f->n_attr;
-    r->origin[id] = r->origin[r->at];
+    r->stands_for[id] = r->stands_for[r->at];
     r->dead[id] = false;
     use_all(r, f->in, f->n_in);
     uint32_t y = rw_out(r, id);
