@@ -756,6 +756,7 @@ static clv_status run_run(job *j, clv_err *err)
     r->error = j->error;
     r->abs_error = j->abs_error;
     r->rel_error = j->rel_error;
+    r->explain = o->explain;
     s = emit(o, run_report, r, err);
     return s == CLV_OK ? run_agree(j, err) : s;
 }

@@ -52,6 +52,23 @@ typedef struct clv_part {
     uint32_t n_nodes;
 } clv_part;
 
+/* A rule by which the graph was rewritten, and how often. */
+typedef struct clv_rewrite_count {
+    const char *name, *pattern;
+    uint32_t count;
+} clv_rewrite_count;
+
+/* One step of a run: a compiled part, or a node that a kernel computes. */
+typedef struct clv_step {
+    const char *device; /* "cpu": our own kernels */
+    const char *op;     /* operator of the node, after rewriting; "" for a part
+                         * of several */
+    uint32_t node;      /* of the user's graph: the first that it stands for */
+    uint32_t operators; /* of the user's graph, whose work it does */
+    const char *why;    /* why it is not for the backend; "" */
+    bool dynamic;       /* its shapes are found while running */
+} clv_step;
+
 typedef struct clv_model_info {
     size_t size;           /* sizeof(clv_model_info) */
     const clv_part *parts; /* in the order they run */
@@ -60,6 +77,11 @@ typedef struct clv_model_info {
     int64_t arena_bytes;      /* one context: all activations */
     const char *const *notes; /* what was demoted, and why */
     uint32_t n_notes;
+    const clv_step *steps; /* in the order they run */
+    uint32_t n_steps;
+    const clv_rewrite_count *rewrites; /* rules that changed something */
+    uint32_t n_rewrites;
+    uint32_t nodes_before, nodes_after; /* of the graph, by rewriting */
 } clv_model_info;
 
 /* Compiles g, which must be inferred and outlive the model, as do the backend,
@@ -104,6 +126,9 @@ CLV_API bool clv_context_place(clv_context *c, uint32_t i, void *data);
 CLV_API const clv_tensor *clv_context_output(const clv_context *c, uint32_t i);
 /* Seconds each part took in the last run. */
 CLV_API const double *clv_context_times(const clv_context *c);
+/* Seconds that step i took in the last run, and whether a plain C kernel had to
+ * compute it because no fast one takes its types or its form. */
+CLV_API double clv_context_step(const clv_context *c, uint32_t i, bool *plain);
 
 /* -- what came out --------------------------------------------------------*/
 

@@ -255,6 +255,26 @@ static clv_status give_cut(clv_model *m, const clv_cut *cut,
 
 /* -- all of it ------------------------------------------------------------*/
 
+/* Why nodes stay on the CPU; nodes of one configuration share the text. */
+static clv_status keep_reasons(clv_model *m, const clv_support *support,
+                               clv_err *e)
+{
+    const clv_support_info *info = clv_support_get(support);
+    const char *last = NULL, *own = "";
+    m->why = arena_array(&m->mem, m->g->n_nodes + 1u, sizeof *m->why);
+    if (!m->why)
+        return clv__nomem(e);
+    for (uint32_t id = 0; id < m->g->n_nodes; id++) {
+        const char *text = info->nodes[id].reason;
+        if (text && text != last &&
+            !(own = arena_strndup(&m->mem, text, strlen(text))))
+            return clv__nomem(e);
+        last = text;
+        m->why[id] = text ? own : "";
+    }
+    return CLV_OK;
+}
+
 static clv_status with_backend(clv_model *m, const clv_model_opts *o,
                                clv_err *e)
 {
@@ -268,6 +288,8 @@ static clv_status with_backend(clv_model *m, const clv_model_opts *o,
     if (s == CLV_OK)
         s = o->cut ? give_cut(m, o->cut, support, e)
                    : cut_model(m, o, support, e);
+    if (s == CLV_OK)
+        s = keep_reasons(m, support, e);
     clv_support_free(asked);
     return s;
 }
@@ -386,6 +408,7 @@ static clv_status model_build(clv_model *m, const clv_model_opts *o, clv_err *e)
         CLV_TRY(show_parts(m, e));
     CLV_TRY(clv__run_plan(m, o->memory, e));
     CLV_TRY(align_weights(m, e));
+    CLV_TRY(clv__run_explain(m, e));
     m->info.weight_bytes = m->weights->bytes;
     return CLV_OK;
 }

@@ -21,6 +21,7 @@ static clv_status call(const clv_graph *g, const clv_node *n,
     arena_mark mark = arena_save(&mem->scratch);
     kernel k = {g, n, in, out, &mem->scratch, e, &mem->kept, mem->threads};
     bool done = !mem->plain && clv__cpu_run(&k);
+    mem->used_plain = !done;
     clv_status s = done ? CLV_OK : clv__kernel_of((clv_op)n->op)(&k);
     arena_rewind(&mem->scratch, mark);
     return s;

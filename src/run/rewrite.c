@@ -17,6 +17,7 @@ typedef enum rewrite_phase {
     PHASE_CLEAN, /* what computes nothing */
     PHASE_NORM,  /* operators that were taken apart */
     PHASE_FUSE,  /* what runs together */
+    PHASE_LAST,  /* what that left behind */
     PHASE_COUNT
 } rewrite_phase;
 
@@ -148,6 +149,14 @@ static void rewrite_release(rewriter *r)
 
 /* -- trying ---------------------------------------------------------------*/
 
+/* Drops the nodes that a rule made before it found that it does not fit. */
+static void drop_since(rewriter *r, uint32_t before)
+{
+    for (uint32_t id = r->g->n_nodes; id-- > before;)
+        if (!r->dead[id])
+            rw_kill(r, id);
+}
+
 /* Tries the rules of a phase on one node, each until it fits no more. */
 static bool try_node(rewriter *r, rewrite_phase phase, uint32_t id)
 {
@@ -160,9 +169,12 @@ static bool try_node(rewriter *r, rewrite_phase phase, uint32_t id)
         if (rule->phase != phase ||
             (rule->op != CLV_OP_UNKNOWN && rule->op != rw_op(r, id)))
             continue;
+        uint32_t before = r->g->n_nodes;
         r->at = id;
-        if (!rule->fn(r, id))
+        if (!rule->fn(r, id)) {
+            drop_since(r, before);
             continue;
+        }
         r->counts[i]++;
         any = true;
     }
