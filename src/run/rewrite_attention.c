@@ -278,7 +278,7 @@ static bool join_masks(rewriter *r, const score_walk *w, uint32_t *mask)
 /* -- operands -------------------------------------------------------------*/
 
 /* v with its last two axes swapped. */
-static uint32_t turned(rewriter *r, uint32_t v)
+static uint32_t turned_keys(rewriter *r, uint32_t v)
 {
     uint32_t rank = rw_rank(r, v), p[CLV_MAX_RANK], id = rw_maker(r, v);
     int64_t both[CLV_MAX_RANK];
@@ -387,7 +387,7 @@ static bool attention_find(rewriter *r, uint32_t id, attention_form *f)
     }
     if (b == CLV_NONE || !isfinite(f->scale) || f->scale == 0)
         return false;
-    f->k = turned(r, b);
+    f->k = turned_keys(r, b);
     if (f->k == CLV_NONE || !join_masks(r, &w, &f->mask))
         return false;
     f->k = ungrouped(r, f->k);
