@@ -150,6 +150,68 @@ static const rewrite_case cases_of_rules[] = {
      "in x 2 6 5 5; a = reshape x shape=2,6,5,5,1; p = permute a "
      "perm=0,1,3,2,4; y = reshape p shape=2,6,5,5; z = neg y; out z"},
 
+    {"roll", "ROLL", 1,
+     "in x 2 7; a = slice x start=3 end=9 axes=1; b = slice x start=0 end=3 "
+     "axes=1; c = cat a b axis=1; y = neg c; out y"},
+    {"not_roll_overlap", "ROLL", 0,
+     "in x 2 7; a = slice x start=3 end=9 axes=1; b = slice x start=0 end=4 "
+     "axes=1; c = cat a b axis=1; y = neg c; out y"},
+    {"not_roll_in_order", "ROLL", 0,
+     "in x 2 7; a = slice x start=0 end=3 axes=1; b = slice x start=3 end=9 "
+     "axes=1; c = cat a b axis=1; y = neg c; out y"},
+    {"not_roll_of_two", "ROLL", 0,
+     "in x 2 7; in z 2 7; a = slice x start=3 end=9 axes=1; b = slice z "
+     "start=0 end=3 axes=1; c = cat a b axis=1; y = neg c; out y"},
+    {"not_roll_other_axis", "ROLL", 0,
+     "in x 7 7; a = slice x start=3 end=9 axes=1; b = slice x start=0 end=4 "
+     "axes=1; c = permute a perm=1,0; d = permute b perm=1,0; e = cat c d "
+     "axis=0; y = neg e; out y"},
+    {"pad_of_nothing", "IDENTITY", 1,
+     "in x 2 7; a = pad x padding=0,0,0,0; y = neg a; out y"},
+    {"pad_and_crop", "IDENTITY", 0,
+     "in x 2 7; a = pad x padding=0,1,0,-1; y = neg a; out y"},
+    {"split_slices", "SPLIT_SLICE", 1,
+     "in x 5 4; param w 4 6; param b 6; p = matmul x w; q = add p b; c = slice "
+     "q start=0 end=2 axes=1; d = slice q start=2 end=6 axes=-1; e = exp c; f "
+     "= exp d; out e; out f"},
+    {"split_heads", "SPLIT_SELECT", 1,
+     "in x 2 5 4; param w 18 4; param b 18; p = linear x w b; q = reshape p "
+     "shape=2,5,3,2,3; r = permute q perm=2,0,3,1,4; c = select r axis=0 "
+     "index=0; d = select r axis=0 index=1; e = select r axis=0 index=-1; f = "
+     "exp c; g = exp d; h = exp e; out f; out g; out h"},
+    {"split_within_heads", "SPLIT_SLICE", 1,
+     "in x 2 5 4; param w 4 18; p = matmul x w; q = reshape p shape=2,5,3,6; r "
+     "= permute q perm=0,2,1,3; c = slice r start=0 end=2 axes=3; d = slice r "
+     "start=2 end=4 axes=3; e = slice r start=4 end=6 axes=3; f = exp c; g = "
+     "exp d; h = exp e; out f; out g; out h"},
+    {"split_overlap", "SPLIT_SLICE", 0,
+     "in x 5 4; param w 4 6; q = matmul x w; c = slice q start=0 end=4 axes=1; "
+     "d = slice q start=2 end=6 axes=1; e = exp c; f = exp d; out e; out f"},
+    {"split_rows", "SPLIT_SLICE", 0,
+     "in x 5 4; param w 4 6; q = matmul x w; c = slice q start=0 end=2 axes=0; "
+     "d = slice q start=2 end=5 axes=0; e = exp c; f = exp d; out e; out f"},
+    {"split_read_whole", "SPLIT_SLICE", 0,
+     "in x 5 4; param w 4 6; q = matmul x w; c = slice q start=0 end=2 axes=1; "
+     "d = slice q start=2 end=6 axes=1; e = exp c; f = exp d; g = exp q; out "
+     "e; out f; out g"},
+    {"split_mixed_rows", "SPLIT_SLICE", 0,
+     "in x 6 4; param w 4 6; p = matmul x w; q = reshape p shape=3,12; c = "
+     "slice q start=0 end=4 axes=1; d = slice q start=4 end=12 axes=1; e = exp "
+     "c; f = exp d; out e; out f"},
+
+    {"squeeze_permute", "SQUEEZE_PERMUTE", 1,
+     "in x 2 5 1 3 4; a = permute x perm=2,0,3,1,4; b = squeeze a axes=0; y = "
+     "neg b; out y"},
+    {"merge_permute", "SQUEEZE_PERMUTE", 0,
+     "in x 2 5 3 4; a = permute x perm=0,2,1,3; b = reshape a shape=2,3,20; y "
+     "= neg b; out y"},
+    {"attention_split", "ATTENTION_ROWS", 1,
+     "in x 2 5 4; param w 4 36; o = matmul x w; u = reshape o "
+     "shape=2,5,3,3,4; w2 = permute u perm=2,0,3,1,4; z1 = select w2 axis=0 "
+     "index=0; z2 = select w2 axis=0 index=1; z3 = select w2 axis=0 index=2; q "
+     "= mul z1 0.5; k = permute z2 perm=0,1,3,2; s = matmul q k; p = softmax "
+     "s; h = matmul p z3; i = permute h perm=0,2,1,3; y = reshape i "
+     "shape=2,5,12; out y"},
     {"attention", "ATTENTION", 1,
      HEADS TURNED_KEYS
      "s = matmul q t; c = mul s 0.5; p = softmax c; y = matmul p v; out y"},

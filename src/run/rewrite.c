@@ -16,6 +16,7 @@
 typedef enum rewrite_phase {
     PHASE_CLEAN, /* what computes nothing */
     PHASE_NORM,  /* operators that were taken apart */
+    PHASE_SPLIT, /* products that are taken apart */
     PHASE_FUSE,  /* what runs together */
     PHASE_LAST,  /* what that left behind */
     PHASE_COUNT

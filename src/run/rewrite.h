@@ -128,6 +128,9 @@ uint32_t rw_add(rewriter *r, const rw_form *f);
 /* All readers of node id's result read v instead; false where it leaves the
  * graph. */
 bool rw_forward(rewriter *r, uint32_t id, uint32_t v);
+/* The same for one value, which its maker may have among others and which is
+ * no result of the graph. */
+void rw_forward_value(rewriter *r, uint32_t y, uint32_t v);
 /* Drops node id, and what only it needed. */
 void rw_kill(rewriter *r, uint32_t id);
 /* A constant that shares the elements of constant v in another shape. */

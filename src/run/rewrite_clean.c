@@ -66,6 +66,18 @@ static bool slices_all(const rewriter *r, uint32_t id)
     return true;
 }
 
+/* A pad of nothing on every side. */
+static bool pads_nothing(const rewriter *r, uint32_t id)
+{
+    int_list pads;
+    if (get_ints(r->g, rw_node(r, id), CLV_A_PADDING, 1, &pads, NULL) != CLV_OK)
+        return false;
+    for (uint32_t i = 0; i < pads.n; i++)
+        if (pads.v[i] != 0)
+            return false;
+    return pads.found;
+}
+
 /* The result of node id is its first input. */
 static bool hands_on(const rewriter *r, uint32_t id)
 {
@@ -88,6 +100,8 @@ static bool hands_on(const rewriter *r, uint32_t id)
         return n->n_in == 1;
     case CLV_OP_DROPOUT:
         return drops_nothing(r, id);
+    case CLV_OP_PAD:
+        return pads_nothing(r, id);
     case CLV_OP_SLICE:
         return slices_all(r, id);
     case CLV_OP_PERMUTE:

@@ -83,3 +83,49 @@ bool rewrite_channel_shuffle(rewriter *r, uint32_t id)
     rw_form_int(&f, CLV_A_GROUPS, rw_dim(r, wide, 1));
     return rw_become(r, id, &f);
 }
+
+/* Which axes of a stay when only axes of one element are dropped to get b. Of
+ * several that may be, the first are dropped. */
+static bool drops_ones(const clv_value *a, const clv_value *b, bool *stays)
+{
+    uint32_t left = b->rank;
+    for (uint32_t i = a->rank; i-- > 0;) {
+        stays[i] = left > 0 && a->dims[i] == b->dims[left - 1];
+        left -= stays[i];
+        if (!stays[i] && a->dims[i] != 1)
+            return false;
+    }
+    return left == 0 && b->rank < a->rank;
+}
+
+/* squeeze(permute(x)) -> permute(squeeze(x)), so that the permutation is the
+ * last and may be absorbed by what reads it. */
+bool rewrite_squeeze_permute(rewriter *r, uint32_t id)
+{
+    uint32_t y = rw_out(r, id), v = rw_in(r, id, 0), p[CLV_MAX_RANK];
+    bool stays[CLV_MAX_RANK], kept[CLV_MAX_RANK];
+    if (rw_node(r, id)->n_out != 1 || rw_flat_root(r, y) == y || !rw_once(r, v))
+        return false;
+    uint32_t move = rw_maker(r, v), n = 0, m = 0, new[CLV_MAX_RANK];
+    if (move == CLV_NONE || !rw_perm(r, move, p) ||
+        !drops_ones(&r->g->values[v], &r->g->values[y], stays))
+        return false;
+    int64_t dims[CLV_MAX_RANK], perm[CLV_MAX_RANK];
+    uint32_t x = rw_in(r, move, 0), rank = rw_rank(r, v);
+    for (uint32_t i = 0; i < rank; i++)
+        kept[p[i]] = stays[i];
+    for (uint32_t i = 0; i < rank; i++) {
+        new[i] = n;
+        if (kept[i])
+            dims[n++] = rw_dim(r, x, (int)i);
+    }
+    for (uint32_t i = 0; i < rank; i++)
+        if (stays[i])
+            perm[m++] = new[p[i]];
+    rw_form view = {.op = CLV_OP_RESHAPE}, f = {.op = CLV_OP_PERMUTE};
+    rw_form_input(&view, x);
+    rw_form_ints(r, &view, CLV_A_SHAPE, dims, n);
+    rw_form_input(&f, rw_add(r, &view));
+    rw_form_ints(r, &f, CLV_A_PERM, perm, m);
+    return !r->failed && f.in[0] != CLV_NONE && rw_become(r, id, &f);
+}

@@ -481,6 +481,18 @@ bool rw_forward(rewriter *r, uint32_t id, uint32_t v)
     return true;
 }
 
+void rw_forward_value(rewriter *r, uint32_t y, uint32_t v)
+{
+    uint32_t id = rw_maker(r, y), left = 0;
+    r->uses[v] += r->uses[y];
+    r->uses[y] = 0;
+    r->instead[y] = v;
+    for (uint32_t o = 0; id != CLV_NONE && o < rw_node(r, id)->n_out; o++)
+        left += r->uses[node_outs(r->g, rw_node(r, id))[o]];
+    if (id != CLV_NONE && !left)
+        rw_kill(r, id);
+}
+
 /* -- constants ------------------------------------------------------------*/
 
 static uint32_t const_value(rewriter *r, clv_dtype dtype, uint32_t rank,

@@ -9,7 +9,9 @@
 
 #include <string.h>
 
-enum { QUERIES = 64 }; /* worked on together */
+/* Queries that are worked on together: so many that their scores stay in the
+ * second cache, as keys and values are packed anew for each block. */
+enum { QUERIES_LEAST = 64, SCORES = 1 << 16 };
 
 /* Where head h of batch entry b begins, and how far apart its rows are. */
 typedef struct head_layout {
@@ -23,7 +25,7 @@ typedef struct attention_job {
     int64_t strides[4]; /* of the mask: batch, head, query, key */
     float *room, scale, empty;
     int64_t heads, kv_heads, queries, keys, d, dv;
-    int64_t items, blocks, parts, room_each;
+    int64_t items, blocks, block, parts, room_each;
     bool causal;
 } attention_job;
 
@@ -98,11 +100,13 @@ static float attention_exp_row(float *s, int64_t n, float empty)
 /* A block of queries of one head. */
 static void attention_block(const attention_job *j, int64_t item, float *room)
 {
-    int64_t lead = item / j->blocks, first = item % j->blocks * QUERIES;
-    int64_t rows = j->queries - first < QUERIES ? j->queries - first : QUERIES;
+    int64_t lead = item / j->blocks, first = item % j->blocks * j->block;
+    int64_t rows = j->queries - first;
+    rows = rows < j->block ? rows : j->block;
     int64_t batch = lead / j->heads, head = lead % j->heads;
     int64_t kv = head * j->kv_heads / j->heads;
-    float *scores = room, *by = room + QUERIES * j->keys, *rest = by + QUERIES;
+    float *scores = room, *by = room + j->block * j->keys;
+    float *rest = by + j->block;
     CPU_NAME(clv__gemm)
     (rows, j->keys, j->d,
      (cpu_matrix){layout_at(&j->q, batch, head, first), j->q.row, 1},
@@ -205,20 +209,32 @@ static bool attention_fill(kernel *k, attention_job *j)
     return attention_takes_mask(j, input_of(k, 3), batch);
 }
 
+/* As many queries as may be, but enough blocks for all threads. */
+static int64_t attention_block_size(const kernel *k, const attention_job *j)
+{
+    int64_t heads = k->in[0]->dims[0] * j->heads;
+    int64_t most = SCORES / (j->keys > 0 ? j->keys : 1);
+    int64_t even = j->queries * heads / (2 * (int64_t)k->threads);
+    int64_t block = most < even ? most : even;
+    block = block > QUERIES_LEAST ? block : QUERIES_LEAST;
+    return block < j->queries ? block : j->queries;
+}
+
 bool CPU_NAME(cpu_attention)(kernel *k)
 {
     attention_job j = {0};
     if (!attention_is_plain(k) || !attention_fill(k, &j))
         return false;
-    j.blocks = (j.queries + QUERIES - 1) / QUERIES;
+    j.block = attention_block_size(k, &j);
+    j.blocks = (j.queries + j.block - 1) / j.block;
     j.items = k->in[0]->dims[0] * j.heads * j.blocks;
     j.parts =
         4 * (int64_t)k->threads < j.items ? 4 * (int64_t)k->threads : j.items;
     if (numel(&k->out[0]) * j.keys < 50000)
         j.parts = 1;
-    int64_t one = CPU_NAME(clv__gemm_room)(QUERIES, j.keys, j.d);
-    int64_t two = CPU_NAME(clv__gemm_room)(QUERIES, j.dv, j.keys);
-    j.room_each = QUERIES * (j.keys + 1) + (one > two ? one : two);
+    int64_t one = CPU_NAME(clv__gemm_room)(j.block, j.keys, j.d);
+    int64_t two = CPU_NAME(clv__gemm_room)(j.block, j.dv, j.keys);
+    j.room_each = j.block * (j.keys + 1) + (one > two ? one : two);
     j.room =
         arena_array(k->scratch, (size_t)(j.parts * j.room_each), sizeof(float));
     if (!j.room)
