@@ -415,6 +415,7 @@ static clv_status run_compile(job *j, clv_err *err)
                            .seed = j->weight_seed,
                            .draw_weights = o->weights != NULL,
                            .threads = (uint32_t)o->threads,
+                           .as_is = o->measure,
                            .refuse = run_refused,
                            .refuser = j};
     double before = seconds_now();
@@ -756,6 +757,7 @@ static clv_status run_run(job *j, clv_err *err)
     r->error = j->error;
     r->abs_error = j->abs_error;
     r->rel_error = j->rel_error;
+    r->explain = o->explain;
     s = emit(o, run_report, r, err);
     return s == CLV_OK ? run_agree(j, err) : s;
 }

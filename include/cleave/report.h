@@ -90,6 +90,7 @@ typedef struct clv_run_result {
      * `device`, and by how much these are off (0.1: 10 % too long). */
     const double *part, *estimate, *error;
     const clv_device *device;
+    bool explain; /* show what was rewritten, and every step */
 } clv_run_result;
 
 CLV_API void clv_report_run(const clv_run_result *r,

@@ -41,6 +41,7 @@ typedef struct clv_model_opts {
     clv_refuse_fn *refuse; /* called before clv_model_new fails */
     void *refuser;         /* its ctx */
     bool draw_weights;     /* draw the weights that a model's file lacks */
+    bool as_is;            /* run the graph as it is, without rewriting it */
 } clv_model_opts;
 
 /* One partition of a model: a subgraph compiled by a backend, or a row of
@@ -51,6 +52,23 @@ typedef struct clv_part {
     uint32_t n_nodes;
 } clv_part;
 
+/* A rule by which the graph was rewritten, and how often. */
+typedef struct clv_rewrite_count {
+    const char *name, *pattern;
+    uint32_t count;
+} clv_rewrite_count;
+
+/* One step of a run: a compiled part, or a node that a kernel computes. */
+typedef struct clv_step {
+    const char *device; /* "cpu": our own kernels */
+    const char *op;     /* operator of the node, after rewriting; "" for a part
+                         * of several */
+    uint32_t node;      /* of the user's graph: the first that it stands for */
+    uint32_t operators; /* of the user's graph, whose work it does */
+    const char *why;    /* why it is not for the backend; "" */
+    bool dynamic;       /* its shapes are found while running */
+} clv_step;
+
 typedef struct clv_model_info {
     size_t size;           /* sizeof(clv_model_info) */
     const clv_part *parts; /* in the order they run */
@@ -59,6 +77,11 @@ typedef struct clv_model_info {
     int64_t arena_bytes;      /* one context: all activations */
     const char *const *notes; /* what was demoted, and why */
     uint32_t n_notes;
+    const clv_step *steps; /* in the order they run */
+    uint32_t n_steps;
+    const clv_rewrite_count *rewrites; /* rules that changed something */
+    uint32_t n_rewrites;
+    uint32_t nodes_before, nodes_after; /* of the graph, by rewriting */
 } clv_model_info;
 
 /* Compiles g, which must be inferred and outlive the model, as do the backend,
@@ -68,6 +91,8 @@ typedef struct clv_model_info {
  * have neither kernel nor backend, or the plan needs more memory than there is;
  * with CLV_IO or CLV_FORMAT when weights are absent or too short: only a graph
  * that came from no file has its weights drawn, and others by draw_weights.
+ * What runs is a faster graph made of g (docs/run.md), unless the backend is
+ * "ref", `cut` is given, `support` has a side that was forced, or as_is is set.
  * Returns a model (caller frees with clv_model_free). */
 CLV_API CLV_MUST clv_status clv_model_new(const clv_graph *g,
                                           const clv_model_opts *opts,
@@ -75,7 +100,7 @@ CLV_API CLV_MUST clv_status clv_model_new(const clv_graph *g,
 CLV_API void clv_model_free(clv_model *m);
 CLV_API const clv_model_info *clv_model_get(const clv_model *m);
 /* The cut whose subgraphs are the parts, in their order; NULL when the model is
- * one part. Good as long as the model. */
+ * one part, or its graph was rewritten. Good as long as the model. */
 CLV_API const clv_cut *clv_model_cut(const clv_model *m);
 
 /* Memory for one run at a time. Borrows m; returns (caller frees with
@@ -101,6 +126,9 @@ CLV_API bool clv_context_place(clv_context *c, uint32_t i, void *data);
 CLV_API const clv_tensor *clv_context_output(const clv_context *c, uint32_t i);
 /* Seconds each part took in the last run. */
 CLV_API const double *clv_context_times(const clv_context *c);
+/* Seconds that step i took in the last run, and whether a plain C kernel had to
+ * compute it because no fast one takes its types or its form. */
+CLV_API double clv_context_step(const clv_context *c, uint32_t i, bool *plain);
 
 /* -- what came out --------------------------------------------------------*/
 

@@ -68,7 +68,8 @@ static void parallel_work(void)
 static void parallel_join(void *unused)
 {
     (void)unused;
-    clv__budget.deadline = pool.deadline; /* the caller's own, or its team's */
+    if (clv__budget.deadline != pool.deadline) /* not the caller's thread */
+        clv__budget = (thread_budget){.deadline = pool.deadline};
     parallel_work();
 }
 

@@ -2,6 +2,8 @@
 #include "core/jsonw.h"
 #include "report/table.h"
 
+#include <string.h>
+
 enum { LISTED = 5 }; /* texts, and tensors of a list, that are shown */
 
 static const char *output_name(const clv_run_result *r, uint32_t i)
@@ -145,6 +147,103 @@ static void put_parts(const clv_run_result *r, const clv_report_opts *o,
                        r->device->name, r->device->title);
 }
 
+/* -- what became of the graph ----------------------------------------------*/
+
+/* Who computes a step: a backend, a fast kernel, a plain one. */
+static const char *step_how(const clv_run_result *r, const clv_step *s,
+                            uint32_t i, double *seconds)
+{
+    bool plain;
+    *seconds = clv_context_step(r->c, i, &plain);
+    if (strcmp(s->device, "cpu") != 0)
+        return "compiled";
+    return plain ? "plain C" : "fast C";
+}
+
+static void put_rewrites(const clv_run_result *r, const clv_report_opts *o,
+                         clv_buf *out)
+{
+    static const table_col cols[] = {
+        {"Times", TABLE_RIGHT}, {"Rule", TABLE_LEFT}, {"What", TABLE_LEFT}};
+    const clv_model_info *info = clv_model_get(r->m);
+    table tab;
+    text_heading(out, o, "Rewritten: %u operators, %u before",
+                 info->nodes_after, info->nodes_before);
+    table_start(&tab, cols, 3);
+    tab.margin = 2;
+    for (uint32_t i = 0; i < info->n_rewrites; i++) {
+        table_digits(&tab, info->rewrites[i].count);
+        table_text(&tab, info->rewrites[i].name);
+        table_text(&tab, info->rewrites[i].pattern);
+    }
+    table_print(&tab, o, out);
+}
+
+static void put_steps(const clv_run_result *r, const clv_report_opts *o,
+                      clv_buf *out)
+{
+    static const table_col cols[] = {
+        {"#", TABLE_RIGHT},         {"Device", TABLE_LEFT},
+        {"How", TABLE_LEFT},        {"Operator", TABLE_LEFT},
+        {"Operators", TABLE_RIGHT}, {"ms", TABLE_RIGHT},
+        {"Node", TABLE_CUT},        {"Why not elsewhere", TABLE_LEFT}};
+    const clv_model_info *info = clv_model_get(r->m);
+    table tab;
+    text_heading(out, o, "Steps");
+    table_start(&tab, cols, 8);
+    tab.margin = 2;
+    for (uint32_t i = 0; i < info->n_steps; i++) {
+        const clv_step *s = &info->steps[i];
+        double seconds;
+        const char *how = step_how(r, s, i, &seconds);
+        table_digits(&tab, i);
+        table_text(&tab, s->device);
+        table_text(&tab, how);
+        table_text(&tab, *s->op ? s->op : "(a part)");
+        table_digits(&tab, s->operators);
+        table_printf(&tab, "%.3f", seconds * 1e3);
+        table_text(&tab, clv_graph_node(r->g, s->node).name);
+        table_text(&tab,
+                   s->dynamic ? "shapes are found while running" : s->why);
+    }
+    table_print(&tab, o, out);
+}
+
+static void json_explain(jsonw *w, const clv_run_result *r)
+{
+    const clv_model_info *info = clv_model_get(r->m);
+    jsonw_object(w, "explain");
+    jsonw_int(w, "operators_before", info->nodes_before);
+    jsonw_int(w, "operators_after", info->nodes_after);
+    jsonw_array(w, "rewrites");
+    for (uint32_t i = 0; i < info->n_rewrites; i++) {
+        jsonw_object(w, NULL);
+        jsonw_str(w, "rule", info->rewrites[i].name);
+        jsonw_str(w, "pattern", info->rewrites[i].pattern);
+        jsonw_int(w, "count", info->rewrites[i].count);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+    jsonw_array(w, "steps");
+    for (uint32_t i = 0; i < info->n_steps; i++) {
+        const clv_step *s = &info->steps[i];
+        double seconds;
+        const char *how = step_how(r, s, i, &seconds);
+        jsonw_object(w, NULL);
+        jsonw_str(w, "device", s->device);
+        jsonw_str(w, "how", how);
+        jsonw_str(w, "operator", s->op);
+        jsonw_int(w, "operators", s->operators);
+        jsonw_str(w, "node", clv_graph_node(r->g, s->node).name);
+        jsonw_str(w, "why", s->why);
+        jsonw_bool(w, "dynamic", s->dynamic);
+        jsonw_num(w, "seconds", seconds);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+    jsonw_end(w);
+}
+
 static void run_text(const clv_run_result *r, const clv_report_opts *o,
                      clv_buf *out)
 {
@@ -160,6 +259,10 @@ static void run_text(const clv_run_result *r, const clv_report_opts *o,
         text_field(out, "Note", "%s", info->notes[i]);
     if (info->n_parts > 1 || r->part)
         put_parts(r, o, out);
+    if (r->explain) {
+        put_rewrites(r, o, out);
+        put_steps(r, o, out);
+    }
     text_heading(out, o, "Outputs");
     for (uint32_t i = 0; i < n_outputs(r); i++)
         put_output(r, i, out);
@@ -249,6 +352,8 @@ static void run_json(const clv_run_result *r, clv_buf *out)
         json_output(&w, r, i);
     jsonw_end(&w);
     json_parts(&w, r);
+    if (r->explain)
+        json_explain(&w, r);
     jsonw_end(&w);
     jsonw_finish(&w);
 }

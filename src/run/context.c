@@ -30,8 +30,10 @@ clv_status clv_context_new(const clv_model *m, clv_context **out, clv_err *err)
     size_t nv = m->g->n_values;
     c->arena = clv__huge_alloc((size_t)m->info.arena_bytes + 64, &c->block);
     c->tensor = clv__alloc((nv + 1) * sizeof *c->tensor);
-    c->times = clv__zalloc(((size_t)m->info.n_parts + 1) * sizeof *c->times);
-    if (!c->arena || !c->tensor || !c->times) {
+    size_t times = (size_t)m->info.n_parts + m->n_steps + 1;
+    c->times = clv__zalloc(times * sizeof *c->times);
+    c->by_plain = clv__zalloc((size_t)m->n_steps + 1);
+    if (!c->arena || !c->tensor || !c->times || !c->by_plain) {
         clv_context_free(c);
         return clv__nomem(err);
     }
@@ -65,6 +67,7 @@ void clv_context_free(clv_context *c)
     arena_free(&c->mem.scratch);
     arena_free(&c->mem.kept);
     clv__free(c->times);
+    clv__free(c->by_plain);
     clv__free(c->tensor);
     clv__free(c->block);
     clv__free(c);
@@ -189,9 +192,12 @@ clv_status clv_context_run(clv_context *c, clv_err *err)
     double before = clv__now();
     for (uint32_t i = 0; i < m->n_steps; i++) {
         CLV_TRY(clv__within(0, err));
+        c->mem.used_plain = false;
         CLV_TRY(context_run_step(c, &m->steps[i], err));
         double after = clv__now();
         c->times[m->steps[i].part] += after - before;
+        c->times[m->info.n_parts + i] = after - before;
+        c->by_plain[i] = c->mem.used_plain;
         before = after;
         if (c->watch)
             c->watch(c->watcher, i + 1, m->n_steps);
@@ -224,6 +230,14 @@ bool clv_context_place(clv_context *c, uint32_t i, void *data)
 const clv_tensor *clv_context_output(const clv_context *c, uint32_t i)
 {
     return i < c->m->g->n_outputs ? &c->tensor[c->m->g->outputs[i]] : NULL;
+}
+
+double clv_context_step(const clv_context *c, uint32_t i, bool *plain)
+{
+    bool known = i < c->m->n_steps;
+    if (plain)
+        *plain = known && c->by_plain[i];
+    return known ? c->times[c->m->info.n_parts + i] : 0;
 }
 
 const double *clv_context_times(const clv_context *c)

@@ -6,7 +6,7 @@
  * the caller gives is compiled as it is, subgraph by subgraph. */
 #include "core/limits.h"
 #include "core/parallel.h"
-#include "run/run.h"
+#include "run/rewrite.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -260,6 +260,26 @@ static clv_status give_cut(clv_model *m, const clv_cut *cut,
 
 /* -- all of it ------------------------------------------------------------*/
 
+/* Why nodes stay on the CPU; nodes of one configuration share the text. */
+static clv_status keep_reasons(clv_model *m, const clv_support *support,
+                               clv_err *e)
+{
+    const clv_support_info *info = clv_support_get(support);
+    const char *last = NULL, *own = "";
+    m->why = arena_array(&m->mem, m->g->n_nodes + 1u, sizeof *m->why);
+    if (!m->why)
+        return clv__nomem(e);
+    for (uint32_t id = 0; id < m->g->n_nodes; id++) {
+        const char *text = info->nodes[id].reason;
+        if (text && text != last &&
+            !(own = arena_strndup(&m->mem, text, strlen(text))))
+            return clv__nomem(e);
+        last = text;
+        m->why[id] = text ? own : "";
+    }
+    return CLV_OK;
+}
+
 static clv_status with_backend(clv_model *m, const clv_model_opts *o,
                                clv_err *e)
 {
@@ -273,6 +293,8 @@ static clv_status with_backend(clv_model *m, const clv_model_opts *o,
     if (s == CLV_OK)
         s = o->cut ? give_cut(m, o->cut, support, e)
                    : cut_model(m, o, support, e);
+    if (s == CLV_OK)
+        s = keep_reasons(m, support, e);
     clv_support_free(asked);
     return s;
 }
@@ -306,10 +328,66 @@ static clv_status align_weights(clv_model *m, clv_err *e)
     return CLV_OK;
 }
 
+/* The user chose the side of some node. */
+static bool model_forced(const clv_support *s)
+{
+    const clv_support_info *info = s ? clv_support_get(s) : NULL;
+    for (uint32_t i = 0; info && i < info->n_nodes; i++)
+        if (info->nodes[i].forced)
+            return true;
+    return false;
+}
+
+/* A graph is rewritten unless the user speaks of its nodes: by a cut, by
+ * choosing sides, or by asking for the oracle. */
+static bool model_rewrites(const clv_model *m, const clv_model_opts *o)
+{
+    return !m->plain && !o->as_is && !o->cut && !model_forced(o->support);
+}
+
+static clv_status model_rewrite(clv_model *m, clv_err *e)
+{
+    rewritten *w = arena_zalloc(&m->mem, sizeof *w);
+    if (!w)
+        return clv__nomem(e);
+    CLV_TRY(clv__rewrite(m->g, m->weights, m->backend, m->threads, w, e));
+    m->rewritten = w;
+    m->g = w->g;
+    m->tensor = w->tensor;
+    return CLV_OK;
+}
+
+/* The parts in nodes of the user's graph: those whose work a part does, or that
+ * its nodes stand for. */
+static clv_status show_parts(clv_model *m, clv_err *e)
+{
+    const rewritten *w = m->rewritten;
+    size_t n = m->info.n_parts, nodes = m->user->n_nodes, at = 0;
+    clv_part *shown = arena_zalloc(&m->mem, (n + 1) * sizeof *shown);
+    uint32_t *list = arena_array(&m->mem, nodes + n + 1, sizeof *list);
+    uint32_t *part = arena_array(&m->mem, m->g->n_nodes + 1u, sizeof *part);
+    if (!shown || !list || !part)
+        return clv__nomem(e);
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t i = 0; i < m->parts[k].n_nodes; i++)
+            part[m->parts[k].nodes[i]] = k;
+    for (uint32_t k = 0; k < n; k++) {
+        shown[k] = (clv_part){m->parts[k].device, list + at, 0};
+        for (uint32_t id = 0; id < nodes; id++)
+            if (w->home[id] != CLV_NONE && part[w->home[id]] == k)
+                list[at++] = id;
+        if (list + at == shown[k].nodes) /* new nodes alone */
+            list[at++] = w->stands_for[m->parts[k].nodes[0]];
+        shown[k].n_nodes = (uint32_t)(list + at - shown[k].nodes);
+    }
+    m->info.parts = shown;
+    return CLV_OK;
+}
+
 static clv_status model_build(clv_model *m, const clv_model_opts *o, clv_err *e)
 {
     weight_store *like = o->like ? o->like->weights : NULL;
-    size_t nv = (size_t)m->g->n_values + 1;
+    clv_model_opts own = *o;
     if (!m->g->inferred)
         return clv__fail(e, CLV_USAGE, "the graph is not inferred");
     if (m->backend && !m->backend->type->compile)
@@ -317,16 +395,26 @@ static clv_status model_build(clv_model *m, const clv_model_opts *o, clv_err *e)
                          "backend '%s' says what it supports, but runs nothing",
                          o->backend->name);
     CLV_TRY(clv__weights_new(m->g, o, like, &m->weights, e));
-    m->tensor = arena_array(&m->mem, nv, sizeof *m->tensor);
-    if (!m->tensor)
-        return clv__nomem(e);
-    memcpy(m->tensor, clv__weights_of(m->weights, m->g),
-           m->g->n_values * sizeof *m->tensor);
-    CLV_TRY(m->backend ? with_backend(m, o, e) : without_backend(m, o, e));
+    if (model_rewrites(m, o)) {
+        CLV_TRY(model_rewrite(m, e));
+        own.support = NULL; /* it is asked of the new nodes */
+    } else {
+        m->tensor =
+            arena_array(&m->mem, (size_t)m->g->n_values + 1, sizeof *m->tensor);
+        if (!m->tensor)
+            return clv__nomem(e);
+        memcpy(m->tensor, clv__weights_of(m->weights, m->g),
+               m->g->n_values * sizeof *m->tensor);
+    }
+    CLV_TRY(m->backend ? with_backend(m, &own, e)
+                       : without_backend(m, &own, e));
     m->info.parts = m->parts;
+    if (m->rewritten)
+        CLV_TRY(show_parts(m, e));
     CLV_TRY(clv__run_plan(m, o->memory, e));
     CLV_TRY(align_weights(m, e));
     int64_t packed = clv__run_prepare(m);
+    CLV_TRY(clv__run_explain(m, e));
     m->info.weight_bytes = m->weights->bytes + packed;
     return CLV_OK;
 }
@@ -343,7 +431,7 @@ clv_status clv_model_new(const clv_graph *g, const clv_model_opts *opts,
     clv_model *m = clv__zalloc(sizeof *m);
     if (!m)
         return clv__nomem(err);
-    m->g = g;
+    m->g = m->user = g;
     m->info.size = sizeof m->info;
     m->plain = o->backend && o->backend->type == &clv__ref_type;
     if (o->backend && !m->plain && o->backend->type != &clv__cpu_type)
@@ -370,6 +458,10 @@ void clv_model_free(clv_model *m)
     release_execs(m);
     clv_cut_free(m->own_cut);
     clv_profile_free(m->profile);
+    if (m->rewritten) {
+        clv_graph_free(m->rewritten->g);
+        arena_free(&m->rewritten->mem);
+    }
     clv__weights_free(m->weights);
     clv__free(m->notes);
     arena_free(&m->mem);
@@ -383,5 +475,5 @@ const clv_model_info *clv_model_get(const clv_model *m)
 
 const clv_cut *clv_model_cut(const clv_model *m)
 {
-    return m->cut;
+    return m->rewritten ? NULL : m->cut;
 }

@@ -46,6 +46,7 @@ static clv_status call(const clv_graph *g, const clv_node *n,
                 .ready = ready};
     clear_extras(n, out);
     bool done = !mem->plain && clv__cpu_run(&k);
+    mem->used_plain = !done;
     clv_status s = done ? CLV_OK : clv__kernel_of((clv_op)n->op)(&k);
     if (s == CLV_OK)
         s = clv__within(0, e); /* it leaves its loops when time is up */

@@ -51,6 +51,8 @@ CLV_MUST clv_status clv__weights_new(const clv_graph *g,
 void clv__weights_free(weight_store *w); /* one user less */
 /* The table of g or of one of its bodies. */
 const clv_tensor *clv__weights_of(const weight_store *w, const clv_graph *g);
+/* Gives t zeroed memory that lives as long as w. */
+CLV_MUST clv_status clv__weight_own(weight_store *w, clv_tensor *t, clv_err *e);
 /* Moves a weight of the table that is not aligned for its type. */
 CLV_MUST clv_status clv__weight_align(weight_store *w, clv_tensor *t,
                                       clv_err *e);
@@ -76,7 +78,9 @@ typedef struct step {
 
 struct clv_model {
     arena mem;
-    const clv_graph *g;
+    const clv_graph *user; /* that was given */
+    const clv_graph *g;    /* that runs: the same, or made of it by rewriting */
+    struct rewritten *rewritten; /* NULL: it is the same */
     clv_backend *backend;
     weight_store *weights;
     uint64_t seed;
@@ -93,6 +97,7 @@ struct clv_model {
     clv_cut *own_cut;
     clv_exec **execs; /* per part; NULL: plain C */
     clv_part *parts;
+    const char **why; /* per node: why it is not for the backend; or NULL */
     const char **notes;
     size_t cap_notes;
     clv_model_info info;
@@ -106,6 +111,7 @@ typedef struct run_memory {
     struct arena kept;    /* what texts and lists refer to */
     uint32_t threads;     /* that kernels may use */
     bool plain;           /* plain C kernels alone */
+    bool used_plain;      /* the last node was computed by one */
 } run_memory;
 
 /* What the arena of a run is filled with when it is made: zeros, or what a test
@@ -117,11 +123,15 @@ struct clv_context {
     void *block; /* of the arena; `arena` is its aligned beginning */
     char *arena;
     clv_tensor *tensor; /* per value */
-    double *times;      /* per part */
+    double *times;      /* per part, then per step */
+    bool *by_plain;     /* per step: a plain C kernel computed it */
     clv_watch_fn *watch;
     void *watcher;
     run_memory mem;
 };
+
+/* Fills what clv_model_get says of steps and rewrites (explain.c). */
+CLV_MUST clv_status clv__run_explain(clv_model *m, clv_err *e);
 
 /* Makes the steps and gives every value its place; see plan.c. */
 CLV_MUST clv_status clv__run_plan(clv_model *m, int64_t memory, clv_err *e);

@@ -29,6 +29,11 @@ static clv_status own(weight_store *w, clv_tensor *t, const char *name,
     return CLV_OK;
 }
 
+clv_status clv__weight_own(weight_store *w, clv_tensor *t, clv_err *e)
+{
+    return own(w, t, NULL, e);
+}
+
 static bool same_type(const clv_tensor *a, const clv_tensor *b)
 {
     return a->dtype == b->dtype && a->rank == b->rank &&

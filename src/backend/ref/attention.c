@@ -20,6 +20,7 @@ typedef struct heads {
     double dropped;         /* added to the score of a key that does not */
     int64_t window;         /* keys that a causal query sees; 0: all */
     int64_t left, right;    /* keys on either side of a query; -1: all */
+    bool empty_nan;         /* a query without keys gives NaN, not 0 */
     bool smooth;            /* one more key of score 0, without a value */
     clv_tensor *scores;     /* (B,H,S,T), or NULL */
     score_stage stage;      /* that they are shown at */
@@ -134,7 +135,10 @@ static double attention_attend(const heads *h, int64_t lead, int64_t i,
         double out = 0;
         for (int64_t j = 0; j < h->keys; j++)
             out += row[j] * get_f(h->v, (kv * h->keys + j) * h->dv + c);
-        put_f(y, (lead * h->queries + i) * h->dv + c, sum > 0 ? out / sum : 0);
+        put_f(y, (lead * h->queries + i) * h->dv + c,
+              sum > 0        ? out / sum
+              : h->empty_nan ? (double)NAN
+                             : 0);
     }
     return sum;
 }
@@ -366,6 +370,7 @@ clv_status kernel_attention(kernel *k)
                .keep = input_of(k, 6),
                .dropped = attr_float(k->n, CLV_A_MASK_VALUE),
                .last = is_cache(k),
+               .empty_nan = attr_int(k->n, CLV_A_EMPTY_NAN) != 0,
                .smooth = attr_int(k->n, CLV_A_SMOOTH_SOFTMAX) == 1};
     h.scale = attention_scale_of(k->n, h.d);
     h.window = attr_int(k->n, CLV_A_LOCAL_WINDOW);
