@@ -11,7 +11,8 @@
 #include <string.h>
 
 static const clv_importer formats[] = {
-    {"onnx", "ONNX", clv__onnx_knows, clv__onnx_load},
+    {"pt2", "torch.export archive", true, clv__pt2_knows, clv__pt2_load},
+    {"onnx", "ONNX", false, clv__onnx_knows, clv__onnx_load},
 };
 
 /* -- kinds of files that are not read -------------------------------------*/
@@ -154,8 +155,8 @@ clv_status clv__import(const char *path, const clv_open_opts *opts,
     *out = NULL;
     CLV_TRY(clv__mapping_open(path, &map, e));
     const formats_kind *kind = formats_kind_of(&map);
-    for (size_t i = 0; !kind && i < sizeof formats / sizeof *formats; i++) {
-        if (!formats[i].knows(&map, path))
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if ((kind && !formats[i].told) || !formats[i].knows(&map, path))
             continue;
         clv_status s = formats[i].load(map, path, opts, out, e);
         if (s != CLV_OK)

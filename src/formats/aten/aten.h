@@ -116,6 +116,10 @@ bool clv__aten_member(const char *cls, const char **at, char *name,
 /* "L['self']._modules['layer1'][0].conv", as torch spells the path of a
  * module, becomes "layer1.0.conv", in place. */
 void clv__aten_path(char *path);
+/* The line of the program that made a call, as "model.py:12", from the stack
+ * trace that torch kept: that of the innermost frame outside of torch. False
+ * when the trace has no frame. */
+bool clv__aten_source(const char *trace, char *buf, size_t size);
 /* The i-th row of the table: its name and the operator it leads to. False past
  * the last. */
 bool clv__aten_row(size_t i, const char **name, clv_op *op);

@@ -343,3 +343,39 @@ void clv__aten_path(char *path)
     }
     *to = '\0';
 }
+
+/* Whether a frame's file is one of torch's, or no file at all. */
+static bool source_is_torch(const char *file, size_t len)
+{
+    static const char *const parts[] = {"-packages/torch/", "<eval_with_key>"};
+    bool yes = len > 6 && !strncmp(file, "torch/", 6);
+    for (size_t i = 0; !yes && i < sizeof parts / sizeof *parts; i++) {
+        const char *at = strstr(file, parts[i]);
+        yes = at && at < file + len;
+    }
+    return yes;
+}
+
+bool clv__aten_source(const char *trace, char *buf, size_t size)
+{
+    const char *best = NULL, *mark = "File \"";
+    for (const char *p = trace; (p = strstr(p, mark));) {
+        p += strlen(mark);
+        size_t len = strcspn(p, "\"");
+        bool inner = best && source_is_torch(p, len) &&
+                     !source_is_torch(best, strcspn(best, "\""));
+        if (!inner)
+            best = p;
+    }
+    if (!best)
+        return false;
+    size_t len = strcspn(best, "\"");
+    const char *base = best;
+    for (const char *p = best; p < best + len; p++)
+        if (*p == '/' || *p == '\\')
+            base = p + 1;
+    int line = 0;
+    sscanf(best + len, "\", line %d", &line);
+    snprintf(buf, size, "%.*s:%d", (int)(best + len - base), base, line);
+    return true;
+}

@@ -11,36 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* True when one of eight bytes is a control character (below ' ', or 0x7f), and
- * sometimes when none is: a byte of 0x80 and more, or one above a control
- * character, may set the top bit of the difference too. */
-static bool model_suspect(const char *s)
-{
-    const uint64_t ones = 0x0101010101010101u;
-    uint64_t w;
-    memcpy(&w, s, 8);
-    return ((w - ' ' * ones) | ((w ^ 0x7f * ones) - ones)) & 0x80 * ones;
-}
-
-/* Replaces the control characters of a name, which ends up in tables and
- * messages. It looks at eight bytes at a time, and at the last ones twice. */
-static void model_scrub(char *s, size_t n)
-{
-    size_t i = 0;
-    while (i + 8 <= n && !model_suspect(s + i))
-        i += 8;
-    if (n >= 8 && i + 8 > n && !model_suspect(s + n - 8))
-        return;
-    for (; i < n; i++)
-        if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
-            s[i] = '?';
-}
-
 char *onnx_name(arena *mem, text t)
 {
     char *own = arena_strndup(mem, t.s, t.n);
     if (own)
-        model_scrub(own, t.n);
+        clv__import_scrub(own, t.n);
     return own;
 }
 
@@ -377,48 +352,6 @@ static void model_reader_free(reader *r)
 
 /* -- the way in -----------------------------------------------------------*/
 
-/* What the graph borrows its weights from. */
-static void model_release(void *owner)
-{
-    clv__mapping_close(owner);
-    clv__free(owner);
-}
-
-static clv_status model_own_map(clv_graph *g, clv_mapping map, clv_err *e)
-{
-    clv_mapping *own = clv__alloc(sizeof *own);
-    if (!own) {
-        clv__mapping_close(&map);
-        return clv__nomem(e);
-    }
-    *own = map;
-    g->owner = own;
-    g->release = model_release;
-    g->file = map.borrowed ? NULL : map.data;
-    g->file_size = map.size;
-    return CLV_OK;
-}
-
-/* "dir/resnet50.onnx" is called resnet50. */
-static clv_status model_new_graph(const char *path, const clv_open_opts *opts,
-                                  clv_graph **g, clv_err *e)
-{
-    const char *slash = strrchr(path, '/');
-    const char *base = slash ? slash + 1 : path;
-    const char *dot = strrchr(base, '.');
-    size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
-    CLV_TRY(clv__build_new("", "onnx", opts, g, e));
-    (*g)->holds_weights = true;
-    (*g)->name = arena_strndup(&(*g)->mem, base, n);
-    (*g)->folder =
-        slash ? arena_strndup(&(*g)->mem, path, (size_t)(slash - path) + 1)
-              : "./";
-    if ((*g)->name && (*g)->folder)
-        return CLV_OK;
-    clv_graph_free(*g);
-    return clv__nomem(e);
-}
-
 /* Adds to an error about shapes that its reason may be a size which the file
  * leaves open. */
 static void model_say_open(const reader *r, clv_err *e)
@@ -438,33 +371,17 @@ clv_status clv__onnx_load(clv_mapping map, const char *path,
     static const clv_open_opts none = {0};
     clv_graph *g;
     *out = NULL;
-    clv_status s = model_new_graph(path, opts, &g, e);
-    if (s != CLV_OK) {
-        clv__mapping_close(&map);
-        return s;
-    }
+    CLV_TRY(clv__import_begin(map, path, "onnx", opts, &g, e));
     reader r = {.map = map,
                 .opts = opts ? opts : &none,
                 .budget = ONNX_BUDGET + map.size / ONNX_BUDGET_BYTES};
     model_default_opsets(r.opset);
-    s = model_own_map(g, map, e);
-    if (s == CLV_OK)
-        s = onnx_attr_table(&r, e);
+    clv_status s = onnx_attr_table(&r, e);
     if (s == CLV_OK)
         s = model_read(&r, g, e);
     model_say_open(&r, e);
     model_reader_free(&r);
-    if (s != CLV_OK && e)
-        model_scrub(e->msg, strlen(e->msg));
-    if (s != CLV_OK) {
-        clv_graph_free(g);
-        return s;
-    }
-    /* What was read is in the graph; weights come back when they are needed. */
-    clv__mapping_unpeek(g->owner);
-    clv__mapping_drop(g->file, g->file_size, g->file, g->file_size);
-    *out = g;
-    return CLV_OK;
+    return clv__import_end(g, s, out, e);
 }
 
 /* ONNX has no magic number. The file's name tells, or else that it begins with
