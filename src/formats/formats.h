@@ -2,6 +2,7 @@
 #ifndef CLV_FORMATS_H
 #define CLV_FORMATS_H
 
+#include "cleave/files.h"
 #include "core/mapping.h"
 #include "graph/graph.h"
 
@@ -9,8 +10,7 @@
  * the mapping over (and closes it when it fails) and returns an inferred
  * graph. */
 typedef struct clv_importer {
-    const char *name; /* "onnx" */
-    const char *text; /* for messages: "ONNX model" */
+    clv_file_kind is;
     bool told; /* the bytes alone tell it from every other kind of file */
     bool (*knows)(const clv_mapping *map, const char *path);
     clv_status (*load)(clv_mapping map, const char *path,
@@ -21,8 +21,8 @@ typedef struct clv_importer {
  * weights are borrowed from. Closes the mapping when it fails. */
 CLV_MUST clv_status clv__import_begin(clv_mapping map, const char *path,
                                       const char *format,
-                                      const clv_open_opts *opts,
-                                      clv_graph **g, clv_err *e);
+                                      const clv_open_opts *opts, clv_graph **g,
+                                      clv_err *e);
 /* Ends it: with a status other than CLV_OK the graph is freed and the message
  * made fit to print, else *out is the graph and pages that were read leave
  * memory. Returns the status. */
@@ -52,6 +52,11 @@ bool clv__pt2_knows(const clv_mapping *map, const char *path);
 CLV_MUST clv_status clv__pt2_load(clv_mapping map, const char *path,
                                   const clv_open_opts *opts, clv_graph **out,
                                   clv_err *e);
+
+bool clv__checkpoint_knows(const clv_mapping *map, const char *path);
+CLV_MUST clv_status clv__checkpoint_load(clv_mapping map, const char *path,
+                                         const clv_open_opts *opts,
+                                         clv_graph **out, clv_err *e);
 
 bool clv__onnx_knows(const clv_mapping *map, const char *path);
 CLV_MUST clv_status clv__onnx_load(clv_mapping map, const char *path,

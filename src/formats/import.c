@@ -59,8 +59,8 @@ static bool import_name(clv_graph *g, const char *path)
     size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
     g->holds_weights = true;
     g->name = arena_strndup(&g->mem, base, n);
-    g->folder = slash ? arena_strndup(&g->mem, path, (size_t)(slash - path) + 1)
-                      : "./";
+    g->folder =
+        slash ? arena_strndup(&g->mem, path, (size_t)(slash - path) + 1) : "./";
     return g->name && g->folder;
 }
 

@@ -28,6 +28,7 @@ typedef enum aten_kind {
     ATEN_LIST,
     ATEN_SLICE,    /* a:b:c of an index: the items start, stop and step */
     ATEN_ELLIPSIS, /* ... of an index */
+    ATEN_DTYPE,    /* u.i is a clv_dtype */
     ATEN_OTHER     /* a type, a device: no attribute can say it */
 } aten_kind;
 
@@ -78,9 +79,12 @@ typedef struct aten_call {
     bool others_used; /* somebody reads another result than the first */
 } aten_call;
 
-/* The walk over a program. Starts as {.g = graph}. */
+/* The walk over a program. Starts as {.g = graph}. With `infer`, nobody has
+ * seen the results: calls come without types of them (n_results may say how
+ * many there are), and shapes are inferred call by call. */
 typedef struct aten_builder {
     clv_graph *g;
+    bool infer;
     uint32_t node;  /* of the last call, CLV_NONE if it made none */
     uint32_t *made; /* results of the last call, as values of the graph */
     uint32_t n_made;

@@ -274,21 +274,33 @@ static clv_status machine_recall(pickle_machine *m, uint64_t i)
 /* Modules whose functions a pickle calls to do harm. */
 static bool machine_is_harmful(const char *module, const char *name)
 {
-    static const char *const modules[] = {
-        "os",       "posix",     "nt",       "subprocess", "sys",
-        "shutil",   "socket",    "runpy",    "importlib",  "pty",
-        "ctypes",   "pickle",    "_pickle",  "commands",   "code",
-        "webbrowser", "operator", "timeit",  "pdb",        "bdb",
-        "asyncio",  "multiprocessing", "platform", "pip",  "pydoc",
-        "torch.hub", "cProfile", "profile",  "urllib",     "requests",
-        "http",     "smtplib",   "marshal",  "builtins",   "__builtin__"};
+    static const char *const modules[] = {"os",         "posix",
+                                          "nt",         "subprocess",
+                                          "sys",        "shutil",
+                                          "socket",     "runpy",
+                                          "importlib",  "pty",
+                                          "ctypes",     "pickle",
+                                          "_pickle",    "commands",
+                                          "code",       "webbrowser",
+                                          "operator",   "timeit",
+                                          "pdb",        "bdb",
+                                          "asyncio",    "multiprocessing",
+                                          "platform",   "pip",
+                                          "pydoc",      "torch.hub",
+                                          "cProfile",   "profile",
+                                          "urllib",     "requests",
+                                          "http",       "smtplib",
+                                          "marshal",    "builtins",
+                                          "__builtin__"};
     static const char *const plain[] = {
-        "set",   "frozenset", "dict",   "list",    "tuple",      "int",
-        "float", "bool",      "str",    "bytes",   "bytearray",  "complex",
-        "slice", "range",     "object", "getattr", "Ellipsis",   "unicode",
-        "long",  "xrange",    "type",   "print",   "enumerate",  "zip",
-        "NotImplemented", "reversed", "map", "super", "property"};
-    bool builtin = !strcmp(module, "builtins") || !strcmp(module, "__builtin__");
+        "set",       "frozenset", "dict",      "list",    "tuple",
+        "int",       "float",     "bool",      "str",     "bytes",
+        "bytearray", "complex",   "slice",     "range",   "object",
+        "getattr",   "Ellipsis",  "unicode",   "long",    "xrange",
+        "type",      "print",     "enumerate", "zip",     "NotImplemented",
+        "reversed",  "map",       "super",     "property"};
+    bool builtin =
+        !strcmp(module, "builtins") || !strcmp(module, "__builtin__");
     for (size_t i = 0; builtin && i < sizeof plain / sizeof *plain; i++)
         if (!strcmp(name, plain[i]))
             return false;
@@ -355,9 +367,8 @@ static bool machine_is_passing(const pickle_node *fn)
         "torch.jit._pickle restore_type_tag",
         "torch Size",
     };
-    for (size_t i = 0; fn->kind == PICKLE_GLOBAL &&
-                       i < sizeof names / sizeof *names;
-         i++)
+    for (size_t i = 0;
+         fn->kind == PICKLE_GLOBAL && i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i], fn->u.s))
             return true;
     return false;
@@ -521,19 +532,20 @@ static clv_status machine_double(pickle_machine *m)
     return machine_push_float(m, x);
 }
 
-/* A text in quotes, protocol 0: without its escapes, which names do not have. */
+/* A text in quotes, protocol 0: without its escapes, which names do not have.
+ */
 static clv_status machine_quoted(pickle_machine *m)
 {
     const char *line;
     size_t n;
     CLV_TRY(machine_line(m, &line, &n));
-    bool quoted = n >= 2 && (line[0] == '\'' || line[0] == '"') &&
-                  line[n - 1] == line[0];
-    return machine_push_text(m, PICKLE_STRING, line + quoted,
-                             n - 2u * quoted);
+    bool quoted =
+        n >= 2 && (line[0] == '\'' || line[0] == '"') && line[n - 1] == line[0];
+    return machine_push_text(m, PICKLE_STRING, line + quoted, n - 2u * quoted);
 }
 
-static clv_status machine_counted(pickle_machine *m, pickle_kind kind, int width)
+static clv_status machine_counted(pickle_machine *m, pickle_kind kind,
+                                  int width)
 {
     uint64_t n;
     const uint8_t *text;
@@ -617,70 +629,128 @@ static clv_status machine_long_counted(pickle_machine *m, int width)
 static clv_status machine_step(pickle_machine *m, uint8_t op)
 {
     switch (op) {
-    case 0x80: return machine_skip(m, 1);             /* PROTO */
-    case 0x95: return machine_skip(m, 8);             /* FRAME */
-    case '(': return machine_push(m, NULL);           /* MARK */
-    case '0': return machine_drop(m);                 /* POP */
-    case '1': return machine_pop_mark(m);             /* POP_MARK */
-    case '2': return machine_dup(m);                  /* DUP */
-    case 'N': return machine_empty(m, PICKLE_NONE);   /* NONE */
-    case 0x88: return machine_push_bool(m, true);     /* NEWTRUE */
-    case 0x89: return machine_push_bool(m, false);    /* NEWFALSE */
-    case 'I':                                         /* INT */
-    case 'L': return machine_text_number(m, false);   /* LONG */
-    case 'F': return machine_text_number(m, true);    /* FLOAT */
-    case 'J': return machine_small_int(m, 4);         /* BININT */
-    case 'K': return machine_small_int(m, 1);         /* BININT1 */
-    case 'M': return machine_small_int(m, 2);         /* BININT2 */
-    case 0x8a: return machine_long_counted(m, 1);     /* LONG1 */
-    case 0x8b: return machine_long_counted(m, 4);     /* LONG4 */
-    case 'G': return machine_double(m);               /* BINFLOAT */
-    case 'S':                                         /* STRING */
-    case 'V': return machine_quoted(m);               /* UNICODE */
-    case 'T':                                         /* BINSTRING */
-    case 'X': return machine_counted(m, PICKLE_STRING, 4); /* BINUNICODE */
-    case 'U':                                         /* SHORT_BINSTRING */
-    case 0x8c: return machine_counted(m, PICKLE_STRING, 1);
-    case 0x8d: return machine_counted(m, PICKLE_STRING, 8); /* BINUNICODE8 */
-    case 'C': return machine_counted(m, PICKLE_BYTES, 1);
-    case 'B': return machine_counted(m, PICKLE_BYTES, 4);
-    case 0x8e:                                        /* BINBYTES8 */
-    case 0x96: return machine_counted(m, PICKLE_BYTES, 8); /* BYTEARRAY8 */
-    case ']': return machine_empty(m, PICKLE_LIST);
-    case '}': return machine_empty(m, PICKLE_DICT);
-    case ')': return machine_empty(m, PICKLE_TUPLE);
-    case 0x8f: return machine_empty(m, PICKLE_SET);
-    case 'l': return machine_gather(m, PICKLE_LIST);
-    case 'd': return machine_gather(m, PICKLE_DICT);
-    case 't': return machine_gather(m, PICKLE_TUPLE);
-    case 0x91: return machine_gather(m, PICKLE_SET);  /* FROZENSET */
-    case 0x85: return machine_tuple(m, 1);
-    case 0x86: return machine_tuple(m, 2);
-    case 0x87: return machine_tuple(m, 3);
-    case 'a': return machine_append_one(m);           /* APPEND */
-    case 'e':                                         /* APPENDS */
-    case 0x90: return machine_add_items(m, false);    /* ADDITEMS */
-    case 's': return machine_set_item(m);             /* SETITEM */
-    case 'u': return machine_add_items(m, true);      /* SETITEMS */
-    case 'p': return machine_memo_line(m, true);      /* PUT */
-    case 'q': return machine_memo(m, 1, true);        /* BINPUT */
-    case 'r': return machine_memo(m, 4, true);        /* LONG_BINPUT */
-    case 0x94: return machine_put(m, m->n_memo);      /* MEMOIZE */
-    case 'g': return machine_memo_line(m, false);     /* GET */
-    case 'h': return machine_memo(m, 1, false);       /* BINGET */
-    case 'j': return machine_memo(m, 4, false);       /* LONG_BINGET */
-    case 'c': return machine_global_lines(m);         /* GLOBAL */
-    case 0x93: return machine_global_stack(m);        /* STACK_GLOBAL */
-    case 'R':                                         /* REDUCE */
-    case 0x81: return machine_reduce(m);              /* NEWOBJ */
-    case 0x92: return machine_new_named(m);           /* NEWOBJ_EX */
-    case 'b': return machine_build(m);                /* BUILD */
-    case 'i': return machine_instance(m, true);       /* INST */
-    case 'o': return machine_instance(m, false);      /* OBJ */
-    case 'P': return machine_persistent(m, true);     /* PERSID */
-    case 'Q': return machine_persistent(m, false);    /* BINPERSID */
-    case '.': m->done = true; return CLV_OK;          /* STOP */
-    default: return machine_bad(m, "an opcode that is not known");
+    case 0x80:
+        return machine_skip(m, 1); /* PROTO */
+    case 0x95:
+        return machine_skip(m, 8); /* FRAME */
+    case '(':
+        return machine_push(m, NULL); /* MARK */
+    case '0':
+        return machine_drop(m); /* POP */
+    case '1':
+        return machine_pop_mark(m); /* POP_MARK */
+    case '2':
+        return machine_dup(m); /* DUP */
+    case 'N':
+        return machine_empty(m, PICKLE_NONE); /* NONE */
+    case 0x88:
+        return machine_push_bool(m, true); /* NEWTRUE */
+    case 0x89:
+        return machine_push_bool(m, false); /* NEWFALSE */
+    case 'I':                               /* INT */
+    case 'L':
+        return machine_text_number(m, false); /* LONG */
+    case 'F':
+        return machine_text_number(m, true); /* FLOAT */
+    case 'J':
+        return machine_small_int(m, 4); /* BININT */
+    case 'K':
+        return machine_small_int(m, 1); /* BININT1 */
+    case 'M':
+        return machine_small_int(m, 2); /* BININT2 */
+    case 0x8a:
+        return machine_long_counted(m, 1); /* LONG1 */
+    case 0x8b:
+        return machine_long_counted(m, 4); /* LONG4 */
+    case 'G':
+        return machine_double(m); /* BINFLOAT */
+    case 'S':                     /* STRING */
+    case 'V':
+        return machine_quoted(m); /* UNICODE */
+    case 'T':                     /* BINSTRING */
+    case 'X':
+        return machine_counted(m, PICKLE_STRING, 4); /* BINUNICODE */
+    case 'U':                                        /* SHORT_BINSTRING */
+    case 0x8c:
+        return machine_counted(m, PICKLE_STRING, 1);
+    case 0x8d:
+        return machine_counted(m, PICKLE_STRING, 8); /* BINUNICODE8 */
+    case 'C':
+        return machine_counted(m, PICKLE_BYTES, 1);
+    case 'B':
+        return machine_counted(m, PICKLE_BYTES, 4);
+    case 0x8e: /* BINBYTES8 */
+    case 0x96:
+        return machine_counted(m, PICKLE_BYTES, 8); /* BYTEARRAY8 */
+    case ']':
+        return machine_empty(m, PICKLE_LIST);
+    case '}':
+        return machine_empty(m, PICKLE_DICT);
+    case ')':
+        return machine_empty(m, PICKLE_TUPLE);
+    case 0x8f:
+        return machine_empty(m, PICKLE_SET);
+    case 'l':
+        return machine_gather(m, PICKLE_LIST);
+    case 'd':
+        return machine_gather(m, PICKLE_DICT);
+    case 't':
+        return machine_gather(m, PICKLE_TUPLE);
+    case 0x91:
+        return machine_gather(m, PICKLE_SET); /* FROZENSET */
+    case 0x85:
+        return machine_tuple(m, 1);
+    case 0x86:
+        return machine_tuple(m, 2);
+    case 0x87:
+        return machine_tuple(m, 3);
+    case 'a':
+        return machine_append_one(m); /* APPEND */
+    case 'e':                         /* APPENDS */
+    case 0x90:
+        return machine_add_items(m, false); /* ADDITEMS */
+    case 's':
+        return machine_set_item(m); /* SETITEM */
+    case 'u':
+        return machine_add_items(m, true); /* SETITEMS */
+    case 'p':
+        return machine_memo_line(m, true); /* PUT */
+    case 'q':
+        return machine_memo(m, 1, true); /* BINPUT */
+    case 'r':
+        return machine_memo(m, 4, true); /* LONG_BINPUT */
+    case 0x94:
+        return machine_put(m, m->n_memo); /* MEMOIZE */
+    case 'g':
+        return machine_memo_line(m, false); /* GET */
+    case 'h':
+        return machine_memo(m, 1, false); /* BINGET */
+    case 'j':
+        return machine_memo(m, 4, false); /* LONG_BINGET */
+    case 'c':
+        return machine_global_lines(m); /* GLOBAL */
+    case 0x93:
+        return machine_global_stack(m); /* STACK_GLOBAL */
+    case 'R':                           /* REDUCE */
+    case 0x81:
+        return machine_reduce(m); /* NEWOBJ */
+    case 0x92:
+        return machine_new_named(m); /* NEWOBJ_EX */
+    case 'b':
+        return machine_build(m); /* BUILD */
+    case 'i':
+        return machine_instance(m, true); /* INST */
+    case 'o':
+        return machine_instance(m, false); /* OBJ */
+    case 'P':
+        return machine_persistent(m, true); /* PERSID */
+    case 'Q':
+        return machine_persistent(m, false); /* BINPERSID */
+    case '.':
+        m->done = true;
+        return CLV_OK; /* STOP */
+    default:
+        return machine_bad(m, "an opcode that is not known");
     }
 }
 

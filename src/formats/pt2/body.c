@@ -38,7 +38,8 @@ static clv_status hop_read_args(pt2_scope *s, hop *h, clv_err *e)
     if (!lists)
         return clv__nomem(e);
     for (const json *m = inputs ? inputs->child : NULL; m; m = m->next) {
-        const json *arg = json_get(m, "arg"), *graph = json_get(arg, "as_graph");
+        const json *arg = json_get(m, "arg"),
+                   *graph = json_get(arg, "as_graph");
         if (graph && h->n_graphs < 2) {
             h->graphs[h->n_graphs++] = json_get(graph, "graph");
             continue;
@@ -87,8 +88,8 @@ static clv_status hop_flatten(pt2_scope *s, hop *h, clv_err *e)
 static uint32_t hop_tensors(const hop *h, uint32_t i)
 {
     uint32_t n = 0;
-    for (uint32_t k = 0; i < h->n_lists && h->lists[i].kind == ATEN_LIST &&
-                         k < h->lists[i].n;
+    for (uint32_t k = 0;
+         i < h->n_lists && h->lists[i].kind == ATEN_LIST && k < h->lists[i].n;
          k++)
         n += h->lists[i].u.items[k].kind == ATEN_TENSOR;
     return n;
@@ -103,15 +104,14 @@ static clv_status body_inputs(pt2_scope *in, uint32_t want, clv_err *e)
     clv_graph *g = in->b->g;
     uint32_t n = 0;
     for (const json *m = inputs ? inputs->child : NULL; m; m = m->next) {
-        const char *name =
-            json_string(json_get(m, "as_tensor"), "name", NULL);
+        const char *name = json_string(json_get(m, "as_tensor"), "name", NULL);
         aten_type t;
         if (!name)
             continue;
         CLV_TRY(pt2_result(in, name, &t, e));
         char *own = arena_strndup(&g->mem, name, strlen(name));
-        uint32_t v = own ? clv__value_add(g, own, CLV_VALUE_INPUT, t.dtype)
-                         : CLV_NONE;
+        uint32_t v =
+            own ? clv__value_add(g, own, CLV_VALUE_INPUT, t.dtype) : CLV_NONE;
         if (v == CLV_NONE ||
             (t.rank != CLV_NO_RANK &&
              !clv__value_set_shape(g, v, t.rank, t.dims)) ||
@@ -161,8 +161,8 @@ static clv_status body_condition(pt2_scope *in, const hop *h, uint32_t carried,
     for (uint32_t i = 2 + carried; i < g->n_inputs; i++)
         args[n_args++] =
             (aten_arg){.kind = ATEN_TENSOR, .u.value = g->inputs[i]};
-    CLV_TRY(pt2_inline(in, h->graphs[0], args, n_args, (const char **)&out, 1,
-                       e));
+    CLV_TRY(
+        pt2_inline(in, h->graphs[0], args, n_args, (const char **)&out, 1, e));
     v = strmap_get(&in->values, out, strlen(out));
     if (v == CLV_NONE)
         return clv__fail(e, CLV_FORMAT, "the condition has no output");
@@ -248,8 +248,7 @@ static clv_status hop_add(pt2_scope *s, const hop *h, clv_op op,
     if (!name || !copy || scope == CLV_NONE)
         return clv__nomem(e);
     memcpy(copy, attrs, n_attrs * sizeof *copy);
-    uint32_t id =
-        clv__node_add(g, op, name, scope, ins, n_in, NULL, h->n_outs);
+    uint32_t id = clv__node_add(g, op, name, scope, ins, n_in, NULL, h->n_outs);
     if (id == CLV_NONE)
         return clv__nomem(e);
     clv_node *n = &g->nodes[id];
@@ -298,8 +297,7 @@ static clv_status hop_cond(pt2_scope *s, const hop *h, clv_err *e)
     bool told = c->kind == ATEN_BOOL || c->kind == ATEN_INT;
     bool yes = !told || (c->kind == ATEN_BOOL ? c->u.b : c->u.i != 0);
     if (!told &&
-        !clv__graph_warn(s->b->g,
-                         "'%s': a condition on sizes is taken to hold",
+        !clv__graph_warn(s->b->g, "'%s': a condition on sizes is taken to hold",
                          json_string(h->node, "name", "cond")))
         return clv__nomem(e);
     return pt2_inline(s, h->graphs[yes ? 0 : 1], h->args, h->n_args, h->outs,
@@ -311,8 +309,8 @@ static clv_status hop_while(pt2_scope *s, const hop *h, clv_err *e)
     static const char *const out = " condition";
     clv_graph *body;
     uint32_t n = h->n_operands, carried = hop_tensors(h, 0);
-    CLV_TRY(pt2_inline(s, h->graphs[0], h->args, h->n_args,
-                       (const char **)&out, 1, e));
+    CLV_TRY(pt2_inline(s, h->graphs[0], h->args, h->n_args, (const char **)&out,
+                       1, e));
     CLV_TRY(hop_body(s, h, 1, n, &carried, &body, e));
     uint32_t *ins = arena_array(&s->r->mem, n + 2u, sizeof *ins);
     if (!ins)
@@ -343,11 +341,14 @@ static clv_status hop_scan(pt2_scope *s, const hop *h, uint32_t states,
 
 static bool hop_is_region(const char *target)
 {
-    static const char *const names[] = {
-        "wrap_with_set_grad_enabled", "wrap_with_autocast",
-        "wrap",                       "strict_mode",
-        "invoke_subgraph",            "tag_activation_checkpoint",
-        "hints_wrapper",              "wrap_activation_checkpoint"};
+    static const char *const names[] = {"wrap_with_set_grad_enabled",
+                                        "wrap_with_autocast",
+                                        "wrap",
+                                        "strict_mode",
+                                        "invoke_subgraph",
+                                        "tag_activation_checkpoint",
+                                        "hints_wrapper",
+                                        "wrap_activation_checkpoint"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i], target))
             return true;

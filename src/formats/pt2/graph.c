@@ -59,12 +59,12 @@ clv_status pt2_outputs(pt2_reader *r, const json *outputs, const char ***names,
 static bool call_by_name(const json *input)
 {
     static const char *const names[] = {
-        "dtype",       "layout",    "device",     "pin_memory",
-        "alpha",       "beta",      "generator",  "memory_format",
-        "approximate", "value",     "scale",      "rounding_mode",
-        "correction",  "stable",    "enable_gqa", "non_blocking",
-        "right",       "side",      "reduce",     "out_int32",
-        "sorter",      "driver",    "size_hint"};
+        "dtype",       "layout", "device",     "pin_memory",
+        "alpha",       "beta",   "generator",  "memory_format",
+        "approximate", "value",  "scale",      "rounding_mode",
+        "correction",  "stable", "enable_gqa", "non_blocking",
+        "right",       "side",   "reduce",     "out_int32",
+        "sorter",      "driver", "size_hint"};
     enum { POSITIONAL = 1, KEYWORD = 2 };
     int64_t kind = json_int(input, "kind", 0);
     const char *name = json_string(input, "name", "");
@@ -214,7 +214,8 @@ static clv_status inline_read(pt2_scope *s, pt2_scope *inner,
     uint32_t n, v;
     CLV_TRY(inline_bind(inner, args, n_args, e));
     CLV_TRY(pt2_nodes(inner, e));
-    CLV_TRY(pt2_outputs(s->r, json_get(inner->graph, "outputs"), &names, &n, e));
+    CLV_TRY(
+        pt2_outputs(s->r, json_get(inner->graph, "outputs"), &names, &n, e));
     for (uint32_t i = 0; i < n && i < n_outs; i++) {
         CLV_TRY(pt2_value(inner, names[i], &v, e));
         if (v == CLV_NONE)
@@ -231,8 +232,7 @@ clv_status pt2_inline(pt2_scope *s, const json *graph, const aten_arg *args,
                       clv_err *e)
 {
     pt2_scope inner;
-    clv_status st =
-        pt2_scope_open(&inner, s->r, s->b, graph, s->depth + 1, e);
+    clv_status st = pt2_scope_open(&inner, s->r, s->b, graph, s->depth + 1, e);
     if (st == CLV_OK)
         st = inline_read(s, &inner, args, n_args, outs, n_outs, e);
     pt2_scope_close(&inner);

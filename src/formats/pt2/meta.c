@@ -47,11 +47,10 @@ clv_status pt2_scope_open(pt2_scope *s, pt2_reader *r, aten_builder *b,
                          PT2_MAX_DEPTH);
     if (!graph || graph->type != JSON_OBJECT)
         return clv__fail(e, CLV_FORMAT, "a graph is missing");
-    bool ok =
-        pt2_index(&r->mem, scope_object(graph, "tensor_values"), &s->metas,
-                    &s->meta_list) &&
-        pt2_index(&r->mem, scope_object(graph, "sym_int_values"), &s->syms,
-                    &s->sym_list);
+    bool ok = pt2_index(&r->mem, scope_object(graph, "tensor_values"),
+                        &s->metas, &s->meta_list) &&
+              pt2_index(&r->mem, scope_object(graph, "sym_int_values"),
+                        &s->syms, &s->sym_list);
     return ok ? CLV_OK : clv__nomem(e);
 }
 
@@ -86,13 +85,13 @@ bool pt2_size(pt2_reader *r, const json *size, int64_t *out)
 static clv_dtype meta_dtype(int64_t code)
 {
     static const uint8_t types[] = {
-        [1] = CLV_UINT8,        [2] = CLV_INT8,        [3] = CLV_INT16,
-        [4] = CLV_INT32,        [5] = CLV_INT64,       [6] = CLV_FLOAT16,
-        [7] = CLV_FLOAT32,      [8] = CLV_FLOAT64,     [10] = CLV_COMPLEX64,
-        [11] = CLV_COMPLEX128,  [12] = CLV_BOOL,       [13] = CLV_BFLOAT16,
-        [28] = CLV_UINT16,      [29] = CLV_FLOAT8E4M3, [30] = CLV_FLOAT8E5M2,
-        [31] = CLV_FLOAT8E4M3UZ, [32] = CLV_FLOAT8E5M2UZ,
-        [33] = CLV_FLOAT8E8M0,  [34] = CLV_UINT32,     [35] = CLV_UINT64};
+        [1] = CLV_UINT8,         [2] = CLV_INT8,          [3] = CLV_INT16,
+        [4] = CLV_INT32,         [5] = CLV_INT64,         [6] = CLV_FLOAT16,
+        [7] = CLV_FLOAT32,       [8] = CLV_FLOAT64,       [10] = CLV_COMPLEX64,
+        [11] = CLV_COMPLEX128,   [12] = CLV_BOOL,         [13] = CLV_BFLOAT16,
+        [28] = CLV_UINT16,       [29] = CLV_FLOAT8E4M3,   [30] = CLV_FLOAT8E5M2,
+        [31] = CLV_FLOAT8E4M3UZ, [32] = CLV_FLOAT8E5M2UZ, [33] = CLV_FLOAT8E8M0,
+        [34] = CLV_UINT32,       [35] = CLV_UINT64};
     return code >= 0 && code < (int64_t)sizeof types ? (clv_dtype)types[code]
                                                      : CLV_NODTYPE;
 }
@@ -123,10 +122,10 @@ clv_status pt2_type(pt2_reader *r, const json *meta, const char *name,
 {
     uint32_t n;
     *out = (torch_tensor){.dtype = meta_dtype(json_int(meta, "dtype", 0))};
-    CLV_TRY(meta_sizes(r, json_get(meta, "sizes"), name, out->dims, &out->rank,
-                       e));
-    CLV_TRY(meta_sizes(r, json_get(meta, "strides"), name, out->strides, &n,
-                       e));
+    CLV_TRY(
+        meta_sizes(r, json_get(meta, "sizes"), name, out->dims, &out->rank, e));
+    CLV_TRY(
+        meta_sizes(r, json_get(meta, "strides"), name, out->strides, &n, e));
     if (n != out->rank)
         clv__torch_dense(out);
     pt2_size(r, json_get(meta, "storage_offset"), &out->offset);
@@ -147,9 +146,8 @@ clv_status pt2_result(pt2_scope *s, const char *name, aten_type *out,
         return clv__nomem(e);
     memcpy(dims, t.dims, t.rank * sizeof *dims);
     const clv_open_opts *opts = s->r->opts;
-    *out = (aten_type){.dtype = clv__build_dtype(opts, t.dtype),
-                       .rank = t.rank,
-                       .dims = dims};
+    *out = (aten_type){
+        .dtype = clv__build_dtype(opts, t.dtype), .rank = t.rank, .dims = dims};
     return CLV_OK;
 }
 
@@ -211,15 +209,26 @@ static clv_status arg_item(pt2_scope *s, const json *m, aten_arg *out,
 {
     *out = (aten_arg){.kind = ATEN_OTHER};
     switch (m->type) {
-    case JSON_NULL: out->kind = ATEN_NONE; return CLV_OK;
-    case JSON_BOOL: *out = (aten_arg){.kind = ATEN_BOOL, .u.b = m->u.b}; break;
-    case JSON_INT: *out = (aten_arg){.kind = ATEN_INT, .u.i = m->u.i}; break;
-    case JSON_NUMBER: arg_float(m, out); break;
-    case JSON_STRING: arg_text(m, out); break;
+    case JSON_NULL:
+        out->kind = ATEN_NONE;
+        return CLV_OK;
+    case JSON_BOOL:
+        *out = (aten_arg){.kind = ATEN_BOOL, .u.b = m->u.b};
+        break;
+    case JSON_INT:
+        *out = (aten_arg){.kind = ATEN_INT, .u.i = m->u.i};
+        break;
+    case JSON_NUMBER:
+        arg_float(m, out);
+        break;
+    case JSON_STRING:
+        arg_text(m, out);
+        break;
     case JSON_OBJECT:
         return json_get(m, "name") ? arg_tensor(s, m, out, e)
                                    : pt2_arg(s, m, out, e);
-    case JSON_ARRAY: break;
+    case JSON_ARRAY:
+        break;
     }
     return CLV_OK;
 }

@@ -68,8 +68,8 @@ static const zip_entry *file_entry(const pt2_reader *r, const char *folder,
 
 /* Reads a table of tensors by its newer or older name. */
 static clv_status file_config(pt2_reader *r, const char *folder,
-                              const char *end, const char *older,
-                              pt2_table *t, clv_err *e)
+                              const char *end, const char *older, pt2_table *t,
+                              clv_err *e)
 {
     const json *root = NULL;
     const zip_entry *x = file_entry(r, folder, end);
@@ -258,7 +258,8 @@ static clv_status spec_read(pt2_reader *r, pt2_scope *top, const json *spec,
     const json *m = pt2_union(spec);
     for (int k = 0; m && k < SPEC_KINDS; k++)
         if (!strcmp(m->key, spec_kinds[k].key))
-            return spec_add(r, top, json_string(json_get(m, "arg"), "name", NULL),
+            return spec_add(r, top,
+                            json_string(json_get(m, "arg"), "name", NULL),
                             json_string(m, spec_kinds[k].name, NULL),
                             spec_kinds[k].kind, e);
     return CLV_OK;
@@ -285,7 +286,8 @@ static clv_status spec_all(pt2_reader *r, pt2_scope *top, clv_err *e)
         const json *old = json_get(sig, spec_kinds[k].older);
         for (const json *m = old ? old->child : NULL; m; m = m->next)
             if (m->key && m->type == JSON_STRING)
-                CLV_TRY(spec_add(r, top, m->key, m->u.s, spec_kinds[k].kind, e));
+                CLV_TRY(
+                    spec_add(r, top, m->key, m->u.s, spec_kinds[k].kind, e));
     }
     return CLV_OK;
 }
@@ -320,9 +322,8 @@ static clv_status symbols_ranges(pt2_reader *r, clv_err *e)
 {
     const json *all = json_get(r->program, "range_constraints");
     for (const json *m = all ? all->child : NULL; m; m = m->next) {
-        uint32_t i = m->key
-                         ? pt2_symbol_at(&r->symbols, m->key, strlen(m->key))
-                         : CLV_NONE;
+        uint32_t i = m->key ? pt2_symbol_at(&r->symbols, m->key, strlen(m->key))
+                            : CLV_NONE;
         if (i == CLV_NONE)
             return clv__nomem(e);
         r->symbols.list[i].min = json_int(m, "min_val", 0);
@@ -365,9 +366,8 @@ static clv_status symbols_set(pt2_reader *r, pt2_symbol *s, int64_t value,
                               clv_err *e)
 {
     if (s->given && s->value != value)
-        return clv__fail(e, CLV_SHAPE,
-                         "dimension '%s' would be %lld and %lld", s->name,
-                         (long long)s->value, (long long)value);
+        return clv__fail(e, CLV_SHAPE, "dimension '%s' would be %lld and %lld",
+                         s->name, (long long)s->value, (long long)value);
     if (value < s->min || value > s->max)
         return symbols_out_of_range(s, value, e);
     r->symbols.moved |= !s->known || s->value != value;
@@ -459,8 +459,8 @@ static clv_status input_want(pt2_reader *r, const json *meta, const char *name,
     const json *sizes = json_get(meta, "sizes");
     for (const json *d = sizes ? sizes->child : NULL; d; d = d->next, axis++)
         if (asked || data || in.dims[axis] != t.dims[axis])
-            CLV_TRY(input_size(r, d, t.dims[axis], in.dims[axis], name, axis,
-                               e));
+            CLV_TRY(
+                input_size(r, d, t.dims[axis], in.dims[axis], name, axis, e));
     return CLV_OK;
 }
 
@@ -515,9 +515,10 @@ static clv_status input_all(pt2_scope *top, bool add, clv_err *e)
     uint32_t place = 0;
     for (const json *m = inputs ? inputs->child : NULL; m; m = m->next) {
         const char *name = json_string(json_get(m, "as_tensor"), "name", NULL);
-        uint32_t i = name ? strmap_get(&top->metas, name, strlen(name))
-                          : CLV_NONE;
-        if (!name || strmap_get(&top->r->params, name, strlen(name)) != CLV_NONE)
+        uint32_t i =
+            name ? strmap_get(&top->metas, name, strlen(name)) : CLV_NONE;
+        if (!name ||
+            strmap_get(&top->r->params, name, strlen(name)) != CLV_NONE)
             continue;
         if (i == CLV_NONE)
             return clv__fail(e, CLV_FORMAT, "line %u: input '%s' has no type",
@@ -612,8 +613,7 @@ static clv_status file_read(pt2_file *f, clv_err *e)
     aten_builder b = {.g = r->g};
     pt2_scope top;
     CLV_TRY(file_find(f, e));
-    const json *graph =
-        json_get(json_get(r->program, "graph_module"), "graph");
+    const json *graph = json_get(json_get(r->program, "graph_module"), "graph");
     clv_status s = pt2_scope_open(&top, r, &b, graph, 0, e);
     if (s == CLV_OK)
         s = file_walk(&top, e);
@@ -649,8 +649,7 @@ clv_status clv__pt2_load(clv_mapping map, const char *path,
     clv_graph *g;
     CLV_TRY(clv__import_begin(map, path, "pt2", opts, &g, e));
     pt2_file f = {.r = {.g = g, .opts = opts}};
-    f.r.weights =
-        (torch_weights){.g = g, .opts = opts, .allowed = map.size};
+    f.r.weights = (torch_weights){.g = g, .opts = opts, .allowed = map.size};
     clv_status s = clv__archive_open(map.data, map.size, &f.r.zip, e);
     if (s == CLV_OK)
         s = file_read(&f, e);

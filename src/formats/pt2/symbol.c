@@ -121,27 +121,42 @@ static double symbol_two(symbol_text *t, symbol_fn_kind kind, double a,
     if (divides && !(b < 0) && !(b > 0))
         return symbol_fail(t);
     switch (kind) {
-    case SYMBOL_ADD: return a + b;
-    case SYMBOL_MUL: return a * b;
-    case SYMBOL_POW: return pow(a, b);
-    case SYMBOL_FLOOR_DIV: return floor(a / b);
-    case SYMBOL_CEIL_DIV: return ceil(a / b);
-    case SYMBOL_DIV: return a / b;
-    case SYMBOL_MOD: return a - floor(a / b) * b;
-    case SYMBOL_MAX: return a > b ? a : b;
-    case SYMBOL_MIN: return a < b ? a : b;
-    default: return a; /* Float(1.5, precision=53) */
+    case SYMBOL_ADD:
+        return a + b;
+    case SYMBOL_MUL:
+        return a * b;
+    case SYMBOL_POW:
+        return pow(a, b);
+    case SYMBOL_FLOOR_DIV:
+        return floor(a / b);
+    case SYMBOL_CEIL_DIV:
+        return ceil(a / b);
+    case SYMBOL_DIV:
+        return a / b;
+    case SYMBOL_MOD:
+        return a - floor(a / b) * b;
+    case SYMBOL_MAX:
+        return a > b ? a : b;
+    case SYMBOL_MIN:
+        return a < b ? a : b;
+    default:
+        return a; /* Float(1.5, precision=53) */
     }
 }
 
 static double symbol_one(symbol_fn_kind kind, double a)
 {
     switch (kind) {
-    case SYMBOL_FLOOR: return floor(a);
-    case SYMBOL_CEIL: return ceil(a);
-    case SYMBOL_TRUNC: return trunc(a);
-    case SYMBOL_ROUND: return nearbyint(a);
-    default: return a;
+    case SYMBOL_FLOOR:
+        return floor(a);
+    case SYMBOL_CEIL:
+        return ceil(a);
+    case SYMBOL_TRUNC:
+        return trunc(a);
+    case SYMBOL_ROUND:
+        return nearbyint(a);
+    default:
+        return a;
     }
 }
 

@@ -44,8 +44,7 @@ clv_status clv__archive_open(const void *bytes, size_t size, torch_archive *a,
 {
     zip z;
     *a = (torch_archive){.bytes = bytes, .size = size};
-    a->budget =
-        ARCHIVE_UNPACKED + (uint64_t)size * ARCHIVE_UNPACKED_PER_BYTE;
+    a->budget = ARCHIVE_UNPACKED + (uint64_t)size * ARCHIVE_UNPACKED_PER_BYTE;
     CLV_TRY(clv__zip_open(bytes, size, &z, e));
     while (z.next < z.count) {
         if (!CLV_GROW(a->entries, a->n, a->cap))

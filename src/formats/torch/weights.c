@@ -203,8 +203,8 @@ bool clv__torch_int_at(const torch_tensor *t, int64_t i, int64_t *out)
         weights_check(t, n, NULL) != CLV_OK || !weights_is_dense(t))
         return false;
     all.dims[0] = n;
-    all.data = (void *)(uintptr_t)(t->bytes +
-                                   clv_dtype_bytes(t->dtype, t->offset));
+    all.data =
+        (void *)(uintptr_t)(t->bytes + clv_dtype_bytes(t->dtype, t->offset));
     *out = get_i(&all, i);
     return true;
 }
