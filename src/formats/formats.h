@@ -58,6 +58,11 @@ CLV_MUST clv_status clv__checkpoint_load(clv_mapping map, const char *path,
                                          const clv_open_opts *opts,
                                          clv_graph **out, clv_err *e);
 
+bool clv__torchscript_knows(const clv_mapping *map, const char *path);
+CLV_MUST clv_status clv__torchscript_load(clv_mapping map, const char *path,
+                                          const clv_open_opts *opts,
+                                          clv_graph **out, clv_err *e);
+
 bool clv__onnx_knows(const clv_mapping *map, const char *path);
 CLV_MUST clv_status clv__onnx_load(clv_mapping map, const char *path,
                                    const clv_open_opts *opts, clv_graph **out,
