@@ -49,6 +49,7 @@
 #include "cleave/base.h"
 #include "cleave/service.h"
 #include "cleave/graph.h"
+#include "cleave/files.h"
 #include "cleave/profile.h"
 #include "cleave/operators.h"
 #include "cleave/validate.h"

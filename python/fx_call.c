@@ -46,17 +46,10 @@ static const char *fx_source_of(fx_walk *w, PyObject *node)
     char text[4096];
     fx_text_of(trace && trace != Py_None ? trace : NULL, text, sizeof text);
     Py_XDECREF(trace);
-    char *at = NULL;
-    for (char *p = text; (p = strstr(p, "File \"")); p += 6)
-        at = p + 6; /* the innermost frame */
-    char *quote = at ? strchr(at, '"') : NULL;
-    if (!quote)
-        return NULL;
-    *quote = '\0';
-    const char *base = strrchr(at, '/');
-    int line = 0;
-    sscanf(quote + 1, ", line %d", &line);
-    return arena_printf(&w->scratch, "%s:%d", base ? base + 1 : at, line);
+    char line[256];
+    return clv__aten_source(text, line, sizeof line)
+               ? arena_strndup(&w->scratch, line, strlen(line))
+               : NULL;
 }
 
 /* -- what a call makes ----------------------------------------------------*/

@@ -595,9 +595,9 @@ static clv_status write_in_place(void *view_first, clv_err *e)
         CHECK_EQ_U64(clv__aten_latest(&b, X), made);
         const clv_node *last = &g->nodes[g->n_nodes - 1];
         CHECK_EQ_U64(node_ins(g, last)[0], view ? N_VALUES : made);
-        const char *why = g->nodes[view ? 1 : 0].counted_only;
+        const char *why = last->counted_only;
         if (view)
-            CHECK_STR(why, "it writes to memory that is read again");
+            CHECK_STR(why, "it reads memory that was written to in place");
         else
             CHECK(!why);
     }

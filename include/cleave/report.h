@@ -51,6 +51,8 @@ typedef struct clv_model_cost {
 CLV_API void clv_report_models(const clv_model_cost *models, uint32_t n,
                                const clv_report_opts *opts, clv_buf *out);
 
+CLV_API void clv_report_formats(const clv_report_opts *opts, clv_buf *out);
+
 /* Operators as a matrix; one alone in detail. */
 CLV_API void clv_report_operators(const clv_operator_info *const *ops,
                                   uint32_t n, const clv_report_opts *opts,

@@ -10,9 +10,32 @@
 
 #include <string.h>
 
+/* One row per format. Those whose bytes tell them come first. */
 static const clv_importer formats[] = {
-    {"onnx", "ONNX", clv__onnx_knows, clv__onnx_load},
+    {{"pt2", "torch.export archive", ".pt2", "graph, symbols, weights", false},
+     true,
+     clv__pt2_knows,
+     clv__pt2_load},
+    {{"torchscript", "TorchScript", ".pt .torchscript",
+      "graph at --input-shape, weights", false},
+     true,
+     clv__torchscript_knows,
+     clv__torchscript_load},
+    {{"pt", "torch.save checkpoint", ".pt .pth .bin .ckpt",
+      "weights by module; of a YOLO model the graph", false},
+     true,
+     clv__checkpoint_knows,
+     clv__checkpoint_load},
+    {{"onnx", "ONNX", ".onnx", "graph, symbols, weights", true},
+     false,
+     clv__onnx_knows,
+     clv__onnx_load},
 };
+
+const clv_file_kind *clv_file_kind_at(uint32_t i)
+{
+    return i < sizeof formats / sizeof *formats ? &formats[i].is : NULL;
+}
 
 /* -- kinds of files that are not read -------------------------------------*/
 
@@ -34,11 +57,10 @@ typedef struct formats_kind {
 
 static const formats_kind formats_kinds[] = {
     KIND(0, "\x89HDF\r\n\x1a\n", "an HDF5 file (Keras .h5)",
-         "tf2onnx writes a model that is"),
+         "tf2onnx --keras writes a model that is"),
     KIND(4, "TFL3", "a TFLite model", "tf2onnx writes a model that is"),
     KIND(0, "GGUF", "a GGUF model", ""),
-    KIND(0, "\x80\x02", "a Python pickle (an old PyTorch .pt or .pth)",
-         FORMATS_EXPORT),
+    KIND(0, "\x80\x02", "a Python pickle", FORMATS_EXPORT),
     KIND(0, "\x80\x03", "a Python pickle", FORMATS_EXPORT),
     KIND(0, "\x80\x04", "a Python pickle", FORMATS_EXPORT),
     KIND(0, "\x80\x05", "a Python pickle", FORMATS_EXPORT),
@@ -77,8 +99,8 @@ static const formats_kind *formats_zip(const clv_mapping *map)
 {
     enum { NAME_LENGTH = 26, NAME = 30 };
     static const formats_kind torch = {
-        .text = "a PyTorch archive (.pt, .pth or .pt2)",
-        .advice = FORMATS_EXPORT};
+        .text = "a PyTorch archive without the directory at its end",
+        .advice = "the file is cut short"};
     static const formats_kind npz = {.text = "a NumPy .npz archive",
                                      .advice = ""};
     static const formats_kind keras = {.text = "a Keras .keras archive",
@@ -154,8 +176,8 @@ clv_status clv__import(const char *path, const clv_open_opts *opts,
     *out = NULL;
     CLV_TRY(clv__mapping_open(path, &map, e));
     const formats_kind *kind = formats_kind_of(&map);
-    for (size_t i = 0; !kind && i < sizeof formats / sizeof *formats; i++) {
-        if (!formats[i].knows(&map, path))
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if ((kind && !formats[i].told) || !formats[i].knows(&map, path))
             continue;
         clv_status s = formats[i].load(map, path, opts, out, e);
         if (s != CLV_OK)

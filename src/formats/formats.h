@@ -2,6 +2,7 @@
 #ifndef CLV_FORMATS_H
 #define CLV_FORMATS_H
 
+#include "cleave/files.h"
 #include "cleave/tensor.h"
 #include "core/mapping.h"
 #include "graph/graph.h"
@@ -10,12 +11,26 @@
  * the mapping over (and closes it when it fails) and returns an inferred
  * graph. */
 typedef struct clv_importer {
-    const char *name; /* "onnx" */
-    const char *text; /* for messages: "ONNX model" */
+    clv_file_kind is;
+    bool told; /* the bytes alone tell it from every other kind of file */
     bool (*knows)(const clv_mapping *map, const char *path);
     clv_status (*load)(clv_mapping map, const char *path,
                        const clv_open_opts *opts, clv_graph **out, clv_err *e);
 } clv_importer;
+
+/* Begins a graph for the file at path: named after it, with `map` as what its
+ * weights are borrowed from. Closes the mapping when it fails. */
+CLV_MUST clv_status clv__import_begin(clv_mapping map, const char *path,
+                                      const char *format,
+                                      const clv_open_opts *opts, clv_graph **g,
+                                      clv_err *e);
+/* Ends it: with a status other than CLV_OK the graph is freed and the message
+ * made fit to print, else *out is the graph and pages that were read leave
+ * memory. Returns the status. */
+CLV_MUST clv_status clv__import_end(clv_graph *g, clv_status s, clv_graph **out,
+                                    clv_err *e);
+/* Replaces the control characters of a text that a file wrote. */
+void clv__import_scrub(char *text, size_t n);
 
 /* Loads the model file at path. CLV_NOT_FOUND when there is no such file. */
 CLV_MUST clv_status clv__import(const char *path, const clv_open_opts *opts,
@@ -41,6 +56,21 @@ bool clv__onnx_attr_row(size_t i, const char **name, clv_attr_key *key);
 CLV_MUST clv_status clv__onnx_bytes(const clv_graph *g,
                                     const clv_tensor *tensor, int64_t opset,
                                     clv_buf *out, clv_err *e);
+
+bool clv__pt2_knows(const clv_mapping *map, const char *path);
+CLV_MUST clv_status clv__pt2_load(clv_mapping map, const char *path,
+                                  const clv_open_opts *opts, clv_graph **out,
+                                  clv_err *e);
+
+bool clv__checkpoint_knows(const clv_mapping *map, const char *path);
+CLV_MUST clv_status clv__checkpoint_load(clv_mapping map, const char *path,
+                                         const clv_open_opts *opts,
+                                         clv_graph **out, clv_err *e);
+
+bool clv__torchscript_knows(const clv_mapping *map, const char *path);
+CLV_MUST clv_status clv__torchscript_load(clv_mapping map, const char *path,
+                                          const clv_open_opts *opts,
+                                          clv_graph **out, clv_err *e);
 
 bool clv__onnx_knows(const clv_mapping *map, const char *path);
 CLV_MUST clv_status clv__onnx_load(clv_mapping map, const char *path,

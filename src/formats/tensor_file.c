@@ -122,7 +122,7 @@ static clv_status parse_npz(const source *in, clv_tensor *out, clv_err *e)
     if (s != CLV_OK) {
         clv__err_prefix(e, "npz");
     } else {
-        source entry = {bytes, x.size, NULL, in->form};
+        source entry = {bytes, (size_t)x.size, NULL, in->form};
         s = entry_kind(&x, &len)->parse(&entry, out, e);
     }
     clv__free(block);

@@ -1,4 +1,5 @@
-/* zip.h - the entries of a zip archive in memory, stored or deflated. */
+/* zip.h - the entries of a zip archive in memory, stored or deflated; those of
+ * more than 4 GB (zip64) too. */
 #ifndef CLV_ZIP_H
 #define CLV_ZIP_H
 
@@ -8,7 +9,8 @@ typedef struct zip_entry {
     const char *name; /* not terminated */
     const uint8_t *data;
     size_t name_size, packed; /* bytes of the name, and of the data as it is */
-    uint32_t method, size;    /* 0: stored, 8: deflated; bytes when unpacked */
+    uint64_t size;            /* bytes when unpacked */
+    uint32_t method;          /* 0: stored, 8: deflated */
 } zip_entry;
 
 /* A walk over the central directory. Borrows the archive. */
@@ -23,6 +25,9 @@ CLV_MUST clv_status clv__zip_open(const void *bytes, size_t size, zip *z,
                                   clv_err *e);
 /* The next of z->count entries; checks that all of it lies in the archive. */
 CLV_MUST clv_status clv__zip_next(zip *z, zip_entry *x, clv_err *e);
+/* The same from the directory alone: x->data is NULL, and no page of the entry
+ * is touched. */
+CLV_MUST clv_status clv__zip_list(zip *z, zip_entry *x, clv_err *e);
 /* The x->size bytes of an entry. Those of a stored one are borrowed, and *block
  * is NULL; others are unpacked into *block (the caller frees it with
  * clv__free), which takes no more memory than the packed bytes can fill. */

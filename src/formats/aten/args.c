@@ -399,9 +399,7 @@ static const aten_arg *args_named(const aten_named *list, uint32_t n,
     return NULL;
 }
 
-/* The argument at place i, or by one of its names; NULL when left out. */
-static const aten_arg *args_at(const aten_call *c, uint32_t i,
-                               const char *names)
+const aten_arg *clv__aten_arg(const aten_call *c, uint32_t i, const char *names)
 {
     return i < c->n_args ? &c->args[i]
                          : args_named(c->named, c->n_named, names);
@@ -417,7 +415,7 @@ static uint32_t args_gather(const aten_call *c, uint32_t *i, const char *names,
     for (const char *p = names; p; ++*i) {
         char name[48];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(p, ","), p);
-        const aten_arg *arg = args_at(c, *i, name);
+        const aten_arg *arg = clv__aten_arg(c, *i, name);
         whole = whole && arg && n < ARGS_MAX_GATHERED;
         if (whole)
             items[n++] = *arg;
@@ -466,7 +464,7 @@ static void args_read_word(aten_reading *r, const aten_word *w, uint32_t *i)
         made.u.items = items;
         arg = made.n ? &made : NULL;
     } else {
-        arg = args_at(c, *i, w->torch);
+        arg = clv__aten_arg(c, *i, w->torch);
     }
     /* permute(x, 0, 2, 1) or permute(x, dims) */
     if (arg && w->rest && *i < c->n_args && arg->kind != ATEN_LIST) {

@@ -28,6 +28,7 @@ typedef enum aten_kind {
     ATEN_LIST,
     ATEN_SLICE,    /* a:b:c of an index: the items start, stop and step */
     ATEN_ELLIPSIS, /* ... of an index */
+    ATEN_DTYPE,    /* u.i is a clv_dtype */
     ATEN_OTHER     /* a type, a device: no attribute can say it */
 } aten_kind;
 
@@ -78,9 +79,12 @@ typedef struct aten_call {
     bool others_used; /* somebody reads another result than the first */
 } aten_call;
 
-/* The walk over a program. Starts as {.g = graph}. */
+/* The walk over a program. Starts as {.g = graph}. With `infer`, nobody has
+ * seen the results: calls come without types of them (n_results may say how
+ * many there are), and shapes are inferred call by call. */
 typedef struct aten_builder {
     clv_graph *g;
+    bool infer;
     uint32_t node;  /* of the last call, CLV_NONE if it made none */
     uint32_t *made; /* results of the last call, as values of the graph */
     uint32_t n_made;
@@ -116,6 +120,10 @@ bool clv__aten_member(const char *cls, const char **at, char *name,
 /* "L['self']._modules['layer1'][0].conv", as torch spells the path of a
  * module, becomes "layer1.0.conv", in place. */
 void clv__aten_path(char *path);
+/* The line of the program that made a call, as "model.py:12", from the stack
+ * trace that torch kept: that of the innermost frame outside of torch. False
+ * when the trace has no frame. */
+bool clv__aten_source(const char *trace, char *buf, size_t size);
 /* The i-th row of the table: its name and the operator it leads to. False past
  * the last. */
 bool clv__aten_row(size_t i, const char **name, clv_op *op);

@@ -5,6 +5,7 @@
  *   3. build    the node, its results as torch described them
  *   4. note     what an operator in place wrote to: whoever names that tensor
  *               later means what was written */
+#include "core/limits.h"
 #include "formats/aten/row.h"
 
 #include <stdio.h>
@@ -82,17 +83,86 @@ static bool call_in_place(const char *target)
     return yes;
 }
 
-/* Whoever reads value v later reads what the node made. */
-static bool call_note_write(aten_builder *b, uint32_t v, uint32_t node)
+/* Whoever reads value v later reads `now`. */
+static bool call_replace(aten_builder *b, uint32_t v, uint32_t now)
 {
-    if (!CLV_GROW(b->writes, b->n_writes, b->cap_writes) ||
-        !CLV_RESERVE(b->latest, v + 1u, b->cap_latest))
+    if (!CLV_RESERVE(b->latest, v + 1u, b->cap_latest))
         return false;
     while (b->n_latest <= v)
         b->latest[b->n_latest++] = CLV_NONE;
-    b->writes[b->n_writes++] = (struct aten_write){node, v};
-    b->latest[v] = node_outs(b->g, &b->g->nodes[node])[0];
+    b->latest[v] = now;
     return true;
+}
+
+/* The attributes of the operator that puts back what a slice or a selection
+ * took out. False when it is neither, or takes from several axes at once. */
+static bool call_put_back(const clv_node *n, clv_attr *attrs, uint32_t *count,
+                          clv_op *op)
+{
+    static const clv_attr_key keys[] = {CLV_A_AXES, CLV_A_START, CLV_A_END,
+                                        CLV_A_STEP, CLV_A_AXIS,  CLV_A_INDEX};
+    bool slice = n->op == CLV_OP_SLICE;
+    *op = slice ? CLV_OP_SLICE_SCATTER : CLV_OP_SELECT_SCATTER;
+    *count = 0;
+    if ((!slice && n->op != CLV_OP_SELECT) || n->counted_only || n->n_in != 1)
+        return false;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const clv_attr *from = attr_get(n, keys[i]);
+        if (!from)
+            continue;
+        bool list = from->type == CLV_ATTR_INTS;
+        if ((list && from->n != 1) || (!list && from->type != CLV_ATTR_INT))
+            return false;
+        clv_attr_key key = keys[i] == CLV_A_AXES ? CLV_A_AXIS : keys[i];
+        attrs[*count] = (clv_attr){.name = clv__attr_name(key),
+                                   .key = (uint8_t)key,
+                                   .type = CLV_ATTR_INT};
+        attrs[(*count)++].u.i = list ? from->u.ints[0] : from->u.i;
+    }
+    return true;
+}
+
+/* What was written to a part of a tensor was written to the tensor: adds the
+ * node that puts the part `now` back, for every tensor that v is a part of. */
+static bool call_write_through(aten_builder *b, uint32_t v, uint32_t now)
+{
+    enum { PARTS_OF_PARTS = 64 };
+    clv_graph *g = b->g;
+    for (int i = 0; i < PARTS_OF_PARTS; i++) {
+        clv_attr attrs[4];
+        uint32_t n_attrs, from = g->values[v].producer;
+        clv_op op;
+        if (from == CLV_NONE ||
+            !call_put_back(&g->nodes[from], attrs, &n_attrs, &op))
+            return true;
+        uint32_t whole = node_ins(g, &g->nodes[from])[0];
+        uint32_t ins[2] = {clv__aten_latest(b, whole), now};
+        uint32_t id = clv__node_add(g, op, g->nodes[b->node].name,
+                                    g->nodes[b->node].scope, ins, 2, NULL, 1);
+        if (id == CLV_NONE)
+            return false;
+        g->nodes[id].origin = g->nodes[b->node].origin;
+        g->nodes[id].source = g->nodes[b->node].source;
+        now = node_outs(g, &g->nodes[id])[0];
+        value_like(&g->values[now], &g->values[whole]);
+        if (!clv__aten_set_attrs(g, &g->nodes[id], attrs, n_attrs, "") ||
+            !call_replace(b, ins[0], now))
+            return false;
+        b->writes[b->n_writes - 1].node = id;
+        v = ins[0];
+    }
+    return true;
+}
+
+/* Whoever reads value v later reads what the node made. */
+static bool call_note_write(aten_builder *b, uint32_t v, uint32_t node)
+{
+    uint32_t now = node_outs(b->g, &b->g->nodes[node])[0];
+    if (!CLV_GROW(b->writes, b->n_writes, b->cap_writes) ||
+        !call_replace(b, v, now))
+        return false;
+    b->writes[b->n_writes++] = (struct aten_write){node, v};
+    return call_write_through(b, v, now);
 }
 
 /* The value of the first argument; CLV_NONE when it is no tensor. */
@@ -233,6 +303,27 @@ static void call_set_like_first(const aten_reading *r, clv_value *y)
     }
 }
 
+/* How many results the call has. */
+static uint32_t call_count(const aten_reading *r)
+{
+    uint32_t said = r->b->infer ? clv__aten_count(r) : 0;
+    return said ? said : r->call->n_results;
+}
+
+/* Types that attributes are read off, where nobody saw the results. */
+static bool call_set_untold(const aten_reading *r, const clv_node *n,
+                            const char *plain)
+{
+    int64_t dims[CLV_MAX_RANK];
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        aten_type t = clv__aten_untold(r, plain, i, dims);
+        if (t.rank != CLV_NO_RANK &&
+            !call_set_type(r->b->g, node_outs(r->b->g, n)[i], &t))
+            return false;
+    }
+    return true;
+}
+
 /* Adds the node of a call that was read, its results as torch saw them. */
 static bool call_add(aten_reading *r, const char *plain)
 {
@@ -240,7 +331,7 @@ static bool call_add(aten_reading *r, const char *plain)
     const aten_call *c = r->call;
     const char *name = call_name(r, plain);
     uint32_t scope = clv__scope_path(g, c->path ? c->path : "");
-    uint32_t n_out = c->n_results ? c->n_results : 1;
+    uint32_t told = call_count(r), n_out = told ? told : 1;
     if (!name || scope == CLV_NONE)
         return false;
     uint32_t id =
@@ -251,9 +342,11 @@ static bool call_add(aten_reading *r, const char *plain)
     n->origin = arena_strndup(&g->mem, c->target, strlen(c->target));
     if (c->source)
         n->source = arena_strndup(&g->mem, c->source, strlen(c->source));
-    for (uint32_t i = 0; i < c->n_results; i++)
+    for (uint32_t i = 0; i < c->n_results && c->results; i++)
         if (!call_set_type(g, node_outs(g, n)[i], &c->results[i]))
             return false;
+    if (r->b->infer && !call_set_untold(r, n, plain))
+        return false;
     if (!strcmp(plain, "setitem"))
         call_set_like_first(r, node_out(g, n, 0));
     call_put_result_attrs(r, n);
@@ -273,7 +366,7 @@ static bool call_build(aten_builder *b, const aten_call *c)
         return false;
     if (b->n_made)
         return true;
-    r.row = clv__aten_find(c, plain);
+    r.row = clv__aten_find(b, c, plain);
     r.op = r.row ? r.row->op : CLV_OP_UNKNOWN;
     call_read(&r, plain);
     uint32_t first = call_first(&r);
@@ -295,6 +388,29 @@ static bool call_knows(const clv_graph *g, const aten_arg *arg)
     return ok;
 }
 
+/* Infers the node just made. A row that reads attributes off a result which
+ * nobody saw leaves it without some: the node is unknown then. */
+static clv_status call_infer(aten_builder *b, const aten_call *call, clv_err *e)
+{
+    clv_graph *g = b->g;
+    clv_node *n = &g->nodes[b->node];
+    clv_err why = {0};
+    clv_status s = clv__infer_node(g, b->node, &why);
+    if (s == CLV_SHAPE || clv__is_final(s))
+        return clv__fail(e, s, "%s", why.msg);
+    if (s != CLV_OK) {
+        n->op = CLV_OP_UNKNOWN;
+        if (!clv__graph_warn(g, "%s", why.msg))
+            return clv__nomem(e);
+    }
+    for (uint32_t i = 0; n->counted_only && i < n->n_out; i++)
+        node_out(g, n, i)->data = NULL;
+    clv_dtype asked = clv__aten_asked(call);
+    if (asked != CLV_NODTYPE && n->n_out)
+        node_out(g, n, 0)->dtype = (uint8_t)asked;
+    return CLV_OK;
+}
+
 clv_status clv__aten_call(aten_builder *b, const aten_call *call, clv_err *e)
 {
     bool known = true;
@@ -309,7 +425,9 @@ clv_status clv__aten_call(aten_builder *b, const aten_call *call, clv_err *e)
     if (!known)
         return clv__fail(e, CLV_FORMAT, "%s '%s' reads no value of the graph",
                          call->target, call->name);
-    return call_build(b, call) ? CLV_OK : clv__nomem(e);
+    if (!call_build(b, call))
+        return clv__nomem(e);
+    return b->infer && b->node != CLV_NONE ? call_infer(b, call, e) : CLV_OK;
 }
 
 void clv__aten_free(aten_builder *b)
@@ -342,4 +460,40 @@ void clv__aten_path(char *path)
         }
     }
     *to = '\0';
+}
+
+/* Whether a frame's file is one of torch's, or no file at all. */
+static bool source_is_torch(const char *file, size_t len)
+{
+    static const char *const parts[] = {"-packages/torch/", "<eval_with_key>"};
+    bool yes = len > 6 && !strncmp(file, "torch/", 6);
+    for (size_t i = 0; !yes && i < sizeof parts / sizeof *parts; i++) {
+        const char *at = strstr(file, parts[i]);
+        yes = at && at < file + len;
+    }
+    return yes;
+}
+
+bool clv__aten_source(const char *trace, char *buf, size_t size)
+{
+    const char *best = NULL, *mark = "File \"";
+    for (const char *p = trace; (p = strstr(p, mark));) {
+        p += strlen(mark);
+        size_t len = strcspn(p, "\"");
+        bool inner = best && source_is_torch(p, len) &&
+                     !source_is_torch(best, strcspn(best, "\""));
+        if (!inner)
+            best = p;
+    }
+    if (!best)
+        return false;
+    size_t len = strcspn(best, "\"");
+    const char *base = best;
+    for (const char *p = best; p < best + len; p++)
+        if (*p == '/' || *p == '\\')
+            base = p + 1;
+    int line = 0;
+    sscanf(best + len, "\", line %d", &line);
+    snprintf(buf, size, "%.*s:%d", (int)(best + len - base), base, line);
+    return true;
 }

@@ -93,22 +93,32 @@ static uint32_t finish_root(const clv_graph *g, uint32_t v)
 }
 
 /* An operator in place is one that makes a new tensor, as long as nobody reads
- * the old one afterwards: a view of it would show what was written. */
+ * the old one afterwards: a view of it would show what was written. One that
+ * changes nothing (a dropout when nobody trains) writes what was there. Parts
+ * were put back when they were written (call.c); whoever still reads memory
+ * after a write to it is counted only. */
 static bool finish_writes(aten_builder *b)
 {
     clv_graph *g = b->g;
-    uint32_t *last =
-        b->n_writes ? clv__zalloc((g->n_values + 1u) * sizeof *last) : NULL;
-    bool ok = last || !b->n_writes;
-    for (uint32_t id = 0; last && id < g->n_nodes; id++)
-        for (uint32_t i = 0; i < g->nodes[id].n_in; i++)
-            if (node_in(g, &g->nodes[id], i))
-                last[finish_root(g, node_ins(g, &g->nodes[id])[i])] = id;
-    for (uint32_t i = 0; ok && last && i < b->n_writes; i++)
-        if (last[finish_root(g, b->writes[i].value)] > b->writes[i].node)
-            ok = finish_count_only(g, &g->nodes[b->writes[i].node],
-                                   "it writes to memory that is read again");
-    clv__free(last);
+    uint32_t *first =
+        b->n_writes ? clv__alloc((g->n_values + 1u) * sizeof *first) : NULL;
+    bool ok = first || !b->n_writes;
+    if (first)
+        memset(first, 0xff, (g->n_values + 1u) * sizeof *first);
+    for (uint32_t i = 0; first && i < b->n_writes; i++) {
+        uint32_t node = b->writes[i].node;
+        uint32_t *at = &first[finish_root(g, b->writes[i].value)];
+        if (clv__ops[g->nodes[node].op].cls != CLV_CLASS_VIEW && node < *at)
+            *at = node;
+    }
+    for (uint32_t id = 0; ok && first && id < g->n_nodes; id++)
+        for (uint32_t i = 0; ok && i < g->nodes[id].n_in; i++)
+            if (node_in(g, &g->nodes[id], i) &&
+                id > first[finish_root(g, node_ins(g, &g->nodes[id])[i])])
+                ok = finish_count_only(
+                    g, &g->nodes[id],
+                    "it reads memory that was written to in place");
+    clv__free(first);
     return ok;
 }
 
@@ -121,6 +131,7 @@ static clv_status finish_settle(clv_graph *g, uint32_t id, void *ctx,
 
 clv_status clv__aten_finish(aten_builder *b, clv_err *e)
 {
-    CLV_TRY(clv__build_finish_by(b->g, finish_settle, NULL, e));
+    CLV_TRY(
+        clv__build_finish_by(b->g, b->infer ? NULL : finish_settle, NULL, e));
     return finish_writes(b) ? CLV_OK : clv__nomem(e);
 }

@@ -57,16 +57,37 @@ static bool row_gives_dim(const aten_call *c)
     return yes;
 }
 
+/* "aten.convolution" is one of six operators: the axes of its weight and an
+ * argument tell which. Writes "convolution.2d"; false for any other call. */
+static bool row_of_convolution(const aten_builder *b, const aten_call *c,
+                               const char *plain, char *buf, size_t size)
+{
+    enum { WEIGHT = 1, TRANSPOSED = 6 };
+    if (strcmp(plain, "convolution") && strcmp(plain, "_convolution"))
+        return false;
+    if (c->n_args <= TRANSPOSED || c->args[WEIGHT].kind != ATEN_TENSOR)
+        return false;
+    uint32_t rank = b->g->values[c->args[WEIGHT].u.value].rank;
+    bool turned =
+        c->args[TRANSPOSED].kind == ATEN_BOOL && c->args[TRANSPOSED].u.b;
+    snprintf(buf, size, "convolution.%s%ud", turned ? "transposed" : "",
+             rank - 2u);
+    return true;
+}
+
 /* The most telling row of a function: that of the overload
  * ("aten.var.default"), of ATen's operator ("aten.embedding"), of a call with
  * one dim ("max.dim"), of the number of arguments ("arange.1"), or of the name
  * alone. */
-const aten_row *clv__aten_find(const aten_call *call, const char *plain)
+const aten_row *clv__aten_find(const aten_builder *b, const aten_call *call,
+                               const char *plain)
 {
     char text[300];
     const char *target = call->target;
     if (call->module)
         return row_named(aten_modules, COUNT(aten_modules), target);
+    if (row_of_convolution(b, call, plain, text, sizeof text))
+        return row_of_function(text);
     const aten_row *r = strchr(target, '.') ? row_of_function(target) : NULL;
     snprintf(text, sizeof text, "aten.%s", plain);
     if (!r && (call->method || !strncmp(target, "aten.", 5)))

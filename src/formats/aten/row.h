@@ -4,6 +4,7 @@
  *   args.c    maps arguments and members to inputs and attributes
  *   index.c   x[...] of a tensor
  *   call.c    builds the node
+ *   untold.c  what arguments say of results that nobody saw
  *   finish.c  compares shapes with those torch saw */
 #ifndef CLV_ATEN_ROW_H
 #define CLV_ATEN_ROW_H
@@ -65,7 +66,8 @@ typedef struct aten_reading {
 /* The name of a target without namespace, overload, and the underscore of
  * operators in place. */
 void clv__aten_plain(const char *target, char *buf, size_t size);
-const aten_row *clv__aten_find(const aten_call *call, const char *plain);
+const aten_row *clv__aten_find(const aten_builder *b, const aten_call *call,
+                               const char *plain);
 /* Takes the next word off *args; false when there is none. */
 bool clv__aten_word(const char **args, aten_word *out);
 /* Whether the word stands for an argument of torch's. */
@@ -85,6 +87,22 @@ void clv__aten_put_tensors(aten_reading *r, const aten_arg *arg);
 void clv__aten_counted(aten_reading *r, const char *fmt, ...) CLV_PRINTF(2, 3);
 /* Reads the arguments of a function, or the members of a module, by the row. */
 void clv__aten_read(aten_reading *r);
+
+/* The argument at place i, or by one of its names; NULL when left out. */
+const aten_arg *clv__aten_arg(const aten_call *c, uint32_t i,
+                              const char *names);
+
+/* -- untold.c -------------------------------------------------------------*/
+
+/* For a row that reads attributes off the result: the type of result i as the
+ * arguments say it, its rank CLV_NO_RANK where they do not. dims has room. */
+aten_type clv__aten_untold(const aten_reading *r, const char *plain, uint32_t i,
+                           int64_t *dims);
+/* How many results a call has by its attributes; 0 when it is not one whose
+ * arguments tell. */
+uint32_t clv__aten_count(const aten_reading *r);
+/* The type that a call asks for by an argument; CLV_NODTYPE for none. */
+clv_dtype clv__aten_asked(const aten_call *c);
 
 /* -- index.c --------------------------------------------------------------*/
 

@@ -11,36 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* True when one of eight bytes is a control character (below ' ', or 0x7f), and
- * sometimes when none is: a byte of 0x80 and more, or one above a control
- * character, may set the top bit of the difference too. */
-static bool model_suspect(const char *s)
-{
-    const uint64_t ones = 0x0101010101010101u;
-    uint64_t w;
-    memcpy(&w, s, 8);
-    return ((w - ' ' * ones) | ((w ^ 0x7f * ones) - ones)) & 0x80 * ones;
-}
-
-/* Replaces the control characters of a name, which ends up in tables and
- * messages. It looks at eight bytes at a time, and at the last ones twice. */
-static void model_scrub(char *s, size_t n)
-{
-    size_t i = 0;
-    while (i + 8 <= n && !model_suspect(s + i))
-        i += 8;
-    if (n >= 8 && i + 8 > n && !model_suspect(s + n - 8))
-        return;
-    for (; i < n; i++)
-        if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
-            s[i] = '?';
-}
-
 char *onnx_name(arena *mem, text t)
 {
     char *own = arena_strndup(mem, t.s, t.n);
     if (own)
-        model_scrub(own, t.n);
+        clv__import_scrub(own, t.n);
     return own;
 }
 
@@ -381,33 +356,6 @@ static void model_reader_free(reader *r)
 
 /* -- the way in -----------------------------------------------------------*/
 
-/* What the graph borrows its weights from. */
-static void model_release(void *owner)
-{
-    clv__mapping_close(owner);
-    clv__free(owner);
-}
-
-/* "dir/resnet50.onnx" is called resnet50. */
-static clv_status model_new_graph(const char *path, const clv_open_opts *opts,
-                                  clv_graph **g, clv_err *e)
-{
-    const char *slash = strrchr(path, '/');
-    const char *base = slash ? slash + 1 : path;
-    const char *dot = strrchr(base, '.');
-    size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
-    CLV_TRY(clv__build_new("", "onnx", opts, g, e));
-    (*g)->holds_weights = true;
-    (*g)->name = arena_strndup(&(*g)->mem, base, n);
-    (*g)->folder =
-        slash ? arena_strndup(&(*g)->mem, path, (size_t)(slash - path) + 1)
-              : "./";
-    if ((*g)->name && (*g)->folder)
-        return CLV_OK;
-    clv_graph_free(*g);
-    return clv__nomem(e);
-}
-
 /* Adds to an error about shapes which sizes were chosen here. */
 static void model_say_open(const open_sizes *o, clv_err *e)
 {
@@ -447,9 +395,10 @@ static clv_status model_attempt(void *ctx, uint32_t *reached, clv_err *e)
     clv_graph *g;
     clv_graph_free(l->g);
     l->g = NULL;
-    CLV_TRY(model_new_graph(l->path, l->opts, &g, e));
+    clv_mapping view = *l->map; /* stays open for the next attempt */
+    view.borrowed = true;
+    CLV_TRY(clv__import_begin(view, l->path, "onnx", l->opts, &g, e));
     g->file = l->map->borrowed ? NULL : l->map->data;
-    g->file_size = l->map->size;
     reader r = {.map = *l->map,
                 .opts = l->opts ? l->opts : &none,
                 .sizes = &l->sizes,
@@ -467,43 +416,21 @@ static clv_status model_attempt(void *ctx, uint32_t *reached, clv_err *e)
     return s;
 }
 
-/* Hands the mapping to the graph, which borrows its weights from it. */
-static clv_status model_give(model_load *l, clv_mapping *own, clv_err *e)
-{
-    clv_status s = onnx_find_sizes(&l->sizes, model_attempt, l, e);
-    if (s != CLV_OK)
-        model_say_open(&l->sizes, e);
-    if (s != CLV_OK && e)
-        model_scrub(e->msg, strlen(e->msg));
-    if (s != CLV_OK)
-        return s;
-    l->g->owner = own;
-    l->g->release = model_release;
-    /* What was read is in the graph; weights come back when they are needed. */
-    clv__mapping_unpeek(own);
-    clv__mapping_drop(l->g->file, l->g->file_size, l->g->file, l->g->file_size);
-    return CLV_OK;
-}
-
 clv_status clv__onnx_load(clv_mapping map, const char *path,
                           const clv_open_opts *opts, clv_graph **out,
                           clv_err *e)
 {
-    *out = NULL;
-    clv_mapping *own = clv__alloc(sizeof *own);
-    if (!own) {
+    model_load l = {.map = &map, .path = path, .opts = opts};
+    clv_status s = onnx_find_sizes(&l.sizes, model_attempt, &l, e);
+    if (s == CLV_OK)
+        *(clv_mapping *)l.g->owner = map;
+    else
         clv__mapping_close(&map);
-        return clv__nomem(e);
-    }
-    *own = map;
-    model_load l = {.map = own, .path = path, .opts = opts};
-    clv_status s = model_give(&l, own, e);
     if (s != CLV_OK)
-        model_release(own);
+        model_say_open(&l.sizes, e);
     arena_free(&l.sizes.mem);
     clv__free(l.sizes.of);
-    *out = l.g;
-    return s;
+    return clv__import_end(l.g, s, out, e);
 }
 
 /* ONNX has no magic number. The file's name tells, or else that it begins with

@@ -1,0 +1,164 @@
+"""Small files of PyTorch for tests/cli/torch_files.sh and the fuzz seeds, with
+what PyTorch itself computes from them.
+
+    $(tools/pyenv --gen) tests/gen/torch_files.py
+
+writes tests/data/torch: NAME.pt2 or NAME.pt, NAME.x.npy (the input) and NAME.y.npy
+(the output), and truth.csv (parameters, and multiply-accumulates by torch's own
+counter). Old layouts are made from new files: the same JSON, with the keys that
+torch 2.1 to 2.7 wrote, and weights in an archive of torch.save.
+"""
+import io
+import json
+import os
+import pathlib
+import pickle
+import zipfile
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+OUT = pathlib.Path(__file__).resolve().parents[1] / "data" / "torch"
+
+
+class Net(nn.Module):
+    """Layers, a buffer, a constant, tied weights, a branch and a dynamic size."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, padding=1)
+        self.bn = nn.BatchNorm2d(8)
+        self.head = nn.Linear(8, 4)
+        self.again = self.head
+        self.register_buffer("shift", torch.arange(4.0))
+
+    def forward(self, x):
+        y = torch.relu(self.bn(self.conv(x))).mean((2, 3))
+        z = self.again(torch.cat([self.head(y), self.head(y)], 1)) + self.shift
+        z = torch.cond(z.sum() > 0, lambda q: q.sin(), lambda q: q.cos(), (z,))
+        return z.view(x.shape[0], 2, 2)
+
+
+class Loop(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.step = nn.Linear(4, 4)
+
+    def forward(self, x):
+        from torch._higher_order_ops.while_loop import while_loop
+        _, y = while_loop(lambda i, y: i < 5, lambda i, y: (i + 1, torch.relu(self.step(y))),
+                          (torch.tensor(0), x))
+        return y
+
+
+class Scan(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.step = nn.Linear(4, 4)
+
+    def forward(self, x):
+        from torch._higher_order_ops.scan import scan
+
+        def combine(carry, item):
+            now = torch.tanh(self.step(item) + carry)
+            return now, now * 2
+        return scan(combine, torch.zeros(2, 4), x, dim=0)[1]
+
+
+class Written(nn.Module):
+    """Writes to parts of a tensor, in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+
+    def forward(self, x):
+        mask = x.new_zeros(6, 6)
+        mask[1:4, 2:] = 3.0
+        mask[5] += 1.0
+        with torch.no_grad():
+            y = self.fc(x)
+        return y @ mask
+
+
+def macs(model, x):
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model(x)
+    return counter.get_total_flops() // 2
+
+
+def numbers(name, model, x, rows, trips):
+    """`trips` of a layer of 4x4 on 2 rows: torch's counter does not see into loops."""
+    with torch.no_grad():
+        y = model(x)
+    np.save(OUT / f"{name}.x.npy", x.numpy())
+    np.save(OUT / f"{name}.y.npy", y.numpy())
+    rows.append((name, sum(p.numel() for p in model.parameters()), trips * 2 * 4 * 4 if trips else macs(model, x)))
+
+
+def old_layout(new, old, schema):
+    """The archive that torch 2.1 to 2.7 would have written."""
+    with zipfile.ZipFile(new) as z:
+        root = z.namelist()[0].split("/")[0]
+        program = json.loads(z.read(f"{root}/models/model.json"))
+
+        def table(kind, config):
+            config = json.loads(z.read(f"{root}/data/{kind}/{config}"))["config"]
+            stored = {c["path_name"]: torch.frombuffer(bytearray(z.read(f"{root}/data/{kind}/{c['path_name']}")),
+                                                       dtype=torch.float32)
+                      for c in config.values() if c["tensor_meta"]["dtype"] == 7}
+            return {name: stored[c["path_name"]].view([s["as_int"] for s in c["tensor_meta"]["sizes"]])
+                    for name, c in config.items() if c["tensor_meta"]["dtype"] == 7}
+        state = table("weights", "model_weights_config.json")
+        constants = table("constants", "model_constants_config.json")
+    program["schema_version"] = schema
+
+    def older(o):
+        if isinstance(o, dict):
+            o = {k: older(v) for k, v in o.items() if k not in ("kind", "torch_version", "guards_code")}
+            if len(o) == 1 and next(iter(o)) in ("as_tensor", "as_int", "as_ints", "as_none"):
+                o = {**{"as_none": None, "as_tensor": None, "as_tensors": None, "as_int": None}, **o}
+        return [older(v) for v in o] if isinstance(o, list) else o
+    with zipfile.ZipFile(old, "w") as z:
+        z.writestr("serialized_exported_program.json", json.dumps(older(program)))
+        for name, tensors in (("serialized_state_dict.pt", state), ("serialized_constants.pt", constants)):
+            data = io.BytesIO()
+            torch.save(tensors, data)
+            z.writestr(name, data.getvalue())
+        z.writestr("version", f"{schema['major']}.{schema['minor']}")
+
+
+class Harm:
+    def __reduce__(self):
+        return os.system, ("touch harmed",)
+
+
+def main():
+    OUT.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(0)
+    rows = []
+    batch = torch.export.Dim("batch", min=1, max=64)
+    for name, model, x, sizes, trips in (("net", Net(), torch.randn(2, 3, 8, 8), {"x": {0: batch}}, 0),
+                                         ("loop", Loop(), torch.randn(2, 4), None, 5),
+                                         ("scan", Scan(), torch.randn(3, 2, 4), None, 3),
+                                         ("written", Written(), torch.randn(2, 6), None, 0)):
+        model.eval()
+        torch.export.save(torch.export.export(model, (x,), dynamic_shapes=sizes), OUT / f"{name}.pt2")
+        numbers(name, model, x, rows, trips)
+    net = Net().eval()
+    old_layout(OUT / "net.pt2", OUT / "net_old.pt2", {"major": 8, "minor": 7})
+    torch.save(net.state_dict(), OUT / "state.pt")
+    torch.save({"epoch": 3, "state_dict": net.state_dict()}, OUT / "legacy.pt", _use_new_zipfile_serialization=False)
+    (OUT / "harm.pt").write_bytes(b"")
+    with zipfile.ZipFile(OUT / "harm.pt", "w") as z:
+        z.writestr("harm/data.pkl", pickle.dumps(Harm(), protocol=2))
+    with open(OUT / "truth.csv", "w") as f:
+        f.write("name,params,macs\n")
+        for row in rows:
+            f.write(",".join(map(str, row)) + "\n")
+
+
+if __name__ == "__main__":
+    main()
