@@ -397,6 +397,7 @@ static clv_status model_attempt(void *ctx, uint32_t *reached, clv_err *e)
     l->g = NULL;
     clv_mapping view = *l->map; /* stays open for the next attempt */
     view.borrowed = true;
+    view.file = 0;
     CLV_TRY(clv__import_begin(view, l->path, "onnx", l->opts, &g, e));
     g->file = l->map->borrowed ? NULL : l->map->data;
     reader r = {.map = *l->map,
