@@ -76,6 +76,7 @@ typedef struct options {
     struct cli_block *memory; /* everything the lists point to */
     const clv_data_arg *data; /* shapes of the tensors that --input gives */
     size_t n_data;
+    bool folded; /* operators with bodies stay one node: to run or write it */
 } options;
 
 typedef clv_status command_fn(const options *o, clv_err *err);

@@ -203,7 +203,9 @@ clv_status cmd_export(const options *o, clv_err *err)
     const struct format *f = find_format(o->output, err);
     if (!f)
         return CLV_USAGE;
-    clv_status s = open_model(o, o->args.items[0], &g, err);
+    options own = *o;
+    own.folded = !f->write; /* ONNX has operators with bodies too */
+    clv_status s = open_model(&own, o->args.items[0], &g, err);
     if (s == CLV_OK && !f->write)
         s = export_onnx(o, g, err);
     else if (s == CLV_OK)

@@ -43,7 +43,9 @@ clv_status cmd_partition(const options *o, clv_err *err)
     clv_graph *g;
     clv_profile *p;
     partition r = {0};
-    clv_status s = open_profile(o, &g, &p, err);
+    options own = *o;
+    own.folded = to_folder(o); /* parts that can be run */
+    clv_status s = open_profile(&own, &g, &p, err);
     if (s == CLV_OK)
         s = make_cut(o, "op", p, &r.cut, err);
     if (s == CLV_OK)

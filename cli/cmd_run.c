@@ -182,6 +182,7 @@ static clv_status open_for_inputs(job *j, clv_err *err)
     options o = *j->o;
     o.data = data;
     o.n_data = n;
+    o.folded = true;
     clv_status s = open_model(&o, o.args.items[0], &j->g, err);
     free(data);
     return s;

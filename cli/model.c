@@ -34,6 +34,21 @@ static bool has_other_value(const options *o, size_t i)
     return false;
 }
 
+/* Lays operators with bodies open, unless the command runs or writes them. */
+static clv_status open_bodies(const options *o, clv_graph **g, clv_err *err)
+{
+    clv_graph *whole = *g;
+    if (!o->quiet)
+        say_warnings(whole);
+    if (o->folded)
+        return CLV_OK;
+    clv_status s = clv_graph_unfold(whole, g, err);
+    if (s == CLV_OK && *g != whole && !o->quiet)
+        say_warnings(*g);
+    clv_graph_free(whole);
+    return s;
+}
+
 clv_status open_model(const options *o, const char *model, clv_graph **out,
                       clv_err *err)
 {
@@ -61,9 +76,7 @@ clv_status open_model(const options *o, const char *model, clv_graph **out,
     const cli_session *own = o->session;
     clv_status s = own->open ? own->open(own->user, model, &opts, out, err)
                              : clv_graph_open(model, &opts, out, err);
-    if (s == CLV_OK && !o->quiet)
-        say_warnings(*out);
-    return s;
+    return s == CLV_OK ? open_bodies(o, out, err) : s;
 }
 
 clv_status open_profile(const options *o, clv_graph **g, clv_profile **p,

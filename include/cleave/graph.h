@@ -77,6 +77,13 @@ CLV_API CLV_MUST clv_status clv_graph_open(const char *model,
                                            const clv_open_opts *opts,
                                            clv_graph **out, clv_err *err);
 CLV_API void clv_graph_free(clv_graph *g);
+/* Lays operators with bodies (if, loop, scan) open: returns a graph in which
+ * the nodes of their bodies stand in their place, each with the number of times
+ * it runs (caller frees with clv_graph_free). It is for analyses and cannot be
+ * run or written. A graph without such operators is returned itself, with one
+ * holder more. g must be inferred, and is kept as long as the result lives. */
+CLV_API CLV_MUST clv_status clv_graph_unfold(clv_graph *g, clv_graph **out,
+                                             clv_err *err);
 
 /* -- building a graph -----------------------------------------------------*/
 
@@ -187,6 +194,8 @@ typedef struct clv_node_info {
     const uint32_t *inputs, *outputs;
     uint32_t n_inputs, n_outputs;
     uint32_t n_attrs;
+    int64_t times; /* it runs when the model does; 1 but in a graph that was
+                    * unfolded */
 } clv_node_info;
 
 /* An attribute of a node. Everything is borrowed from the graph. */

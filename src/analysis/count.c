@@ -329,8 +329,8 @@ static void add_figure(clv_count *r, int64_t figure, int64_t macs,
     r->total = !strcmp(conventions[c].unit, "FLOP") ? r->flops : figure;
 }
 
-clv_count clv__count(const clv_graph *g, const clv_node *n,
-                     const clv_cost *cost, clv_convention convention)
+static clv_count count_once(const clv_graph *g, const clv_node *n,
+                            const clv_cost *cost, clv_convention convention)
 {
     const count_cell *cell = cell_of((clv_op)n->op, convention);
     clv_count r = {.kind = cell->kind, .heed = CLV_HEED_NONE};
@@ -350,5 +350,20 @@ clv_count clv__count(const clv_graph *g, const clv_node *n,
     r.kind = s.kind;
     if (r.kind)
         add_figure(&r, figure, cost->macs, convention);
+    return r;
+}
+
+clv_count clv__count(const clv_graph *g, const clv_node *n,
+                     const clv_cost *cost, clv_convention convention)
+{
+    int64_t times = clv__node_times(g, n);
+    if (times == 1)
+        return count_once(g, n, cost, convention);
+    clv_cost once = *cost; /* rules count one run */
+    once.macs = times ? cost->macs / times : 0;
+    once.flops = times ? cost->flops / times : 0;
+    clv_count r = count_once(g, n, &once, convention);
+    r.total = sat_mul(r.total, times);
+    r.flops = sat_mul(r.flops, times);
     return r;
 }

@@ -87,6 +87,7 @@ enum clv_node_flags {
     CLV_N_FUNCTION = 4, /* called as a function, not as a module (zoo) */
     CLV_N_INTEGER = 8,  /* computes on the quantised integers around it
                          * (quant.c) */
+    CLV_N_GUESSED = 16, /* how often it runs depends on data (unfold.c) */
 };
 
 typedef struct clv_node {
@@ -101,6 +102,8 @@ typedef struct clv_node {
     uint32_t scope;
     uint16_t op;
     uint16_t custom; /* row of graph->custom that describes it, plus 1; or 0 */
+    uint16_t times;  /* row of graph->times that says how often it runs, plus 1;
+                      * 0: once */
     uint8_t n_attrs, flags;
 } clv_node;
 
@@ -143,6 +146,8 @@ struct clv_graph {
     clv_graph **bodies; /* graphs held by attributes */
     uint32_t n_bodies;
     int64_t unused_params; /* weights that evaluation never reads */
+    int64_t *times;        /* of nodes that do not run once (ops/unfold.c) */
+    uint32_t n_times;
     const struct clv_custom_ops *custom; /* user-given operators, or NULL */
     clv_given *given;             /* per node (ops/custom.c); NULL: none */
     void (*release)(void *owner); /* what the graph borrows its bytes from */
@@ -209,6 +214,12 @@ CLV_MUST clv_status clv__need_inferred(const clv_graph *g, const char *who,
 static inline const uint32_t *node_ins(const clv_graph *g, const clv_node *n)
 {
     return g->edges + n->first_edge;
+}
+
+/* How often the node runs when the model runs once. */
+static inline int64_t clv__node_times(const clv_graph *g, const clv_node *n)
+{
+    return n->times ? g->times[n->times - 1] : 1;
 }
 
 static inline const uint32_t *node_outs(const clv_graph *g, const clv_node *n)

@@ -209,6 +209,7 @@ clv_status clv_graph_get_node(const clv_graph *g, uint32_t node,
         .n_inputs = n->n_in,
         .n_outputs = n->n_out,
         .n_attrs = n->n_attrs,
+        .times = clv__node_times(g, n),
     };
     return FILL(clv_node_info, out, &full, err);
 }

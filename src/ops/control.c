@@ -13,8 +13,8 @@
  * it compares numbers that are counted up; attribute `trips`, or 1 and a
  * warning. Of an if, the branch that a constant condition takes, else the
  * dearer one, and the parameters of both. */
+#include "ops/control.h"
 #include "ops/fold.h"
-#include "ops/trips.h"
 
 #include <string.h>
 
@@ -278,16 +278,39 @@ clv_status fold_if(clv_graph *g, clv_node *n, clv_err *e)
     return CLV_OK;
 }
 
-void cost_if(const clv_graph *g, const clv_node *n, clv_cost *c)
+void clv__if_branches(const clv_graph *g, const clv_node *n,
+                      control_branch *taken, control_branch *other)
 {
     int cond = control_condition(g, n);
-    clv_cost yes = body_cost(control_body_of(n, CLV_A_THEN));
-    clv_cost no = body_cost(control_body_of(n, CLV_A_ELSE));
-    bool then = cond >= 0 ? cond == 1 : yes.flops >= no.flops;
-    take_cost(c, then ? yes : no, 1);
-    if (cond >= 0)
+    uint32_t first = 1;
+    control_branch yes = {control_body_of(n, CLV_A_THEN), "then", 0, cond >= 0};
+    control_branch no = {control_body_of(n, CLV_A_ELSE), "else", 0, cond >= 0};
+    for (uint32_t i = 0; i < n->n_attrs; i++) { /* in the attributes' order */
+        control_branch *b = n->attrs[i].key == CLV_A_THEN   ? &yes
+                            : n->attrs[i].key == CLV_A_ELSE ? &no
+                                                            : NULL;
+        if (!b)
+            continue;
+        b->first = first;
+        first += b->body->n_inputs;
+    }
+    bool then = cond >= 0
+                    ? cond == 1
+                    : !no.body->inferred ||
+                          (yes.body->inferred && body_cost(yes.body).flops >=
+                                                     body_cost(no.body).flops);
+    *taken = then ? yes : no;
+    *other = then ? no : yes;
+}
+
+void cost_if(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    control_branch taken, other;
+    clv__if_branches(g, n, &taken, &other);
+    take_cost(c, body_cost(taken.body), 1);
+    if (taken.decided)
         return;
-    c->params = sat_add(c->params, then ? no.params : yes.params);
+    c->params = sat_add(c->params, body_cost(other.body).params);
     if (c->trust == CLV_TRUST_EXACT)
         c->trust = CLV_TRUST_ESTIMATED;
 }
@@ -499,11 +522,17 @@ static int64_t scan_trips(const clv_graph *g, const clv_node *n)
     return sat_mul(trips, batched ? v->dims[0] : 1);
 }
 
-void cost_loop(const clv_graph *g, const clv_node *n, clv_cost *c)
+loop_trips clv__body_trips(const clv_graph *g, const clv_node *n)
 {
     loop_trips t = clv__loop_trips(g, n);
     if (n->op == CLV_OP_SCAN)
         t.n = scan_trips(g, n);
+    return t;
+}
+
+void cost_loop(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    loop_trips t = clv__body_trips(g, n);
     take_cost(c, body_cost(control_body_of(n, CLV_A_BODY)), t.n);
     if (!t.exact && c->trust == CLV_TRUST_EXACT)
         c->trust = CLV_TRUST_ESTIMATED;

@@ -257,6 +257,19 @@ static clv_trust trust_of(const clv_graph *g, const clv_node *n)
     return t;
 }
 
+/* A node of a body costs what it does each time. */
+static void cost_repeat(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    int64_t times = clv__node_times(g, n);
+    c->macs = sat_mul(c->macs, times);
+    c->flops = sat_mul(c->flops, times);
+    c->bytes_in = sat_mul(c->bytes_in, times);
+    c->bytes_weights = sat_mul(c->bytes_weights, times);
+    c->bytes_out = sat_mul(c->bytes_out, times);
+    if (c->trust == CLV_TRUST_EXACT && n->flags & CLV_N_GUESSED)
+        c->trust = CLV_TRUST_ESTIMATED;
+}
+
 clv_status clv__cost_node(const clv_graph *g, uint32_t id, clv_cost *c,
                           clv_err *e)
 {
@@ -280,6 +293,8 @@ clv_status clv__cost_node(const clv_graph *g, uint32_t id, clv_cost *c,
         c->macs = given->macs;
         c->flops = given->flops;
     }
+    if (n->times || n->flags & CLV_N_GUESSED)
+        cost_repeat(g, n, c);
     int64_t all = sat_add(sat_add(c->bytes_in, c->bytes_weights), c->bytes_out);
     if (c->macs == CLV_SAT || c->flops == CLV_SAT || all == CLV_SAT)
         return clv__fail(e, CLV_OVERFLOW,

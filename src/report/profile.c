@@ -138,6 +138,8 @@ static void json_layer(jsonw *w, const clv_graph *g, const clv_layer *l)
     jsonw_str(w, "origin", n.origin);
     if (*n.source)
         jsonw_str(w, "source", n.source);
+    if (n.times != 1)
+        jsonw_int(w, "times", n.times);
     jsonw_int(w, "params", l->cost.params);
     jsonw_int(w, "macs", l->cost.macs);
     jsonw_int(w, "flops", l->cost.flops);

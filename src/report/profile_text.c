@@ -222,13 +222,26 @@ static void put_bottlenecks(const clv_profile *p, const clv_report_opts *o,
 
 /* -- layers ---------------------------------------------------------------*/
 
+/* Whether some node does not run once: it lies in the body of another. */
+static bool has_times(const clv_graph *g, const clv_profile *p)
+{
+    uint32_t n;
+    const clv_layer *layers = clv_profile_layers(p, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (clv_graph_node(g, layers[i].node).times != 1)
+            return true;
+    return false;
+}
+
 static void put_layer(table *t, const clv_graph *g, const clv_layer *l,
-                      const clv_report_opts *o)
+                      bool times, const clv_report_opts *o)
 {
     clv_node_info n = clv_graph_node(g, l->node);
     bool known = l->cost.trust != CLV_TRUST_UNKNOWN;
     table_text(t, n.name);
     table_text(t, known ? n.op : n.origin);
+    if (times)
+        table_digits(t, n.times);
     if (o->shapes && o->verbose) {
         clv_value_info v = clv__first_output(g, l->node);
         table_shape(t, &v);
@@ -249,6 +262,8 @@ static void put_layers(const clv_profile *p, const clv_report_opts *o,
     const clv_layer *layers = clv_profile_layers(p, &n);
     uint32_t shown = o->verbose || n < top ? n : top;
     const clv_layer **sorted = o->verbose ? NULL : clv__profile_top(p, shown);
+    const clv_graph *g = clv_profile_graph(p);
+    bool times = has_times(g, p);
     table t;
     if (o->verbose)
         text_heading(out, o, "Layer Details");
@@ -258,6 +273,8 @@ static void put_layers(const clv_profile *p, const clv_report_opts *o,
     t.margin = 2;
     table_add_col(&t, "Layer", TABLE_CUT);
     table_add_col(&t, "Type", TABLE_CUT);
+    if (times)
+        table_add_col(&t, "Times", TABLE_RIGHT);
     if (o->shapes && o->verbose)
         table_add_col(&t, "Output shape", TABLE_LEFT);
     table_add_col(&t, "FLOPs", TABLE_RIGHT);
@@ -265,7 +282,7 @@ static void put_layers(const clv_profile *p, const clv_report_opts *o,
     table_add_col(&t, "AI", TABLE_RIGHT | TABLE_DROP);
     table_add_col(&t, "Bottleneck", TABLE_LEFT);
     for (uint32_t i = 0; i < shown && (o->verbose || sorted); i++)
-        put_layer(&t, clv_profile_graph(p), sorted ? sorted[i] : &layers[i], o);
+        put_layer(&t, g, sorted ? sorted[i] : &layers[i], times, o);
     t.failed = t.failed || (!o->verbose && !sorted);
     table_print(&t, o, out);
     clv__free(sorted);
