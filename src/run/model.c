@@ -468,6 +468,24 @@ void clv_model_free(clv_model *m)
     clv__free(m);
 }
 
+/* Multiply-adds from which oneDNN's code is worth the milliseconds that loading
+ * it and compiling take. */
+#define ONEDNN_PAYS 50e6
+
+const char *clv_model_usual(const clv_graph *g)
+{
+    clv_profile *p = NULL;
+    clv_backend *b = NULL;
+    if (!g || clv_profile_new(g, NULL, &p, NULL) != CLV_OK)
+        return "cpu";
+    bool large = (double)clv_profile_totals(p)->macs >= ONEDNN_PAYS;
+    clv_profile_free(p);
+    if (!large || clv_backend_open("onednn", NULL, &b, NULL) != CLV_OK)
+        return "cpu";
+    clv_backend_free(b);
+    return "onednn";
+}
+
 const clv_model_info *clv_model_get(const clv_model *m)
 {
     return &m->info;
