@@ -344,26 +344,14 @@ static clv_status run_cut_model(job *j, clv_err *err)
                : s;
 }
 
-/* Multiply-adds from which oneDNN's code is worth the milliseconds that loading
- * it and compiling take. */
-#define ONEDNN_PAYS 50e6
-
-/* The backend of a run that names none: oneDNN where it is there and the model
- * is large enough, else our own kernels (NULL). */
+/* The backend of a run that names none, NULL for our own kernels. */
 static const char *run_usual_backend(const job *j)
 {
     const options *o = j->o;
-    clv_profile *p = NULL;
-    clv_backend *b = NULL;
-    if (o->strategy || o->measure || o->sandbox ||
-        clv_profile_new(j->g, NULL, &p, NULL) != CLV_OK)
-        return NULL;
-    bool large = (double)clv_profile_totals(p)->macs >= ONEDNN_PAYS;
-    clv_profile_free(p);
-    if (!large || clv_backend_open("onednn", NULL, &b, NULL) != CLV_OK)
-        return NULL;
-    clv_backend_free(b);
-    return "onednn";
+    const char *name = o->strategy || o->measure || o->sandbox
+                           ? "cpu"
+                           : clv_model_usual(j->g);
+    return strcmp(name, "cpu") ? name : NULL;
 }
 
 static clv_status open_backend(job *j, clv_err *err)

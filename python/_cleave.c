@@ -399,7 +399,8 @@ static PyObject *graph_nodes(PyObject *self, PyObject *unused)
 PyDoc_STRVAR(compile_doc,
              "compile($self, backend=None, threads=0)\n--\n\n"
              "A Model that runs this graph: what the backend supports there, "
-             "the rest (or all)\nby plain C kernels.");
+             "the rest by our own\nkernels. Without a name, the backend that "
+             "is fastest here is taken.");
 
 static PyObject *graph_compile(PyObject *self, PyObject *args, PyObject *kw)
 {

@@ -98,6 +98,9 @@ CLV_API CLV_MUST clv_status clv_model_new(const clv_graph *g,
                                           const clv_model_opts *opts,
                                           clv_model **out, clv_err *err);
 CLV_API void clv_model_free(clv_model *m);
+/* Names the backend that runs g, which must be inferred, fastest on this
+ * machine: "onednn" for a large model where that is installed, else "cpu". */
+CLV_API const char *clv_model_usual(const clv_graph *g);
 CLV_API const clv_model_info *clv_model_get(const clv_model *m);
 /* The cut whose subgraphs are the parts, in their order; NULL when the model is
  * one part, or its graph was rewritten. Good as long as the model. */

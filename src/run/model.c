@@ -357,29 +357,50 @@ static clv_status model_rewrite(clv_model *m, clv_err *e)
     return CLV_OK;
 }
 
-/* The parts in nodes of the user's graph: those whose work a part does, or that
- * its nodes stand for. */
-static clv_status show_parts(clv_model *m, clv_err *e)
+/* The part that does the work of each of the user's nodes, CLV_NONE: none. */
+static uint32_t *parts_of_nodes(clv_model *m)
 {
     const rewritten *w = m->rewritten;
+    size_t nodes = m->user->n_nodes;
+    uint32_t *part = arena_array(&m->mem, m->g->n_nodes + 1u, sizeof *part);
+    uint32_t *of = arena_array(&m->mem, nodes + 1, sizeof *of);
+    if (!part || !of)
+        return NULL;
+    for (uint32_t k = 0; k < m->info.n_parts; k++)
+        for (uint32_t i = 0; i < m->parts[k].n_nodes; i++)
+            part[m->parts[k].nodes[i]] = k;
+    for (uint32_t id = 0; id < nodes; id++)
+        of[id] = w->home[id] == CLV_NONE ? CLV_NONE : part[w->home[id]];
+    return of;
+}
+
+/* The parts in nodes of the user's graph: those whose work a part does, or the
+ * one that its first node stands for. */
+static clv_status show_parts(clv_model *m, clv_err *e)
+{
     size_t n = m->info.n_parts, nodes = m->user->n_nodes, at = 0;
     clv_part *shown = arena_zalloc(&m->mem, (n + 1) * sizeof *shown);
     uint32_t *list = arena_array(&m->mem, nodes + n + 1, sizeof *list);
-    uint32_t *part = arena_array(&m->mem, m->g->n_nodes + 1u, sizeof *part);
-    if (!shown || !list || !part)
+    uint32_t *first = arena_zalloc(&m->mem, (n + 1) * sizeof *first);
+    uint32_t *of = parts_of_nodes(m);
+    if (!shown || !list || !first || !of)
         return clv__nomem(e);
-    for (uint32_t k = 0; k < n; k++)
-        for (uint32_t i = 0; i < m->parts[k].n_nodes; i++)
-            part[m->parts[k].nodes[i]] = k;
+    for (uint32_t id = 0; id < nodes; id++)
+        if (of[id] != CLV_NONE)
+            shown[of[id]].n_nodes++;
     for (uint32_t k = 0; k < n; k++) {
-        shown[k] = (clv_part){m->parts[k].device, list + at, 0};
-        for (uint32_t id = 0; id < nodes; id++)
-            if (w->home[id] != CLV_NONE && part[w->home[id]] == k)
-                list[at++] = id;
-        if (list + at == shown[k].nodes) /* new nodes alone */
-            list[at++] = w->stands_for[m->parts[k].nodes[0]];
-        shown[k].n_nodes = (uint32_t)(list + at - shown[k].nodes);
+        shown[k].device = m->parts[k].device;
+        shown[k].nodes = list + at;
+        first[k] = (uint32_t)at;
+        if (!shown[k].n_nodes) { /* new nodes alone */
+            list[at] = m->rewritten->stands_for[m->parts[k].nodes[0]];
+            shown[k].n_nodes = 1;
+        }
+        at += shown[k].n_nodes;
     }
+    for (uint32_t id = 0; id < nodes; id++)
+        if (of[id] != CLV_NONE)
+            list[first[of[id]]++] = id;
     m->info.parts = shown;
     return CLV_OK;
 }
@@ -466,6 +487,24 @@ void clv_model_free(clv_model *m)
     clv__free(m->notes);
     arena_free(&m->mem);
     clv__free(m);
+}
+
+/* Multiply-adds from which oneDNN's code is worth the milliseconds that loading
+ * it and compiling take. */
+#define ONEDNN_PAYS 50e6
+
+const char *clv_model_usual(const clv_graph *g)
+{
+    clv_profile *p = NULL;
+    clv_backend *b = NULL;
+    if (!g || clv_profile_new(g, NULL, &p, NULL) != CLV_OK)
+        return "cpu";
+    bool large = (double)clv_profile_totals(p)->macs >= ONEDNN_PAYS;
+    clv_profile_free(p);
+    if (!large || clv_backend_open("onednn", NULL, &b, NULL) != CLV_OK)
+        return "cpu";
+    clv_backend_free(b);
+    return "onednn";
 }
 
 const clv_model_info *clv_model_get(const clv_model *m)

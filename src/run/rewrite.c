@@ -84,8 +84,11 @@ static clv_status rewrite_copy(const clv_graph *g, clv_graph **out, clv_err *e)
     clv_graph *to;
     CLV_TRY(clv__build_part(g, &to, e));
     bool ok = copy_arrays(to, g);
-    for (uint32_t i = 0; ok && i < g->n_bodies; i++)
+    for (uint32_t i = 0; ok && i < g->n_bodies; i++) {
         ok = clv__graph_own_body(to, clv__graph_hold(g->bodies[i]));
+        if (!ok)
+            clv_graph_free(g->bodies[i]);
+    }
     if (!ok) {
         clv_graph_free(to);
         return clv__nomem(e);

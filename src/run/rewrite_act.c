@@ -14,23 +14,28 @@ typedef struct product {
     uint32_t factor[FACTORS], n;
 } product;
 
-/* Takes v apart, whose shape is that of the whole product. */
-static bool factors_take(const rewriter *r, uint32_t v, bool whole, product *p)
+/* Products within products that are looked through. */
+enum { FACTOR_DEPTH = 8 };
+
+/* Takes v apart, whose shape is that of the whole product; depth 0 is that
+ * itself. */
+static bool factors_take(const rewriter *r, uint32_t v, int depth, product *p)
 {
     uint32_t id = rw_maker(r, v), x;
     double c;
     bool mul = id != CLV_NONE && rw_op(r, id) == CLV_OP_MUL;
     bool div = id != CLV_NONE && rw_op(r, id) == CLV_OP_DIV &&
                attr_is(rw_node(r, id), CLV_A_MODE, "none");
-    if ((mul || div) && (whole || rw_once(r, v))) {
+    if ((mul || div) && depth < FACTOR_DEPTH && (!depth || rw_once(r, v))) {
         if (rw_with_number(r, id, &x, &c)) {
             p->c = mul ? p->c * c : p->c / c;
-            return factors_take(r, x, false, p);
+            return factors_take(r, x, depth + 1, p);
         }
         uint32_t a = rw_in(r, id, 0), b = rw_in(r, id, 1);
         if (mul && rw_node(r, id)->n_in == 2 && rw_same_shape(r, a, v) &&
             rw_same_shape(r, b, v))
-            return factors_take(r, a, false, p) && factors_take(r, b, false, p);
+            return factors_take(r, a, depth + 1, p) &&
+                   factors_take(r, b, depth + 1, p);
     }
     if (p->n == FACTORS)
         return false;
@@ -42,7 +47,7 @@ static bool factors_of(const rewriter *r, uint32_t id, product *p)
 {
     uint32_t y = rw_out(r, id);
     *p = (product){.c = 1};
-    return rw_is_float(r, y) && factors_take(r, y, true, p) && isfinite(p->c);
+    return rw_is_float(r, y) && factors_take(r, y, 0, p) && isfinite(p->c);
 }
 
 bool rw_bounds(const rewriter *r, uint32_t id, double *lo, double *hi)

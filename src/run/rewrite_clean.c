@@ -182,15 +182,38 @@ static bool computes_same(const rewriter *r, uint32_t a, uint32_t b)
            rw_same_type(r, rw_out(r, a), rw_out(r, b));
 }
 
+static uint64_t hash_mix(uint64_t h, uint64_t key)
+{
+    h = (h ^ key) * UINT64_C(0xff51afd7ed558ccd);
+    return h ^ h >> 29;
+}
+
+static uint64_t hash_attr(uint64_t h, const clv_attr *a)
+{
+    uint64_t key = a->key;
+    if (a->type == CLV_ATTR_INT)
+        key ^= (uint64_t)a->u.i << 8;
+    for (uint32_t i = 0; a->type == CLV_ATTR_INTS && i < a->n; i++)
+        key = hash_mix(key, (uint64_t)a->u.ints[i]);
+    return hash_mix(h, key);
+}
+
 static uint64_t node_hash(const rewriter *r, uint32_t id)
 {
-    uint64_t h = rw_node(r, id)->op * UINT64_C(0x9e3779b97f4a7c15);
-    for (uint32_t i = 0; i < rw_node(r, id)->n_in; i++) {
+    const clv_node *n = rw_node(r, id);
+    uint64_t h = n->op * UINT64_C(0x9e3779b97f4a7c15);
+    for (uint32_t i = 0; i < n->n_in; i++) {
         uint32_t v = rw_in(r, id, i);
-        bool number = rw_known(r, v) && clv_tensor_numel(rw_known(r, v)) == 1;
-        h = (h ^ (number ? 1 : v)) * UINT64_C(0xff51afd7ed558ccd);
-        h ^= h >> 29;
+        const clv_tensor *t = rw_known(r, v);
+        uint64_t key = v;
+        if (t && clv_tensor_numel(t) == 1 && clv_tensor_bytes(t) <= 8) {
+            key = 0; /* equal numbers in two constants are one */
+            memcpy(&key, t->data, (size_t)clv_tensor_bytes(t));
+        }
+        h = hash_mix(h, key);
     }
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        h = hash_attr(h, &n->attrs[i]);
     return h;
 }
 
@@ -275,7 +298,7 @@ static bool fold_compute(rewriter *r, uint32_t id)
             r->failed = true;
             return false;
         }
-    if (clv__run_node(r->g, id, r->tensor, &r->mem, &untold) == CLV_OK) {
+    if (clv__run_node(r->g, id, NULL, r->tensor, &r->mem, &untold) == CLV_OK) {
         for (uint32_t o = 0; o < n->n_out; o++) {
             uint32_t v = node_outs(r->g, n)[o];
             rw_settle(r, id, o, r->tensor[v].data);

@@ -119,7 +119,7 @@ static bool all_parts(const rewriter *r, uint32_t v, split_part *list,
     uint32_t readers = 0;
     int64_t sum = 0;
     *count = 0;
-    if (r->g->values[v].flags & CLV_V_OUTPUT)
+    if (r->g->values[v].flags & CLV_V_OUTPUT || r->uses[v] > SPLIT_PARTS)
         return false;
     for (uint32_t id = 0; id < r->g->n_nodes && readers < r->uses[v]; id++) {
         if (r->dead[id])

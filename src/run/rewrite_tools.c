@@ -4,6 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+/* Nodes that a rule looks through at most, so that long chains cost no more
+ * than their length. */
+enum { LOOK_BACK = 16 };
+
 /* -- looking --------------------------------------------------------------*/
 
 static uint32_t resolve(const rewriter *r, uint32_t v)
@@ -154,8 +158,10 @@ double rw_scaled(const rewriter *r, uint32_t v, uint32_t *x)
 {
     double scale = 1, c;
     uint32_t next;
-    for (;;) {
+    for (int depth = 0;; depth++) {
         *x = v;
+        if (depth == LOOK_BACK)
+            return scale;
         uint32_t id = rw_maker(r, v);
         if (id == CLV_NONE || !rw_is_float(r, v))
             return scale;
@@ -215,9 +221,12 @@ static bool is_plain_view(const rewriter *r, uint32_t id)
 
 uint32_t rw_flat_root(const rewriter *r, uint32_t v)
 {
-    for (uint32_t id = rw_maker(r, v); id != CLV_NONE && is_plain_view(r, id);
-         id = rw_maker(r, v))
+    for (int depth = 0; depth < LOOK_BACK; depth++) {
+        uint32_t id = rw_maker(r, v);
+        if (id == CLV_NONE || !is_plain_view(r, id))
+            break;
         v = rw_in(r, id, 0);
+    }
     return v;
 }
 

@@ -414,3 +414,117 @@ def mean(d, m, x):
     axis, keep = d.below(len(shape)), d.pick([1, 0])
     out = [1 if i == axis else n for i, n in enumerate(shape) if keep or i != axis]
     return known(m, m.node("ReduceMean", [x], axes=[axis], keepdims=keep), out, m.dtype[x])
+
+
+# -- what exporters take apart, and what only looks like it -------------------
+
+def half_of(m, t, value):
+    return m.const(np.array(value, t))
+
+
+@step(2)
+def tanh_gelu(d, m, x):
+    """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); one in three is off."""
+    t = m.dtype[x]
+    third, root, power = 0.044715, 0.7978845608, 3
+    if d.flag(33):
+        third, root, power = d.pick([(0.05, root, 3), (third, 0.75, 3), (third, root, 2)])
+    cube = m.node("Pow", [x, half_of(m, t, power)])
+    u = m.node("Mul", [m.node("Add", [x, m.node("Mul", [cube, half_of(m, t, third)])]), half_of(m, t, root)])
+    gate_ = m.node("Add", [m.node("Tanh", [u]), half_of(m, t, 1)])
+    y = m.node("Mul", [m.node("Mul", [x, half_of(m, t, 0.5)]), gate_])
+    return like(m, y, x)
+
+
+@step(2)
+def rms_norm(d, m, x):
+    """x / sqrt(mean(x^2) + eps) times a weight, over the last axis or another."""
+    shape, t = m.shape[x], m.dtype[x]
+    if not shape or t != F32 or 0 in shape or m.opset < 13 or m.opset >= 18:
+        raise Reject("float32 alone")
+    axis = -1 if not d.flag(25) else d.below(len(shape))
+    mean_ = m.node("ReduceMean", [m.node("Pow", [x, half_of(m, t, 2)])], axes=[axis])
+    root = m.node("Sqrt", [m.node("Add", [mean_, half_of(m, t, 0.125)])])
+    y = m.node("Div", [x, root]) if d.flag() else m.node("Mul", [m.node("Reciprocal", [root]), x])
+    weight = m.const(d.data(shape[-1:] if not d.flag(20) else [1] * len(shape)))
+    return like(m, m.node("Mul", [y, weight] if d.flag() else [weight, y]), x)
+
+
+@step(3, 3)
+def attention(d, m, x):
+    """x (B, S, E) attends to itself: projections together or apart, scales and
+    masks anywhere, heads by transposes; now and then a form that is none."""
+    b, s, e = m.shape[x]
+    if m.dtype[x] != F32 or 0 in (b, s, e) or m.opset < 13:
+        raise Reject("float32 alone")
+    h, size = d.pick([1, 2, 3]), d.pick([1, 2, 4])
+
+    def shaped(v, dims):
+        return m.node("Reshape", [v, m.const(np.array(dims, I64))])
+
+    def project(width):
+        y = m.node("MatMul", [x, m.const(d.data([e, width], F32, "unit"))])
+        return m.node("Add", [y, m.const(d.data([width]))]) if d.flag() else y
+    if d.flag():
+        whole = m.node("Transpose", [shaped(project(3 * h * size), [b, s, 3, h, size])], perm=[2, 0, 3, 1, 4])
+        q, k, v = (m.node("Gather", [whole, m.const(np.array(i, I64))], axis=0) for i in range(3))
+    else:
+        q, k, v = (m.node("Transpose", [shaped(project(h * size), [b, s, h, size])], perm=[0, 2, 1, 3])
+                   for _ in range(3))
+    place = d.below(4)
+    scale = m.const(np.array(d.pick([0.5, 0.25, 0.7]), F32))
+    q = m.node("Mul", [q, scale]) if place == 1 else q
+    k = m.node("Transpose", [k], perm=[0, 1, 3, 2])
+    k = m.node("Div", [k, scale]) if place == 2 else k
+    scores = m.node("MatMul", [q, k])
+    scores = m.node("Mul", [scores, scale]) if place == 3 else scores
+    for _ in range(d.pick([0, 1, 1, 2])):
+        dims = [1 if d.flag(40) else n for n in (b, h, s, s)]
+        kind = d.below(3)
+        if kind == 0:
+            scores = m.node("Add", [scores, m.weight(d.data(dims), 60)])
+        else:
+            keep = d.data(dims) > -0.5
+            low = m.const(np.array(d.pick([-np.inf, -1e9, -10.0]), F32))
+            scores = m.node("Where", [m.const(keep), scores, low] if kind == 1 else [m.const(~keep), low, scores])
+    scores = m.node("Mul", [scores, scale]) if d.flag(10) else scores
+    p = m.node("Softmax", [scores], axis=d.pick([-1, -1, -1, 3, 2]))
+    y = m.node("Transpose", [m.node("MatMul", [p, v])], perm=[0, 2, 1, 3])
+    if d.flag(8):
+        m.result(known(m, p, [b, h, s, s]))
+    return known(m, shaped(y, [b, s, h * size]), [b, s, h * size])
+
+
+@step(1, 4)
+def grouped_norm(d, m, x):
+    """A group norm by way of an instance norm."""
+    shape = m.shape[x]
+    groups = [g for g in (1, 2, 3, 4) if shape[1] and shape[1] % g == 0]
+    if m.dtype[x] != F32 or 0 in shape or not groups:
+        raise Reject("float32 alone")
+    g = d.pick(groups)
+    y = m.node("Reshape", [x, m.const(np.array([shape[0], g, -1], I64))])
+    one = m.const(np.full([g], d.pick([1, 1, 1, 2]), F32))
+    y = m.node("InstanceNormalization", [y, one, m.const(np.zeros([g], F32))], epsilon=0.125)
+    y = m.node("Reshape", [y, m.const(np.array(shape, I64))])
+    y = m.node("Mul", [y, m.const(d.data([shape[1], 1, 1]))])
+    return like(m, m.node("Add", [y, m.const(d.data([shape[1], 1, 1]))]), x)
+
+
+@step(1)
+def rolled(d, m, x):
+    shape = m.shape[x]
+    if not shape or m.opset < 10 or 0 in shape:
+        raise Reject("no axis")
+    axis = d.below(len(shape))
+    n = shape[axis]
+    at = d.int(0, n)
+    upto = at if not d.flag(20) else d.int(0, n)
+
+    def cut_(low, high):
+        return m.node("Slice", [x] + [m.const(np.array([v], I64)) for v in (low, high, axis)])
+    if at == n or upto == 0:
+        raise Reject("empty")
+    out = list(shape)
+    out[axis] = n - at + upto
+    return known(m, m.node("Concat", [cut_(at, n), cut_(0, upto)], axis=axis), out, m.dtype[x])
