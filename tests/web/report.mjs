@@ -105,8 +105,8 @@ const MODELS = ["alexnet", "resnet50", "densenet121", "swin_t", "googlenet",
   `${root}/tests/data/onnx/ssdlite320_mobilenet_v3_large.legacy.onnx`, `${root}/tests/data/report/hostile.onnx`];
 const made = {};
 
-for (const model of MODELS)
-  await test(`views of ${model.replace(/.*\//, "")}`, async () => {
+await Promise.all(MODELS.map((model) =>
+  test(`views of ${model.replace(/.*\//, "")}`, async () => {
     made[model] = files(model);
     const { path, html } = made[model];
     await everyView(path, 1280);
@@ -114,7 +114,7 @@ for (const model of MODELS)
     for (const layer of profile.layers) delete layer.parallelism;
     equal(block(html, "profile-0"), profile, "the profile in the page");
     equal(block(html, "memory-0"), json("memory", model), "memory in the page");
-  });
+  })));
 
 await test("narrow window", async () => {
   await everyView(made["alexnet"].path, 390);

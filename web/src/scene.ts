@@ -131,18 +131,28 @@ export class Scene {
   }
 
   private wireUp(b: Box, first: number[], left: number, top: number, fx: Map1, fy: Map1, corners: Map<number, number[]>): void {
+    // Half the height of each layer, by its middle: wires leave a layer straight
+    // before they turn, so that they do not run through a taller neighbour.
+    const half = new Map<number, number>();
+    for (let i = 0; i < b.items.length; i += 6) half.set(b.items[i + 3]!, Math.max(half.get(b.items[i + 3]!) ?? 0, b.items[i + 5]! / 2));
+    const edge = (item: number, side: number): number => {
+      const y = b.items[6 * item + 3]!;
+      return top + fy(y + side * half.get(y)!);
+    };
     for (let i = 0; i < b.wires.length;) {
       const from = first[b.wires[i]!]!, to = first[b.wires[i + 1]!]!, value = b.wires[i + 2]!, bends = b.wires[i + 3]!;
-      const a = this.items[from]!, z = this.items[to]!, points = new Float64Array(4 + 2 * bends);
+      const a = this.items[from]!, z = this.items[to]!, path: number[] = [];
       const start = this.end(a, OUTPUT, value, corners.get(a.id)), stop = this.end(z, INPUT, value, corners.get(z.id));
-      points[0] = start[0];
-      points[1] = start[1];
+      const below = edge(b.wires[i]!, 1), above = edge(b.wires[i + 1]!, -1);
+      path.push(...start);
+      if (below > start[1] + 1) path.push(start[0], below);
       for (let k = 0; k < bends; k++) {
-        points[2 + 2 * k] = left + fx(b.wires[i + 4 + 2 * k]!);
-        points[3 + 2 * k] = top + fy(b.wires[i + 5 + 2 * k]!);
+        const x = left + fx(b.wires[i + 4 + 2 * k]!), y = b.wires[i + 5 + 2 * k]!, tall = half.get(y) ?? 0;
+        path.push(x, top + fy(y - tall), x, top + fy(y + tall));
       }
-      points[2 + 2 * bends] = stop[0];
-      points[3 + 2 * bends] = stop[1];
+      if (above < stop[1] - 1) path.push(stop[0], above);
+      path.push(...stop);
+      const points = Float64Array.from(path);
       let x0 = Infinity, x1 = -Infinity;
       for (let k = 0; k < points.length; k += 2) {
         x0 = Math.min(x0, points[k]!);
