@@ -29,6 +29,8 @@ static const char *const lines[] = {
     "validate %",
     "diagnose % --expected-gflops 3",
     "diagnose % --json",
+    "report % -o out.html",
+    "report % % -o out.html --hardware h100 --streams 2",
     "export % -o out.dot",
     "export % -o out.json",
     "export % -o out.onnx --opset 21",

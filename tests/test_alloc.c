@@ -298,6 +298,21 @@ static clv_status result_operators(const clv_cut *c, const clv_device *d,
     return s;
 }
 
+static clv_status result_page(const clv_cut *c, const clv_device *d,
+                              clv_buf *out, clv_err *err)
+{
+    const clv_profile *p = clv_cut_profile(c);
+    clv_layout *l;
+    (void)d;
+    clv_status s = clv_layout_new(clv_profile_graph(p), &l, err);
+    const clv_html_model m = {.profile = p, .layout = l};
+    const clv_html h = {.size = sizeof h, .models = &m, .n_models = 1};
+    if (s == CLV_OK)
+        clv_report_html(&h, out);
+    clv_layout_free(l);
+    return s;
+}
+
 static clv_status result_others(const clv_cut *c, const clv_device *d,
                                 clv_buf *out, clv_err *err)
 {
@@ -325,8 +340,9 @@ static clv_status result_once(void *ctx, clv_err *err)
 static void every_result(void)
 {
     static result_fn *const all[] = {
-        result_memory,  result_map,   result_concurrency, result_check,
-        result_compare, result_sweep, result_operators,   result_others};
+        result_memory,    result_map,     result_concurrency,
+        result_check,     result_compare, result_sweep,
+        result_operators, result_page,    result_others};
     clv_graph *g;
     clv_profile *p;
     clv_cut *c;

@@ -51,6 +51,7 @@ static const struct row {
     {"export {R}" MODEL " -o out/m.onnx", AGAIN},
     {"export {R}" MODEL " -o out/m.json", PLAIN},
     {"export {R}" MODEL " -o out/m.dot", PLAIN},
+    {"report {R}" MODEL " -o out/r.html", PLAIN},
     {"export {R}" MODEL " -o out/m.svg", DOT | ANSWERS},
     {"export squeezenet1_1 --weights zeros -o out/m.onnx", PLAIN},
     {"run {R}" MODEL " --input {R}" INPUT " -o out/y", TIMES},

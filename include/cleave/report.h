@@ -12,6 +12,7 @@
 #include "cleave/concurrency.h"
 #include "cleave/cut.h"
 #include "cleave/diagnose.h"
+#include "cleave/layout.h"
 #include "cleave/map.h"
 #include "cleave/memory.h"
 #include "cleave/operators.h"
@@ -37,6 +38,7 @@ typedef struct clv_report_opts {
     uint32_t top;     /* text: rows of ranked lists; 0: 10 */
     uint32_t depth;   /* text: fold modules below this depth; 0: none */
     const char *more; /* text: what shows rows left out ("--all"), or NULL */
+    bool brief;       /* JSON of a profile: layers without "parallelism" */
 } clv_report_opts;
 
 CLV_API void clv_report_profile(const clv_profile *p,
@@ -143,6 +145,33 @@ CLV_API void clv_report_schedule_svg(const clv_concurrency_report *r,
  * the critical path thick, stages as ranks. In a cut along modules, equal
  * modules that follow each other are drawn once, with how often. */
 CLV_API void clv_report_dot(const clv_concurrency *a, clv_buf *out);
+
+/* What a page shows of one model. Only the first two must be there. */
+typedef struct clv_html_model {
+    const clv_profile *profile;
+    const clv_layout *layout;
+    const clv_cut *fusion, *capability;
+    const clv_summary *fusion_summary, *capability_summary;
+    const clv_memory *memory;
+    const clv_concurrency_report *concurrency;
+    const clv_map *const *maps; /* of the fusion cut */
+    uint32_t n_maps;
+} clv_html_model;
+
+typedef struct clv_html {
+    size_t size; /* sizeof(clv_html) */
+    const clv_html_model *models;
+    uint32_t n_models;          /* 1, or 2 */
+    const clv_compare *compare; /* of two models; NULL: none */
+    const char *command;        /* the command line that makes it, or NULL */
+    const char *const *notes;   /* what could not be analysed, and why */
+    uint32_t n_notes;
+} clv_html;
+
+/* Everything in one page that needs no network: summary, graph, table,
+ * roofline, timeline, memory, cuts (docs/report.md). All numbers in it are
+ * those of the JSON reports. */
+CLV_API void clv_report_html(const clv_html *h, clv_buf *out);
 
 /* The whole graph as JSON: nodes, values, attributes (docs/graph-json.md). */
 CLV_API void clv_report_graph(const clv_graph *g, clv_buf *out);

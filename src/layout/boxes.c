@@ -300,7 +300,7 @@ static uint32_t row_length(const box_maker *m, const box_part *items,
     return k - i;
 }
 
-static int by_number(const void *x, const void *y)
+static int by_node_number(const void *x, const void *y)
 {
     uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
     return a < b ? -1 : a > b;
@@ -349,7 +349,8 @@ static bool group_repeats(box_maker *m, const box_part *box, box_part **items,
     }
     for (uint32_t i = 0; i < count; i++)
         if (list[i].repeats) /* they are in execution order again */
-            qsort(list[i].nodes, list[i].n, sizeof *list[i].nodes, by_number);
+            qsort(list[i].nodes, list[i].n, sizeof *list[i].nodes,
+                  by_node_number);
     *items = list;
     *n = count;
     return true;

@@ -5,7 +5,7 @@
 
 /* Pixels between neighbours of a layer, and between layers. */
 enum { GAP_NODE = 28, GAP_DUMMY = 14, GAP_RANK = 44, GAP_PER_LINE = 1 };
-enum { MOST_LINE_GAP = 90 };
+enum { MOST_LINE_GAP = 90, GAP_END = 20 /* beside a layer of no height */ };
 
 static int32_t *gaps_make(arena *a, const ranked *r)
 {
@@ -34,9 +34,10 @@ static bool rows_make(arena *a, const layered_graph *g, const ranked *r,
         for (uint32_t k = r->first[i]; k < r->first[i + 1]; k++)
             lines += r->down_first[r->at[k] + 1] - r->down_first[r->at[k]];
         uint32_t more = lines * GAP_PER_LINE;
+        bool ends = b[i] == 0 || (i + 2 == r->n_ranks && b[i + 1] == 0);
         t[i] = y;
         b[i] += y;
-        y = b[i] + GAP_RANK +
+        y = b[i] + (ends ? GAP_END : GAP_RANK) +
             (int32_t)(more > MOST_LINE_GAP ? MOST_LINE_GAP : more);
     }
     return true;

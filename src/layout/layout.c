@@ -54,7 +54,7 @@ static bool find_scopes(box_maker *m)
 }
 
 /* The number of a form, the same for equal hashes. */
-static uint32_t form_of(box_list *l, arena *mem, uint64_t hash)
+static uint32_t box_form(box_list *l, arena *mem, uint64_t hash)
 {
     char *key = arena_strndup(mem, (const char *)&hash, sizeof hash);
     bool added;
@@ -78,7 +78,7 @@ static bool add_box(box_list *l, box_maker *m, const box_part *p,
                                .part = p->part,
                                .parts = p->parts,
                                .repeats = p->repeats,
-                               .form = form_of(l, m->mem, p->hash),
+                               .form = box_form(l, m->mem, p->hash),
                                .nodes = p->n};
     return l->boxes[l->n++].form != CLV_NONE;
 }

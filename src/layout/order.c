@@ -133,7 +133,7 @@ static void start_order(const orderer *o, bool from_top)
 
 /* -- sweeps ---------------------------------------------------------------*/
 
-static int by_key(const void *x, const void *y)
+static int order_by_key(const void *x, const void *y)
 {
     const sort_item *a = x, *b = y;
     return a->key != b->key   ? (a->key < b->key ? -1 : 1)
@@ -144,13 +144,13 @@ static int by_key(const void *x, const void *y)
 static void sort_items(sort_item *items, uint32_t n)
 {
     if (n > SORT_BY_HAND) {
-        qsort(items, n, sizeof *items, by_key);
+        qsort(items, n, sizeof *items, order_by_key);
         return;
     }
     for (uint32_t i = 1; i < n; i++) {
         sort_item x = items[i];
         uint32_t k = i;
-        for (; k > 0 && by_key(&x, &items[k - 1]) < 0; k--)
+        for (; k > 0 && order_by_key(&x, &items[k - 1]) < 0; k--)
             items[k] = items[k - 1];
         items[k] = x;
     }

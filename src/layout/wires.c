@@ -47,6 +47,8 @@ static size_t name_letters(const box_drawing *d, const box_part *p)
     size_t all = strlen(scopes[p->scope].path);
     if (p->repeats) /* "0 ... 11, x 12" */
         return 14;
+    if (p->parts > 1) /* "rpn (part 1 of 3)" */
+        all += 15;
     return all - (above && above < all ? above + 1 : 0);
 }
 
@@ -59,17 +61,46 @@ static bool add_item(box_drawing *d, clv_item_kind kind, uint32_t id, int32_t w,
     return true;
 }
 
+/* Letters of a shape: 1x64x56x56. */
+static size_t shape_letters(const clv_value *v)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; v->rank != CLV_NO_RANK && i < v->rank; i++) {
+        n++;
+        for (int64_t d = v->dims[i]; d > 0; d /= 10)
+            n++;
+    }
+    return n;
+}
+
+static size_t node_letters(const box_drawing *d, uint32_t node)
+{
+    const clv_node *n = &d->m->g->nodes[node];
+    size_t op = strlen(clv__op_shown(n));
+    size_t shape = n->n_out ? shape_letters(node_out(d->m->g, n, 0)) : 0;
+    return op > shape ? op : shape;
+}
+
+/* Inputs and outputs of the model have a name and a shape: "in: x 1x3". */
+static int32_t port_width(const box_drawing *d, uint32_t value)
+{
+    char buf[256];
+    if (!d->root)
+        return PORT_WIDTH;
+    return text_width(strlen(clv__value_name(d->m->g, value, buf, sizeof buf)) +
+                          shape_letters(&d->m->g->values[value]) + 5,
+                      NODE_LEAST);
+}
+
 static bool add_parts(box_drawing *d, uint32_t first_box)
 {
     bool ok = true;
     for (uint32_t i = 0; ok && i < d->n_parts; i++) {
         const box_part *p = &d->parts[i];
         if (p->scope == CLV_NONE)
-            ok = add_item(
-                d, CLV_ITEM_NODE, p->nodes[0],
-                text_width(strlen(clv__op_shown(&d->m->g->nodes[p->nodes[0]])),
-                           NODE_LEAST),
-                NODE_HEIGHT);
+            ok = add_item(d, CLV_ITEM_NODE, p->nodes[0],
+                          text_width(node_letters(d, p->nodes[0]), NODE_LEAST),
+                          NODE_HEIGHT);
         else
             ok = add_item(d, CLV_ITEM_BOX, first_box++,
                           text_width(name_letters(d, p) + 4, BOX_LEAST),
@@ -84,10 +115,7 @@ static uint32_t input_item(box_drawing *d, uint32_t value)
     box_maker *m = d->m;
     if (m->value_mark[value] == d->mark)
         return m->value_item[value];
-    char buf[256];
-    const char *name = clv__value_name(m->g, value, buf, sizeof buf);
-    if (!add_item(d, CLV_ITEM_INPUT, value,
-                  d->root ? text_width(strlen(name), NODE_LEAST) : PORT_WIDTH,
+    if (!add_item(d, CLV_ITEM_INPUT, value, port_width(d, value),
                   d->root ? ROOT_PORT_HEIGHT : 0))
         return CLV_NONE;
     m->value_mark[value] = d->mark;
@@ -144,10 +172,7 @@ static bool leaves(const box_drawing *d, uint32_t v)
 
 static bool wire_output(box_drawing *d, uint32_t from, uint32_t v)
 {
-    char buf[256];
-    const char *name = clv__value_name(d->m->g, v, buf, sizeof buf);
-    return add_item(d, CLV_ITEM_OUTPUT, v,
-                    d->root ? text_width(strlen(name), NODE_LEAST) : PORT_WIDTH,
+    return add_item(d, CLV_ITEM_OUTPUT, v, port_width(d, v),
                     d->root ? ROOT_PORT_HEIGHT : 0) &&
            add_wire(d, from, d->n - 1, v);
 }

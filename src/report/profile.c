@@ -126,7 +126,8 @@ clv_value_info clv__first_output(const clv_graph *g, uint32_t node)
                        : (clv_value_info){.rank = CLV_NONE};
 }
 
-static void json_layer(jsonw *w, const clv_graph *g, const clv_layer *l)
+static void json_layer(jsonw *w, const clv_graph *g, const clv_layer *l,
+                       bool brief)
 {
     clv_node_info n = clv_graph_node(g, l->node);
     clv_value_info out = clv__first_output(g, l->node);
@@ -152,7 +153,8 @@ static void json_layer(jsonw *w, const clv_graph *g, const clv_layer *l)
     json_shape(w, "output_shape", &out);
     jsonw_str(w, "trust", clv_trust_name(l->cost.trust));
     jsonw_str(w, "compute_dtype", clv_dtype_name(l->dtype));
-    clv__json_parallel(w, &l->parallel);
+    if (!brief)
+        clv__json_parallel(w, &l->parallel);
     jsonw_end(w);
 }
 
@@ -175,7 +177,8 @@ static void json_kinds(jsonw *w, const clv_profile *p)
     jsonw_end(w);
 }
 
-void clv__profile_json(const clv_profile *p, clv_buf *out)
+void clv__profile_json(const clv_profile *p, const clv_report_opts *o,
+                       clv_buf *out)
 {
     const clv_graph *g = clv_profile_graph(p);
     uint32_t n;
@@ -198,7 +201,7 @@ void clv__profile_json(const clv_profile *p, clv_buf *out)
     const clv_layer *layers = clv_profile_layers(p, &n);
     jsonw_array(&w, "layers");
     for (uint32_t i = 0; i < n; i++)
-        json_layer(&w, g, &layers[i]);
+        json_layer(&w, g, &layers[i], o->brief);
     jsonw_end(&w);
     jsonw_end(&w);
     jsonw_finish(&w);
@@ -263,7 +266,7 @@ void clv_report_profile(const clv_profile *p, const clv_report_opts *opts,
     if (!(opts = clv__report_opts(opts, &own, out)))
         return;
     if (opts->format == CLV_REPORT_JSON)
-        clv__profile_json(p, out);
+        clv__profile_json(p, opts, out);
     else if (opts->format == CLV_REPORT_CSV)
         clv__profile_csv(p, out);
     else

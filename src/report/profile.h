@@ -10,7 +10,8 @@ clv_value_info clv__first_output(const clv_graph *g, uint32_t node);
 
 void clv__profile_text(const clv_profile *p, const clv_report_opts *o,
                        clv_buf *out);
-void clv__profile_json(const clv_profile *p, clv_buf *out);
+void clv__profile_json(const clv_profile *p, const clv_report_opts *o,
+                       clv_buf *out);
 void clv__profile_csv(const clv_profile *p, clv_buf *out);
 
 /* The member "parallelism" of an operator or subgraph. */

@@ -1,0 +1,275 @@
+/* cmd_report.c - one page with everything that can be said of a model, or of
+ * two and their difference.
+ *
+ * What cannot be analysed (a device without a rate for the type, a shape that
+ * is not known) is left out, and the page says so. */
+#include "strategy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Without --hardware: a server, an embedded device and a desktop. Without
+ * --backend: an accelerator whose rules are built in. */
+static const char *const usual_devices[] = {"h100-sxm", "jetson-agx-orin",
+                                            "i7-12700k"};
+enum { USUAL_DEVICES = sizeof usual_devices / sizeof *usual_devices };
+static const char USUAL_BACKEND[] = "nvidia-dla";
+
+enum { MOST_MODELS = 2, MOST_DEVICES = 8, MOST_NOTES = 32, STREAMS = 4 };
+
+typedef struct shown {
+    clv_graph *g;
+    clv_profile *p;
+    clv_layout *layout;
+    clv_cut *op, *fusion, *capability;
+    clv_summary *fusion_summary, *capability_summary;
+    clv_memory *memory;
+    clv_concurrency *concurrency;
+    clv_schedule *schedule;
+    clv_concurrency_report timeline;
+    clv_map *maps[MOST_DEVICES];
+    uint32_t n_maps;
+} shown;
+
+typedef struct report {
+    const options *o;
+    const clv_device *devices[MOST_DEVICES];
+    uint32_t n_devices;
+    shown models[MOST_MODELS];
+    uint32_t n;
+    clv_compare *compare;
+    char notes[MOST_NOTES][600];
+    uint32_t n_notes;
+} report;
+
+/* Keeps why a part is left out. Running out of memory or of a limit is still a
+ * failure. */
+static clv_status report_without(report *r, const char *part, clv_status s,
+                                 clv_err *err)
+{
+    if (s == CLV_OK || s == CLV_NOMEM || s == CLV_EXCEEDED ||
+        s == CLV_INTERNAL || s == CLV_USAGE)
+        return s;
+    if (r->n_notes < MOST_NOTES)
+        snprintf(r->notes[r->n_notes++], sizeof *r->notes, "%s: %s", part,
+                 err->msg);
+    memset(err, 0, sizeof *err);
+    return CLV_OK;
+}
+
+static clv_status report_devices(report *r, clv_err *err)
+{
+    const options *o = r->o;
+    size_t n = o->hardware.n ? o->hardware.n : USUAL_DEVICES;
+    clv_status s = CLV_OK;
+    if (n > MOST_DEVICES)
+        return fail(err, CLV_USAGE, "report takes up to %d devices, not %zu",
+                    MOST_DEVICES, n);
+    for (size_t i = 0; s == CLV_OK && i < n; i++)
+        s = find_device(o,
+                        o->hardware.n ? o->hardware.items[i] : usual_devices[i],
+                        &r->devices[r->n_devices++], err);
+    return s;
+}
+
+static clv_status report_maps(report *r, shown *m, clv_err *err)
+{
+    clv_status s = CLV_OK;
+    for (uint32_t i = 0; s == CLV_OK && i < r->n_devices; i++) {
+        clv_map *map;
+        s = clv_map_new(m->fusion, r->devices[i], &map, err);
+        if (s == CLV_OK)
+            m->maps[m->n_maps++] = map;
+        s = report_without(r, r->devices[i]->name, s, err);
+    }
+    return s;
+}
+
+/* Weighs by seconds on the first device, or else by FLOPs. */
+static clv_status report_timeline(report *r, shown *m, clv_err *err)
+{
+    static const int64_t batches[] = {1, 2, 4, 8, 16, 32};
+    clv_concurrency_opts opts = {
+        .size = sizeof opts, .dtype = r->o->dtype, .device = r->devices[0]};
+    uint32_t streams = r->o->streams > 0 && r->o->streams < 1000
+                           ? (uint32_t)r->o->streams
+                           : STREAMS;
+    clv_status s = clv_concurrency_new(m->fusion, &opts, &m->concurrency, err);
+    if (s == CLV_UNSUPPORTED) {
+        s = report_without(r, "timeline", s, err);
+        opts.device = NULL;
+        s = clv_concurrency_new(m->fusion, &opts, &m->concurrency, err);
+    }
+    if (s == CLV_OK)
+        s = clv_schedule_new(m->concurrency, streams, &m->schedule, err);
+    m->timeline = (clv_concurrency_report){
+        .analysis = m->concurrency,
+        .schedule = m->schedule,
+        .device = opts.device,
+        .batches = batches,
+        .n_batches = sizeof batches / sizeof *batches,
+    };
+    return s;
+}
+
+static clv_status report_fusion(report *r, shown *m, clv_err *err)
+{
+    options plain = *r->o; /* --backend is for the other cut */
+    plain.backend = NULL;
+    plain.timeout = 0;
+    clv_status s = make_cut(&plain, "fusion", m->p, &m->fusion, err);
+    if (s == CLV_OK)
+        s = clv_summary_new(m->fusion, &m->fusion_summary, err);
+    if (s == CLV_OK)
+        s = report_maps(r, m, err);
+    if (s == CLV_OK)
+        s = report_without(r, "timeline", report_timeline(r, m, err), err);
+    return s;
+}
+
+static clv_status report_memory(report *r, shown *m, clv_err *err)
+{
+    clv_status s = clv_cut_op(m->p, &m->op, err);
+    if (s == CLV_OK)
+        s = clv_memory_new(m->op, NULL, &m->memory, err);
+    return report_without(r, "memory", s, err);
+}
+
+static clv_status report_capability(report *r, shown *m, clv_err *err)
+{
+    options asked = *r->o;
+    if (!asked.backend)
+        asked.backend = USUAL_BACKEND;
+    clv_status s = cut_capability(&asked, m->p, NULL, &m->capability, err);
+    if (s == CLV_OK)
+        s = clv_summary_new(m->capability, &m->capability_summary, err);
+    return r->o->backend ? s : report_without(r, asked.backend, s, err);
+}
+
+static clv_status report_model(report *r, shown *m, const char *name,
+                               clv_err *err)
+{
+    clv_profile_opts opts = {.size = sizeof opts,
+                             .ai_threshold = r->o->ai_threshold};
+    if (r->o->count)
+        opts.convention = clv_convention_find(r->o->count);
+    clv_status s = open_model(r->o, name, &m->g, err);
+    if (s == CLV_OK)
+        s = clv_profile_new(m->g, &opts, &m->p, err);
+    if (s == CLV_OK)
+        s = clv_layout_new(m->g, &m->layout, err);
+    if (s == CLV_OK)
+        s = report_without(r, "fusion", report_fusion(r, m, err), err);
+    if (s == CLV_OK)
+        s = report_memory(r, m, err);
+    if (s == CLV_OK)
+        s = report_capability(r, m, err);
+    return s;
+}
+
+static clv_status report_compare(report *r, clv_err *err)
+{
+    const clv_profile *both[] = {r->models[0].p, r->models[1].p};
+    return r->n == 2 ? clv_compare_new(both, 2, &r->compare, err) : CLV_OK;
+}
+
+/* The command line again, as far as it says what is shown. */
+static void report_command(const options *o, clv_buf *out)
+{
+    clv_buf_printf(out, "cleave report");
+    for (size_t i = 0; i < o->args.n; i++)
+        clv_buf_printf(out, " %s", o->args.items[i]);
+    if (o->batch.n)
+        clv_buf_printf(out, " --batch %lld", (long long)o->batch.items[0]);
+    if (o->dtype != CLV_NODTYPE)
+        clv_buf_printf(out, " --dtype %s", clv_dtype_name(o->dtype));
+    if (o->count)
+        clv_buf_printf(out, " --count %s", o->count);
+    for (size_t i = 0; i < o->hardware.n; i++)
+        clv_buf_printf(out, "%s%s", i ? "," : " --hardware ",
+                       o->hardware.items[i]);
+    if (o->backend)
+        clv_buf_printf(out, " --backend %s", o->backend);
+}
+
+static void report_fill(const shown *m, clv_html_model *out)
+{
+    *out = (clv_html_model){
+        .profile = m->p,
+        .layout = m->layout,
+        .fusion = m->fusion,
+        .fusion_summary = m->fusion_summary,
+        .capability = m->capability,
+        .capability_summary = m->capability_summary,
+        .memory = m->memory,
+        .concurrency = m->schedule ? &m->timeline : NULL,
+        .maps = (const clv_map *const *)m->maps,
+        .n_maps = m->n_maps,
+    };
+}
+
+static clv_status report_write(report *r, clv_err *err)
+{
+    clv_html_model models[MOST_MODELS];
+    const char *notes[MOST_NOTES];
+    clv_buf line = {0}, page = {0};
+    for (uint32_t i = 0; i < r->n; i++)
+        report_fill(&r->models[i], &models[i]);
+    for (uint32_t i = 0; i < r->n_notes; i++)
+        notes[i] = r->notes[i];
+    report_command(r->o, &line);
+    const clv_html h = {.size = sizeof h,
+                        .models = models,
+                        .n_models = r->n,
+                        .compare = r->compare,
+                        .command = line.text,
+                        .notes = notes,
+                        .n_notes = r->n_notes};
+    clv_report_html(&h, &page);
+    clv_status s = clv_buf_check(&page, err);
+    if (s == CLV_OK)
+        s = write_file(r->o->page ? r->o->page : "report.html", &page, err);
+    clv_buf_free(&line);
+    clv_buf_free(&page);
+    return s;
+}
+
+static void report_free(report *r)
+{
+    clv_compare_free(r->compare);
+    for (uint32_t i = 0; i < r->n; i++) {
+        shown *m = &r->models[i];
+        for (uint32_t k = 0; k < m->n_maps; k++)
+            clv_map_free(m->maps[k]);
+        clv_schedule_free(m->schedule);
+        clv_concurrency_free(m->concurrency);
+        clv_memory_free(m->memory);
+        clv_summary_free(m->fusion_summary);
+        clv_summary_free(m->capability_summary);
+        clv_cut_free(m->op);
+        clv_cut_free(m->fusion);
+        clv_cut_free(m->capability);
+        clv_layout_free(m->layout);
+        clv_profile_free(m->p);
+        clv_graph_free(m->g);
+    }
+    free(r);
+}
+
+clv_status cmd_report(const options *o, clv_err *err)
+{
+    report *r = calloc(1, sizeof *r);
+    if (!r)
+        return fail(err, CLV_NOMEM, "out of memory");
+    r->o = o;
+    r->n = (uint32_t)o->args.n;
+    clv_status s = report_devices(r, err);
+    for (uint32_t i = 0; s == CLV_OK && i < r->n; i++)
+        s = report_model(r, &r->models[i], o->args.items[i], err);
+    if (s == CLV_OK)
+        s = report_compare(r, err);
+    if (s == CLV_OK)
+        s = report_write(r, err);
+    report_free(r);
+    return s;
+}

@@ -1,0 +1,57 @@
+// compare.ts - two models side by side: totals, operators, modules, layers.
+import { load, type Model } from "./data";
+import { fill, h } from "./dom";
+import { datum, exact, percent, show, type Unit } from "./format";
+import { select, update } from "./state";
+import type { View } from "./view";
+
+interface Total { model: string; [key: string]: number | string }
+interface Pair { type?: string; module?: string; count: (number | null)[]; params?: (number | null)[]; macs: (number | null)[]; flops: (number | null)[] }
+interface Layer { name: string; change?: string; [key: string]: unknown }
+interface CompareFile { models: Total[]; types: Pair[]; modules: Pair[]; layers?: { same: number; changed: number; added: number; removed: number; aligned?: boolean; changes?: Layer[] }; [key: string]: unknown }
+
+const ROWS: [string, string, Unit][] = [
+  ["operators", "Operators", "count"], ["total_params", "Parameters", "count"], ["total_macs", "MACs", "count"], ["total_flops", "FLOPs", "count"],
+  ["total_memory", "Bytes moved", "bytes"], ["weight_bytes", "Weights", "bytes"], ["peak_bytes", "Peak of live tensors", "bytes"], ["arithmetic_intensity", "FLOPs per byte", "number"],
+];
+const MOST = 300;
+
+export class CompareView implements View {
+  readonly el = h("section", { class: "scroll", "aria-label": "Compare" });
+
+  async show(model: Model): Promise<void> {
+    const c = await load<CompareFile>("compare"), [a, b] = c.models as [Total, Total];
+    const num = (v: number | null | undefined, unit: Unit): Node | string => (v === null || v === undefined ? "–" : datum(v, unit));
+    const pair = (rows: Pair[], key: "type" | "module"): HTMLElement => {
+      const moved = rows.filter((r) => r.flops[0] !== r.flops[1] || r.count[0] !== r.count[1]);
+      return h("div", {}, this.table([key === "type" ? "Operator" : "Module", a.model, b.model, `FLOPs, ${a.model}`, `FLOPs, ${b.model}`, "Difference"], moved.slice(0, MOST).map((r) => ({
+        go: () => select(model.layers.filter((l) => key === "type" ? l.type === r.type : l.module === r.module || l.module.startsWith(r.module + ".")).map((l) => l.id)),
+        cells: [String(r[key] ?? ""), exact(r.count[0] ?? 0), exact(r.count[1] ?? 0), num(r.flops[0], "count"), num(r.flops[1], "count"), this.delta((r.flops[1] ?? 0) - (r.flops[0] ?? 0), "count")] }))),
+        h("p", { class: "hint" }, `${rows.length - moved.length} ${key === "type" ? "types" : "modules"} are the same${moved.length > MOST ? `; the first ${MOST} of ${moved.length} are shown` : ""}.`));
+    };
+    const changes = (c["changes"] ?? c.layers?.changes ?? []) as Layer[];
+    fill(this.el, h("header", { class: "title" }, h("h1", {}, `${a.model} and ${b.model}`), h("p", {}, ["same", "changed", "added", "removed"].filter((k) => typeof c[k] === "number").map((k) => `${exact(c[k] as number)} ${k}`).join(" · "))),
+      this.table(["", a.model, b.model, "Difference", "Times"], ROWS.map(([key, title, unit]) => {
+        const x = Number(a[key]), y = Number(b[key]);
+        return { go: () => undefined, cells: [title, datum(x, unit, "0." + key), datum(y, unit, "1." + key), this.delta(y - x, unit), x ? `× ${(y / x).toPrecision(3)}` : "–"] };
+      })),
+      h("h3", {}, "Operators"), pair(c.types, "type"), h("h3", {}, "Modules"), pair(c.modules, "module"),
+      changes.length ? h("h3", {}, "Layers") : null,
+      changes.length ? this.table(["Layer", "What", "Parameters", "FLOPs"], changes.slice(0, MOST).map((l) => ({
+        go: () => { const id = model.byName.get(l.name); if (id !== undefined) { select([id]); update({ view: "graph" }); } },
+        cells: [l.name, String(l["change"] ?? l["what"] ?? ""), typeof l["params"] === "number" ? this.delta(l["params"], "count") : "", typeof l["flops"] === "number" ? this.delta(l["flops"], "count") : ""] }))) : null,
+      changes.length > MOST ? h("p", { class: "hint" }, `the first ${MOST} of ${exact(changes.length)}`) : null,
+      h("p", { class: "hint" }, "The list at the top of the page switches the other views to either model."));
+  }
+
+  changed(): void { /* nothing here follows the selection */ }
+
+  private delta(x: number, unit: Unit): Node {
+    return h("span", { class: x > 0 ? "more" : x < 0 ? "less" : "same" }, x === 0 ? "=" : (x > 0 ? "+" : "") + (unit === "percent" ? percent(x) : show(x, unit)));
+  }
+
+  private table(head: string[], rows: { go: () => void; cells: (Node | string)[] }[]): HTMLElement {
+    return h("div", { class: "overflow panel-block" }, h("table", {}, h("thead", {}, h("tr", {}, head.map((t, i) => h("th", { class: i ? "number" : null, scope: "col" }, t)))),
+      h("tbody", {}, rows.map((r) => h("tr", { onclick: r.go }, r.cells.map((c, i) => h("td", { class: i ? "number" : null }, c)))))));
+  }
+}

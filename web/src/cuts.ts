@@ -1,0 +1,97 @@
+// cuts.ts - the model cut into subgraphs: fused, and by what a device supports.
+import { category, words } from "./color";
+import type { Model, Partition, Subgraph } from "./data";
+import { fill, h } from "./dom";
+import { bytes, count, datum, exact, plural } from "./format";
+import { select, state, update } from "./state";
+import type { View } from "./view";
+
+const PAGE = 200; // rows shown at once
+
+export class CutsView implements View {
+  readonly el = h("section", { class: "scroll", "aria-label": "Cuts" });
+  private model!: Model;
+  private readonly lists: { cut: Partition; body: HTMLElement }[] = [];
+
+  async show(model: Model): Promise<void> {
+    this.model = model;
+    this.lists.length = 0;
+    const parts: (HTMLElement | null)[] = [];
+    if (model.has("fusion")) parts.push(this.fusion(await model.fusion()));
+    if (model.has("capability")) parts.push(this.capability(await model.capability()));
+    fill(this.el, parts.length ? parts : h("p", { class: "empty" }, "No cut could be made; the notes in the summary say why."));
+    this.mark();
+  }
+
+  changed(keys: Set<string>): void { if (keys.has("selection")) this.mark(); }
+
+  private mark(): void {
+    const chosen = new Set(state.selection);
+    for (const { cut, body } of this.lists)
+      for (const row of body.querySelectorAll<HTMLElement>("[data-subgraph]")) {
+        const s = cut.subgraphs[Number(row.dataset["subgraph"])]!;
+        row.classList.toggle("on", chosen.size > 0 && this.model.nodesOf(s).some((n) => chosen.has(n)));
+      }
+  }
+
+  private card(label: string, value: Node, sub: string): HTMLElement {
+    return h("div", { class: "card" }, h("span", { class: "label" }, label), h("span", { class: "big" }, value), h("span", { class: "sub" }, sub));
+  }
+
+  private fusion(cut: Partition): HTMLElement {
+    return h("div", {}, h("h2", {}, "Fusion"), h("div", { class: "cards" },
+      this.card("Subgraphs", datum(cut.total_subgraphs, "count", "total_subgraphs"), `of ${plural(cut.operators, "operator")}, at most ${cut.max_fusion_size} in one`),
+      this.card("Bytes moved", datum(cut.total_memory, "bytes", "total_memory"), `${bytes(cut.unfused_memory)} one by one`),
+      this.card("Saved", datum(cut.data_movement_reduction, "percent", "data_movement_reduction"), `${bytes(cut.internal_bytes)} stay inside`)),
+      h("div", { class: "panel-block" }, h("h3", {}, "Patterns"), this.table(["Pattern", "Subgraphs", "Operators", "FLOPs", "Moved", "Saved"],
+        cut.patterns.slice(0, PAGE).map((p) => ({ go: () => select(cut.subgraphs.filter((s) => s.pattern === p.pattern).flatMap((s) => this.model.nodesOf(s))),
+          cells: [p.pattern || "(mixed)", exact(p.count), exact(p.operators), datum(p.flops, "count"), datum(p.external_bytes, "bytes"), datum(p.saved_bytes, "bytes")] })))),
+      this.subgraphs(cut), h("p", {}, h("button", { type: "button", onclick: () => update({ view: "graph", color: "subgraph" }) }, "Show on the graph")));
+  }
+
+  private subgraphs(cut: Partition): HTMLElement {
+    const body = h("div", { class: "panel-block" }, h("h3", {}, "Subgraphs ", h("small", {}, "in execution order")));
+    const table = this.table(["#", "Pattern", "Operators", "FLOPs", "Read", "Weights", "Written", "Why it ends"],
+      cut.subgraphs.slice(0, PAGE).map((s) => ({ id: s.id, go: () => select(this.model.nodesOf(s)), cells: this.cells(s) })));
+    body.append(table);
+    if (cut.subgraphs.length > PAGE) body.append(h("p", { class: "hint" }, `the first ${PAGE} of ${plural(cut.subgraphs.length, "subgraph")}; all of them: cleave partition --json`));
+    this.lists.push({ cut, body });
+    return body;
+  }
+
+  private cells(s: Subgraph): (Node | string)[] {
+    const dot = h("i", { class: "dot" });
+    dot.style.background = s.device === "cpu" ? "#e8a33d" : s.device ? "#4fb286" : category(s.id);
+    return [String(s.id), h("span", {}, dot, s.device ? `${s.device}: ` : "", s.pattern || plural(s.node_names.length, "operator")), exact(s.node_names.length), datum(s.flops, "count"), datum(s.total_input_bytes, "bytes"), datum(s.total_weight_bytes, "bytes"), datum(s.total_output_bytes, "bytes"),
+      words(s.partition_reason) + (s.detail ? `: ${s.detail}` : "")];
+  }
+
+  private capability(cut: Partition): HTMLElement {
+    const s = cut.support;
+    return h("div", {}, h("h2", {}, `What ${s?.device ?? "the device"} supports`), h("div", { class: "cards" },
+      s ? this.card("Supported", datum(s.percentage / 100, "percent", "percentage"), `${s.supported} of ${plural(s.total, "arithmetic operator")}`) : null,
+      this.card("Subgraphs", datum(cut.total_subgraphs, "count", "capability.total_subgraphs"), cut.minimum_subgraphs ? `no cut has fewer than ${cut.minimum_subgraphs}` : ""),
+      this.card("Crossing", datum(cut.crossing_bytes ?? 0, "bytes", "crossing_bytes"), "between the devices")),
+      s?.unsupported.length ? h("div", { class: "panel-block" }, h("h3", {}, "Not supported"), this.table(["Operator", "How often", "Why"], s.unsupported.slice(0, PAGE).map((u) => ({
+        go: () => select(this.model.layers.filter((l) => l.type === u.op && (!u.origin || l.origin === u.origin)).map((l) => l.id)), cells: [u.origin || u.op, exact(u.count), u.reason ?? ""] })))) : null,
+      cut.what_if?.length ? h("div", { class: "panel-block" }, h("h3", {}, "If one more kind were supported"), this.table(["Operator", "Subgraphs", "Fewer", "Crossing", "Less"], cut.what_if.map((w) => ({
+        go: () => select(this.model.layers.filter((l) => l.type === w.op || l.origin === w.op).map((l) => l.id)), cells: [w.op, exact(w.subgraphs), exact(w.fewer_subgraphs), datum(w.crossing_bytes, "bytes"), datum(w.fewer_bytes, "bytes")] })))) : null,
+      this.proof(cut), this.subgraphs(cut), h("p", {}, h("button", { type: "button", onclick: () => update({ view: "graph", color: "device" }) }, "Show on the graph")));
+  }
+
+  // The path that proves the minimum: each node runs on the other device than the one before.
+  private proof(cut: Partition): HTMLElement | null {
+    const paths = [cut.certificate ?? [], cut.certificate_2 ?? []].filter((p) => p.length > 1);
+    if (!paths.length) return null;
+    return h("div", { class: "panel-block" }, h("h3", {}, "Why not fewer"), h("p", { class: "hint" }, "Each of these depends on the one before and runs on the other device:"),
+      ...paths.map((path) => h("p", { class: "path" }, path.slice(0, 60).flatMap((name, i) => [i ? " → " : "", h("button", { type: "button", class: "link", onclick: () => select([this.model.byName.get(name) ?? 0]) }, name)]), path.length > 60 ? ` … ${count(path.length)} in all` : "")));
+  }
+
+  private table(head: string[], rows: { id?: number; go: () => void; cells: (Node | string)[] }[]): HTMLElement {
+    const numeric = (c: Node | string | undefined): string | null => (c instanceof HTMLDataElement || (typeof c === "string" && /^[\d\u202f]+$/.test(c)) ? "number" : null);
+    return h("div", { class: "overflow" }, h("table", {}, h("thead", {}, h("tr", {}, head.map((t, i) => h("th", { class: numeric(rows[0]?.cells[i]), scope: "col" }, t)))),
+      h("tbody", {}, rows.map((r) => h("tr", { tabindex: 0, "data-subgraph": r.id ?? null, onclick: r.go, onkeydown: (e: KeyboardEvent) => { if (e.key === "Enter") r.go(); } },
+        r.cells.map((c) => h("td", { class: numeric(c) }, c)))))));
+  }
+}
+
