@@ -4,7 +4,7 @@
  *     ort_peer LIBRARY FILE.onnx INPUTS.npz THREADS REPEAT
  *
  * A program without Python, so that start and peak memory are those of ONNX
- * Runtime. LIBRARY may be "". Makes a session, runs once, twice more to warm up
+ * Runtime. LIBRARY may be "". Makes a session, runs once, once more to warm up
  * and then REPEAT times, unless that is 0, and prints JSON: seconds of the
  * median run and until the first result, bytes of the largest resident set. */
 #include "backend/ort/api.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 64, WARMUP = 2 };
+enum { MOST = 64, WARMUP = 1 };
 
 typedef struct peer {
     ort_api api;

@@ -2,14 +2,14 @@
 
     bench/population.py values FOLDER... -o FILE.jsonl [--only TEXT]
     bench/population.py times  FOLDER... -o FILE.jsonl [--only TEXT] [--threads N]
-                        [--seconds S] [--quiet COMMAND]
+                        [--seconds S] [--quiet COMMAND] [--window S]
     bench/population.py table FILE.jsonl... [--markdown FILE] [--csv FILE]
 
 values  runs each file once by `cleave run` (its default path) and by ONNX Runtime
         with and without its optimisations, and compares all outputs.
 times   medians, alternating in rounds; the first result of a fresh process; peak
-        memory. Each model is one command, so that COMMAND may keep the machine
-        quiet for a few seconds at a time.
+        memory. COMMAND may keep the machine quiet while it runs another; it is
+        given as many models as fit into a window of some seconds.
 table   the distribution per group, and the worst.
 
 A line of JSON per file is added to FILE.jsonl; files that have one are left out,
@@ -29,6 +29,7 @@ import time
 CLEAVE = os.path.join(os.environ.get("CLEAVE_BUILD", "build"), "cli", "cleave")
 PEER = os.path.join(os.environ.get("CLEAVE_BUILD", "build"), "bench", "ort_peer")
 ROUNDS = 3
+SLOW = 0.15           # seconds of a run from which two rounds have to do
 VALUES_SECONDS = 300  # of one run, on a busy machine
 BOUND = 1e-3          # relative to the largest value of an output
 
@@ -137,7 +138,13 @@ def run_command(path, threads):
     return args + (["--backend", os.environ["BACKEND"]] if "BACKEND" in os.environ else [])
 
 
-def values(path, a):
+def values(paths, a):
+    """Yields (path, row) for all files."""
+    for path in paths:
+        yield path, value_one(path)
+
+
+def value_one(path):
     with tempfile.TemporaryDirectory() as place:
         ours = os.path.join(place, "out.npz")
         code, _, err, wall, _ = child(run_command(path, 2) + ["--output", ours], VALUES_SECONDS)
@@ -152,7 +159,8 @@ def values(path, a):
 # -- times ------------------------------------------------------------------------
 
 def peer_command(path, threads, repeat):
-    lib = os.environ.get("CLEAVE_ORT", "")
+    own = os.path.join(sys.prefix, "lib", f"python3.{sys.version_info[1]}", "site-packages", "onnxruntime")
+    lib = os.environ.get("CLEAVE_ORT", own)
     return [PEER, lib, path, path[:-len("onnx")] + "npz", str(threads), str(repeat)]
 
 
@@ -160,7 +168,7 @@ def need(result, what):
     code, out, err, wall, peak = result
     if code != 0:
         raise RuntimeError(f"{what}: {said(code, err)}")
-    return (json.loads(out) if out.strip() else {}), wall, peak
+    return (json.loads(out) if out.startswith("{") else {}), wall, peak
 
 
 def time_one(path, threads, seconds):
@@ -171,9 +179,10 @@ def time_one(path, threads, seconds):
     a, _, _ = need(child(run_command(path, threads) + ["--json"], 60), "cleave")
     b, _, _ = need(child(peer_command(path, threads, 1), 60), "onnxruntime")
     slower = max(a.get("median_seconds", 0) or 0, b["median"], 1e-4)
-    repeat = max(3, min(200, int(seconds / ROUNDS / 2 / slower)))
-    for _ in range(ROUNDS):
-        a, _, top = need(child(run_command(path, threads) + ["--json", "--repeat", str(repeat), "--warmup", "2"], 80), "cleave")
+    rounds = ROUNDS if slower < SLOW else 2
+    repeat = max(2, min(200, int(seconds / rounds / 2 / slower)))
+    for _ in range(rounds):
+        a, _, top = need(child(run_command(path, threads) + ["--json", "--repeat", str(repeat), "--warmup", "1"], 80), "cleave")
         b, _, _ = need(child(peer_command(path, threads, repeat), 80), "onnxruntime")
         ours.append(a["median_seconds"])
         theirs.append(b["median"])
@@ -189,12 +198,29 @@ def time_one(path, threads, seconds):
             "peak_ratio": peak / theirs_peak, "repeat": repeat, "threads": threads}
 
 
-def times(path, a):
+def time_some(threads, seconds, window, paths):
+    """Prints a line for each file, until the window is over."""
+    until = time.time() + window
+    for path in paths:
+        try:
+            row = dict(time_one(path, threads, seconds), verdict="timed")
+        except RuntimeError as e:
+            row = {"verdict": "failed", "note": str(e)}
+        print(json.dumps(row), flush=True)
+        if time.time() > until:
+            return
+
+
+def times(paths, a):
+    """Yields (path, row) for all files."""
     before = a.quiet.split() if a.quiet else []
-    code, out, err, _, _ = child(before + [sys.executable, __file__, "one", path, str(a.threads), str(a.seconds)], 900)
-    if code != 0:
-        return {"verdict": "failed", "note": said(code, err)}
-    return dict(json.loads(out.splitlines()[-1]), verdict="timed")
+    while paths:
+        some = paths[:40]
+        code, out, err, _, _ = child(before + [sys.executable, __file__, "some", str(a.threads), str(a.seconds), str(a.window)] + some, 3600)
+        rows = [json.loads(t) for t in out.splitlines() if t.startswith("{")]
+        rows = rows or [{"verdict": "failed", "note": said(code, err)}]
+        yield from zip(some, rows)
+        paths = paths[len(rows):]
 
 
 # -- the record -------------------------------------------------------------------
@@ -205,14 +231,11 @@ def sweep(a, work):
     done = set()
     if os.path.exists(a.output):
         done = {json.loads(t)["file"] for t in open(a.output)}
-    for path in files:
-        half, name = os.path.basename(os.path.dirname(path)), os.path.basename(path)[:-len(".onnx")]
-        if a.only not in name or f"{half}/{name}" in done:
-            continue
-        try:
-            row = work(path, a)
-        except RuntimeError as e:
-            row = {"verdict": "failed", "note": str(e)}
+    def named(path):
+        return os.path.basename(os.path.dirname(path)), os.path.basename(path)[:-len(".onnx")]
+    files = [f for f in files if a.only in named(f)[1] and "/".join(named(f)) not in done]
+    for path, row in work(files, a):
+        half, name = named(path)
         row = dict(file=f"{half}/{name}", group=name.split("-")[0], half=half, **row)
         with open(a.output, "a") as f:
             f.write(json.dumps(row) + "\n")
@@ -288,9 +311,8 @@ def main():
         return None
     if sys.argv[1:2] == ["judge"]:
         return judge(*sys.argv[2:4])
-    if sys.argv[1:2] == ["one"]:
-        print(json.dumps(time_one(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))))
-        return None
+    if sys.argv[1:2] == ["some"]:
+        return time_some(int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4]), sys.argv[5:])
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("what", choices=("values", "times", "table"))
     p.add_argument("folders", nargs="+")
@@ -298,6 +320,7 @@ def main():
     p.add_argument("--only", default="")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--seconds", type=float, default=3, help="of measuring per model")
+    p.add_argument("--window", type=float, default=30, help="seconds that the machine is kept quiet at once")
     p.add_argument("--quiet", default="", help="a command that runs another on a quiet machine")
     p.add_argument("--markdown")
     p.add_argument("--csv")

@@ -18,15 +18,16 @@
 #include <unistd.h>
 
 enum {
-    MOST = 600,      /* models */
-    RUNS = 5,        /* of a model in a round */
+    MOST = 600, /* models */
+    RUNS = 3,
+    LONG_RUNS = 15,  /* in the long form */
     CONTEXTS = 1000, /* made and freed */
     SLACK = 8 << 20, /* bytes that a process may vary by */
     FEW = 6,         /* models in the short form, all small */
     SHORT_ROUNDS = 3,
 };
 
-static double largest_params = 30e6, largest_macs = 600e6;
+static double largest_params = 12e6, largest_macs = 300e6;
 static const double SHORT_PARAMS = 3e6;
 
 typedef struct entry {
@@ -37,6 +38,7 @@ typedef struct entry {
 
 static entry all[MOST];
 static uint32_t n_all, n_runs, n_drifted;
+static int runs_each = RUNS; /* of a model in a round */
 
 /* -- one model ------------------------------------------------------------*/
 
@@ -65,7 +67,7 @@ static uint64_t soak_sum(const clv_context *c, const clv_graph *g)
 
 static void soak_run(entry *m, const clv_graph *g, clv_context *c)
 {
-    for (int i = 0; i < RUNS; i++) {
+    for (int i = 0; i < runs_each; i++) {
         if (!CHECK(clv_context_run(c, NULL) == CLV_OK))
             return;
         uint64_t sum = soak_sum(c, g);
@@ -162,9 +164,10 @@ static void rounds(void)
     uint32_t runs = wish ? (uint32_t)strtoul(wish, NULL, 10) : 0;
     int64_t second = 0, last = 0;
     largest_params = runs ? largest_params : SHORT_PARAMS;
+    runs_each = runs ? LONG_RUNS : RUNS;
     soak_choose(runs > 0);
     CHECK_OR_RETURN(n_all > 0);
-    uint32_t turns = runs ? runs / (n_all * RUNS) + 1 : SHORT_ROUNDS;
+    uint32_t turns = runs ? runs / (n_all * LONG_RUNS) + 1 : SHORT_ROUNDS;
     for (uint32_t r = 0; r < turns; r++) {
         for (uint32_t i = 0; i < n_all; i++)
             soak_one(&all[i]);
@@ -172,7 +175,8 @@ static void rounds(void)
         second = r == 1 ? last : second;
         if (runs)
             printf("# round %u of %u: %u runs of %u models, %.1f MB held\n",
-                   r + 1, turns, n_runs, n_all, (double)last / 1e6);
+                   r + 1, turns, n_runs, n_all, (double)last / 1e6),
+                fflush(stdout);
     }
     CHECK_EQ_INT(n_drifted, 0);
     if (second)
