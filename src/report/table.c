@@ -214,14 +214,17 @@ static uint32_t put_cut(clv_buf *out, const char *text, size_t len,
 {
     uint32_t left = (width - 3) / 3, right = width - 3 - left;
     size_t head = table_fitting(text, len, left), tail = head;
-    while (text_width(text + tail, len - tail) > right) {
-        uint32_t code;
-        tail += clv__utf8(text + tail, &code);
+    uint32_t rest = text_width(text + tail, len - tail), code;
+    while (rest > right) {
+        size_t n = clv__utf8(text + tail, &code);
+        n = n ? n : 1;
+        rest -= text_width(text + tail, n);
+        tail += n;
     }
     clv_buf_add(out, text, head);
     clv_buf_add(out, "...", 3);
     clv_buf_add(out, text + tail, len - tail);
-    return text_width(text, head) + 3 + text_width(text + tail, len - tail);
+    return text_width(text, head) + 3 + rest;
 }
 
 static void table_put_words(clv_buf *out, const char *text)

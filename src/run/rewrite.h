@@ -75,7 +75,8 @@ bool rw_is_float(const rewriter *r, uint32_t v);
 bool rw_is_static(const rewriter *r, uint32_t v);
 bool rw_same_shape(const rewriter *r, uint32_t a, uint32_t b);
 bool rw_same_type(const rewriter *r, uint32_t a, uint32_t b);
-int64_t rw_dim(const rewriter *r, uint32_t v, int axis); /* -1: the last */
+/* Along an axis, -1 is the last; -1 is returned where that is not known. */
+int64_t rw_dim(const rewriter *r, uint32_t v, int axis);
 uint32_t rw_rank(const rewriter *r, uint32_t v);
 uint32_t rw_out(const rewriter *r, uint32_t id);
 const clv_node *rw_node(const rewriter *r, uint32_t id);

@@ -106,7 +106,9 @@ uint32_t rw_rank(const rewriter *r, uint32_t v)
 int64_t rw_dim(const rewriter *r, uint32_t v, int axis)
 {
     const clv_value *x = &r->g->values[v];
-    return x->dims[axis < 0 ? axis + x->rank : axis];
+    int at = axis < 0 ? axis + x->rank : axis;
+    bool known = x->rank != CLV_NO_RANK && at >= 0 && at < x->rank;
+    return known ? x->dims[at] : -1;
 }
 
 bool rw_same_shape(const rewriter *r, uint32_t a, uint32_t b)
