@@ -7,6 +7,7 @@
  * one of these does (their first bytes are no field of a protobuf message), so
  * they are looked for first, whatever the file's name ends in. */
 #include "formats/formats.h"
+#include "tensor/zip.h"
 
 #include <string.h>
 
@@ -98,9 +99,12 @@ static bool formats_has(const clv_mapping *map, size_t at, const char *bytes,
 static const formats_kind *formats_zip(const clv_mapping *map)
 {
     enum { NAME_LENGTH = 26, NAME = 30 };
-    static const formats_kind torch = {
-        .text = "a PyTorch archive without the directory at its end",
+    static const formats_kind cut = {
+        .text = "a zip archive without the directory at its end",
         .advice = "the file is cut short"};
+    static const formats_kind torch = {
+        .text = "a PyTorch archive of another kind",
+        .advice = "torch.export.save writes a model that is"};
     static const formats_kind npz = {.text = "a NumPy .npz archive",
                                      .advice = ""};
     static const formats_kind keras = {.text = "a Keras .keras archive",
@@ -126,12 +130,14 @@ static const formats_kind *formats_zip(const clv_mapping *map)
     if (!formats_has(map, 0, "PK\3\4", 4) || map->size < NAME)
         return NULL;
     size_t n = p[NAME_LENGTH] | (size_t)p[NAME_LENGTH + 1] << 8;
+    zip z;
+    bool whole = clv__zip_open(map->data, map->size, &z, NULL) == CLV_OK;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         size_t end = strlen(members[i].end);
         if (n >= end && formats_has(map, NAME + n - end, members[i].end, end))
-            return members[i].kind;
+            return members[i].kind == &torch && !whole ? &cut : members[i].kind;
     }
-    return &plain;
+    return whole ? &plain : &cut;
 }
 
 /* Eight bytes of length, then that much JSON, which begins with a brace. */
@@ -153,8 +159,8 @@ static const formats_kind *formats_kind_of(const clv_mapping *map)
         if (formats_has(map, formats_kinds[i].at, formats_kinds[i].bytes,
                         formats_kinds[i].n))
             return &formats_kinds[i];
-    const formats_kind *zip = formats_zip(map);
-    return zip ? zip : formats_safetensors(map);
+    const formats_kind *archive = formats_zip(map);
+    return archive ? archive : formats_safetensors(map);
 }
 
 static clv_status formats_refuse(const char *path, const formats_kind *kind,

@@ -23,6 +23,7 @@ check() {
 check profile resnet18
 check profile resnet18 --count fvcore
 check models alexnet
+check formats
 check validate alexnet
 check diagnose resnet50 --expected-gflops 4.1
 check partition resnet18 --strategy fusion

@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import zipfile
 
 import numpy as np
@@ -98,6 +99,27 @@ def numbers(name, model, x, rows, trips):
     rows.append((name, sum(p.numel() for p in model.parameters()), trips * 2 * 4 * 4 if trips else macs(model, x)))
 
 
+def export(model, x, sizes, path):
+    """Without the folders of the machine that made it."""
+    program = torch.export.export(model, (x,), dynamic_shapes=sizes)
+    for module in program.graph_module.modules():
+        for node in module.graph.nodes:
+            trace = node.meta.get("stack_trace")
+            if trace:
+                node.meta["stack_trace"] = re.sub(r'File "[^"]*/', 'File "', trace)
+    torch.export.save(program, path)
+
+
+def script(module, path):
+    """Without debug tables, which name folders too."""
+    data = io.BytesIO()
+    torch.jit.save(module, data)
+    with zipfile.ZipFile(data) as old, zipfile.ZipFile(path, "w") as new:
+        for entry in old.infolist():
+            if not entry.filename.endswith(".debug_pkl"):
+                new.writestr(entry.filename, old.read(entry), compress_type=entry.compress_type)
+
+
 def old_layout(new, old, schema):
     """The archive that torch 2.1 to 2.7 would have written."""
     with zipfile.ZipFile(new) as z:
@@ -130,6 +152,15 @@ def old_layout(new, old, schema):
         z.writestr("version", f"{schema['major']}.{schema['minor']}")
 
 
+class Choice(nn.Module):
+    """Its way depends on the data."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.sum() > 0:
+            x = x + 1
+        return x
+
+
 class Harm:
     def __reduce__(self):
         return os.system, ("touch harmed",)
@@ -145,7 +176,7 @@ def main():
                                          ("scan", Scan(), torch.randn(3, 2, 4), None, 3),
                                          ("written", Written(), torch.randn(2, 6), None, 0)):
         model.eval()
-        torch.export.save(torch.export.export(model, (x,), dynamic_shapes=sizes), OUT / f"{name}.pt2")
+        export(model, x, sizes, OUT / f"{name}.pt2")
         numbers(name, model, x, rows, trips)
     net = Net().eval()
     old_layout(OUT / "net.pt2", OUT / "net_old.pt2", {"major": 8, "minor": 7})
@@ -154,6 +185,12 @@ def main():
     (OUT / "harm.pt").write_bytes(b"")
     with zipfile.ZipFile(OUT / "harm.pt", "w") as z:
         z.writestr("harm/data.pkl", pickle.dumps(Harm(), protocol=2))
+    small = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)).eval()
+    x = torch.randn(1, 3, 8, 8)
+    script(torch.jit.trace(small, x), OUT / "traced.pt")
+    script(torch.jit.script(small), OUT / "scripted.pt")
+    numbers("traced", small, x, rows, 0)
+    script(torch.jit.script(Choice()), OUT / "choice.pt")
     with open(OUT / "truth.csv", "w") as f:
         f.write("name,params,macs\n")
         for row in rows:

@@ -172,32 +172,54 @@ static void head_output(module_walk *w, m_val y)
         w->outputs[w->n_outputs++] = y;
 }
 
-/* Predictions of one set of branches; `one` stands before their names. */
-static m_val head_predict(head *h, const char *one, bool corners)
+/* Raw predictions of one set of branches; `one` stands before their names. */
+typedef struct head_raw {
+    m_val boxes, scores, more;
+} head_raw;
+
+static head_raw head_branches(head *h, const char *one)
+{
+    char name[32];
+    head_raw r = {.more = m_none()};
+    snprintf(name, sizeof name, "%scv2", one);
+    r.boxes = head_branch(h, name);
+    snprintf(name, sizeof name, "%scv3", one);
+    r.scores = head_branch(h, name);
+    snprintf(name, sizeof name, "%scv4", one);
+    if (m_child(h->m, name))
+        r.more = head_branch(h, name);
+    return r;
+}
+
+/* Boxes in pixels, scores between 0 and 1, and what the task adds. */
+static m_val head_decode(head *h, head_raw r, bool corners)
 {
     module_walk *w = h->w;
     const char *cls = pickle_class(h->m);
-    char name[32];
-    snprintf(name, sizeof name, "%scv2", one);
-    m_val boxes = head_branch(h, name);
-    snprintf(name, sizeof name, "%scv3", one);
-    m_val scores = head_branch(h, name), more = m_none();
-    snprintf(name, sizeof name, "%scv4", one);
-    if (m_child(h->m, name))
-        more = head_branch(h, name);
-    bool turned = !strcmp(cls, "OBB");
+    bool turned = !strcmp(cls, "OBB"), points = !strcmp(cls, "Pose");
     if (turned) /* between -45 and 135 degrees */
-        more = m_scale(w, "mul",
-                       m_scale(w, "sub", m_unary(w, "sigmoid", more), 0.25),
-                       head_pi);
-    boxes = m_child(h->m, "dfl") ? m_run(w, h->m, "dfl", boxes) : boxes;
-    boxes =
-        turned ? head_turned(h, boxes, more) : head_boxes(h, boxes, corners);
+        r.more = m_scale(w, "mul",
+                         m_scale(w, "sub", m_unary(w, "sigmoid", r.more), 0.25),
+                         head_pi);
+    m_val sides =
+        m_child(h->m, "dfl") ? m_run(w, h->m, "dfl", r.boxes) : r.boxes;
+    m_val boxes =
+        turned ? head_turned(h, sides, r.more) : head_boxes(h, sides, corners);
     m_val y[3] = {m_binary(w, "mul", boxes, h->strides),
-                  m_unary(w, "sigmoid", scores), more};
-    if (!strcmp(cls, "Pose"))
-        y[2] = head_points(h, more);
-    return m_cat(w, y, more.v == CLV_NONE ? 2 : 3, 1);
+                  m_unary(w, "sigmoid", r.scores),
+                  points ? head_points(h, r.more) : r.more};
+    return m_cat(w, y, r.more.v == CLV_NONE ? 2 : 3, 1);
+}
+
+/* Whether the second set of branches, trained without doubles, is the one that
+ * counts. */
+static bool head_is_end2end(const pickle_node *m)
+{
+    if (!m_child(m, "one2one_cv2"))
+        return false;
+    const pickle_node *said = pickle_get(m, "_end2end");
+    return !m_child(m, "cv2") ||
+           pickle_true(said, !strcmp(pickle_class(m), "v10Detect"));
 }
 
 m_val head_detect(module_walk *w, const pickle_node *m, m_val x)
@@ -205,22 +227,25 @@ m_val head_detect(module_walk *w, const pickle_node *m, m_val x)
     head h = {.w = w, .m = m, .n = x.n < HEAD_LEVELS ? x.n : HEAD_LEVELS};
     for (uint32_t i = 0; i < h.n; i++)
         h.levels[i] = m_at(x, i);
-    h.batch = m_dim(w, h.levels[0], 0);
-    if (m_child(m, "m")) /* YOLOv5 with anchors, not of this family */
+    if (m_child(m, "m") || !h.n) /* YOLOv5 with anchors, not of this family */
         return m_unknown(w, m, x);
+    h.batch = m_dim(w, h.levels[0], 0);
     head_cells(&h);
-    bool end2end = m_child(m, "one2one_cv2") != NULL;
-    m_val y = m_none();
+    bool end2end = head_is_end2end(m);
+    head_raw many = {.boxes = m_none()}, one = {.boxes = m_none()};
     if (m_child(m, "cv2"))
-        y = head_predict(&h, "", false);
-    if (end2end) {
-        if (y.v != CLV_NONE)
-            head_output(w, y);
-        y = head_predict(&h, "one2one_", !strcmp(pickle_class(m), "v10Detect"));
-    }
+        many = head_branches(&h, "");
+    if (m_child(m, "one2one_cv2"))
+        one = head_branches(&h, "one2one_");
+    m_val y = head_decode(&h, end2end ? one : many, end2end);
     head_output(w, y);
     if (m_child(m, "proto"))
         head_output(w, m_run(w, m, "proto", h.levels[0]));
+    head_raw rest = end2end ? many : one; /* computed and returned as it is */
+    if (rest.boxes.v != CLV_NONE) {
+        head_output(w, rest.boxes);
+        head_output(w, rest.scores);
+    }
     return y;
 }
 

@@ -111,7 +111,7 @@ static clv_status read_check_stride(module_walk *w, const pickle_node *m,
 }
 
 static clv_status read_image_input(module_walk *w, const pickle_node *root,
-                             const pickle_node *m, m_val *x, clv_err *e)
+                                   const pickle_node *m, m_val *x, clv_err *e)
 {
     clv_graph *g = w->b.g;
     torch_tensor t = {.dtype = CLV_FLOAT32};

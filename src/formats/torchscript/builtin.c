@@ -78,8 +78,8 @@ static clv_status builtin_ask(builtin_call *c, bool *known)
     *known = true;
     if (!strcmp(name, "size") || !strcmp(name, "shape"))
         return builtin_size(c);
-    bool sized = !strcmp(name, "dim") || !strcmp(name, "numel") ||
-                 !strcmp(name, "len");
+    bool sized =
+        !strcmp(name, "dim") || !strcmp(name, "numel") || !strcmp(name, "len");
     if (sized && x && x->rank == CLV_NO_RANK)
         return builtin_unshaped(c);
     if (!strcmp(name, "dim") && x)
@@ -99,7 +99,8 @@ static clv_status builtin_ask(builtin_call *c, bool *known)
                           x->dtype == CLV_BFLOAT16 || x->dtype == CLV_FLOAT64);
     else if (!strcmp(name, "is_cuda") || !strcmp(name, "is_mkldnn") ||
              !strcmp(name, "is_sparse") || !strcmp(name, "is_quantized") ||
-             !strcmp(name, "requires_grad") || !strcmp(name, "is_grad_enabled") ||
+             !strcmp(name, "requires_grad") ||
+             !strcmp(name, "is_grad_enabled") ||
              !strcmp(name, "is_autocast_enabled") ||
              !strcmp(name, "is_scripting") || !strcmp(name, "is_tracing"))
         *c->out = ts_bool(!strcmp(name, "is_scripting"));
@@ -509,14 +510,14 @@ static clv_status builtin_computed(builtin_call *c, bool *known)
         return CLV_OK;
     }
     if (builtin_is_list(&c->args[0])) {
-        bool mutates = !strcmp(c->name, "append") ||
-                       !strcmp(c->name, "extend") || !strcmp(c->name, "len") ||
-                       !strcmp(c->name, "_set_item") ||
-                       !strcmp(c->name, "slice") || !strcmp(c->name, "add") ||
-                       !strcmp(c->name, "add_") || !strcmp(c->name, "copy") ||
-                       !strcmp(c->name, "list") || !strcmp(c->name, "reverse") ||
-                       !strcmp(c->name, "pop") || !strcmp(c->name, "mul") ||
-                       !strcmp(c->name, "__getitem__");
+        bool mutates =
+            !strcmp(c->name, "append") || !strcmp(c->name, "extend") ||
+            !strcmp(c->name, "len") || !strcmp(c->name, "_set_item") ||
+            !strcmp(c->name, "slice") || !strcmp(c->name, "add") ||
+            !strcmp(c->name, "add_") || !strcmp(c->name, "copy") ||
+            !strcmp(c->name, "list") || !strcmp(c->name, "reverse") ||
+            !strcmp(c->name, "pop") || !strcmp(c->name, "mul") ||
+            !strcmp(c->name, "__getitem__");
         if (mutates || builtin_plain(c->args, c->n, 0))
             return builtin_list(c, known);
         return CLV_OK;
@@ -527,7 +528,8 @@ static clv_status builtin_computed(builtin_call *c, bool *known)
         CLV_TRY(builtin_arithmetic(c, known));
     if (!*known)
         builtin_one(c, known);
-    if (!*known && (!strcmp(c->name, "__and__") || !strcmp(c->name, "__or__")) &&
+    if (!*known &&
+        (!strcmp(c->name, "__and__") || !strcmp(c->name, "__or__")) &&
         c->n == 2) {
         bool told, a = ts_truth(c->m, &c->args[0], &told),
                    b = ts_truth(c->m, &c->args[1], &told);
@@ -544,18 +546,28 @@ static clv_status builtin_arg(builtin_call *c, const ts_val *v, int depth,
 {
     *out = (aten_arg){.kind = ATEN_OTHER};
     switch (v->kind) {
-    case TS_V_NONE: out->kind = ATEN_NONE; break;
-    case TS_V_BOOL: *out = (aten_arg){ATEN_BOOL, 0, {.b = v->u.b}}; break;
-    case TS_V_INT: *out = (aten_arg){ATEN_INT, 0, {.i = v->u.i}}; break;
-    case TS_V_FLOAT: *out = (aten_arg){ATEN_FLOAT, 0, {.f = v->u.f}}; break;
-    case TS_V_STR: *out = (aten_arg){ATEN_STRING, 0, {.s = v->u.s}}; break;
+    case TS_V_NONE:
+        out->kind = ATEN_NONE;
+        break;
+    case TS_V_BOOL:
+        *out = (aten_arg){ATEN_BOOL, 0, {.b = v->u.b}};
+        break;
+    case TS_V_INT:
+        *out = (aten_arg){ATEN_INT, 0, {.i = v->u.i}};
+        break;
+    case TS_V_FLOAT:
+        *out = (aten_arg){ATEN_FLOAT, 0, {.f = v->u.f}};
+        break;
+    case TS_V_STR:
+        *out = (aten_arg){ATEN_STRING, 0, {.s = v->u.s}};
+        break;
     case TS_V_TENSOR:
         *out = (aten_arg){ATEN_TENSOR, 0, {.value = v->u.value}};
         break;
     case TS_V_LIST:
     case TS_V_TUPLE: {
-        aten_arg *items = arena_array(&c->m->mem, v->u.items->n + 1u,
-                                      sizeof *items);
+        aten_arg *items =
+            arena_array(&c->m->mem, v->u.items->n + 1u, sizeof *items);
         if (!items)
             return clv__nomem(c->e);
         for (uint32_t i = 0; i < v->u.items->n && depth < 8; i++)
@@ -563,7 +575,8 @@ static clv_status builtin_arg(builtin_call *c, const ts_val *v, int depth,
         *out = (aten_arg){ATEN_LIST, v->u.items->n, {.items = items}};
         break;
     }
-    default: break;
+    default:
+        break;
     }
     return CLV_OK;
 }
@@ -574,11 +587,20 @@ static uint32_t builtin_results(const builtin_call *c)
     static const struct {
         const char *name;
         uint32_t n, args; /* results; arguments from which on it has them */
-    } several[] = {{"max", 2, 2},      {"min", 2, 2},      {"topk", 2, 1},
-                   {"sort", 2, 1},     {"median", 2, 2},   {"kthvalue", 2, 1},
-                   {"cummax", 2, 1},   {"cummin", 2, 1},   {"lstm", 3, 1},
-                   {"gru", 2, 1},      {"rnn_tanh", 2, 1}, {"rnn_relu", 2, 1},
-                   {"std_mean", 2, 1}, {"var_mean", 2, 1},
+    } several[] = {{"max", 2, 2},
+                   {"min", 2, 2},
+                   {"topk", 2, 1},
+                   {"sort", 2, 1},
+                   {"median", 2, 2},
+                   {"kthvalue", 2, 1},
+                   {"cummax", 2, 1},
+                   {"cummin", 2, 1},
+                   {"lstm", 3, 1},
+                   {"gru", 2, 1},
+                   {"rnn_tanh", 2, 1},
+                   {"rnn_relu", 2, 1},
+                   {"std_mean", 2, 1},
+                   {"var_mean", 2, 1},
                    {"max_pool2d_with_indices", 2, 1},
                    {"native_layer_norm", 3, 1}};
     if (c->results > 1)
@@ -619,8 +641,8 @@ static bool builtin_gives_list(const char *name)
 static void builtin_name_dtype(aten_named *a)
 {
     if (!strcmp(a->name, "dtype") && a->value.kind == ATEN_INT)
-        a->value = (aten_arg){
-            ATEN_DTYPE, 0, {.i = clv__torch_dtype(a->value.u.i)}};
+        a->value =
+            (aten_arg){ATEN_DTYPE, 0, {.i = clv__torch_dtype(a->value.u.i)}};
 }
 
 static clv_status builtin_node(builtin_call *c)
@@ -647,8 +669,8 @@ static clv_status builtin_node(builtin_call *c)
     }
     bool whole = (!strcmp(name, "var") || !strcmp(name, "std")) &&
                  call.n_args == 2 && args[1].kind == ATEN_BOOL;
-    char *target = arena_printf(&c->m->mem, "aten.%s%s", name,
-                                whole ? ".default" : "");
+    char *target =
+        arena_printf(&c->m->mem, "aten.%s%s", name, whole ? ".default" : "");
     if (!target)
         return clv__nomem(c->e);
     call.target = target;

@@ -117,8 +117,7 @@ static clv_status eval_arguments(eval_frame *f, const ts_node *call,
         bool named = kid->kind == TS_NAMED;
         if (a->n == EVAL_MAX_ARGS)
             return ts_fail(f->m, CLV_UNSUPPORTED, e,
-                           "a call with more than %d arguments",
-                           EVAL_MAX_ARGS);
+                           "a call with more than %d arguments", EVAL_MAX_ARGS);
         a->names[a->n] = named ? kid->text : NULL;
         CLV_TRY(eval(f, named ? kid->kids[0] : kid, 0, &a->v[a->n], e));
         a->n++;
@@ -364,18 +363,31 @@ static clv_status eval(eval_frame *f, const ts_node *n, uint32_t results,
         return ts_fail(m, CLV_UNSUPPORTED, e, "it runs too long");
     m->steps--;
     switch (n->kind) {
-    case TS_NUMBER: *out = ts_int(n->i); return CLV_OK;
-    case TS_REAL: *out = ts_float(n->f); return CLV_OK;
-    case TS_TEXT: *out = ts_str(n->text); return CLV_OK;
-    case TS_ID: return eval_id(f, n, out, e);
-    case TS_ATTR: return eval_attr(f, n, out, e);
-    case TS_CALL: return eval_call(f, n, results, out, e);
-    case TS_INDEX: return eval_index(f, n, out, e);
-    case TS_NEGATE: return eval_negate(f, n, out, e);
+    case TS_NUMBER:
+        *out = ts_int(n->i);
+        return CLV_OK;
+    case TS_REAL:
+        *out = ts_float(n->f);
+        return CLV_OK;
+    case TS_TEXT:
+        *out = ts_str(n->text);
+        return CLV_OK;
+    case TS_ID:
+        return eval_id(f, n, out, e);
+    case TS_ATTR:
+        return eval_attr(f, n, out, e);
+    case TS_CALL:
+        return eval_call(f, n, results, out, e);
+    case TS_INDEX:
+        return eval_index(f, n, out, e);
+    case TS_NEGATE:
+        return eval_negate(f, n, out, e);
     case TS_LIST:
     case TS_TUPLE:
-    case TS_DICT: return eval_items(f, n, out, e);
-    default: return CLV_OK;
+    case TS_DICT:
+        return eval_items(f, n, out, e);
+    default:
+        return CLV_OK;
     }
 }
 
@@ -454,7 +466,8 @@ static clv_status eval_for(eval_frame *f, const ts_node *n, clv_err *e)
     if (!items && !ts_as_int(&list, &count))
         return ts_fail(f->m, CLV_UNSUPPORTED, e, "a loop over no list");
     for (int64_t i = 0; i < count; i++) {
-        CLV_TRY(eval_set(f, n->text, items ? list.u.items->v[i] : ts_int(i), e));
+        CLV_TRY(
+            eval_set(f, n->text, items ? list.u.items->v[i] : ts_int(i), e));
         CLV_TRY(eval_block(f, n->kids[1], e));
         if (!eval_trip_ends(f))
             break;
@@ -480,19 +493,29 @@ static clv_status eval_line(eval_frame *f, const ts_node *n, clv_err *e)
     ts_val v;
     f->m->line = n->line;
     switch (n->kind) {
-    case TS_ASSIGN: return eval_assign(f, n, e);
-    case TS_IF: return eval_if(f, n, e);
-    case TS_FOR: return eval_for(f, n, e);
-    case TS_WHILE: return eval_while(f, n, e);
-    case TS_EXPR: return eval(f, n->kids[0], 0, &v, e);
-    case TS_BREAK: f->flow = FLOW_BREAK; return CLV_OK;
-    case TS_CONTINUE: f->flow = FLOW_CONTINUE; return CLV_OK;
+    case TS_ASSIGN:
+        return eval_assign(f, n, e);
+    case TS_IF:
+        return eval_if(f, n, e);
+    case TS_FOR:
+        return eval_for(f, n, e);
+    case TS_WHILE:
+        return eval_while(f, n, e);
+    case TS_EXPR:
+        return eval(f, n->kids[0], 0, &v, e);
+    case TS_BREAK:
+        f->flow = FLOW_BREAK;
+        return CLV_OK;
+    case TS_CONTINUE:
+        f->flow = FLOW_CONTINUE;
+        return CLV_OK;
     case TS_RETURN:
         if (n->n)
             CLV_TRY(eval(f, n->kids[0], 0, &f->result, e));
         f->flow = FLOW_RETURN;
         return CLV_OK;
-    default: return CLV_OK;
+    default:
+        return CLV_OK;
     }
 }
 

@@ -158,14 +158,20 @@ static clv_status parser_atom(parser *s, ts_node **out)
     (*out)->i = s->t.i;
     (*out)->f = s->t.f;
     switch (s->t.kind) {
-    case TS_INT: (*out)->kind = TS_NUMBER; return parser_step(s);
-    case TS_FLOAT: (*out)->kind = TS_REAL; return parser_step(s);
+    case TS_INT:
+        (*out)->kind = TS_NUMBER;
+        return parser_step(s);
+    case TS_FLOAT:
+        (*out)->kind = TS_REAL;
+        return parser_step(s);
     case TS_STRING:
         (*out)->kind = TS_TEXT;
         (*out)->text = s->t.text;
         return parser_step(s);
-    case TS_NAME: return parser_text(s, *out);
-    default: return parser_bad(s, "expected a value");
+    case TS_NAME:
+        return parser_text(s, *out);
+    default:
+        return parser_bad(s, "expected a value");
     }
 }
 
@@ -401,9 +407,8 @@ static clv_status parser_line_kind(parser *s, ts_node **out)
     static const struct {
         const char *word;
         ts_kind kind;
-    } words[] = {{"pass", TS_PASS},
-                 {"break", TS_BREAK},
-                 {"continue", TS_CONTINUE}};
+    } words[] = {
+        {"pass", TS_PASS}, {"break", TS_BREAK}, {"continue", TS_CONTINUE}};
     if (s->t.kind == TS_NAME) {
         if (parser_is(s, "def"))
             return parser_def(s, out);

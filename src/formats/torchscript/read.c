@@ -20,10 +20,6 @@ static bool script_traced(ts_machine *m, uint32_t i, torch_tensor *t)
         return false;
     const pickle_node *of = pickle_get(root, "forward");
     pickle_node *const *items = pickle_items(of ? of : root, &n);
-    for (int depth = 0; depth < 3 && n == 1 && i == 0 &&
-                        pickle_items(items[0], &n);
-         depth++)
-        items = pickle_items(items[0], &n);
     return i < n && pickle_tensor_in(&m->file, "traced_inputs/", items[i], t);
 }
 
@@ -87,8 +83,8 @@ static clv_status script_input(ts_machine *m, const ts_node *param,
 static clv_status script_output(ts_machine *m, const ts_val *v, int depth,
                                 clv_err *e)
 {
-    bool items = v->kind == TS_V_LIST || v->kind == TS_V_TUPLE ||
-                 v->kind == TS_V_DICT;
+    bool items =
+        v->kind == TS_V_LIST || v->kind == TS_V_TUPLE || v->kind == TS_V_DICT;
     if (v->kind == TS_V_TENSOR &&
         !clv__graph_output(m->b.g, clv__aten_latest(&m->b, v->u.value)))
         return clv__nomem(e);

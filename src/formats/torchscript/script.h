@@ -60,15 +60,15 @@ CLV_MUST clv_status ts_next(ts_lexer *x, ts_token *t, clv_err *e);
 
 typedef enum ts_kind {
     /* statements */
-    TS_CLASS,  /* text: name; kids: its statements */
-    TS_DEF,    /* text: name; kids: TS_PARAMS, body */
+    TS_CLASS, /* text: name; kids: its statements */
+    TS_DEF,   /* text: name; kids: TS_PARAMS, body */
     TS_BLOCK,
-    TS_PARAMS, /* kids: TS_PARAM */
-    TS_PARAM,  /* text: name; kids: type (or none), default (or none) */
-    TS_ASSIGN, /* kids: targets .. , value; flag: several targets */
+    TS_PARAMS,  /* kids: TS_PARAM */
+    TS_PARAM,   /* text: name; kids: type (or none), default (or none) */
+    TS_ASSIGN,  /* kids: targets .. , value; flag: several targets */
     TS_DECLARE, /* name : type [= value]; text; kids: type, value */
-    TS_IF,     /* kids: condition, block, block */
-    TS_FOR,    /* text: name; kids: iterable, block */
+    TS_IF,      /* kids: condition, block, block */
+    TS_FOR,     /* text: name; kids: iterable, block */
     TS_WHILE,
     TS_RETURN, /* kids: value or none */
     TS_PASS,
@@ -172,7 +172,7 @@ typedef struct ts_machine {
     const char *cls;
     uint32_t line;
     const char *where; /* file of code, for messages */
-    bool frozen; /* weights are constants of the code */
+    bool frozen;       /* weights are constants of the code */
 } ts_machine;
 
 ts_val ts_none(void);
@@ -210,9 +210,9 @@ CLV_MUST clv_status ts_find(ts_machine *m, const char *name, ts_node **out,
                             clv_err *e);
 const ts_node *ts_method(const ts_node *cls, const char *name);
 /* Runs a function on arguments. */
-CLV_MUST clv_status ts_run(ts_machine *m, const ts_node *def, const ts_val *args,
-                           uint32_t n_args, const char *const *names,
-                           ts_val *out, clv_err *e);
+CLV_MUST clv_status ts_run(ts_machine *m, const ts_node *def,
+                           const ts_val *args, uint32_t n_args,
+                           const char *const *names, ts_val *out, clv_err *e);
 
 /* -- builtin.c ------------------------------------------------------------*/
 

@@ -104,15 +104,19 @@ bool ts_truth(const ts_machine *m, const ts_val *v, bool *known)
     double x = 0;
     *known = true;
     switch (v->kind) {
-    case TS_V_NONE: return false;
-    case TS_V_STR: return v->u.s[0] != '\0';
+    case TS_V_NONE:
+        return false;
+    case TS_V_STR:
+        return v->u.s[0] != '\0';
     case TS_V_LIST:
     case TS_V_TUPLE:
-    case TS_V_DICT: return v->u.items->n != 0;
+    case TS_V_DICT:
+        return v->u.items->n != 0;
     case TS_V_TENSOR:
         *known = value_known(m, v->u.value, &x);
         return x < 0 || x > 0;
-    default: return !ts_as_number(v, &x) || x < 0 || x > 0;
+    default:
+        return !ts_as_number(v, &x) || x < 0 || x > 0;
     }
 }
 
@@ -193,14 +197,25 @@ clv_status ts_of_pickle(ts_machine *m, const pickle_node *n, const char *path,
     torch_tensor t;
     *out = ts_none();
     switch (n->kind) {
-    case PICKLE_NONE: return CLV_OK;
-    case PICKLE_BOOL: *out = ts_bool(n->u.b); return CLV_OK;
-    case PICKLE_INT: *out = ts_int(n->u.i); return CLV_OK;
-    case PICKLE_FLOAT: *out = ts_float(n->u.f); return CLV_OK;
-    case PICKLE_STRING: *out = ts_str(n->u.s); return CLV_OK;
+    case PICKLE_NONE:
+        return CLV_OK;
+    case PICKLE_BOOL:
+        *out = ts_bool(n->u.b);
+        return CLV_OK;
+    case PICKLE_INT:
+        *out = ts_int(n->u.i);
+        return CLV_OK;
+    case PICKLE_FLOAT:
+        *out = ts_float(n->u.f);
+        return CLV_OK;
+    case PICKLE_STRING:
+        *out = ts_str(n->u.s);
+        return CLV_OK;
     case PICKLE_LIST:
-    case PICKLE_TUPLE: return value_list(m, n, path, folder, out, e);
-    default: break;
+    case PICKLE_TUPLE:
+        return value_list(m, n, path, folder, out, e);
+    default:
+        break;
     }
     if (pickle_tensor_in(&m->file, folder, n, &t))
         return value_tensor(m, path, param, &t, out, e);
@@ -300,8 +315,8 @@ clv_status ts_attribute(ts_machine *m, const ts_object *o, const char *name,
                              o->cls, name)
                    : CLV_OK;
     }
-    char *path = arena_printf(&m->mem, "%s%s%s", o->path, *o->path ? "." : "",
-                              name);
+    char *path =
+        arena_printf(&m->mem, "%s%s%s", o->path, *o->path ? "." : "", name);
     if (!path)
         return clv__nomem(e);
     return ts_of_pickle(m, n, path, "data/", value_is_param(cls, name), out, e);
