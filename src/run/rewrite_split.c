@@ -36,7 +36,7 @@ typedef struct split_part {
 
 /* -- what a node takes ----------------------------------------------------*/
 
-static bool known_int(const rewriter *r, uint32_t v, int64_t *x)
+static bool split_known_int(const rewriter *r, uint32_t v, int64_t *x)
 {
     double d;
     if (!rw_number(r, v, &d))
@@ -71,7 +71,7 @@ static bool part_single(const rewriter *r, uint32_t id, split_part *p)
         at = attr_int(n, CLV_A_INDEX);
     else if (n->op != CLV_OP_INDEX_SELECT || rw_in(r, id, 1) == CLV_NONE ||
              rw_rank(r, rw_in(r, id, 1)) != 0 ||
-             !known_int(r, rw_in(r, id, 1), &at))
+             !split_known_int(r, rw_in(r, id, 1), &at))
         return false;
     if (get_axis(n, rank, &p->axis, NULL) != CLV_OK)
         return false;
