@@ -10,13 +10,18 @@ values  runs each file once by `cleave run` (its default path) and by ONNX Runti
 times   medians, alternating in rounds; the first result of a fresh process; peak
         memory. COMMAND may keep the machine quiet while it runs another; it is
         given as many models as fit into a window of some seconds.
-table   the distribution per group, and the worst.
+        On a machine that is not quiet, times say little: `share` is what part of a
+        processor ONNX Runtime got, and `work_ratio` compares processor time, which
+        with one thread depends less on the load (idle threads of ONNX Runtime spin).
+table   the distribution per group, and the worst. --work takes work_ratio instead.
 
 A line of JSON per file is added to FILE.jsonl; files that have one are left out,
-so a run can be broken off. ONNX Runtime runs in processes of its own. This one
+so a run can be broken off; they come in the order of a hash of their names, so that
+what was done by then is a random part. ONNX Runtime runs in processes of its own. This one
 imports nothing large: on Linux a child's peak begins with its parent's."""
 import argparse
 import glob
+import hashlib
 import json
 import os
 import re
@@ -110,7 +115,8 @@ def judge(path, ours):
 
 def child(args, seconds, env=None):
     """Runs args; returns (exit code, standard output, standard error, wall seconds,
-    peak bytes). The code is -N for signal N, None when it took too long."""
+    peak bytes, processor seconds). The code is -N for signal N, None when it took
+    too long."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         t = time.perf_counter()
         p = subprocess.Popen(args, stdout=out, stderr=err, start_new_session=True, env=env)
@@ -124,7 +130,8 @@ def child(args, seconds, env=None):
         out.seek(0)
         err.seek(0)
         code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None if late else -os.WTERMSIG(status)
-        return code, out.read().decode(errors="replace"), err.read().decode(errors="replace"), wall, use.ru_maxrss * 1024
+        return code, out.read().decode(errors="replace"), err.read().decode(errors="replace"), wall, use.ru_maxrss * 1024, \
+            use.ru_utime + use.ru_stime
 
 
 def said(code, err):
@@ -147,10 +154,10 @@ def values(paths, a):
 def value_one(path):
     with tempfile.TemporaryDirectory() as place:
         ours = os.path.join(place, "out.npz")
-        code, _, err, wall, _ = child(run_command(path, 2) + ["--output", ours], VALUES_SECONDS)
+        code, _, err, wall, _, _ = child(run_command(path, 2) + ["--output", ours], VALUES_SECONDS)
         if code != 0:
             return {"verdict": "refused" if code == 3 else "failed", "note": said(code, err), "seconds": wall}
-        code, out, err, _, _ = child([sys.executable, __file__, "judge", path, ours], VALUES_SECONDS)
+        code, out, err, _, _, _ = child([sys.executable, __file__, "judge", path, ours], VALUES_SECONDS)
         if code != 0:
             return {"verdict": "no peer", "note": said(code, err)}
         return json.loads(out.splitlines()[-1])
@@ -165,37 +172,42 @@ def peer_command(path, threads, repeat):
 
 
 def need(result, what):
-    code, out, err, wall, peak = result
+    code, out, err, wall, peak, cpu = result
     if code != 0:
         raise RuntimeError(f"{what}: {said(code, err)}")
-    return (json.loads(out) if out.startswith("{") else {}), wall, peak
+    return (json.loads(out) if out.startswith("{") else {}), wall, peak, cpu
 
 
 def time_one(path, threads, seconds):
     """The figures of one file, as JSON."""
     middle = lambda v: sorted(v)[len(v) // 2]  # noqa: E731
     ours, theirs, first, theirs_first, peak, theirs_peak = [], [], [], [], 0, 0
+    work, theirs_work, share = [], [], []
     # one run of each says how many fit in the time
-    a, _, _ = need(child(run_command(path, threads) + ["--json"], 60), "cleave")
-    b, _, _ = need(child(peer_command(path, threads, 1), 60), "onnxruntime")
+    a, _, _, _ = need(child(run_command(path, threads) + ["--json"], 60), "cleave")
+    b, _, _, _ = need(child(peer_command(path, threads, 1), 60), "onnxruntime")
     slower = max(a.get("median_seconds", 0) or 0, b["median"], 1e-4)
     rounds = ROUNDS if slower < SLOW else 2
     repeat = max(2, min(200, int(seconds / rounds / 2 / slower)))
     for _ in range(rounds):
-        a, _, top = need(child(run_command(path, threads) + ["--json", "--repeat", str(repeat), "--warmup", "1"], 80), "cleave")
-        b, _, _ = need(child(peer_command(path, threads, repeat), 80), "onnxruntime")
+        a, _, top, a_cpu = need(child(run_command(path, threads) + ["--json", "--repeat", str(repeat), "--warmup", "1"], 80), "cleave")
+        b, b_wall, _, b_cpu = need(child(peer_command(path, threads, repeat), 80), "onnxruntime")
         ours.append(a["median_seconds"])
         theirs.append(b["median"])
         peak = max(peak, top)
-        _, wall, _ = need(child(run_command(path, threads), 80), "cleave")
-        c, c_wall, c_top = need(child(peer_command(path, threads, 0), 80), "onnxruntime")
+        _, wall, _, f_cpu = need(child(run_command(path, threads), 80), "cleave")
+        c, c_wall, c_top, c_cpu = need(child(peer_command(path, threads, 0), 80), "onnxruntime")
+        work.append((a_cpu - f_cpu) / repeat)  # one run warms up, as the first does
+        theirs_work.append((b_cpu - c_cpu) / (repeat + 1))
+        share.append(b_cpu / b_wall)
         first.append(wall)
         theirs_first.append(c_wall)
         theirs_peak = max(theirs_peak, b["peak"], c_top)
     m, n, f, g = middle(ours), middle(theirs), middle(first), middle(theirs_first)
     return {"ours": m, "theirs": n, "ratio": m / n, "spread": [min(ours) / m, max(ours) / m, min(theirs) / n, max(theirs) / n],
             "first": f, "theirs_first": g, "first_ratio": f / g, "peak": peak, "theirs_peak": theirs_peak,
-            "peak_ratio": peak / theirs_peak, "repeat": repeat, "threads": threads}
+            "peak_ratio": peak / theirs_peak, "repeat": repeat, "threads": threads,
+            "work_ratio": middle(work) / max(middle(theirs_work), 1e-9), "share": max(share)}
 
 
 def time_some(threads, seconds, window, paths):
@@ -216,7 +228,7 @@ def times(paths, a):
     before = a.quiet.split() if a.quiet else []
     while paths:
         some = paths[:40]
-        code, out, err, _, _ = child(before + [sys.executable, __file__, "some", str(a.threads), str(a.seconds), str(a.window)] + some, 3600)
+        code, out, err, _, _, _ = child(before + [sys.executable, __file__, "some", str(a.threads), str(a.seconds), str(a.window)] + some, 3600)
         rows = [json.loads(t) for t in out.splitlines() if t.startswith("{")]
         rows = rows or [{"verdict": "failed", "note": said(code, err)}]
         yield from zip(some, rows)
@@ -227,7 +239,7 @@ def times(paths, a):
 
 def sweep(a, work):
     files = sorted((f for folder in a.folders for f in glob.glob(os.path.join(folder, "*.onnx"))
-                    if os.path.exists(f[:-len("onnx")] + "npz")), key=os.path.getsize)
+                    if os.path.exists(f[:-len("onnx")] + "npz")), key=lambda f: hashlib.sha256(os.path.basename(f).encode()).digest())
     done = set()
     if os.path.exists(a.output):
         done = {json.loads(t)["file"] for t in open(a.output)}
@@ -246,7 +258,8 @@ def line_of(r):
     if "ratio" in r:
         return (f"{r['file']:58} {r['ours'] * 1e3:8.2f} {r['theirs'] * 1e3:8.2f} ms {r['ratio']:6.2f}   first "
                 f"{r['first'] * 1e3:6.0f} {r['theirs_first'] * 1e3:6.0f} ms {r['first_ratio']:5.2f}   peak "
-                f"{r['peak'] / 1e6:5.0f} {r['theirs_peak'] / 1e6:5.0f} MB {r['peak_ratio']:5.2f}")
+                f"{r['peak'] / 1e6:5.0f} {r['theirs_peak'] / 1e6:5.0f} MB {r['peak_ratio']:5.2f}"
+                f"   work {r['work_ratio']:5.2f}  share {r['share']:.2f}")
     more = f"{r['worst']:.1e} (itself {r['self']:.1e})" if "worst" in r else ""
     more += f" {r['steps']:.2f} steps" if "steps" in r else ""
     return f"{r['file']:58} {r['verdict']:8} {more} {r.get('note', '')}"
@@ -270,6 +283,8 @@ def table(a):
             r = json.loads(text)
             rows[r["file"]] = r
     timed = [r for r in rows.values() if "ratio" in r]
+    for r in timed if a.work else []:
+        r["ratio"] = r["work_ratio"]
     lines = []
     if timed:
         lines += ["| files | n | median | p90 | max | ≤ 1.0 | first: median | peak: median |", "|---|---|---|---|---|---|---|---|"]
@@ -322,6 +337,7 @@ def main():
     p.add_argument("--seconds", type=float, default=3, help="of measuring per model")
     p.add_argument("--window", type=float, default=30, help="seconds that the machine is kept quiet at once")
     p.add_argument("--quiet", default="", help="a command that runs another on a quiet machine")
+    p.add_argument("--work", action="store_true", help="compare processor time")
     p.add_argument("--markdown")
     p.add_argument("--csv")
     a = p.parse_args()
