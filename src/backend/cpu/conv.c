@@ -8,7 +8,7 @@
  * Bytes are multiplied as floats, which are exact: a product of two differences
  * of bytes is at most 255 * 255, and a sum of DEPTH of them stays below 2^24.
  * Longer sums are integers of 32 bits, as the standard has it. */
-#include "backend/cpu/conv.h"
+#include "backend/cpu/bytes.h"
 #include "backend/cpu/vmath.h"
 
 #include <string.h>
@@ -17,14 +17,6 @@
 #define gemm_room CPU_NAME(clv__gemm_room)
 
 enum { POINTS = 256, DEPTH = 256 };
-
-/* What integer sums become. */
-typedef struct requant {
-    const clv_tensor *bias; /* int32, or NULL */
-    const double *factor;   /* per output channel; NULL: the sums themselves */
-    double zero, low, high;
-    clv_tensor *y;
-} requant;
 
 /* -- columns --------------------------------------------------------------*/
 
@@ -79,8 +71,8 @@ static void columns(const conv_job *j, const float *x, int64_t first, int64_t n,
 
 /* -- integer sums ---------------------------------------------------------*/
 
-static void put_sums(const requant *q, int64_t channel, int64_t at,
-                     const int32_t *sum, int64_t n)
+void CPU_NAME(clv__bytes_put)(const requant *q, int64_t channel, int64_t at,
+                              const int32_t *sum, int64_t n)
 {
     int64_t add = q->bias ? ((const int32_t *)q->bias->data)[channel] : 0;
     if (!q->factor) {
@@ -135,8 +127,8 @@ static void conv_block(const conv_job *j, int64_t item, float *room)
         whole_product(j->cout, n, j->depth, weights, image, sum, part,
                       part + j->cout * POINTS);
         for (int64_t c = 0; c < j->cout; c++)
-            put_sums(j->q, group * j->cout + c, at + c * j->out_plane,
-                     sum + c * n, n);
+            CPU_NAME(clv__bytes_put)
+        (j->q, group * j->cout + c, at + c * j->out_plane, sum + c * n, n);
         return;
     }
     float *y = j->y + at;
@@ -220,7 +212,7 @@ static void plane_part(void *ctx, int64_t from, int64_t to)
             float v = y[i];
             sum[i] = (int32_t)v;
         }
-        put_sums(j->q, m, p * j->out_plane, sum, j->out_plane);
+        CPU_NAME(clv__bytes_put)(j->q, m, p * j->out_plane, sum, j->out_plane);
     }
 }
 
@@ -395,6 +387,9 @@ bool CPU_NAME(cpu_qlinear_conv)(kernel *k)
     if (q.bias &&
         (q.bias->dtype != CLV_INT32 || numel(q.bias) != j.groups * j.cout))
         return false;
+    if (j.cin > 1 && CPU_NAME(clv__bytes_conv)(k, &j, k->in[0], k->in[2],
+                                               k->in[3], k->in[5], &q))
+        return true;
     j.q = &q;
     j.x = cpu_centred(k, k->in[0], k->in[2], 1);
     j.w = cpu_centred(k, k->in[3], k->in[5], 0);
@@ -410,6 +405,9 @@ bool CPU_NAME(cpu_conv_integer)(kernel *k)
     if (y->dtype != CLV_INT32 || !input_of(k, 1) ||
         !CPU_NAME(clv__conv_shape)(k, k->in[0], k->in[1], y, &j))
         return false;
+    if (j.cin > 1 && CPU_NAME(clv__bytes_conv)(k, &j, k->in[0], input_of(k, 2),
+                                               k->in[1], input_of(k, 3), &q))
+        return true;
     j.q = &q;
     j.x = cpu_centred(k, k->in[0], input_of(k, 2), 1);
     j.w = cpu_centred(k, k->in[1], input_of(k, 3), 0);
@@ -466,6 +464,8 @@ static bool whole_matmul(kernel *k, const clv_tensor *a, const clv_tensor *az,
                          const requant *q)
 {
     whole_job j = {.q = q};
+    if (CPU_NAME(clv__bytes_matmul)(k, a, az, b, bz, q))
+        return true;
     if (a->rank < 2 || b->rank != 2 || (az && numel(az) != 1))
         return false;
     j.k = a->dims[a->rank - 1];
@@ -486,6 +486,16 @@ static bool whole_matmul(kernel *k, const clv_tensor *a, const clv_tensor *az,
         return false;
     clv__parallel(k->threads, j.parts, 1, whole_part, &j);
     return true;
+}
+
+const void *CPU_NAME(cpu_ready_matmul_integer)(kernel *k, arena *mem)
+{
+    return CPU_NAME(clv__bytes_ready)(k, input_of(k, 1), mem);
+}
+
+const void *CPU_NAME(cpu_ready_qlinear_matmul)(kernel *k, arena *mem)
+{
+    return CPU_NAME(clv__bytes_ready)(k, input_of(k, 3), mem);
 }
 
 bool CPU_NAME(cpu_matmul_integer)(kernel *k)

@@ -128,9 +128,9 @@ static void tile_edge(const float *sums, const gemm_to *t)
 
 /* `high` rows by `vecs` vectors of sums over `depth`. The first three are
  * constants at every call, so that the sums stay in registers. */
-static inline __attribute__((always_inline)) void
-tile_sums(const int high, const int vecs, const int64_t a_col, const float *a,
-          int64_t a_row, const float *b, int64_t depth, const gemm_to *t)
+CPU_INLINE void tile_sums(const int high, const int vecs, const int64_t a_col,
+                          const float *a, int64_t a_row, const float *b,
+                          int64_t depth, const gemm_to *t)
 {
     vec sum[HIGH][2];
     for (int r = 0; r < high; r++)
@@ -237,8 +237,8 @@ static const struct {
 };
 
 /* The tiles of rows of a by one panel; `packed` says how the rows lie. */
-static void tiles_down(int64_t rows, cpu_matrix a, bool packed, const float *b,
-                       int64_t depth, gemm_to t)
+static void gemm_down(int64_t rows, cpu_matrix a, bool packed, const float *b,
+                      int64_t depth, gemm_to t)
 {
     for (int64_t i = 0; packed && i < rows; i += HIGH) {
         t.high = rows - i < HIGH ? rows - i : HIGH;
@@ -263,7 +263,7 @@ static void gemm_block(int64_t rows, int64_t n, int64_t depth, cpu_matrix a,
         t.c = c + j;
         t.bias = bias ? bias + j : NULL;
         t.wide = n - j < WIDE ? n - j : WIDE;
-        tiles_down(rows, a, packed, b, depth, t);
+        gemm_down(rows, a, packed, b, depth, t);
     }
 }
 

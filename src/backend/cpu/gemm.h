@@ -4,6 +4,9 @@
 
 #include "backend/cpu/cpu.h"
 
+/* Made part of its caller, where its sizes are constants. */
+#define CPU_INLINE static inline __attribute__((always_inline))
+
 /* Element (i, j) lies at p[i * row + j * col]. */
 typedef struct cpu_matrix {
     const float *p;

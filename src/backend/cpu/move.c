@@ -339,6 +339,30 @@ bool CPU_NAME(cpu_cat)(kernel *k)
     return true;
 }
 
+/* Inputs of one shape along a new axis. */
+bool CPU_NAME(cpu_stack)(kernel *k)
+{
+    clv_tensor *y = &k->out[0];
+    uint32_t axis;
+    int64_t size = (int64_t)clv__element_bytes(y);
+    if (!y->rank || k->n->n_in < 1 ||
+        norm_axis(attr_int(k->n, CLV_A_AXIS), y->rank, &axis, NULL) != CLV_OK ||
+        y->dims[axis] != k->n->n_in)
+        return false;
+    int64_t run = dims_product(y->dims, axis + 1, y->rank) * size;
+    int64_t rows = dims_product(y->dims, 0, axis);
+    for (uint32_t i = 0; i < k->n->n_in; i++)
+        if (!k->in[i] || k->in[i]->dtype != y->dtype ||
+            numel(k->in[i]) * size != rows * run)
+            return false;
+    for (uint32_t i = 0; i < k->n->n_in; i++) {
+        rows_job j = {k->in[i]->data, (char *)y->data + i * run, run,
+                      run * k->n->n_in, run};
+        rows_run(k, &j, rows);
+    }
+    return true;
+}
+
 bool CPU_NAME(cpu_split)(kernel *k)
 {
     const clv_tensor *x = k->in[0];

@@ -89,6 +89,62 @@ static void pool_planes(void *ctx, int64_t from, int64_t to)
     }
 }
 
+/* -- bytes ----------------------------------------------------------------*/
+
+typedef struct pool_bytes {
+    const clv_tensor *t;
+    float *number;
+} pool_bytes;
+
+static void bytes_to_floats(void *ctx, int64_t from, int64_t to)
+{
+    const pool_bytes *j = ctx;
+    const uint8_t *u = j->t->data;
+    const int8_t *s = j->t->data;
+    if (j->t->dtype == CLV_UINT8)
+        for (int64_t i = from; i < to; i++)
+            j->number[i] = u[i];
+    else
+        for (int64_t i = from; i < to; i++)
+            j->number[i] = s[i];
+}
+
+static void floats_to_bytes(void *ctx, int64_t from, int64_t to)
+{
+    const pool_bytes *j = ctx;
+    uint8_t *y = j->t->data;
+    for (int64_t i = from; i < to; i++)
+        y[i] = (uint8_t)(int32_t)j->number[i];
+}
+
+/* The largest of bytes, as floats, which hold them exactly. A window of padding
+ * alone is left to the plain kernel. */
+static bool pool_of_bytes(kernel *k)
+{
+    clv_tensor x = *k->in[0], y = k->out[0], outs[2] = {{0}};
+    pool_bytes from = {k->in[0], NULL}, to = {&k->out[0], NULL};
+    const clv_tensor *in[1] = {&x};
+    kernel own = *k;
+    from.number = arena_array(k->scratch, (size_t)numel(&x) + 1, sizeof(float));
+    to.number = arena_array(k->scratch, (size_t)numel(&y) + 1, sizeof(float));
+    if (k->n->n_in != 1 || output_of(k, 1) || !from.number || !to.number)
+        return false;
+    x.dtype = y.dtype = CLV_FLOAT32;
+    x.data = from.number;
+    y.data = to.number;
+    own.in = in;
+    outs[0] = y; /* the second, of places, is not wanted */
+    own.out = outs;
+    clv__parallel(k->threads, numel(&x), CPU_GRAIN, bytes_to_floats, &from);
+    if (!CPU_NAME(cpu_pool)(&own))
+        return false;
+    for (int64_t i = 0, n = numel(&y); i < n; i++)
+        if (to.number[i] == -INFINITY)
+            return false;
+    clv__parallel(k->threads, numel(&y), CPU_GRAIN, floats_to_bytes, &to);
+    return true;
+}
+
 bool CPU_NAME(cpu_pool)(kernel *k)
 {
     const clv_tensor *x = k->in[0];
@@ -101,6 +157,9 @@ bool CPU_NAME(cpu_pool)(kernel *k)
                   .largest = op == CLV_OP_MAX_POOL1D ||
                              op == CLV_OP_MAX_POOL2D ||
                              op == CLV_OP_MAX_POOL3D};
+    if (j.largest && x->dtype == y->dtype && y->data &&
+        (x->dtype == CLV_UINT8 || x->dtype == CLV_INT8))
+        return pool_of_bytes(k);
     if (x->dtype != CLV_FLOAT32 || y->dtype != CLV_FLOAT32 || !y->data ||
         output_of(k, 1) || nd > AXES || x->rank < nd || y->rank != x->rank)
         return false;

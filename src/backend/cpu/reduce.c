@@ -145,7 +145,30 @@ static void reduce_columns(void *ctx, int64_t from, int64_t to)
     }
 }
 
-/* x as (outer, gone, inner), if the axes that go lie together. */
+/* x with the axes that go behind the others, as a copy. */
+static bool reduce_turn(kernel *k, const bool *gone, reduce_job *j,
+                        int64_t *outer)
+{
+    const clv_tensor *x = k->in[0];
+    clv_tensor to = {.dtype = x->dtype, .rank = x->rank};
+    int64_t own[CLV_MAX_RANK], by[CLV_MAX_RANK];
+    uint32_t n = 0;
+    strides_of(x, own);
+    *outer = j->gone = j->inner = 1;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t a = 0; a < x->rank; a++)
+            if (gone[a] == (pass == 1)) {
+                by[n] = own[a];
+                to.dims[n++] = x->dims[a];
+                *(pass ? &j->gone : outer) *= x->dims[a];
+            }
+    to.data = arena_array(k->scratch, (size_t)numel(x) + 1, sizeof(float));
+    j->x = to.data;
+    return to.data && *outer == numel(&k->out[0]) &&
+           CPU_NAME(clv__cpu_move)(k, &to, x, 0, by);
+}
+
+/* x as (outer, gone, inner): as it lies, if the axes that go lie together. */
 static bool reduce_shape(kernel *k, reduce_job *j, int64_t *outer)
 {
     const clv_tensor *x = k->in[0];
@@ -171,7 +194,7 @@ static bool reduce_shape(kernel *k, reduce_job *j, int64_t *outer)
         else if (gone[a])
             stage = 1;
         if (stage > 2)
-            return false;
+            return reduce_turn(k, gone, j, outer);
         *(stage == 0 ? outer : stage == 1 ? &j->gone : &j->inner) *= x->dims[a];
     }
     return *outer * j->inner == numel(&k->out[0]);

@@ -62,6 +62,20 @@ LOOP(sin, sinf(x))
 LOOP(cos, cosf(x))
 LOOP(atan, atanf(x))
 LOOP(erf, v_erf(x))
+LOOP(erfc, erfcf(x))
+LOOP(exp2, exp2f(x))
+LOOP(expm1, expm1f(x))
+LOOP(log2, log2f(x))
+LOOP(log10, log10f(x))
+LOOP(tan, tanf(x))
+LOOP(sinh, sinhf(x))
+LOOP(cosh, coshf(x))
+LOOP(asin, asinf(x))
+LOOP(acos, acosf(x))
+LOOP(asinh, asinhf(x))
+LOOP(acosh, acoshf(x))
+LOOP(atanh, atanhf(x))
+LOOP(sign, x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x)
 
 static const struct unary_row {
     clv_op op;
@@ -104,6 +118,20 @@ static const struct unary_row {
     ROW(COS, cos, OTHER, OTHER),
     ROW(ATAN, atan, OTHER, OTHER),
     ROW(ERF, erf, OTHER, OTHER),
+    ROW(ERFC, erfc, OTHER, OTHER),
+    ROW(EXP2, exp2, OTHER, OTHER),
+    ROW(EXPM1, expm1, OTHER, OTHER),
+    ROW(LOG2, log2, OTHER, OTHER),
+    ROW(LOG10, log10, OTHER, OTHER),
+    ROW(TAN, tan, OTHER, OTHER),
+    ROW(SINH, sinh, OTHER, OTHER),
+    ROW(COSH, cosh, OTHER, OTHER),
+    ROW(ASIN, asin, OTHER, OTHER),
+    ROW(ACOS, acos, OTHER, OTHER),
+    ROW(ASINH, asinh, OTHER, OTHER),
+    ROW(ACOSH, acosh, OTHER, OTHER),
+    ROW(ATANH, atanh, OTHER, OTHER),
+    ROW(SIGN, sign, OTHER, OTHER),
 #undef ROW
 };
 
@@ -137,6 +165,43 @@ bool CPU_NAME(cpu_unary)(kernel *k)
     if (row->op == CLV_OP_GELU && attr_is(k->n, CLV_A_APPROXIMATE, "tanh"))
         j.loop = loop_gelu_tanh;
     clv__parallel(k->threads, numel(&k->out[0]), CPU_GRAIN, unary_part, &j);
+    return true;
+}
+
+/* -- questions ------------------------------------------------------------*/
+
+typedef struct ask_job {
+    const void *x;
+    uint8_t *y;
+} ask_job;
+
+#define ASK(name, T, expr) \
+    static void ask_##name(void *ctx, int64_t from, int64_t to) \
+    { \
+        const ask_job *j = ctx; \
+        for (int64_t i = from; i < to; i++) { \
+            T x = ((const T *)j->x)[i]; \
+            j->y[i] = expr; \
+        } \
+    }
+ASK(nan, float, x != x)
+ASK(finite, float, x - x == 0)
+ASK(not, uint8_t, !x)
+
+/* isnan, isfinite, logical_not */
+bool CPU_NAME(cpu_ask)(kernel *k)
+{
+    clv_op op = (clv_op)k->n->op;
+    ask_job j = {k->in[0]->data, k->out[0].data};
+    if (k->in[0]->dtype !=
+            (op == CLV_OP_LOGICAL_NOT ? CLV_BOOL : CLV_FLOAT32) ||
+        k->out[0].dtype != CLV_BOOL || numel(k->in[0]) != numel(&k->out[0]))
+        return false;
+    clv__parallel(k->threads, numel(k->in[0]), CPU_GRAIN,
+                  op == CLV_OP_LOGICAL_NOT ? ask_not
+                  : op == CLV_OP_ISNAN     ? ask_nan
+                                           : ask_finite,
+                  &j);
     return true;
 }
 

@@ -56,20 +56,6 @@ bool dnn_is_jit(const_dnnl_primitive_desc_t pd)
     return name && (!strncmp(name, "jit", 3) || !strncmp(name, "brg", 3));
 }
 
-static void channels_last(dnnl_memory_desc_t *md, const clv_value *v)
-{
-    dnnl_dims_t dims, strides;
-    int64_t step = v->dims[1];
-    for (uint32_t i = v->rank; i-- > 2;) {
-        strides[i] = step;
-        step *= v->dims[i];
-    }
-    strides[0] = step;
-    strides[1] = 1;
-    memcpy(dims, v->dims, v->rank * sizeof *dims);
-    dnnl_memory_desc_init_by_strides(md, v->rank, dims, dnnl_f32, strides);
-}
-
 static dnnl_status_t conv_create(lowering *l, uint32_t node, const conv *c,
                                  bool bias, bool last,
                                  const_dnnl_primitive_attr_t attr,
@@ -82,8 +68,8 @@ static dnnl_status_t conv_create(lowering *l, uint32_t node, const conv *c,
     dnn_any(&src, x->dims, x->rank);
     dnn_any(&dst, y->dims, y->rank);
     if (last) {
-        channels_last(&src, x);
-        channels_last(&dst, y);
+        dnn_last(&src, x);
+        dnn_last(&dst, y);
     }
     dnn_plain(&b, &y->dims[1], 1);
     dnnl_status_t s = dnnl_dilated_convolution_forward_desc_init(
@@ -110,6 +96,50 @@ static clv_status conv_pd(lowering *l, uint32_t node, const conv *c, bool bias,
     }
     DNN(l, conv_create(l, node, c, bias, false, attr, pd));
     return CLV_OK;
+}
+
+/* Lays out columns of the image and multiplies: several times slower than what
+ * is compiled for the shape. */
+static bool conv_by_columns(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = "";
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+    return strstr(name, "gemm") != NULL;
+}
+
+/* oneDNN adds a residual in any layout only where it computes by columns. Takes
+ * another *pd and *e in their place, if one that adds it with channels last is
+ * compiled for the shape; *residual becomes the slot of that layout. */
+static clv_status conv_with_residual(lowering *l, const chain *c, uint32_t n,
+                                     const conv *v, bool bias, dnn_epilogue *e,
+                                     dnnl_primitive_desc_t *pd,
+                                     uint32_t *residual)
+{
+    const link *add = dnn_find_add(c, n);
+    const clv_value *y = dnn_value(l, dnn_out(l, c->anchor));
+    dnnl_memory_desc_t md;
+    dnn_epilogue other;
+    dnnl_primitive_desc_t last;
+    if (!conv_by_columns(*pd) || y->rank < 3 || y->dims[1] < 2 ||
+        !dnn_same_dims(dnn_value(l, add->other), y))
+        return CLV_OK;
+    dnn_last(&md, y);
+    CLV_TRY(dnn_epilogue_of(l, c, n, &md, false, &other));
+    dnnl_status_t s =
+        conv_create(l, c->anchor, v, bias, true, other.attr, &last);
+    dnnl_primitive_attr_destroy(other.attr);
+    if (s != dnnl_success)
+        return CLV_OK;
+    clv_status made = CLV_OK;
+    bool better = !conv_by_columns(last) && dnn_is_jit(last);
+    if (better)
+        made = dnn_want(l, add->other, &md, residual);
+    dnnl_primitive_desc_destroy(better && made == CLV_OK ? *pd : last);
+    if (better && made == CLV_OK) {
+        *pd = last;
+        *e = other;
+    }
+    return made;
 }
 
 /* -- of our own -----------------------------------------------------------*/
@@ -236,6 +266,11 @@ clv_status dnn_conv(lowering *l, const chain *c, uint32_t n)
         s = conv_pd(l, node, &v, dnn_has_bias(&a), e.attr, &pd);
     dnnl_primitive_attr_destroy(e.attr);
     CLV_TRY(s);
+    if (add && !onto)
+        s = conv_with_residual(l, c, n, &v, dnn_has_bias(&a), &e, &pd,
+                               &o.residual);
+    if (s != CLV_OK)
+        return dnnl_primitive_desc_destroy(pd), s;
     const dnnl_memory_desc_t x = *dnn_query(pd, dnnl_query_src_md, 0);
     const dnnl_memory_desc_t y = *dnn_query(pd, dnnl_query_dst_md, 0);
     s = dnn_want(l, dnn_in(l, node, 0), &x, &o.src);

@@ -150,6 +150,20 @@ bool dnn_channels_last(const dnnl_memory_desc_t *md)
     return has_layout(md, order);
 }
 
+void dnn_last(dnnl_memory_desc_t *md, const clv_value *v)
+{
+    dnnl_dims_t dims, strides;
+    int64_t step = v->dims[1];
+    for (uint32_t i = v->rank; i-- > 2;) {
+        strides[i] = step;
+        step *= v->dims[i];
+    }
+    strides[0] = step;
+    strides[1] = 1;
+    memcpy(dims, v->dims, v->rank * sizeof *dims);
+    dnnl_memory_desc_init_by_strides(md, v->rank, dims, dnnl_f32, strides);
+}
+
 static bool blocked_by_channels(const dnnl_memory_desc_t *md)
 {
     const dnnl_blocking_desc_t *b = &md->format_desc.blocking;

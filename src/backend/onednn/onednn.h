@@ -169,6 +169,8 @@ void dnn_plain(dnnl_memory_desc_t *md, const int64_t *dims, uint32_t rank);
 void dnn_any(dnnl_memory_desc_t *md, const int64_t *dims, uint32_t rank);
 /* Axis 1 innermost, as in NHWC. */
 bool dnn_channels_last(const dnnl_memory_desc_t *md);
+/* The same for a value's dims, of which there are at least 3. */
+void dnn_last(dnnl_memory_desc_t *md, const clv_value *v);
 /* Axes of one element get the strides that oneDNN would give them. */
 void dnn_tidy(dnnl_memory_desc_t *md);
 /* The slot value v is in now, whatever its strides; a constant gets a plain

@@ -222,17 +222,23 @@ static clv_status lower_binary(lowering *l, uint32_t node)
 
 /* -- norms ----------------------------------------------------------------*/
 
-static clv_status lower_softmax(lowering *l, uint32_t node)
+/* In the layout that its input has, or row-major, if oneDNN is slow with it. */
+static clv_status softmax(lowering *l, uint32_t node, bool plain)
 {
     const clv_node *n = &l->g->nodes[node];
     uint32_t src, axis;
+    dnnl_memory_desc_t rows;
     const clv_value *x = dnn_value(l, dnn_in(l, node, 0));
     dnnl_softmax_v2_desc_t d;
     dnnl_primitive_desc_t pd;
     CLV_TRY(get_axis(n, x->rank, &axis, l->e));
     if (n->op == CLV_OP_LOG_SOFTMAX && x->dims[axis] == 1)
         return dnn_no(l, "a log_softmax of one number, which is not exactly 0");
-    CLV_TRY(dnn_dense(l, dnn_in(l, node, 0), &src));
+    dnn_plain(&rows, x->dims, x->rank);
+    if (plain)
+        CLV_TRY(dnn_want(l, dnn_in(l, node, 0), &rows, &src));
+    else
+        CLV_TRY(dnn_dense(l, dnn_in(l, node, 0), &src));
     const dnnl_memory_desc_t *md = &l->x->slots[src].md;
     DNN(l, dnnl_softmax_v2_forward_desc_init(&d, dnnl_forward_inference,
                                              n->op == CLV_OP_LOG_SOFTMAX
@@ -240,7 +246,16 @@ static clv_status lower_softmax(lowering *l, uint32_t node)
                                                  : dnnl_softmax_accurate,
                                              md, md, (int)axis));
     DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
+    if (!plain && dnn_is_slow(pd)) {
+        dnnl_primitive_desc_destroy(pd);
+        return softmax(l, node, true);
+    }
     return one_to_one(l, pd, src, node);
+}
+
+static clv_status lower_softmax(lowering *l, uint32_t node)
+{
+    return softmax(l, node, false);
 }
 
 /* Over the last axis, with weight and bias. */
@@ -409,6 +424,43 @@ static clv_status lower_adaptive(lowering *l, uint32_t node)
     return pool(l, node, dnnl_pooling_avg_exclude_padding, &f);
 }
 
+enum { PLANE_POINTS = 16 }; /* of a mean that is worth a pool */
+
+/* The mean over all axes but the first two, of an image whose channels are
+ * last, as a pool: oneDNN has only a loop for the reduction. */
+static clv_status mean_of_planes(lowering *l, uint32_t node, uint32_t src)
+{
+    const clv_value *y = dnn_value(l, dnn_out(l, node));
+    const dnnl_memory_desc_t x = l->x->slots[src].md;
+    dnnl_dims_t kernel = {0}, one = {0}, none = {0};
+    int64_t dims[CLV_MAX_RANK], strides[CLV_MAX_RANK];
+    dnnl_memory_desc_t md, plain;
+    dnnl_pooling_v2_desc_t d;
+    dnnl_primitive_desc_t pd;
+    uint32_t slots[2] = {src, CLV_NONE}, view;
+    for (int i = 0; i < x.ndims; i++) {
+        dims[i] = i < 2 ? x.dims[i] : 1;
+        strides[i] = i == 1 ? 1 : dims[1];
+        if (i >= 2) {
+            kernel[i - 2] = x.dims[i];
+            one[i - 2] = 1;
+        }
+    }
+    DNN(l, dnnl_memory_desc_init_by_strides(&md, x.ndims, dims, dnnl_f32,
+                                            strides));
+    DNN(l, dnnl_pooling_v2_forward_desc_init(
+               &d, dnnl_forward_inference, dnnl_pooling_avg_include_padding, &x,
+               &md, one, kernel, none, none, none));
+    DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
+    clv_status s = dnn_new(l, CLV_NONE, &md, &slots[1]);
+    if (s != CLV_OK)
+        return dnnl_primitive_desc_destroy(pd), s;
+    const int args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
+    CLV_TRY(dnn_op(l, pd, args, slots, 2));
+    dnn_plain(&plain, y->dims, y->rank);
+    return dnn_alias(l, slots[1], dnn_out(l, node), &plain, &view);
+}
+
 static clv_status lower_mean(lowering *l, uint32_t node)
 {
     const clv_node *n = &l->g->nodes[node];
@@ -429,6 +481,16 @@ static clv_status lower_mean(lowering *l, uint32_t node)
         dims[a] = 1;
     }
     CLV_TRY(dnn_dense(l, v, &slots[0]));
+    bool planes = x->rank >= 3 && x->rank <= 5 && dims[0] == x->dims[0] &&
+                  dims[1] == x->dims[1];
+    int64_t points = 1;
+    for (uint32_t i = 2; i < x->rank; i++) {
+        planes = planes && dims[i] == 1;
+        points *= x->dims[i];
+    }
+    if (planes && points >= PLANE_POINTS &&
+        dnn_channels_last(&l->x->slots[slots[0]].md))
+        return mean_of_planes(l, node, slots[0]);
     dnn_plain(&md, dims, x->rank);
     DNN(l, dnnl_reduction_desc_init(&d, dnnl_reduction_mean,
                                     &l->x->slots[slots[0]].md, &md, 0, 0));

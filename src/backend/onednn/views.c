@@ -260,6 +260,34 @@ static bool in_place(const lowering *l, const uint32_t *slots, uint32_t n,
     return at - first->at == (int64_t)dnnl_memory_desc_get_size(y);
 }
 
+/* Parts of several layouts get one, for which oneDNN has more than a loop:
+ * channels last if one of them is so, else row-major. */
+static clv_status cat_agree(lowering *l, uint32_t node, uint32_t *slots)
+{
+    const clv_node *n = &l->g->nodes[node];
+    uint32_t last = 0, rows = 0;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const dnnl_memory_desc_t *md = &l->x->slots[slots[i]].md;
+        dnnl_memory_desc_t plain;
+        dnn_plain(&plain, md->dims, (uint32_t)md->ndims);
+        bool both = dnnl_memory_desc_equal(md, &plain);
+        rows += both;
+        last += !both && dnn_channels_last(md);
+    }
+    if (rows == n->n_in || last == n->n_in || (!rows && !last))
+        return CLV_OK;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const clv_value *x = dnn_value(l, dnn_in(l, node, i));
+        dnnl_memory_desc_t md;
+        if (last)
+            dnn_last(&md, x);
+        else
+            dnn_plain(&md, x->dims, x->rank);
+        CLV_TRY(dnn_want(l, dnn_in(l, node, i), &md, &slots[i]));
+    }
+    return CLV_OK;
+}
+
 clv_status dnn_lower_cat(lowering *l, uint32_t node)
 {
     const clv_node *n = &l->g->nodes[node];
@@ -282,9 +310,12 @@ clv_status dnn_lower_cat(lowering *l, uint32_t node)
             dnn_plain(&first, x->dims, x->rank);
             CLV_TRY(dnn_want(l, dnn_in(l, node, i), &first, &slots[i]));
         }
-        md[i] = l->x->slots[slots[i]].md;
         args[i] = DNNL_ARG_MULTIPLE_SRC + (int)i;
     }
+    if (!plain)
+        CLV_TRY(cat_agree(l, node, slots));
+    for (uint32_t i = 0; i < n->n_in; i++)
+        md[i] = l->x->slots[slots[i]].md;
     dnn_plain(&dst, y->dims, y->rank);
     DNN(l, dnnl_concat_primitive_desc_create(&pd, plain ? &dst : NULL,
                                              (int)n->n_in, (int)axis, md,
