@@ -5,6 +5,7 @@
  * clv_graph and nothing else, so it may be analysed from several threads. */
 #include "bridge.h"
 
+#include "formats/aten/aten.h"
 #include "graph/graph.h"
 
 #include <string.h>
@@ -582,6 +583,27 @@ static PyObject *py_has_backend(PyObject *self, PyObject *name)
     return PyBool_FromLong(opens);
 }
 
+PyDoc_STRVAR(torch_names_doc,
+             "torch_names()\n--\n\n"
+             "Functions and operators of torch that are known, as aten.def "
+             "names them.");
+
+static PyObject *py_torch_names(PyObject *self, PyObject *args)
+{
+    PyObject *list = PyList_New(0);
+    const char *name;
+    clv_op op;
+    (void)self;
+    (void)args;
+    for (size_t i = 0; list && clv__aten_row(i, &name, &op); i++) {
+        PyObject *s = PyUnicode_FromString(name);
+        if (!s || PyList_Append(list, s) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(s);
+    }
+    return list;
+}
+
 PyDoc_STRVAR(close_doc,
              "close(a, b, tolerance, /)\n--\n\n"
              "Whether two arrays have one type and shape and the same numbers; "
@@ -617,6 +639,7 @@ static PyMethodDef functions[] = {
     {"models", py_models, METH_NOARGS, models_doc},
     {"backends", py_backends, METH_NOARGS, backends_doc},
     {"has_backend", py_has_backend, METH_O, has_backend_doc},
+    {"torch_names", py_torch_names, METH_NOARGS, torch_names_doc},
     {"close", tensors_close, METH_VARARGS, close_doc},
     {"module_costs", module_costs, METH_VARARGS, module_costs_doc},
     {NULL, NULL, 0, NULL},

@@ -288,6 +288,8 @@ PyObject *module_costs(PyObject *self, PyObject *args)
             add_params(&c, &cost)) {
             cost.output_bytes =
                 sat_mul(itemsize, product(c.output, 0, PY_SSIZE_T_MAX));
+        }
+        if (!PyErr_Occurred()) {
             row = Py_BuildValue("(LLLLL)", cost.macs, cost.output_bytes,
                                 cost.params, cost.trainable, cost.param_bytes);
         }

@@ -2,12 +2,15 @@
 
 Functions that take others (torch.cond, scan, flex_attention) run piece by
 piece, as the eager reading of each has it; operators with two results become
-two operators."""
+two operators; operators without a row of ours are said in torch's own words."""
+import functools
 from operator import getitem as _getitem
 
 import torch
 from torch._higher_order_ops.flex_attention import math_attention
 from torch._higher_order_ops.associative_scan import generic_associative_scan
+
+from cleave._cleave import torch_names
 
 _aten = torch.ops.aten
 
@@ -47,6 +50,55 @@ def _associative_scan(combine, xs, more=()):
 FUNCTIONS = {"cond": _cond, "while_loop": _while_loop, "scan": _scan,
              "map_impl": _map, "associative_scan": _associative_scan,
              "flex_attention": math_attention}
+
+
+# -- operators that have no row ----------------------------------------------
+
+# Torch takes these apart into ATen too, but only where it is asked.
+_ASKED = (_aten._addmm_activation.default, _aten.addbmm.default,
+          _aten.addmv.default, _aten.dist.default, _aten.ldexp.Tensor,
+          _aten.native_dropout.default, _aten.narrow_copy.default,
+          _aten.tril_indices.default, _aten.triu_indices.default)
+# A row is not enough: torch has pieces for it where its kernel differs.
+_ANYWAY = (_aten._weight_norm_interface.default,)
+
+
+@functools.cache
+def _rows():
+    """ATen's operators that have a row, without overload."""
+    return frozenset(name.removeprefix("aten.").split(".")[0]
+                     for name in torch_names())
+
+
+@functools.cache
+def words_of_torch(op):
+    """What torch makes of an ATen operator that we do not know; None where we
+    know it, or torch does not say."""
+    name = op._schema.name.removeprefix("aten::")
+    plain = name.removesuffix("_") if not name.endswith("__") else name
+    if op not in _ANYWAY and (op.namespace != "aten" or plain in _rows()):
+        return None
+    from torch._decomp import decomposition_table
+    table = decomposition_table if op in _ASKED + _ANYWAY else _core()
+    return table.get(op)
+
+
+@functools.cache
+def _core():
+    from torch._decomp import core_aten_decompositions
+    return dict(core_aten_decompositions().items())
+
+
+def words_of_program(graph):
+    """{operator: its pieces} of all such operators in a torch.fx graph, and of
+    what those in place become where nothing is written."""
+    found = {}
+    for op in {n.target for n in graph.nodes}:
+        if isinstance(op, torch._ops.OpOverload) and words_of_torch(op):
+            plain = getattr(_aten, op._schema.name[6:].removesuffix("_"), None)
+            for one in (op, getattr(plain, op._overloadname, op)):
+                found[one] = words_of_torch(one)
+    return {op: pieces for op, pieces in found.items() if pieces}
 
 
 # -- operators with two results ----------------------------------------------
@@ -106,6 +158,24 @@ RUN_PARTS = {
     _aten.min.dim: _best(_aten.amin.default, _aten.argmin.default)}
 
 
+def _convolution(x):
+    """The convolution that autograd's is: by the rank of the weight."""
+    axes = len(x["weight"].meta["val"].shape) - 2
+    ends = (x["input"], x["weight"], x["bias"], x["stride"], x["padding"])
+    if x["transposed"]:
+        name, rest = "conv_transpose", (x["output_padding"], x["groups"],
+                                        x["dilation"])
+    else:
+        name, rest = "conv", (x["dilation"], x["groups"])
+    packet = getattr(_aten, f"{name}{axes}d")
+    return getattr(packet, packet.overloads()[0]), (*ends, *rest)
+
+
+# Operators that are another by their arguments: (that, its arguments).
+RENAMED = {_aten.convolution.default: _convolution,
+           _aten._convolution.default: _convolution}
+
+
 def take_apart(graph, table=PARTS):
     """Replaces results of such operators that are read, in a torch.fx graph;
     results that nobody reads are not there any more."""
@@ -113,6 +183,9 @@ def take_apart(graph, table=PARTS):
         if node.target is _getitem and not node.users:
             graph.erase_node(node)
     for node in list(graph.nodes):
+        if node.target in RENAMED:
+            node.target, node.args = RENAMED[node.target](_given(node))
+            node.kwargs = {}
         parts = node.op == "call_function" and table.get(node.target)
         if not parts:
             continue

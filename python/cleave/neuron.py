@@ -24,6 +24,7 @@ from types import SimpleNamespace
 from cleave._cleave import __version__, close, from_fx, has_backend
 from cleave.torch import (CaptureError, _arguments, _quiet, _reason, _warm_up,
                           _workable)  # first: it says that torch is missing
+from cleave.apart import RUN_PARTS, take_apart
 
 import torch
 import torch.fx
@@ -60,10 +61,11 @@ def _runtime():
     return "onednn" if has_backend("onednn") else None
 
 
-def _default_backend(tensors=()):
+def _default_backend(flat=None):
     """What is asked where no accelerator is named. oneDNN takes single
     precision alone, so it is not asked about halves."""
-    halves = any(t.dtype in HALVES for t in tensors)
+    made = (n.meta.get("val") for n in flat.module.graph.nodes) if flat else ()
+    halves = any(t.dtype in HALVES for t in made if isinstance(t, torch.Tensor))
     return not halves and _runtime() or \
         "all-but:sort,argsort,topk,kthvalue,median,unique,nonzero,nms"
 
@@ -129,13 +131,16 @@ class _Flat:
     """An exported model whose arguments are a flat list of tensors."""
 
     def __init__(self, model, args, kwargs):
-        program = _exported(model, args, kwargs)
+        work, self.written = _warmed_up(model, args, kwargs)
+        program = _exported(work, args, kwargs)
         self.out_spec = program.call_spec.out_spec
         self.module = _flat_module(program)
-        if not _without_writes(self.module):
+        if _holds_others(self.module.graph) or \
+                not _without_writes(self.module):
             with torch.no_grad(), _quiet():
                 program = program.run_decompositions({})
             self.module = _flat_module(program)
+        take_apart(self.module.graph, RUN_PARTS)
         self.module.recompile()
         self.inputs = pytree.tree_flatten((args, kwargs))[0]
         self.graph = from_fx(self.module, type(model).__name__)
@@ -150,9 +155,64 @@ class _Flat:
             n.name: place for n, place in zip(number, places)}
 
 
-def _exported(model, args, kwargs):
-    work, failures = _workable(model), {}
-    _warm_up(model, work, SimpleNamespace(args=args, kwargs=kwargs))
+def _holds_others(graph):
+    """Whether operators hold graphs of their own (autocast), or stand for one
+    sample of many (vmap): such a graph cannot be cut as it is."""
+    return any(isinstance(n.target, torch._ops.HigherOrderOperator) or
+               "_batch_dim" in str(n.target) for n in graph.nodes)
+
+
+def _state_of(module):
+    """What a forward pass may change: buffers, numbers and sizes of lists."""
+    found = {path: b.detach().clone() for path, b in module.named_buffers()
+             if b.layout is torch.strided and not b.is_quantized}
+    for path, m in module.named_modules():
+        for key, value in vars(m).items():
+            if isinstance(value, (bool, int, float, str)):
+                found[path, key] = value
+            elif isinstance(value, (list, dict)) and key[0] != "_":
+                found[path, key] = len(value)
+    return found
+
+
+def _changed(was, now):
+    """The name of something whose value is another now, or None."""
+    for key, value in was.items():
+        other = now.get(key)
+        same = type(value) is type(other) and (
+            value.shape == other.shape and bool(
+                ((value == other) | (value != value)).all())
+            if isinstance(value, torch.Tensor) else value == other)
+        if not same:
+            return key if isinstance(key, str) else ".".join(filter(None, key))
+    return None
+
+
+def _warmed_up(model, args, kwargs):
+    """A copy of the model that has run once, and the name of what every run
+    changes in it, or None. What the first run alone sets up is no such thing."""
+    work, call = _workable(model), SimpleNamespace(args=args, kwargs=kwargs)
+    was = _state_of(work)
+    _warm_up(model, work, call)
+    now = _state_of(work)
+    written = _changed(was, now)
+    if written:
+        _warm_up(model, work, call)
+        written = _changed(now, _state_of(work))
+    if written:
+        _put_back(work, was)
+    return work, written
+
+
+def _put_back(module, state):
+    with torch.no_grad():
+        for path, buffer in module.named_buffers():
+            if path in state and buffer.shape == state[path].shape:
+                buffer.copy_(state[path])
+
+
+def _exported(work, args, kwargs):
+    failures = {}
     for strict in (False, True):
         try:
             with torch.no_grad(), _quiet():
@@ -214,7 +274,7 @@ def analyze(func, example_inputs, compiler_workdir=None,
     """Which operators the backend supports: a dict in torch_neuronx's form."""
     inputs = _arguments(example_inputs, None)
     flat = _Flat(func, *inputs)
-    return _analysis(flat, backend or _default_backend(_held(func, inputs)))[0]
+    return _analysis(flat, backend or _default_backend(flat))[0]
 
 
 def _analysis(flat, backend):
@@ -270,7 +330,10 @@ def trace(func, example_inputs, *positional, partitioner_config=None,
 
 
 class _Source:
-    """What is traced, and how: enough to trace it for other inputs."""
+    """What is traced, and how: enough to trace it for other inputs.
+
+    A model that writes to itself, as a cache does, has one state, which all its
+    calls share: the copy that runs in PyTorch."""
 
     def __init__(self, func, backend, config):
         self.func, self.backend, self.config = func, backend, config
@@ -281,11 +344,16 @@ class _Source:
         return _workable(self.func)
 
     def plan(self, args, named):
+        random = torch.random.get_rng_state()
+        try:
+            return self._planned(args, named)
+        finally:
+            torch.random.set_rng_state(random)
+
+    def _planned(self, args, named):
         _check_tensors(self.func, (args, named))
-        backend, config = self.backend, self.config
-        if not backend:
-            backend = _default_backend(_held(self.func, (args, named)))
-        flat = _Flat(self.func, args, named)
+        flat, config = _Flat(self.func, args, named), self.config
+        backend = self.backend or _default_backend(flat)
         logger.info("Analyzing Operator Support...")
         report, support = _analysis(flat, backend)
         _log_support(report, support)
@@ -301,6 +369,9 @@ class _Source:
         if devices == ["NEURON"]:
             logger.info("Model operator support is 100%; tracing entire model.")
         logger.info("Num Partitions: %d\n", len(devices))
+        if flat.written:
+            self.eager    # as it is now
+            return Plan(flat, devices, place, None)
         eager = None if self.backend else lambda: self.eager(*args, **named)
         return Plan(flat, devices, place, eager)
 
@@ -365,35 +436,48 @@ class Plan(torch.nn.Module):
                                          Subgraph(self.parts, node,
                                                   eager is not None))
         self.eval()
+        self.whole, self.in_eager = None, False
+        if flat.written:
+            why = f"PyTorch keeps '{flat.written}', which every call changes"
+            self._leave_to_torch(flat, why, True)
+            return
         with torch.no_grad():    # compiles and checks each subgraph
             self.parts(*flat.inputs)
         for part in self.parts.children():
             if isinstance(part, Subgraph):
                 part.checked = True
-        self.whole, self.in_eager = None, False
         if eager is not None:
             self._check_speed(flat, eager)
 
     def _check_speed(self, flat, eager):
         """Leaves all of it to PyTorch where that is faster than its parts: the
         graph that was exported, or the model as it was."""
-        whole = torch.fx.GraphModule(flat.module, flat.module.graph).eval()
-        whole._tracer_cls = None    # torch.export's cannot read a file
+        whole = _whole(flat)
         with torch.no_grad():
             parts, graph, model = _seconds((lambda: self.parts(*flat.inputs),
                                             lambda: whole(*flat.inputs), eager))
-        if min(graph, model) >= parts:
-            return
-        self.in_eager = model < graph
-        self.whole = whole    # a copy from a file has no other
+        if min(graph, model) < parts:
+            self._leave_to_torch(flat, "PyTorch is faster than all parts",
+                                 model < graph)
+
+    def _leave_to_torch(self, flat, why, in_eager):
+        self.in_eager = in_eager
+        self.whole = _whole(flat)    # a copy from a file has no other
         for part in self.parts.children():
             if isinstance(part, Subgraph):
-                part.leave_to_torch("PyTorch is faster than all parts")
+                part.leave_to_torch(why)
 
     def forward(self, *flat):
         with torch.no_grad():
             out = (self.whole or self.parts)(*flat)
         return pytree.tree_unflatten(list(out), self.out_spec)
+
+
+def _whole(flat):
+    """All of the graph, as PyTorch runs it."""
+    whole = torch.fx.GraphModule(flat.module, flat.module.graph).eval()
+    whole._tracer_cls = None    # torch.export's cannot read a file
+    return whole
 
 
 class Traced(torch.nn.Module):

@@ -23,8 +23,9 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from cleave.apart import FUNCTIONS, take_apart
-from cleave.torch import as_written, line_of_model, note_line
+from cleave.apart import FUNCTIONS, take_apart, words_of_torch
+from cleave.packed import unpacked
+from cleave.torch import as_written, dense, line_of_model, note_line
 
 _aten = torch.ops.aten
 
@@ -39,8 +40,10 @@ _SAME = {_aten.detach.default, _aten.alias.default, _aten.lift_fresh.default,
 # Operators that make memory without contents: nodes only where they are read.
 _EMPTY = {_aten.empty.memory_format, _aten.empty_like.default,
           _aten.new_empty.default, _aten.empty_strided.default}
-# Operators that torch itself says in terms of others.
-_APART = {_aten._weight_norm_interface.default}
+# What a graph holds as it is; other objects are left out of it.
+_PLAIN = (bool, int, float, complex, str, type(None), type(...), slice,
+          torch.dtype, torch.device, torch.layout, torch.memory_format,
+          torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 @functools.cache
@@ -51,9 +54,7 @@ def _pieces_of(func, types):
     if any(issubclass(t, NestedTensor) for t in types):
         return lambda *args, **kwargs: NestedTensor.__torch_dispatch__(
             func, types, args, kwargs)
-    if func in _APART:
-        return torch._decomp.decomposition_table[func]
-    return func.decompose if _composite(func) else None
+    return func.decompose if _composite(func) else words_of_torch(func)
 
 
 def _composite(func):
@@ -65,25 +66,20 @@ def _composite(func):
             torch._C.DispatchKey.CompositeImplicitAutograd)
 
 
+# Quantised numbers as they lie in memory.
+_STORED = {torch.qint8: torch.int8, torch.quint8: torch.uint8,
+           torch.qint32: torch.int32}
+
+
 class Type:
     """What a graph needs to know of a tensor; the tensor itself may go."""
 
     __slots__ = ("shape", "dtype")
 
     def __init__(self, tensor):
-        tensor = _dense(tensor)
-        self.shape, self.dtype = tuple(tensor.shape), tensor.dtype
-
-
-def _dense(tensor):
-    """A nested tensor as its rows lie in memory, one after the other; any
-    other as it is."""
-    if isinstance(tensor, NestedTensor):
-        return tensor._values
-    if tensor.is_nested:
-        raise TypeError("a nested tensor of the strided layout has no shape: "
-                        "make it with layout=torch.jagged")
-    return tensor
+        tensor = dense(tensor)
+        self.shape = tuple(tensor.shape)
+        self.dtype = _STORED.get(tensor.dtype, tensor.dtype)
 
 
 def _attention_of_nested(query, key, value, *args, **kwargs):
@@ -93,6 +89,14 @@ def _attention_of_nested(query, key, value, *args, **kwargs):
         for one in zip(query.unbind(), key.unbind(), value.unbind())]
     return torch.nested.nested_tensor_from_jagged(
         torch.cat(made), query.offsets()).transpose(1, 2)
+
+
+def _memory_of(tensor):
+    """The memory a tensor lies in; None where it has none of its own."""
+    try:
+        return tensor.untyped_storage()._cdata
+    except (NotImplementedError, RuntimeError):
+        return None
 
 
 def _type_of(value):
@@ -108,14 +112,16 @@ class Recorder(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, model):
+    def __init__(self, model, fakes=None):
         super().__init__()
+        self._fakes = fakes    # the mode that makes tensors without data
         self.graph, self.reads = torch.fx.Graph(), []
         self._nodes = WeakTensorKeyDictionary()
         self._tensors = {}    # path: tensor, of the weights that are read
         self._paths = WeakTensorKeyDictionary()
         self._places = [("", type(model))]
         self._paused = False
+        self._memory = None    # {where a weight lies: it}, when it is asked for
         for path, tensor in (*model.named_parameters(), *model.named_buffers()):
             self._paths.setdefault(tensor, path)
         self._names = {m: name for name, m in model.named_modules()}
@@ -131,7 +137,7 @@ class Recorder(TorchDispatchMode):
     def input(self, tensor, name):
         node = self.graph.placeholder(name)
         node.meta["val"] = Type(tensor)
-        self._nodes[_dense(tensor)] = node
+        self._nodes[dense(tensor)] = node
 
     def output(self, results):
         if inspect.isgenerator(results):
@@ -171,6 +177,8 @@ class Recorder(TorchDispatchMode):
             return
         if not any(isinstance(t, torch.Tensor) for t in pytree.tree_leaves(out)):
             return
+        if isinstance(func, torch._ops.OpOverload):
+            func, args, kwargs = unpacked(func, args) or (func, args, kwargs)
         node = self.graph.call_function(func, self._named(args),
                                         self._named(kwargs))
         path, cls = self._places[-1]
@@ -195,19 +203,50 @@ class Recorder(TorchDispatchMode):
         return item
 
     def _named(self, values):
-        """Arguments with nodes for tensors. Other objects are numbers, types
-        and texts, which a graph holds as they are."""
-        return pytree.tree_map_only(torch.Tensor, self._node_of, values)
+        """Arguments with nodes for tensors. Numbers, types and texts stay as
+        they are; None stands for any other object (a generator)."""
+        def named(value):
+            if isinstance(value, torch.Tensor):
+                return self._node_of(value)
+            return value if isinstance(value, _PLAIN) else None
+        return pytree.tree_map(named, values)
 
     def _node_of(self, tensor):
-        tensor = _dense(tensor)
+        tensor = dense(tensor)
         if tensor not in self._nodes:
+            own = self._weight_behind(tensor)
+            if own is not None:
+                self._nodes[tensor] = self._view_of(own, tensor)
+                return self._nodes[tensor]
             path = self._paths.get(tensor) or f"_constant{len(self._tensors)}"
             self._tensors[path] = tensor
             node = self.graph.get_attr(path)
             node.meta["val"] = Type(tensor)
             self._nodes[tensor] = node
         return self._nodes[tensor]
+
+    def _weight_behind(self, tensor):
+        """The weight in whose memory this tensor lies, None where it is in none
+        or is the weight: autograd and attributes hold views of weights that no
+        operator here made."""
+        if tensor in self._paths:
+            return None
+        if self._memory is None:
+            as_fake = self._fakes.from_tensor if self._fakes else lambda t: t
+            self._memory = {_memory_of(one): t for t in self._paths.keys()
+                            for one in (t, as_fake(t))}
+            self._memory.pop(None, None)
+        return self._memory.get(_memory_of(tensor))
+
+    def _view_of(self, weight, tensor):
+        node = self._node_of(weight)
+        if (weight.shape, weight.stride()) == (tensor.shape, tensor.stride()):
+            return node
+        view = self.graph.call_function(_aten.as_strided.default, (
+            node, list(tensor.shape), list(tensor.stride()),
+            tensor.storage_offset()))
+        view.meta["val"] = Type(tensor)
+        return view
 
     # -- modules -------------------------------------------------------------
 
@@ -241,7 +280,7 @@ class _Whole(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs, name = kwargs or {}, getattr(func, "__name__", "")
-        if name not in _WHOLE or \
+        if name not in _WHOLE or _of_others(func) or \
                 torch._C._functorch.maybe_current_level() is not None:
             return func(*args, **kwargs)
         if not any(issubclass(t, NestedTensor) for t in types):
@@ -250,6 +289,12 @@ class _Whole(TorchFunctionMode):
             with self:
                 return _attention_of_nested(*args, **kwargs)
         return func(*args, **kwargs)
+
+
+def _of_others(func):
+    """Whether a function is an operator of another library than ATen."""
+    return isinstance(func, torch._ops.OpOverloadPacket) and \
+        not func._qualified_op_name.startswith("aten::")
 
 
 def _overload(func, args):
@@ -262,8 +307,8 @@ def _overload(func, args):
     return func
 
 
-def _run(model, args, kwargs):
-    recorder = Recorder(model)
+def _run(model, args, kwargs, fakes=None):
+    recorder = Recorder(model, fakes)
     tensors = [t for t in pytree.tree_leaves((args, kwargs))
                if isinstance(t, torch.Tensor)]
     for i, tensor in enumerate(tensors):
@@ -286,7 +331,7 @@ def _on_fakes(model, args, kwargs):
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         args, kwargs = pytree.tree_map_only(torch.Tensor, mode.from_tensor,
                                             (args, kwargs))
-        return _run(model, args, kwargs)
+        return _run(model, args, kwargs, mode)
 
 
 def record(model, args, kwargs):

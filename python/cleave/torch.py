@@ -143,6 +143,7 @@ def _first_that_works(model, work, call, methods, name):
     way to another that leaves fewer."""
     failures, best = {}, None
     for method in methods:
+        call.breaks, call.reads = [], []
         try:
             with torch.no_grad(), _quiet():
                 modules, weights = _BY_NAME[method](work, call)
@@ -152,7 +153,6 @@ def _first_that_works(model, work, call, methods, name):
             failures[method] = _reason(e)
             continue
         found.breaks, found.reads = call.breaks, call.reads
-        call.breaks, call.reads = [], []
         if best is None or _holes(found) < _holes(best):
             best = found
         if not any(_holes(found)):
@@ -438,7 +438,10 @@ class _Tracer(torch.fx.Tracer):
         """A layer whose weights are computed, or that calls a hook, does more
         than its name says."""
         more = module._forward_pre_hooks or module._forward_hooks or \
-            torch.nn.utils.parametrize.is_parametrized(module)
+            torch.nn.utils.parametrize.is_parametrized(module) or \
+            isinstance(module, torch.nn.MultiheadAttention) and (
+                module.bias_k is not None or module.add_zero_attn or
+                not module._qkv_same_embed_dim)
         return not more and super().is_leaf_module(module, path)
 
     def create_node(self, *args, **kwargs):
@@ -446,6 +449,17 @@ class _Tracer(torch.fx.Tracer):
         if node.op.startswith("call"):
             note_line(node)
         return node
+
+
+def dense(tensor):
+    """A nested tensor as its rows lie in memory, one after the other; any
+    other as it is."""
+    if not tensor.is_nested:
+        return tensor
+    if tensor.layout is not torch.jagged:
+        raise TypeError("a nested tensor of the strided layout has no shape: "
+                        "make it with layout=torch.jagged")
+    return tensor._values
 
 
 def line_of_model():
@@ -489,7 +503,10 @@ def _by_export(strict):
 
 
 def _of_program(program, model):
-    from cleave.apart import take_apart
+    from cleave.apart import take_apart, words_of_program
+    words = words_of_program(program.graph)
+    if words:
+        program = program.run_decompositions(words)
     take_apart(program.graph)
     return [program.graph_module], _weights_of(program, model)
 

@@ -16,6 +16,7 @@ from cleave import torch as _bridge
 from cleave._cleave import Error, module_costs
 
 import torch
+from torch.nn.modules import module as all_modules
 from torch.utils import _pytree as pytree
 
 COLUMNS = {"kernel_size": "Kernel Shape", "input_size": "Input Shape",
@@ -36,7 +37,7 @@ class LayerInfo:
         self.class_name = getattr(module, "original_name", None) or \
             type(module).__name__
         self.layer_id, self.depth_index = id(module), None
-        self.is_leaf_layer = not any(module.children())
+        self.is_leaf_layer = not list(module.children())
         self.is_recursive = self.executed = False
         self.input_size, self.output_size, self.itemsize = [], [], 0
         self.macs = self.output_bytes = self.num_params = 0
@@ -364,12 +365,25 @@ class _Watch:
                 self._gather(m, child, depth + 1, module)
 
     def __enter__(self):
-        self._hooks = []
+        self._hooks = [
+            all_modules.register_module_forward_pre_hook(self._enter_scripted),
+            all_modules.register_module_forward_hook(self._leave_scripted,
+                                                     always_call=True)]
         for module in self._names:
-            self._hooks += [
-                module.register_forward_pre_hook(self._enter),
-                module.register_forward_hook(self._leave, always_call=True)]
+            if not isinstance(module, torch.jit.ScriptModule):
+                self._hooks += [
+                    module.register_forward_pre_hook(self._enter),
+                    module.register_forward_hook(self._leave, always_call=True)]
         return self
+
+    def _enter_scripted(self, module, args):
+        """Scripted modules take no hooks of their own."""
+        if isinstance(module, torch.jit.ScriptModule) and module in self._names:
+            self._enter(module, args)
+
+    def _leave_scripted(self, module, args, out):
+        if isinstance(module, torch.jit.ScriptModule):
+            self._leave(module, args, out)
 
     def __exit__(self, *error):
         for hook in self._hooks:
@@ -441,5 +455,5 @@ def _size(value):
                if isinstance(t, torch.Tensor)]
     if not tensors:
         return [], 0
-    t = tensors[-1 if isinstance(value, dict) else 0]
+    t = _bridge.dense(tensors[-1 if isinstance(value, dict) else 0])
     return list(t.shape), t.element_size()

@@ -15,6 +15,7 @@ look at while cleave is changed and one to report on, and says in which order
 they come: a sweep that is broken off is a random part."""
 import argparse
 import collections
+import copy
 import glob
 import hashlib
 import inspect
@@ -27,6 +28,7 @@ import sys
 import time
 import warnings
 
+SIDE = 320    # of images for YOLO, which takes any multiple of 32
 SMALL = ("atto", "nano", "tiny", "xxs", "xs", "small", "_s", "b0", "18", "26")
 
 
@@ -37,6 +39,22 @@ def half_of(family):
 def by_hash(one):
     """The order of models: that of a hash of the family."""
     return hashlib.sha256(one[1].encode()).digest()[::-1]
+
+
+def without_memory(make):
+    """make() on the meta device, where costs are the same and nothing is
+    computed; with memory where the model is not made or does not run so."""
+    def made():
+        import torch
+        try:
+            with torch.device("meta"):
+                model, inputs = make()
+            with torch.no_grad():
+                copy.deepcopy(model)(*inputs)
+            return model, inputs
+        except Exception:
+            return make()
+    return made
 
 
 # -- timm, torchvision, ultralytics: name, family, function that makes it ----
@@ -54,7 +72,7 @@ def timm_models():
         def make(name=name):
             model = timm.create_model(name, pretrained=False).eval()
             return model, (torch.rand(1, *model.pretrained_cfg["input_size"]),)
-        yield f"timm:{module}/{name}", module, make
+        yield f"timm:{module}/{name}", module, without_memory(make)
 
 
 def torchvision_models():
@@ -65,7 +83,7 @@ def torchvision_models():
             model, inputs = live.make(f"torchvision:{name}", weights=True)
             return model.eval(), inputs if isinstance(inputs, tuple) \
                 else (inputs,)
-        yield f"torchvision:{name}", name, make
+        yield f"torchvision:{name}", name, without_memory(make)
 
 
 def ultralytics_models():
@@ -85,7 +103,7 @@ def ultralytics_models():
                 kind = "WorldModel"
             if "yoloe" in path:
                 kind = "YOLOESegModel" if "seg" in path else "YOLOEModel"
-            side = 224 if task == "classify" else 640
+            side = 224 if task == "classify" else SIDE
             model = getattr(tasks, kind)(path, verbose=False).eval()
             return model, (torch.rand(1, 3, side, side),)
         name = os.path.basename(path)
@@ -94,6 +112,7 @@ def ultralytics_models():
 
 # -- transformers ------------------------------------------------------------
 
+LARGEST = 4e8    # parameters of what is made with memory
 LAYERS = dict(
     num_hidden_layers=2, num_layers=2, n_layer=2, n_layers=2, encoder_layers=2,
     decoder_layers=2, num_encoder_layers=2, num_decoder_layers=2, depth=2,
@@ -140,12 +159,14 @@ def shrink(config, sizes):
 
 
 def tries_of(kind):
-    """Configs from small to as they come, so that one fits."""
+    """Configs from small to as they come, so that one fits, and the device:
+    large ones have no memory where they run so."""
     import transformers
     make = lambda: transformers.AutoConfig.for_model(kind)
-    yield lambda: shrink(make(), {**LAYERS, **WIDTHS})
-    yield lambda: shrink(make(), LAYERS)
-    yield make
+    yield "cpu", lambda: shrink(make(), {**LAYERS, **WIDTHS})
+    for device in ("meta", "cpu"):
+        yield device, lambda: shrink(make(), LAYERS)
+        yield device, make
 
 
 def inputs_of(model):
@@ -201,34 +222,43 @@ def inputs_of(model):
     yield model.dummy_inputs
 
 
+def runs(model, inputs):
+    import torch
+    with torch.no_grad():
+        copy.deepcopy(model)(**inputs)
+    return model, inputs
+
+
+def size_of(cls, config):
+    """Parameters, or 0 where it is not made without memory."""
+    import torch
+    try:
+        with torch.device("meta"):
+            return sum(p.numel() for p in cls(config).parameters())
+    except Exception:
+        return 0
+
+
 def make_transformers(kind, cls):
     import torch
     import transformers
     why = None
-    for config in tries_of(kind):
+    for device, config in tries_of(kind):
         try:
             config = config()
             config.use_cache = False
-            with torch.device("meta"):    # is it too large to make?
-                size = sum(p.numel() for p in
-                           getattr(transformers, cls)(config).parameters())
-            if size > 4e8:
-                raise MemoryError(f"{size} parameters")
-        except MemoryError as e:
-            why = why or e
-            continue
-        except Exception:
-            pass
-        try:
-            model = getattr(transformers, cls)(config).eval()
+            made = getattr(transformers, cls)
+            if device == "cpu" and size_of(made, config) > LARGEST:
+                raise MemoryError("too large")
+            with torch.device(device):
+                model = made(config).eval()
         except Exception as e:
             why = why or e
             continue
         for inputs in inputs_of(model):
             try:
-                with torch.no_grad():
-                    model(**inputs)
-                return model, inputs
+                return runs(model, {k: v if v is None else v.to(device)
+                                    for k, v in inputs.items()})
             except Exception as e:
                 why = why or e
     raise why
@@ -307,6 +337,7 @@ def judged(make, row, say):
                    seconds=time.process_time() - start)
     p = got.graph.profile()
     say(end="captured", method=got.method, params=p["total_params"],
+        device=next((q.device.type for q in model.parameters()), "cpu"),
         macs=p["total_macs"], seconds=round(time.process_time() - start, 1),
         unknown=sorted(set(got.unknown)), failures=got.failures)
 

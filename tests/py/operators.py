@@ -621,6 +621,7 @@ for name, a in (("upsample_linear1d", seq), ("upsample_bilinear2d", x),
     overload(name, op.default, a, args=([9] * d, True))
     overload(name, op.default, a, args=([9] * d, False, *[1.6] * d))
 grid = torch.rand(2, 4, 5, 2) * 2.6 - 1.3
+grid3 = torch.rand(vol.shape[0], 3, 4, 5, 3) * 2.6 - 1.3
 for how, mode in enumerate(("bilinear", "nearest", "bicubic")):
     for edge, padding in enumerate(("zeros", "border", "reflection")):
         for corners in (False, True):
@@ -631,6 +632,9 @@ for how, mode in enumerate(("bilinear", "nearest", "bicubic")):
                      args=(how, edge, corners))
             overload("grid_sampler_2d", aten.grid_sampler_2d.default, x, grid,
                      args=(how, edge, corners))
+            if mode != "bicubic":
+                overload("grid_sampler_3d", aten.grid_sampler_3d.default, vol,
+                         grid3, args=(how, edge, corners))
 
 
 @torch.fx.wrap
@@ -763,6 +767,11 @@ overload("_safe_softmax", aten._safe_softmax.default, m, args=(1,))
 for name in ("var_mean", "std_mean"):
     fn(name, lambda a, f=getattr(aten, name).correction:
        f(a, [1], correction=1, keepdim=True)[0], x)
+overload("_cdist_forward", aten._cdist_forward.default, torch.randn(2, 4, 6),
+         torch.randn(2, 5, 6), args=(2.0, None))
+for many in (torch.tensor([True, False]), torch.ones(3, dtype=torch.bool)):
+    overload("_is_all_true", aten._is_all_true.default, many)
+    overload("_is_any_true", aten._is_any_true.default, many)
 overload("_adaptive_avg_pool3d", aten._adaptive_avg_pool3d.default, vol,
          args=([2, 3, 4],))
 fn("unsafe_split", lambda a: aten.unsafe_split.Tensor(a, 3, 1)[1], x)
@@ -790,15 +799,22 @@ COUNTED_ONLY = """narrow log_sigmoid_forward _prelu_kernel _safe_softmax
 var_mean std_mean bernoulli multinomial movedim tensor_split setitem rand randn rand_like
 randn_like roi_align masked_select nonzero nms diff lstm gru rnn_tanh rnn_relu
 LSTM GRU""".split()
-ABSENT = {"LayerNorm2d", "StochasticDepth", "deform_conv2d"}
+# The last three have no kernel for the CPU in torch.
+ABSENT = {"LayerNorm2d", "StochasticDepth", "deform_conv2d", "_scaled_mm",
+          "_scaled_dot_product_flash_attention",
+          "_scaled_dot_product_efficient_attention"}
 # What only a recording sees, what is drawn, and numbers that no kernel takes:
-# captured in apart.py and record.py.
+# captured in apart.py, record.py and odd.py.
 RECORDED = """vdot _sparse_mm _pack_padded_sequence _pad_packed_sequence randint randperm
 normal aten.normal_.default uniform exponential randint_like eye _fft_r2c _fft_c2c _fft_c2r
 view_as_complex view_as_real real imag complex polar angle _conj conj_physical resolve_conj
 resolve_neg as_strided hann_window hamming_window blackman_window
 _jagged_to_padded_dense_forward _padded_dense_to_jagged_forward unfold_backward to_sparse
-_to_sparse to_dense _to_dense""".split()
+_to_sparse to_dense _to_dense _sparse_addmm _int_mm _weight_int8pack_mm aten.lstm.data
+aten.gru.data aten.rnn_tanh.data aten.rnn_relu.data quantize_per_tensor dequantize fmax fmin
+bitwise_left_shift bitwise_right_shift nanmedian mode unique unique_consecutive _unique _unique2
+unique_dim unique_dim_consecutive scatter_reduce index_reduce nonzero_static
+bincount""".split()
 
 
 # -- the comparison ----------------------------------------------------------

@@ -227,7 +227,7 @@ static int64_t call_width(const clv_value *v)
 /* An attribute whose value the result gives: the shape of x.view(x.size(0),
  * -1), the type of x.to(y). `size` is the shape without batch and channels,
  * `hidden` the width of a recurrent layer's last state, `proj` that of an
- * LSTM's output where it is another. */
+ * LSTM's output where it is another, `bins` the length of a histogram. */
 static clv_attr call_result_attr(const clv_graph *g, const clv_node *n,
                                  clv_attr_key key)
 {
@@ -238,6 +238,8 @@ static clv_attr call_result_attr(const clv_graph *g, const clv_node *n,
     a.type = CLV_ATTR_INT;
     if (key == CLV_A_DTYPE) {
         a.u.i = y->dtype;
+    } else if (key == CLV_A_BINS) {
+        a.u.i = call_width(y);
     } else if (key == CLV_A_HIDDEN) {
         a.u.i = call_width(state);
     } else if (key == CLV_A_PROJ) {

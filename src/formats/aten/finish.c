@@ -41,6 +41,16 @@ static bool finish_same_shape(const clv_value *v, const clv_value *told)
            !memcmp(v->dims, told->dims, v->rank * sizeof *v->dims);
 }
 
+/* Whether torch's shape is within ours, which is the largest there can be where
+ * it depends on data. */
+static bool finish_within(const clv_value *v, const clv_value *told)
+{
+    bool within = v->flags & CLV_V_BOUND && v->rank == told->rank;
+    for (uint32_t d = 0; within && d < v->rank; d++)
+        within = told->dims[d] <= v->dims[d];
+    return within;
+}
+
 /* Drops contents that inference found for a node it knows only half of. */
 static void finish_forget(clv_graph *g, const clv_node *n)
 {
@@ -48,15 +58,16 @@ static void finish_forget(clv_graph *g, const clv_node *n)
         node_out(g, n, i)->data = NULL;
 }
 
-/* A node whose rule cannot follow torch; y is its first result. */
+/* A node whose rule cannot follow torch; y is its first result. `known` says
+ * that only data could tell its shape. */
 static bool finish_differing(clv_graph *g, clv_node *n, clv_value *y,
-                             const clv_err *err)
+                             bool known, const clv_err *err)
 {
     n->flags &= (uint8_t)~CLV_N_UNSHAPED;
     if (clv__ops[n->op].cls == CLV_CLASS_VIEW && node_in(g, n, 0)) {
         uint32_t src = node_ins(g, n)[0], root = g->values[src].view_of;
         y->view_of = root == CLV_NONE ? src : root;
-    } else if (clv__ops[n->op].cls != CLV_CLASS_MOVE) {
+    } else if (clv__ops[n->op].cls != CLV_CLASS_MOVE && !known) {
         n->op = CLV_OP_UNKNOWN;
         return clv__graph_warn(g, "%s", err->code ? err->msg : n->name);
     }
@@ -77,12 +88,13 @@ static bool finish_node(clv_graph *g, uint32_t id)
     if (!y || told.rank == CLV_NO_RANK)
         return true;
     bool same = err.code == CLV_OK && finish_same_shape(y, &told);
+    bool within = err.code == CLV_OK && finish_within(y, &told);
     bool view = clv__ops[n->op].cls == CLV_CLASS_VIEW;
     bool retyped = view && told.dtype != y->dtype;
     y->rank = told.rank;
     y->dims = told.dims;
     y->dtype = told.dtype;
-    return (same && !retyped) || finish_differing(g, n, y, &err);
+    return (same && !retyped) || finish_differing(g, n, y, within, &err);
 }
 
 /* -- in place -------------------------------------------------------------*/
