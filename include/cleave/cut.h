@@ -32,13 +32,11 @@ typedef enum clv_reason {
 CLV_API const char *clv_reason_name(clv_reason r);
 
 typedef struct clv_subgraph {
-    const uint32_t *nodes; /* in execution order */
-    uint32_t n_nodes;
+    const uint32_t *nodes;      /* in execution order */
     const uint32_t *depends_on; /* subgraphs, ascending */
-    uint32_t n_depends_on;
-    const uint32_t *inputs;  /* values that come from outside, weights too */
-    const uint32_t *outputs; /* values read outside, and graph outputs */
-    uint32_t n_inputs, n_outputs;
+    const uint32_t *inputs;     /* values from outside, weights too */
+    const uint32_t *outputs;    /* values read outside, and graph outputs */
+    uint32_t n_nodes, n_depends_on, n_inputs, n_outputs;
     /* Sums over its nodes, except bytes: those count what crosses its border.
      * A tensor made and read inside is not traffic. */
     clv_cost cost;
@@ -47,11 +45,11 @@ typedef struct clv_subgraph {
                              * that they move one by one, minus the above */
     double intensity;
     clv_bottleneck bottleneck;
+    clv_reason reason;
+    const char *detail;    /* the reason in words, "" if the code says it all */
     clv_parallel parallel; /* of its heaviest node */
     const char *pattern;   /* "Conv_BatchNorm_Relu"; the type if one node */
     const char *device;    /* "" when the cut is not about devices */
-    clv_reason reason;
-    const char *detail; /* the reason in words, "" if the code says it all */
 } clv_subgraph;
 
 /* Two nodes that must run in this order although no tensor connects them. The

@@ -9,7 +9,10 @@
 
 #include <string.h>
 
-enum { MAX_ALIGN = 1 << 20 };
+enum {
+    MAX_ALIGN = 1 << 20,
+    AHEAD = 8 /* steps before it is looked at, a subgraph is asked for */
+};
 
 /* -- buffers --------------------------------------------------------------*/
 
@@ -32,9 +35,6 @@ static void memory_touch_all(const clv_cut *c, const uint32_t *step_of,
                              liveness *l)
 {
     const clv_graph *g = c->p->g;
-    for (uint32_t v = 0; v < g->n_values; v++)
-        if (g->values[v].view_of != CLV_NONE)
-            clv__live_alias(l, v, g->values[v].view_of);
     for (uint32_t v = 0; v < g->n_values; v++) {
         uint32_t maker = g->values[v].producer, end = 0;
         for (uint32_t u = g->user_first[v]; u < g->user_first[v + 1]; u++) {
@@ -44,6 +44,8 @@ static void memory_touch_all(const clv_cut *c, const uint32_t *step_of,
         uint32_t made = maker == CLV_NONE ? 0 : step_of[c->of[maker]];
         if (maker != CLV_NONE || g->values[v].kind == CLV_VALUE_INPUT)
             clv__live_span(l, v, made, end > made ? end : made);
+        if (g->values[v].view_of != CLV_NONE)
+            clv__live_alias(l, v, g->values[v].view_of);
     }
     for (uint32_t i = 0; i < g->n_outputs; i++)
         clv__live_keep(l, g->outputs[i]);
@@ -74,34 +76,41 @@ static uint32_t readers_of(const finder *f, const clv_subgraph *s, uint32_t r)
     return n;
 }
 
+/* The buffer of v holds so many bytes and dies at this step; it is neither an
+ * input of the graph nor does it leave it. */
+static bool memory_dies(const finder *f, uint32_t v, int64_t bytes,
+                        uint32_t step)
+{
+    uint32_t b = f->m->buffer_of[v];
+    return b != CLV_NONE && f->m->buffers[b].bytes == bytes &&
+           f->m->c->p->g->values[v].kind == CLV_VALUE_ACTIVATION &&
+           !f->is_output[v] && f->l.of[clv__live_root(&f->l, v)].last == step;
+}
+
 /* An input of s with as many bytes and elements as r that dies at this step and
  * may be overwritten: the whole tensor is read, element by element, in order.
- * What leaves the graph is never overwritten, nor are the graph's inputs. */
+ * Few steps have an input that dies, so that is asked first. */
 static uint32_t memory_overwritten(const finder *f, const clv_subgraph *s,
-                                   uint32_t r, uint32_t step)
+                                   uint32_t r, int64_t bytes, uint32_t step)
 {
-    const clv_memory *m = f->m;
-    const clv_graph *g = m->c->p->g;
-    int64_t numel = clv__numel(&g->values[r]);
-    if (!one_loop(g, s, numel))
-        return CLV_NONE;
+    const clv_graph *g = f->m->c->p->g;
     for (uint32_t i = 0; i < s->n_inputs; i++) {
-        uint32_t v = s->inputs[i], b = m->buffer_of[v];
-        if (b != CLV_NONE && g->values[v].kind == CLV_VALUE_ACTIVATION &&
-            !f->is_output[v] &&
-            f->l.of[clv__live_root(&f->l, v)].last == step &&
-            clv__numel(&g->values[v]) == numel &&
-            m->buffers[b].bytes == clv__held_bytes(&g->values[r]) &&
+        uint32_t v = s->inputs[i];
+        if (!memory_dies(f, v, bytes, step))
+            continue;
+        int64_t numel = clv__numel(&g->values[r]);
+        if (!one_loop(g, s, numel))
+            return CLV_NONE;
+        if (clv__numel(&g->values[v]) == numel &&
             readers_of(f, s, clv__live_root(&f->l, v)) == 1)
             return v;
     }
     return CLV_NONE;
 }
 
-static void memory_add_buffer(finder *f, uint32_t r)
+static void memory_add_buffer(finder *f, uint32_t r, int64_t bytes)
 {
     clv_memory *m = f->m;
-    int64_t bytes = clv__held_bytes(&m->c->p->g->values[r]);
     if (bytes == 0 || bytes == CLV_SAT)
         return; /* empty, or a shape nobody knows */
     m->buffer_of[r] = m->n_buffers;
@@ -130,10 +139,11 @@ static void made_at(finder *f, uint32_t step, bool inplace)
             uint32_t r = node_outs(g, n)[o];
             if (g->values[r].view_of != CLV_NONE || !memory_leaves(f, r, step))
                 continue;
+            int64_t bytes = clv__held_bytes(&g->values[r]);
             uint32_t over =
-                inplace ? memory_overwritten(f, s, r, step) : CLV_NONE;
+                inplace ? memory_overwritten(f, s, r, bytes, step) : CLV_NONE;
             if (over == CLV_NONE) {
-                memory_add_buffer(f, r);
+                memory_add_buffer(f, r, bytes);
                 continue;
             }
             inplace = false;
@@ -171,9 +181,13 @@ static bool memory_find_buffers(clv_memory *m, bool inplace)
         memset(m->buffer_of, 0xff, g->n_values * sizeof *m->buffer_of);
         m->n_buffers = 0;
         for (uint32_t i = 0; m->c->n_subs && i < g->n_inputs; i++)
-            memory_add_buffer(&f, g->inputs[i]);
-        for (uint32_t step = 0; step < m->c->n_subs; step++)
+            memory_add_buffer(&f, g->inputs[i],
+                              clv__held_bytes(&g->values[g->inputs[i]]));
+        for (uint32_t step = 0, n = m->c->n_subs; step < n; step++) {
+            if (step + AHEAD < n) /* an order may jump about in memory */
+                __builtin_prefetch(&m->c->subs[m->order[step + AHEAD]]);
             made_at(&f, step, inplace);
+        }
     }
     arena_free(&scratch);
     return ok;

@@ -23,8 +23,8 @@ typedef struct entry {
 /* A storage: how many subgraphs have yet to read it, and the exclusive or of
  * their numbers. When one is left, that is its number. */
 typedef struct store {
+    int64_t bytes; /* 0 for a graph output, which never dies */
     uint32_t readers, mix;
-    bool keep; /* a graph output: never dies */
 } store;
 
 typedef struct search {
@@ -33,6 +33,7 @@ typedef struct search {
     store *stores;               /* per value */
     uint32_t *missing;           /* per subgraph: dependencies not yet run */
     bool *done;                  /* per subgraph */
+    bool *stateful;              /* per subgraph */
     uint32_t *next_first, *next; /* CSR: who waits for a subgraph */
     entry *heap;
     uint32_t n_heap, pushed;
@@ -108,8 +109,8 @@ static int64_t reorder_growth(search *s, uint32_t k)
         if (g->values[sub->outputs[i]].view_of == CLV_NONE)
             made = sat_add(made, clv__held_bytes(&g->values[sub->outputs[i]]));
     for (uint32_t i = 0, r; (r = next_read(s, k, &i)) != CLV_NONE;)
-        if (s->stores[r].readers == 1 && !s->stores[r].keep)
-            freed = sat_add(freed, clv__held_bytes(&g->values[r]));
+        if (s->stores[r].readers == 1)
+            freed = sat_add(freed, s->stores[r].bytes);
     return made - freed;
 }
 
@@ -135,19 +136,30 @@ static void add_waiting(search *s, uint32_t from, uint32_t to, uint32_t *end)
 
 static void each_waiting(search *s, uint32_t *end)
 {
-    const clv_graph *g = s->c->p->g;
-    uint32_t stateful = CLV_NONE;
+    uint32_t last = CLV_NONE; /* stateful one */
     for (uint32_t k = 0; k < s->c->n_subs; k++) {
         const clv_subgraph *sub = &s->c->subs[k];
-        bool is = false;
         for (uint32_t i = 0; i < sub->n_depends_on; i++)
             add_waiting(s, sub->depends_on[i], k, end);
-        for (uint32_t i = 0; i < sub->n_nodes; i++)
-            is = is || g->nodes[sub->nodes[i]].flags & CLV_N_STATEFUL;
-        if (is && stateful != CLV_NONE)
-            add_waiting(s, stateful, k, end);
-        stateful = is ? k : stateful;
+        if (s->stateful[k] && last != CLV_NONE)
+            add_waiting(s, last, k, end);
+        last = s->stateful[k] ? k : last;
     }
+}
+
+/* What a storage holds, and who reads it. */
+static void reorder_fill_stores(search *s)
+{
+    const clv_graph *g = s->c->p->g;
+    for (uint32_t k = 0; k < s->c->n_subs; k++)
+        for (uint32_t i = 0, r; (r = next_read(s, k, &i)) != CLV_NONE;) {
+            store *t = &s->stores[r];
+            if (t->readers++ == 0)
+                t->bytes = clv__held_bytes(&g->values[r]);
+            t->mix ^= k;
+        }
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        s->stores[clv__storage(g, g->outputs[i])].bytes = 0;
 }
 
 static bool reorder_prepare(search *s, arena *a)
@@ -158,9 +170,14 @@ static bool reorder_prepare(search *s, arena *a)
     s->seen = arena_zalloc(a, nv * sizeof *s->seen);
     s->missing = arena_zalloc(a, n * sizeof *s->missing);
     s->done = arena_zalloc(a, n * sizeof *s->done);
+    s->stateful = arena_zalloc(a, n * sizeof *s->stateful);
     s->next_first = arena_zalloc(a, n * sizeof *s->next_first);
-    if (!s->stores || !s->seen || !s->missing || !s->done || !s->next_first)
+    if (!s->stores || !s->seen || !s->missing || !s->done || !s->stateful ||
+        !s->next_first)
         return false;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].flags & CLV_N_STATEFUL)
+            s->stateful[s->c->of[i]] = true;
     uint32_t *end = s->next_first + 1;
     each_waiting(s, end);
     for (uint32_t k = 0; k < s->c->n_subs; k++)
@@ -169,13 +186,7 @@ static bool reorder_prepare(search *s, arena *a)
     if (!s->next)
         return false;
     each_waiting(s, end);
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        s->stores[clv__storage(g, g->outputs[i])].keep = true;
-    for (uint32_t k = 0; k < s->c->n_subs; k++)
-        for (uint32_t i = 0, r; (r = next_read(s, k, &i)) != CLV_NONE;) {
-            s->stores[r].readers++;
-            s->stores[r].mix ^= k;
-        }
+    reorder_fill_stores(s);
     return true;
 }
 
@@ -201,20 +212,47 @@ static bool reorder_run(search *s, uint32_t k)
     return true;
 }
 
-static bool greedy_order(const clv_cut *c, bool depth_first, uint32_t *order)
+/* Finds an order by one rule. Uses up what s knows of storages and of what is
+ * missing. */
+static bool greedy_order(search *s, bool depth_first, uint32_t *order)
 {
-    arena a = {0};
-    search s = {.c = c, .depth_first = depth_first};
-    bool ok = reorder_prepare(&s, &a);
-    for (uint32_t k = 0; ok && k < c->n_subs; k++)
-        if (s.missing[k] == 0)
-            ok = reorder_offer(&s, k);
-    for (uint32_t step = 0; ok && step < c->n_subs;) {
-        uint32_t k = reorder_heap_pop(&s).sub;
-        if (s.done[k])
+    uint32_t n = s->c->n_subs;
+    bool ok = true;
+    s->depth_first = depth_first;
+    s->n_heap = s->pushed = 0;
+    memset(s->done, 0, n * sizeof *s->done);
+    for (uint32_t k = 0; ok && k < n; k++)
+        if (s->missing[k] == 0)
+            ok = reorder_offer(s, k);
+    for (uint32_t step = 0; ok && step < n;) {
+        uint32_t k = reorder_heap_pop(s).sub;
+        if (s->done[k])
             continue;
         order[step++] = k;
-        ok = reorder_run(&s, k);
+        ok = reorder_run(s, k);
+    }
+    return ok;
+}
+
+/* Both rules, from the same start. */
+static bool greedy_orders(const clv_cut *c, uint32_t *first, uint32_t *second)
+{
+    arena a = {0};
+    search s = {.c = c};
+    bool ok = reorder_prepare(&s, &a);
+    size_t nv = c->p->g->n_values, n = c->n_subs;
+    store *stores = arena_array(&a, nv + 1, sizeof *stores);
+    uint32_t *missing = arena_array(&a, n + 1, sizeof *missing);
+    ok = ok && stores && missing;
+    if (ok) {
+        memcpy(stores, s.stores, nv * sizeof *stores);
+        memcpy(missing, s.missing, n * sizeof *missing);
+        ok = greedy_order(&s, false, first);
+    }
+    if (ok) {
+        s.stores = stores;
+        s.missing = missing;
+        ok = greedy_order(&s, true, second);
     }
     clv__free(s.heap);
     arena_free(&a);
@@ -223,20 +261,21 @@ static bool greedy_order(const clv_cut *c, bool depth_first, uint32_t *order)
 
 bool clv__reorder(const clv_cut *c, bool inplace, uint32_t *order)
 {
-    uint32_t *trial = clv__alloc(((size_t)c->n_subs + 1) * sizeof *trial);
-    if (!trial)
+    size_t n = c->n_subs;
+    uint32_t *trials = clv__alloc((2 * n + 1) * sizeof *trials);
+    if (!trials)
         return false;
     int64_t best = clv__peak_of(c, inplace, order);
-    bool ok = best != CLV_SAT;
+    bool ok = best != CLV_SAT && greedy_orders(c, trials, trials + n);
     for (int rule = 0; ok && rule < 2; rule++) {
-        ok = greedy_order(c, rule == 1, trial);
-        int64_t peak = ok ? clv__peak_of(c, inplace, trial) : CLV_SAT;
-        ok = ok && peak != CLV_SAT;
+        const uint32_t *trial = trials + (size_t)rule * n;
+        int64_t peak = clv__peak_of(c, inplace, trial);
+        ok = peak != CLV_SAT;
         if (peak < best) {
             best = peak;
-            memcpy(order, trial, c->n_subs * sizeof *order);
+            memcpy(order, trial, n * sizeof *order);
         }
     }
-    clv__free(trial);
+    clv__free(trials);
     return ok;
 }

@@ -346,9 +346,9 @@ def _(d, m):
         kind = "special"    # ONNX Runtime's ReduceMax does not see a NaN
     x = m.feed(d.data(shape, dtype, kind))
     axes = None if d.flag(15) else d.axes(len(shape), min(len(shape), 1))
-    if axes and 0 in shape:
+    if 0 in shape:
         # ONNX Runtime does not know negative axes here, nor the mean of nothing.
-        axes = sorted({a % len(shape) for a in axes})
+        axes = axes and sorted({a % len(shape) for a in axes})
         if m.op == "ReduceMean":
             raise Reject("the mean of nothing")
     keep = d.pick([None, 0, 1])

@@ -160,7 +160,8 @@ static bool rnn_usual(const kernel *k, bool gru)
            !attr_get(k->n, CLV_A_ACTIVATIONS) && !attr_get(k->n, CLV_A_CLIP) &&
            (gru ? attr_int(k->n, CLV_A_LINEAR_BEFORE_RESET) != 0
                 : k->n->op != CLV_OP_LSTM ||
-                      attr_int(k->n, CLV_A_INPUT_FORGET) == 0);
+                      (attr_int(k->n, CLV_A_INPUT_FORGET) == 0 &&
+                       attr_int(k->n, CLV_A_QUANTIZED) == 0));
 }
 
 /* What the inputs give to the gates of all steps, both biases added but for the

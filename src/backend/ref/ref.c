@@ -40,13 +40,15 @@ bool clv__ref_supports(const clv_graph *g, uint32_t id, clv_why *why)
     return true;
 }
 
-/* A node with bodies needs all of theirs. */
+/* A node with bodies needs all of theirs, but for a branch that is never taken,
+ * which is not inferred. */
 static bool bodies_run(const clv_node *n, clv_why *why)
 {
     for (uint32_t i = 0; i < n->n_attrs; i++) {
         const clv_graph *body =
             n->attrs[i].type == CLV_ATTR_GRAPH ? n->attrs[i].u.body : NULL;
-        for (uint32_t id = 0; body && id < body->n_nodes; id++)
+        for (uint32_t id = 0; body && body->inferred && id < body->n_nodes;
+             id++)
             if (!clv__ref_supports(body, id, why) ||
                 !bodies_run(&body->nodes[id], why))
                 return false;
