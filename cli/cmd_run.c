@@ -348,9 +348,8 @@ static clv_status run_cut_model(job *j, clv_err *err)
 static const char *run_usual_backend(const job *j)
 {
     const options *o = j->o;
-    const char *name = o->strategy || o->measure || o->sandbox
-                           ? "cpu"
-                           : clv_model_usual(j->g);
+    const char *name =
+        o->strategy || o->measure || o->sandbox ? "cpu" : clv_model_usual(j->g);
     return strcmp(name, "cpu") ? name : NULL;
 }
 

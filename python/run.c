@@ -39,8 +39,8 @@ static void model_dealloc(PyObject *self)
 static clv_status make(model_object *m, const clv_graph *g, const char *backend,
                        unsigned threads, clv_err *e)
 {
-    clv_status s = clv_backend_open(backend ? backend : clv_model_usual(g), NULL,
-                                    &m->backend, e);
+    clv_status s = clv_backend_open(backend ? backend : clv_model_usual(g),
+                                    NULL, &m->backend, e);
     clv_model_opts opts = {
         .size = sizeof opts, .backend = m->backend, .threads = threads};
     if (s == CLV_OK)
