@@ -18,7 +18,7 @@ static const clv_importer formats[] = {
      clv__pt2_knows,
      clv__pt2_load},
     {{"torchscript", "TorchScript", ".pt .torchscript",
-      "graph at --input-shape, weights", false},
+      "graph at a given shape, weights", false},
      true,
      clv__torchscript_knows,
      clv__torchscript_load},
@@ -58,7 +58,7 @@ typedef struct formats_kind {
 
 static const formats_kind formats_kinds[] = {
     KIND(0, "\x89HDF\r\n\x1a\n", "an HDF5 file (Keras .h5)",
-         "tf2onnx --keras writes a model that is"),
+         "tf2onnx writes a model that is"),
     KIND(4, "TFL3", "a TFLite model", "tf2onnx writes a model that is"),
     KIND(0, "GGUF", "a GGUF model", ""),
     KIND(0, "\x80\x02", "a Python pickle", FORMATS_EXPORT),

@@ -101,6 +101,45 @@ static int64_t drop_packed(const clv_model *m, const clv_tensor *t)
     return bytes;
 }
 
+/* What is packed of one weight alone, and so is the same for every model of a
+ * network; other nodes have no key and are packed each for itself. */
+static struct weight_pack pack_key(const clv_node *n, const clv_tensor **in)
+{
+    bool product = n->op == CLV_OP_LINEAR || n->op == CLV_OP_MATMUL ||
+                   n->op == CLV_OP_BMM || n->op == CLV_OP_GEMM;
+    struct weight_pack key = {.op = n->op};
+    if (product && n->n_in > 1 && in[1])
+        key.data = in[1]->data;
+    key.turned = n->op == CLV_OP_GEMM && attr_int(n, CLV_A_TRANS_B);
+    return key;
+}
+
+static const void *pack_found(const weight_store *w, struct weight_pack key)
+{
+    for (; key.data && w; w = w->like)
+        for (size_t i = 0; i < w->n_packs; i++)
+            if (w->packs[i].data == key.data && w->packs[i].op == key.op &&
+                w->packs[i].turned == key.turned)
+                return w->packs[i].ready;
+    return NULL;
+}
+
+/* Packs what k reads, unless that was done; *fresh says that it was not. */
+static const void *pack_step(clv_model *m, kernel *k, const clv_tensor **in,
+                             bool *fresh)
+{
+    weight_store *w = m->weights;
+    struct weight_pack key = pack_key(k->n, in);
+    key.ready = pack_found(w, key);
+    *fresh = !key.ready;
+    if (key.ready)
+        return key.ready;
+    key.ready = clv__cpu_prepare(k, &w->mem);
+    if (key.ready && key.data && CLV_GROW(w->packs, w->n_packs, w->cap_packs))
+        w->packs[w->n_packs++] = key;
+    return key.ready;
+}
+
 int64_t clv__run_prepare(clv_model *m)
 {
     run_memory mem = {.threads = m->threads ? m->threads : clv__processors()};
@@ -118,8 +157,9 @@ int64_t clv__run_prepare(clv_model *m)
                     .in = in,
                     .scratch = &mem.scratch,
                     .threads = mem.threads};
-        s->ready = clv__cpu_prepare(&k, &m->mem);
-        for (uint32_t j = 0; s->ready && j < n->n_in; j++)
+        bool fresh;
+        s->ready = pack_step(m, &k, in, &fresh);
+        for (uint32_t j = 0; s->ready && fresh && j < n->n_in; j++)
             if (in[j])
                 packed += drop_packed(m, in[j]);
     }

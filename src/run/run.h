@@ -33,7 +33,14 @@ typedef struct weight_store {
     weight_table *tables;      /* 0 is the graph itself */
     external_files files;      /* external data, mapped */
     struct weight_store *like; /* whose memory is used again */
-    strmap names;              /* tensors in memory of our own */
+    struct weight_pack {
+        const void *data; /* of the weight that was packed */
+        const void *ready;
+        uint16_t op;
+        bool turned; /* as attribute trans_b says */
+    } * packs;       /* what fast kernels made of weights, to be used again */
+    size_t n_packs, cap_packs;
+    strmap names; /* tensors in memory of our own */
     clv_tensor *own;
     uint64_t seed;
     bool draw;     /* what a file lacks */

@@ -246,6 +246,7 @@ void clv__weights_free(weight_store *w)
     clv__weights_free(w->like);
     strmap_free(&w->names);
     clv__free(w->own);
+    clv__free(w->packs);
     clv__free(w->tables);
     arena_free(&w->mem);
     clv__free(w);

@@ -16,7 +16,7 @@ plugin mine mine.c
     jq -c '[.backend, (.parts[] | [.device, .operators])]'
 
 with() { # NAME WHAT: the same plugin with another entry
-    sed "s/^CLV_PLUGIN(mine_type);/CLV_API const clv_plugin clv_plugin_entry;\nconst clv_plugin clv_plugin_entry = {$2, \&mine_type, clv__memory_from};/" \
+    sed "s/^CLV_PLUGIN(mine_type);/CLV_API const clv_plugin clv_plugin_entry;\nconst clv_plugin clv_plugin_entry = {$2, \&mine_type, clv__memory_from, clv__limits_from};/" \
         mine.c >"$1.c"
     plugin "$1" "$1.c"
     ./cleave partition alexnet --strategy capability --backend "$1"

@@ -17,7 +17,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* Seconds a trial may take at least; the backend's own limit may be more. */
 static const double ORT_PATIENCE = 120;
@@ -253,8 +252,10 @@ static bool ort_is_provider(const char *full, const char *name)
 {
     size_t n = strlen(full), tail = sizeof PROVIDER_SUFFIX - 1;
     bool suffixed = n > tail && !strcmp(full + n - tail, PROVIDER_SUFFIX);
-    return !strcasecmp(full, name) || (suffixed && strlen(name) == n - tail &&
-                                       !strncasecmp(full, name, n - tail));
+    size_t same = 0;
+    while (name[same] && clv__lower(name[same]) == clv__lower(full[same]))
+        same++;
+    return !name[same] && (same == n || (suffixed && same == n - tail));
 }
 
 static clv_status ort_no_provider(const ort_engine *g, const char *name,
@@ -322,7 +323,7 @@ static clv_status ort_read_options(ort_engine *g, char *text, const char **lib,
             g->value[g->n_options++] = value;
         }
     }
-    if (g->n_options && (!*provider || !strcasecmp(*provider, "cpu")))
+    if (g->n_options && (!*provider || clv__same_word(*provider, "cpu")))
         return clv__fail(e, CLV_USAGE,
                          "ort: '%.80s' is an option of a provider; name one "
                          "by provider=NAME",

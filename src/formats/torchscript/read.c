@@ -58,9 +58,8 @@ static clv_status script_input(ts_machine *m, const ts_node *param,
     if (in.rank == CLV_NO_RANK)
         return clv__about(e,
                           clv__fail(e, CLV_SHAPE,
-                                    "input '%s': TorchScript has no shapes; "
-                                    "--input-shape %s=N,N,.. gives it one",
-                                    param->text, param->text),
+                                    "input '%s': TorchScript has no shapes",
+                                    param->text),
                           CLV_SUBJECT_SIZES, param->text);
     if (opts && opts->batch > 0 && in.rank)
         in.dims[0] = opts->batch;
