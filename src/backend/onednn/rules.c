@@ -440,7 +440,7 @@ static clv_status mean_of_planes(lowering *l, uint32_t node, uint32_t src)
     uint32_t slots[2] = {src, CLV_NONE}, view;
     for (int i = 0; i < x.ndims; i++) {
         dims[i] = i < 2 ? x.dims[i] : 1;
-        strides[i] = i == 1 ? 1 : dims[1];
+        strides[i] = i == 1 ? 1 : x.dims[1];
         if (i >= 2) {
             kernel[i - 2] = x.dims[i];
             one[i - 2] = 1;
