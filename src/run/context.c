@@ -29,7 +29,7 @@ clv_status clv_context_new(const clv_model *m, clv_context **out, clv_err *err)
     c->mem.threads = m->threads ? m->threads : clv__processors();
     size_t nv = m->g->n_values;
     c->arena = clv__huge_alloc((size_t)m->info.arena_bytes + 64, &c->block);
-    c->tensor = clv__alloc((nv + 1) * sizeof *c->tensor);
+    c->tensor = clv__zalloc((nv + 1) * sizeof *c->tensor);
     size_t times = (size_t)m->info.n_parts + m->n_steps + 1;
     c->times = clv__zalloc(times * sizeof *c->times);
     c->by_plain = clv__zalloc((size_t)m->n_steps + 1);
@@ -62,8 +62,7 @@ void clv_context_free(clv_context *c)
 {
     if (!c)
         return;
-    if (c->block && c->tensor && c->times)
-        free_dynamic(c);
+    free_dynamic(c);
     arena_free(&c->mem.scratch);
     arena_free(&c->mem.kept);
     clv__free(c->times);
