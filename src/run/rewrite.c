@@ -156,7 +156,7 @@ static void rewrite_release(rewriter *r)
 /* Drops the nodes that a rule made before it found that it does not fit. */
 static void drop_since(rewriter *r, uint32_t before)
 {
-    for (uint32_t id = r->g->n_nodes; id-- > before;)
+    for (uint32_t id = r->g->n_nodes; !r->failed && id-- > before;)
         if (!r->dead[id])
             rw_kill(r, id);
 }
@@ -168,7 +168,7 @@ static bool try_node(rewriter *r, rewrite_phase phase, uint32_t id)
     clv_node *n = &r->g->nodes[id];
     for (uint32_t i = 0; i < n->n_in; i++)
         r->g->edges[n->first_edge + i] = rw_in(r, id, i);
-    for (uint32_t i = 0; i < REWRITE_COUNT && !r->dead[id]; i++) {
+    for (uint32_t i = 0; i < REWRITE_COUNT && !r->dead[id] && !r->failed; i++) {
         const struct rewrite_rule *rule = &rewrite_rules[i];
         if (rule->phase != phase ||
             (rule->op != CLV_OP_UNKNOWN && rule->op != rw_op(r, id)))

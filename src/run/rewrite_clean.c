@@ -288,10 +288,27 @@ static bool fold_view(rewriter *r, uint32_t id)
     return true;
 }
 
+/* A file may hold weights at any address; kernels read them where their type
+ * wants. */
+static bool fold_align(rewriter *r, const clv_node *n)
+{
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        uint32_t v = node_ins(r->g, n)[i];
+        if (v != CLV_NONE && r->tensor[v].data &&
+            clv__weight_align(r->weights, &r->tensor[v], NULL) != CLV_OK) {
+            r->failed = true;
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool fold_compute(rewriter *r, uint32_t id)
 {
     const clv_node *n = rw_node(r, id);
     clv_err untold = {0};
+    if (!fold_align(r, n))
+        return false;
     for (uint32_t o = 0; o < n->n_out; o++)
         if (clv__weight_own(r->weights, &r->tensor[node_outs(r->g, n)[o]],
                             NULL) != CLV_OK) {
