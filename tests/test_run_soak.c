@@ -7,7 +7,8 @@
  * more after the last round than after the second. `make test` takes a few;
  * CLEAVE_RUN_SOAK=RUNS takes all that are small enough, for so many runs.
  *
- * timeout: 3000 */
+ * timeout: 3000
+ * builds: plain: what sanitizers keep back looks like growth */
 #include "check.h"
 #include "cleave.h"
 #include "random_inputs.h"

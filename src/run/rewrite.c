@@ -61,10 +61,14 @@ static bool copy_arrays(clv_graph *to, const clv_graph *g)
         !CLV_RESERVE(to->inputs, ins + 1, to->cap_inputs) ||
         !CLV_RESERVE(to->outputs, outs + 1, to->cap_outputs))
         return false;
-    memcpy(to->nodes, g->nodes, g->n_nodes * sizeof *g->nodes);
-    memcpy(to->values, g->values, g->n_values * sizeof *g->values);
-    memcpy(to->scopes, g->scopes, g->n_scopes * sizeof *g->scopes);
-    memcpy(to->edges, g->edges, edges * sizeof *g->edges);
+    if (g->n_nodes)
+        memcpy(to->nodes, g->nodes, g->n_nodes * sizeof *g->nodes);
+    if (g->n_values)
+        memcpy(to->values, g->values, g->n_values * sizeof *g->values);
+    if (g->n_scopes)
+        memcpy(to->scopes, g->scopes, g->n_scopes * sizeof *g->scopes);
+    if (edges)
+        memcpy(to->edges, g->edges, edges * sizeof *g->edges);
     if (ins)
         memcpy(to->inputs, g->inputs, ins * sizeof *g->inputs);
     if (outs)

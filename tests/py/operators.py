@@ -438,6 +438,7 @@ at = torch.randint(0, 5, (3, 7))
 same_name("gather", torch, m, 0, at)
 same_name("index_select", torch, m, 1, n8)
 fn("index", lambda a, i: aten.index.Tensor(a, [None, i]), m, n8)
+fn("_unsafe_index", lambda a, i: aten._unsafe_index.Tensor(a, [None, i]), m, n8)
 fn("index", lambda a, i: aten.index.Tensor(a, [i]), m, n8.clamp(max=4))
 once = torch.stack([torch.randperm(5)[:3] for _ in range(7)], 1)
 same_name("scatter", torch, m, 0, once, torch.randn(3, 7))
@@ -762,6 +763,13 @@ fn("native_group_norm", lambda a, b, c: aten.native_group_norm.default(
     a, b, c, 2, 6, 64, 3, 1e-3)[0], x, w6, w6 + 1)
 fn("log_sigmoid_forward",
    lambda a: aten.log_sigmoid_forward.default(a)[0], m)
+for nd in (1, 2, 3):
+    image, kernel = torch.randn(2, 4, *[7] * nd), torch.randn(4, 2, *[3] * nd)
+    for turned, more in ((False, 0), (True, 1)):
+        fn(f"convolution.{'transposed' if turned else ''}{nd}d",
+           lambda a, b, c, turned=turned, more=more, nd=nd: aten.convolution.default(
+               a, b, c, [2] * nd, [1] * nd, [1] * nd, turned, [more] * nd, 2),
+           image, kernel, torch.randn(4))
 overload("_prelu_kernel", aten._prelu_kernel.default, x, w6.reshape(6, 1, 1))
 overload("_safe_softmax", aten._safe_softmax.default, m, args=(1,))
 for name in ("var_mean", "std_mean"):
