@@ -223,6 +223,42 @@ static void nan_arises(clv_backend *b, uint32_t threads)
     clv_tensor_free(&in);
 }
 
+/* A mean over planes behind a convolution, of a batch: oneDNN gives what plain
+ * C gives. */
+static void onednn_means_of_a_batch(void)
+{
+    clv_err e;
+    clv_backend *fast = NULL, *plain = NULL;
+    static const int64_t dims[] = {2, 3, 160, 160};
+    const clv_shape_arg shape = {NULL, dims, 4};
+    const clv_open_opts open = {
+        .size = sizeof open, .shapes = &shape, .n_shapes = 1};
+    clv_tensor in = {.dtype = CLV_FLOAT32, .rank = 4, .dims = {2, 3, 160, 160}};
+    clv_tensor got = {0}, want = {0};
+    clv_graph *g = NULL;
+    double absolute = 1, relative = 1;
+    if (clv_backend_open("onednn", NULL, &fast, &e) != CLV_OK) {
+        check_skip("oneDNN is not installed");
+        return;
+    }
+    CHECK(clv_backend_open("ref", NULL, &plain, &e) == CLV_OK &&
+          clv_graph_open("shufflenet_v2_x0_5", &open, &g, &e) == CLV_OK &&
+          clv_tensor_alloc(&in, &e) == CLV_OK);
+    clv_tensor_random(&in, 3);
+    clv_model_opts o = {.size = sizeof o, .backend = fast, .seed = 4};
+    CHECK(run_once(g, &o, &in, &got, &e) == CLV_OK);
+    o.backend = plain;
+    CHECK(run_once(g, &o, &in, &want, &e) == CLV_OK);
+    clv_tensor_diff(&got, &want, &absolute, &relative);
+    CHECK(relative < 1e-4);
+    clv_tensor_free(&in);
+    clv_tensor_free(&got);
+    clv_tensor_free(&want);
+    clv_graph_free(g);
+    clv_backend_free(plain);
+    clv_backend_free(fast);
+}
+
 static void onednn_keeps_nan(void)
 {
     clv_backend *b = NULL;
@@ -593,6 +629,7 @@ static void another_batch_onednn(void)
 static const check_case cases[] = {
     {"two_threads_same_bits", two_threads_same_bits},
     {"onednn_equals_ref", onednn_equals_ref},
+    {"a mean of a batch by oneDNN", onednn_means_of_a_batch},
     {"onednn_keeps_nan", onednn_keeps_nan},
     {"bad_inputs", bad_inputs},
     {"unknown_operators_are_named", unknown_operators_are_named},
