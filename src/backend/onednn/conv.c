@@ -228,7 +228,7 @@ static clv_status make_own(lowering *l, const chain *c, uint32_t n,
     if (add) {
         arg[n_args] = DNNL_ARG_SRC_1;
         CLV_TRY(dnn_want(l, add->other, &y, &slot[n_args]));
-        if (dnn_may_overwrite(l, add, slot[n_args]))
+        if (dnn_may_overwrite(l, node, add, slot[n_args]))
             onto = slot[n_args];
         n_args++;
     }
@@ -260,7 +260,7 @@ clv_status dnn_conv(lowering *l, const chain *c, uint32_t n)
         operand = &l->x->slots[o.residual].md;
     }
     /* oneDNN 2.6 reads a wrong address behind a sum over hollow windows */
-    bool onto = add && !v.hollow && dnn_may_overwrite(l, add, o.residual);
+    bool onto = add && !v.hollow && dnn_may_overwrite(l, node, add, o.residual);
     clv_status s = dnn_epilogue_of(l, c, n, operand, onto, &e);
     if (s == CLV_OK)
         s = conv_pd(l, node, &v, dnn_has_bias(&a), e.attr, &pd);

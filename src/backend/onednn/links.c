@@ -114,12 +114,30 @@ static clv_status weight_slot(lowering *l, uint32_t w, const dnn_affine *a,
 
 /* -- post-ops -------------------------------------------------------------*/
 
-/* The residual may be overwritten: nobody reads it again. */
-bool dnn_may_overwrite(const lowering *l, const link *add, uint32_t s)
+/* Whether the anchor reads the buffer of slot s: what it writes there would
+ * change what it still has to read, as in x + conv(x). */
+static bool anchor_reads(const lowering *l, uint32_t anchor, uint32_t other,
+                         uint32_t s)
+{
+    for (uint32_t i = 0; i < l->g->nodes[anchor].n_in; i++) {
+        uint32_t v = dnn_in(l, anchor, i);
+        uint32_t at = v == CLV_NONE ? CLV_NONE : l->slot_of[v];
+        if (v == other ||
+            (at != CLV_NONE && l->x->slots[at].buffer == l->x->slots[s].buffer))
+            return true;
+    }
+    return false;
+}
+
+/* The residual may be overwritten: nobody reads it again, nor does the anchor
+ * while it runs. */
+bool dnn_may_overwrite(const lowering *l, uint32_t anchor, const link *add,
+                       uint32_t s)
 {
     const buffer *b = &l->x->buffers[l->x->slots[s].buffer];
     uint32_t v = add->other;
-    if (l->leaves[v] || b->value != CLV_NONE || b->data || b->shared)
+    if (l->leaves[v] || b->value != CLV_NONE || b->data || b->shared ||
+        anchor_reads(l, anchor, v, s))
         return false;
     for (uint32_t i = l->g->user_first[v]; i < l->g->user_first[v + 1]; i++)
         if (l->g->users[i] > add->node)

@@ -287,8 +287,10 @@ bool dnn_has_bias(const dnn_affine *a);
 CLV_MUST clv_status dnn_bias(lowering *l, const dnn_affine *a, uint32_t *slot);
 /* The residual sum among the first n links, or NULL. */
 const link *dnn_find_add(const chain *c, uint32_t n);
-/* The residual, in slot s, may be overwritten: nobody reads it again. */
-bool dnn_may_overwrite(const lowering *l, const link *add, uint32_t s);
+/* The residual, in slot s, may be overwritten: nobody reads it again, nor does
+ * the anchor while it runs. */
+bool dnn_may_overwrite(const lowering *l, uint32_t anchor, const link *add,
+                       uint32_t s);
 /* `operand` is the layout of what is added, as the primitive sees it; `onto`
  * says that it may be overwritten. */
 CLV_MUST clv_status dnn_epilogue_of(lowering *l, const chain *c, uint32_t n,

@@ -107,12 +107,17 @@ static bool seen(const lowering *l, const chain *c, uint32_t n,
 }
 
 /* Where the residual lies in the layout of the result, it may be overwritten;
- * a copy in that layout always may. */
-static bool fits_onto(const lowering *l, const link *add,
+ * so may a copy in that layout, unless the product reads the same value. */
+static bool fits_onto(const lowering *l, uint32_t anchor, const link *add,
                       const dnnl_memory_desc_t *md)
 {
     uint32_t s = dnn_found(l, add->other, md);
-    return s == CLV_NONE || dnn_may_overwrite(l, add, s);
+    if (s != CLV_NONE)
+        return dnn_may_overwrite(l, anchor, add, s);
+    for (uint32_t i = 0; i < l->g->nodes[anchor].n_in; i++)
+        if (dnn_in(l, anchor, i) == add->other)
+            return false;
+    return true;
 }
 
 /* The primitive, and the layout of the weights as they are. */
@@ -162,8 +167,8 @@ static clv_status make_product(lowering *l, const chain *c, uint32_t n,
     if (add)
         CLV_TRY(dnn_slot(l, add->other, &slot));
     dnnl_memory_desc_init_by_tag(&operand, 4, dims, dnnl_f32, dnnl_nhwc);
-    clv_status s = dnn_epilogue_of(l, c, n, &operand,
-                                   add && fits_onto(l, add, &residual), &e);
+    clv_status s = dnn_epilogue_of(
+        l, c, n, &operand, add && fits_onto(l, c->anchor, add, &residual), &e);
     if (s == CLV_OK)
         s = product_pd(l, p, dnn_has_bias(&a), &e, &pd, &w);
     dnnl_primitive_attr_destroy(e.attr);
