@@ -223,6 +223,76 @@ static void nan_arises(clv_backend *b, uint32_t threads)
     clv_tensor_free(&in);
 }
 
+/* y = relu(a + conv(a)), a = relu(x): the convolution of each channel by itself
+ * reads what is added. */
+static clv_graph *own_residual(void)
+{
+    static const int64_t dims[] = {2, 8, 16, 16}, taps[] = {8, 1, 3, 3};
+    const clv_value_arg x = {sizeof x,    "x", CLV_VALUE_INPUT,
+                             CLV_FLOAT32, 4,   dims};
+    const clv_value_arg w = {sizeof w,    "w", CLV_VALUE_PARAM,
+                             CLV_FLOAT32, 4,   taps};
+    const clv_attr_arg attrs[] = {
+        {.name = "groups", .type = CLV_ATTR_INT, .u.i = 8},
+        {.name = "padding", .type = CLV_ATTR_INT, .u.i = 1}};
+    clv_graph *g = NULL;
+    uint32_t in[2] = {0}, conv[2] = {0}, sum[2] = {0}, y = 0;
+    clv_err e;
+    bool ok = clv_graph_new("own_residual", &g, &e) == CLV_OK &&
+              clv_graph_add_value(g, &x, &in[0], &e) == CLV_OK &&
+              clv_graph_add_value(g, &w, &conv[1], &e) == CLV_OK;
+    clv_node_arg n = {
+        .size = sizeof n, .op = "relu", .inputs = in, .n_inputs = 1};
+    ok = ok && clv_graph_add_node(g, &n, &conv[0], &e) == CLV_OK;
+    sum[0] = conv[0];
+    n = (clv_node_arg){.size = sizeof n,
+                       .op = "conv2d",
+                       .inputs = conv,
+                       .n_inputs = 2,
+                       .attrs = attrs,
+                       .n_attrs = 2};
+    ok = ok && clv_graph_add_node(g, &n, &sum[1], &e) == CLV_OK;
+    n = (clv_node_arg){
+        .size = sizeof n, .op = "add", .inputs = sum, .n_inputs = 2};
+    ok = ok && clv_graph_add_node(g, &n, &y, &e) == CLV_OK;
+    n = (clv_node_arg){
+        .size = sizeof n, .op = "relu", .inputs = &y, .n_inputs = 1};
+    ok = ok && clv_graph_add_node(g, &n, &in[1], &e) == CLV_OK &&
+         clv_graph_add_output(g, in[1], &e) == CLV_OK &&
+         clv_graph_infer(g, &e) == CLV_OK;
+    CHECK(ok);
+    return g;
+}
+
+static void onednn_own_residual(void)
+{
+    clv_err e;
+    clv_backend *fast = NULL, *plain = NULL;
+    clv_tensor in = {.dtype = CLV_FLOAT32, .rank = 4, .dims = {2, 8, 16, 16}};
+    clv_tensor got = {0}, want = {0};
+    double absolute = 1, relative = 1;
+    if (clv_backend_open("onednn", NULL, &fast, &e) != CLV_OK) {
+        check_skip("oneDNN is not installed");
+        return;
+    }
+    clv_graph *g = own_residual();
+    CHECK(clv_backend_open("ref", NULL, &plain, &e) == CLV_OK &&
+          clv_tensor_alloc(&in, &e) == CLV_OK);
+    clv_tensor_random(&in, 3);
+    clv_model_opts o = {.size = sizeof o, .backend = fast, .seed = 4};
+    CHECK(run_once(g, &o, &in, &got, &e) == CLV_OK);
+    o.backend = plain;
+    CHECK(run_once(g, &o, &in, &want, &e) == CLV_OK);
+    clv_tensor_diff(&got, &want, &absolute, &relative);
+    CHECK(relative < 1e-5);
+    clv_tensor_free(&in);
+    clv_tensor_free(&got);
+    clv_tensor_free(&want);
+    clv_graph_free(g);
+    clv_backend_free(plain);
+    clv_backend_free(fast);
+}
+
 /* A mean over planes behind a convolution, of a batch: oneDNN gives what plain
  * C gives. */
 static void onednn_means_of_a_batch(void)
@@ -629,7 +699,8 @@ static void another_batch_onednn(void)
 static const check_case cases[] = {
     {"two_threads_same_bits", two_threads_same_bits},
     {"onednn_equals_ref", onednn_equals_ref},
-    {"a mean of a batch by oneDNN", onednn_means_of_a_batch},
+    {"onednn_own_residual", onednn_own_residual},
+    {"onednn_means_of_a_batch", onednn_means_of_a_batch},
     {"onednn_keeps_nan", onednn_keeps_nan},
     {"bad_inputs", bad_inputs},
     {"unknown_operators_are_named", unknown_operators_are_named},

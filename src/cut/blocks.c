@@ -281,6 +281,22 @@ static uint32_t take_buffer(const clv_cut *c, uint32_t v, liveness *l,
     return n;
 }
 
+/* Forgets what the nodes of subgraph k touched and no buffer was made of: the
+ * storage behind a view that another subgraph hands over. */
+static void forget_nodes(const clv_cut *c, uint32_t k, liveness *l)
+{
+    const clv_graph *g = c->p->g;
+    const clv_subgraph *s = &c->subs[k];
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        const clv_node *n = &g->nodes[s->nodes[i]];
+        for (uint32_t e = 0; e < n->n_in + n->n_out; e++)
+            if (node_ins(g, n)[e] != CLV_NONE)
+                clv__live_forget(l, blocks_kept(c, node_ins(g, n)[e], k));
+    }
+    for (uint32_t i = 0; i < s->n_outputs; i++)
+        clv__live_forget(l, blocks_kept(c, s->outputs[i], k));
+}
+
 /* Returns the most bytes alive while subgraph k runs. b and live are
  * scratch. */
 static int64_t peak_of(const clv_cut *c, uint32_t k, liveness *l, clv_buffer *b,
@@ -298,6 +314,7 @@ static int64_t peak_of(const clv_cut *c, uint32_t k, liveness *l, clv_buffer *b,
             if (blocks_kept(c, node_outs(g, x)[o], k) == node_outs(g, x)[o])
                 n = take_buffer(c, node_outs(g, x)[o], l, b, n);
     }
+    forget_nodes(c, k, l);
     return clv__live_bytes(b, n, 1, live, s->n_nodes);
 }
 

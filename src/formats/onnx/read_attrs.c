@@ -152,6 +152,7 @@ static const struct {
 static const char *const understood[] = {
     "K",
     "N",
+    "accuracy_level", /* how exact products need be at least */
     "activation",
     "activation_alpha",
     "activation_beta",
