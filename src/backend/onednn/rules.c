@@ -424,20 +424,35 @@ static clv_status lower_adaptive(lowering *l, uint32_t node)
     return pool(l, node, dnnl_pooling_avg_exclude_padding, &f);
 }
 
+/* Runs pd, which it takes, from slot src into layout md, and names the result
+ * as the node's output, whose axes of one element may be gone. */
+static clv_status mean_by(lowering *l, uint32_t node, dnnl_primitive_desc_t pd,
+                          uint32_t src, const dnnl_memory_desc_t *md)
+{
+    static const int args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
+    const clv_value *y = dnn_value(l, dnn_out(l, node));
+    uint32_t slots[2] = {src, CLV_NONE}, view;
+    dnnl_memory_desc_t plain;
+    clv_status s = dnn_new(l, CLV_NONE, md, &slots[1]);
+    if (s != CLV_OK)
+        return dnnl_primitive_desc_destroy(pd), s;
+    CLV_TRY(dnn_op(l, pd, args, slots, 2));
+    dnn_plain(&plain, y->dims, y->rank);
+    return dnn_alias(l, slots[1], dnn_out(l, node), &plain, &view);
+}
+
 enum { PLANE_POINTS = 16 }; /* of a mean that is worth a pool */
 
 /* The mean over all axes but the first two, of an image whose channels are
  * last, as a pool: oneDNN has only a loop for the reduction. */
 static clv_status mean_of_planes(lowering *l, uint32_t node, uint32_t src)
 {
-    const clv_value *y = dnn_value(l, dnn_out(l, node));
     const dnnl_memory_desc_t x = l->x->slots[src].md;
     dnnl_dims_t kernel = {0}, one = {0}, none = {0};
     int64_t dims[CLV_MAX_RANK], strides[CLV_MAX_RANK];
-    dnnl_memory_desc_t md, plain;
+    dnnl_memory_desc_t md;
     dnnl_pooling_v2_desc_t d;
     dnnl_primitive_desc_t pd;
-    uint32_t slots[2] = {src, CLV_NONE}, view;
     for (int i = 0; i < x.ndims; i++) {
         dims[i] = i < 2 ? x.dims[i] : 1;
         strides[i] = i == 1 ? 1 : x.dims[1];
@@ -452,23 +467,17 @@ static clv_status mean_of_planes(lowering *l, uint32_t node, uint32_t src)
                &d, dnnl_forward_inference, dnnl_pooling_avg_include_padding, &x,
                &md, one, kernel, none, none, none));
     DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
-    clv_status s = dnn_new(l, CLV_NONE, &md, &slots[1]);
-    if (s != CLV_OK)
-        return dnnl_primitive_desc_destroy(pd), s;
-    const int args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
-    CLV_TRY(dnn_op(l, pd, args, slots, 2));
-    dnn_plain(&plain, y->dims, y->rank);
-    return dnn_alias(l, slots[1], dnn_out(l, node), &plain, &view);
+    return mean_by(l, node, pd, src, &md);
 }
 
 static clv_status lower_mean(lowering *l, uint32_t node)
 {
     const clv_node *n = &l->g->nodes[node];
-    uint32_t v = dnn_in(l, node, 0), slots[2], view;
-    const clv_value *x = dnn_value(l, v), *y = dnn_value(l, dnn_out(l, node));
+    uint32_t v = dnn_in(l, node, 0), src;
+    const clv_value *x = dnn_value(l, v);
     int64_t dims[CLV_MAX_RANK];
     int_list axes;
-    dnnl_memory_desc_t md, plain;
+    dnnl_memory_desc_t md;
     dnnl_reduction_desc_t d;
     dnnl_primitive_desc_t pd;
     CLV_TRY(get_ints(l->g, n, CLV_A_AXES, 1, &axes, l->e));
@@ -480,7 +489,7 @@ static clv_status lower_mean(lowering *l, uint32_t node)
         CLV_TRY(norm_axis(axes.v[i], x->rank, &a, l->e));
         dims[a] = 1;
     }
-    CLV_TRY(dnn_dense(l, v, &slots[0]));
+    CLV_TRY(dnn_dense(l, v, &src));
     bool planes = x->rank >= 3 && x->rank <= 5 && dims[0] == x->dims[0] &&
                   dims[1] == x->dims[1];
     int64_t points = 1;
@@ -489,19 +498,13 @@ static clv_status lower_mean(lowering *l, uint32_t node)
         points *= x->dims[i];
     }
     if (planes && points >= PLANE_POINTS &&
-        dnn_channels_last(&l->x->slots[slots[0]].md))
-        return mean_of_planes(l, node, slots[0]);
+        dnn_channels_last(&l->x->slots[src].md))
+        return mean_of_planes(l, node, src);
     dnn_plain(&md, dims, x->rank);
     DNN(l, dnnl_reduction_desc_init(&d, dnnl_reduction_mean,
-                                    &l->x->slots[slots[0]].md, &md, 0, 0));
+                                    &l->x->slots[src].md, &md, 0, 0));
     DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
-    clv_status s = dnn_new(l, CLV_NONE, &md, &slots[1]);
-    if (s != CLV_OK)
-        return dnnl_primitive_desc_destroy(pd), s;
-    const int args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
-    CLV_TRY(dnn_op(l, pd, args, slots, 2));
-    dnn_plain(&plain, y->dims, y->rank);
-    return dnn_alias(l, slots[1], dnn_out(l, node), &plain, &view);
+    return mean_by(l, node, pd, src, &md);
 }
 
 /* A third input says whether this is training. */

@@ -2,10 +2,9 @@
  *
  *   a YOLO model        its module tree is the graph: layer i reads the layers
  *                       that its member `f` names
- *   torch.nn layers     in a Sequential: run one after the other
  *   anything else       tensors by name, as one node per module that holds
- * them: parameters and bytes are known, what is computed is not
- */
+ *                       them: parameters and bytes are known, what is computed
+ *                       is not */
 #include "formats/checkpoint/module.h"
 
 #include "formats/formats.h"
