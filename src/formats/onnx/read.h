@@ -229,7 +229,6 @@ typedef struct reader {
     size_t near; /* where the last head lies that was read in place */
     const clv_open_opts *opts;
     arena mem; /* freed when the load ends */
-    strmap attr_keys;
     strmap symbols; /* dimension names to indices of bound */
     struct onnx_symbol *bound;
     size_t n_symbols, cap_symbols;
@@ -268,11 +267,10 @@ typedef struct draft {
 CLV_MUST clv_status onnx_attr_read(wire w, onnx_attr *a, clv_err *e);
 /* All attributes of a node, in the canonical names; binds references. */
 CLV_MUST clv_status onnx_attrs_read(draft *d, clv_err *e);
-CLV_MUST clv_status onnx_attr_table(reader *r, clv_err *e);
 
 /* Whether what a says has been translated, or changes nothing; a node with
  * another attribute is counted only. */
-bool onnx_attr_understood(const reader *r, const clv_attr *a);
+bool onnx_attr_understood(const clv_attr *a);
 
 clv_attr *draft_attr(const draft *d, clv_attr_key key);
 clv_attr *draft_other(const draft *d, const char *name); /* by ONNX name */

@@ -12,10 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
+/* A row of the lists below, which are in the order of strcmp. */
+typedef struct attrs_row {
     const char *name;
     clv_attr_key key;
-} attrs_renamed[] = {
+} attrs_row;
+
+static const attrs_row attrs_renamed[] = {
     {"align_corners", CLV_A_ALIGN_CORNERS},
     {"allowzero", CLV_A_ALLOWZERO},
     {"alpha", CLV_A_ALPHA},
@@ -23,8 +26,8 @@ static const struct {
     {"auto_pad", CLV_A_AUTO_PAD},
     {"axes", CLV_A_AXES},
     {"axis", CLV_A_AXIS},
-    {"beta", CLV_A_BETA},
     {"batch_dims", CLV_A_BATCH_DIMS},
+    {"beta", CLV_A_BETA},
     {"bits", CLV_A_BITS},
     {"block_size", CLV_A_BLOCK},
     {"blocksize", CLV_A_BLOCK},
@@ -36,17 +39,18 @@ static const struct {
     {"direction", CLV_A_DIRECTION},
     {"dtype", CLV_A_DTYPE},
     {"else_branch", CLV_A_ELSE},
+    {"end", CLV_A_END},
     {"ends", CLV_A_END},
     {"epsilon", CLV_A_EPSILON},
     {"equation", CLV_A_EQUATION},
     {"exclusive", CLV_A_EXCLUSIVE},
     {"group", CLV_A_GROUPS},
+    {"groups", CLV_A_GROUPS},
     {"hidden_size", CLV_A_HIDDEN},
     {"is_causal", CLV_A_CAUSAL},
-    {"unidirectional", CLV_A_CAUSAL},
     {"k", CLV_A_K},
-    {"keepdims", CLV_A_KEEPDIM},
     {"keep_aspect_ratio_policy", CLV_A_ASPECT},
+    {"keepdims", CLV_A_KEEPDIM},
     {"kernel_shape", CLV_A_KERNEL},
     {"kv_num_heads", CLV_A_KV_HEADS},
     {"largest", CLV_A_LARGEST},
@@ -55,14 +59,13 @@ static const struct {
     {"min", CLV_A_MIN},
     {"mode", CLV_A_MODE},
     {"num_groups", CLV_A_GROUPS},
-    {"groups", CLV_A_GROUPS},
     {"num_heads", CLV_A_HEADS},
-    {"q_num_heads", CLV_A_HEADS},
     {"output_padding", CLV_A_OUTPUT_PADDING},
     {"p", CLV_A_P},
-    {"pads", CLV_A_PADDING},
     {"paddings", CLV_A_PADDING},
+    {"pads", CLV_A_PADDING},
     {"perm", CLV_A_PERM},
+    {"q_num_heads", CLV_A_HEADS},
     {"reduction", CLV_A_REDUCTION},
     {"reverse", CLV_A_REVERSE},
     {"scale", CLV_A_SCALE},
@@ -71,23 +74,20 @@ static const struct {
     {"size", CLV_A_SIZE},
     {"sorted", CLV_A_SORTED},
     {"start", CLV_A_START},
-    {"end", CLV_A_END},
     {"starts", CLV_A_START},
     {"strides", CLV_A_STRIDE},
     {"then_branch", CLV_A_THEN},
     {"to", CLV_A_DTYPE},
     {"transA", CLV_A_TRANS_A},
     {"transB", CLV_A_TRANS_B},
+    {"unidirectional", CLV_A_CAUSAL},
     {"value", CLV_A_VALUE},
 };
 
 /* Attributes of single operators that mean the same under another name. They
  * are kept as they came, for people and for the writer, and said again under
  * our key where the operator has it. */
-static const struct {
-    const char *name;
-    clv_attr_key key;
-} attrs_said_again[] = {
+static const attrs_row attrs_said_again[] = {
     {"activation_alpha", CLV_A_ALPHAS},
     {"activation_beta", CLV_A_BETAS},
     {"activation_type", CLV_A_ACTIVATION},
@@ -104,11 +104,11 @@ static const struct {
     {"extrapolation_value", CLV_A_EXTRAPOLATION},
     {"high", CLV_A_HIGH},
     {"ignore_index", CLV_A_IGNORE_INDEX},
+    {"input_forget", CLV_A_INPUT_FORGET},
     {"interleaved", CLV_A_INTERLEAVED},
     {"is_case_sensitive", CLV_A_CASE_SENSITIVE},
-    {"linear_before_reset", CLV_A_LINEAR_BEFORE_RESET},
-    {"input_forget", CLV_A_INPUT_FORGET},
     {"left_window_size", CLV_A_LEFT_WINDOW},
+    {"linear_before_reset", CLV_A_LINEAR_BEFORE_RESET},
     {"low", CLV_A_LOW},
     {"mask_filter_value", CLV_A_MASK_VALUE},
     {"max_gram_length", CLV_A_MAX_GRAM},
@@ -304,22 +304,31 @@ bool clv__onnx_attr_row(size_t i, const char **name, clv_attr_key *key)
     return i < RENAMED + AGAIN + OTHERS;
 }
 
-static int attr_by_name(const void *name, const void *row)
+#define ATTRS_COUNT(list) (sizeof(list) / sizeof *(list))
+
+static int attrs_by_text(const void *name, const void *row)
 {
-    return strcmp(name, *(const char *const *)row);
+    const text *t = name;
+    const char *other = *(const char *const *)row;
+    size_t n = strlen(other), both = t->n < n ? t->n : n;
+    int order = both ? memcmp(t->s, other, both) : 0;
+    return order ? order : (t->n > n) - (t->n < n);
 }
 
-bool onnx_attr_understood(const reader *r, const clv_attr *a)
+static const attrs_row *attrs_find(text name, const attrs_row *list, size_t n)
 {
-    if (strmap_get(&r->attr_keys, a->name, strlen(a->name)) != CLV_NONE ||
-        bsearch(a->name, understood, sizeof understood / sizeof *understood,
-                sizeof *understood, attr_by_name))
+    return bsearch(&name, list, n, sizeof *list, attrs_by_text);
+}
+
+bool onnx_attr_understood(const clv_attr *a)
+{
+    text name = {a->name, strlen(a->name)};
+    if (attrs_find(name, attrs_renamed, ATTRS_COUNT(attrs_renamed)) ||
+        attrs_find(name, attrs_said_again, ATTRS_COUNT(attrs_said_again)) ||
+        bsearch(&name, understood, ATTRS_COUNT(understood), sizeof *understood,
+                attrs_by_text))
         return true;
-    for (size_t i = 0; i < sizeof attrs_said_again / sizeof *attrs_said_again;
-         i++)
-        if (!strcmp(a->name, attrs_said_again[i].name))
-            return true;
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+    for (size_t i = 0; i < ATTRS_COUNT(usual); i++)
         if (!strcmp(a->name, usual[i].name))
             return a->type == CLV_ATTR_INT && a->u.i == usual[i].value;
     return false;
@@ -328,27 +337,16 @@ bool onnx_attr_understood(const reader *r, const clv_attr *a)
 /* Says attribute a of operator op again under our key. */
 static void attrs_say_again(draft *d, clv_op op, const clv_attr *a)
 {
-    for (size_t i = 0; i < sizeof attrs_said_again / sizeof *attrs_said_again;
-         i++) {
-        clv_attr_key key = attrs_said_again[i].key;
-        if (strcmp(a->name, attrs_said_again[i].name) ||
-            !clv__attr_spec(op, key) || draft_attr(d, key) ||
-            d->n_attrs >= ONNX_ATTR_ROOM)
-            continue;
-        clv_attr *own = &d->attrs[d->n_attrs++];
-        *own = *a;
-        own->key = (uint8_t)key;
-        own->name = clv__attr_name(key);
-    }
-}
-
-clv_status onnx_attr_table(reader *r, clv_err *e)
-{
-    for (uint32_t i = 0; i < sizeof attrs_renamed / sizeof *attrs_renamed; i++)
-        if (!strmap_put(&r->attr_keys, attrs_renamed[i].name,
-                        strlen(attrs_renamed[i].name), i))
-            return clv__nomem(e);
-    return CLV_OK;
+    const attrs_row *row =
+        attrs_find((text){a->name, strlen(a->name)}, attrs_said_again,
+                   ATTRS_COUNT(attrs_said_again));
+    if (!row || !clv__attr_spec(op, row->key) || draft_attr(d, row->key) ||
+        d->n_attrs >= ONNX_ATTR_ROOM)
+        return;
+    clv_attr *own = &d->attrs[d->n_attrs++];
+    *own = *a;
+    own->key = (uint8_t)row->key;
+    own->name = clv__attr_name(row->key);
 }
 
 /* -- reading --------------------------------------------------------------*/
@@ -516,15 +514,16 @@ static clv_status attrs_strings(clv_graph *g, const onnx_attr *a, clv_attr *out,
 
 static clv_status attrs_name(draft *d, text name, clv_attr *out, clv_err *e)
 {
-    uint32_t row = strmap_get(&d->r->attr_keys, name.s, name.n);
     if (onnx_domain_of(d->p->domain) == ONNX_CLEAVE) {
         out->name = arena_strndup(&d->g->mem, name.s, name.n);
         out->key = (uint8_t)(out->name ? clv__attr_find(out->name) : 0);
         return out->name ? CLV_OK : clv__nomem(e);
     }
-    if (row != CLV_NONE) {
-        out->key = (uint8_t)attrs_renamed[row].key;
-        out->name = clv__attr_name(attrs_renamed[row].key);
+    const attrs_row *row =
+        attrs_find(name, attrs_renamed, ATTRS_COUNT(attrs_renamed));
+    if (row) {
+        out->key = (uint8_t)row->key;
+        out->name = clv__attr_name(row->key);
         return CLV_OK;
     }
     out->key = CLV_A_OTHER;

@@ -346,7 +346,6 @@ static clv_status model_read(reader *r, clv_graph *g, clv_err *e)
 
 static void model_reader_free(reader *r)
 {
-    strmap_free(&r->attr_keys);
     strmap_free(&r->symbols);
     strmap_free(&r->function_names);
     clv__free(r->bound);
@@ -405,9 +404,7 @@ static clv_status model_attempt(void *ctx, uint32_t *reached, clv_err *e)
                 .sizes = &l->sizes,
                 .budget = ONNX_BUDGET + l->map->size / ONNX_BUDGET_BYTES};
     model_default_opsets(r.opset);
-    clv_status s = onnx_attr_table(&r, e);
-    if (s == CLV_OK)
-        s = model_read(&r, g, e);
+    clv_status s = model_read(&r, g, e);
     model_reader_free(&r);
     *reached = g->n_nodes;
     if (s == CLV_OK)
