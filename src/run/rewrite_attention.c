@@ -4,7 +4,7 @@
  *      y = softmax(scores) v
  *
  * A mask may be added, or be a choice between the score and a number that is
- * -infinity or so low that the score is lost in it. Several masks are added up
+ * -infinity or so low that no score comes near it. Several masks are added up
  * before, which makes one constant of constant ones. Keys that were repeated
  * for groups of queries are taken as they were before. In a second step, heads
  * that were moved before and behind it stay where they are. */
@@ -20,8 +20,10 @@ typedef struct attention_form {
     bool guarded; /* what would be NaN is 0 */
 } attention_form;
 
-/* A number that a score of common size does not change when added to it. */
-static const double LOW = -1e8;
+/* Where all of a row is masked by one low number, its weights are equal. That
+ * number is LOW at most, or scores of common size might exceed it; added to a
+ * score it becomes LOWEST, so that no score is left in the sum. */
+static const double LOW = -1e8, LOWEST = -1e38;
 
 /* -- softmax --------------------------------------------------------------*/
 
@@ -61,6 +63,7 @@ typedef struct score_walk {
     uint32_t v, mask[MASKS], n_masks;
     double scale;
     uint32_t rank; /* of the scores, where softmax sees them */
+    bool alone;    /* no other mask may be added to the one that is there */
 } score_walk;
 
 static bool is_product_op(clv_op op)
@@ -144,6 +147,13 @@ static uint32_t number_const(rewriter *r, double x)
     return v;
 }
 
+/* The number that is added where a choice takes c. */
+static uint32_t low_const(rewriter *r, score_walk *w, double c)
+{
+    w->alone = w->alone || c > LOWEST;
+    return number_const(r, c > LOWEST ? LOWEST : c);
+}
+
 /* where(condition, a, b), of which one is the scores and one a low number */
 static bool take_choice(rewriter *r, score_walk *w, uint32_t id)
 {
@@ -156,7 +166,7 @@ static bool take_choice(rewriter *r, score_walk *w, uint32_t id)
         !rw_same_shape(r, scores, w->v) || !rw_number(r, low, &c) || c > LOW)
         return false;
     rw_form f = {.op = CLV_OP_WHERE};
-    uint32_t zero = number_const(r, 0), bottom = number_const(r, c);
+    uint32_t zero = number_const(r, 0), bottom = low_const(r, w, c);
     if (zero == CLV_NONE || bottom == CLV_NONE)
         return false;
     rw_form_input(&f, cond);
@@ -179,7 +189,7 @@ static bool take_fill(rewriter *r, score_walk *w, uint32_t id)
     if (c > LOW || !leads_to_product(r, x) || !rw_same_shape(r, x, w->v))
         return false;
     rw_form f = {.op = CLV_OP_WHERE};
-    uint32_t zero = number_const(r, 0), bottom = number_const(r, c);
+    uint32_t zero = number_const(r, 0), bottom = low_const(r, w, c);
     if (zero == CLV_NONE || bottom == CLV_NONE)
         return false;
     rw_form_input(&f, m);
@@ -262,6 +272,8 @@ static bool walk_scores(rewriter *r, score_walk *w)
 static bool join_masks(rewriter *r, const score_walk *w, uint32_t *mask)
 {
     *mask = w->n_masks ? w->mask[0] : CLV_NONE;
+    if (w->alone && w->n_masks > 1)
+        return false;
     for (uint32_t i = 1; i < w->n_masks; i++) {
         rw_form f = {.op = CLV_OP_ADD};
         if (!rw_is_float(r, *mask) || !rw_is_float(r, w->mask[i]))

@@ -62,7 +62,7 @@ def conv(d, m):
     if d.flag(WIDE):
         per, out, group = d.pick([8, 16, 17, 32]), d.pick([8, 16, 24, 13]), 1
         size = [d.int(3, 12 if rank < 3 else 4) for _ in range(rank)]
-    x = m.feed(d.data([d.pick([1, 2]), group * per] + size))
+    x = m.feed(d.data([d.pick([1, 2, 3]), group * per] + size))
     m.start_in = x
     return conv_on(d, m, x, out * group, group)
 
@@ -122,12 +122,13 @@ def plain(d, m):
 def transposed(d, m):
     size = [d.int(1, 3), d.int(1, 3)]
     cin, cout = d.pick([1, 2]), d.pick([1, 2, 3])
-    x = m.feed(d.data([1, cin] + size))
+    batch = d.pick([1, 2])
+    x = m.feed(d.data([batch, cin] + size))
     w = m.const(d.data([cin, cout, 2, 2], F32, "unit"))
     m.start_in = x
     s = d.pick([1, 2])
     y = m.node("ConvTranspose", [x, w], strides=[s, s])
-    return known(m, y, [1, cout] + [(n - 1) * s + 2 for n in size])
+    return known(m, y, [batch, cout] + [(n - 1) * s + 2 for n in size])
 
 
 @start
@@ -406,14 +407,20 @@ def joined(d, m, x):
     return known(m, y, out, m.dtype[x])
 
 
-@step(1)
+@step(2)
 def mean(d, m, x):
     shape = m.shape[x]
-    if not shape or m.dtype[x] == F16 or m.opset >= 18 or 0 in shape:
+    if not shape or m.dtype[x] == F16 or 0 in shape:
         raise Reject("no axis")
-    axis, keep = d.below(len(shape)), d.pick([1, 0])
-    out = [1 if i == axis else n for i, n in enumerate(shape) if keep or i != axis]
-    return known(m, m.node("ReduceMean", [x], axes=[axis], keepdims=keep), out, m.dtype[x])
+    axes, keep = [d.below(len(shape))], d.pick([1, 0])
+    if len(shape) > 2 and d.flag():
+        axes = list(range(2, len(shape)))    # as a network pools at its end
+    out = [1 if i in axes else n for i, n in enumerate(shape) if keep or i not in axes]
+    if m.opset >= 18:
+        y = m.node("ReduceMean", [x, m.const(np.array(axes, I64))], keepdims=keep)
+    else:
+        y = m.node("ReduceMean", [x], axes=axes, keepdims=keep)
+    return known(m, y, out, m.dtype[x])
 
 
 # -- what exporters take apart, and what only looks like it -------------------
