@@ -349,13 +349,6 @@ bool CPU_NAME(clv__bytes_conv)(kernel *k, const conv_job *j,
 
 /* -- products -------------------------------------------------------------*/
 
-/* A matrix (K,N) of signed bytes in panels, and the sums of its columns. */
-typedef struct bytes_packed {
-    int64_t n, k;
-    const uint8_t *panels;
-    const int32_t *sums;
-} bytes_packed;
-
 typedef struct bytes_product {
     int64_t m, n, k, deep, tall, wide; /* blocks of rows, ranges of panels */
     const uint8_t *a;                  /* (m, deep), unsigned */
@@ -365,23 +358,44 @@ typedef struct bytes_product {
     const requant *q;
 } bytes_product;
 
-static const bytes_packed *bytes_matrix(const clv_tensor *b, arena *mem)
+const bytes_packed *CPU_NAME(clv__bytes_pack)(const void *b, clv_dtype type,
+                                              int64_t k, int64_t n, arena *mem)
 {
-    int64_t k = b->dims[0], n = b->dims[1], deep = bytes_up(k, STEP);
+    int64_t deep = bytes_up(k, STEP);
+    if (!CPU_NAME(clv__bytes_fast)())
+        return NULL;
     bytes_packed *p = arena_alloc(mem, sizeof *p);
     uint8_t *panels = bytes_array(mem, bytes_up(n, WIDE) * deep);
     int32_t *sums = arena_zalloc(mem, (size_t)n * sizeof *sums + 1);
     if (!p || !panels || !sums)
         return NULL;
-    uint8_t flip = bytes_flip(b, true);
-    bytes_pack(b->data, n, n, k, flip, panels);
+    uint8_t flip = type == CLV_INT8 ? 0 : 0x80;
+    bytes_pack(b, n, n, k, flip, panels);
     for (int64_t d = 0; d < k; d++) {
-        const uint8_t *row = (const uint8_t *)b->data + d * n;
+        const uint8_t *row = (const uint8_t *)b + d * n;
         for (int64_t i = 0; i < n; i++)
             sums[i] += (int8_t)(row[i] ^ flip);
     }
-    *p = (bytes_packed){n, k, panels, sums};
+    *p = (bytes_packed){n, k, deep, panels, sums};
     return p;
+}
+
+static const bytes_packed *bytes_matrix(const clv_tensor *b, arena *mem)
+{
+    return CPU_NAME(clv__bytes_pack)(b->data, b->dtype, b->dims[0], b->dims[1],
+                                     mem);
+}
+
+int64_t CPU_NAME(clv__bytes_columns)(int64_t n)
+{
+    return bytes_up(n, WIDE);
+}
+
+void CPU_NAME(clv__bytes_sums)(int64_t m, const uint8_t *a,
+                               const bytes_packed *b, int32_t *sum, int64_t ldc)
+{
+    unsigned_rows(m, a, b->deep, b->panels, (b->n + WIDE - 1) / WIDE,
+                  b->deep / STEP, sum, ldc);
 }
 
 const void *CPU_NAME(clv__bytes_ready)(kernel *k, const clv_tensor *b,
@@ -522,5 +536,23 @@ const void *CPU_NAME(clv__bytes_ready)(kernel *k, const clv_tensor *b,
 {
     (void)k, (void)b, (void)mem;
     return NULL;
+}
+
+const bytes_packed *CPU_NAME(clv__bytes_pack)(const void *b, clv_dtype type,
+                                              int64_t k, int64_t n, arena *mem)
+{
+    (void)b, (void)type, (void)k, (void)n, (void)mem;
+    return NULL;
+}
+
+int64_t CPU_NAME(clv__bytes_columns)(int64_t n)
+{
+    return n;
+}
+
+void CPU_NAME(clv__bytes_sums)(int64_t m, const uint8_t *a,
+                               const bytes_packed *b, int32_t *sum, int64_t ldc)
+{
+    (void)m, (void)a, (void)b, (void)sum, (void)ldc;
 }
 #endif

@@ -13,6 +13,13 @@ typedef struct requant {
     clv_tensor *y;
 } requant;
 
+/* A matrix (K,N) of signed bytes in panels, and the sums of its columns. */
+typedef struct bytes_packed {
+    int64_t n, k, deep; /* deep: k rounded up to what panels hold */
+    const uint8_t *panels;
+    const int32_t *sums;
+} bytes_packed;
+
 #ifdef CPU_LEVEL
 /* Whether this processor, and this level, multiply bytes. */
 bool CPU_NAME(clv__bytes_fast)(void);
@@ -36,6 +43,18 @@ bool CPU_NAME(clv__bytes_matmul)(kernel *k, const clv_tensor *a,
 /* Packs b (K,N), a weight. */
 const void *CPU_NAME(clv__bytes_ready)(kernel *k, const clv_tensor *b,
                                        arena *mem);
+
+/* Packs a matrix b (K,N) of `type`, int8 or uint8; NULL: no memory, or this
+ * processor does not multiply bytes. Unsigned numbers become signed, 128 less.
+ */
+const bytes_packed *CPU_NAME(clv__bytes_pack)(const void *b, clv_dtype type,
+                                              int64_t k, int64_t n, arena *mem);
+/* sum (m, ldc) = a (m, deep) b on one thread. a is unsigned, zero behind k. ldc
+ * is at least clv__bytes_columns(n). */
+void CPU_NAME(clv__bytes_sums)(int64_t m, const uint8_t *a,
+                               const bytes_packed *b, int32_t *sum,
+                               int64_t ldc);
+int64_t CPU_NAME(clv__bytes_columns)(int64_t n);
 #endif
 
 #endif
