@@ -101,7 +101,7 @@ uint32_t rw_flat_root(const rewriter *r, uint32_t v);
 
 /* -- changing -------------------------------------------------------------*/
 
-enum { RW_INPUTS = 12, RW_ATTRS = 12 };
+enum { RW_INPUTS = 64, RW_ATTRS = 12 };
 
 /* What a node becomes: operator, inputs, attributes. */
 typedef struct rw_form {
@@ -143,6 +143,9 @@ uint32_t rw_const_view(rewriter *r, uint32_t v, uint32_t rank,
 /* A new constant, zeroed; *t is its tensor. CLV_NONE: no memory. */
 uint32_t rw_const(rewriter *r, clv_dtype dtype, uint32_t rank,
                   const int64_t *dims, clv_tensor *t);
+/* Computes node id, whose inputs are all known, and makes its results
+ * constants; false: it cannot be computed. */
+bool rw_fold(rewriter *r, uint32_t id);
 /* Makes v, which node id computes, a constant with the contents of t. */
 void rw_settle(rewriter *r, uint32_t id, uint32_t o, void *data);
 
