@@ -38,6 +38,28 @@ clv_status infer_dynamic_quantize(clv_graph *g, clv_node *n, clv_err *e)
     return out_shape(g, n, 0, CLV_UINT8, x->rank, x->dims, e);
 }
 
+/* The sum or product of a and b, each with scale and zero point; those of y. */
+clv_status infer_qlinear_two(clv_graph *g, clv_node *n, clv_err *e)
+{
+    int64_t dims[CLV_MAX_RANK];
+    uint32_t rank;
+    CLV_TRY(broadcast(node_in(g, n, 0), node_in(g, n, 3), dims, &rank, e));
+    return out_shape(g, n, 0, (clv_dtype)node_in(g, n, 7)->dtype, rank, dims,
+                     e);
+}
+
+/* Element x of a table, for bytes x; the first is of the least number. */
+clv_status infer_byte_table(clv_graph *g, clv_node *n, clv_err *e)
+{
+    enum { CODES = 256 };
+    const clv_value *x = node_in(g, n, 0), *table = node_in(g, n, 1);
+    bool bytes = x->dtype == CLV_UINT8 || x->dtype == CLV_INT8;
+    if (!bytes || table->rank != 1 || table->dims[0] != CODES)
+        return clv__fail(e, CLV_SHAPE, "bytes and a table of %d are needed",
+                         CODES);
+    return out_shape(g, n, 0, (clv_dtype)table->dtype, x->rank, x->dims, e);
+}
+
 /* -- integers around a floating operator ----------------------------------*/
 
 /* The categories of operators that runtimes have on integers. A product needs a

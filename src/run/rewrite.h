@@ -101,7 +101,7 @@ uint32_t rw_flat_root(const rewriter *r, uint32_t v);
 
 /* -- changing -------------------------------------------------------------*/
 
-enum { RW_INPUTS = 8, RW_ATTRS = 12 };
+enum { RW_INPUTS = 64, RW_ATTRS = 12 };
 
 /* What a node becomes: operator, inputs, attributes. */
 typedef struct rw_form {
@@ -124,6 +124,9 @@ void rw_form_attr(const rewriter *r, rw_form *f, uint32_t id, clv_attr_key key);
 /* Node id computes f from now on. False, and nothing changed, where type or
  * shape of its result would be others. */
 bool rw_become(rewriter *r, uint32_t id, const rw_form *f);
+/* Node id reads the inputs of f from now on; all else stays as it is, and the
+ * caller knows that its results do. */
+bool rw_reads(rewriter *r, uint32_t id, const rw_form *f);
 /* A new node for f; returns its result, CLV_NONE where there is none. */
 uint32_t rw_add(rewriter *r, const rw_form *f);
 /* All readers of node id's result read v instead; false where it leaves the
@@ -140,6 +143,9 @@ uint32_t rw_const_view(rewriter *r, uint32_t v, uint32_t rank,
 /* A new constant, zeroed; *t is its tensor. CLV_NONE: no memory. */
 uint32_t rw_const(rewriter *r, clv_dtype dtype, uint32_t rank,
                   const int64_t *dims, clv_tensor *t);
+/* Computes node id, whose inputs are all known, and makes its results
+ * constants; false: it cannot be computed. */
+bool rw_fold(rewriter *r, uint32_t id);
 /* Makes v, which node id computes, a constant with the contents of t. */
 void rw_settle(rewriter *r, uint32_t id, uint32_t o, void *data);
 

@@ -335,6 +335,11 @@ static bool fold_done(rewriter *r, uint32_t id)
     return true;
 }
 
+bool rw_fold(rewriter *r, uint32_t id)
+{
+    return fold_compute(r, id) && fold_done(r, id);
+}
+
 /* Inference knew all results that are read. */
 bool rewrite_known(rewriter *r, uint32_t id)
 {

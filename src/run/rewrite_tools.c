@@ -378,11 +378,11 @@ static const clv_attr *keep_attrs(rewriter *r, const rw_form *f)
     return own;
 }
 
-static bool keep_edges(rewriter *r, const rw_form *f, uint32_t out,
-                       uint32_t *first)
+static bool keep_edges(rewriter *r, const rw_form *f, const uint32_t *outs,
+                       uint32_t n_out, uint32_t *first)
 {
     clv_graph *g = r->g;
-    size_t need = (size_t)g->n_edges + f->n_in + 1;
+    size_t need = (size_t)g->n_edges + f->n_in + n_out;
     size_t room = need > 2 * g->cap_edges ? need : 2 * g->cap_edges;
     if (need >= CLV_NONE ||
         (need > g->cap_edges && !CLV_RESERVE(g->edges, room, g->cap_edges))) {
@@ -391,8 +391,8 @@ static bool keep_edges(rewriter *r, const rw_form *f, uint32_t out,
     }
     *first = g->n_edges;
     memcpy(g->edges + g->n_edges, f->in, f->n_in * sizeof *f->in);
-    g->edges[g->n_edges + f->n_in] = out;
-    g->n_edges += f->n_in + 1;
+    memcpy(g->edges + g->n_edges + f->n_in, outs, n_out * sizeof *outs);
+    g->n_edges += f->n_in + n_out;
     return true;
 }
 
@@ -422,7 +422,7 @@ bool rw_become(rewriter *r, uint32_t id, const rw_form *f)
     for (uint32_t o = 1; o < old.n_out; o++)
         if (r->uses[node_outs(r->g, &old)[o]])
             return false;
-    if (!attrs || !rw_is_static(r, y) || !keep_edges(r, f, y, &first))
+    if (!attrs || !rw_is_static(r, y) || !keep_edges(r, f, &y, 1, &first))
         return false;
     clv_node *n = &r->g->nodes[id];
     *n = (clv_node){.name = old.name,
@@ -440,6 +440,25 @@ bool rw_become(rewriter *r, uint32_t id, const rw_form *f)
     }
     for (uint32_t o = 1; o < old.n_out; o++)
         r->g->values[node_outs(r->g, &old)[o]].producer = CLV_NONE;
+    use_all(r, f->in, f->n_in);
+    for (uint32_t i = 0; i < old.n_in; i++)
+        unuse(r, resolve(r, node_ins(r->g, &old)[i]));
+    return true;
+}
+
+bool rw_reads(rewriter *r, uint32_t id, const rw_form *f)
+{
+    enum { MOST = 8 };
+    clv_node old = *rw_node(r, id);
+    uint32_t outs[MOST], first;
+    if (old.n_out > MOST)
+        return false;
+    memcpy(outs, node_outs(r->g, &old), old.n_out * sizeof *outs);
+    if (!keep_edges(r, f, outs, old.n_out, &first))
+        return false;
+    clv_node *n = &r->g->nodes[id];
+    n->first_edge = first;
+    n->n_in = f->n_in;
     use_all(r, f->in, f->n_in);
     for (uint32_t i = 0; i < old.n_in; i++)
         unuse(r, resolve(r, node_ins(r->g, &old)[i]));

@@ -81,13 +81,20 @@ void CPU_NAME(clv__bytes_put)(const requant *q, int64_t channel, int64_t at,
             y[i] = sum[i];
         return;
     }
-    double by = q->factor[channel];
+    const float by = q->factor[channel];
+    const int32_t more = (int32_t)add;
+    if (q->y->dtype == CLV_FLOAT32) {
+        float *y = (float *)q->y->data + at;
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (float)(int32_t)((uint32_t)sum[i] + (uint32_t)more) * by;
+        return;
+    }
     uint8_t *y = (uint8_t *)q->y->data + at;
+    const float low = q->low - q->zero, high = q->high - q->zero;
+    const int32_t zero = (int32_t)q->zero;
     for (int64_t i = 0; i < n; i++) {
-        double v = nearbyint((double)(sum[i] + add) * by) + q->zero;
-        v = v < q->low ? q->low : v;
-        v = v > q->high ? q->high : v;
-        y[i] = (uint8_t)(int32_t)v;
+        int32_t v = (int32_t)((uint32_t)sum[i] + (uint32_t)more);
+        y[i] = (uint8_t)(v_nearest((float)v * by, low, high) + zero);
     }
 }
 
@@ -355,22 +362,33 @@ static bool requant_of(kernel *k, const clv_tensor *y, int64_t channels,
         if (!input_of(k, i))
             return false;
     int64_t many = numel(k->in[4]);
-    double *factor =
+    float *factor =
         arena_array(k->scratch, (size_t)channels + 1, sizeof *factor);
     if (!factor || (many != 1 && many != channels) || numel(k->in[1]) != 1 ||
         numel(k->in[6]) != 1 || numel(k->in[7]) != 1 ||
         (y->dtype != CLV_UINT8 && y->dtype != CLV_INT8))
         return false;
     for (int64_t c = 0; c < channels; c++)
-        factor[c] = get_f(k->in[1], 0) * get_f(k->in[4], many > 1 ? c : 0) /
-                    get_f(k->in[6], 0);
+        factor[c] =
+            (float)(get_f(k->in[1], 0) * get_f(k->in[4], many > 1 ? c : 0) /
+                    get_f(k->in[6], 0));
     bool sign = y->dtype == CLV_INT8;
     *q = (requant){.factor = factor,
-                   .zero = get_f(k->in[7], 0),
+                   .zero = (float)get_f(k->in[7], 0),
                    .low = sign ? -128 : 0,
                    .high = sign ? 127 : 255,
                    .y = &k->out[0]};
     return true;
+}
+
+const void *CPU_NAME(cpu_ready_qlinear_conv)(kernel *k, arena *mem)
+{
+    return CPU_NAME(clv__bytes_conv_ready)(input_of(k, 3), input_of(k, 5), mem);
+}
+
+const void *CPU_NAME(cpu_ready_conv_integer)(kernel *k, arena *mem)
+{
+    return CPU_NAME(clv__bytes_conv_ready)(input_of(k, 1), input_of(k, 3), mem);
 }
 
 /* x, scale, zero; w, scale, zero; scale and zero of y; bias */
@@ -438,14 +456,17 @@ static void whole_rows(const whole_job *j, int64_t item, float *room)
                (size_t)(rows * j->n) * sizeof *sum);
         return;
     }
+    const requant *q = j->q;
+    const int32_t *add = q->bias ? q->bias->data : NULL;
     uint8_t *y = (uint8_t *)j->q->y->data + first * j->n;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < j->n; c++) {
-            double v = nearbyint((double)sum[r * j->n + c] * j->q->factor[c]) +
-                       j->q->zero;
-            v = v < j->q->low ? j->q->low : v;
-            v = v > j->q->high ? j->q->high : v;
-            y[r * j->n + c] = (uint8_t)(int32_t)v;
+            uint32_t v = (uint32_t)sum[r * j->n + c];
+            v += add ? (uint32_t)add[c] : 0;
+            y[r * j->n + c] =
+                (uint8_t)(v_nearest((float)(int32_t)v * q->factor[c],
+                                    q->low - q->zero, q->high - q->zero) +
+                          (int32_t)q->zero);
         }
 }
 
@@ -510,7 +531,11 @@ bool CPU_NAME(cpu_qlinear_matmul)(kernel *k)
 {
     clv_tensor *y = &k->out[0];
     requant q;
-    return k->n->n_in >= 8 && k->in[3] && y->rank &&
-           requant_of(k, y, y->dims[y->rank - 1], &q) &&
+    if (k->n->n_in < 8 || !k->in[3] || !y->rank ||
+        !requant_of(k, y, y->dims[y->rank - 1], &q))
+        return false;
+    q.bias = input_of(k, 8);
+    return (!q.bias || (q.bias->dtype == CLV_INT32 &&
+                        numel(q.bias) == y->dims[y->rank - 1])) &&
            whole_matmul(k, k->in[0], k->in[2], k->in[3], k->in[5], &q);
 }

@@ -1,6 +1,8 @@
-/* quant.c - floats to bytes and back. */
+/* quant.c - floats to integers of 8 and 16 bits and back. */
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/vmath.h"
+
+#include <stdatomic.h>
 
 /* Runs of `run` elements share a scale; `many` scales take turns. */
 typedef struct quant_job {
@@ -8,6 +10,7 @@ typedef struct quant_job {
     clv_tensor *y;
     int64_t run, many;
     float low, high, offset;
+    atomic_bool nan; /* some element was not a number */
 } quant_job;
 
 /* As find_scaling of the plain C kernel, without blocks. */
@@ -42,39 +45,33 @@ static int64_t quant_end(const quant_job *j, int64_t i, int64_t to, float *s,
     return end < to ? end : to;
 }
 
-static void quantise_part(void *ctx, int64_t from, int64_t to)
-{
-    const quant_job *j = ctx;
-    const float *x = j->x->data;
-    uint8_t *y = j->y->data;
-    while (from < to) {
-        float s, z;
-        int64_t end = quant_end(j, from, to, &s, &z);
-        for (; from < end; from++) {
-            float v = nearbyintf(x[from] / s) + z;
-            v = v < j->low ? j->low : v;
-            v = v > j->high ? j->high : v;
-            v = v != v ? j->low : v;
-            y[from] = (uint8_t)(int32_t)v;
-        }
+/* Bounds are whole numbers, so that it does not matter whether a quotient is
+ * cut off before or after it is rounded. */
+#define TO(name, T) \
+    static void to_##name(void *ctx, int64_t from, int64_t to) \
+    { \
+        quant_job *j = ctx; \
+        const float *x = j->x->data; \
+        T *y = j->y->data; \
+        int32_t nan = 0; \
+        while (from < to) { \
+            float s, z; \
+            int64_t end = quant_end(j, from, to, &s, &z); \
+            const float low = j->low - z, high = j->high - z; \
+            const int32_t zero = (int32_t)z; \
+            for (; from < end; from++) { \
+                float v = x[from] / s; \
+                nan |= v != v; \
+                y[from] = (T)(v_nearest(v, low, high) + zero); \
+            } \
+        } \
+        if (nan) \
+            atomic_store(&j->nan, true); \
     }
-}
-
-bool CPU_NAME(cpu_quantize)(kernel *k)
-{
-    quant_job j = {.low = k->out[0].dtype == CLV_INT8 ? -128 : 0,
-                   .high = k->out[0].dtype == CLV_INT8 ? 127 : 255};
-    const float *x = k->in[0]->data;
-    if (k->in[0]->dtype != CLV_FLOAT32 ||
-        (k->out[0].dtype != CLV_INT8 && k->out[0].dtype != CLV_UINT8) ||
-        !quant_scales(k, &j))
-        return false;
-    for (int64_t i = 0, n = numel(j.x); i < n; i++)
-        if (x[i] != x[i])
-            return false; /* what a NaN becomes, the plain kernel says */
-    clv__parallel(k->threads, numel(j.x), CPU_GRAIN, quantise_part, &j);
-    return true;
-}
+TO(u8, uint8_t)
+TO(i8, int8_t)
+TO(u16, uint16_t)
+TO(i16, int16_t)
 
 #define BACK(name, T) \
     static void back_##name(void *ctx, int64_t from, int64_t to) \
@@ -91,19 +88,48 @@ bool CPU_NAME(cpu_quantize)(kernel *k)
     }
 BACK(u8, uint8_t)
 BACK(i8, int8_t)
+BACK(u16, uint16_t)
+BACK(i16, int16_t)
 BACK(i32, int32_t)
+
+static const struct quant_row {
+    clv_dtype type;
+    parallel_fn *to, *back; /* to: NULL where there is none */
+    float low, high;
+} quant_rows[] = {
+    {CLV_UINT8, to_u8, back_u8, 0, UINT8_MAX},
+    {CLV_INT8, to_i8, back_i8, INT8_MIN, INT8_MAX},
+    {CLV_UINT16, to_u16, back_u16, 0, UINT16_MAX},
+    {CLV_INT16, to_i16, back_i16, INT16_MIN, INT16_MAX},
+    {CLV_INT32, NULL, back_i32, 0, 0},
+};
+
+static const struct quant_row *quant_row(clv_dtype t)
+{
+    for (size_t i = 0; i < sizeof quant_rows / sizeof *quant_rows; i++)
+        if (quant_rows[i].type == t)
+            return &quant_rows[i];
+    return NULL;
+}
+
+bool CPU_NAME(cpu_quantize)(kernel *k)
+{
+    const struct quant_row *row = quant_row(k->out[0].dtype);
+    quant_job j = {.low = row ? row->low : 0, .high = row ? row->high : 0};
+    if (!row || !row->to || k->in[0]->dtype != CLV_FLOAT32 ||
+        !quant_scales(k, &j))
+        return false;
+    clv__parallel(k->threads, numel(j.x), CPU_GRAIN, row->to, &j);
+    return !j.nan; /* what a NaN becomes, the plain kernel says */
+}
 
 bool CPU_NAME(cpu_dequantize)(kernel *k)
 {
-    clv_dtype t = k->in[0]->dtype;
+    const struct quant_row *row = quant_row(k->in[0]->dtype);
     quant_job j = {.offset = (float)attr_float(k->n, CLV_A_OFFSET)};
-    parallel_fn *fn = t == CLV_UINT8   ? back_u8
-                      : t == CLV_INT8  ? back_i8
-                      : t == CLV_INT32 ? back_i32
-                                       : NULL;
-    if (!fn || k->out[0].dtype != CLV_FLOAT32 || !quant_scales(k, &j))
+    if (!row || k->out[0].dtype != CLV_FLOAT32 || !quant_scales(k, &j))
         return false;
-    clv__parallel(k->threads, numel(j.x), CPU_GRAIN, fn, &j);
+    clv__parallel(k->threads, numel(j.x), CPU_GRAIN, row->back, &j);
     return true;
 }
 
@@ -119,8 +145,6 @@ bool CPU_NAME(cpu_dynamic_quantize)(kernel *k)
     for (int64_t i = 0, n = numel(x); i < n; i++) {
         lo = v[i] < lo ? v[i] : lo;
         hi = v[i] > hi ? v[i] : hi;
-        if (v[i] != v[i])
-            return false;
     }
     float scale = (float)(((double)hi - (double)lo) / 255);
     if (!(scale > 0) || scale == INFINITY)
@@ -137,7 +161,9 @@ bool CPU_NAME(cpu_dynamic_quantize)(kernel *k)
                    .run = 1,
                    .many = 1,
                    .high = 255};
-    clv__parallel(k->threads, numel(x), CPU_GRAIN, quantise_part, &j);
+    clv__parallel(k->threads, numel(x), CPU_GRAIN, to_u8, &j);
+    if (j.nan)
+        return false;
     if (output_of(k, 1))
         put_f(&k->out[1], 0, (double)scale);
     if (output_of(k, 2))

@@ -4,8 +4,13 @@
  * What the inputs give to the gates is one product for all steps; each step
  * then adds what the state gives and applies the functions, a row of the batch
  * at a time. Both ways of a layer run at the same time. Only the usual
- * functions, and all sequences of one length. */
-#include "backend/cpu/gemm.h"
+ * functions, and all sequences of one length.
+ *
+ * A quantised LSTM has bytes W (D,I,G*H) and R (D,H,G*H), then their scales and
+ * zero points as inputs 8 to 11. All of x is rounded to 255 steps of its range,
+ * and so is the state before each step; products are of bytes where the
+ * processor has them, else of what the bytes stand for. */
+#include "backend/cpu/bytes.h"
 #include "backend/cpu/vmath.h"
 
 #include <string.h>
@@ -14,7 +19,19 @@
 #define gemm_room CPU_NAME(clv__gemm_room)
 #define gemm_all  CPU_NAME(clv__gemm_all)
 
-enum { STEP_WORK = 300000 }; /* products of a step that are worth threads */
+enum {
+    STEP_WORK = 300000, /* products of a step that are worth threads */
+    W_SCALE = 8,        /* inputs of a quantised LSTM */
+    BLOCK = 48          /* rows of bytes that are multiplied at a time */
+};
+
+/* W or R of one way, packed. */
+typedef struct rnn_packed {
+    cpu_packed floats;
+    const bytes_packed *bytes; /* NULL: floats have it */
+    float scale;               /* of the bytes */
+    int32_t zero;
+} rnn_packed;
 
 typedef struct rnn_job {
     clv_op op;
@@ -22,9 +39,12 @@ typedef struct rnn_job {
     uint32_t threads;             /* of one step */
     bool back;                    /* from the last step to the first */
     const float *r, *b2;          /* of this way */
-    const cpu_packed *w, *packed; /* of this way: W and R; or NULL */
+    const rnn_packed *w, *packed; /* of this way: W and R; or NULL */
+    uint8_t *codes;               /* of a state that is rounded; or NULL */
+    int32_t *sums;                /* of products with them */
     float *x; /* (L,N,G*H): what the inputs give, biases added */
     float *h, *c, *gate, *y, *room; /* y may be NULL */
+    float *seen;                    /* room for a rounded state; or NULL */
 } rnn_job;
 
 /* Gates i, o, f, c of one batch entry. */
@@ -52,9 +72,124 @@ static void gru_cell(const float *restrict x, const float *restrict g,
     }
 }
 
+/* -- 8 bits ---------------------------------------------------------------*/
+
+/* The step and the zero of n numbers' range, with 0 in it, over 255 steps. */
+static float rnn_range(const float *x, int64_t n, float *zero)
+{
+    float lo = 0, hi = 0;
+    for (int64_t i = 0; i < n; i++) {
+        lo = x[i] < lo ? x[i] : lo;
+        hi = x[i] > hi ? x[i] : hi;
+    }
+    float scale = hi > lo ? (hi - lo) / 255 : 1, z = -lo / scale;
+    *zero = nearbyintf(z > 255 ? 255 : z);
+    return scale;
+}
+
+static inline float rnn_code(float x, float scale, float zero)
+{
+    float v = nearbyintf(x / scale) + zero;
+    v = v > 0 ? v : 0;
+    return v < 255 ? v : 255;
+}
+
+static void rnn_round(float *x, int64_t n)
+{
+    float zero, scale = rnn_range(x, n, &zero);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (rnn_code(x[i], scale, zero) - zero) * scale;
+}
+
+/* Rows of k numbers as rows of `deep` codes. */
+static void rnn_codes(const float *x, int64_t rows, const bytes_packed *b,
+                      float scale, float zero, uint8_t *to)
+{
+    for (int64_t r = 0; r < rows; r++, x += b->k, to += b->deep) {
+        for (int64_t i = 0; i < b->k; i++)
+            to[i] = (uint8_t)(int32_t)rnn_code(x[i], scale, zero);
+        memset(to + b->k, 0, (size_t)(b->deep - b->k));
+    }
+}
+
+/* Adds (codes - zero) b to rows of c, which lie n apart. */
+static void rnn_add_bytes(const rnn_packed *p, int64_t rows,
+                          const uint8_t *codes, float scale, int32_t zero,
+                          int32_t *sums, float *c)
+{
+    const bytes_packed *b = p->bytes;
+    int64_t ld = CPU_NAME(clv__bytes_columns)(b->n);
+    float by = scale * p->scale;
+    CPU_NAME(clv__bytes_sums)(rows, codes, b, sums, ld);
+    for (int64_t r = 0; r < rows; r++, sums += ld, c += b->n) {
+        int32_t less = 0;
+        for (int64_t i = 0; p->zero && i < b->k; i++)
+            less += codes[r * b->deep + i] - zero;
+        less *= p->zero;
+        for (int64_t i = 0; i < b->n; i++)
+            c[i] += (float)(sums[i] - zero * b->sums[i] - less) * by;
+    }
+}
+
+/* What all of x gives, in blocks of rows. */
+typedef struct rnn_whole {
+    const rnn_packed *p;
+    const uint8_t *codes;
+    const float *bias;
+    float *to, scale;
+    int32_t *sums, zero;
+    int64_t rows;
+} rnn_whole;
+
+static void rnn_whole_part(void *ctx, int64_t from, int64_t to)
+{
+    const rnn_whole *w = ctx;
+    const bytes_packed *b = w->p->bytes;
+    for (int64_t i = from; i < to; i++) {
+        int64_t at = i * BLOCK, n = w->rows - at < BLOCK ? w->rows - at : BLOCK;
+        float *c = w->to + at * b->n;
+        for (int64_t r = 0; r < n; r++)
+            for (int64_t u = 0; u < b->n; u++)
+                c[r * b->n + u] = w->bias ? w->bias[u] : 0;
+        rnn_add_bytes(w->p, n, w->codes + at * b->deep, w->scale, w->zero,
+                      w->sums + at * CPU_NAME(clv__bytes_columns)(b->n), c);
+    }
+}
+
+static bool rnn_bytes_inputs(kernel *k, rnn_job *j, const float *bias)
+{
+    const bytes_packed *b = j->w->bytes;
+    int64_t rows = j->length * j->batch;
+    int64_t ld = CPU_NAME(clv__bytes_columns)(b->n);
+    const float *x = k->in[0]->data;
+    uint8_t *codes =
+        arena_array(k->scratch, (size_t)(rows * b->deep), sizeof *codes);
+    int32_t *sums = arena_array(k->scratch, (size_t)(rows * ld), sizeof *sums);
+    if (!codes || !sums)
+        return false;
+    float zero, scale = rnn_range(x, rows * b->k, &zero);
+    rnn_codes(x, rows, b, scale, zero, codes);
+    rnn_whole w = {j->w, codes, bias, j->x, scale, sums, (int32_t)zero, rows};
+    clv__parallel(k->threads, (rows + BLOCK - 1) / BLOCK, 1, rnn_whole_part,
+                  &w);
+    return true;
+}
+
+/* Adds what the rounded state gives. */
+static void rnn_bytes_state(const rnn_job *j, float *to)
+{
+    float zero, scale = rnn_range(j->h, j->batch * j->hidden, &zero);
+    rnn_codes(j->h, j->batch, j->packed->bytes, scale, zero, j->codes);
+    rnn_add_bytes(j->packed, j->batch, j->codes, scale, (int32_t)zero, j->sums,
+                  to);
+}
+
+/* -- steps ----------------------------------------------------------------*/
+
 /* A range of panels of what the state gives, added to `to`. */
 typedef struct rnn_state {
     const rnn_job *j;
+    const float *h;
     float *to;
 } rnn_state;
 
@@ -62,24 +197,34 @@ static void rnn_panels(void *ctx, int64_t from, int64_t to)
 {
     const rnn_state *s = ctx;
     const rnn_job *j = s->j;
-    int64_t rows = j->gates * j->hidden, first = from * j->packed->wide;
-    int64_t last = to * j->packed->wide < rows ? to * j->packed->wide : rows;
+    const cpu_packed *p = &j->packed->floats;
+    int64_t rows = j->gates * j->hidden, first = from * p->wide;
+    int64_t last = to * p->wide < rows ? to * p->wide : rows;
     CPU_NAME(clv__gemm_onto)
-    (j->batch, (cpu_matrix){j->h, j->hidden, 1}, j->packed, first, last - first,
-     s->to, rows);
+    (j->batch, (cpu_matrix){s->h, j->hidden, 1}, p, first, last - first, s->to,
+     rows);
 }
 
 /* Adds h R' to `to`. */
 static void rnn_add_state(const rnn_job *j, float *to)
 {
-    int64_t rows = j->gates * j->hidden;
-    rnn_state s = {j, to};
+    int64_t rows = j->gates * j->hidden, states = j->batch * j->hidden;
+    rnn_state s = {j, j->h, to};
+    if (j->packed && j->packed->bytes) {
+        rnn_bytes_state(j, to);
+        return;
+    }
+    if (j->seen) { /* bytes, multiplied as floats */
+        memcpy(j->seen, j->h, (size_t)states * sizeof *j->h);
+        rnn_round(j->seen, states);
+        s.h = j->seen;
+    }
     if (!j->packed) {
         gemm(j->batch, rows, j->hidden, (cpu_matrix){j->h, j->hidden, 1},
              (cpu_matrix){j->r, 1, j->hidden}, to, rows, true, j->room);
         return;
     }
-    int64_t panels = (rows + j->packed->wide - 1) / j->packed->wide;
+    int64_t wide = j->packed->floats.wide, panels = (rows + wide - 1) / wide;
     clv__parallel(j->threads, panels, (panels + j->threads - 1) / j->threads,
                   rnn_panels, &s);
 }
@@ -152,6 +297,15 @@ static bool rnn_full(const clv_tensor *lengths, int64_t length, int64_t batch)
     return true;
 }
 
+/* W and R are bytes, with scales. */
+static bool rnn_is_bytes(const kernel *k)
+{
+    for (uint32_t i = 0; i < 4; i++)
+        if (!input_of(k, W_SCALE + i))
+            return false;
+    return k->n->op == CLV_OP_LSTM;
+}
+
 static bool rnn_usual(const kernel *k, bool gru)
 {
     return k->in[0]->dtype == CLV_FLOAT32 && k->in[0]->rank == 3 &&
@@ -161,7 +315,8 @@ static bool rnn_usual(const kernel *k, bool gru)
            (gru ? attr_int(k->n, CLV_A_LINEAR_BEFORE_RESET) != 0
                 : k->n->op != CLV_OP_LSTM ||
                       (attr_int(k->n, CLV_A_INPUT_FORGET) == 0 &&
-                       attr_int(k->n, CLV_A_QUANTIZED) == 0));
+                       (attr_int(k->n, CLV_A_QUANTIZED) == 0 ||
+                        (rnn_is_bytes(k) && k->ready))));
 }
 
 /* What the inputs give to the gates of all steps, both biases added but for the
@@ -178,10 +333,22 @@ static bool rnn_inputs(kernel *k, rnn_job *j, const float *w, const float *b)
             return false;
     }
     j->b2 = b ? b + rows : NULL;
+    if (j->w && j->w->bytes)
+        return rnn_bytes_inputs(k, j, bias);
+    const float *x = k->in[0]->data;
+    if (j->seen) {
+        int64_t n = numel(k->in[0]);
+        float *near = arena_array(k->scratch, (size_t)n + 1, sizeof *near);
+        if (!near)
+            return false;
+        memcpy(near, x, (size_t)n * sizeof *near);
+        rnn_round(near, n);
+        x = near;
+    }
     if (j->w)
         return CPU_NAME(clv__gemm_ready)(k, j->length * j->batch,
-                                         (cpu_matrix){k->in[0]->data, in, 1},
-                                         j->w, bias, j->x, rows);
+                                         (cpu_matrix){x, in, 1}, &j->w->floats,
+                                         bias, j->x, rows);
     return gemm_all(k, j->length * j->batch, rows, in,
                     (cpu_matrix){k->in[0]->data, in, 1}, (cpu_matrix){w, 1, in},
                     bias, j->x, rows);
@@ -208,21 +375,72 @@ static bool rnn_outputs(const kernel *k, const rnn_job *j)
     return true;
 }
 
+/* Packs one way of a matrix of bytes (D,K,N). */
+static bool rnn_pack_bytes(kernel *k, arena *mem, const clv_tensor *t,
+                           uint32_t scale, int64_t way, rnn_packed *to)
+{
+    int64_t depth = t->dims[1], n = t->dims[2];
+    const clv_tensor *s = k->in[scale], *z = k->in[scale + 1];
+    const uint8_t *from = (const uint8_t *)t->data + way * depth * n;
+    to->scale = (float)get_f(s, numel(s) > 1 ? way : 0);
+    to->zero = (int32_t)get_i(z, numel(z) > 1 ? way : 0);
+    to->bytes = CPU_NAME(clv__bytes_pack)(from, t->dtype, depth, n, mem);
+    if (to->bytes) {
+        to->zero -= t->dtype == CLV_UINT8 ? 128 : 0;
+        return true;
+    }
+    float *plain = arena_array(k->scratch, (size_t)(depth * n), sizeof *plain);
+    for (int64_t i = 0; plain && i < depth * n; i++)
+        plain[i] = (float)((t->dtype == CLV_INT8 ? (int8_t)from[i] : from[i]) -
+                           to->zero) *
+                   to->scale;
+    return plain && CPU_NAME(clv__gemm_pack)(
+                        k, mem, n, depth, (cpu_matrix){plain, n, 1}, &to->floats);
+}
+
+/* What a quantised LSTM packs must fit together before it runs. */
+static bool rnn_bytes_fit(const kernel *k, uint32_t i)
+{
+    const clv_tensor *t = input_of(k, i), *r = input_of(k, 2);
+    const clv_tensor *s = input_of(k, W_SCALE + 2 * (i - 1));
+    const clv_tensor *z = input_of(k, W_SCALE + 2 * (i - 1) + 1);
+    int64_t hidden = attr_int(k->n, CLV_A_HIDDEN);
+    return t && t->data && (t->dtype == CLV_INT8 || t->dtype == CLV_UINT8) &&
+           t->rank == 3 && r && r->rank == 3 && t->dims[0] == r->dims[0] &&
+           t->dims[2] == 4 * hidden && r->dims[1] == hidden && s && s->data &&
+           s->dtype == CLV_FLOAT32 && z && z->data && z->dtype == t->dtype &&
+           (numel(s) == 1 || numel(s) == t->dims[0]) &&
+           (numel(z) == 1 || numel(z) == t->dims[0]);
+}
+
+static bool rnn_floats_fit(const kernel *k)
+{
+    const clv_tensor *w = input_of(k, 1), *r = input_of(k, 2);
+    return w && r && w->data && r->data && w->dtype == CLV_FLOAT32 &&
+           r->dtype == CLV_FLOAT32 && w->rank == 3 && r->rank == 3 &&
+           w->dims[0] == r->dims[0];
+}
+
 /* W and R of each way, packed. */
 const void *CPU_NAME(cpu_ready_rnn)(kernel *k, arena *mem)
 {
-    const clv_tensor *w = input_of(k, 1), *r = input_of(k, 2);
-    if (!w || !r || !w->data || !r->data || w->dtype != CLV_FLOAT32 ||
-        r->dtype != CLV_FLOAT32 || w->rank != 3 || r->rank != 3 ||
-        w->dims[0] != r->dims[0] || !attr_is(k->n, CLV_A_LAYOUT, "onnx"))
+    bool bytes = rnn_is_bytes(k);
+    if (!attr_is(k->n, CLV_A_LAYOUT, "onnx") ||
+        !(bytes ? rnn_bytes_fit(k, 1) && rnn_bytes_fit(k, 2)
+                : rnn_floats_fit(k)))
         return NULL;
-    int64_t ways = w->dims[0];
-    cpu_packed *p = arena_array(mem, (size_t)(2 * ways), sizeof *p);
+    int64_t ways = k->in[1]->dims[0];
+    rnn_packed *p = arena_zalloc(mem, (size_t)(2 * ways) * sizeof *p);
     for (int64_t i = 0; p && i < 2 * ways; i++) {
-        const clv_tensor *t = i % 2 ? r : w;
+        const clv_tensor *t = k->in[1 + i % 2];
         int64_t n = t->dims[1], depth = t->dims[2];
-        cpu_matrix b = {(const float *)t->data + i / 2 * n * depth, 1, depth};
-        if (!CPU_NAME(clv__gemm_pack)(k, mem, n, depth, b, &p[i]))
+        if (bytes ? !rnn_pack_bytes(k, mem, t, (uint32_t)(W_SCALE + i % 2 * 2),
+                                    i / 2, &p[i])
+                  : !CPU_NAME(clv__gemm_pack)(
+                        k, mem, n, depth,
+                        (cpu_matrix){(const float *)t->data + i / 2 * n * depth,
+                                     1, depth},
+                        &p[i].floats))
             return NULL;
     }
     return p;
@@ -243,7 +461,16 @@ static bool rnn_make_room(kernel *k, rnn_job *j)
         return false;
     j->c = j->h + states;
     j->gate = j->c + states;
-    return true;
+    if (!j->packed || !rnn_is_bytes(k))
+        return true;
+    const bytes_packed *b = j->packed->bytes;
+    j->seen = arena_array(k->scratch, (size_t)states, sizeof(float));
+    if (b) {
+        int64_t ld = CPU_NAME(clv__bytes_columns)(b->n);
+        j->codes = arena_array(k->scratch, (size_t)(j->batch * b->deep), 1);
+        j->sums = arena_array(k->scratch, (size_t)(j->batch * ld), 4);
+    }
+    return j->seen && (!b || (j->codes && j->sums));
 }
 
 bool CPU_NAME(cpu_rnn)(kernel *k)
@@ -264,8 +491,12 @@ bool CPU_NAME(cpu_rnn)(kernel *k)
                  .y = k->out[0].data};
     int64_t rows = j.gates * j.hidden, in = x->dims[2];
     int64_t states = j.batch * j.hidden;
-    if (j.hidden < 1 || !rnn_sized(k, 1, 3, DIMS(j.ways, rows, in)) ||
-        !rnn_sized(k, 2, 3, DIMS(j.ways, rows, j.hidden)) ||
+    bool bytes = rnn_is_bytes(k);
+    if (j.hidden < 1 ||
+        (bytes ? sized(k, 1, 3, DIMS(j.ways, in, rows)) != CLV_OK ||
+                     sized(k, 2, 3, DIMS(j.ways, j.hidden, rows)) != CLV_OK
+               : !rnn_sized(k, 1, 3, DIMS(j.ways, rows, in)) ||
+                     !rnn_sized(k, 2, 3, DIMS(j.ways, rows, j.hidden))) ||
         !rnn_sized(k, 3, 2, DIMS(j.ways, 2 * rows)) ||
         !rnn_sized(k, 5, 3, DIMS(j.ways, j.batch, j.hidden)) ||
         (lstm && !rnn_sized(k, 6, 3, DIMS(j.ways, j.batch, j.hidden))) ||
@@ -274,11 +505,11 @@ bool CPU_NAME(cpu_rnn)(kernel *k)
     const clv_tensor *b = input_of(k, 3);
     rnn_job jobs[2];
     for (j.way = 0; j.way < j.ways; j.way++) {
-        if (!rnn_make_room(k, &j))
-            return false;
-        const cpu_packed *packed = k->ready;
+        const rnn_packed *packed = k->ready;
         j.w = packed ? &packed[2 * j.way] : NULL;
         j.packed = packed ? &packed[2 * j.way + 1] : NULL;
+        if (!rnn_make_room(k, &j))
+            return false;
         j.back = j.way == 1 || !strcmp(direction, "reverse");
         j.r = (const float *)k->in[2]->data + j.way * rows * j.hidden;
         if (!rnn_inputs(k, &j,

@@ -52,6 +52,16 @@ static inline float v_exp(float x)
     return p * v_power(half) * v_power(whole - half);
 }
 
+/* The integer nearest to x, the even one of two, within bounds that are whole
+ * and below 2^22. NaN is the lower bound. */
+static inline int32_t v_nearest(float x, float low, float high)
+{
+    const float shift = 12582912.0f; /* 1.5 * 2^23 */
+    float c = x > low ? x : low;
+    c = c < high ? c : high;
+    return (int32_t)(v_bits(c + shift) - v_bits(shift));
+}
+
 static inline float v_sigmoid(float x)
 {
     return 1.0f / (1.0f + v_exp(-x));

@@ -266,7 +266,45 @@ clv_status kernel_qlinear_matmul(kernel *k)
     operand b = {k->in[3], k->in[5], from_end(k->in[3], 1)};
     CLV_TRY(quant_exact(k, kernel_matmul, a, b, &y));
     int64_t cols = y.rank ? y.dims[y.rank - 1] : 1;
+    const clv_tensor *bias = input_of(k, 8);
+    if (bias && numel(bias) != cols)
+        return clv__fail(k->e, CLV_SHAPE, "%lld biases, not %lld",
+                         (long long)numel(bias), (long long)cols);
     for (int64_t i = 0, n = numel(&y); i < n && clv__in_time(1); i++)
-        quant_requantize(k, &y, i, i % cols, 0);
+        quant_requantize(k, &y, i, i % cols, bias ? get_f(bias, i % cols) : 0);
+    return CLV_OK;
+}
+
+/* -- elements -------------------------------------------------------------*/
+
+/* a, scale, zero; b, scale, zero; scale and zero of y */
+clv_status kernel_qlinear_two(kernel *k)
+{
+    const clv_tensor *a = k->in[0], *b = k->in[3];
+    clv_tensor *y = &k->out[0];
+    int64_t sa[CLV_MAX_RANK], sb[CLV_MAX_RANK], idx[CLV_MAX_RANK] = {0};
+    for (uint32_t i = 0; i < 8; i++)
+        if (i % 3 && numel(k->in[i]) != 1)
+            return clv__fail(k->e, CLV_SHAPE, "one scale and zero point each");
+    broadcast_strides(a, y->rank, sa);
+    broadcast_strides(b, y->rank, sb);
+    for (int64_t i = 0, n = numel(y); i < n && clv__in_time(1); i++) {
+        double u = get_f(a, offset_of(idx, sa, y->rank)) - get_f(k->in[2], 0);
+        double v = get_f(b, offset_of(idx, sb, y->rank)) - get_f(k->in[5], 0);
+        u *= get_f(k->in[1], 0);
+        v *= get_f(k->in[4], 0);
+        put_quantised(k, i, k->n->op == CLV_OP_QLINEAR_ADD ? u + v : u * v,
+                      get_f(k->in[6], 0), get_f(k->in[7], 0));
+        next_index(idx, y->dims, y->rank);
+    }
+    return CLV_OK;
+}
+
+clv_status kernel_byte_table(kernel *k)
+{
+    const clv_tensor *x = k->in[0];
+    int64_t least = x->dtype == CLV_INT8 ? INT8_MIN : 0;
+    for (int64_t i = 0, n = numel(x); i < n && clv__in_time(1); i++)
+        copy_run(&k->out[0], i, k->in[1], get_i(x, i) - least, 1);
     return CLV_OK;
 }

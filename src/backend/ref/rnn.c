@@ -1,5 +1,7 @@
 /* rnn.c - recurrent layers in ONNX's form, one step after the other:
- * x (L,N,I), W (D,G*H,I), R (D,G*H,H), B (D,2*G*H), then lengths, h0, c0, P. */
+ * x (L,N,I), W (D,G*H,I), R (D,G*H,H), B (D,2*G*H), then lengths, h0, c0, P. A
+ * quantised LSTM may have bytes W (D,I,G*H) and R (D,H,G*H) with their scales
+ * and zero points as inputs 8 to 11. */
 #include "backend/kernel.h"
 
 #include <math.h>
@@ -11,6 +13,10 @@ typedef struct act_params {
 
 typedef double act_fn(double x, act_params p);
 
+enum {
+    RNN_SCALES = 8 /* scale and zero point of W, then of R, where those are
+                    * bytes */
+};
 enum { ACTS = 3 }; /* of an LSTM: for its gates, the new state, the result */
 
 typedef struct cell {
@@ -165,6 +171,35 @@ static clv_status rnn_round_input(kernel *k, cell *c, clv_tensor *rounded)
     return CLV_OK;
 }
 
+/* Makes of a matrix of bytes (D,K,N), whose scale and zero point are inputs i
+ * and i + 1, the (D,N,K) of numbers that it stands for. */
+static clv_status rnn_unpack(kernel *k, const clv_tensor *t, uint32_t i,
+                             const clv_tensor **to)
+{
+    const clv_tensor *s = k->in[i], *z = k->in[i + 1];
+    clv_tensor *out = arena_alloc(k->scratch, sizeof *out);
+    if (t->rank != 3 || (numel(s) != 1 && numel(s) != t->dims[0]) ||
+        (numel(z) != 1 && numel(z) != t->dims[0]))
+        return clv__fail(k->e, CLV_SHAPE, "scales of a recurrent layer");
+    double *all =
+        arena_array(k->scratch, (size_t)numel(t) + 1, sizeof *all);
+    if (!out || !all)
+        return clv__nomem(k->e);
+    int64_t depth = t->dims[1], n = t->dims[2];
+    *out = (clv_tensor){.dtype = CLV_FLOAT64, .rank = 3, .data = all};
+    out->dims[0] = t->dims[0];
+    out->dims[1] = n;
+    out->dims[2] = depth;
+    for (int64_t at = 0; at < numel(t); at++) {
+        int64_t way = at / (depth * n), d = at / n % depth, c = at % n;
+        double v = get_f(t, at) - get_f(z, numel(z) > 1 ? way : 0);
+        all[(way * n + c) * depth + d] =
+            v * get_f(s, numel(s) > 1 ? way : 0);
+    }
+    *to = out;
+    return CLV_OK;
+}
+
 /* -- steps ----------------------------------------------------------------*/
 
 /* Gate g, unit u of W x + bias; and of R h + bias. */
@@ -292,8 +327,13 @@ static void rnn_direction(kernel *k, const cell *c, int64_t ways,
 static clv_status check_sizes(const kernel *k, const cell *c, int64_t ways)
 {
     int64_t hidden = c->hidden, rows = c->gates * hidden;
-    CLV_TRY(sized(k, 1, 3, DIMS(ways, rows, c->input)));
-    CLV_TRY(sized(k, 2, 3, DIMS(ways, rows, hidden)));
+    if (input_of(k, RNN_SCALES)) {
+        CLV_TRY(sized(k, 1, 3, DIMS(ways, c->input, rows)));
+        CLV_TRY(sized(k, 2, 3, DIMS(ways, hidden, rows)));
+    } else {
+        CLV_TRY(sized(k, 1, 3, DIMS(ways, rows, c->input)));
+        CLV_TRY(sized(k, 2, 3, DIMS(ways, rows, hidden)));
+    }
     CLV_TRY(sized(k, 3, 2, DIMS(ways, 2 * rows)));
     CLV_TRY(sized(k, 4, 1, DIMS(c->batch)));
     CLV_TRY(sized(k, 5, 3, DIMS(ways, c->batch, hidden)));
@@ -330,6 +370,10 @@ clv_status kernel_rnn(kernel *k)
     if (!c.w || !c.r)
         return clv__fail(k->e, CLV_SHAPE, "a recurrent layer without weights");
     CLV_TRY(check_sizes(k, &c, ways));
+    if (k->n->n_in == RNN_SCALES + 4 && input_of(k, RNN_SCALES)) {
+        CLV_TRY(rnn_unpack(k, c.w, RNN_SCALES, &c.w));
+        CLV_TRY(rnn_unpack(k, c.r, RNN_SCALES + 2, &c.r));
+    }
     CLV_TRY(act_read(k, ways, lstm ? 3 : gru ? 2 : 1, &c));
     c.coupled = lstm && attr_int(k->n, CLV_A_INPUT_FORGET);
     if (attr_get(k->n, CLV_A_CLIP))
