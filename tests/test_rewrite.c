@@ -266,6 +266,53 @@ static const rewrite_case cases_of_rules[] = {
      "perm=0,2,1,3; k = permute e perm=0,2,3,1; v = permute f perm=0,2,1,3; s "
      "= matmul q k; g = mul s 0.5; p = softmax g; h = matmul p v; i = permute "
      "h perm=0,2,1,3; y = reshape i shape=2,5,12; out y"},
+
+    {"convs_of_two_sizes", "PARALLEL_CONVS", 1,
+     "in x 2 4 7 6; param a 6 4 3 3; param c 6; param b 6 4 1 1; p = conv2d x "
+     "a c padding=1 stride=2; q = conv2d x b stride=2; y = add p q; out y"},
+    {"conv_less_conv", "PARALLEL_LESS", 1,
+     "in x 2 4 9; param a 4 1 1; param b 4 1 5; param c 4; p = conv1d x a "
+     "groups=4; q = conv1d x b c padding=2 groups=4; y = sub p q; out y"},
+    {"convs_off_centre", "PARALLEL_CONVS", 1,
+     "in x 1 2 7 7; param a 4 2 4 3; param b 4 2 2 3; p = conv2d x a "
+     "padding=1,1,2,1; q = conv2d x b padding=0,1,1,1; y = add p q; out y"},
+    {"convs_with_norms", "PARALLEL_CONVS", 2,
+     "in x 2 6 5 5; param a 6 3 3 3; param b 6 3 1 1; param s 6; param t 6; "
+     "param m 6; param u 6; v = square u; p = conv2d x a padding=1 groups=2; "
+     "q = batch_norm p s t m v; f = conv2d x b groups=2; g = batch_norm f t s "
+     "m v; h = batch_norm x t m s v; i = add q g; y = add i h; out y"},
+    {"conv_and_x", "PARALLEL_CONVS", 1,
+     "in x 2 4 5 5; param a 4 1 3 3; param g 4 1 1; p = conv2d x a padding=1 "
+     "groups=4; q = mul p g; y = add x q; out y"},
+    {"convs_scaled", "PARALLEL_LESS", 1,
+     "in x 2 4 5 5; param a 4 4 3 3; param s 4; v = square s; p = conv2d x a "
+     "padding=1; q = mul 0.5 p; h = batch_norm x s s s v; i = mul h 3; y = sub "
+     "i q; out y"},
+    {"conv_and_x_of_all", "PARALLEL_CONVS", 0,
+     "in x 2 4 5 5; param a 4 4 3 3; p = conv2d x a padding=1; y = add x p; "
+     "out y"},
+    {"conv_scaled_elsewhere", "PARALLEL_CONVS", 0,
+     "in x 2 4 5 5; param a 4 1 3 3; param g 4; p = conv2d x a padding=1 "
+     "groups=4; h = permute p perm=0,2,3,1; q = mul h g; i = permute q "
+     "perm=0,3,1,2; y = add x i; out y"},
+    {"convs_of_two_values", "PARALLEL_CONVS", 0,
+     "in x 2 4 7 7; in z 2 4 7 7; param a 6 4 3 3; param b 6 4 1 1; p = conv2d "
+     "x a padding=1; q = conv2d z b; y = add p q; out y"},
+    {"convs_of_two_strides", "PARALLEL_CONVS", 0,
+     "in x 2 4 7 7; param a 6 4 3 3; param b 6 4 1 1; p = conv2d x a; q = "
+     "conv2d x b padding=1 stride=2; y = add p q; out y"},
+    {"convs_beside_each_other", "PARALLEL_CONVS", 0,
+     "in x 2 4 7 7; param a 6 4 3 3; param b 6 4 1 1; p = conv2d x a "
+     "padding=0,0,2,2; q = conv2d x b padding=1,1,-1,-1; y = add p q; out y"},
+    {"convs_dilated", "PARALLEL_CONVS", 0,
+     "in x 2 4 7 7; param a 6 4 3 3; param b 6 4 1 1; p = conv2d x a padding=2 "
+     "dilation=2; q = conv2d x b; y = add p q; out y"},
+    {"conv_read_twice", "PARALLEL_CONVS", 0,
+     "in x 2 4 7 7; param a 6 4 3 3; param b 6 4 1 1; p = conv2d x a "
+     "padding=1; q = conv2d x b; y = add p q; out y; out q"},
+    {"conv_and_norm_of_stride", "PARALLEL_CONVS", 0,
+     "in x 2 4 1 1; param a 4 4 3 3; param s 4; v = square s; p = conv2d x a "
+     "padding=1 stride=2; h = batch_norm x s s s v; y = add p h; out y"},
 };
 
 /* -- graphs of words ------------------------------------------------------*/
