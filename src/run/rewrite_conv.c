@@ -350,3 +350,35 @@ bool rewrite_parallel_convs(rewriter *r, uint32_t id)
     rw_form_attr(r, &f, large->conv, CLV_A_GROUPS);
     return rw_become(r, id, &f);
 }
+
+/* -- norms of rows --------------------------------------------------------*/
+
+/* A batch norm of a matrix: one number per column is multiplied, one added. A
+ * product in front of them takes both into its weights. */
+bool rewrite_norm_of_rows(rewriter *r, uint32_t id)
+{
+    uint32_t x = rw_in(r, id, 0);
+    int64_t n = rw_dim(r, x, 1);
+    clv_tensor scale, shift;
+    if (!rw_is_float(r, x) || rw_rank(r, x) != 2 || !stored_norm(r, id))
+        return false;
+    uint32_t s = rw_const(r, CLV_FLOAT32, 1, &n, &scale);
+    uint32_t b = s == CLV_NONE ? s : rw_const(r, CLV_FLOAT32, 1, &n, &shift);
+    if (b == CLV_NONE)
+        return false;
+    conv_branch norm;
+    branch_of_x(x, 1, &norm);
+    norm.norm = id;
+    for (int64_t i = 0; i < n; i++) {
+        double times, plus;
+        branch_affine(r, &norm, i, &times, &plus);
+        ((float *)scale.data)[i] = (float)times;
+        ((float *)shift.data)[i] = (float)plus;
+    }
+    rw_form mul = {.op = CLV_OP_MUL}, add = {.op = CLV_OP_ADD};
+    rw_form_input(&mul, x);
+    rw_form_input(&mul, s);
+    rw_form_input(&add, rw_add(r, &mul));
+    rw_form_input(&add, b);
+    return add.in[0] != CLV_NONE && rw_become(r, id, &add);
+}
