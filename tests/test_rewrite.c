@@ -2,9 +2,9 @@
  * graphs that look like it but must stay as they are.
  *
  * A case is a graph in a few words. Both kinds run on the plain kernels as they
- * are, and rewritten on the fast ones; the results must agree. For a graph that
- * fits, the rule must have been applied so many times; for one that must not
- * change, never. */
+ * are, and rewritten on the fast ones and on oneDNN; the results must agree.
+ * For a graph that fits, the rule must have been applied so many times; for one
+ * that must not change, never. */
 #include "backend/backend.h"
 #include "check.h"
 #include "cleave/run.h"
@@ -266,6 +266,73 @@ static const rewrite_case cases_of_rules[] = {
      "perm=0,2,1,3; k = permute e perm=0,2,3,1; v = permute f perm=0,2,1,3; s "
      "= matmul q k; g = mul s 0.5; p = softmax g; h = matmul p v; i = permute "
      "h perm=0,2,1,3; y = reshape i shape=2,5,12; out y"},
+
+    {"convs_of_two_sizes", "PARALLEL_CONVS", 1,
+     "in x 2 4 7 6; param a 6 4 3 3; param c 6; param b 6 4 1 1; p = conv2d x "
+     "a c padding=1 stride=2; q = conv2d x b stride=2; y = add p q; out y"},
+    {"conv_less_conv", "PARALLEL_LESS", 1,
+     "in x 2 4 9; param a 4 1 1; param b 4 1 5; param c 4; p = conv1d x a "
+     "groups=4; q = conv1d x b c padding=2 groups=4; y = sub p q; out y"},
+    {"convs_off_centre", "PARALLEL_CONVS", 1,
+     "in x 1 2 7 7; param a 4 2 4 3; param b 4 2 2 3; p = conv2d x a "
+     "padding=1,1,2,1; q = conv2d x b padding=0,1,1,1; y = add p q; out y"},
+    {"convs_with_norms", "PARALLEL_CONVS", 2,
+     "in x 2 6 5 5; param a 6 3 3 3; param b 6 3 1 1; param s 6; param t 6; "
+     "param m 6; param u 6; v = square u; p = conv2d x a padding=1 groups=2; "
+     "q = batch_norm p s t m v; f = conv2d x b groups=2; g = batch_norm f t s "
+     "m v; h = batch_norm x t m s v; i = add q g; y = add i h; out y"},
+    {"conv_and_x", "PARALLEL_CONVS", 1,
+     "in x 2 4 5 5; param a 4 1 3 3; param g 4 1 1; p = conv2d x a padding=1 "
+     "groups=4; q = mul p g; y = add x q; out y"},
+    {"convs_scaled", "PARALLEL_LESS", 1,
+     "in x 2 4 5 5; param a 4 4 3 3; param s 4; v = square s; p = conv2d x a "
+     "padding=1; q = mul 0.5 p; h = batch_norm x s s s v; i = mul h 3; y = sub "
+     "i q; out y"},
+    {"conv_and_x_of_all", "PARALLEL_CONVS", 0,
+     "in x 2 4 5 5; param a 4 4 3 3; p = conv2d x a padding=1; y = add x p; "
+     "out y"},
+    {"conv_scaled_elsewhere", "PARALLEL_CONVS", 0,
+     "in x 2 4 5 5; param a 4 1 3 3; param g 4; p = conv2d x a padding=1 "
+     "groups=4; h = permute p perm=0,2,3,1; q = mul h g; i = permute q "
+     "perm=0,3,1,2; y = add x i; out y"},
+    {"slices_of_a_conv", "IDENTITY", 0,
+     "in x 1 3 9 9; param a 32 3 3 3; p = conv2d x a; q = slice p start=1,2 "
+     "end=7,6 axes=2,3; r = slice p start=5 end=21 axes=1; s = mul r 2; y = "
+     "exp "
+     "q; out y; out s"},
+    {"slices_with_steps", "IDENTITY", 0,
+     "in x 2 7 7 6; a = mul x 2; q = slice a start=0,1 end=7,7 axes=1,2 "
+     "step=2,3; r = slice a start=-1 end=-9 axes=3 step=-2; y = exp q; z = exp "
+     "r; out y; out z"},
+    {"pairs_turned", "IDENTITY", 0,
+     "in x 1 3 40 8; a = mul x 2; p = slice a start=1 end=8 axes=3 step=2; q = "
+     "slice a start=0 end=8 axes=3 step=2; n = neg p; s = unsqueeze n axes=-1; "
+     "t = unsqueeze q axes=-1; u = cat s t axis=4; y = reshape u "
+     "shape=1,3,40,8; out y"},
+    {"norm_of_rows", "NORM_OF_ROWS", 1,
+     "in x 2 3 4; param w 4 6; param s 6; param t 6; v = square s; p = matmul "
+     "x "
+     "w; q = reshape p shape=6,6; y = batch_norm q s t s v; out y"},
+    {"norm_of_planes", "NORM_OF_ROWS", 0,
+     "in x 2 6 4; param s 6; v = square s; y = batch_norm x s s s v; out y"},
+    {"convs_of_two_values", "PARALLEL_CONVS", 0,
+     "in x 2 4 7 7; in z 2 4 7 7; param a 6 4 3 3; param b 6 4 1 1; p = conv2d "
+     "x a padding=1; q = conv2d z b; y = add p q; out y"},
+    {"convs_of_two_strides", "PARALLEL_CONVS", 0,
+     "in x 2 4 7 7; param a 6 4 3 3; param b 6 4 1 1; p = conv2d x a; q = "
+     "conv2d x b padding=1 stride=2; y = add p q; out y"},
+    {"convs_beside_each_other", "PARALLEL_CONVS", 0,
+     "in x 2 4 7 7; param a 6 4 3 3; param b 6 4 1 1; p = conv2d x a "
+     "padding=0,0,2,2; q = conv2d x b padding=1,1,-1,-1; y = add p q; out y"},
+    {"convs_dilated", "PARALLEL_CONVS", 0,
+     "in x 2 4 7 7; param a 6 4 3 3; param b 6 4 1 1; p = conv2d x a padding=2 "
+     "dilation=2; q = conv2d x b; y = add p q; out y"},
+    {"conv_read_twice", "PARALLEL_CONVS", 0,
+     "in x 2 4 7 7; param a 6 4 3 3; param b 6 4 1 1; p = conv2d x a "
+     "padding=1; q = conv2d x b; y = add p q; out y; out q"},
+    {"conv_and_norm_of_stride", "PARALLEL_CONVS", 0,
+     "in x 2 4 1 1; param a 4 4 3 3; param s 4; v = square s; p = conv2d x a "
+     "padding=1 stride=2; h = batch_norm x s s s v; y = add p h; out y"},
 };
 
 /* -- graphs of words ------------------------------------------------------*/
@@ -458,10 +525,19 @@ static void draw_inputs(const clv_graph *g, clv_tensor *in)
     }
 }
 
-static void check_rule(const rewrite_case *c, clv_backend *ref)
+static void same_outputs(const run *a, const run *b, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        CHECK(clv_tensor_close(clv_context_output(a->c, i),
+                               clv_context_output(b->c, i), 1e-5));
+}
+
+/* onednn: NULL where it is not installed */
+static void check_rule(const rewrite_case *c, clv_backend *ref,
+                       clv_backend *onednn)
 {
     clv_tensor in[PORTS] = {{0}};
-    run plain = {0}, fast = {0};
+    run plain = {0}, fast = {0}, compiled = {0};
     uint32_t n;
     clv_graph *g = graph_of(c->graph);
     CHECK_OR_RETURN(g != NULL);
@@ -469,14 +545,15 @@ static void check_rule(const rewrite_case *c, clv_backend *ref)
     if (CHECK(run_with(g, ref, in, &plain)) &&
         CHECK(run_with(g, NULL, in, &fast))) {
         clv_graph_outputs(g, &n);
-        for (uint32_t i = 0; i < n; i++)
-            CHECK(clv_tensor_close(clv_context_output(fast.c, i),
-                                   clv_context_output(plain.c, i), 1e-5));
+        same_outputs(&fast, &plain, n);
+        if (onednn && CHECK(run_with(g, onednn, in, &compiled)))
+            same_outputs(&compiled, &plain, n);
         CHECK_EQ_INT(times_of(fast.m, c->rule), c->times);
         CHECK_EQ_INT(clv_model_get(plain.m)->n_rewrites, 0);
     }
     end_run(&plain);
     end_run(&fast);
+    end_run(&compiled);
     for (uint32_t i = 0; i < PORTS; i++)
         clv_tensor_free(&in[i]);
     clv_graph_free(g);
@@ -484,13 +561,16 @@ static void check_rule(const rewrite_case *c, clv_backend *ref)
 
 static void rules(void)
 {
-    clv_backend *ref = NULL;
+    clv_backend *ref = NULL, *onednn = NULL;
     CHECK_OR_RETURN(clv_backend_open("ref", NULL, &ref, NULL) == CLV_OK);
+    if (clv_backend_open("onednn", NULL, &onednn, NULL) != CLV_OK)
+        onednn = NULL;
     for (size_t i = 0; i < sizeof cases_of_rules / sizeof *cases_of_rules;
          i++) {
         check_row(cases_of_rules[i].name);
-        check_rule(&cases_of_rules[i], ref);
+        check_rule(&cases_of_rules[i], ref, onednn);
     }
+    clv_backend_free(onednn);
     clv_backend_free(ref);
 }
 

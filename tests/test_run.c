@@ -265,7 +265,8 @@ static clv_graph *own_residual(void)
 }
 
 /* Runs g, which it takes, on oneDNN and in plain C on the same input. */
-static void agrees_with_plain(clv_graph *g, clv_tensor in, double bound)
+static void agrees_with_plain(clv_graph *g, bool as_is, clv_tensor in,
+                              double bound)
 {
     clv_err e;
     clv_backend *fast = NULL, *plain = NULL;
@@ -279,7 +280,8 @@ static void agrees_with_plain(clv_graph *g, clv_tensor in, double bound)
     CHECK(clv_backend_open("ref", NULL, &plain, &e) == CLV_OK &&
           clv_tensor_alloc(&in, &e) == CLV_OK);
     clv_tensor_random(&in, 3);
-    clv_model_opts o = {.size = sizeof o, .backend = fast, .seed = 4};
+    clv_model_opts o = {
+        .size = sizeof o, .backend = fast, .seed = 4, .as_is = as_is};
     CHECK(run_once(g, &o, &in, &got, &e) == CLV_OK);
     o.backend = plain;
     CHECK(run_once(g, &o, &in, &want, &e) == CLV_OK);
@@ -297,7 +299,7 @@ static void onednn_own_residual(void)
 {
     const clv_tensor in = {
         .dtype = CLV_FLOAT32, .rank = 4, .dims = {2, 8, 16, 16}};
-    agrees_with_plain(own_residual(), in, 1e-5);
+    agrees_with_plain(own_residual(), true, in, 1e-5);
 }
 
 /* A mean over planes behind a convolution, of a batch. */
@@ -312,7 +314,7 @@ static void onednn_means_of_a_batch(void)
     clv_graph *g = NULL;
     CHECK_OR_RETURN(clv_graph_open("shufflenet_v2_x0_5", &open, &g, NULL) ==
                     CLV_OK);
-    agrees_with_plain(g, in, 1e-4);
+    agrees_with_plain(g, false, in, 1e-4);
 }
 
 static void onednn_keeps_nan(void)

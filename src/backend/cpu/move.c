@@ -298,6 +298,23 @@ static void copy_rows(void *ctx, int64_t from, int64_t to)
         memcpy(j->y + r * j->y_row, j->x + r * j->x_row, (size_t)j->run);
 }
 
+/* The same of rows of one element, which a call for each would be slow for. */
+#define COPY_COLUMN(bits) \
+    static void copy_column_##bits(void *ctx, int64_t from, int64_t to) \
+    { \
+        const rows_job *j = ctx; \
+        const uint##bits##_t *x = (const void *)j->x; \
+        uint##bits##_t *y = (void *)j->y; \
+        const int64_t x_step = j->x_row / (int64_t)sizeof *x; \
+        const int64_t y_step = j->y_row / (int64_t)sizeof *y; \
+        for (int64_t r = from; r < to; r++) \
+            y[r * y_step] = x[r * x_step]; \
+    }
+COPY_COLUMN(8)
+COPY_COLUMN(16)
+COPY_COLUMN(32)
+COPY_COLUMN(64)
+
 /* The same of rows that lie side by side in both. */
 static void copy_flat(void *ctx, int64_t from, int64_t to)
 {
@@ -306,10 +323,16 @@ static void copy_flat(void *ctx, int64_t from, int64_t to)
            (size_t)((to - from) * j->run));
 }
 
-static void rows_run(const kernel *k, rows_job *j, int64_t rows)
+/* Rows of `run` bytes, which are as many elements of `size` bytes. */
+static void rows_run(const kernel *k, rows_job *j, int64_t rows, int64_t size)
 {
-    clv__parallel(k->threads, rows, 1 + 4 * CPU_GRAIN / (j->run + 1), copy_rows,
-                  j);
+    parallel_fn *copy = j->run != size ? copy_rows
+                        : size == 1    ? copy_column_8
+                        : size == 2    ? copy_column_16
+                        : size == 4    ? copy_column_32
+                        : size == 8    ? copy_column_64
+                                       : copy_rows;
+    clv__parallel(k->threads, rows, 1 + 4 * CPU_GRAIN / (j->run + 1), copy, j);
 }
 
 bool CPU_NAME(cpu_cat)(kernel *k)
@@ -333,7 +356,7 @@ bool CPU_NAME(cpu_cat)(kernel *k)
         int64_t run = numel(k->in[i]) / rows;
         rows_job j = {k->in[i]->data, (char *)y->data + at * size, run * size,
                       row * size, run * size};
-        rows_run(k, &j, rows);
+        rows_run(k, &j, rows, size);
         at += run;
     }
     return true;
@@ -358,7 +381,7 @@ bool CPU_NAME(cpu_stack)(kernel *k)
     for (uint32_t i = 0; i < k->n->n_in; i++) {
         rows_job j = {k->in[i]->data, (char *)y->data + i * run, run,
                       run * k->n->n_in, run};
-        rows_run(k, &j, rows);
+        rows_run(k, &j, rows, size);
     }
     return true;
 }
@@ -383,7 +406,7 @@ bool CPU_NAME(cpu_split)(kernel *k)
         rows_job j = {(const char *)x->data + at * size, k->out[o].data,
                       row * size, run * size, run * size};
         if (k->out[o].data && run)
-            rows_run(k, &j, rows);
+            rows_run(k, &j, rows, size);
         at += run;
     }
     return true;

@@ -359,7 +359,8 @@ clv_status dnn_find_chains(lowering *l)
 
 clv_status dnn_emit(lowering *l, const chain *c)
 {
-    uint32_t used = c->n;
+    bool is_conv = dnn_is_conv((clv_op)l->g->nodes[c->anchor].op);
+    uint32_t used = is_conv ? dnn_conv_links(l, c) : c->n;
     clv_err *e = l->e, first = {0};
     l->e = &first;
     clv_status s = dnn_anchor(l, c, used);

@@ -165,15 +165,31 @@ static bool simple_end(const chain *c, uint32_t n, float *low, float *high)
     return i == n;
 }
 
-/* The 3x3 convolutions that Winograd's way is better for: where oneDNN has
- * AVX2 and no wider vectors, and channels are not last. */
+static bool has_isa(dnnl_cpu_isa_t isa)
+{
+    return (dnnl_get_effective_cpu_isa() & isa) == isa;
+}
+
+/* Channels are last in our own convolution: where its input is so already, and
+ * wherever oneDNN works so, which it does with vectors wider than AVX2's. */
+static bool own_last(const lowering *l, uint32_t x)
+{
+    uint32_t s = l->slot_of[x];
+    return has_isa(dnnl_cpu_isa_avx512_core) ||
+           (s != CLV_NONE && dnn_channels_last(&l->x->slots[s].md));
+}
+
+/* Fewer share too little of our weights, which are larger than plain ones, to
+ * be faster than oneDNN with wide vectors. */
+enum { OWN_PIXELS = 100 };
+
+/* The 3x3 convolutions that Winograd's way is better for. */
 static bool fits_own(const lowering *l, const chain *c, uint32_t n,
                      const conv *v, winograd *k)
 {
     const clv_value *x = dnn_value(l, dnn_in(l, c->anchor, 0));
     const clv_value *w = dnn_value(l, dnn_in(l, c->anchor, 1));
     const clv_value *y = dnn_value(l, dnn_out(l, c->anchor));
-    uint32_t s = l->slot_of[dnn_in(l, c->anchor, 0)];
     if (x->rank != 4 || v->plain.ndims != 4 || w->dims[2] != 3 ||
         w->dims[3] != 3 || !dnn_const(l, dnn_in(l, c->anchor, 1)))
         return false;
@@ -188,10 +204,12 @@ static bool fits_own(const lowering *l, const chain *c, uint32_t n,
                     .oh = y->dims[2],
                     .ow = y->dims[3],
                     .pad_y = v->before[0],
-                    .pad_x = v->before[1]};
+                    .pad_x = v->before[1],
+                    .last = own_last(l, dnn_in(l, c->anchor, 0))};
+    bool wide = has_isa(dnnl_cpu_isa_avx512_core);
+    int64_t pixels = y->dims[0] * y->dims[2] * y->dims[3];
     return !l->dry && simple_end(c, n, &k->low, &k->high) &&
-           (s == CLV_NONE || !dnn_channels_last(&l->x->slots[s].md)) &&
-           dnnl_get_effective_cpu_isa() == dnnl_cpu_isa_avx2 &&
+           has_isa(dnnl_cpu_isa_avx2) && (!wide || pixels >= OWN_PIXELS) &&
            winograd_choose(k);
 }
 
@@ -216,8 +234,9 @@ static clv_status make_own(lowering *l, const chain *c, uint32_t n,
     int arg[5] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
     uint32_t slot[5];
     dnnl_memory_desc_t x, y;
-    dnnl_memory_desc_init_by_tag(&x, 4, xd, dnnl_f32, dnnl_nChw8c);
-    dnnl_memory_desc_init_by_tag(&y, 4, yd, dnnl_f32, dnnl_nChw8c);
+    dnnl_format_tag_t tag = k->last ? dnnl_nhwc : dnnl_nChw8c;
+    dnnl_memory_desc_init_by_tag(&x, 4, xd, dnnl_f32, tag);
+    dnnl_memory_desc_init_by_tag(&y, 4, yd, dnnl_f32, tag);
     CLV_TRY(dnn_want(l, dnn_in(l, node, 0), &x, &slot[0]));
     CLV_TRY(own_weights(l, dnn_in(l, node, 1), a, k, &slot[1]));
     if (dnn_has_bias(a)) {
@@ -238,6 +257,22 @@ static clv_status make_own(lowering *l, const chain *c, uint32_t n,
 }
 
 /* -- anchors --------------------------------------------------------------*/
+
+/* How many links of its chain a convolution of our own takes, if it is one;
+ * else all of them. What follows is worth a pass of its own. */
+uint32_t dnn_conv_links(lowering *l, const chain *c)
+{
+    clv_err untold = {0}, *e = l->e;
+    winograd own;
+    conv v;
+    l->e = &untold;
+    bool known = dnn_conv_of(l, c->anchor, &v) == CLV_OK;
+    l->e = e;
+    for (uint32_t n = c->n; known && n != CLV_NONE; n--)
+        if (fits_own(l, c, n, &v, &own))
+            return n;
+    return c->n;
+}
 
 clv_status dnn_conv(lowering *l, const chain *c, uint32_t n)
 {

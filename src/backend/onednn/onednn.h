@@ -319,6 +319,8 @@ CLV_MUST clv_status dnn_emit(lowering *l, const chain *c);
 /* The anchor with the first n links of its chain. */
 CLV_MUST clv_status dnn_anchor(lowering *l, const chain *c, uint32_t n);
 CLV_MUST clv_status dnn_conv(lowering *l, const chain *c, uint32_t n);
+/* How many links of its chain a convolution takes at most. */
+uint32_t dnn_conv_links(lowering *l, const chain *c);
 bool dnn_is_conv(clv_op kind);
 /* Compiled for its shape, not one of the general ways. */
 bool dnn_is_jit(const_dnnl_primitive_desc_t pd);

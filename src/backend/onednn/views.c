@@ -126,6 +126,53 @@ static bool look_select(const lowering *l, uint32_t node, uint32_t o,
     return part_of(dnn_value(l, dnn_out(l, node)), axis, index, 1, x, y, at);
 }
 
+/* Every step-th index of an axis from `first` on: strides grow, so there must
+ * be no blocks. A row may then seem to reach into the next one, which oneDNN
+ * would not make a descriptor of; its elements do not. */
+static bool stepped(dnnl_memory_desc_t *md, uint32_t axis, int64_t first,
+                    int64_t many, int64_t step, int64_t *at)
+{
+    dnnl_blocking_desc_t *b = &md->format_desc.blocking;
+    if (b->inner_nblks || step < 1 ||
+        __builtin_mul_overflow(b->strides[axis], step, &step))
+        return false;
+    *at += first * b->strides[axis] * 4;
+    b->strides[axis] = step;
+    md->dims[axis] = md->padded_dims[axis] = many;
+    return true;
+}
+
+static bool look_slice(const lowering *l, uint32_t node, uint32_t o,
+                       const dnnl_memory_desc_t *x, dnnl_memory_desc_t *y,
+                       int64_t *at)
+{
+    const clv_node *n = &l->g->nodes[node];
+    const clv_value *v = dnn_value(l, dnn_out(l, node));
+    int_list start, axes, step;
+    (void)o;
+    if (get_ints(l->g, n, CLV_A_START, 1, &start, NULL) != CLV_OK ||
+        get_ints(l->g, n, CLV_A_AXES, 3, &axes, NULL) != CLV_OK ||
+        get_ints(l->g, n, CLV_A_STEP, 4, &step, NULL) != CLV_OK ||
+        v->rank != x->ndims || (axes.n && axes.n < start.n) ||
+        start.n > v->rank)
+        return false;
+    *at = 0;
+    *y = *x;
+    for (uint32_t i = 0; i < start.n; i++) {
+        int64_t by = list_at(step.v, step.n, i), first, beyond;
+        const dnnl_memory_desc_t from = *y;
+        uint32_t a;
+        if (norm_axis(axes.n ? axes.v[i] : (int64_t)i, v->rank, &a, NULL))
+            return false;
+        first = slice_start(x->dims[a], start.v[i], by);
+        if (by != 1 ? !stepped(y, a, first, v->dims[a], by, at)
+                    : !part_of(v, a, first, v->dims[a], &from, y, &beyond))
+            return false;
+        *at += by != 1 ? 0 : beyond;
+    }
+    return true;
+}
+
 static const struct {
     clv_op op;
     bool whole; /* all of the input is in the output */
@@ -147,6 +194,7 @@ static const struct {
     {CLV_OP_CHUNK, false, look_split},
     {CLV_OP_UNBIND, false, look_split},
     {CLV_OP_SELECT, false, look_select},
+    {CLV_OP_SLICE, false, look_slice},
 };
 
 static int view_row(const lowering *l, uint32_t node)
@@ -288,6 +336,22 @@ static clv_status cat_agree(lowering *l, uint32_t node, uint32_t *slots)
     return CLV_OK;
 }
 
+/* Elements of a part that lie side by side in the result: oneDNN starts afresh
+ * for each such run. */
+enum { SHORT_RUN = 16 };
+
+static bool short_runs(const lowering *l, uint32_t node, uint32_t axis)
+{
+    const clv_value *y = dnn_value(l, dnn_out(l, node));
+    int64_t longest = 0;
+    for (uint32_t i = 0; i < l->g->nodes[node].n_in; i++) {
+        const clv_value *x = dnn_value(l, dnn_in(l, node, i));
+        int64_t run = dims_product(x->dims, axis, x->rank);
+        longest = run > longest ? run : longest;
+    }
+    return longest < SHORT_RUN && dims_product(y->dims, 0, axis) > SHORT_RUN;
+}
+
 clv_status dnn_lower_cat(lowering *l, uint32_t node)
 {
     const clv_node *n = &l->g->nodes[node];
@@ -301,6 +365,8 @@ clv_status dnn_lower_cat(lowering *l, uint32_t node)
     bool near = side_by_side(l, node, &axis);
     CLV_TRY(get_axis(n, y->rank, &axis, l->e));
     bool plain = axis != 1 || y->rank < 3;
+    if (plain && short_runs(l, node, axis))
+        return dnn_no(l, "parts of a few elements at a time");
     for (uint32_t i = 0; i < n->n_in; i++) {
         const clv_value *x = dnn_value(l, dnn_in(l, node, i));
         if (x->rank != y->rank || clv__numel(x) == 0)

@@ -227,10 +227,25 @@ static spot spot_of(const winograd *k, int64_t t)
                   t % across * k->tile};
 }
 
-/* Eight channels of a tile, out of a plane of them; points of v lie `step`
- * apart. */
-INLINE void read_tile(const int m, const winograd *k, const char *plane,
-                      spot at, char *v, int64_t step)
+/* Where eight channels lie: the first pixel's, of channels [c, c + 8) of image
+ * n, and how far apart those of two pixels are, in bytes. */
+typedef struct plane {
+    int64_t at, pixel;
+} plane;
+
+static plane plane_of(const winograd *k, int64_t channels, int64_t area,
+                      int64_t n, int64_t c)
+{
+    int64_t image = n * channels * area;
+    if (k->last)
+        return (plane){(image + c) * FLOAT, channels * FLOAT};
+    return (plane){(image + c * area) * FLOAT, 8 * FLOAT};
+}
+
+/* Eight channels of a tile, whose pixels lie `pixel` apart; points of v lie
+ * `step` apart. */
+INLINE void read_tile(const int m, const winograd *k, const char *src,
+                      int64_t pixel, spot at, char *v, int64_t step)
 {
     const int side = m + 2;
     vec d[MAX_POINTS];
@@ -238,11 +253,10 @@ INLINE void read_tile(const int m, const winograd *k, const char *plane,
     bool within = y >= 0 && x >= 0 && y + side <= k->h && x + side <= k->w;
     for (int i = 0; i < side; i++)
         for (int j = 0; j < side; j++)
-            d[i * side + j] =
-                within || (y + i >= 0 && y + i < k->h && x + j >= 0 &&
-                           x + j < k->w)
-                    ? load(plane + ((y + i) * k->w + x + j) * 8 * FLOAT)
-                    : fill(0);
+            d[i * side + j] = within || (y + i >= 0 && y + i < k->h &&
+                                         x + j >= 0 && x + j < k->w)
+                                  ? load(src + ((y + i) * k->w + x + j) * pixel)
+                                  : fill(0);
     for (int i = 0; i < side; i++)
         m == 2 ? inputs2(d + i, side) : inputs4(d + i, side);
     for (int i = 0; i < side; i++)
@@ -251,10 +265,11 @@ INLINE void read_tile(const int m, const winograd *k, const char *plane,
         store(v + i * step, d[i]);
 }
 
-/* Eight channels of a tile's outputs; residual and dst are planes. */
+/* Eight channels of a tile's outputs; residual and dst are planes whose pixels
+ * lie `pixel` apart. */
 INLINE void write_tile(const int m, const winograd *k, const char *p,
                        int64_t step, spot at, vec bias, const char *residual,
-                       char *dst)
+                       char *dst, int64_t pixel)
 {
     const int side = m + 2;
     vec d[MAX_POINTS], half[4 * MAX_SIDE], y[16];
@@ -268,7 +283,7 @@ INLINE void write_tile(const int m, const winograd *k, const char *p,
                : outputs4(half + i * side, 1, y + i * m, 1);
     for (int i = 0; i < m && at.y + i < k->oh; i++)
         for (int j = 0; j < m && at.x + j < k->ow; j++) {
-            int64_t to = ((at.y + i) * k->ow + at.x + j) * 8 * FLOAT;
+            int64_t to = ((at.y + i) * k->ow + at.x + j) * pixel;
             vec v = y[i * m + j] + bias;
             if (residual)
                 v += load(residual + to);
@@ -334,17 +349,31 @@ AVX2 static void multiply_panel(const winograd *k, int64_t n, const char *v,
 
 /* -- chunks: tiles [first, first + n); all threads take part --------------*/
 
+/* Blocks of channels times tiles, of which one comes after the other in memory:
+ * where channels are last all blocks of a tile, else all tiles of a block. */
+typedef struct visit {
+    int64_t c, t;
+} visit;
+
+static visit visit_of(const winograd *k, int64_t i, int64_t channels, int64_t n)
+{
+    int64_t blocks = channels / 8;
+    return k->last ? (visit){i % blocks * 8, i / blocks}
+                   : (visit){i / n * 8, i % n};
+}
+
 INLINE void read_chunk(const int m, const winograd *k, const char *src,
                        int64_t first, int64_t n, char *v)
 {
     int64_t area = k->h * k->w;
 #pragma omp for schedule(static)
-    for (int64_t c = 0; c < k->in; c += 8)
-        for (int64_t t = 0; t < n; t++) {
-            spot at = spot_of(k, first + t);
-            read_tile(m, k, src + (at.n * k->in + c) * area * FLOAT, at,
-                      v + (t * k->in + c) * FLOAT, n * k->in * FLOAT);
-        }
+    for (int64_t i = 0; i < k->in / 8 * n; i++) {
+        visit of = visit_of(k, i, k->in, n);
+        spot at = spot_of(k, first + of.t);
+        plane x = plane_of(k, k->in, area, at.n, of.c);
+        read_tile(m, k, src + x.at, x.pixel, at,
+                  v + (of.t * k->in + of.c) * FLOAT, n * k->in * FLOAT);
+    }
 }
 
 AVX2 static void multiply_chunk(const winograd *k, const char *u, int64_t n,
@@ -363,15 +392,15 @@ INLINE void write_chunk(const int m, const winograd *k, const winograd_args *a,
 {
     int64_t area = k->oh * k->ow;
 #pragma omp for schedule(static)
-    for (int64_t o = 0; o < k->out; o += 8)
-        for (int64_t t = 0; t < n; t++) {
-            spot at = spot_of(k, first + t);
-            int64_t plane = (at.n * k->out + o) * area * FLOAT;
-            write_tile(m, k, p + (t * k->out + o) * FLOAT, n * k->out * FLOAT,
-                       at, a->bias ? load(a->bias + o * FLOAT) : fill(0),
-                       a->residual ? a->residual + plane : NULL,
-                       a->dst + plane);
-        }
+    for (int64_t i = 0; i < k->out / 8 * n; i++) {
+        visit of = visit_of(k, i, k->out, n);
+        spot at = spot_of(k, first + of.t);
+        plane y = plane_of(k, k->out, area, at.n, of.c);
+        write_tile(m, k, p + (of.t * k->out + of.c) * FLOAT, n * k->out * FLOAT,
+                   at, a->bias ? load(a->bias + of.c * FLOAT) : fill(0),
+                   a->residual ? a->residual + y.at : NULL, a->dst + y.at,
+                   y.pixel);
+    }
 }
 
 INLINE void run_chunks(const int m, const winograd *k, const winograd_args *a)

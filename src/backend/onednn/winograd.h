@@ -1,11 +1,12 @@
 /* winograd.h - 3x3 convolutions with fewer products.
  *
- * oneDNN computes 3x3 windows directly on AVX2: nine products per output and
- * input channel. Winograd's algorithm takes 4 (tiles of 2x2 outputs) or 2.25
- * (4x4). Values are in oneDNN's layout for AVX2, nChw8c, so that a convolution
- * of ours stands among its primitives:
+ * oneDNN computes 3x3 windows directly: nine products per output and input
+ * channel. Winograd's algorithm takes 4 (tiles of 2x2 outputs) or 2.25 (4x4).
+ * Values are in a layout that oneDNN uses too, so that a convolution of ours
+ * stands among its primitives: nChw8c or, if `last`, nhwc.
  *
- *     (n, c, y, x) lies at (((n C/8 + c/8) H + y) W + x) 8 + c%8 */
+ *     (n, c, y, x) lies at (((n C/8 + c/8) H + y) W + x) 8 + c%8
+ *                  or   at ((n H + y) W + x) C + c */
 #ifndef CLV_ONEDNN_WINOGRAD_H
 #define CLV_ONEDNN_WINOGRAD_H
 
@@ -20,6 +21,7 @@ typedef struct winograd {
     int64_t tile;           /* outputs are tile x tile: 2 or 4 */
     int64_t chunk;          /* tiles at a time */
     float low, high;        /* results are kept between these */
+    bool last;              /* channels are last */
 } winograd;
 
 /* Memory of one call; bias and residual may be NULL. Floats need not be
