@@ -160,6 +160,8 @@ static clv_report_format format_of(const char *path)
     const char *end = strrchr(path, '.');
     if (end && same_word(end, ".json"))
         return CLV_REPORT_JSON;
+    if (end && same_word(end, ".md"))
+        return CLV_REPORT_MARKDOWN;
     return end && same_word(end, ".csv") ? CLV_REPORT_CSV : CLV_REPORT_TEXT;
 }
 

@@ -15,7 +15,8 @@ enum clv_changed {
     CLV_CHANGED_PARAMS = 4,
     CLV_CHANGED_MACS = 8,
     CLV_CHANGED_FLOPS = 16,
-    CLV_CHANGED_MEMORY = 32
+    CLV_CHANGED_MEMORY = 32,
+    CLV_CHANGED_ATTRIBUTES = 64 /* of one type: a stride, an axis, a bound */
 };
 
 /* A layer that is not the same in both. */
@@ -52,18 +53,23 @@ typedef struct clv_compare_info {
     const clv_ratios *ratios; /* one per model */
     const clv_compared *types, *modules;
     uint32_t n_types, n_modules;
-    /* Two models only: layers of both are paired by name, or else by module,
-     * type and position; the changes come in the order in which they run. */
-    bool aligned; /* at least half of the smaller model is paired */
+    /* Two models only: layers of both are paired by telling names and by what
+     * is around them, so that two exports of one network align although no
+     * name is the same; the changes come in the order in which they run. */
+    bool aligned; /* at least half of the smaller model is surely paired */
     uint32_t same, changed, added, removed;
     const clv_change *changes;
     uint32_t n_changes;
+    /* Of each node of the second model, the node of the first that it is the
+     * same as; CLV_NONE: it was added. */
+    const uint32_t *partners;
 } clv_compare_info;
 
 typedef struct clv_compare clv_compare;
 
 /* Borrows the profiles, which must outlive the result; n is 1 or more. Returns
- * a comparison (caller frees with clv_compare_free). Takes linear time. */
+ * a comparison (caller frees with clv_compare_free). Takes time
+ * near linear in their sizes. */
 CLV_API CLV_MUST clv_status clv_compare_new(const clv_profile *const *profiles,
                                             uint32_t n, clv_compare **out,
                                             clv_err *err);

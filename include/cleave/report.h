@@ -24,7 +24,8 @@
 typedef enum clv_report_format {
     CLV_REPORT_TEXT,
     CLV_REPORT_JSON,
-    CLV_REPORT_CSV
+    CLV_REPORT_CSV,
+    CLV_REPORT_MARKDOWN /* the text with headings and tables of Markdown */
 } clv_report_format;
 
 /* All else zero means: the defaults. */

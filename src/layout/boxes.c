@@ -9,6 +9,8 @@
  *      layers.0 -> layers.1 -> ... -> layers.11     =>     layers x 12     */
 #include "layout/boxes.h"
 
+#include "graph/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,31 +18,16 @@ enum { LEAST_REPEATS = 3 };
 
 /* -- what a part computes -------------------------------------------------*/
 
-static uint64_t hash_word(uint64_t h, uint64_t x)
-{
-    for (int i = 0; i < 8; i++)
-        h = (h ^ (x >> 8 * i & 255)) * UINT64_C(1099511628211);
-    return h;
-}
-
-static uint64_t hash_value(uint64_t h, const clv_value *v)
-{
-    h = hash_word(h, (uint64_t)v->dtype << 8 | v->rank);
-    for (uint32_t i = 0; v->rank != CLV_NO_RANK && i < v->rank; i++)
-        h = hash_word(h, (uint64_t)v->dims[i]);
-    return h;
-}
-
 /* Numbers alone: text tells modules apart that compute the same. */
-static uint64_t hash_attrs(uint64_t h, const clv_node *n)
+static uint64_t boxes_hash_attrs(uint64_t h, const clv_node *n)
 {
     for (uint32_t i = 0; i < n->n_attrs; i++) {
         const clv_attr *a = &n->attrs[i];
-        h = hash_word(h, (uint64_t)a->key << 32 | a->n);
+        h = clv__hash_word(h, (uint64_t)a->key << 32 | a->n);
         if (a->type == CLV_ATTR_INT)
-            h = hash_word(h, (uint64_t)a->u.i);
+            h = clv__hash_word(h, (uint64_t)a->u.i);
         for (uint32_t k = 0; a->type == CLV_ATTR_INTS && k < a->n; k++)
-            h = hash_word(h, (uint64_t)a->u.ints[k]);
+            h = clv__hash_word(h, (uint64_t)a->u.ints[k]);
     }
     return h;
 }
@@ -50,24 +37,24 @@ static uint64_t hash_attrs(uint64_t h, const clv_node *n)
 static uint64_t part_hash(box_maker *m, const box_part *p)
 {
     const clv_graph *g = m->g;
-    uint64_t h = UINT64_C(14695981039346656037);
+    uint64_t h = CLV_HASH_START;
     uint32_t mark = ++m->marks;
     for (uint32_t i = 0; i < p->n; i++) {
         const clv_node *n = &g->nodes[p->nodes[i]];
         const uint32_t *in = node_ins(g, n);
         m->index[p->nodes[i]] = i;
         m->index_mark[p->nodes[i]] = mark;
-        h = hash_attrs(hash_word(h, n->op), n);
+        h = boxes_hash_attrs(clv__hash_word(h, n->op), n);
         for (uint32_t k = 0; k < n->n_out; k++)
-            h = hash_value(h, node_out(g, n, k));
+            h = clv__hash_value(h, node_out(g, n, k));
         for (uint32_t k = 0; k < n->n_in; k++) {
             if (in[k] == CLV_NONE)
                 continue;
             const clv_value *v = &g->values[in[k]];
             bool own =
                 v->producer != CLV_NONE && m->index_mark[v->producer] == mark;
-            h = own ? hash_word(h, m->index[v->producer])
-                    : hash_value(hash_word(h, UINT64_MAX), v);
+            h = own ? clv__hash_word(h, m->index[v->producer])
+                    : clv__hash_value(clv__hash_word(h, UINT64_MAX), v);
         }
     }
     return h;
@@ -329,7 +316,7 @@ static bool group_repeats(box_maker *m, const box_part *box, box_part **items,
             list[count].repeats = row;
             list[count].part = 0;
             list[count].parts = 1;
-            list[count].hash = hash_word(list[count].hash, row);
+            list[count].hash = clv__hash_word(list[count].hash, row);
         }
         count++;
         i += group ? row : 1;

@@ -2,11 +2,13 @@
  *
  * Types and modules are united by name, in order of first appearance; each has
  * a column per model. For the difference of two models, layers are paired by
- * name, and the remaining ones by module, type and position. The list follows
- * the second model: a layer with a partner is compared with it, a layer without
- * one was added. Layers of the first model without a partner were removed; they
- * are listed where they used to be. */
+ * name and by structure (analysis/align.c). The list follows the second model:
+ * a layer with a partner is compared with it, a layer without one was added.
+ * Layers of the first model without a partner were removed; they are listed
+ * where they used to be. */
 #include "cleave/compare.h"
+#include "analysis/align.h"
+#include "analysis/structure.h"
 #include "plan/memory.h"
 
 #include <math.h>
@@ -19,6 +21,7 @@ struct clv_compare {
     clv_compared *types; /* room for every type of every model */
     clv_compared *modules;
     clv_change *changes;
+    alignment pairs; /* of two models */
 };
 
 /* -- types and modules ----------------------------------------------------*/
@@ -147,6 +150,8 @@ static unsigned compare_differences(const clv_profile *p, uint32_t i,
     unsigned what = 0;
     if (x->op != y->op)
         what |= CLV_CHANGED_TYPE;
+    else if (!clv__same_attributes(p->g, i, q->g, j))
+        what |= CLV_CHANGED_ATTRIBUTES;
     if (!same_output(p->g, x, q->g, y))
         what |= CLV_CHANGED_SHAPE;
     if (a->cost.params != b->cost.params)
@@ -184,81 +189,15 @@ static void add_change(clv_compare *c, const char *name, uint32_t before,
     }
 }
 
-/* Returns a name that means "the k-th operator of this type in this module". It
- * pairs layers whose own names differ. `seen` counts the ordinals. */
-static const char *place_name(arena *a, const clv_graph *g, const clv_node *n,
-                              strmap *seen)
-{
-    const char *path = g->scopes[n->scope].path, *op = clv__op_name(n->op);
-    const char *key = arena_printf(a, "%s %s", path, op);
-    uint32_t k = key ? strmap_get(seen, key, strlen(key)) : 0;
-    k = k == CLV_NONE ? 0 : k + 1;
-    if (!key || !strmap_put(seen, key, strlen(key), k))
-        return NULL;
-    return arena_printf(a, "%s %u", key, k);
-}
-
-typedef const char *name_fn(arena *a, const clv_graph *g, const clv_node *n,
-                            strmap *seen);
-
-static const char *own_name(arena *a, const clv_graph *g, const clv_node *n,
-                            strmap *seen)
-{
-    (void)a;
-    (void)g;
-    (void)seen;
-    return n->name;
-}
-
-/* Pairs nodes of equal name that have no partner yet: to[i] is the partner of
- * node i of the first model, from[j] that of node j of the second. */
-static bool pair_up(clv_compare *c, name_fn *name_of, uint32_t *to,
-                    uint32_t *from)
-{
-    const clv_graph *a = c->info.profiles[0]->g, *b = c->info.profiles[1]->g;
-    strmap names = {0}, seen_a = {0}, seen_b = {0};
-    arena scratch = {0};
-    bool ok = true;
-    for (uint32_t j = 0; ok && j < b->n_nodes; j++) {
-        const char *name = from[j] != CLV_NONE
-                               ? ""
-                               : name_of(&scratch, b, &b->nodes[j], &seen_b);
-        ok = name && (!*name || strmap_put(&names, name, strlen(name), j));
-    }
-    for (uint32_t i = 0; ok && i < a->n_nodes; i++) {
-        if (to[i] != CLV_NONE)
-            continue;
-        const char *name = name_of(&scratch, a, &a->nodes[i], &seen_a);
-        uint32_t j = name ? strmap_get(&names, name, strlen(name)) : CLV_NONE;
-        ok = name != NULL;
-        if (j != CLV_NONE && from[j] == CLV_NONE) {
-            to[i] = j;
-            from[j] = i;
-        }
-    }
-    strmap_free(&seen_b);
-    strmap_free(&seen_a);
-    strmap_free(&names);
-    arena_free(&scratch);
-    return ok;
-}
-
-static bool compare_align(clv_compare *c)
+static clv_status compare_align(clv_compare *c, clv_err *e)
 {
     const clv_profile *p = c->info.profiles[0], *q = c->info.profiles[1];
-    uint32_t na = p->g->n_nodes, nb = q->g->n_nodes, i = 0, shared = 0;
-    uint32_t *partner = arena_array(&c->mem, (size_t)na + 1, sizeof *partner);
-    uint32_t *first = arena_array(&c->mem, (size_t)nb + 1, sizeof *first);
+    uint32_t na = p->g->n_nodes, nb = q->g->n_nodes, i = 0;
     c->changes = arena_array(&c->mem, (size_t)na + nb + 1, sizeof *c->changes);
-    if (!partner || !first || !c->changes)
-        return false;
-    memset(partner, 0xff, ((size_t)na + 1) * sizeof *partner);
-    memset(first, 0xff, ((size_t)nb + 1) * sizeof *first);
-    if (!pair_up(c, own_name, partner, first) ||
-        !pair_up(c, place_name, partner, first))
-        return false;
-    for (uint32_t k = 0; k < na; k++)
-        shared += partner[k] != CLV_NONE;
+    if (!c->changes)
+        return clv__nomem(e);
+    CLV_TRY(clv__align(p->g, q->g, true, &c->pairs, e));
+    const uint32_t *partner = c->pairs.to, *first = c->pairs.from;
     for (uint32_t j = 0; j < nb; j++) {
         for (; first[j] != CLV_NONE && i <= first[j]; i++)
             if (partner[i] == CLV_NONE)
@@ -271,8 +210,10 @@ static bool compare_align(clv_compare *c)
         if (partner[i] == CLV_NONE)
             add_change(c, p->g->nodes[i].name, i, CLV_NONE, 0);
     c->info.changes = c->changes;
-    c->info.aligned = shared > 0 && 2 * (uint64_t)shared >= (na < nb ? na : nb);
-    return true;
+    c->info.partners = first;
+    c->info.aligned =
+        c->pairs.sure > 0 && 2 * (uint64_t)c->pairs.sure >= (na < nb ? na : nb);
+    return CLV_OK;
 }
 
 /* -- the whole ------------------------------------------------------------*/
@@ -315,15 +256,13 @@ static clv_status compare_fill(clv_compare *c,
     bool ok = c->types && c->modules && unite_types(c);
     strmap_free(&c->names);
     c->names = (strmap){0};
-    ok = ok && unite_modules(c) && (n != 2 || compare_align(c)) &&
-         fill_ratios(c);
-    if (ok) {
-        sum_rows(c, c->types, c->info.n_types);
-        sum_rows(c, c->modules, c->info.n_modules);
-    }
+    if (!ok || !unite_modules(c) || !fill_ratios(c))
+        return clv__nomem(e);
+    sum_rows(c, c->types, c->info.n_types);
+    sum_rows(c, c->modules, c->info.n_modules);
     c->info.types = c->types;
     c->info.modules = c->modules;
-    return ok ? CLV_OK : clv__nomem(e);
+    return n == 2 ? compare_align(c, e) : CLV_OK;
 }
 
 clv_status clv_compare_new(const clv_profile *const *profiles, uint32_t n,
@@ -355,6 +294,7 @@ void clv_compare_free(clv_compare *c)
 {
     if (!c)
         return;
+    clv__align_free(&c->pairs);
     arena_free(&c->mem);
     clv__free(c);
 }

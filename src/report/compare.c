@@ -13,9 +13,13 @@ static const struct {
     unsigned flag;
     const char *name;
 } differences[] = {
-    {CLV_CHANGED_TYPE, "type"},     {CLV_CHANGED_SHAPE, "shape"},
-    {CLV_CHANGED_PARAMS, "params"}, {CLV_CHANGED_MACS, "macs"},
-    {CLV_CHANGED_FLOPS, "flops"},   {CLV_CHANGED_MEMORY, "memory"},
+    {CLV_CHANGED_TYPE, "type"},
+    {CLV_CHANGED_SHAPE, "shape"},
+    {CLV_CHANGED_PARAMS, "params"},
+    {CLV_CHANGED_MACS, "macs"},
+    {CLV_CHANGED_FLOPS, "flops"},
+    {CLV_CHANGED_MEMORY, "memory"},
+    {CLV_CHANGED_ATTRIBUTES, "attributes"},
 };
 
 enum { N_DIFFERENCES = sizeof differences / sizeof *differences };
@@ -252,6 +256,8 @@ static void compare_put_node(jsonw *w, const char *key, const clv_profile *p,
     }
     const clv_layer *l = &clv_profile_layers(p, &n)[node];
     jsonw_object_flat(w, key);
+    jsonw_int(w, "id", node);
+    jsonw_str(w, "name", clv_graph_node(clv_profile_graph(p), node).name);
     jsonw_str(w, "type", clv_graph_node(clv_profile_graph(p), node).op);
     jsonw_int(w, "params", l->cost.params);
     jsonw_int(w, "macs", l->cost.macs);

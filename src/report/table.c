@@ -315,11 +315,35 @@ static void table_put_head(const table *t, const clv_report_opts *o,
     clv_buf_add(out, "\n", 1);
 }
 
+/* | a | b |
+ * |---|--:| */
+static void table_markdown(const table *t, clv_buf *out)
+{
+    clv_buf_printf(out, "%s|", out->len ? "\n" : "");
+    for (uint32_t c = 0; c < t->n_cols; c++) {
+        clv_buf_printf(out, " ");
+        text_markdown(out, t->cols[c].head, strlen(t->cols[c].head));
+        clv_buf_printf(out, " |");
+    }
+    clv_buf_printf(out, "\n|");
+    for (uint32_t c = 0; c < t->n_cols; c++)
+        clv_buf_printf(out, t->cols[c].flags & TABLE_RIGHT ? "--:|" : "---|");
+    for (size_t i = 0; i < t->n_items; i++) {
+        const table_item *x = &t->items[i];
+        clv_buf_printf(out, i % t->n_cols ? " " : "\n| ");
+        text_markdown(out, t->text.text + x->start, x->len);
+        clv_buf_printf(out, " |");
+    }
+    clv_buf_printf(out, "\n");
+}
+
 void table_print(table *t, const clv_report_opts *o, clv_buf *out)
 {
     uint32_t width[TABLE_COLS] = {0};
     if (t->failed) {
         out->failed = true;
+    } else if (o->format == CLV_REPORT_MARKDOWN) {
+        table_markdown(t, out);
     } else {
         assert(t->n_cols && t->n_items % t->n_cols == 0);
         find_widths(t, o->width, width);

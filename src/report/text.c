@@ -37,6 +37,8 @@ void text_rest(clv_buf *out, const clv_report_opts *o, uint32_t n)
 {
     if (n == 0)
         return;
+    if (o->format == CLV_REPORT_MARKDOWN)
+        clv_buf_printf(out, "\n"); /* or it is a row of the table above */
     clv_buf_printf(out, "  and %u more", n);
     if (o->more)
         clv_buf_printf(out, " (%s)", o->more);
@@ -257,9 +259,31 @@ void text_vprint(clv_buf *out, const char *fmt, va_list ap)
     clv__free(more);
 }
 
+void text_markdown(clv_buf *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (strchr("\\`*_[]<>|&#!~$@", text[i]))
+            clv_buf_add(out, "\\", 1);
+        clv_buf_add(out, text + i, 1);
+    }
+}
+
 void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
 {
     va_list ap;
+    if (o->format == CLV_REPORT_MARKDOWN) {
+        clv_buf text = {0};
+        va_start(ap, fmt);
+        text_vprint(&text, fmt, ap);
+        va_end(ap);
+        clv_buf_printf(out, "%s### ", out->len ? "\n" : "");
+        if (text.text)
+            text_markdown(out, text.text, text.len);
+        clv_buf_printf(out, "\n");
+        out->failed = out->failed || text.failed;
+        clv_buf_free(&text);
+        return;
+    }
     clv_buf_printf(out, "%s%s", out->len ? "\n" : "", paint_on(o, PAINT_BOLD));
     va_start(ap, fmt);
     text_vprint(out, fmt, ap);

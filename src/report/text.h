@@ -54,7 +54,11 @@ void text_vprint(clv_buf *out, const char *fmt, va_list ap);
 /* "  and 5 more (HOW)": rows that were left out, and what shows them if the
  * caller said so. */
 void text_rest(clv_buf *out, const clv_report_opts *o, uint32_t n);
-/* An empty line, unless it is the first, then "Title:" in bold. */
+/* Text that Markdown shows as it is: no name becomes a link, a row or markup.
+ */
+void text_markdown(clv_buf *out, const char *text, size_t len);
+/* An empty line, unless it is the first, then "Title:" in bold; a heading where
+ * the text is Markdown. */
 void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
     CLV_PRINTF(3, 4);
 void text_spaces(clv_buf *out, uint32_t n);

@@ -9,6 +9,8 @@ run cleave check resnet50 --hardware t4 --budget latency=1us --strategy fusion
 run cleave check alexnet --budget params=100M,memory=1GB,arena=1MB --json
 run cleave check alexnet --budget params=100M --output c.csv
 cat c.csv
+run cleave check resnet50 --budget macs=4.2G,params=20M,peak=80MB -o c.md
+cat c.md
 run cleave check alexnet
 run cleave check alexnet --budget
 run cleave check alexnet --budget mac=1G
