@@ -73,8 +73,10 @@ static void pool_row(const pool_job *j, const float *x, int64_t od, int64_t oh,
         return;
     int64_t high =
         pool_count(j, 0, od, j->count_pad) * pool_count(j, 1, oh, j->count_pad);
-    for (int64_t i = 0; i < j->out[2]; i++)
-        y[i] /= (float)(high * pool_count(j, 2, i, j->count_pad));
+    for (int64_t i = 0; i < j->out[2]; i++) {
+        int64_t taps = high * pool_count(j, 2, i, j->count_pad);
+        y[i] /= (float)(taps ? taps : 1); /* the mean of none is 0 */
+    }
 }
 
 static void pool_planes(void *ctx, int64_t from, int64_t to)

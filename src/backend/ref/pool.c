@@ -150,13 +150,13 @@ clv_status kernel_pool(kernel *k)
         for (int64_t i = 0; i < out_plane && clv__in_time(1); i++) {
             sums s = pool_look(x, c * in_plane, &p, at, power);
             int64_t to = c * out_plane + i;
+            int64_t taps = count_pad ? to_int64(s.padded) : s.inside;
             if (largest)
                 put_largest(y, to, x, c * in_plane, &s);
             else if (lp)
                 put_f(y, to, pow(s.power, 1 / power));
             else
-                put_mean(y, to, x, s.sum,
-                         count_pad ? to_int64(s.padded) : s.inside);
+                put_mean(y, to, x, s.sum, taps ? taps : 1); /* of none: 0 */
             if (indices)
                 put_i(&k->out[1], to, pool_place_of(k, &p, c, s.where));
             next_index(at, p.out, SPATIAL);
