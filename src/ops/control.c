@@ -6,6 +6,7 @@
  *     if     condition, then what each branch captures, in attribute order
  *     loop   trip count, condition, carried ..., captured ...
  *     scan   carried ..., scanned ..., captured ...
+ *     search see search.c
  *
  * Of a loop and a scan, input i of the node is input i of the body. The body
  * is inferred with the shapes of the first iteration. The cost is that of the
@@ -40,6 +41,11 @@ static void control_bind(clv_graph *body, uint32_t i, const clv_value *v,
         in->data = v->data;
 }
 
+void clv__body_bind(clv_graph *body, uint32_t i, const clv_value *v)
+{
+    control_bind(body, i, v, true);
+}
+
 static void bind_scalar(clv_graph *body, uint32_t i, clv_dtype t)
 {
     static const int64_t none[1] = {0};
@@ -65,8 +71,8 @@ static bool pass_warnings(clv_graph *g, const clv_node *n,
     return true;
 }
 
-static clv_status infer_body(clv_graph *g, const clv_node *n, clv_graph *body,
-                             clv_err *e)
+clv_status clv__body_infer(clv_graph *g, const clv_node *n, clv_graph *body,
+                           clv_err *e)
 {
     if (body->inferred)
         return CLV_OK;
@@ -176,6 +182,11 @@ static void take_cost(clv_cost *c, clv_cost body, int64_t trips)
         c->trust = body.trust;
 }
 
+void clv__body_cost(const clv_graph *body, int64_t trips, clv_cost *c)
+{
+    take_cost(c, body_cost(body), trips);
+}
+
 /* -- if -------------------------------------------------------------------*/
 
 /* Returns 1 for then, 0 for else, -1 when it is not known before the model
@@ -197,7 +208,7 @@ static clv_status infer_branch(clv_graph *g, clv_node *n, clv_graph *body,
     clv_err why = {0};
     for (uint32_t i = 0; i < body->n_inputs; i++)
         control_bind(body, i, node_in(g, n, *first + i), true);
-    clv_status s = infer_body(g, n, body, &why);
+    clv_status s = clv__body_infer(g, n, body, &why);
     if (s == CLV_OK || (s == CLV_SHAPE && spare))
         return CLV_OK;
     return clv__fail(e, s, "%s", why.msg);
@@ -345,7 +356,7 @@ clv_status infer_loop(clv_graph *g, clv_node *n, clv_err *e)
     for (uint32_t i = 2; i < body->n_inputs; i++)
         control_bind(body, i, node_in(g, n, i), (int64_t)i >= own);
     uint32_t states = (uint32_t)own - 2;
-    CLV_TRY(infer_body(g, n, body, e));
+    CLV_TRY(clv__body_infer(g, n, body, e));
     loop_trips t = clv__loop_trips(g, n);
     if (!t.told && !attr_get(n, CLV_A_TRIPS) &&
         !clv__graph_warn_about(g, CLV_SUBJECT_LOOP, n->name,
@@ -463,7 +474,7 @@ clv_status infer_scan_body(clv_graph *g, clv_node *n, clv_err *e)
         control_bind(body, i, node_in(g, n, i), i >= states + scans);
     CLV_TRY(
         bind_states(g, n, body, (uint32_t)states, (uint32_t)scans, &trips, e));
-    CLV_TRY(infer_body(g, n, body, e));
+    CLV_TRY(clv__body_infer(g, n, body, e));
     for (uint32_t o = 0; o < n->n_out; o++) {
         bool scanned = o >= states;
         int64_t axis =
@@ -490,7 +501,7 @@ clv_status infer_sequence_map(clv_graph *g, clv_node *n, clv_err *e)
         if (v && v->flags & CLV_V_SEQUENCE)
             body->values[body->inputs[i]].flags &= (uint8_t)~CLV_V_FORM;
     }
-    CLV_TRY(infer_body(g, n, body, e));
+    CLV_TRY(clv__body_infer(g, n, body, e));
     loop_trips t = clv__loop_trips(g, n);
     uint32_t count = t.exact ? (uint32_t)t.n : CLV_NONE;
     for (uint32_t o = 0; o < n->n_out; o++) {

@@ -20,4 +20,26 @@ void clv__if_branches(const clv_graph *g, const clv_node *n,
 /* How often the body of a loop, a scan or a sequence map runs. */
 loop_trips clv__body_trips(const clv_graph *g, const clv_node *n);
 
+/* Gives input i of a body type, shape and contents of an outer value. */
+void clv__body_bind(clv_graph *body, uint32_t i, const clv_value *v);
+/* Infers the body of node n, unless it is done; its warnings become g's. */
+CLV_MUST clv_status clv__body_infer(clv_graph *g, const clv_node *n,
+                                    clv_graph *body, clv_err *e);
+/* Sets c to the cost of so many runs of a body. */
+void clv__body_cost(const clv_graph *body, int64_t trips, clv_cost *c);
+
+/* The inputs of a beam search (search.c); what its body captures follows. */
+enum {
+    SEARCH_MAX_LENGTH = 1,
+    SEARCH_MIN_LENGTH,
+    SEARCH_BEAMS,
+    SEARCH_RETURNED,
+    SEARCH_LENGTH_PENALTY,
+    SEARCH_REPETITION_PENALTY,
+    SEARCH_VOCABULARY,
+    SEARCH_FIRST_VOCABULARY,
+    SEARCH_MASK,
+    SEARCH_INPUTS
+};
+
 #endif

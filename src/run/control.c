@@ -1,5 +1,5 @@
 /* control.c - running bodies: If, Loop, Scan, SequenceMap (see ops/control.c
- * for how their inputs are laid out).
+ * for how their inputs are laid out; search.c has those of beam search).
  *
  * A body runs node by node, every shape found while running, in a frame of its
  * own; a frame frees what it made when it ends. Iterations hand tensors on by
@@ -9,21 +9,15 @@
  * ends with an error after LOOP_TRIPS trips, or after as many as its attribute
  * `trips` says (--loop) where it has no count of its own; and when its states
  * have grown by LOOP_GROWTH bytes. A service may set both (clv_limits). */
+#include "run/control.h"
 #include "core/limits.h"
-#include "run/run.h"
 
 #include <string.h>
 
 static const int64_t LOOP_TRIPS = 1000000;
 static const int64_t LOOP_GROWTH = INT64_C(256) << 20;
 
-typedef struct frame {
-    const clv_graph *g;
-    clv_tensor *t; /* per value */
-    bool *owned;   /* its data is ours to free */
-} frame;
-
-static void frame_free(frame *f)
+void clv__body_free(body_frame *f)
 {
     for (uint32_t v = 0; f->t && f->owned && v < f->g->n_values; v++)
         if (f->owned[v])
@@ -32,13 +26,12 @@ static void frame_free(frame *f)
     clv__free(f->owned);
 }
 
-/* Everything the body computes, from in[i] for its inputs (NULL: left out). */
-static clv_status run_body(frame *f, const clv_graph *body,
-                           const clv_tensor *const *in, uint32_t n_in,
-                           const weight_store *w, run_memory *mem, clv_err *e)
+clv_status clv__body_run(body_frame *f, const clv_graph *body,
+                         const clv_tensor *const *in, uint32_t n_in,
+                         const weight_store *w, run_memory *mem, clv_err *e)
 {
     const clv_tensor *table = clv__weights_of(w, body);
-    *f = (frame){.g = body};
+    *f = (body_frame){.g = body};
     if (!table)
         return clv__fail(e, CLV_SHAPE, "the branch taken does not fit");
     f->t = clv__alloc(((size_t)body->n_values + 1) * sizeof *f->t);
@@ -58,9 +51,8 @@ static clv_status run_body(frame *f, const clv_graph *body,
     return CLV_OK;
 }
 
-/* Output i of the body; data that is the frame's changes hands. */
-static clv_status control_take(frame *f, uint32_t i, clv_tensor *out,
-                               clv_err *e)
+clv_status clv__body_take(body_frame *f, uint32_t i, clv_tensor *out,
+                          clv_err *e)
 {
     if (i >= f->g->n_outputs)
         return clv__fail(e, CLV_FORMAT, "the body has no output %u", i);
@@ -112,11 +104,11 @@ static clv_status run_if(const clv_graph *g, const clv_node *n,
     uint32_t count = 0;
     for (; first + count < n->n_in && count < body->n_inputs; count++)
         in[count] = input(g, n, tensor, first + count);
-    frame f;
-    clv_status s = run_body(&f, body, in, count, w, mem, e);
+    body_frame f;
+    clv_status s = clv__body_run(&f, body, in, count, w, mem, e);
     for (uint32_t o = 0; o < n->n_out && s == CLV_OK; o++)
-        s = control_take(&f, o, &tensor[node_outs(g, n)[o]], e);
-    frame_free(&f);
+        s = clv__body_take(&f, o, &tensor[node_outs(g, n)[o]], e);
+    clv__body_free(&f);
     return s;
 }
 
@@ -260,9 +252,9 @@ static clv_status iterate(loop *l, bool *go_on)
 {
     for (uint32_t i = 0; i < l->states; i++)
         l->in[l->first + i] = &l->state[i];
-    frame f;
-    clv_status s =
-        run_body(&f, l->body, l->in, l->body->n_inputs, l->w, l->mem, l->e);
+    body_frame f;
+    clv_status s = clv__body_run(&f, l->body, l->in, l->body->n_inputs, l->w,
+                                 l->mem, l->e);
     if (s == CLV_OK && go_on) {
         const clv_tensor *c = &f.t[l->body->outputs[0]];
         *go_on = c->data && numel(c) == 1 ? get_f(c, 0) != 0 : true;
@@ -274,7 +266,7 @@ static clv_status iterate(loop *l, bool *go_on)
     if (s == CLV_OK && !next)
         s = clv__nomem(l->e);
     for (uint32_t i = 0; i < l->states && s == CLV_OK; i++)
-        s = control_take(&f, l->first_out + i, &next[i], l->e);
+        s = clv__body_take(&f, l->first_out + i, &next[i], l->e);
     for (uint32_t o = l->states; o < l->n->n_out && s == CLV_OK; o++) {
         uint32_t at = l->first_out + o;
         if (at >= l->body->n_outputs || !f.t[l->body->outputs[at]].data)
@@ -291,7 +283,7 @@ static clv_status iterate(loop *l, bool *go_on)
             clv__free(next[i].data);
         }
     }
-    frame_free(&f);
+    clv__body_free(&f);
     return s;
 }
 
@@ -539,17 +531,17 @@ static clv_status map_length(const clv_node *n, const clv_tensor *const *given,
 /* The body on tensor i of each sequence; what it gives is kept. */
 static clv_status map_trip(const loop *l, int64_t i)
 {
-    frame f;
+    body_frame f;
     for (uint32_t k = 0; k < l->body->n_inputs && k < l->n->n_in; k++) {
         const clv_tensor *t = l->given[k];
         bool list = t && t->form == CLV_FORM_SEQUENCE;
         l->in[k] = list ? clv_tensor_item(t, i) : t;
     }
-    clv_status s =
-        run_body(&f, l->body, l->in, l->body->n_inputs, l->w, l->mem, l->e);
+    clv_status s = clv__body_run(&f, l->body, l->in, l->body->n_inputs, l->w,
+                                 l->mem, l->e);
     for (uint32_t o = 0; o < l->n->n_out && s == CLV_OK; o++) {
         clv_tensor t;
-        s = control_take(&f, o, &t, l->e);
+        s = clv__body_take(&f, o, &t, l->e);
         if (s != CLV_OK)
             break;
         clv_tensor *item = (clv_tensor *)l->result[o].data + i;
@@ -563,7 +555,7 @@ static clv_status map_trip(const loop *l, int64_t i)
         clv__free(t.data);
         l->result[o].dtype = t.dtype;
     }
-    frame_free(&f);
+    clv__body_free(&f);
     return s;
 }
 
@@ -600,6 +592,9 @@ static clv_status run_repeated(loop *l)
         return clv__fail(l->e, CLV_FORMAT, "the body is missing");
     if (n->op == CLV_OP_SEQUENCE_MAP)
         return run_map(l);
+    if (n->op == CLV_OP_BEAM_SEARCH)
+        return clv__run_search(n, l->body, l->given, l->result, l->w, l->mem,
+                               l->e);
     l->states = (uint32_t)(scan ? attr_int(n, CLV_A_STATES)
                                 : attr_int(n, CLV_A_OWN_INPUTS) - 2);
     l->first = scan ? 0 : 2;

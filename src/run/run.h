@@ -169,7 +169,7 @@ int64_t clv__run_prepare(clv_model *m);
 CLV_MUST clv_status clv__run_dynamic(const clv_graph *g, uint32_t id,
                                      clv_tensor *tensor, const weight_store *w,
                                      run_memory *mem, clv_err *e);
-/* Runs If, Loop and Scan; see control.c. */
+/* Runs an operator with bodies; see control.c. */
 CLV_MUST clv_status clv__run_control(const clv_graph *g, uint32_t id,
                                      clv_tensor *tensor, const weight_store *w,
                                      run_memory *mem, clv_err *e);

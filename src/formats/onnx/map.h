@@ -24,17 +24,17 @@ onnx_map_fn map_ml_binarizer, map_ml_encode, map_ml_linear, map_ml_lookup,
     map_ml_trees, map_ml_vectorize;
 
 onnx_map_fn map_ms_attention, map_ms_bias_add, map_ms_bias_dropout,
-    map_ms_bias_gelu, map_ms_bias_softmax, map_ms_convt, map_ms_embedding,
-    map_ms_expand_dims, map_ms_gather_blocks, map_ms_gemm_gelu,
-    map_ms_masked_pool, map_ms_moe, map_ms_qmoe, map_ms_unfold,
-    map_ms_bias_split_gelu, map_ms_dynamic_lstm, map_ms_dynamic_matmul,
-    map_ms_nchwc_conv, map_ms_nhwc_pool, map_ms_qconv, map_ms_reorder,
-    map_ms_embed, map_ms_fused_conv, map_ms_fused_gemm, map_ms_fused_matmul,
-    map_ms_gqa, map_ms_group_norm, map_ms_integer_to_float, map_ms_mha,
-    map_ms_nbits, map_ms_nchwc_upsample, map_ms_nhwc_conv, map_ms_qconcat,
-    map_ms_qgemm, map_ms_qlinear1, map_ms_qlinear2, map_ms_qpool,
-    map_ms_qsoftmax, map_ms_quick_gelu, map_ms_qwhere, map_ms_rotary,
-    map_ms_skip_norm;
+    map_ms_beam_search, map_ms_bias_gelu, map_ms_bias_softmax, map_ms_convt,
+    map_ms_embedding, map_ms_greedy_search, map_ms_expand_dims,
+    map_ms_gather_blocks, map_ms_gemm_gelu, map_ms_masked_pool, map_ms_moe,
+    map_ms_qmoe, map_ms_unfold, map_ms_bias_split_gelu, map_ms_dynamic_lstm,
+    map_ms_dynamic_matmul, map_ms_nchwc_conv, map_ms_nhwc_pool, map_ms_qconv,
+    map_ms_reorder, map_ms_embed, map_ms_fused_conv, map_ms_fused_gemm,
+    map_ms_fused_matmul, map_ms_gqa, map_ms_group_norm, map_ms_integer_to_float,
+    map_ms_mha, map_ms_nbits, map_ms_nchwc_upsample, map_ms_nhwc_conv,
+    map_ms_qconcat, map_ms_qgemm, map_ms_qlinear1, map_ms_qlinear2,
+    map_ms_qpool, map_ms_qsoftmax, map_ms_quick_gelu, map_ms_qwhere,
+    map_ms_rotary, map_ms_skip_norm;
 
 /* Input i of the draft, NULL when it is absent. */
 static inline const clv_value *draft_in(const draft *d, uint32_t i)

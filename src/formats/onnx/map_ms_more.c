@@ -1,6 +1,7 @@
 /* map_ms_more.c - mixtures of experts and other operators of com.microsoft
  * that are one or a few of ours. */
 #include "formats/onnx/map_ms.h"
+#include "ops/control.h"
 
 #include <string.h>
 
@@ -199,4 +200,67 @@ clv_status map_ms_gather_blocks(draft *d, clv_err *e)
     if (!is_signed)
         draft_set_int(d, CLV_A_OFFSET, INT64_C(1) << (bits - 1));
     return ms_finish(d, CLV_OP_DEQUANTIZE_LINEAR, IN(rows, scales, zeros), e);
+}
+
+/* -- searches -------------------------------------------------------------*/
+
+static bool has_graph(const draft *d, const char *name, clv_err *e)
+{
+    for (uint32_t i = 0; i < d->p->n_attrs; i++) {
+        onnx_attr a;
+        if (onnx_attr_read(d->p->attrs[i], &a, e) == CLV_OK &&
+            text_is(a.name, name))
+            return true;
+    }
+    return false;
+}
+
+/* The inputs of the node in the order of ops/search.c (`from[i]` is the one
+ * that input i comes from), then what the body captures. */
+static clv_status search_inputs(draft *d, const uint8_t *from, clv_err *e)
+{
+    uint32_t own = d->p->n_in, captured = d->n_in > own ? d->n_in - own : 0;
+    uint32_t n = SEARCH_INPUTS + captured;
+    uint32_t *ins = arena_array(&d->r->mem, n + ONNX_MORE_INS, sizeof *ins);
+    if (!ins)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < SEARCH_INPUTS; i++)
+        ins[i] = from[i] < own ? d->ins[from[i]] : CLV_NONE;
+    for (uint32_t i = 0; i < captured; i++)
+        ins[SEARCH_INPUTS + i] = d->ins[own + i];
+    d->ins = ins;
+    d->n_in = n;
+    return CLV_OK;
+}
+
+static clv_status map_search(draft *d, const uint8_t *from, clv_err *e)
+{
+    if (draft_other_int(d, "model_type", 0) != 0 || has_graph(d, "encoder", e))
+        ms_count_only(d, "a search with an encoder is counted, not run");
+    if (has_graph(d, "init_decoder", e))
+        ms_count_only(d, "a search whose first step is a graph of its own is "
+                         "counted, not run");
+    draft_set_int(d, CLV_A_END_TOKEN, draft_other_int(d, "eos_token_id", 0));
+    draft_set_int(d, CLV_A_PAD_TOKEN, draft_other_int(d, "pad_token_id", 0));
+    draft_set_int(d, CLV_A_NO_REPEAT,
+                  draft_other_int(d, "no_repeat_ngram_size", 0));
+    return search_inputs(d, from, e);
+}
+
+/* A processor of logits (input 11) is for speech models, which have encoders.
+ */
+clv_status map_ms_beam_search(draft *d, clv_err *e)
+{
+    static const uint8_t same[SEARCH_INPUTS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    draft_set_int(d, CLV_A_EARLY, draft_other_int(d, "early_stopping", 0));
+    return map_search(d, same, e);
+}
+
+clv_status map_ms_greedy_search(draft *d, clv_err *e)
+{
+    enum { NONE = 255 };
+    static const uint8_t fewer[SEARCH_INPUTS] = {0,    1, 2, NONE, NONE,
+                                                 NONE, 3, 4, 5,    6};
+    draft_set_int(d, CLV_A_GREEDY, 1);
+    return map_search(d, fewer, e);
 }

@@ -160,12 +160,13 @@ typedef struct unit {
     size_t n_roles;
     uint32_t *captured; /* values of the enclosing frame, in order of input */
     size_t n_captured, cap_captured;
-    bool unordered;    /* nodes are not inferred as they come: some comes
-                        * before its inputs, or their shapes are the node's
-                        * that has this body */
-    bool branch;       /* of an If, which may never be taken */
-    bool deep;         /* warned that there are more than ONNX_MAX_VIEWS */
-    bool each;         /* done for each tensor of a sequence: sizes differ */
+    bool unordered; /* nodes are not inferred as they come: some comes
+                     * before its inputs, or their shapes are the node's
+                     * that has this body */
+    bool branch;    /* of an If, which may never be taken */
+    bool deep;      /* warned that there are more than ONNX_MAX_VIEWS */
+    bool each;      /* done for each tensor of a sequence: sizes differ */
+    bool typed;     /* the shapes that a body declares for its inputs count */
     uint32_t n_formal; /* inputs the body declares; captured ones follow */
 } unit;
 
@@ -228,7 +229,7 @@ typedef struct reader {
     peek peek;
     size_t near; /* where the last head lies that was read in place */
     const clv_open_opts *opts;
-    arena mem; /* freed when the load ends */
+    arena mem;      /* freed when the load ends */
     strmap symbols; /* dimension names to indices of bound */
     struct onnx_symbol *bound;
     size_t n_symbols, cap_symbols;

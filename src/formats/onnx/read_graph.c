@@ -169,6 +169,18 @@ static clv_status graph_find_fields(reader *r, frame *graph, wire w,
 
 /* -- 2. inputs ------------------------------------------------------------*/
 
+/* The declared shape; what it leaves open is 1 until the node says more. */
+static clv_status graph_typed_input(clv_graph *g, uint32_t v,
+                                    const onnx_type *t, clv_err *e)
+{
+    int64_t dims[CLV_MAX_RANK];
+    if (t->rank > CLV_MAX_RANK)
+        return CLV_OK;
+    for (uint32_t i = 0; i < t->rank; i++)
+        dims[i] = t->dims[i] < 0 ? 1 : t->dims[i];
+    return clv__value_set_shape(g, v, t->rank, dims) ? CLV_OK : clv__nomem(e);
+}
+
 static clv_status graph_input(reader *r, frame *f, wire w, clv_err *e)
 {
     clv_graph *g = f->unit->g;
@@ -188,6 +200,8 @@ static clv_status graph_input(reader *r, frame *f, wire w, clv_err *e)
     clv_status s = graph_define(f, name, v, e);
     if (s == CLV_FORMAT)
         clv__err_prefix(e, "byte %zu: input", at);
+    if (s == CLV_OK && f->unit->typed && t.rank != CLV_NO_RANK)
+        return graph_typed_input(g, v, &t, e);
     if (s != CLV_OK || f->outer)
         return s; /* a body's inputs get their shapes from its node */
     return onnx_bind_input(r, g, v, &t, e);
@@ -591,7 +605,8 @@ clv_status onnx_body(draft *d, wire w, clv_graph **body, clv_err *e)
     unit u = {.g = *body,
               .unordered = d->op != CLV_OP_IF || d->f->unit->unordered,
               .branch = d->op == CLV_OP_IF,
-              .each = d->op == CLV_OP_SEQUENCE_MAP};
+              .each = d->op == CLV_OP_SEQUENCE_MAP,
+              .typed = d->op == CLV_OP_BEAM_SEARCH};
     frame f = {.unit = &u,
                .outer = d->f,
                .bound = d->f->bound,
