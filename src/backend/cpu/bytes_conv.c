@@ -198,8 +198,8 @@ static void bytes_conv_block(const bytes_conv *v, int64_t item, uint8_t *room)
     (j->cout, w, v->deep, packed, panels, v->deep / BYTES_STEP, sum, POINTS);
     if (v->w->zeros)
         CPU_NAME(clv__bytes_signed)
-        (1, v->w->rows + j->groups * j->cout * v->deep, v->deep, packed, panels,
-         v->deep / BYTES_STEP, x_sum, POINTS);
+    (1, v->w->rows + j->groups * j->cout * v->deep, v->deep, packed, panels,
+     v->deep / BYTES_STEP, x_sum, POINTS);
     for (int64_t c = 0; c < j->cout; c++) {
         int64_t channel = group * j->cout + c;
         conv_centre(v, channel, x_sum, sum + c * POINTS, n);

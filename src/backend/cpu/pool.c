@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { AXES = 3 };
+enum { AXES = 3, LANES = 16 };
 
 typedef struct pool_job {
     const float *x;
@@ -114,8 +114,8 @@ static inline uint8_t pool_even(const void *x)
 /* The largest of bytes: rows of a window first, into one row with its padding
  * around it, then along that. */
 #define POOL_BYTES(name, T, LEAST) \
-    static void name##_join(T *restrict y, const T *restrict x, int64_t step, \
-                            int64_t n) \
+    static inline void name##_some(T *restrict y, const T *restrict x, \
+                                   int64_t step, const int64_t n) \
     { \
         if (step == 1) \
             for (int64_t i = 0; i < n; i++) \
@@ -129,13 +129,23 @@ static inline uint8_t pool_even(const void *x)
             for (int64_t i = 0; i < n; i++) \
                 y[i] = x[step * i] > y[i] ? x[step * i] : y[i]; \
     } \
+    /* Some may be joined twice, which changes nothing. */ \
+    static void name##_join(T *y, const T *x, int64_t step, int64_t n) \
+    { \
+        int64_t i = 0; \
+        for (; i + LANES <= n; i += LANES) \
+            name##_some(y + i, x + i * step, step, LANES); \
+        if (i < n && n >= LANES) \
+            name##_some(y + n - LANES, x + (n - LANES) * step, step, LANES); \
+        else \
+            name##_some(y + i, x + i * step, step, n - i); \
+    } \
     static void name##_row(const pool_job *j, const T *x, int64_t od, \
                            int64_t oh, T *row, T *y) \
     { \
         const window *d = &j->win[0], *h = &j->win[1], *w = &j->win[2]; \
         T *in = row + w->before; \
-        for (int64_t i = 0; i < j->in[2]; i++) \
-            in[i] = LEAST; \
+        memset(in, LEAST, (size_t)j->in[2]); \
         for (int64_t a = 0; a < d->kernel; a++) \
             for (int64_t b = 0; b < h->kernel; b++) { \
                 int64_t id = od * d->stride - d->before + a * d->dilation; \
@@ -144,8 +154,7 @@ static inline uint8_t pool_even(const void *x)
                     name##_join(in, x + (id * j->in[1] + ih) * j->in[2], 1, \
                                 j->in[2]); \
             } \
-        for (int64_t i = 0; i < j->out[2]; i++) \
-            y[i] = LEAST; \
+        memset(y, LEAST, (size_t)j->out[2]); \
         for (int64_t t = 0; t < w->kernel; t++) \
             name##_join(y, row + t * w->dilation, w->stride, j->out[2]); \
     } \
