@@ -9,7 +9,7 @@
  * stay, and round. Constants become floats once. */
 #include "run/rewrite.h"
 
-static bool is_half(const rewriter *r, uint32_t v)
+static bool half_type(const rewriter *r, uint32_t v)
 {
     clv_dtype t = (clv_dtype)r->g->values[v].dtype;
     return t == CLV_FLOAT16 || t == CLV_BFLOAT16;
@@ -85,7 +85,7 @@ bool rewrite_half(rewriter *r, uint32_t id)
         f.attr[f.n_attr++] = n->attrs[i];
     for (uint32_t i = 0, count = n->n_in; i < count; i++) {
         uint32_t v = rw_in(r, id, i);
-        if (v != CLV_NONE && is_half(r, v)) {
+        if (v != CLV_NONE && half_type(r, v)) {
             v = half_float(r, v);
             any = true;
             if (v == CLV_NONE)
