@@ -15,6 +15,7 @@
 
 typedef enum rewrite_phase {
     PHASE_CLEAN, /* what computes nothing */
+    PHASE_HALF,  /* numbers of 16 bits */
     PHASE_QUANT, /* floats between integers */
     PHASE_NORM,  /* operators that were taken apart */
     PHASE_SPLIT, /* products that are taken apart */

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-
 /* -- looking and building -------------------------------------------------*/
 
 clv_dtype rwq_type(const rewriter *r, uint32_t v)
@@ -35,15 +34,14 @@ static bool rwq_read(const rewriter *r, uint32_t id, uint32_t x, quant_of *q)
         (q->zero != CLV_NONE && !zero) || attr_int(n, CLV_A_BLOCK) > 0)
         return false;
     q->many = clv_tensor_numel(scale);
-    if (q->many != 1 &&
-        norm_axis(attr_int(n, CLV_A_AXIS), rw_rank(r, x), &q->axis, NULL) !=
-            CLV_OK)
+    if (q->many != 1 && norm_axis(attr_int(n, CLV_A_AXIS), rw_rank(r, x),
+                                  &q->axis, NULL) != CLV_OK)
         return false;
     for (int64_t i = 0; i < q->many; i++)
         if (!(get_f(scale, i) > 0) || !isfinite(get_f(scale, i)))
             return false;
-    return !zero || (clv_tensor_numel(zero) == q->many &&
-                     zero->dtype == rwq_type(r, x));
+    return !zero ||
+           (clv_tensor_numel(zero) == q->many && zero->dtype == rwq_type(r, x));
 }
 
 bool rwq_made(const rewriter *r, uint32_t v, quant_of *q)
@@ -177,22 +175,31 @@ static bool qproduct_become(rewriter *r, uint32_t id, const qproduct_end *e,
     return rw_become(r, id, &bounded);
 }
 
-/* Number i of v, which is known or is what dequantize makes of what is. */
-static bool qproduct_number(const rewriter *r, uint32_t v, int64_t i, double *x)
+/* Numbers that are known, or that dequantize makes of what is. */
+typedef struct qproduct_numbers {
+    const clv_tensor *t;
+    quant_of q; /* if `codes` */
+    bool codes;
+} qproduct_numbers;
+
+static bool qproduct_read(const rewriter *r, uint32_t v, qproduct_numbers *b)
 {
-    quant_of q;
-    const clv_tensor *t = rw_known(r, v);
-    if (t) {
-        *x = get_f(t, i);
-        return t->dtype == CLV_FLOAT32;
-    }
-    if (!rwq_made(r, v, &q) || !(t = rw_known(r, q.x)))
-        return false;
-    double zero = q.zero == CLV_NONE
-                      ? 0
-                      : get_f(rw_known(r, q.zero), q.many > 1 ? i : 0);
-    *x = (get_f(t, i) - zero) * rwq_scale(r, &q, i);
-    return true;
+    b->t = rw_known(r, v);
+    b->codes = !b->t;
+    if (b->codes && rwq_made(r, v, &b->q))
+        b->t = rw_known(r, b->q.x);
+    return b->t && (b->codes || b->t->dtype == CLV_FLOAT32);
+}
+
+static double qproduct_number(const rewriter *r, const qproduct_numbers *b,
+                              int64_t i)
+{
+    double v = get_f(b->t, i);
+    if (!b->codes)
+        return v;
+    if (b->q.zero != CLV_NONE)
+        v -= get_f(rw_known(r, b->q.zero), b->q.many > 1 ? i : 0);
+    return v * rwq_scale(r, &b->q, i);
 }
 
 /* A bias of n channels in units of the product's steps; CLV_NONE: it is not
@@ -201,15 +208,15 @@ static uint32_t qproduct_bias(rewriter *r, uint32_t v, int64_t n,
                               const quant_of *x, const quant_of *w)
 {
     const double most = 1 << 30;
+    qproduct_numbers from;
     clv_tensor t;
-    double b;
-    if (clv__numel(&r->g->values[v]) != n || rw_dim(r, v, -1) != n)
+    if (clv__numel(&r->g->values[v]) != n || rw_dim(r, v, -1) != n ||
+        !qproduct_read(r, v, &from))
         return CLV_NONE;
     uint32_t c = rw_const(r, CLV_INT32, 1, &n, &t);
     for (int64_t i = 0; c != CLV_NONE && i < n; i++) {
-        if (!qproduct_number(r, v, i, &b))
-            return CLV_NONE;
-        b = nearbyint(b / (rwq_scale(r, x, 0) * rwq_scale(r, w, i)));
+        double b = nearbyint(qproduct_number(r, &from, i) /
+                             (rwq_scale(r, x, 0) * rwq_scale(r, w, i)));
         if (!(fabs(b) <= most))
             return CLV_NONE;
         put_i(&t, i, (int64_t)b);
@@ -286,8 +293,7 @@ static bool qproduct_of(const rewriter *r, uint32_t v, qproduct *p)
         return true;
     case CLV_OP_GEMM:
         p->turned = attr_int(n, CLV_A_TRANS_B) != 0;
-        return !attr_int(n, CLV_A_TRANS_A) &&
-               attr_float(n, CLV_A_ALPHA) == 1 &&
+        return !attr_int(n, CLV_A_TRANS_A) && attr_float(n, CLV_A_ALPHA) == 1 &&
                (p->bias == CLV_NONE || attr_float(n, CLV_A_BETA) == 1);
     case CLV_OP_MATMUL:
     case CLV_OP_BMM:
@@ -327,8 +333,7 @@ static uint32_t qproduct_turn(rewriter *r, uint32_t v)
         return CLV_NONE;
     int64_t rows = from->dims[0], columns = from->dims[1];
     const uint8_t *x = from->data;
-    uint32_t c =
-        rw_const(r, from->dtype, 2, (int64_t[]){columns, rows}, &t);
+    uint32_t c = rw_const(r, from->dtype, 2, (int64_t[]){columns, rows}, &t);
     uint8_t *y = c == CLV_NONE ? NULL : t.data;
     for (int64_t i = 0; y && i < rows; i++)
         for (int64_t j = 0; j < columns; j++)

@@ -381,6 +381,16 @@ static bool requant_of(kernel *k, const clv_tensor *y, int64_t channels,
     return true;
 }
 
+/* Convolves bytes as such; false: they have to be floats. */
+static bool bytes_any(kernel *k, const conv_job *j, const clv_tensor *x,
+                      const clv_tensor *x_zero, const clv_tensor *w,
+                      const clv_tensor *w_zero, const requant *q)
+{
+    return j->cin > 1
+               ? CPU_NAME(clv__bytes_conv)(k, j, x, x_zero, w, w_zero, q)
+               : CPU_NAME(clv__bytes_depthwise)(k, j, x, x_zero, w, w_zero, q);
+}
+
 const void *CPU_NAME(cpu_ready_qlinear_conv)(kernel *k, arena *mem)
 {
     return CPU_NAME(clv__bytes_conv_ready)(input_of(k, 3), input_of(k, 5), mem);
@@ -405,8 +415,7 @@ bool CPU_NAME(cpu_qlinear_conv)(kernel *k)
     if (q.bias &&
         (q.bias->dtype != CLV_INT32 || numel(q.bias) != j.groups * j.cout))
         return false;
-    if (j.cin > 1 && CPU_NAME(clv__bytes_conv)(k, &j, k->in[0], k->in[2],
-                                               k->in[3], k->in[5], &q))
+    if (bytes_any(k, &j, k->in[0], k->in[2], k->in[3], k->in[5], &q))
         return true;
     j.q = &q;
     j.x = cpu_centred(k, k->in[0], k->in[2], 1);
@@ -423,8 +432,8 @@ bool CPU_NAME(cpu_conv_integer)(kernel *k)
     if (y->dtype != CLV_INT32 || !input_of(k, 1) ||
         !CPU_NAME(clv__conv_shape)(k, k->in[0], k->in[1], y, &j))
         return false;
-    if (j.cin > 1 && CPU_NAME(clv__bytes_conv)(k, &j, k->in[0], input_of(k, 2),
-                                               k->in[1], input_of(k, 3), &q))
+    if (bytes_any(k, &j, k->in[0], input_of(k, 2), k->in[1], input_of(k, 3),
+                  &q))
         return true;
     j.q = &q;
     j.x = cpu_centred(k, k->in[0], input_of(k, 2), 1);

@@ -3,7 +3,9 @@
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/vmath.h"
 
-enum { AXES = 3 };
+#include <string.h>
+
+enum { AXES = 3, LANES = 16 };
 
 typedef struct pool_job {
     const float *x;
@@ -11,6 +13,10 @@ typedef struct pool_job {
     int64_t in[AXES], out[AXES], in_plane, out_plane;
     window win[AXES];
     bool largest, count_pad;
+    const void *bytes_x; /* of the largest of bytes */
+    void *bytes_y;
+    void *room; /* a row with its padding for each part of the planes */
+    int64_t row, planes, parts;
 } pool_job;
 
 /* Taps of the window at `at` along an axis that lie in the image, or in it and
@@ -93,57 +99,116 @@ static void pool_planes(void *ctx, int64_t from, int64_t to)
 
 /* -- bytes ----------------------------------------------------------------*/
 
-typedef struct pool_bytes {
-    const clv_tensor *t;
-    float *number;
-} pool_bytes;
-
-static void bytes_to_floats(void *ctx, int64_t from, int64_t to)
+/* The first of two bytes, read together: every other byte of a row is half of
+ * its words. */
+static inline uint8_t pool_even(const void *x)
 {
-    const pool_bytes *j = ctx;
-    const uint8_t *u = j->t->data;
-    const int8_t *s = j->t->data;
-    if (j->t->dtype == CLV_UINT8)
-        for (int64_t i = from; i < to; i++)
-            j->number[i] = u[i];
-    else
-        for (int64_t i = from; i < to; i++)
-            j->number[i] = s[i];
+    const uint16_t one = 1;
+    uint16_t two;
+    uint8_t low;
+    memcpy(&two, x, sizeof two);
+    memcpy(&low, &one, sizeof low);
+    return (uint8_t)(low ? two : two >> 8);
 }
 
-static void floats_to_bytes(void *ctx, int64_t from, int64_t to)
+/* The largest of bytes: rows of a window first, into one row with its padding
+ * around it, then along that. */
+#define POOL_BYTES(name, T, LEAST) \
+    static inline void name##_some(T *restrict y, const T *restrict x, \
+                                   int64_t step, const int64_t n) \
+    { \
+        if (step == 1) \
+            for (int64_t i = 0; i < n; i++) \
+                y[i] = x[i] > y[i] ? x[i] : y[i]; \
+        else if (step == 2) \
+            for (int64_t i = 0; i < n; i++) { \
+                T v = (T)pool_even(x + 2 * i); \
+                y[i] = v > y[i] ? v : y[i]; \
+            } \
+        else \
+            for (int64_t i = 0; i < n; i++) \
+                y[i] = x[step * i] > y[i] ? x[step * i] : y[i]; \
+    } \
+    /* Some may be joined twice, which changes nothing. */ \
+    static void name##_join(T *y, const T *x, int64_t step, int64_t n) \
+    { \
+        int64_t i = 0; \
+        for (; i + LANES <= n; i += LANES) \
+            name##_some(y + i, x + i * step, step, LANES); \
+        if (i < n && n >= LANES) \
+            name##_some(y + n - LANES, x + (n - LANES) * step, step, LANES); \
+        else \
+            name##_some(y + i, x + i * step, step, n - i); \
+    } \
+    static void name##_row(const pool_job *j, const T *x, int64_t od, \
+                           int64_t oh, T *row, T *y) \
+    { \
+        const window *d = &j->win[0], *h = &j->win[1], *w = &j->win[2]; \
+        T *in = row + w->before; \
+        memset(in, LEAST, (size_t)j->in[2]); \
+        for (int64_t a = 0; a < d->kernel; a++) \
+            for (int64_t b = 0; b < h->kernel; b++) { \
+                int64_t id = od * d->stride - d->before + a * d->dilation; \
+                int64_t ih = oh * h->stride - h->before + b * h->dilation; \
+                if (id >= 0 && id < j->in[0] && ih >= 0 && ih < j->in[1]) \
+                    name##_join(in, x + (id * j->in[1] + ih) * j->in[2], 1, \
+                                j->in[2]); \
+            } \
+        memset(y, LEAST, (size_t)j->out[2]); \
+        for (int64_t t = 0; t < w->kernel; t++) \
+            name##_join(y, row + t * w->dilation, w->stride, j->out[2]); \
+    } \
+    static void name(void *ctx, int64_t from, int64_t to) \
+    { \
+        const pool_job *j = ctx; \
+        for (int64_t part = from; part < to; part++) { \
+            T *row = (T *)j->room + part * j->row; \
+            for (int64_t i = 0; i < j->row; i++) \
+                row[i] = LEAST; \
+            int64_t last = j->planes * (part + 1) / j->parts; \
+            for (int64_t p = j->planes * part / j->parts; p < last; p++) { \
+                const T *x = (const T *)j->bytes_x + p * j->in_plane; \
+                T *y = (T *)j->bytes_y + p * j->out_plane; \
+                for (int64_t od = 0; od < j->out[0]; od++) \
+                    for (int64_t oh = 0; oh < j->out[1] && !clv__late(); \
+                         oh++, y += j->out[2]) \
+                        name##_row(j, x, od, oh, row, y); \
+            } \
+        } \
+    }
+POOL_BYTES(pool_u8, uint8_t, 0)
+POOL_BYTES(pool_i8, int8_t, INT8_MIN)
+
+/* Whether every window has a tap in the image; one of padding alone is left to
+ * the plain kernel. */
+static bool pool_all_inside(const pool_job *j)
 {
-    const pool_bytes *j = ctx;
-    uint8_t *y = j->t->data;
-    for (int64_t i = from; i < to; i++)
-        y[i] = (uint8_t)(int32_t)j->number[i];
+    for (int a = 0; a < AXES; a++)
+        for (int64_t i = 0; i < j->out[a]; i++)
+            if (!pool_count(j, a, i, false))
+                return false;
+    return true;
 }
 
-/* The largest of bytes, as floats, which hold them exactly. A window of padding
- * alone is left to the plain kernel. */
-static bool pool_of_bytes(kernel *k)
+static bool pool_bytes(kernel *k, pool_job *j, int64_t planes)
 {
-    clv_tensor x = *k->in[0], y = k->out[0], outs[2] = {{0}};
-    pool_bytes from = {k->in[0], NULL}, to = {&k->out[0], NULL};
-    const clv_tensor *in[1] = {&x};
-    kernel own = *k;
-    from.number = arena_array(k->scratch, (size_t)numel(&x) + 1, sizeof(float));
-    to.number = arena_array(k->scratch, (size_t)numel(&y) + 1, sizeof(float));
-    if (k->n->n_in != 1 || output_of(k, 1) || !from.number || !to.number)
+    const window *w = &j->win[2];
+    bool plain = k->in[0]->dtype == CLV_UINT8;
+    if (!pool_all_inside(j))
         return false;
-    x.dtype = y.dtype = CLV_FLOAT32;
-    x.data = from.number;
-    y.data = to.number;
-    own.in = in;
-    outs[0] = y; /* the second, of places, is not wanted */
-    own.out = outs;
-    clv__parallel(k->threads, numel(&x), CPU_GRAIN, bytes_to_floats, &from);
-    if (!CPU_NAME(cpu_pool)(&own))
+    j->bytes_x = k->in[0]->data;
+    j->bytes_y = k->out[0].data;
+    j->row = w->before + j->in[2] + w->after + (w->kernel - 1) * w->dilation +
+             j->out[2] * w->stride + 1;
+    j->planes = planes;
+    j->parts = 4 * (int64_t)k->threads;
+    j->parts = j->parts < planes ? j->parts : planes;
+    j->room = arena_array(k->scratch, (size_t)(j->parts * j->row), 1);
+    if (!j->room)
         return false;
-    for (int64_t i = 0, n = numel(&y); i < n; i++)
-        if (to.number[i] == -INFINITY)
-            return false;
-    clv__parallel(k->threads, numel(&y), CPU_GRAIN, floats_to_bytes, &to);
+    clv__parallel(k->threads, j->parts,
+                  1 + CPU_GRAIN * j->parts / (planes * j->in_plane),
+                  plain ? pool_u8 : pool_i8, j);
     return true;
 }
 
@@ -159,11 +224,10 @@ bool CPU_NAME(cpu_pool)(kernel *k)
                   .largest = op == CLV_OP_MAX_POOL1D ||
                              op == CLV_OP_MAX_POOL2D ||
                              op == CLV_OP_MAX_POOL3D};
-    if (j.largest && x->dtype == y->dtype && y->data &&
-        (x->dtype == CLV_UINT8 || x->dtype == CLV_INT8))
-        return pool_of_bytes(k);
-    if (x->dtype != CLV_FLOAT32 || y->dtype != CLV_FLOAT32 || !y->data ||
-        output_of(k, 1) || nd > AXES || x->rank < nd || y->rank != x->rank)
+    bool bytes = j.largest && (x->dtype == CLV_UINT8 || x->dtype == CLV_INT8);
+    if ((x->dtype != CLV_FLOAT32 && !bytes) || y->dtype != x->dtype ||
+        !y->data || output_of(k, 1) || nd > AXES || x->rank < nd ||
+        y->rank != x->rank)
         return false;
     j.count_pad = !j.largest && attr_int(k->n, CLV_A_COUNT_INCLUDE_PAD);
     int64_t planes = 1, taps = 1;
@@ -188,6 +252,8 @@ bool CPU_NAME(cpu_pool)(kernel *k)
     }
     j.in_plane = j.in[0] * j.in[1] * j.in[2];
     j.out_plane = j.out[0] * j.out[1] * j.out[2];
+    if (bytes)
+        return pool_bytes(k, &j, planes);
     clv__parallel(k->threads, planes, 1 + CPU_GRAIN / (j.out_plane * taps),
                   pool_planes, &j);
     return true;

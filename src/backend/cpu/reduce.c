@@ -43,21 +43,26 @@ static double row_sum(const float *x, int64_t n, bool squares)
 /* The largest of a row; a NaN is found first. */
 static float row_most(const float *x, int64_t n)
 {
-    float sums[LANES];
+    float most[LANES];
+    int32_t nan[LANES] = {0};
     int64_t i = 0;
     for (int l = 0; l < LANES; l++)
-        sums[l] = x[l < n ? l : 0];
+        most[l] = x[0];
     for (; i + LANES <= n; i += LANES)
         for (int l = 0; l < LANES; l++) {
             float v = x[i + l];
-            sums[l] = v > sums[l] || v != v ? v : sums[l];
+            most[l] = v > most[l] ? v : most[l];
+            nan[l] |= v != v;
         }
-    for (; i < n; i++)
-        sums[0] = x[i] > sums[0] || x[i] != x[i] ? x[i] : sums[0];
-    float most = sums[0];
-    for (int l = 1; l < LANES; l++)
-        most = sums[l] > most || sums[l] != sums[l] ? sums[l] : most;
-    return most;
+    for (; i < n; i++) {
+        most[0] = x[i] > most[0] ? x[i] : most[0];
+        nan[0] |= x[i] != x[i];
+    }
+    for (int l = 1; l < LANES; l++) {
+        most[0] = most[l] > most[0] ? most[l] : most[0];
+        nan[0] |= nan[l];
+    }
+    return nan[0] ? NAN : most[0];
 }
 
 static float row_least(const float *x, int64_t n)

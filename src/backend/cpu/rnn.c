@@ -94,7 +94,7 @@ static inline float rnn_code(float x, float scale, float zero)
     return v < 255 ? v : 255;
 }
 
-static void rnn_round(float *x, int64_t n)
+static void rnn_snap(float *x, int64_t n)
 {
     float zero, scale = rnn_range(x, n, &zero);
     for (int64_t i = 0; i < n; i++)
@@ -216,7 +216,7 @@ static void rnn_add_state(const rnn_job *j, float *to)
     }
     if (j->seen) { /* bytes, multiplied as floats */
         memcpy(j->seen, j->h, (size_t)states * sizeof *j->h);
-        rnn_round(j->seen, states);
+        rnn_snap(j->seen, states);
         s.h = j->seen;
     }
     if (!j->packed) {
@@ -342,7 +342,7 @@ static bool rnn_inputs(kernel *k, rnn_job *j, const float *w, const float *b)
         if (!near)
             return false;
         memcpy(near, x, (size_t)n * sizeof *near);
-        rnn_round(near, n);
+        rnn_snap(near, n);
         x = near;
     }
     if (j->w)
@@ -394,8 +394,9 @@ static bool rnn_pack_bytes(kernel *k, arena *mem, const clv_tensor *t,
         plain[i] = (float)((t->dtype == CLV_INT8 ? (int8_t)from[i] : from[i]) -
                            to->zero) *
                    to->scale;
-    return plain && CPU_NAME(clv__gemm_pack)(
-                        k, mem, n, depth, (cpu_matrix){plain, n, 1}, &to->floats);
+    return plain &&
+           CPU_NAME(clv__gemm_pack)(k, mem, n, depth, (cpu_matrix){plain, n, 1},
+                                    &to->floats);
 }
 
 /* What a quantised LSTM packs must fit together before it runs. */
