@@ -348,6 +348,7 @@ bool rewrite_parallel_convs(rewriter *r, uint32_t id)
     rw_form_attr(r, &f, large->conv, CLV_A_DILATION);
     rw_form_attr(r, &f, large->conv, CLV_A_AUTO_PAD);
     rw_form_attr(r, &f, large->conv, CLV_A_GROUPS);
+    clv__weight_drop(r->weights, r->from, &r->tensor[rw_in(r, large->conv, 1)]);
     return rw_become(r, id, &f);
 }
 

@@ -252,6 +252,19 @@ void clv__weights_free(weight_store *w)
     clv__free(w);
 }
 
+enum { DROP_LARGE = 65536 }; /* bytes whose pages are worth giving back */
+
+int64_t clv__weight_drop(const weight_store *w, const clv_graph *g,
+                         const clv_tensor *t)
+{
+    int64_t bytes = clv_tensor_bytes(t);
+    if (!t->data || bytes < DROP_LARGE)
+        return 0;
+    clv__mapping_drop(g->file, g->file_size, t->data, (size_t)bytes);
+    clv__external_drop(&w->files, t->data, (size_t)bytes);
+    return bytes;
+}
+
 const clv_tensor *clv__weights_of(const weight_store *w, const clv_graph *g)
 {
     for (size_t i = 0; i < w->n_tables; i++)
