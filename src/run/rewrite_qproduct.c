@@ -9,7 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-
 /* -- looking and building -------------------------------------------------*/
 
 clv_dtype rwq_type(const rewriter *r, uint32_t v)
@@ -35,15 +34,14 @@ static bool rwq_read(const rewriter *r, uint32_t id, uint32_t x, quant_of *q)
         (q->zero != CLV_NONE && !zero) || attr_int(n, CLV_A_BLOCK) > 0)
         return false;
     q->many = clv_tensor_numel(scale);
-    if (q->many != 1 &&
-        norm_axis(attr_int(n, CLV_A_AXIS), rw_rank(r, x), &q->axis, NULL) !=
-            CLV_OK)
+    if (q->many != 1 && norm_axis(attr_int(n, CLV_A_AXIS), rw_rank(r, x),
+                                  &q->axis, NULL) != CLV_OK)
         return false;
     for (int64_t i = 0; i < q->many; i++)
         if (!(get_f(scale, i) > 0) || !isfinite(get_f(scale, i)))
             return false;
-    return !zero || (clv_tensor_numel(zero) == q->many &&
-                     zero->dtype == rwq_type(r, x));
+    return !zero ||
+           (clv_tensor_numel(zero) == q->many && zero->dtype == rwq_type(r, x));
 }
 
 bool rwq_made(const rewriter *r, uint32_t v, quant_of *q)
@@ -188,9 +186,8 @@ static bool qproduct_number(const rewriter *r, uint32_t v, int64_t i, double *x)
     }
     if (!rwq_made(r, v, &q) || !(t = rw_known(r, q.x)))
         return false;
-    double zero = q.zero == CLV_NONE
-                      ? 0
-                      : get_f(rw_known(r, q.zero), q.many > 1 ? i : 0);
+    double zero =
+        q.zero == CLV_NONE ? 0 : get_f(rw_known(r, q.zero), q.many > 1 ? i : 0);
     *x = (get_f(t, i) - zero) * rwq_scale(r, &q, i);
     return true;
 }
@@ -286,8 +283,7 @@ static bool qproduct_of(const rewriter *r, uint32_t v, qproduct *p)
         return true;
     case CLV_OP_GEMM:
         p->turned = attr_int(n, CLV_A_TRANS_B) != 0;
-        return !attr_int(n, CLV_A_TRANS_A) &&
-               attr_float(n, CLV_A_ALPHA) == 1 &&
+        return !attr_int(n, CLV_A_TRANS_A) && attr_float(n, CLV_A_ALPHA) == 1 &&
                (p->bias == CLV_NONE || attr_float(n, CLV_A_BETA) == 1);
     case CLV_OP_MATMUL:
     case CLV_OP_BMM:
@@ -327,8 +323,7 @@ static uint32_t qproduct_turn(rewriter *r, uint32_t v)
         return CLV_NONE;
     int64_t rows = from->dims[0], columns = from->dims[1];
     const uint8_t *x = from->data;
-    uint32_t c =
-        rw_const(r, from->dtype, 2, (int64_t[]){columns, rows}, &t);
+    uint32_t c = rw_const(r, from->dtype, 2, (int64_t[]){columns, rows}, &t);
     uint8_t *y = c == CLV_NONE ? NULL : t.data;
     for (int64_t i = 0; y && i < rows; i++)
         for (int64_t j = 0; j < columns; j++)

@@ -64,13 +64,26 @@ bool rewrite_quant_lstm(rewriter *r, uint32_t id)
 static bool quant_moves(clv_op op)
 {
     static const clv_op moves[] = {
-        CLV_OP_RESHAPE,         CLV_OP_FLATTEN,         CLV_OP_UNFLATTEN,
-        CLV_OP_SQUEEZE,         CLV_OP_UNSQUEEZE,       CLV_OP_PERMUTE,
-        CLV_OP_TRANSPOSE,       CLV_OP_SLICE,           CLV_OP_SELECT,
-        CLV_OP_INDEX_SELECT,    CLV_OP_FLIP,            CLV_OP_ROLL,
-        CLV_OP_DEPTH_TO_SPACE,  CLV_OP_SPACE_TO_DEPTH,  CLV_OP_PIXEL_SHUFFLE,
-        CLV_OP_PIXEL_UNSHUFFLE, CLV_OP_CHANNEL_SHUFFLE, CLV_OP_MAX_POOL1D,
-        CLV_OP_MAX_POOL2D,      CLV_OP_MAX_POOL3D,
+        CLV_OP_RESHAPE,
+        CLV_OP_FLATTEN,
+        CLV_OP_UNFLATTEN,
+        CLV_OP_SQUEEZE,
+        CLV_OP_UNSQUEEZE,
+        CLV_OP_PERMUTE,
+        CLV_OP_TRANSPOSE,
+        CLV_OP_SLICE,
+        CLV_OP_SELECT,
+        CLV_OP_INDEX_SELECT,
+        CLV_OP_FLIP,
+        CLV_OP_ROLL,
+        CLV_OP_DEPTH_TO_SPACE,
+        CLV_OP_SPACE_TO_DEPTH,
+        CLV_OP_PIXEL_SHUFFLE,
+        CLV_OP_PIXEL_UNSHUFFLE,
+        CLV_OP_CHANNEL_SHUFFLE,
+        CLV_OP_MAX_POOL1D,
+        CLV_OP_MAX_POOL2D,
+        CLV_OP_MAX_POOL3D,
     };
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
         if (moves[i] == op)
@@ -261,8 +274,8 @@ static uint32_t table_of(rewriter *r, uint32_t v, uint32_t root)
     for (uint32_t i = 0; i < f.n_in; i++) {
         if (f.in[i] == CLV_NONE)
             continue;
-        bool number = rw_known(r, f.in[i]) &&
-                      clv_tensor_numel(rw_known(r, f.in[i])) == 1;
+        bool number =
+            rw_known(r, f.in[i]) && clv_tensor_numel(rw_known(r, f.in[i])) == 1;
         if (number)
             f.in[i] = rw_const_view(r, f.in[i], 0, NULL);
         else if (!rw_known(r, f.in[i]))
@@ -292,9 +305,8 @@ bool rewrite_quant_table(rewriter *r, uint32_t id)
     enum { MOST = 24 }; /* nodes in one table */
     table_search s = {CLV_NONE, MOST};
     quant_of y;
-    if (!rwq_gives_bytes(r, id, &y) ||
-        !table_finds(r, rw_in(r, id, 0), &s) || s.root == CLV_NONE ||
-        !rw_same_shape(r, s.root, y.x))
+    if (!rwq_gives_bytes(r, id, &y) || !table_finds(r, rw_in(r, id, 0), &s) ||
+        s.root == CLV_NONE || !rw_same_shape(r, s.root, y.x))
         return false;
     rw_form f;
     uint32_t values = table_of(r, rw_in(r, id, 0), s.root);

@@ -252,7 +252,8 @@ static void product_put(const bytes_product *p, const bytes_packed *b,
         memcpy((int32_t *)q->y->data + at, sum, (size_t)n * sizeof *sum);
         return;
     }
-    const int32_t *add = q->bias ? (const int32_t *)q->bias->data + first : NULL;
+    const int32_t *add =
+        q->bias ? (const int32_t *)q->bias->data + first : NULL;
     for (int64_t i = 0; add && i < n; i++)
         sum[i] = (int32_t)((uint32_t)sum[i] + (uint32_t)add[i]);
     const float *factor = q->factor + first;
@@ -266,7 +267,8 @@ static void product_put(const bytes_product *p, const bytes_packed *b,
     const float low = q->low - q->zero, high = q->high - q->zero;
     const int32_t zero = (int32_t)q->zero;
     for (int64_t i = 0; i < n; i++)
-        y[i] = (uint8_t)(v_nearest((float)sum[i] * factor[i], low, high) + zero);
+        y[i] =
+            (uint8_t)(v_nearest((float)sum[i] * factor[i], low, high) + zero);
 }
 
 /* Items are blocks of rows by ranges of panels, of each matrix. */
@@ -275,7 +277,8 @@ static void product_part(void *ctx, int64_t from, int64_t to)
     const bytes_product *p = ctx;
     int32_t sum[ROWS * PANELS * WIDE];
     for (int64_t item = from; item < to; item++) {
-        int64_t in = item % (p->tall * p->wide), of = item / (p->tall * p->wide);
+        int64_t in = item % (p->tall * p->wide),
+                of = item / (p->tall * p->wide);
         int64_t i = in % p->tall * ROWS, first = in / p->tall * PANELS * WIDE;
         int64_t rows = p->m - i < ROWS ? p->m - i : ROWS;
         int64_t n = p->n - first < PANELS * WIDE ? p->n - first : PANELS * WIDE;
@@ -304,8 +307,7 @@ static void product_pack(void *ctx, int64_t from, int64_t to)
 /* Packs all matrices b of a product that has no weight. */
 static bool product_matrices(kernel *k, bytes_product *p)
 {
-    bytes_packed *all =
-        arena_array(k->scratch, (size_t)p->batch, sizeof *all);
+    bytes_packed *all = arena_array(k->scratch, (size_t)p->batch, sizeof *all);
     for (int64_t i = 0; all && i < p->batch; i++)
         if (!matrix_room(&all[i], p->k, p->n, k->scratch))
             return false;

@@ -27,7 +27,7 @@ static inline bool bytes_are(const clv_tensor *t)
 
 /* Zero point i of t, whose numbers are held as signed ones, or not. */
 static inline int32_t bytes_zero(const clv_tensor *t, const clv_tensor *zero,
-                          int64_t i, bool as_signed)
+                                 int64_t i, bool as_signed)
 {
     int32_t z = zero ? (int32_t)get_i(zero, numel(zero) > 1 ? i : 0) : 0;
     return z + (t->dtype == CLV_UINT8 && as_signed   ? -128
@@ -40,7 +40,8 @@ static inline uint8_t bytes_flip(const clv_tensor *t, bool as_signed)
     return (t->dtype == CLV_INT8) == as_signed ? 0 : 0x80;
 }
 
-static inline bool bytes_zeros_fit(const clv_tensor *t, const clv_tensor *zero, int64_t n)
+static inline bool bytes_zeros_fit(const clv_tensor *t, const clv_tensor *zero,
+                                   int64_t n)
 {
     return !zero ||
            (zero->dtype == t->dtype && (numel(zero) == 1 || numel(zero) == n));

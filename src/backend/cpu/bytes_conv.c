@@ -97,17 +97,19 @@ static void bytes_conv_block(const bytes_conv *v, int64_t item, uint8_t *room)
     int32_t *x_sum = (int32_t *)(void *)rest, *sum = x_sum + POINTS;
     uint8_t *rows = (uint8_t *)(sum + j->cout * POINTS);
     if (j->point) {
-        CPU_NAME(clv__bytes_panels)(x + first, j->in_plane, n, j->depth, v->flip, packed);
+        CPU_NAME(clv__bytes_panels)
+        (x + first, j->in_plane, n, j->depth, v->flip, packed);
     } else {
         bytes_columns(v, x, first, n, rows);
         CPU_NAME(clv__bytes_panels)(rows, POINTS, n, j->depth, v->flip, packed);
     }
     const uint8_t *w = v->w->rows + group * j->cout * v->deep;
-    CPU_NAME(clv__bytes_signed)(j->cout, w, v->deep, packed, panels, v->deep / BYTES_STEP, sum,
-                POINTS);
+    CPU_NAME(clv__bytes_signed)
+    (j->cout, w, v->deep, packed, panels, v->deep / BYTES_STEP, sum, POINTS);
     if (v->w->zeros)
-        CPU_NAME(clv__bytes_signed)(1, v->w->rows + j->groups * j->cout * v->deep, v->deep, packed,
-                    panels, v->deep / BYTES_STEP, x_sum, POINTS);
+        CPU_NAME(clv__bytes_signed)
+        (1, v->w->rows + j->groups * j->cout * v->deep, v->deep, packed, panels,
+         v->deep / BYTES_STEP, x_sum, POINTS);
     for (int64_t c = 0; c < j->cout; c++) {
         int64_t channel = group * j->cout + c;
         conv_centre(v, channel, x_sum, sum + c * POINTS, n);

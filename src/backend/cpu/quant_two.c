@@ -49,7 +49,8 @@ static void two_block(const two_job *j, const float *a, const float *b,
     const int32_t zero = (int32_t)j->y_zero;
     if (j->add)
         for (int64_t i = 0; i < n; i++)
-            y[i] = (uint8_t)(v_nearest((a[i] + b[i]) / scale, low, high) + zero);
+            y[i] =
+                (uint8_t)(v_nearest((a[i] + b[i]) / scale, low, high) + zero);
     else
         for (int64_t i = 0; i < n; i++)
             y[i] = (uint8_t)(v_nearest(a[i] * b[i] / scale, low, high) + zero);

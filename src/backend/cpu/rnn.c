@@ -394,8 +394,9 @@ static bool rnn_pack_bytes(kernel *k, arena *mem, const clv_tensor *t,
         plain[i] = (float)((t->dtype == CLV_INT8 ? (int8_t)from[i] : from[i]) -
                            to->zero) *
                    to->scale;
-    return plain && CPU_NAME(clv__gemm_pack)(
-                        k, mem, n, depth, (cpu_matrix){plain, n, 1}, &to->floats);
+    return plain &&
+           CPU_NAME(clv__gemm_pack)(k, mem, n, depth, (cpu_matrix){plain, n, 1},
+                                    &to->floats);
 }
 
 /* What a quantised LSTM packs must fit together before it runs. */

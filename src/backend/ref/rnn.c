@@ -181,8 +181,7 @@ static clv_status rnn_unpack(kernel *k, const clv_tensor *t, uint32_t i,
     if (t->rank != 3 || (numel(s) != 1 && numel(s) != t->dims[0]) ||
         (numel(z) != 1 && numel(z) != t->dims[0]))
         return clv__fail(k->e, CLV_SHAPE, "scales of a recurrent layer");
-    double *all =
-        arena_array(k->scratch, (size_t)numel(t) + 1, sizeof *all);
+    double *all = arena_array(k->scratch, (size_t)numel(t) + 1, sizeof *all);
     if (!out || !all)
         return clv__nomem(k->e);
     int64_t depth = t->dims[1], n = t->dims[2];
@@ -193,8 +192,7 @@ static clv_status rnn_unpack(kernel *k, const clv_tensor *t, uint32_t i,
     for (int64_t at = 0; at < numel(t); at++) {
         int64_t way = at / (depth * n), d = at / n % depth, c = at % n;
         double v = get_f(t, at) - get_f(z, numel(z) > 1 ? way : 0);
-        all[(way * n + c) * depth + d] =
-            v * get_f(s, numel(s) > 1 ? way : 0);
+        all[(way * n + c) * depth + d] = v * get_f(s, numel(s) > 1 ? way : 0);
     }
     *to = out;
     return CLV_OK;

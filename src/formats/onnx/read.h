@@ -228,7 +228,7 @@ typedef struct reader {
     peek peek;
     size_t near; /* where the last head lies that was read in place */
     const clv_open_opts *opts;
-    arena mem; /* freed when the load ends */
+    arena mem;      /* freed when the load ends */
     strmap symbols; /* dimension names to indices of bound */
     struct onnx_symbol *bound;
     size_t n_symbols, cap_symbols;
