@@ -30,7 +30,10 @@ typedef struct weight_table {
 typedef struct weight_store {
     atomic_int users;
     arena mem;
-    weight_table *tables;      /* 0 is the graph itself */
+    weight_table *tables; /* 0 is the graph itself */
+    bool *borrowed; /* per value of it: the data is that of the first store
+                     * that others are like; NULL: this is the first */
+    strmap likes;   /* values of the graph of `like`, by name */
     external_files files;      /* external data, mapped */
     struct weight_store *like; /* whose memory is used again */
     struct weight_pack {
