@@ -2,7 +2,7 @@
 
     bench/population.py values FOLDER... -o FILE.jsonl [--only TEXT]
     bench/population.py times  FOLDER... -o FILE.jsonl [--only TEXT] [--threads N]
-                        [--seconds S] [--quiet COMMAND] [--window S]
+                        [--seconds S] [--rounds N] [--quiet COMMAND] [--window S]
     bench/population.py table FILE.jsonl... [--markdown FILE] [--csv FILE]
 
 values  runs each file once by `cleave run` (its default path) and by ONNX Runtime
@@ -178,7 +178,7 @@ def need(result, what):
     return (json.loads(out) if out.startswith("{") else {}), wall, peak, cpu
 
 
-def time_one(path, threads, seconds):
+def time_one(path, threads, seconds, most):
     """The figures of one file, as JSON."""
     middle = lambda v: sorted(v)[len(v) // 2]  # noqa: E731
     ours, theirs, first, theirs_first, peak, theirs_peak = [], [], [], [], 0, 0
@@ -187,7 +187,7 @@ def time_one(path, threads, seconds):
     a, _, _, _ = need(child(run_command(path, threads) + ["--json"], 60), "cleave")
     b, _, _, _ = need(child(peer_command(path, threads, 1), 60), "onnxruntime")
     slower = max(a.get("median_seconds", 0) or 0, b["median"], 1e-4)
-    rounds = ROUNDS if slower < SLOW else 2
+    rounds = most if slower < SLOW else min(most, 2)
     repeat = max(2, min(200, int(seconds / rounds / 2 / slower)))
     for _ in range(rounds):
         a, _, top, a_cpu = need(child(run_command(path, threads) + ["--json", "--repeat", str(repeat), "--warmup", "1"], 80), "cleave")
@@ -210,12 +210,12 @@ def time_one(path, threads, seconds):
             "work_ratio": middle(work) / max(middle(theirs_work), 1e-9), "share": max(share)}
 
 
-def time_some(threads, seconds, window, paths):
+def time_some(threads, seconds, rounds, window, paths):
     """Prints a line for each file, until the window is over."""
     until = time.time() + window
     for path in paths:
         try:
-            row = dict(time_one(path, threads, seconds), verdict="timed")
+            row = dict(time_one(path, threads, seconds, rounds), verdict="timed")
         except RuntimeError as e:
             row = {"verdict": "failed", "note": str(e)}
         print(json.dumps(row), flush=True)
@@ -228,7 +228,7 @@ def times(paths, a):
     before = a.quiet.split() if a.quiet else []
     while paths:
         some = paths[:40]
-        code, out, err, _, _, _ = child(before + [sys.executable, __file__, "some", str(a.threads), str(a.seconds), str(a.window)] + some, 3600)
+        code, out, err, _, _, _ = child(before + [sys.executable, __file__, "some", str(a.threads), str(a.seconds), str(a.rounds), str(a.window)] + some, 3600)
         rows = [json.loads(t) for t in out.splitlines() if t.startswith("{")]
         rows = rows or [{"verdict": "failed", "note": said(code, err)}]
         yield from zip(some, rows)
@@ -327,7 +327,7 @@ def main():
     if sys.argv[1:2] == ["judge"]:
         return judge(*sys.argv[2:4])
     if sys.argv[1:2] == ["some"]:
-        return time_some(int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4]), sys.argv[5:])
+        return time_some(int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]), sys.argv[6:])
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("what", choices=("values", "times", "table"))
     p.add_argument("folders", nargs="+")
@@ -335,6 +335,7 @@ def main():
     p.add_argument("--only", default="")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--seconds", type=float, default=3, help="of measuring per model")
+    p.add_argument("--rounds", type=int, default=ROUNDS)
     p.add_argument("--window", type=float, default=30, help="seconds that the machine is kept quiet at once")
     p.add_argument("--quiet", default="", help="a command that runs another on a quiet machine")
     p.add_argument("--work", action="store_true", help="compare processor time")

@@ -57,6 +57,8 @@ def fill(source, path):
     import onnx
     draw = np.random.default_rng(1)
     model = onnx.load(source, load_external_data=False)
+    # whose root is taken: a negative one would make everything NaN
+    variances = {n.input[4] for n in model.graph.node if n.op_type == "BatchNormalization"}
     for t in model.graph.initializer:
         if t.data_location != onnx.TensorProto.EXTERNAL:
             continue
@@ -65,6 +67,7 @@ def fill(source, path):
             data = np.full(tuple(t.dims), 0.02, kind)
         elif np.issubdtype(kind, np.floating):
             data = (0.05 * draw.standard_normal(tuple(t.dims))).astype(kind)
+            data = 1 + abs(data) if t.name in variances else data
         else:
             data = draw.integers(0, 9, tuple(t.dims)).astype(kind)
         t.CopyFrom(onnx.numpy_helper.from_array(data, t.name))

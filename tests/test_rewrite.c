@@ -309,6 +309,13 @@ static const rewrite_case cases_of_rules[] = {
      "slice a start=0 end=8 axes=3 step=2; n = neg p; s = unsqueeze n axes=-1; "
      "t = unsqueeze q axes=-1; u = cat s t axis=4; y = reshape u "
      "shape=1,3,40,8; out y"},
+    {"prelu_of_one_slope", "PRELU", 1,
+     "in x 2 3 4; param a 1; y = prelu x a; out y"},
+    {"prelu_of_equal_slopes", "PRELU", 1,
+     "in x 2 3 4; a = ones shape=3,1; b = mul a 0.25; y = prelu x b; out y"},
+    {"prelu_of_channels", "PRELU", 0,
+     "in x 2 3 4 5; param a 3 1 1; param w 32 3 1 1; param b 32; y = prelu x "
+     "a; z = conv2d y w; u = prelu z b axis=1; out y; out u"},
     {"norm_of_rows", "NORM_OF_ROWS", 1,
      "in x 2 3 4; param w 4 6; param s 6; param t 6; v = square s; p = matmul "
      "x "

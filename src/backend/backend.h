@@ -34,6 +34,11 @@ typedef struct clv_subject {
     const clv_tensor *tensor;
     uint32_t threads;                   /* 0: one per core */
     const struct external_files *files; /* that hold weights; NULL: none do */
+    const void *family; /* models of one network share it, and the weights that
+                         * `shared` says: their data stays where it is as long
+                         * as any of them lives. NULL: nothing is shared */
+    const bool *shared; /* per value below n_shared; NULL: all are */
+    uint32_t n_shared;
 } clv_subject;
 
 /* A compiled subgraph; a backend's own struct begins with it. Read-only once

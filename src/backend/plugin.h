@@ -15,7 +15,7 @@
 
 /* The version of what a plugin relies on: clv_backend_type, the graph, tensors.
  * It goes up with every change of them. */
-enum { CLV_PLUGIN_ABI = 3 };
+enum { CLV_PLUGIN_ABI = 4 };
 
 /* The number of bytes in the structs a plugin reads: catches a change that
  * forgot to raise the version. */

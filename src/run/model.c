@@ -154,9 +154,20 @@ static clv_status model_compile(clv_model *m, uint32_t k, clv_support *support,
 {
     uint32_t n;
     const clv_subgraph *sub = &clv_cut_subgraphs(m->cut, &n)[k];
-    clv_subject subject = {m->g,         sub->nodes,        sub->outputs,
-                           sub->n_nodes, sub->n_outputs,    m->tensor,
-                           m->threads,   &m->weights->files};
+    weight_store *root = m->weights;
+    while (root->like)
+        root = root->like;
+    clv_subject subject = {.g = m->g,
+                           .nodes = sub->nodes,
+                           .outputs = sub->outputs,
+                           .n_nodes = sub->n_nodes,
+                           .n_outputs = sub->n_outputs,
+                           .tensor = m->tensor,
+                           .threads = m->threads,
+                           .files = &m->weights->files,
+                           .family = root,
+                           .shared = m->weights->borrowed,
+                           .n_shared = m->user->n_values};
     clv_err why = {0};
     char text[700];
     if (!strcmp(m->parts[k].device, "cpu") || idle(m, &m->parts[k]))

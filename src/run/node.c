@@ -88,19 +88,6 @@ clv_status clv__run_node(const clv_graph *g, uint32_t id, const void *ready,
 
 /* -- prepared -------------------------------------------------------------*/
 
-enum { PACKED_LARGE = 65536 }; /* bytes whose pages are worth giving back */
-
-/* Returns the bytes of t if it is a large weight, after giving them back. */
-static int64_t drop_packed(const clv_model *m, const clv_tensor *t)
-{
-    int64_t bytes = clv_tensor_bytes(t);
-    if (!t->data || bytes < PACKED_LARGE)
-        return 0;
-    clv__mapping_drop(m->g->file, m->g->file_size, t->data, (size_t)bytes);
-    clv__external_drop(&m->weights->files, t->data, (size_t)bytes);
-    return bytes;
-}
-
 /* What is packed of one weight alone, and so is the same for every model of a
  * network; other nodes have no key and are packed each for itself. */
 static struct weight_pack pack_key(const clv_node *n, const clv_tensor **in)
@@ -161,7 +148,7 @@ int64_t clv__run_prepare(clv_model *m)
         s->ready = pack_step(m, &k, in, &fresh);
         for (uint32_t j = 0; s->ready && fresh && j < n->n_in; j++)
             if (in[j])
-                packed += drop_packed(m, in[j]);
+                packed += clv__weight_drop(m->weights, m->g, in[j]);
     }
     arena_free(&mem.scratch);
     return packed;

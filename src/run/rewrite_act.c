@@ -276,3 +276,19 @@ bool rewrite_hardsigmoid(rewriter *r, uint32_t id)
            is_hard_gate(r, p.factor[0], &x) &&
            become_unary(r, id, CLV_OP_HARDSIGMOID, x);
 }
+
+/* prelu with one slope for all; a slope of 0 makes NaN of an infinity, which a
+ * backend's relu may not. */
+bool rewrite_prelu(rewriter *r, uint32_t id)
+{
+    const clv_tensor *slope = rw_known(r, rw_in(r, id, 1));
+    if (!slope || slope->dtype != CLV_FLOAT32 || !clv_tensor_numel(slope))
+        return false;
+    double alpha = get_f(slope, 0);
+    if (alpha == 0 || !isfinite(alpha) || !rw_all(r, rw_in(r, id, 1), alpha))
+        return false;
+    rw_form f = {.op = CLV_OP_LEAKY_RELU};
+    rw_form_input(&f, rw_in(r, id, 0));
+    rw_form_float(&f, CLV_A_ALPHA, alpha);
+    return rw_become(r, id, &f);
+}

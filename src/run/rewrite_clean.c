@@ -320,6 +320,10 @@ static bool fold_compute(rewriter *r, uint32_t id)
             uint32_t v = node_outs(r->g, n)[o];
             rw_settle(r, id, o, r->tensor[v].data);
         }
+        for (uint32_t i = 0; i < n->n_in; i++)
+            if (rw_in(r, id, i) != CLV_NONE)
+                clv__weight_drop(r->weights, r->from,
+                                 &r->tensor[rw_in(r, id, i)]);
         return true;
     }
     for (uint32_t o = 0; o < n->n_out; o++) /* the run says what is wrong */

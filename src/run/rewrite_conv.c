@@ -95,7 +95,7 @@ static bool branch_windows(const rewriter *r, conv_branch *b)
 }
 
 /* c is a stored number, or one for each channel of v. */
-static bool per_channel(const rewriter *r, uint32_t c, uint32_t v)
+static bool scales_channels(const rewriter *r, uint32_t c, uint32_t v)
 {
     uint32_t rank = rw_rank(r, v);
     if (!stored_floats(r, c) || rank < 3 || rw_rank(r, c) > rank)
@@ -118,7 +118,7 @@ static uint32_t without_scale(const rewriter *r, uint32_t v, uint32_t *scale)
          i++) {
         uint32_t x = rw_in(r, id, i), c = rw_in(r, id, !i);
         if (rw_is_float(r, x) && rw_same_shape(r, x, v) &&
-            per_channel(r, c, v)) {
+            scales_channels(r, c, v)) {
             *scale = c;
             return x;
         }
@@ -242,8 +242,8 @@ static void branch_affine(const rewriter *r, const conv_branch *b, int64_t o,
 }
 
 /* Where the weight at point `at` of a small window lies in the large one. */
-static int64_t place_in(const conv_branch *large, const conv_branch *small,
-                        uint32_t nd, int64_t at)
+static int64_t tap_place(const conv_branch *large, const conv_branch *small,
+                         uint32_t nd, int64_t at)
 {
     int64_t point = 0, stride = 1;
     for (uint32_t i = nd; i-- > 0;) {
@@ -265,12 +265,12 @@ static void add_weights(const rewriter *r, const conv_branch *large,
     int64_t points = dims_product(large->kernel, 0, nd);
     int64_t own = dims_product(b->kernel, 0, nd);
     if (b->conv == CLV_NONE) {
-        sum[o % inputs * points + place_in(large, b, nd, 0)] += scale;
+        sum[o % inputs * points + tap_place(large, b, nd, 0)] += scale;
         return;
     }
     uint32_t w = rw_in(r, b->conv, 1);
     for (int64_t p = 0; p < own; p++) {
-        int64_t at = place_in(large, b, nd, p);
+        int64_t at = tap_place(large, b, nd, p);
         for (int64_t i = 0; i < inputs; i++)
             sum[i * points + at] +=
                 scale * number_at(r, w, (o * inputs + i) * own + p);
@@ -348,6 +348,7 @@ bool rewrite_parallel_convs(rewriter *r, uint32_t id)
     rw_form_attr(r, &f, large->conv, CLV_A_DILATION);
     rw_form_attr(r, &f, large->conv, CLV_A_AUTO_PAD);
     rw_form_attr(r, &f, large->conv, CLV_A_GROUPS);
+    clv__weight_drop(r->weights, r->from, &r->tensor[rw_in(r, large->conv, 1)]);
     return rw_become(r, id, &f);
 }
 

@@ -330,6 +330,7 @@ bool rewrite_split_product(rewriter *r, uint32_t id)
     }
     for (uint32_t i = 0; i < count; i++)
         rw_forward_value(r, parts[i].v, made[i]);
+    clv__weight_drop(r->weights, r->from, &r->tensor[p.w]);
     return true;
 }
 

@@ -30,7 +30,10 @@ typedef struct weight_table {
 typedef struct weight_store {
     atomic_int users;
     arena mem;
-    weight_table *tables;      /* 0 is the graph itself */
+    weight_table *tables; /* 0 is the graph itself */
+    bool *borrowed; /* per value of it: the data is that of the first store
+                     * that others are like; NULL: this is the first */
+    strmap likes;   /* values of the graph of `like`, by name */
     external_files files;      /* external data, mapped */
     struct weight_store *like; /* whose memory is used again */
     struct weight_pack {
@@ -60,6 +63,10 @@ void clv__weights_free(weight_store *w); /* one user less */
 const clv_tensor *clv__weights_of(const weight_store *w, const clv_graph *g);
 /* Gives t zeroed memory that lives as long as w. */
 CLV_MUST clv_status clv__weight_own(weight_store *w, clv_tensor *t, clv_err *e);
+/* Gives the pages of files that hold t back, after what it is needed for soon:
+ * they come again when it is read. Returns its bytes, 0 where they are few. */
+int64_t clv__weight_drop(const weight_store *w, const clv_graph *g,
+                         const clv_tensor *t);
 /* Moves a weight of the table that is not aligned for its type. */
 CLV_MUST clv_status clv__weight_align(weight_store *w, clv_tensor *t,
                                       clv_err *e);

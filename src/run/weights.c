@@ -40,6 +40,42 @@ static bool same_type(const clv_tensor *a, const clv_tensor *b)
            !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims);
 }
 
+/* The same weight of the graph that this one is like, in its file or drawn. */
+static bool borrow_stored(weight_store *w, const clv_graph *g, uint32_t v,
+                          clv_tensor *t)
+{
+    const char *name = g->values[v].name;
+    if (!w->borrowed || g != w->tables[0].g || !name || !name[0] ||
+        w->like->seed != w->seed)
+        return false;
+    uint32_t i = strmap_get(&w->likes, name, strlen(name));
+    const clv_tensor *of = i == CLV_NONE ? NULL : &w->like->tables[0].t[i];
+    if (!of || !of->data || of->dtype == CLV_STRING || !same_type(of, t))
+        return false;
+    t->data = of->data;
+    w->borrowed[v] =
+        !w->like->like || (w->like->borrowed && w->like->borrowed[i]);
+    return true;
+}
+
+/* Names of what may be borrowed; a name that two values have is none. */
+static clv_status list_likes(weight_store *w, const clv_graph *g, clv_err *e)
+{
+    const clv_graph *of = w->like->tables[0].g;
+    w->borrowed = arena_zalloc(&w->mem, (size_t)g->n_values + 1);
+    if (!w->borrowed)
+        return clv__nomem(e);
+    for (uint32_t v = 0; v < of->n_values; v++) {
+        const char *name = of->values[v].name;
+        if (!name || !name[0] || !value_is_weight(&of->values[v]))
+            continue;
+        bool twice = strmap_get(&w->likes, name, strlen(name)) != CLV_NONE;
+        if (!strmap_put(&w->likes, name, strlen(name), twice ? CLV_NONE : v))
+            return clv__nomem(e);
+    }
+    return CLV_OK;
+}
+
 /* The same weight in the store that this one is like. */
 static bool borrow(const weight_store *w, const char *name, clv_tensor *t)
 {
@@ -148,6 +184,8 @@ static clv_status find_weight(weight_store *w, const clv_graph *g,
     const clv_payload *p = g->values[v].data;
     bool weight = value_is_weight(&g->values[v]);
     bool texts = t->dtype == CLV_STRING; /* which a file lists, or not at all */
+    if (weight && borrow_stored(w, g, v, t))
+        return CLV_OK;
     if (texts && !(p && p->proto) && clv_tensor_numel(t) != 0)
         return weight ? clv__fail(e, CLV_FORMAT, "its texts are not listed")
                       : CLV_OK;
@@ -226,8 +264,11 @@ clv_status clv__weights_new(const clv_graph *g, const clv_model_opts *o,
     w->like = like;
     if (like)
         atomic_fetch_add(&like->users, 1);
-    clv__mapping_fetch(g->file, g->file_size);
-    clv_status s = add_tables(w, g, g->folder, e);
+    clv_status s = like ? list_likes(w, g, e) : CLV_OK;
+    if (!like)
+        clv__mapping_fetch(g->file, g->file_size);
+    if (s == CLV_OK)
+        s = add_tables(w, g, g->folder, e);
     if (s != CLV_OK) {
         clv__weights_free(w);
         return s;
@@ -245,11 +286,25 @@ void clv__weights_free(weight_store *w)
     clv__external_close(&w->files);
     clv__weights_free(w->like);
     strmap_free(&w->names);
+    strmap_free(&w->likes);
     clv__free(w->own);
     clv__free(w->packs);
     clv__free(w->tables);
     arena_free(&w->mem);
     clv__free(w);
+}
+
+enum { DROP_LARGE = 65536 }; /* bytes whose pages are worth giving back */
+
+int64_t clv__weight_drop(const weight_store *w, const clv_graph *g,
+                         const clv_tensor *t)
+{
+    int64_t bytes = clv_tensor_bytes(t);
+    if (!t->data || bytes < DROP_LARGE)
+        return 0;
+    clv__mapping_drop(g->file, g->file_size, t->data, (size_t)bytes);
+    clv__external_drop(&w->files, t->data, (size_t)bytes);
+    return bytes;
 }
 
 const clv_tensor *clv__weights_of(const weight_store *w, const clv_graph *g)

@@ -50,48 +50,79 @@ static void attention_mask_row(const attention_job *j, int64_t batch,
                                int64_t head, int64_t i, float *s)
 {
     int64_t step = j->strides[3], n = j->keys;
-    for (int64_t c = 0; c < n; c++)
-        s[c] *= j->scale;
-    for (int64_t c = i + 1; j->causal && c < n; c++)
-        s[c] = -INFINITY;
-    if (!j->mask)
-        return;
     int64_t at =
         batch * j->strides[0] + head * j->strides[1] + i * j->strides[2];
-    if (j->mask->dtype == CLV_BOOL) {
-        const uint8_t *m = (const uint8_t *)j->mask->data + at;
+    const float scale = j->scale;
+    if (j->mask && j->mask->dtype != CLV_BOOL && step) {
+        const float *m = (const float *)j->mask->data + at;
         for (int64_t c = 0; c < n; c++)
-            s[c] = m[c * step] ? s[c] : -INFINITY;
-        return;
+            s[c] = s[c] * scale + m[c];
+    } else {
+        bool one = j->mask && j->mask->dtype != CLV_BOOL;
+        float same = one ? ((const float *)j->mask->data)[at] : 0;
+        for (int64_t c = 0; c < n; c++)
+            s[c] = s[c] * scale + same;
     }
-    const float *m = (const float *)j->mask->data + at;
-    float same = step ? 0 : m[0];
-    for (int64_t c = 0; step && c < n; c++)
-        s[c] += m[c];
-    for (int64_t c = 0; !step && c < n; c++)
-        s[c] += same;
+    for (int64_t c = i + 1; j->causal && c < n; c++)
+        s[c] = -INFINITY;
+    if (!j->mask || j->mask->dtype != CLV_BOOL)
+        return;
+    const uint8_t *m = (const uint8_t *)j->mask->data + at;
+    for (int64_t c = 0; c < n; c++)
+        s[c] = m[c * step] ? s[c] : -INFINITY;
+}
+
+/* Sums and maxima are of as many numbers side by side as the widest vectors
+ * have: one after the other they would wait for each other. */
+enum { LANES = 16, SUMMED = 4096 };
+
+static float attention_most(const float *s, int64_t n)
+{
+    float most[LANES];
+    int64_t i = 0;
+    for (int l = 0; l < LANES; l++)
+        most[l] = -INFINITY;
+    for (; i + LANES <= n; i += LANES)
+        for (int l = 0; l < LANES; l++)
+            most[l] = s[i + l] > most[l] ? s[i + l] : most[l];
+    for (int l = 0; i < n; i++, l++)
+        most[l] = s[i] > most[l] ? s[i] : most[l];
+    for (int w = LANES / 2; w; w /= 2)
+        for (int l = 0; l < w; l++)
+            most[l] = most[l + w] > most[l] ? most[l + w] : most[l];
+    return most[0];
+}
+
+static double attention_sum(const float *s, int64_t n)
+{
+    double total = 0;
+    for (int64_t at = 0; at < n; at += SUMMED) {
+        int64_t m = n - at < SUMMED ? n - at : SUMMED, i = 0;
+        float sum[LANES] = {0};
+        for (; i + LANES <= m; i += LANES)
+            for (int l = 0; l < LANES; l++)
+                sum[l] += s[at + i + l];
+        for (int l = 0; i < m; i++, l++)
+            sum[l] += s[at + i];
+        for (int w = LANES / 2; w; w /= 2)
+            for (int l = 0; l < w; l++)
+                sum[l] += sum[l + w];
+        total += (double)sum[0];
+    }
+    return total;
 }
 
 /* exp(s - most), and returns what the sum of products is to be multiplied by:
  * 1 over the sum of these, or `empty` where no key counts. */
 static float attention_exp_row(float *s, int64_t n, float empty)
 {
-    float most = -INFINITY;
-    for (int64_t i = 0; i < n; i++)
-        most = s[i] > most ? s[i] : most;
+    float most = attention_most(s, n);
     bool none = most == -INFINITY;
     if (none)
         most = 0;
-    double total = 0;
-    for (int64_t i = 0; i < n; i += 256) {
-        float sum = 0;
-        int64_t end = i + 256 < n ? i + 256 : n;
-        for (int64_t c = i; c < end; c++) {
-            s[c] = v_exp(s[c] - most);
-            sum += s[c];
-        }
-        total += (double)sum;
-    }
+    for (int64_t i = 0; i < n; i++)
+        s[i] = v_exp(s[i] - most);
+    double total = attention_sum(s, n);
     if (none && !(total != total))
         return empty;
     return total > 0 || total != total ? (float)(1 / total) : 0;

@@ -216,12 +216,22 @@ static bool fits_own(const lowering *l, const chain *c, uint32_t n,
 static clv_status own_weights(lowering *l, uint32_t w, const dnn_affine *a,
                               const winograd *k, uint32_t *slot)
 {
-    void *packed;
     const char *plain = l->s->tensor[w].data;
-    CLV_TRY(dnn_room(l, winograd_weights(k), &packed, slot));
-    winograd_pack(k, plain, a->scale, packed);
-    dnn_drop(l, plain, (size_t)clv__bytes(dnn_value(l, w)));
-    return CLV_OK;
+    size_t bytes = winograd_weights(k);
+    dnn_source s = {.data = plain,
+                    .tile = k->tile,
+                    .scale = a->scale,
+                    .n = a->scale ? a->n : 0};
+    void *packed = dnn_is_shared(l, w) ? dnn_packs_find(l->x->packs, &s) : NULL;
+    if (!packed) {
+        if (!(packed = dnn_packs_room(l->x->packs, bytes)))
+            return clv__nomem(l->e);
+        winograd_pack(k, plain, a->scale, packed);
+        dnn_drop(l, plain, (size_t)clv__bytes(dnn_value(l, w)));
+        if (dnn_is_shared(l, w) && !dnn_packs_add(l->x->packs, &s, packed))
+            return clv__nomem(l->e);
+    }
+    return dnn_room(l, bytes, packed, slot);
 }
 
 static clv_status make_own(lowering *l, const chain *c, uint32_t n,

@@ -109,7 +109,7 @@ static clv_status weight_slot(lowering *l, uint32_t w, const dnn_affine *a,
         return dnn_no(l, "weights that are computed");
     CLV_TRY(dnn_slot(l, w, &from));
     const buffer *b = &l->x->buffers[l->x->slots[from].buffer];
-    return dnn_constant(l, b->data, md, want, a->scale ? &scales : NULL, slot);
+    return dnn_weight(l, w, b->data, md, want, a->scale ? &scales : NULL, slot);
 }
 
 /* -- post-ops -------------------------------------------------------------*/

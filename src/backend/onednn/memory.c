@@ -361,39 +361,20 @@ static clv_status reorder_now(lowering *l, void *from,
     return s == dnnl_success ? CLV_OK : dnn_fail(l, "reorder", s);
 }
 
-/* Room for a constant that lives as long as the executable. */
-static void *slab_alloc(onednn_exec *x, size_t size)
+bool dnn_is_shared(const lowering *l, uint32_t v)
 {
-    enum { SLAB = 32 << 20 };
-    size_t need = (size + 63) / 64 * 64;
-    if (need < size)
-        return NULL;
-    if (!x->n_slabs || need > x->slab_end - x->slab_at) {
-        size_t room = need > SLAB ? need : SLAB;
-        if (!CLV_GROW(x->slabs, x->n_slabs, x->cap_slabs))
-            return NULL;
-        void *block, *begin = clv__huge_alloc(room, &block);
-        if (!begin)
-            return NULL;
-        x->slabs[x->n_slabs++] = block;
-        x->slab_at = (uintptr_t)begin;
-        x->slab_end = x->slab_at + room;
-    }
-    void *p = (void *)x->slab_at;
-    x->slab_at += need;
-    return p;
+    const clv_subject *s = l->s;
+    return s->family && v != CLV_NONE &&
+           (!s->shared || (v < s->n_shared && s->shared[v]));
 }
 
 static clv_status add_constant(lowering *l, const dnnl_memory_desc_t *md,
-                               size_t size, uint32_t v, void **data,
+                               size_t size, uint32_t v, void *data,
                                uint32_t *id)
 {
     uint32_t b;
-    *data = l->dry ? NULL : slab_alloc(l->x, size);
-    if (!*data && !l->dry)
-        return clv__nomem(l->e);
     const buffer fresh = {
-        .bytes = (int64_t)size, .value = CLV_NONE, .data = l->dry ? l : *data};
+        .bytes = (int64_t)size, .value = CLV_NONE, .data = l->dry ? l : data};
     CLV_TRY(add_buffer(l, fresh, &b));
     return add_slot(l, md, b, v, id);
 }
@@ -407,7 +388,7 @@ void dnn_drop(const lowering *l, const void *data, size_t bytes)
         clv__external_drop(l->s->files, data, bytes);
 }
 
-clv_status dnn_room(lowering *l, size_t bytes, void **data, uint32_t *id)
+clv_status dnn_room(lowering *l, size_t bytes, void *data, uint32_t *id)
 {
     dnnl_memory_desc_t md;
     const int64_t n = (int64_t)bytes / 4;
@@ -415,30 +396,58 @@ clv_status dnn_room(lowering *l, size_t bytes, void **data, uint32_t *id)
     return add_constant(l, &md, bytes, CLV_NONE, data, id);
 }
 
-static clv_status const_reorder(lowering *l, void *from,
+/* What s is in its layout, made now if it is not there. */
+static clv_status pack_constant(lowering *l, const dnn_source *s, bool shared,
+                                const dnn_scales *scales, void **to)
+{
+    size_t size = dnnl_memory_desc_get_size(&s->want);
+    void *from = (void *)(uintptr_t)s->data;
+    if (shared && (*to = dnn_packs_find(l->x->packs, s)))
+        return CLV_OK;
+    if (!(*to = dnn_packs_room(l->x->packs, size)))
+        return clv__nomem(l->e);
+    if (!scales && dnnl_memory_desc_equal(&s->md, &s->want))
+        memcpy(*to, from, size);
+    else
+        CLV_TRY(reorder_now(l, from, &s->md, *to, &s->want, scales));
+    dnn_drop(l, from, dnnl_memory_desc_get_size(&s->md));
+    return shared && !dnn_packs_add(l->x->packs, s, *to) ? clv__nomem(l->e)
+                                                         : CLV_OK;
+}
+
+/* The slot is one of v; of_shared says whether the data stays where it is. */
+static clv_status const_reorder(lowering *l, void *from, bool of_shared,
                                 const dnnl_memory_desc_t *md,
                                 const dnnl_memory_desc_t *want,
                                 const dnn_scales *scales, uint32_t v,
                                 uint32_t *id)
 {
-    void *to;
-    size_t size = dnnl_memory_desc_get_size(want);
-    CLV_TRY(add_constant(l, want, size, v, &to, id));
-    if (!to)
-        return CLV_OK;
-    if (!scales && dnnl_memory_desc_equal(md, want))
-        memcpy(to, from, size);
-    else
-        CLV_TRY(reorder_now(l, from, md, to, want, scales));
-    dnn_drop(l, from, dnnl_memory_desc_get_size(md));
-    return CLV_OK;
+    void *to = NULL;
+    dnn_source s = {.data = from, .md = *md, .want = *want};
+    if (scales) {
+        s.scale = scales->scale;
+        s.n = scales->n;
+        s.mask = scales->mask;
+    }
+    if (!l->dry)
+        CLV_TRY(pack_constant(l, &s, of_shared, scales, &to));
+    return add_constant(l, want, dnnl_memory_desc_get_size(want), v, to, id);
 }
 
 clv_status dnn_constant(lowering *l, void *data, const dnnl_memory_desc_t *md,
                         const dnnl_memory_desc_t *want,
                         const dnn_scales *scales, uint32_t *id)
 {
-    return const_reorder(l, data, md, want, scales, CLV_NONE, id);
+    return const_reorder(l, data, false, md, want, scales, CLV_NONE, id);
+}
+
+clv_status dnn_weight(lowering *l, uint32_t w, void *data,
+                      const dnnl_memory_desc_t *md,
+                      const dnnl_memory_desc_t *want, const dnn_scales *scales,
+                      uint32_t *id)
+{
+    return const_reorder(l, data, dnn_is_shared(l, w), md, want, scales,
+                         CLV_NONE, id);
 }
 
 uint32_t dnn_found(const lowering *l, uint32_t v, const dnnl_memory_desc_t *md)
@@ -465,8 +474,8 @@ clv_status dnn_want(lowering *l, uint32_t v, const dnnl_memory_desc_t *md,
                          have.ndims, md->ndims);
     const buffer *b = &x->buffers[x->slots[from].buffer];
     if (b->data)
-        return const_reorder(l, (char *)b->data + x->slots[from].at, &have, md,
-                             NULL, v, id);
+        return const_reorder(l, (char *)b->data + x->slots[from].at,
+                             dnn_is_shared(l, v), &have, md, NULL, v, id);
     dnnl_primitive_desc_t pd;
     DNN(l, dnnl_reorder_primitive_desc_create(&pd, &have, l->engine, md,
                                               l->engine, l->attr));

@@ -38,9 +38,7 @@ static void release(clv_exec *base)
         dnnl_primitive_desc_destroy(x->ops[i].pd);
         dnnl_primitive_destroy(x->ops[i].primitive);
     }
-    for (size_t i = 0; i < x->n_slabs; i++)
-        clv__free(x->slabs[i]);
-    clv__free(x->slabs);
+    dnn_packs_give(x->packs);
     clv__free(x->buffers);
     clv__free(x->slots);
     clv__free(x->ops);
@@ -336,10 +334,14 @@ static clv_status lower_all(clv_backend *b, const clv_subject *s, bool dry,
     lowering l = {.s = s, .g = s->g, .x = x, .engine = b->state, .dry = dry};
     l.e = e;
     clv_status st = CLV_UNSUPPORTED;
+    if (!dry && !(x->packs = dnn_packs_take(s->family)))
+        return release(&x->base), clv__nomem(e);
+    dnn_packs_lock(x->packs);
     if (dnnl_primitive_attr_create(&l.attr) == dnnl_success &&
         dnnl_primitive_attr_set_scratchpad_mode(
             l.attr, dnnl_scratchpad_mode_user) == dnnl_success)
         st = lower(&l);
+    dnn_packs_unlock(x->packs);
     if (l.attr)
         dnnl_primitive_attr_destroy(l.attr);
     arena_free(&l.mem);
@@ -366,8 +368,12 @@ static clv_answer supports(clv_backend *b, const clv_graph *g, uint32_t node,
 {
     clv_err e = {0};
     onednn_exec *x;
-    const clv_subject s = {g, &node, node_outs(g, &g->nodes[node]), 1, 1, NULL,
-                           1, NULL};
+    const clv_subject s = {.g = g,
+                           .nodes = &node,
+                           .outputs = node_outs(g, &g->nodes[node]),
+                           .n_nodes = 1,
+                           .n_outputs = 1,
+                           .threads = 1};
     if (lower_all(b, &s, true, &x, &e) == CLV_OK) {
         release(&x->base);
         return CLV_YES;

@@ -55,6 +55,8 @@ typedef struct memories {
     void *workspace;
 } memories;
 
+typedef struct dnn_packs dnn_packs; /* packs.c */
+
 typedef struct onednn_exec {
     clv_exec base;
     dnnl_engine_t engine;
@@ -63,9 +65,7 @@ typedef struct onednn_exec {
     dnn_step *ops;
     size_t n_buffers, cap_buffers, n_slots, cap_slots, n_ops, cap_ops;
     int64_t scratchpad, scratchpad_offset;
-    void **slabs;                /* memory of constants, on huge pages */
-    uintptr_t slab_at, slab_end; /* what is free of the last */
-    size_t n_slabs, cap_slabs;
+    dnn_packs *packs; /* memory of constants; NULL in a dry run */
     uint32_t threads;
     pthread_mutex_t lock;
     memories *idle;
@@ -210,8 +210,15 @@ CLV_MUST clv_status dnn_constant(lowering *l, void *data,
                                  const dnnl_memory_desc_t *md,
                                  const dnnl_memory_desc_t *want,
                                  const dnn_scales *scales, uint32_t *slot);
-/* A constant of `bytes` that the caller fills; *data is NULL in a dry run. */
-CLV_MUST clv_status dnn_room(lowering *l, size_t bytes, void **data,
+/* The same of weight w, which models may share. */
+CLV_MUST clv_status dnn_weight(lowering *l, uint32_t w, void *data,
+                               const dnnl_memory_desc_t *md,
+                               const dnnl_memory_desc_t *want,
+                               const dnn_scales *scales, uint32_t *slot);
+/* The data of value v is shared with other models. */
+bool dnn_is_shared(const lowering *l, uint32_t v);
+/* A constant of `bytes` over data that is there. */
+CLV_MUST clv_status dnn_room(lowering *l, size_t bytes, void *data,
                              uint32_t *slot);
 /* Bytes of the file that were packed and are not read again. */
 void dnn_drop(const lowering *l, const void *data, size_t bytes);
@@ -230,6 +237,33 @@ const dnnl_memory_desc_t *dnn_query(const_dnnl_primitive_desc_t pd,
 
 /* A primitive that computes element by element, in no hurry. */
 bool dnn_is_slow(const_dnnl_primitive_desc_t pd);
+
+/* -- constants that models share (packs.c) --------------------------------*/
+
+/* What a constant is made of: data, a weight that is shared, as md describes
+ * it; in layout `want`, or of a convolution of ours with such tiles; times
+ * scale, as in dnn_scales. */
+typedef struct dnn_source {
+    const void *data;
+    dnnl_memory_desc_t md, want;
+    int64_t tile;
+    const float *scale;
+    int64_t n;
+    int mask;
+} dnn_source;
+
+/* The packs of a family, for one executable more; NULL: no memory. */
+dnn_packs *dnn_packs_take(const void *family);
+void dnn_packs_give(dnn_packs *p);
+/* One executable at a time is made of a family. */
+void dnn_packs_lock(dnn_packs *p);
+void dnn_packs_unlock(dnn_packs *p);
+/* Room for a constant that lives as long as the family. */
+void *dnn_packs_room(dnn_packs *p, size_t size);
+/* The constant that was made of s, or NULL. */
+void *dnn_packs_find(const dnn_packs *p, const dnn_source *s);
+/* Notes that data was made of s; false: no memory. */
+bool dnn_packs_add(dnn_packs *p, const dnn_source *s, void *data);
 
 /* -- rules (rules.c) ------------------------------------------------------*/
 

@@ -220,6 +220,40 @@ static clv_status lower_binary(lowering *l, uint32_t node)
     return dnn_op(l, pd, args, slots, 3);
 }
 
+/* A slope for all, for each channel or for each element. */
+static clv_status lower_prelu(lowering *l, uint32_t node)
+{
+    const clv_node *n = &l->g->nodes[node];
+    const clv_value *y = dnn_value(l, dnn_out(l, node));
+    uint32_t slope = dnn_in(l, node, 1), slots[3], axis;
+    int64_t dims[CLV_MAX_RANK];
+    static const int args[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
+    dnnl_prelu_desc_t d;
+    dnnl_primitive_desc_t pd;
+    if (y->rank > 5)
+        return dnn_no(l, "a prelu of this rank");
+    CLV_TRY(dnn_dense(l, dnn_in(l, node, 0), &slots[0]));
+    if (attr_get(n, CLV_A_AXIS) && clv__numel(dnn_value(l, slope)) != 1) {
+        CLV_TRY(get_axis(n, y->rank, &axis, l->e));
+        for (uint32_t i = 0; i < y->rank; i++)
+            dims[i] = i == axis ? y->dims[axis] : 1;
+        CLV_TRY(dnn_view(l, slope, dims, y->rank, &slots[1]));
+    } else {
+        CLV_TRY(spread(l, slope, y, &slots[1]));
+    }
+    DNN(l, dnnl_prelu_forward_desc_init(&d, dnnl_forward_inference,
+                                        &l->x->slots[slots[0]].md,
+                                        &l->x->slots[slots[1]].md));
+    DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
+    const dnnl_memory_desc_t md = l->x->slots[slots[0]].md;
+    if (dnn_is_slow(pd))
+        return dnnl_primitive_desc_destroy(pd), dnn_no(l, "a slow prelu");
+    clv_status s = dnn_new(l, dnn_out(l, node), &md, &slots[2]);
+    if (s != CLV_OK)
+        return dnnl_primitive_desc_destroy(pd), s;
+    return dnn_op(l, pd, args, slots, 3);
+}
+
 /* -- norms ----------------------------------------------------------------*/
 
 /* In the layout that its input has, or row-major, if oneDNN is slow with it. */
