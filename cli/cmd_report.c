@@ -38,6 +38,8 @@ typedef struct report {
     shown models[MOST_MODELS];
     uint32_t n;
     clv_compare *compare;
+    clv_merged *merged;
+    clv_layout *merged_layout;
     char notes[MOST_NOTES][600];
     uint32_t n_notes;
 } report;
@@ -170,7 +172,14 @@ static clv_status report_model(report *r, shown *m, const char *name,
 static clv_status report_compare(report *r, clv_err *err)
 {
     const clv_profile *both[] = {r->models[0].p, r->models[1].p};
-    return r->n == 2 ? clv_compare_new(both, 2, &r->compare, err) : CLV_OK;
+    if (r->n != 2)
+        return CLV_OK;
+    clv_status s = clv_compare_new(both, 2, &r->compare, err);
+    if (s == CLV_OK)
+        s = clv_merged_new(r->compare, &r->merged, err);
+    return s == CLV_OK ? clv_layout_new(clv_merged_graph(r->merged),
+                                        &r->merged_layout, err)
+                       : s;
 }
 
 /* The command line again, as far as it says what is shown. */
@@ -224,7 +233,9 @@ static clv_status report_write(report *r, clv_err *err)
                         .compare = r->compare,
                         .command = line.text,
                         .notes = notes,
-                        .n_notes = r->n_notes};
+                        .n_notes = r->n_notes,
+                        .merged = r->merged,
+                        .merged_layout = r->merged_layout};
     clv_report_html(&h, &page);
     clv_status s = clv_buf_check(&page, err);
     if (s == CLV_OK)
@@ -236,6 +247,8 @@ static clv_status report_write(report *r, clv_err *err)
 
 static void report_free(report *r)
 {
+    clv_layout_free(r->merged_layout);
+    clv_merged_free(r->merged);
     clv_compare_free(r->compare);
     for (uint32_t i = 0; i < r->n; i++) {
         shown *m = &r->models[i];

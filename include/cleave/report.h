@@ -167,6 +167,8 @@ typedef struct clv_html {
     const char *command;        /* the command line that makes it, or NULL */
     const char *const *notes;   /* what could not be analysed, and why */
     uint32_t n_notes;
+    const clv_merged *merged;        /* of two models; NULL: none */
+    const clv_layout *merged_layout; /* of its graph */
 } clv_html;
 
 /* Everything in one page that needs no network: summary, graph, table,

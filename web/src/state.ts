@@ -58,7 +58,7 @@ export function readHash(): void {
   const open = p.get("open");
   Object.assign(state, START, {
     view: p.get("view") ?? START.view,
-    model: Number(p.get("model")) === 1 ? 1 : 0,
+    model: [1, 2].find((i) => i === Number(p.get("model"))) ?? 0,
     selection: readList(p.get("sel") ?? ""),
     open: open === null ? null : readList(open),
     color: p.get("color") ?? START.color,
