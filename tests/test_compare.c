@@ -290,14 +290,19 @@ static clv_status all_of(void *ctx, clv_err *err)
     clv_compare *c = NULL;
     clv_sweep *w = NULL;
     clv_merged *m = NULL;
+    clv_scaling *x = NULL;
+    const clv_scaling_type type = {.at = {o->p}};
     clv_status s = clv_check_new(o->c, &opts, &k, err);
     if (s == CLV_OK)
         s = clv_compare_new(p, 2, &c, err);
     if (s == CLV_OK)
         s = clv_merged_new(c, &m, err);
     if (s == CLV_OK)
+        s = clv_scaling_new(&type, 1, &x, err);
+    if (s == CLV_OK)
         s = clv_sweep_new("alexnet", NULL, &v, 1, false, &w, err);
     clv_sweep_free(w);
+    clv_scaling_free(x);
     clv_merged_free(m);
     clv_compare_free(c);
     clv_check_free(k);

@@ -65,6 +65,10 @@ static void html_model(clv_buf *out, const clv_html_model *m, uint32_t i)
         clv_report_concurrency(m->concurrency, 1, &html_json, &text);
         html_block(out, "concurrency", i, &text);
     }
+    if (m->whatif) {
+        clv__html_whatif(g, m->profile, m->whatif, &text);
+        html_block(out, "whatif", i, &text);
+    }
     if (m->n_maps) {
         clv_report_maps(m->maps, m->n_maps, &html_json, &text);
         html_block(out, "map", i, &text);

@@ -15,11 +15,12 @@ import { TableView } from "./table";
 import { TimelineView } from "./timeline";
 import { tooltip } from "./tooltip";
 import type { View } from "./view";
+import { WhatIfView } from "./whatif";
 
 const VIEWS: [string, string, () => View][] = [
   ["summary", "Summary", () => new SummaryView()], ["graph", "Graph", () => new GraphView()], ["table", "Table", () => new TableView()],
   ["roofline", "Roofline", () => new RooflineView()], ["timeline", "Timeline", () => new TimelineView()], ["memory", "Memory", () => new MemoryView()],
-  ["cuts", "Cuts", () => new CutsView()], ["compare", "Compare", () => new CompareView()],
+  ["cuts", "Cuts", () => new CutsView()], ["whatif", "What if", () => new WhatIfView()], ["compare", "Compare", () => new CompareView()],
 ];
 
 const made = new Map<string, View>();
@@ -35,7 +36,7 @@ async function model(): Promise<Model> {
   return models[i]!;
 }
 
-const known = (): typeof VIEWS => VIEWS.filter(([k]) => k !== "compare" || has("compare"));
+const known = (): typeof VIEWS => VIEWS.filter(([k]) => (k !== "compare" && k !== "whatif") || has(k));
 // Two models in one have no schedule, no memory and no cuts.
 const FOR_BOTH = new Set(["graph", "table", "compare"]);
 
