@@ -200,6 +200,8 @@ CLV_MUST clv_status open_model(const options *o, const char *model,
 /* open_model of the first argument and its profile (caller frees both). */
 CLV_MUST clv_status open_profile(const options *o, clv_graph **g,
                                  clv_profile **p, clv_err *err);
+/* The first axis of the first input; 1 where there is none. */
+int64_t batch_of(const clv_graph *g);
 /* With --strict: CLV_LIMIT when an operator is unknown. */
 CLV_MUST clv_status check_strict(const options *o, const clv_profile *p,
                                  clv_err *err);
@@ -226,6 +228,7 @@ bool parse_seconds(const char *text, double *out);
 
 /* -- devices (known.c) ----------------------------------------------------*/
 
+#define USUAL_HOST "i7-12700k" /* the CPU beside a device, without --host */
 /* A device of the library, of the user's folder, or of a file. It is good until
  * the session ends. */
 CLV_MUST clv_status find_device(const options *o, const char *name,

@@ -3,6 +3,7 @@
  *
  * What cannot be analysed (a device without a rate for the type, a shape that
  * is not known) is left out, and the page says so. */
+#include "report_whatif.h"
 #include "strategy.h"
 
 #include <stdlib.h>
@@ -29,6 +30,8 @@ typedef struct shown {
     clv_concurrency_report timeline;
     clv_map *maps[MOST_DEVICES];
     uint32_t n_maps;
+    report_whatif whatif;
+    clv_html_whatif whatif_page;
 } shown;
 
 typedef struct report {
@@ -38,6 +41,8 @@ typedef struct report {
     shown models[MOST_MODELS];
     uint32_t n;
     clv_compare *compare;
+    clv_merged *merged;
+    clv_layout *merged_layout;
     char notes[MOST_NOTES][600];
     uint32_t n_notes;
 } report;
@@ -146,6 +151,27 @@ static clv_status report_capability(report *r, shown *m, clv_err *err)
     return r->o->backend ? s : report_without(r, asked.backend, s, err);
 }
 
+static clv_status report_scenarios(report *r, shown *m, const char *name,
+                                   clv_err *err)
+{
+    report_whatif *w = &m->whatif;
+    clv_status s = report_whatif_new(r->o, name, m->g, w, err);
+    m->whatif_page = (clv_html_whatif){
+        .scaling = w->scaling,
+        .dtypes = w->dtypes,
+        .batch = w->batch,
+        .batches = w->batches,
+        .why = w->why,
+        .devices = r->devices,
+        .n_devices = r->n_devices,
+        .host = w->host,
+        .link = r->o->link * 1e9,
+        .latency = r->o->latency * 1e-6,
+        .flags = w->words.text,
+    };
+    return report_without(r, "what if", s, err);
+}
+
 static clv_status report_model(report *r, shown *m, const char *name,
                                clv_err *err)
 {
@@ -164,13 +190,22 @@ static clv_status report_model(report *r, shown *m, const char *name,
         s = report_memory(r, m, err);
     if (s == CLV_OK)
         s = report_capability(r, m, err);
+    if (s == CLV_OK)
+        s = report_scenarios(r, m, name, err);
     return s;
 }
 
 static clv_status report_compare(report *r, clv_err *err)
 {
     const clv_profile *both[] = {r->models[0].p, r->models[1].p};
-    return r->n == 2 ? clv_compare_new(both, 2, &r->compare, err) : CLV_OK;
+    if (r->n != 2)
+        return CLV_OK;
+    clv_status s = clv_compare_new(both, 2, &r->compare, err);
+    if (s == CLV_OK)
+        s = clv_merged_new(r->compare, &r->merged, err);
+    return s == CLV_OK ? clv_layout_new(clv_merged_graph(r->merged),
+                                        &r->merged_layout, err)
+                       : s;
 }
 
 /* The command line again, as far as it says what is shown. */
@@ -205,6 +240,7 @@ static void report_fill(const shown *m, clv_html_model *out)
         .concurrency = m->schedule ? &m->timeline : NULL,
         .maps = (const clv_map *const *)m->maps,
         .n_maps = m->n_maps,
+        .whatif = m->whatif.scaling ? &m->whatif_page : NULL,
     };
 }
 
@@ -224,7 +260,9 @@ static clv_status report_write(report *r, clv_err *err)
                         .compare = r->compare,
                         .command = line.text,
                         .notes = notes,
-                        .n_notes = r->n_notes};
+                        .n_notes = r->n_notes,
+                        .merged = r->merged,
+                        .merged_layout = r->merged_layout};
     clv_report_html(&h, &page);
     clv_status s = clv_buf_check(&page, err);
     if (s == CLV_OK)
@@ -236,11 +274,14 @@ static clv_status report_write(report *r, clv_err *err)
 
 static void report_free(report *r)
 {
+    clv_layout_free(r->merged_layout);
+    clv_merged_free(r->merged);
     clv_compare_free(r->compare);
     for (uint32_t i = 0; i < r->n; i++) {
         shown *m = &r->models[i];
         for (uint32_t k = 0; k < m->n_maps; k++)
             clv_map_free(m->maps[k]);
+        report_whatif_free(&m->whatif);
         clv_schedule_free(m->schedule);
         clv_concurrency_free(m->concurrency);
         clv_memory_free(m->memory);

@@ -88,7 +88,7 @@ static clv_status find_devices(const options *o, clv_placement_opts *opts,
                     "--host NAME), or --costs FILE");
     st = find_device(o, o->hardware.items[0], &opts->accelerator, err);
     if (st == CLV_OK)
-        st = find_device(o, o->host ? o->host : "i7-12700k", &opts->host, err);
+        st = find_device(o, o->host ? o->host : USUAL_HOST, &opts->host, err);
     return st;
 }
 

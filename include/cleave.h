@@ -65,6 +65,7 @@
 #include "cleave/check.h"
 #include "cleave/compare.h"
 #include "cleave/sweep.h"
+#include "cleave/whatif.h"
 #include "cleave/backend.h"
 #include "cleave/capability.h"
 #include "cleave/placement.h"

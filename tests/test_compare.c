@@ -73,6 +73,70 @@ static void aligned(void)
     }
 }
 
+/* One graph has each layer of both once, in an order that runs, and every link
+ * of the second model. */
+static void check_merged(const clv_compare *c)
+{
+    const clv_compare_info *info = clv_compare_get(c);
+    const clv_graph *b = clv_profile_graph(info->profiles[1]);
+    clv_merged *m;
+    CHECK_OR_RETURN(clv_merged_new(c, &m, NULL) == CLV_OK);
+    const clv_graph *g = clv_merged_graph(m);
+    const uint32_t *before = clv_merged_before(m), *after = clv_merged_after(m);
+    uint32_t n = clv_graph_num_nodes(g), removed = 0, added = 0, second = 0;
+    CHECK(clv_graph_verify(g, NULL) == CLV_OK);
+    CHECK_EQ_INT(n, info->same + info->changed + info->added + info->removed);
+    for (uint32_t i = 0; i < n; i++) {
+        CHECK(before[i] != CLV_NONE || after[i] != CLV_NONE);
+        removed += after[i] == CLV_NONE;
+        added += before[i] == CLV_NONE;
+        if (after[i] == CLV_NONE)
+            continue;
+        second++;
+        CHECK(before[i] == info->partners[after[i]]);
+        CHECK_STR(clv_graph_node(g, i).op, clv_graph_node(b, after[i]).op);
+        CHECK(clv_graph_node(g, i).n_inputs >=
+              clv_graph_node(b, after[i]).n_inputs);
+    }
+    CHECK_EQ_INT(removed, info->removed);
+    CHECK_EQ_INT(added, info->added);
+    CHECK_EQ_INT(second, clv_graph_num_nodes(b));
+    clv_merged_free(m);
+}
+
+static void merged(void)
+{
+    static const char *const pairs[][2] = {
+        {"resnet18", "resnet34"},
+        {"resnet50", "vgg11"},
+        {"googlenet", "tests/data/onnx/googlenet.dynamo.onnx"},
+        {"tests/data/onnx/bert_tiny.legacy.onnx",
+         "tests/data/onnx/bert_tiny.dynamo.onnx"},
+        {"tests/data/onnx/vit_b_16.dynamo.onnx",
+         "tests/data/onnx/vit_b_16.legacy.onnx"},
+        {"swin_t", "tests/data/onnx/gpt2_tiny.dynamo.onnx"},
+        {"tests/data/onnx/shufflenet_v2_x1_0.legacy.onnx", "densenet121"},
+        {"tests/data/onnx/control_flow.onnx", "alexnet"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        clv_graph *g[2] = {0};
+        clv_profile *p[2] = {0};
+        clv_compare *c = NULL;
+        check_row(pairs[i][0]);
+        for (int k = 0; k < 2; k++)
+            if (CHECK(clv_graph_open(pairs[i][k], NULL, &g[k], NULL) == CLV_OK))
+                CHECK(clv_profile_new(g[k], NULL, &p[k], NULL) == CLV_OK);
+        if (CHECK(clv_compare_new((const clv_profile *const *)p, 2, &c, NULL) ==
+                  CLV_OK))
+            check_merged(c);
+        clv_compare_free(c);
+        for (int k = 0; k < 2; k++) {
+            clv_profile_free(p[k]);
+            clv_graph_free(g[k]);
+        }
+    }
+}
+
 /* Sums over types and modules are the totals, in every column. */
 static void columns_add_up(void)
 {
@@ -225,12 +289,21 @@ static clv_status all_of(void *ctx, clv_err *err)
     clv_check *k = NULL;
     clv_compare *c = NULL;
     clv_sweep *w = NULL;
+    clv_merged *m = NULL;
+    clv_scaling *x = NULL;
+    const clv_scaling_type type = {.at = {o->p}};
     clv_status s = clv_check_new(o->c, &opts, &k, err);
     if (s == CLV_OK)
         s = clv_compare_new(p, 2, &c, err);
     if (s == CLV_OK)
+        s = clv_merged_new(c, &m, err);
+    if (s == CLV_OK)
+        s = clv_scaling_new(&type, 1, &x, err);
+    if (s == CLV_OK)
         s = clv_sweep_new("alexnet", NULL, &v, 1, false, &w, err);
     clv_sweep_free(w);
+    clv_scaling_free(x);
+    clv_merged_free(m);
     clv_compare_free(c);
     clv_check_free(k);
     return s;
@@ -246,6 +319,7 @@ static void out_of_memory(void)
 
 static const check_case cases[] = {
     {"aligned", aligned},
+    {"merged", merged},
     {"columns_add_up", columns_add_up},
     {"budgets_are_exact", budgets_are_exact},
     {"suitability", suitability},

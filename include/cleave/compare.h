@@ -76,4 +76,20 @@ CLV_API CLV_MUST clv_status clv_compare_new(const clv_profile *const *profiles,
 CLV_API void clv_compare_free(clv_compare *c);
 CLV_API const clv_compare_info *clv_compare_get(const clv_compare *c);
 
+/* Two models as one graph to look at: every layer of the second, and those of
+ * the first that it lacks, in their places. Borrows from the comparison, which
+ * must outlive it. Returns a merged graph (caller frees with clv_merged_free).
+ */
+typedef struct clv_merged clv_merged;
+CLV_API CLV_MUST clv_status clv_merged_new(const clv_compare *c,
+                                           clv_merged **out, clv_err *err);
+CLV_API void clv_merged_free(clv_merged *m);
+/* For its nodes, names, shapes and links; what a layer costs is in the profile
+ * of its own model. */
+CLV_API const clv_graph *clv_merged_graph(const clv_merged *m);
+/* Which node of the first and of the second model each of its nodes is;
+ * CLV_NONE: of none. */
+CLV_API const uint32_t *clv_merged_before(const clv_merged *m);
+CLV_API const uint32_t *clv_merged_after(const clv_merged *m);
+
 #endif

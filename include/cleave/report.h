@@ -20,6 +20,7 @@
 #include "cleave/run.h"
 #include "cleave/sweep.h"
 #include "cleave/validate.h"
+#include "cleave/whatif.h"
 
 typedef enum clv_report_format {
     CLV_REPORT_TEXT,
@@ -123,6 +124,17 @@ CLV_API void clv_report_compare(const clv_compare *c,
 CLV_API void clv_report_sweep(const clv_sweep *s, const clv_report_opts *opts,
                               clv_buf *out);
 
+/* What a model costs, and what it would. */
+typedef struct clv_whatif_report {
+    const clv_graph *graph;
+    const clv_whatif *before, *after;
+    int64_t batch_before, batch_after;
+    const char *dtype;               /* asked for; "": as it is */
+    const clv_device *device, *host; /* NULL: no times */
+} clv_whatif_report;
+CLV_API void clv_report_whatif(const clv_whatif_report *r,
+                               const clv_report_opts *opts, clv_buf *out);
+
 /* A concurrency analysis and what goes with it. */
 typedef struct clv_concurrency_report {
     const clv_concurrency *analysis;
@@ -147,6 +159,20 @@ CLV_API void clv_report_schedule_svg(const clv_concurrency_report *r,
  * modules that follow each other are drawn once, with how often. */
 CLV_API void clv_report_dot(const clv_concurrency *a, clv_buf *out);
 
+/* What a page needs to answer "what if" by itself. */
+typedef struct clv_html_whatif {
+    const clv_scaling *scaling;
+    const char *const *dtypes; /* of each of its types; "": as it is */
+    int64_t batch;             /* the model's own; 0: it has none */
+    bool batches;              /* the scaling holds for all batches */
+    const char *why;           /* why it does not, or "" */
+    const clv_device *const *devices;
+    uint32_t n_devices;
+    const clv_device *host;
+    double link, latency;
+    const char *flags; /* of the command line, besides batch and type */
+} clv_html_whatif;
+
 /* What a page shows of one model. Only the first two must be there. */
 typedef struct clv_html_model {
     const clv_profile *profile;
@@ -157,6 +183,7 @@ typedef struct clv_html_model {
     const clv_concurrency_report *concurrency;
     const clv_map *const *maps; /* of the fusion cut */
     uint32_t n_maps;
+    const clv_html_whatif *whatif; /* NULL: none */
 } clv_html_model;
 
 typedef struct clv_html {
@@ -167,6 +194,8 @@ typedef struct clv_html {
     const char *command;        /* the command line that makes it, or NULL */
     const char *const *notes;   /* what could not be analysed, and why */
     uint32_t n_notes;
+    const clv_merged *merged;        /* of two models; NULL: none */
+    const clv_layout *merged_layout; /* of its graph */
 } clv_html;
 
 /* Everything in one page that needs no network: summary, graph, table,

@@ -335,26 +335,13 @@ clv_status clv__support_demote(clv_support *s, uint32_t node, const char *why,
     return CLV_OK;
 }
 
-/* A pattern means a node, or a module and all that is inside it. */
-static bool support_matches(const clv_graph *g, const clv_node *n,
-                            const char *pattern)
-{
-    if (clv__glob(pattern, n->name))
-        return true;
-    for (uint32_t k = n->scope; k != CLV_NONE && k != 0;
-         k = g->scopes[k].parent)
-        if (clv__glob(pattern, g->scopes[k].path))
-            return true;
-    return false;
-}
-
 clv_status clv_support_force_nodes(clv_support *s, const char *pattern,
                                    clv_side side, clv_err *err)
 {
     CLV_TRY(check_force(s, pattern, side, err));
     bool any = false;
     for (uint32_t i = 0; i < s->g->n_nodes; i++)
-        if (support_matches(s->g, &s->g->nodes[i], pattern)) {
+        if (clv__node_matches(s->g, &s->g->nodes[i], pattern)) {
             force(&s->nodes[i], side, "sent to the CPU by name");
             any = true;
         }

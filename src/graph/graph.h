@@ -292,6 +292,10 @@ const char *clv__shape_text(const clv_value *v, char *buf, size_t size);
 const char *clv__value_name(const clv_graph *g, uint32_t v, char *buf,
                             size_t size);
 
+/* Does a glob pattern mean node n, or a module that it lies in? */
+bool clv__node_matches(const clv_graph *g, const clv_node *n,
+                       const char *pattern);
+
 /* What people call the operator of n: its name at the source where we do not
  * know it, else ours. For messages and lists, never to decide by. */
 const char *clv__op_shown(const clv_node *n);

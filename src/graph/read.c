@@ -359,3 +359,15 @@ clv_subject_kind clv_graph_warning_about(const clv_graph *g, uint32_t i,
         *subject = there ? g->warnings[i].subject : "";
     return there ? g->warnings[i].about : CLV_SUBJECT_NONE;
 }
+
+bool clv__node_matches(const clv_graph *g, const clv_node *n,
+                       const char *pattern)
+{
+    if (clv__glob(pattern, n->name))
+        return true;
+    for (uint32_t k = n->scope; k != CLV_NONE && k != 0;
+         k = g->scopes[k].parent)
+        if (clv__glob(pattern, g->scopes[k].path))
+            return true;
+    return false;
+}

@@ -65,6 +65,10 @@ static void html_model(clv_buf *out, const clv_html_model *m, uint32_t i)
         clv_report_concurrency(m->concurrency, 1, &html_json, &text);
         html_block(out, "concurrency", i, &text);
     }
+    if (m->whatif) {
+        clv__html_whatif(g, m->profile, m->whatif, &text);
+        html_block(out, "whatif", i, &text);
+    }
     if (m->n_maps) {
         clv_report_maps(m->maps, m->n_maps, &html_json, &text);
         html_block(out, "map", i, &text);
@@ -132,6 +136,38 @@ static void html_title(clv_buf *out, const clv_html *h)
     clv_buf_printf(out, " - cleave report");
 }
 
+static void html_ids(jsonw *w, const char *key, const uint32_t *ids, uint32_t n)
+{
+    jsonw_array_flat(w, key);
+    for (uint32_t i = 0; i < n; i++)
+        if (ids[i] == CLV_NONE)
+            jsonw_int(w, NULL, -1);
+        else
+            jsonw_int(w, NULL, ids[i]);
+    jsonw_end(w);
+}
+
+/* Both models as one graph, which the page takes for a third model: what its
+ * layers cost is in the profiles of the two. */
+static void html_merged(clv_buf *out, const clv_html *h)
+{
+    const clv_graph *g = clv_merged_graph(h->merged);
+    uint32_t n = clv_graph_num_nodes(g), third = h->n_models;
+    clv_buf text = {0};
+    jsonw w;
+    clv__html_layout(g, clv_layout_get(h->merged_layout), &text);
+    html_block(out, "layout", third, &text);
+    clv_report_graph(g, &text);
+    html_block(out, "graph", third, &text);
+    jsonw_start(&w, &text, JSONW_COMPACT);
+    jsonw_object(&w, NULL);
+    html_ids(&w, "before", clv_merged_before(h->merged), n);
+    html_ids(&w, "after", clv_merged_after(h->merged), n);
+    jsonw_end(&w);
+    jsonw_finish(&w);
+    html_block(out, "both", 0, &text);
+}
+
 static void html_data(clv_buf *out, const clv_html *h)
 {
     html_meta(out, h);
@@ -143,6 +179,8 @@ static void html_data(clv_buf *out, const clv_html *h)
         clv_report_compare(h->compare, &html_json, &text);
         html_block(out, "compare", 0, &text);
     }
+    if (h->merged && h->merged_layout)
+        html_merged(out, h);
 }
 
 void clv_report_html(const clv_html *given, clv_buf *out)

@@ -14,7 +14,7 @@ const { chromium } = createRequire(root + "/web/")("playwright-core");
 const BROWSER = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find((p) => existsSync(p));
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-const VIEWS = ["summary", "graph", "table", "roofline", "timeline", "memory", "cuts"];
+const VIEWS = ["summary", "graph", "table", "roofline", "timeline", "memory", "cuts", "whatif"];
 
 let passed = 0, failed = 0;
 async function test(name, f) {
@@ -75,6 +75,7 @@ async function show(page, view) {
 async function everyView(path, width, views = VIEWS) {
   const page = await open(path, "view=summary", width);
   for (const view of views) {
+    if (!(await page.$(`.tabs [data-view=${view}]`)) && view === "whatif") continue; // said in the notes
     await show(page, view);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     check(wide <= 0, `${view} is ${wide} px wider than the window`);
@@ -235,6 +236,7 @@ await test("graph: modules open and close, keys and mouse", async () => {
 await test("no name of a model runs or becomes markup", async () => {
   const page = await open(made[MODELS[6]].path, "view=summary");
   for (const view of VIEWS) {
+    if (!(await page.$(`.tabs [data-view=${view}]`)) && view === "whatif") continue;
     await show(page, view);
     for (let i = view === "table" ? 0 : 10; i < 13; i++) await page.evaluate((k) => { location.hash = location.hash.replace(/&sel=\d*|$/, "&sel=" + k); }, i);
     await page.waitForSelector(".panel h2");
@@ -254,7 +256,56 @@ await test("two models", async () => {
   await page.selectOption(".top select", { index: 1 });
   await show(page, "summary");
   equal(await page.textContent("h1"), "resnet34", "the other model");
+  await show(page, "compare");
+  await page.click("text=Draw both as one graph");
+  await page.waitForSelector("main[data-ready='graph-2']");
+  equal(await page.$eval(".tools select", (s) => s.value), "difference", "the colour");
+  const legend = Object.fromEntries(await page.$$eval(".legend .key", (keys) => keys.map((k) => [k.childNodes[1].textContent, Number(k.querySelector("small").textContent)])));
+  equal(legend, { same: c.same, added: c.added }, "the legend");
+  await show(page, "compare");
+  await page.click("td:has-text('added') >> nth=0");
+  await page.waitForSelector(".panel h2");
+  const first = c.changes[0];
+  equal(await page.textContent(".panel h2"), first.name, "the layer");
+  const sides = Object.fromEntries(await page.$$eval(".panel data[data-key*='.']", (all) => all.map((d) => [d.dataset.key, Number(d.value)])));
+  for (const k of ["flops", "macs", "params", "memory"]) equal([sides["before." + k], sides["after." + k]], [0, first.after[k]], k);
+  check(await page.$eval("[data-view=memory]", (b) => b.disabled), "memory of two models");
   equal(page.troubles, [], "troubles");
+  await page.close();
+});
+
+// Every figure of the page is that of the command it names, to the last bit.
+await test("what if", async () => {
+  const file = (name) => root + "/tests/data/onnx/" + name;
+  const scenes = [["resnet50", "batch=16&type=1&device=1&int8=40-60&cpu=170.171&gone=3-5"], ["resnet50", "batch=3&type=3"], ["swin_t", "batch=5&cpu=10-40.77&device=2"],
+    [file("bert_tiny.legacy.onnx"), "type=2&int8=1-30&gone=60.70-80"], ["densenet121", "batch=1000&type=3&device=2&cpu=1.3.5.7.9"], [file("yolov8n.legacy.onnx"), "batch=2&int8=0-400"]];
+  for (const [model, hash] of scenes) {
+    const page = await open((made[model] ?? files(model)).path, "view=whatif&" + hash);
+    const line = await page.textContent("code.command"), wanted = JSON.parse(execFileSync("bash", ["-c", line + " --json --quiet"], { encoding: "utf8" }));
+    const found = await page.$$eval(".sums data[data-key]", (all) => all.map((d) => [d.dataset.key, Number(d.value)]));
+    check(found.length === 24, `${found.length} figures`);
+    for (const [key, value] of found) {
+      const [side, name] = key.split(".");
+      equal(value, wanted[side][name], `${line}: ${key}`);
+    }
+    equal(page.troubles, [], "troubles");
+    await page.close();
+  }
+});
+
+await test("what if: the selection", async () => {
+  const page = await open(made["resnet50"].path, "view=whatif");
+  const flops = () => page.$eval("[data-key='after.total_flops']", (d) => Number(d.value)), all = await flops();
+  await page.click(".whatif .chips .chip >> nth=0");
+  await page.click("text=Remove");
+  const p = json("profile", "resnet50"), most = p.layers.reduce((a, b) => (b.flops > a.flops ? b : a));
+  equal(await flops(), all - most.flops, "without the heaviest");
+  await page.click("text=Leave as it is");
+  equal(await flops(), all, "with it again");
+  await page.fill("[aria-label=Batch]", "4");
+  await page.press("[aria-label=Batch]", "Enter");
+  equal(await flops(), json("profile", "resnet50", "--batch", "4").total_flops, "batch 4");
+  check(page.url().includes("batch=4"), page.url());
   await page.close();
 });
 

@@ -41,6 +41,7 @@ export const BOTTLENECK: Record<string, string> = {
 export const TRUST: Record<string, string> = {
   exact: "#4fb286", estimated: "#e8a33d", free: "#9fb0c0", given: "#5b8ff9", unknown: "#d7495a",
 };
+export const DIFFERENCE: Record<string, string> = { same: "#9fb0c0", added: "#4fb286", removed: "#d7495a", changed: "#e8a33d" };
 export const words = (s: string): string => s.replace(/_/g, " ");
 
 export interface Mode {
@@ -52,7 +53,7 @@ export interface Mode {
 }
 
 export const MODES: [string, string][] = [
-  ["flops", "FLOPs"], ["memory", "bytes moved"], ["params", "parameters"], ["time", "time"], ["intensity", "intensity"],
+  ["difference", "difference"],  ["flops", "FLOPs"], ["memory", "bytes moved"], ["params", "parameters"], ["time", "time"], ["intensity", "intensity"],
   ["bottleneck", "bottleneck"], ["type", "operator"], ["trust", "trust"], ["subgraph", "fused subgraph"], ["device", "device"],
 ];
 
@@ -121,6 +122,7 @@ export async function makeMode(model: Model, key: string, device: number): Promi
       };
     case "bottleneck": return classed(model, key, "bottleneck", (l) => l.bottleneck, BOTTLENECK);
     case "trust": return classed(model, key, "how far a number can be believed", (l) => l.trust, TRUST);
+    case "difference": if (model.changes.length) return classed(model, key, "difference", (l) => model.changes[l.id]?.change ?? "same", DIFFERENCE); break;
     case "type": return classed(model, key, "operator", (l) => l.type);
     case "subgraph": if (model.has("fusion")) return bySubgraph(await model.fusion(), await model.subgraphs()); break;
     case "device": if (model.has("capability")) {

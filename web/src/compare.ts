@@ -1,14 +1,10 @@
 // compare.ts - two models side by side: totals, operators, modules, layers.
-import { load, type Model } from "./data";
+import { DIFFERENCE } from "./color";
+import { BOTH, has, load, type Both, type Change, type Compare, type Model, type Pair, type Total } from "./data";
 import { fill, h } from "./dom";
 import { datum, exact, percent, show, type Unit } from "./format";
-import { select, update } from "./state";
+import { select, state, update } from "./state";
 import type { View } from "./view";
-
-interface Total { model: string; [key: string]: number | string }
-interface Pair { type?: string; module?: string; count: (number | null)[]; params?: (number | null)[]; macs: (number | null)[]; flops: (number | null)[] }
-interface Layer { name: string; change?: string; [key: string]: unknown }
-interface CompareFile { models: Total[]; types: Pair[]; modules: Pair[]; layers?: { same: number; changed: number; added: number; removed: number; aligned?: boolean; changes?: Layer[] }; [key: string]: unknown }
 
 const ROWS: [string, string, Unit][] = [
   ["operators", "Operators", "count"], ["total_params", "Parameters", "count"], ["total_macs", "MACs", "count"], ["total_flops", "FLOPs", "count"],
@@ -20,7 +16,7 @@ export class CompareView implements View {
   readonly el = h("section", { class: "scroll", "aria-label": "Compare" });
 
   async show(model: Model): Promise<void> {
-    const c = await load<CompareFile>("compare"), [a, b] = c.models as [Total, Total];
+    const c = await load<Compare>("compare"), [a, b] = c.models as [Total, Total];
     const num = (v: number | null | undefined, unit: Unit): Node | string => (v === null || v === undefined ? "–" : datum(v, unit));
     const pair = (rows: Pair[], key: "type" | "module"): HTMLElement => {
       const moved = rows.filter((r) => r.flops[0] !== r.flops[1] || r.count[0] !== r.count[1]);
@@ -29,18 +25,29 @@ export class CompareView implements View {
         cells: [String(r[key] ?? ""), exact(r.count[0] ?? 0), exact(r.count[1] ?? 0), num(r.flops[0], "count"), num(r.flops[1], "count"), this.delta((r.flops[1] ?? 0) - (r.flops[0] ?? 0), "count")] }))),
         h("p", { class: "hint" }, `${rows.length - moved.length} ${key === "type" ? "types" : "modules"} are the same${moved.length > MOST ? `; the first ${MOST} of ${moved.length} are shown` : ""}.`));
     };
-    const changes = (c["changes"] ?? c.layers?.changes ?? []) as Layer[];
-    fill(this.el, h("header", { class: "title" }, h("h1", {}, `${a.model} and ${b.model}`), h("p", {}, ["same", "changed", "added", "removed"].filter((k) => typeof c[k] === "number").map((k) => `${exact(c[k] as number)} ${k}`).join(" · "))),
+    const both = has("both") ? await load<Both>("both") : null, cost = (l: Change, key: "params" | "flops" | "memory"): number => (l.after?.[key] ?? 0) - (l.before?.[key] ?? 0);
+    const draw = (ids: number[]): void => update({ model: BOTH, view: "graph", color: "difference", selection: ids, ...(state.model === BOTH ? {} : { open: null }) });
+    const show = (l: Change): void => {
+      if (both) draw([l.after ? both.after.indexOf(l.after.id) : both.before.indexOf(l.before!.id)]);
+    };
+    const kind = (l: Change): HTMLElement => {
+      const dot = h("i", { class: "dot" });
+      dot.style.background = DIFFERENCE[l.change]!;
+      return h("span", {}, dot, [l.change, ...l.what].join(" "));
+    };
+    fill(this.el, h("header", { class: "title" }, h("h1", {}, `${a.model} and ${b.model}`), h("p", {}, (["same", "changed", "added", "removed"] as const).map((k) => `${exact(c[k])} ${k}`).join(" · ")),
+      both ? h("p", {}, h("button", { type: "button", class: "draw", onclick: () => draw([]) }, "Draw both as one graph")) : null,
+      c.aligned ? null : h("p", { class: "hint" }, "Few layers are in the same place in both: what is paired is a guess.")),
       this.table(["", a.model, b.model, "Difference", "Times"], ROWS.map(([key, title, unit]) => {
         const x = Number(a[key]), y = Number(b[key]);
         return { go: () => undefined, cells: [title, datum(x, unit, "0." + key), datum(y, unit, "1." + key), this.delta(y - x, unit), x ? `× ${(y / x).toPrecision(3)}` : "–"] };
       })),
       h("h3", {}, "Operators"), pair(c.types, "type"), h("h3", {}, "Modules"), pair(c.modules, "module"),
-      changes.length ? h("h3", {}, "Layers") : null,
-      changes.length ? this.table(["Layer", "What", "Parameters", "FLOPs"], changes.slice(0, MOST).map((l) => ({
-        go: () => { const id = model.byName.get(l.name); if (id !== undefined) { select([id]); update({ view: "graph" }); } },
-        cells: [l.name, String(l["change"] ?? l["what"] ?? ""), typeof l["params"] === "number" ? this.delta(l["params"], "count") : "", typeof l["flops"] === "number" ? this.delta(l["flops"], "count") : ""] }))) : null,
-      changes.length > MOST ? h("p", { class: "hint" }, `the first ${MOST} of ${exact(changes.length)}`) : null,
+      c.changes.length ? h("h3", {}, "Layers") : null,
+      c.changes.length ? this.table(["Layer", "What", "Parameters", "FLOPs", "Bytes moved"], c.changes.slice(0, MOST).map((l) => ({
+        go: () => show(l),
+        cells: [l.name, kind(l), this.delta(cost(l, "params"), "count"), this.delta(cost(l, "flops"), "count"), this.delta(cost(l, "memory"), "bytes")] }))) : null,
+      c.changes.length > MOST ? h("p", { class: "hint" }, `the first ${MOST} of ${exact(c.changes.length)}`) : null,
       h("p", { class: "hint" }, "The list at the top of the page switches the other views to either model."));
   }
 

@@ -63,8 +63,14 @@ export interface MapDevice {
 export interface Roofs { strategy: string; devices: MapDevice[] }
 export interface Device { device: string; title: string; peak: number; bandwidth: number; memory: number }
 export interface Meta { version: string; command: string; models: number; notes: string[]; warnings: string[] }
-export interface Change { name: string; before: number | null; after: number | null; change?: string; [key: string]: unknown }
-export interface Compare { [key: string]: unknown }
+export interface Side { id: number; name: string; type: string; params: number; macs: number; flops: number; memory: number }
+export interface Change { name: string; change: "added" | "removed" | "changed"; what: string[]; before: Side | null; after: Side | null }
+export interface Total { model: string; [key: string]: number | string }
+export interface Pair { type?: string; module?: string; count: (number | null)[]; params?: (number | null)[]; macs: (number | null)[]; flops: (number | null)[] }
+export interface Compare { models: Total[]; types: Pair[]; modules: Pair[]; aligned: boolean; same: number; changed: number; added: number; removed: number; changes: Change[] }
+// Two models as one graph: which node of each a node is, -1: of none.
+export interface Both { before: number[]; after: number[] }
+export const BOTH = 2; // its number, after those of the two models
 
 const cache = new Map<string, Promise<unknown>>();
 
@@ -88,6 +94,7 @@ export function load<T>(name: string, model = 0): Promise<T> {
 // Everything the views share about one model.
 export class Model {
   readonly byName = new Map<string, number>();
+  changes: (Change | null)[] = []; // of each node of two models in one
   private subgraphOf: Promise<Int32Array> | null = null;
   constructor(readonly index: number, readonly profile: Profile, readonly layout: Layout) {
     for (const layer of profile.layers) this.byName.set(layer.name, layer.id);
@@ -119,7 +126,18 @@ export class Model {
   }
 }
 
+// What a layer costs is what it costs in its own model.
+async function openBoth(): Promise<Model> {
+  const [a, b, both, layout, compare] = await Promise.all([load<Profile>("profile", 0), load<Profile>("profile", 1), load<Both>("both"), load<Layout>("layout", BOTH), load<Compare>("compare")]);
+  const layers = both.after.map((after, id) => ({ ...(after >= 0 ? b.layers[after]! : a.layers[both.before[id]!]!), id }));
+  const model = new Model(BOTH, { ...b, model: `${a.model} and ${b.model}`, layers }, layout);
+  const before = new Map(compare.changes.filter((c) => c.before && !c.after).map((c) => [c.before!.id, c])), after = new Map(compare.changes.filter((c) => c.after).map((c) => [c.after!.id, c]));
+  model.changes = both.after.map((n, i) => (n >= 0 ? after.get(n) : before.get(both.before[i]!)) ?? null);
+  return model;
+}
+
 export async function openModel(index: number): Promise<Model> {
+  if (index === BOTH) return openBoth();
   const [profile, layout] = await Promise.all([load<Profile>("profile", index), load<Layout>("layout", index)]);
   return new Model(index, profile, layout);
 }

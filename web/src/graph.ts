@@ -1,7 +1,7 @@
 // graph.ts - the graph on a canvas: pan, zoom, open and close, select, colour.
 import { ancestors, boxName, nodesOf, openAtFirst, repeated } from "./boxes";
 import { css, heat, inkOn, legend, makeMode, MODES, ramp, valueText, type Mode } from "./color";
-import type { Model } from "./data";
+import type { Change, Model } from "./data";
 import { fill, h } from "./dom";
 import { count, plural, shape } from "./format";
 import { find } from "./search";
@@ -392,7 +392,7 @@ export class GraphView implements View {
 
   private toolbar(): void {
     const choose = h("select", { "aria-label": "Colour by", onchange: () => update({ color: choose.value }) },
-      ...MODES.filter(([k]) => (k !== "time" || this.model.has("map")) && (k !== "device" || this.model.has("capability")) && (k !== "subgraph" || this.model.has("fusion")))
+      ...MODES.filter(([k]) => (k !== "difference" || this.model.changes.length > 0) && (k !== "time" || this.model.has("map")) && (k !== "device" || this.model.has("capability")) && (k !== "subgraph" || this.model.has("fusion")))
         .map(([k, title]) => h("option", { value: k, selected: this.mode.key === k }, title)));
     const button = (label: string, title: string, f: () => void): HTMLElement => h("button", { type: "button", title, onclick: f }, label);
     fill(this.bar, h("label", {}, "Colour ", choose),
@@ -425,7 +425,7 @@ export class GraphView implements View {
     if (t.kind === NODE) {
       const l = this.model.layers[t.id]!;
       tooltip.show(e.clientX, e.clientY, h("b", {}, l.name), h("span", {}, `${l.type} → ${shape(l.output_shape)} ${l.compute_dtype}`),
-        h("span", {}, `${count(l.flops)} FLOPs · ${count(l.params)} parameters · ${l.trust}`), h("span", {}, this.paints[i]!.text));
+        h("span", {}, `${count(l.flops)} FLOPs · ${count(l.params)} parameters · ${l.trust}`), h("span", {}, this.paints[i]!.text), ...differs(this.model.changes[t.id]));
     } else tooltip.show(e.clientX, e.clientY, h("b", {}, this.model.layout.boxes[t.id]!.module || "model"), h("span", {}, plural(this.model.layout.boxes[t.id]!.nodes, "operator")),
       h("span", {}, this.paints[i]!.text), h("small", {}, t.open ? "double-click closes it" : "double-click opens it"));
   }
@@ -529,6 +529,13 @@ export class GraphView implements View {
     select([to]);
     this.uncover();
   }
+}
+
+// What became of a layer, and what that costs.
+function differs(c: Change | null | undefined): HTMLElement[] {
+  if (!c) return [];
+  const was = c.before, is = c.after, sum = (k: "flops" | "params"): string => `${count(was?.[k] ?? 0)} → ${count(is?.[k] ?? 0)}`;
+  return [h("span", {}, [c.change, ...c.what].join(" · ")), h("span", {}, `FLOPs ${sum("flops")} · parameters ${sum("params")}`), ...(was && is && was.name !== is.name ? [h("span", {}, `was ${was.name}`)] : [])];
 }
 
 function clip(g: CanvasRenderingContext2D, text: string, room: number): string {

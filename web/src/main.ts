@@ -1,7 +1,7 @@
 // main.ts - the frame: header, tabs, search, the view, the panel.
 import { CompareView } from "./compare";
 import { CutsView } from "./cuts";
-import { has, load, openModel, type Meta, type Model } from "./data";
+import { BOTH, has, load, openModel, type Meta, type Model } from "./data";
 import { fill, h } from "./dom";
 import { count, plural } from "./format";
 import { GraphView } from "./graph";
@@ -15,11 +15,12 @@ import { TableView } from "./table";
 import { TimelineView } from "./timeline";
 import { tooltip } from "./tooltip";
 import type { View } from "./view";
+import { WhatIfView } from "./whatif";
 
 const VIEWS: [string, string, () => View][] = [
   ["summary", "Summary", () => new SummaryView()], ["graph", "Graph", () => new GraphView()], ["table", "Table", () => new TableView()],
   ["roofline", "Roofline", () => new RooflineView()], ["timeline", "Timeline", () => new TimelineView()], ["memory", "Memory", () => new MemoryView()],
-  ["cuts", "Cuts", () => new CutsView()], ["compare", "Compare", () => new CompareView()],
+  ["cuts", "Cuts", () => new CutsView()], ["whatif", "What if", () => new WhatIfView()], ["compare", "Compare", () => new CompareView()],
 ];
 
 const made = new Map<string, View>();
@@ -30,15 +31,18 @@ const panel = new Panel();
 let shown = "";
 
 async function model(): Promise<Model> {
-  const i = has("profile", state.model) ? state.model : 0;
+  const i = has("layout", state.model) ? state.model : 0;
   models[i] ??= await openModel(i);
   return models[i]!;
 }
 
-const known = (): typeof VIEWS => VIEWS.filter(([k]) => k !== "compare" || has("compare"));
+const known = (): typeof VIEWS => VIEWS.filter(([k]) => (k !== "compare" && k !== "whatif") || has(k));
+// Two models in one have no schedule, no memory and no cuts.
+const FOR_BOTH = new Set(["graph", "table", "compare"]);
 
 async function showView(): Promise<void> {
-  const row = known().find(([k]) => k === state.view) ?? known()[0]!, m = await model();
+  const both = state.model === BOTH && has("both"), row = known().find(([k]) => k === state.view && (!both || FOR_BOTH.has(k))) ?? known()[both ? 1 : 0]!, m = await model();
+  for (const tab of tabs.children) (tab as HTMLButtonElement).disabled = both && !FOR_BOTH.has((tab as HTMLElement).dataset["view"]!);
   let view = made.get(row[0]);
   if (!view) made.set(row[0], (view = row[2]()));
   for (const tab of tabs.children) tab.setAttribute("aria-selected", (tab as HTMLElement).dataset["view"] === row[0] ? "true" : "false");
@@ -79,8 +83,10 @@ function header(meta: Meta): HTMLElement {
       search.focus();
     }
   });
-  const switcher = meta.models > 1 ? h("select", { "aria-label": "Model", onchange: () => update({ model: switcher!.selectedIndex, selection: [], open: null }) }) : null;
-  if (switcher) void Promise.all([0, 1].map((i) => load<{ model: string }>("profile", i))).then((p) => fill(switcher, p.map((x, i) => h("option", { selected: i === state.model }, x.model))));
+  const switcher = meta.models > 1 ? h("select", { "aria-label": "Model", onchange: () => update({ model: switcher!.selectedIndex, selection: [], open: null, color: switcher!.selectedIndex === BOTH ? "difference" : state.color === "difference" ? "flops" : state.color }) }) : null;
+  const names = (): Promise<void> => Promise.all([0, 1].map((i) => load<{ model: string }>("profile", i))).then((p) => fill(switcher!, [...p.map((x) => x.model), ...(has("both") ? ["the difference"] : [])].map((x, i) => h("option", { selected: i === state.model }, x))));
+  if (switcher) void names();
+  onChange((keys) => { if (switcher && keys.has("model")) switcher.selectedIndex = state.model; });
   const name = h("strong", { class: "model" });
   void model().then((m) => { name.textContent = m.profile.model; tell(); });
   return h("header", { class: "top" }, h("span", { class: "brand", "aria-hidden": "true" }, "cleave"), switcher ?? name, tabs,

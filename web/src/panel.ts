@@ -73,9 +73,22 @@ export class Panel {
     return h("div", {}, this.crumbs(model, l), h("h2", {}, l.name), h("p", { class: "kind" }, h("b", {}, l.type), l.origin && l.origin !== l.type ? ` from ${l.origin}` : "", l.source ? h("small", {}, " " + l.source) : null),
       h("p", {}, tag(l.trust, TRUST[l.trust]), tag(l.bottleneck, BOTTLENECK[l.bottleneck]), h("span", { class: "tag" }, `${number(l.arithmetic_intensity)} FLOP/byte`)),
       h("p", { class: "kind" }, "→ ", h("b", {}, shape(l.output_shape)), ` ${l.compute_dtype}`), this.sums(model, (k) => Number(l[k])), await this.times(model, [l.id]),
+      this.difference(model, l),
       attrs.length ? h("div", {}, h("h4", {}, "Attributes"), h("table", { class: "facts" }, h("tbody", {}, attrs.slice(0, 40).map(([k, v]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", { colspan: 2 }, attribute(v))))))) : null,
       this.values("Reads", node?.inputs ?? [], graph), this.values("Writes", node?.outputs ?? [], graph),
       this.go(model, "Before", neighbours(graph, l.id, true)), this.go(model, "After", neighbours(graph, l.id, false)), this.links(model, [l.id]));
+  }
+
+  // Two models in one: what the layer was and is, and what that costs.
+  private difference(model: Model, l: Layer): HTMLElement | null {
+    const c = model.changes[l.id];
+    if (!c) return model.changes.length ? h("p", { class: "kind" }, "the same in both") : null;
+    const rows: ["flops" | "macs" | "params" | "memory", string, Unit][] = [["flops", "FLOPs", "count"], ["macs", "MACs", "count"], ["params", "Parameters", "count"], ["memory", "Bytes moved", "bytes"]];
+    return h("div", {}, h("h4", {}, [c.change, ...c.what].join(" · ")), c.before && c.after && c.before.name !== c.after.name ? h("p", { class: "kind" }, `was ${c.before.name}`) : null,
+      h("table", { class: "facts" }, h("thead", {}, h("tr", {}, ["", "before", "after", "difference"].map((t) => h("th", { scope: "col" }, t)))), h("tbody", {}, rows.map(([key, title, unit]) => {
+        const was = c.before?.[key] ?? 0, is = c.after?.[key] ?? 0;
+        return h("tr", {}, h("th", { scope: "row" }, title), h("td", {}, datum(was, unit, "before." + key)), h("td", {}, datum(is, unit, "after." + key)), h("td", {}, datum(is - was, unit)));
+      }))));
   }
 
   private links(model: Model, ids: number[]): HTMLElement {

@@ -4,10 +4,12 @@
 export interface State {
   model: number; view: string; selection: number[]; open: number[] | null;
   color: string; device: number; query: string; sort: string; group: string; theme: string;
+  batch: number; type: number; int8: number[]; cpu: number[]; gone: number[]; // what if
 }
 
 const START: State = {
   model: 0, view: "summary", selection: [], open: null, color: "flops", device: 0, query: "", sort: "", group: "", theme: "",
+  batch: 0, type: 0, int8: [], cpu: [], gone: [],
 };
 export const state: State = { ...START };
 type Key = keyof State;
@@ -49,24 +51,34 @@ function writeHash(): void {
   if (state.sort) p.set("sort", state.sort);
   if (state.group) p.set("group", state.group);
   if (state.theme) p.set("theme", state.theme);
+  if (state.batch) p.set("batch", String(state.batch));
+  if (state.type) p.set("type", String(state.type));
+  for (const key of ["int8", "cpu", "gone"] as const) if (state[key].length) p.set(key, writeList(state[key]));
   const hash = "#" + p.toString();
   if (hash !== location.hash) history.replaceState(null, "", hash);
 }
+
+const whole = (text: string | null): number => Math.min(1e6, Math.max(0, Math.floor(Number(text) || 0)));
 
 export function readHash(): void {
   const p = new URLSearchParams(location.hash.slice(1));
   const open = p.get("open");
   Object.assign(state, START, {
     view: p.get("view") ?? START.view,
-    model: Number(p.get("model")) === 1 ? 1 : 0,
+    model: [1, 2].find((i) => i === Number(p.get("model"))) ?? 0,
     selection: readList(p.get("sel") ?? ""),
     open: open === null ? null : readList(open),
     color: p.get("color") ?? START.color,
-    device: Math.max(0, Math.floor(Number(p.get("device")) || 0)),
+    device: whole(p.get("device")),
     query: p.get("q") ?? "",
     sort: p.get("sort") ?? "",
     group: p.get("group") ?? "",
     theme: p.get("theme") ?? "",
+    batch: whole(p.get("batch")),
+    type: whole(p.get("type")),
+    int8: readList(p.get("int8") ?? ""),
+    cpu: readList(p.get("cpu") ?? ""),
+    gone: readList(p.get("gone") ?? ""),
   });
 }
 
