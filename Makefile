@@ -22,7 +22,7 @@ DESTDIR ?=
 SECONDS ?= 60
 FILES   ?= 100000
 
-FOLDERS = $(wildcard include src cli python tests fuzz bench examples)
+FOLDERS = $(wildcard include src cli mpi python tests fuzz bench examples)
 SOURCES = find $(FOLDERS) -name '*.[ch]'
 
 all:

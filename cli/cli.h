@@ -257,6 +257,12 @@ void progress_start(progress *p, const options *o);
 void progress_show(progress *p, const char *what, double share); /* 0 to 1 */
 void progress_end(progress *p);
 
+/* -- many models (fleet.c) ------------------------------------------------*/
+
+/* Runs the command of the options on each of its arguments: a line of JSON
+ * each. Fails with CLV_LIMIT when a model failed. */
+CLV_MUST clv_status fleet_run(const options *o, clv_err *err);
+
 /* -- help -----------------------------------------------------------------*/
 
 void help_overview(clv_buf *out);

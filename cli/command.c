@@ -23,7 +23,7 @@ static const char *verb_of(const char *word)
 static clv_status command_run(const options *o, clv_err *err)
 {
     if (!o->help)
-        return o->cmd->run(o, err);
+        return o->json_lines ? fleet_run(o, err) : o->cmd->run(o, err);
     clv_buf text = {0};
     help_command(o->cmd, &text);
     clv_status s = emit_text(o, &text, err);
@@ -62,7 +62,7 @@ int cli_main(int argc, char **argv, cli_session *session)
         s = fail(&err, CLV_USAGE, "--sandbox is of the command alone");
     if (s == CLV_OK && o.sandbox)
         s = sandbox_enter(&o, &err);
-    if (s == CLV_OK)
+    if (s == CLV_OK && !o.json_lines) /* there each model has its own */
         s = limits_begin(&o, &err);
     if (s == CLV_OK)
         s = command_run(&o, &err);

@@ -367,7 +367,12 @@ static clv_status check_args(options *o, clv_err *err)
     if (o->args.n < c->min_args)
         return fail(err, CLV_USAGE, "%s needs %s; 'cleave help %s' shows how",
                     c->verb, c->args, c->verb);
-    if (o->args.n > c->max_args)
+    if (!o->json_lines && (o->jobs || o->resume || o->shard))
+        return fail(err, CLV_USAGE, "%s goes with --json-lines",
+                    o->jobs     ? "--jobs"
+                    : o->resume ? "--resume"
+                                : "--shard");
+    if (o->args.n > c->max_args && !o->json_lines)
         return fail(err, CLV_USAGE, "%s: one argument too many: '%s'", c->verb,
                     o->args.items[c->max_args]);
     return CLV_OK;

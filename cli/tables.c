@@ -27,6 +27,7 @@ const flag cli_flags[FLAG_COUNT] = {
         F(overrides), F(objective), F(connected), F(host), F(costs), F(link), \
         F(latency), F(curve), F(stages), F(stage_memory)
 #define REPORT_FLAGS F(json), F(output), F(quiet)
+#define FLEET_FLAGS  F(json_lines), F(jobs), F(resume), F(shard)
 #define MANY         SIZE_MAX
 
 #define COMMAND(verb, min, max, args, help, example, ...) \

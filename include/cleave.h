@@ -70,6 +70,7 @@
 #include "cleave/capability.h"
 #include "cleave/placement.h"
 #include "cleave/bundle.h"
+#include "cleave/simulate.h"
 #include "cleave/run.h"
 #include "cleave/export.h"
 #include "cleave/report.h"

@@ -70,6 +70,10 @@ CLV_MUST clv_status clv__extract(const clv_graph *g, const clv_extract *what,
 CLV_MUST clv_status clv__cut_extract(const clv_cut *c, uint32_t k,
                                      clv_graph **out, clv_err *e);
 
+/* Does a part that reads value v take it as an input? Weights and values whose
+ * contents are known are in the part itself. */
+bool clv__cut_fed(const clv_graph *g, uint32_t v);
+
 /* The types of operators in subgraph k, in order of first appearance, with how
  * many there are and what they cost. Returns a list (caller frees with
  * clv__free); NULL: no memory. */

@@ -41,16 +41,22 @@ static uint32_t extract_put_value(copy *c, uint32_t v, clv_value_kind kind)
     return c->of[v] = id;
 }
 
+bool clv__cut_fed(const clv_graph *g, uint32_t v)
+{
+    const clv_value *x = &g->values[v];
+    bool known = x->data && (x->data->ints || x->data->floats);
+    return !value_is_weight(x) && !(known && x->producer != CLV_NONE);
+}
+
 /* What value v is to a node that reads it in the part. */
 static clv_value_kind kind_here(const copy *c, uint32_t v)
 {
     const clv_value *x = &c->from->values[v];
     if (value_is_weight(x))
         return (clv_value_kind)x->kind;
-    bool known = x->data && (x->data->ints || x->data->floats);
     if (c->what->tensor && c->what->tensor[v].data)
         return CLV_VALUE_CONST;
-    return known && x->producer != CLV_NONE ? CLV_VALUE_CONST : CLV_VALUE_INPUT;
+    return clv__cut_fed(c->from, v) ? CLV_VALUE_INPUT : CLV_VALUE_CONST;
 }
 
 static bool extract_put_node(copy *c, uint32_t i, uint32_t *ids)

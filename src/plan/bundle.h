@@ -11,4 +11,8 @@ CLV_MUST clv_status clv__bundle_onnx(const char *dir, const char *file,
                                      const json *part, const json *entry,
                                      clv_err *e);
 
+/* The size and the CRC-32 of a file. */
+CLV_MUST clv_status clv__bundle_sum(const char *path, int64_t *bytes,
+                                    uint32_t *crc, clv_err *e);
+
 #endif

@@ -6,9 +6,11 @@
 #include "backend/backend.h"
 #include "cleave/capability.h"
 #include "cleave/export.h"
+#include "cleave/placement.h"
 #include "cleave/service.h"
 #include "core/jsonw.h"
 #include "cut/cut.h"
+#include "plan/bundle.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -114,8 +116,32 @@ static void put_part(const clv_cut *c, uint32_t k, const uint32_t *after,
 
 /* -- the manifest ---------------------------------------------------------*/
 
+/* A partition's ONNX file; no bytes when it has none. */
+typedef struct part_file {
+    int64_t bytes;
+    uint32_t crc;
+} part_file;
+
+/* Writes those of the partition's inputs that its file takes as inputs. */
+static void bundle_put_feeds(jsonw *w, const clv_graph *g,
+                             const clv_subgraph *s)
+{
+    jsonw_array_flat(w, "feeds");
+    for (uint32_t i = 0; i < s->n_inputs; i++)
+        if (clv__cut_fed(g, s->inputs[i]))
+            jsonw_int(w, NULL, s->inputs[i]);
+    jsonw_end(w);
+}
+
+/* Seconds that the planner predicts for partition k, 0 when it does not. */
+static double bundle_seconds(const clv_cut *c, uint32_t k)
+{
+    const clv_pipeline_info *p = c->pipeline;
+    return p && !strcmp(p->unit, "s") ? p->stages[k].cost : 0;
+}
+
 static void put_entry(jsonw *w, const clv_cut *c, uint32_t k, const char *file,
-                      const char *onnx)
+                      const char *onnx, part_file at)
 {
     const clv_subgraph *s = &c->subs[k];
     jsonw_object(w, NULL);
@@ -135,6 +161,31 @@ static void put_entry(jsonw *w, const clv_cut *c, uint32_t k, const char *file,
     jsonw_int(w, "weight_bytes", s->cost.bytes_weights);
     jsonw_str(w, "reason", clv_reason_name(s->reason));
     jsonw_str(w, "detail", s->detail);
+    bundle_put_feeds(w, c->p->g, s);
+    jsonw_num(w, "seconds", bundle_seconds(c, k));
+    jsonw_int(w, "file_bytes", at.bytes);
+    jsonw_int(w, "crc32", at.crc);
+    jsonw_end(w);
+}
+
+/* Writes the values that a partition takes or gives, each once. */
+static void bundle_put_borders(jsonw *w, const clv_cut *c, bool *seen)
+{
+    const clv_graph *g = c->p->g;
+    jsonw_array(w, "values");
+    for (uint32_t k = 0; k < c->n_subs; k++) {
+        const clv_subgraph *s = &c->subs[k];
+        for (uint32_t i = 0; i < s->n_inputs + s->n_outputs; i++) {
+            uint32_t v =
+                i < s->n_inputs ? s->inputs[i] : s->outputs[i - s->n_inputs];
+            if (!seen[v] && !value_is_weight(&g->values[v]))
+                bundle_put_value(w, g, v);
+            seen[v] = true;
+        }
+    }
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        if (!seen[g->inputs[i]])
+            bundle_put_value(w, g, g->inputs[i]);
     jsonw_end(w);
 }
 
@@ -143,7 +194,8 @@ static void part_name(uint32_t k, const char *ending, char *buf, size_t size)
     snprintf(buf, size, "partition_%03u.%s", k, ending);
 }
 
-static void put_manifest(const clv_cut *c, const bool *has_onnx, clv_buf *out)
+static void put_manifest(const clv_cut *c, const part_file *onnx_file,
+                         bool *seen, clv_buf *out)
 {
     const clv_graph *g = c->p->g;
     char file[40], onnx[40];
@@ -153,6 +205,7 @@ static void put_manifest(const clv_cut *c, const bool *has_onnx, clv_buf *out)
     jsonw_int(&w, "schema", 1);
     jsonw_str(&w, "model", clv_graph_name(g));
     jsonw_str(&w, "strategy", c->strategy);
+    jsonw_str(&w, "cleave", clv_version());
     jsonw_int(&w, "nodes", g->n_nodes);
     bundle_put_ids(&w, "inputs", g->inputs, g->n_inputs);
     bundle_put_ids(&w, "outputs", g->outputs, g->n_outputs);
@@ -160,9 +213,11 @@ static void put_manifest(const clv_cut *c, const bool *has_onnx, clv_buf *out)
     for (uint32_t k = 0; k < c->n_subs; k++) {
         part_name(k, "json", file, sizeof file);
         part_name(k, "onnx", onnx, sizeof onnx);
-        put_entry(&w, c, k, file, has_onnx[k] ? onnx : NULL);
+        put_entry(&w, c, k, file, onnx_file[k].bytes ? onnx : NULL,
+                  onnx_file[k]);
     }
     jsonw_end(&w);
+    bundle_put_borders(&w, c, seen);
     jsonw_end(&w);
     jsonw_finish(&w);
 }
@@ -193,7 +248,7 @@ static clv_status bundle_save(const char *dir, const char *name, clv_buf *text,
 /* Writes the partition as ONNX. An operator without an ONNX form is not a
  * failure: the manifest then names no file. */
 static clv_status save_onnx(const clv_cut *c, uint32_t k, const char *dir,
-                            bool *done, clv_err *e)
+                            part_file *out, clv_err *e)
 {
     char name[40], path[4200];
     clv_graph *part;
@@ -202,7 +257,8 @@ static clv_status save_onnx(const clv_cut *c, uint32_t k, const char *dir,
     snprintf(path, sizeof path, "%s/%s", dir, name);
     clv_status s = clv_export_onnx(part, path, NULL, e);
     clv_graph_free(part);
-    *done = s == CLV_OK;
+    if (s == CLV_OK)
+        return clv__bundle_sum(path, &out->bytes, &out->crc, e);
     if (s != CLV_UNSUPPORTED)
         return s;
     clv__err_clear(e);
@@ -215,9 +271,11 @@ static clv_status bundle_fill(const clv_cut *c, const char *dir, clv_err *e)
     char name[40];
     clv_buf text = {0};
     arena mem = {0};
-    bool *has_onnx = arena_zalloc(&mem, (size_t)c->n_subs + 1);
+    part_file *onnx =
+        arena_zalloc(&mem, ((size_t)c->n_subs + 1) * sizeof *onnx);
+    bool *seen = arena_zalloc(&mem, (size_t)c->p->g->n_values + 1);
     const uint32_t *after = clv__stateful_before(c->p->g, &mem);
-    if (!has_onnx || !after)
+    if (!onnx || !seen || !after)
         s = clv__nomem(e);
     for (uint32_t k = 0; k < c->n_subs && s == CLV_OK; k++) {
         text.len = 0;
@@ -225,11 +283,11 @@ static clv_status bundle_fill(const clv_cut *c, const char *dir, clv_err *e)
         put_part(c, k, after, &text);
         s = bundle_save(dir, name, &text, e);
         if (s == CLV_OK)
-            s = save_onnx(c, k, dir, &has_onnx[k], e);
+            s = save_onnx(c, k, dir, &onnx[k], e);
     }
     if (s == CLV_OK) {
         text.len = 0;
-        put_manifest(c, has_onnx, &text);
+        put_manifest(c, onnx, seen, &text);
         s = bundle_save(dir, "manifest.json", &text, e);
     }
     clv_buf_free(&text);
