@@ -222,8 +222,52 @@ def few():
                                               ).dequantize(), (a,), 0
 
 
+def linear_algebra():
+    """Factorisations, systems and functions that cost FLOPs and no MACs."""
+    s = torch.eye(4).expand(2, 4, 4) * 2
+    b, low = torch.rand(2, 4, 3), torch.linalg.cholesky(s)
+    for call in (
+            torch.linalg.cholesky, torch.cholesky_inverse, torch.linalg.inv,
+            torch.inverse, torch.linalg.lu_factor, torch.linalg.lu,
+            torch.linalg.det, torch.linalg.slogdet, torch.logdet,
+            torch.linalg.qr, torch.geqrf, torch.linalg.eigh,
+            torch.linalg.eigvalsh, torch.linalg.eig, torch.linalg.eigvals,
+            torch.linalg.svd, torch.linalg.svdvals, torch.linalg.matrix_exp,
+            lambda a: torch.linalg.solve(a, b),
+            lambda a: torch.linalg.solve_triangular(a, b, upper=False),
+            lambda a: torch.triangular_solve(b, a)[0],
+            lambda a: torch.cholesky_solve(b, low + 0 * a),
+            lambda a: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b),
+            lambda a: torch.linalg.householder_product(*torch.geqrf(a))):
+        yield call, (s,), 0
+    a, at = torch.rand(4, 6) / 2, torch.tensor([[1, 2], [3, 4]])
+    for call in (torch.lgamma, torch.digamma, torch.erfinv, torch.i0,
+                 torch.signbit, torch.special.entr, torch.special.erfcx,
+                 torch.special.ndtri, torch.special.log_ndtr,
+                 torch.special.i0e, torch.special.i1, torch.special.i1e,
+                 torch.special.bessel_j0, torch.special.bessel_j1,
+                 torch.poisson, torch._standard_gamma,
+                 lambda a: torch.polygamma(1, a), lambda a: torch.binomial(9 * a, a),
+                 lambda a: torch._sample_dirichlet(a),
+                 lambda a: a.clone().random_(9), lambda a: a.clone().cauchy_(),
+                 lambda a: a.clone().log_normal_(),
+                 lambda a: a.clone().geometric_(0.5),
+                 lambda a: a * torch.kaiser_window(6) * torch.bartlett_window(6),
+                 lambda a: F.interpolate(a[None, None], (3, 2), mode="bilinear",
+                                         antialias=True),
+                 lambda a: F.interpolate(a[None, None], (3, 2), mode="bicubic",
+                                         antialias=True)):
+        yield call, (a,), 0
+    for call in (torch.hypot, torch.copysign, torch.nextafter, torch.igamma,
+                 torch.igammac, torch.special.zeta, torch.special.xlog1py,
+                 lambda a, b: a.clone().ldexp_(b)):
+        yield call, (a, a.flip(0)), 0
+    for call in (torch.gcd, torch.lcm, lambda i, j: i << j, lambda i, j: i >> j):
+        yield call, (at, at), 0
+
+
 def test_counted_only():
-    for number, (call, inputs, macs) in enumerate(few()):
+    for number, (call, inputs, macs) in enumerate([*few(), *linear_algebra()]):
         got = cleave.capture(call, inputs, methods=("record",))
         equal((got.unknown, got.graph.profile()["total_macs"]), ([], macs),
               f"call {number}")
