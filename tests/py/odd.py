@@ -240,7 +240,13 @@ def linear_algebra():
             lambda a: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b),
             lambda a: torch.linalg.householder_product(*torch.geqrf(a))):
         yield call, (s,), 0
+    yield lambda a: torch.linalg.lstsq(a, b).solution, (s,), 0
+    yield lambda a: torch.lu_unpack(*torch.linalg.lu_factor(a))[0], (s,), 0
     a, at = torch.rand(4, 6) / 2, torch.tensor([[1, 2], [3, 4]])
+    yield lambda a: torch.empty(0).resize_(4, 6).copy_(a), (a,), 0
+    yield lambda a: F.fractional_max_pool2d(a[None], 2, (2, 2)), (a,), 0
+    yield lambda a: F.fractional_max_pool3d(a[None, None], 2, (1, 2, 2)), \
+        (a.expand(3, 4, 6),), 0
     for call in (torch.lgamma, torch.digamma, torch.erfinv, torch.i0,
                  torch.signbit, torch.special.entr, torch.special.erfcx,
                  torch.special.ndtri, torch.special.log_ndtr,
@@ -271,6 +277,45 @@ def test_counted_only():
         got = cleave.capture(call, inputs, methods=("record",))
         equal((got.unknown, got.graph.profile()["total_macs"]), ([], macs),
               f"call {number}")
+
+
+def taken_apart():
+    """Operators that torch takes apart nowhere: function, input, MACs. What
+    they are made of gives the numbers that they give."""
+    a, table = torch.rand(4, 6), nn.Embedding(9, 6, max_norm=1.0)
+    yield lambda a: a * torch.fft.fftfreq(6) + torch.fft.rfftfreq(10), a, 0
+    yield lambda a: a * torch.fft.fftfreq(5, 0.1).sum(), a, 0
+    yield lambda a: a.clone().put_(torch.tensor([3, 5]), a[0, :2]), a, 0
+    yield lambda a: torch.diagonal_scatter(a, torch.ones(4)), a, 0
+    yield lambda a: torch.as_strided_scatter(a, a[:2, :2], (2, 2), (1, 2)), a, 0
+    yield torch.pdist, a, 0
+    yield lambda x: torch.conv_tbc(x, torch.ones(3, 8, 6), torch.ones(6), 1), \
+        torch.rand(5, 2, 8), 5 * 2 * 3 * 8 * 6
+    yield lambda i: table(i), torch.tensor([1, 2, 1]), 0
+    yield lambda a: F.rrelu(a - 0.5, training=True), a, 0
+
+
+def test_taken_apart():
+    for number, (call, x, macs) in enumerate(taken_apart()):
+        torch.manual_seed(0)
+        want = call(x)
+        for read in (lambda y: y, lambda y: y * float(y.sum() > -9e9)):
+            torch.manual_seed(0)
+            got = cleave.capture(lambda x: read(call(x)), x,
+                                 methods=("record",))
+            p = got.graph.profile()
+            equal((got.unknown, p["total_macs"]), ([], macs), f"call {number}")
+        equal(p["outputs"][0]["shape"], list(want.shape), f"call {number}")
+        if number < 8:    # the last draws
+            own = recorded_result(call, x)
+            check(torch.allclose(own, want, atol=1e-6), f"call {number}: {own}")
+
+
+def recorded_result(call, x):
+    """What a call gives while it is recorded on data."""
+    from cleave.record import Recorder
+    with torch.no_grad(), Recorder(nn.Module()):
+        return call(x)
 
 
 def test_views_of_weights():

@@ -822,7 +822,7 @@ _to_sparse to_dense _to_dense _sparse_addmm _int_mm _weight_int8pack_mm aten.lst
 aten.gru.data aten.rnn_tanh.data aten.rnn_relu.data quantize_per_tensor dequantize fmax fmin
 bitwise_left_shift bitwise_right_shift nanmedian mode unique unique_consecutive _unique _unique2
 unique_dim unique_dim_consecutive scatter_reduce index_reduce nonzero_static
-bincount
+bincount linalg_lstsq lu_unpack resize fractional_max_pool2d fractional_max_pool3d
 linalg_cholesky_ex linalg_cholesky cholesky cholesky_inverse linalg_lu_factor_ex linalg_lu
 _linalg_det _linalg_slogdet linalg_inv_ex linalg_inv inverse linalg_qr geqrf
 linalg_householder_product _linalg_eigh linalg_eig linalg_eigvals _linalg_eigvals _linalg_svd
