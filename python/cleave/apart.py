@@ -63,6 +63,73 @@ _ASKED = (_aten._addmm_activation.default, _aten.addbmm.default,
 _ANYWAY = (_aten._weight_norm_interface.default,)
 
 
+def _frequencies(n, d=1.0, **how):
+    half = n // 2 if n % 2 == 0 else (n - 1) // 2
+    return ((torch.arange(n, **how) + half) % n - half) / (n * d)
+
+
+def _half_frequencies(n, d=1.0, **how):
+    return torch.arange(n // 2 + 1, **how) / (n * d)
+
+
+def _put(x, index, source, accumulate=False):
+    return x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1),
+                                   accumulate).reshape(x.shape)
+
+
+def _diagonal_scatter(x, source, offset=0, dim1=0, dim2=1):
+    out = x.clone()
+    out.diagonal(offset, dim1, dim2).copy_(source)
+    return out
+
+
+def _as_strided_scatter(x, source, size, stride, storage_offset=None):
+    out = x.clone()
+    out.as_strided(size, stride, storage_offset).copy_(source)
+    return out
+
+
+def _pairs(x, p=2.0):
+    i, j = torch.triu_indices(len(x), len(x), 1, device=x.device)
+    return torch.linalg.vector_norm(x[i] - x[j], p, -1)
+
+
+def _conv_tbc(x, weight, bias, pad=0):
+    """A convolution of (time, batch, channels), which torch calls a copy of
+    products and FlopCounterMode does not count."""
+    return torch.nn.functional.conv1d(
+        x.permute(1, 2, 0), weight.permute(2, 1, 0), bias,
+        padding=pad).permute(2, 0, 1)
+
+
+def _embedding_renorm(table, indices, max_norm, norm_type):
+    at = indices.reshape(-1)
+    rows = table[at]
+    norm = torch.linalg.vector_norm(rows, norm_type, -1, keepdim=True)
+    scale = torch.where(norm > max_norm, max_norm / (norm + 1e-7), 1.0)
+    return table.index_put_((at,), rows * scale)
+
+
+def _rrelu(x, noise, lower=0.125, upper=1 / 3, training=False, generator=None):
+    if not training:
+        return torch.nn.functional.leaky_relu(x, (lower + upper) / 2)
+    drawn = torch.empty_like(x).uniform_(lower, upper, generator=generator)
+    return x * noise.copy_(torch.where(x <= 0, drawn, 1.0))
+
+
+# Torch takes these apart nowhere.
+_OWN = {_aten.fft_fftfreq.default: _frequencies,
+        _aten.fft_rfftfreq.default: _half_frequencies,
+        _aten.put.default: _put,
+        _aten.put_.default: lambda x, *args: x.copy_(_put(x, *args)),
+        _aten.diagonal_scatter.default: _diagonal_scatter,
+        _aten.as_strided_scatter.default: _as_strided_scatter,
+        _aten._pdist_forward.default: _pairs,
+        _aten.conv_tbc.default: _conv_tbc,
+        _aten.embedding_renorm_.default: _embedding_renorm,
+        _aten.rrelu_with_noise.default: _rrelu}
+
+
 @functools.cache
 def _rows():
     """ATen's operators that have a row, without overload."""
@@ -78,6 +145,8 @@ def words_of_torch(op):
     plain = name.removesuffix("_") if not name.endswith("__") else name
     if op not in _ANYWAY and (op.namespace != "aten" or plain in _rows()):
         return None
+    if op in _OWN:
+        return _OWN[op]
     from torch._decomp import decomposition_table
     table = decomposition_table if op in _ASKED + _ANYWAY else _core()
     return table.get(op)

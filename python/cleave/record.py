@@ -66,6 +66,12 @@ def _composite(func):
             torch._C.DispatchKey.CompositeImplicitAutograd)
 
 
+@functools.cache
+def _label(func):
+    """What torch.fx would call a node of this function."""
+    return torch.fx.Graph()._target_to_str(func)
+
+
 # Quantised numbers as they lie in memory.
 _STORED = {torch.qint8: torch.int8, torch.quint8: torch.uint8,
            torch.qint32: torch.int32}
@@ -126,6 +132,12 @@ class Recorder(TorchDispatchMode):
             self._paths.setdefault(tensor, path)
         self._names = {m: name for name, m in model.named_modules()}
 
+    @classmethod
+    def _should_skip_dynamo(cls):
+        """Nothing is compiled while we record (as_written), so that torch need
+        not wrap every call below."""
+        return False
+
     def module(self):
         """What was written down, with the weights it reads."""
         for node in reversed(self.graph.nodes):
@@ -148,14 +160,14 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        pieces = None if self._paused else \
-            _pieces_of(func, tuple(types))
+        if self._paused or func.namespace == "prim":    # asks for a property
+            return func(*args, **kwargs)
+        pieces = _pieces_of(func, tuple(types))
         if pieces:
             with self:
                 return pieces(*args, **kwargs)
         out = func(*args, **kwargs)
-        if not self._paused:
-            self._write_down(func, args, kwargs, out)
+        self._write_down(func, args, kwargs, out)
         return out
 
     def whole(self, func, args, kwargs):
@@ -175,12 +187,13 @@ class Recorder(TorchDispatchMode):
         if func in _SAME:
             self._nodes[out] = self._node_of(args[0])
             return
-        if not any(isinstance(t, torch.Tensor) for t in pytree.tree_leaves(out)):
+        if not isinstance(out, torch.Tensor) and not any(
+                isinstance(t, torch.Tensor) for t in pytree.tree_leaves(out)):
             return
         if isinstance(func, torch._ops.OpOverload):
             func, args, kwargs = unpacked(func, args) or (func, args, kwargs)
         node = self.graph.call_function(func, self._named(args),
-                                        self._named(kwargs))
+                                        self._named(kwargs), name=_label(func))
         path, cls = self._places[-1]
         node.meta["val"] = _type_of(out)
         node.meta["nn_module_stack"] = {path: (path, cls)}
@@ -205,11 +218,17 @@ class Recorder(TorchDispatchMode):
     def _named(self, values):
         """Arguments with nodes for tensors. Numbers, types and texts stay as
         they are; None stands for any other object (a generator)."""
-        def named(value):
-            if isinstance(value, torch.Tensor):
-                return self._node_of(value)
-            return value if isinstance(value, _PLAIN) else None
-        return pytree.tree_map(named, values)
+        if isinstance(values, torch.Tensor):
+            return self._node_of(values)
+        kind = type(values)
+        if kind is tuple or kind is list:
+            return kind(map(self._named, values))
+        if kind is dict:
+            return {key: self._named(value) for key, value in values.items()}
+        if isinstance(values, _PLAIN):
+            return values
+        return None if pytree.tree_is_leaf(values) else \
+            pytree.tree_map(self._named, values)
 
     def _node_of(self, tensor):
         tensor = dense(tensor)

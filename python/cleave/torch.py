@@ -474,7 +474,7 @@ def note_line(node):
     """Keeps the line on a node, in the form of torch's own stack traces."""
     line = line_of_model()
     if line:
-        node.stack_trace = 'File "%s", line %d' % line
+        node.meta["stack_trace"] = 'File "%s", line %d' % line
 
 
 def propagate(module, *args):

@@ -334,24 +334,3 @@ void cost_linear_nbits(const clv_graph *g, const clv_node *n, clv_cost *c)
     if (node_in(g, n, 5))
         c->flops = sat_add(c->flops, clv__numel(node_out(g, n, 0)));
 }
-
-/* -- determinants ---------------------------------------------------------*/
-
-/* x (..,M,M) -> (..) */
-clv_status infer_det(clv_graph *g, clv_node *n, clv_err *e)
-{
-    const clv_value *x = node_in(g, n, 0);
-    if (x->rank < 2 || x->dims[x->rank - 1] != x->dims[x->rank - 2])
-        return clv__fail(e, CLV_SHAPE, "not a square matrix");
-    return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank - 2u, x->dims, e);
-}
-
-/* By elimination: M^3 / 3 multiply-adds. */
-void cost_det(const clv_graph *g, const clv_node *n, clv_cost *c)
-{
-    const clv_value *x = node_in(g, n, 0);
-    int64_t m = x->dims[x->rank - 1];
-    int64_t cube = sat_mul(m, sat_mul(m, m));
-    cube = cube == CLV_SAT ? cube : cube / 3;
-    c->flops = sat_mul(2, sat_mul(clv__numel(node_out(g, n, 0)), cube));
-}

@@ -2,6 +2,7 @@
 
     population.py timm|transformers|torchvision|ultralytics -o FILE.jsonl
                   [--half tune|held] [--only TEXT] [--again TEXT] [--part I/N]
+                  [--methods record]
     population.py --report FILE.jsonl ...
 
 One model of every timm module, one small config of every transformers model
@@ -21,6 +22,7 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import resource
 import signal
 import statistics
@@ -113,12 +115,10 @@ def ultralytics_models():
 # -- transformers ------------------------------------------------------------
 
 LARGEST = 4e8    # parameters of what is made with memory
-LAYERS = dict(
-    num_hidden_layers=2, num_layers=2, n_layer=2, n_layers=2, encoder_layers=2,
-    decoder_layers=2, num_encoder_layers=2, num_decoder_layers=2, depth=2,
-    encoder_num_hidden_layers=2, decoder_num_hidden_layers=2, layers=2,
-    vocab_size=199, num_experts=4, num_local_experts=4, n_routed_experts=4,
-    num_experts_per_tok=2, moe_num_experts=4)
+DEEP = re.compile(r"(^|_)(layers?|depth)$")    # numbers of layers
+KEPT = 2         # of which so many are kept
+COUNTS = dict(vocab_size=199, num_experts=4, num_local_experts=4,
+              n_routed_experts=4, num_experts_per_tok=2, moe_num_experts=4)
 # Sizes that make a config small; those that a config lacks are left out.
 WIDTHS = dict(
     hidden_size=32, d_model=32, n_embd=32, embed_dim=32, dim=32, emb_dim=32,
@@ -140,17 +140,37 @@ def parts_of(config, seen=None):
             yield from parts_of(value, seen)
 
 
-def shrink(config, sizes):
+def is_count(value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def shallow(config):
+    """Fewer layers, one at least of every kind that the config lists."""
     for part in parts_of(config):
+        kinds = getattr(part, "layer_types", None)
+        kept = max(KEPT, len(set(kinds))) if isinstance(kinds, list) else KEPT
+        deep = {k: v for k, v in vars(part).items()
+                if DEEP.search(k) and is_count(v) and v > kept}
+        for key, value in list(vars(part).items()):
+            if key == "layer_types" and deep and isinstance(value, list):
+                first = sorted({kind: i for i, kind in reversed(
+                    list(enumerate(value)))}.values())
+                rest = [i for i in range(len(value)) if i not in first]
+                setattr(part, key, [value[i] for i in sorted(
+                    (first + rest)[:kept])])
+            elif isinstance(value, list) and len(value) in deep.values():
+                setattr(part, key, value[:kept])
+        for key in deep:
+            setattr(part, key, kept)
+    return config
+
+
+def shrink(config, sizes):
+    for part in parts_of(shallow(config)):
         for key, value in sizes.items():
             had = getattr(part, key, None)
-            if isinstance(had, int) and not isinstance(had, bool) and \
-                    had > value:
+            if is_count(had) and had > value:
                 setattr(part, key, value)
-        kinds = getattr(part, "layer_types", None)
-        layers = getattr(part, "num_hidden_layers", None)
-        if isinstance(kinds, list) and isinstance(layers, int):
-            part.layer_types = kinds[:layers]
         for key in ("pad_token_id", "bos_token_id", "eos_token_id"):
             token = getattr(part, key, None)
             if isinstance(token, int) and token >= sizes.get("vocab_size", 1e9):
@@ -159,14 +179,16 @@ def shrink(config, sizes):
 
 
 def tries_of(kind):
-    """Configs from small to as they come, so that one fits, and the device:
-    large ones have no memory where they run so."""
+    """Configs and devices, until one fits: without memory, where widths cost
+    nothing, then with it."""
     import transformers
     make = lambda: transformers.AutoConfig.for_model(kind)
-    yield "cpu", lambda: shrink(make(), {**LAYERS, **WIDTHS})
-    for device in ("meta", "cpu"):
-        yield device, lambda: shrink(make(), LAYERS)
-        yield device, make
+    yield "meta", lambda: shallow(make())
+    yield "cpu", lambda: shrink(make(), {**COUNTS, **WIDTHS})
+    yield "cpu", lambda: shrink(make(), COUNTS)
+    yield "cpu", lambda: shallow(make())
+    yield "meta", make
+    yield "cpu", make
 
 
 def inputs_of(model):
@@ -182,10 +204,11 @@ def inputs_of(model):
         side = side.get("height", 224)
     h, w = side if isinstance(side, (list, tuple)) else (side, side)
     channels = getattr(own, "num_channels", 3) or 3
-    mels = getattr(own, "num_mel_bins", None) or \
-        getattr(own, "feature_size", None) or 80
+    mels = next((n for n in (getattr(own, k, None) for k in (
+        "feature_projection_input_dim", "num_mel_bins", "feature_size")) if n),
+        80)
     tokens = torch.randint(2, 90, (1, 12))
-    frames = 2 * getattr(own, "max_source_positions", 50)
+    frames = min(3000, 2 * getattr(own, "max_source_positions", 50))
     images = [torch.rand(1, channels, h, w),
               torch.rand(1, getattr(own, "num_frames", 16), channels, h, w),
               torch.rand(1, 1, channels, h, w)]
@@ -329,7 +352,7 @@ def judged(make, row, say):
         p.numel() for p in model.parameters()))
     try:
         torch.manual_seed(1)
-        got = capture(model, inputs)
+        got = capture(model, inputs, methods=row.get("methods"))
     except Exception as e:
         end = "does not run" if " fails on these inputs: " in str(e) \
             else "not captured"
@@ -429,6 +452,7 @@ def run():
     options.add_argument("--half", choices=("tune", "held"))
     options.add_argument("--only", default="")
     options.add_argument("--part", default="0/1", help="I/N: every Nth")
+    options.add_argument("--methods", help="of capture, instead of its own")
     options.add_argument("--again", help="models to do anew")
     options.add_argument("--limit", type=int, default=120, help="seconds of the processor")
     options.add_argument("--memory", type=int, default=8, help="GB")
@@ -454,8 +478,10 @@ def run():
         if name in done and not (options.again and any(
                 part in name for part in options.again.split(","))):
             continue
-        done[name] = in_child({"name": name, "half": half}, make,
-                              options.limit, options.memory)
+        row = {"name": name, "half": half}
+        if options.methods:
+            row["methods"] = options.methods.split(",")
+        done[name] = in_child(row, make, options.limit, options.memory)
         with open(options.output + ".new", "w") as file:
             file.writelines(json.dumps(r) + "\n" for r in done.values())
         os.replace(options.output + ".new", options.output)

@@ -822,7 +822,17 @@ _to_sparse to_dense _to_dense _sparse_addmm _int_mm _weight_int8pack_mm aten.lst
 aten.gru.data aten.rnn_tanh.data aten.rnn_relu.data quantize_per_tensor dequantize fmax fmin
 bitwise_left_shift bitwise_right_shift nanmedian mode unique unique_consecutive _unique _unique2
 unique_dim unique_dim_consecutive scatter_reduce index_reduce nonzero_static
-bincount""".split()
+bincount linalg_lstsq lu_unpack resize fractional_max_pool2d fractional_max_pool3d
+linalg_cholesky_ex linalg_cholesky cholesky cholesky_inverse linalg_lu_factor_ex linalg_lu
+_linalg_det _linalg_slogdet linalg_inv_ex linalg_inv inverse linalg_qr geqrf
+linalg_householder_product _linalg_eigh linalg_eig linalg_eigvals _linalg_eigvals _linalg_svd
+linalg_pinv linalg_matrix_exp _linalg_solve_ex linalg_solve_triangular triangular_solve
+_cholesky_solve_helper cholesky_solve linalg_lu_solve lgamma digamma erfinv i0 special_entr
+special_erfcx special_ndtri special_log_ndtr special_i0e special_i1 special_i1e
+special_bessel_j0 special_bessel_j1 signbit polygamma hypot copysign nextafter gcd lcm igamma
+igammac special_zeta special_xlog1py ldexp __lshift__ __rshift__ __ilshift__ __irshift__ random
+cauchy log_normal geometric poisson binomial _standard_gamma _sample_dirichlet
+_upsample_bilinear2d_aa _upsample_bicubic2d_aa bartlett_window kaiser_window""".split()
 
 
 # -- the comparison ----------------------------------------------------------
