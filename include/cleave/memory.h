@@ -39,6 +39,8 @@ typedef struct clv_memory_info {
     int64_t arena_bound; /* no plan can need less: the peak, aligned */
     const char *planner; /* which of the planners won */
     int64_t order_peak;  /* the peak before reordering */
+    int64_t planned;     /* block that the interpreter of a TFLite file plans,
+                          * scratch of its kernels included; 0: no such file */
 } clv_memory_info;
 
 typedef struct clv_memory clv_memory;

@@ -31,9 +31,10 @@ typedef struct clv_operator_info {
     const char *flops; /* per node, as a formula */
     const clv_operator_input *inputs;
     const clv_operator_attr *attrs;
-    const char *const *onnx;  /* names of ONNX that lead here */
-    const char *const *torch; /* names of torch that lead here */
-    uint32_t n_inputs, n_attrs, n_onnx, n_torch;
+    const char *const *onnx;   /* names of ONNX that lead here */
+    const char *const *torch;  /* names of torch that lead here */
+    const char *const *tflite; /* builtin operators of TFLite that lead here */
+    uint32_t n_inputs, n_attrs, n_onnx, n_torch, n_tflite;
     bool kernel;         /* plain C runs it */
     bool onednn;         /* the oneDNN backend takes it, in some form */
     const char *written; /* to ONNX: "operator", "function", "as read" or "" */

@@ -165,6 +165,21 @@ static bool registry_torch(arena *mem, clv_op op, clv_operator_info *row)
     return own != NULL;
 }
 
+static bool registry_tflite(arena *mem, clv_op op, clv_operator_info *row)
+{
+    const char *name;
+    clv_op to;
+    uint32_t n = 0;
+    for (size_t i = 0; clv__tflite_row(i, &name, &to); i++)
+        n += to == op;
+    const char **own = arena_array(mem, n + 1u, sizeof *own);
+    for (size_t i = 0; own && clv__tflite_row(i, &name, &to); i++)
+        if (to == op)
+            own[row->n_tflite++] = name;
+    row->tflite = own;
+    return own != NULL;
+}
+
 /* -- rows -----------------------------------------------------------------*/
 
 static bool registry_fill(arena *mem, clv_op op, clv_operator_info *row)
@@ -189,7 +204,8 @@ static bool registry_fill(arena *mem, clv_op op, clv_operator_info *row)
                               : clv__counted_as(op, (clv_convention)c);
     return row->category && row->kind && row->flops && row->fused &&
            registry_inputs(mem, op, row) && registry_attrs(mem, op, row) &&
-           registry_onnx(mem, op, row) && registry_torch(mem, op, row);
+           registry_onnx(mem, op, row) && registry_torch(mem, op, row) &&
+           registry_tflite(mem, op, row);
 }
 
 clv_status clv_registry_new(clv_registry **out, clv_err *err)

@@ -27,6 +27,10 @@ static const clv_importer formats[] = {
      true,
      clv__checkpoint_knows,
      clv__checkpoint_load},
+    {{"tflite", "TFLite (LiteRT)", ".tflite", "graph, weights", false},
+     true,
+     clv__tflite_knows,
+     clv__tflite_load},
     {{"onnx", "ONNX", ".onnx", "graph, symbols, weights", true},
      false,
      clv__onnx_knows,
@@ -59,7 +63,6 @@ typedef struct formats_kind {
 static const formats_kind formats_kinds[] = {
     KIND(0, "\x89HDF\r\n\x1a\n", "an HDF5 file (Keras .h5)",
          "tf2onnx writes a model that is"),
-    KIND(4, "TFL3", "a TFLite model", "tf2onnx writes a model that is"),
     KIND(0, "GGUF", "a GGUF model", ""),
     KIND(0, "\x80\x02", "a Python pickle", FORMATS_EXPORT),
     KIND(0, "\x80\x03", "a Python pickle", FORMATS_EXPORT),

@@ -72,6 +72,14 @@ CLV_MUST clv_status clv__torchscript_load(clv_mapping map, const char *path,
                                           const clv_open_opts *opts,
                                           clv_graph **out, clv_err *e);
 
+bool clv__tflite_knows(const clv_mapping *map, const char *path);
+CLV_MUST clv_status clv__tflite_load(clv_mapping map, const char *path,
+                                     const clv_open_opts *opts, clv_graph **out,
+                                     clv_err *e);
+/* The i-th builtin operator: its name and the operator it leads to. False past
+ * the last. */
+bool clv__tflite_row(size_t i, const char **name, clv_op *op);
+
 bool clv__onnx_knows(const clv_mapping *map, const char *path);
 CLV_MUST clv_status clv__onnx_load(clv_mapping map, const char *path,
                                    const clv_open_opts *opts, clv_graph **out,

@@ -154,6 +154,8 @@ struct clv_graph {
     void *owner;
     const void *file; /* the mapped file that weights lie in, or NULL */
     size_t file_size;
+    int64_t planned; /* bytes that the runtime of the file's format plans for
+                      * activations; 0: it is not known */
     bool inferred;
     bool has_fixed;      /* some value is computed from weights alone */
     bool holds_weights;  /* a weight without data is an error, never drawn */

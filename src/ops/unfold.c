@@ -418,6 +418,7 @@ clv_status clv_graph_unfold(clv_graph *g, clv_graph **out, clv_err *err)
     unfolding u = {.e = err};
     CLV_TRY(clv__build_part(g, &u.to, err));
     u.to->format = g->format;
+    u.to->planned = g->planned;
     u.to->has_fixed = true;           /* in the model or in a body */
     u.to->owner = clv__graph_hold(g); /* its attributes and names are used */
     u.to->release = unfold_release;

@@ -299,6 +299,7 @@ static clv_status memory_analyse(clv_memory *m, const clv_memory_opts *opts,
         clv__arena_plan(m->buffers, m->n_buffers, align, t->steps, &plan, e));
     t->arena = plan.size;
     t->arena_bound = plan.bound;
+    t->planned = m->c->p->g->planned;
     t->planner = plan.planner;
     return CLV_OK;
 }

@@ -94,6 +94,9 @@ static void memory_text(const clv_memory *m, const clv_cut *c,
     text_field(out, "Arena", "%s (%s; no plan is below %s)",
                text_bytes(t->arena, a), t->planner,
                text_bytes(t->arena_bound, b));
+    if (t->planned > 0)
+        text_field(out, "Interpreter's arena", "%s (as TFLite plans it)",
+                   text_bytes(t->planned, a));
     if (t->budget > 0)
         text_field(out, "Budget", "%s: %s%s", text_bytes(t->budget, a),
                    t->over_budget ? "✗ exceeded by " : "✓ fits",
@@ -144,6 +147,8 @@ static void memory_json(const clv_memory *m, const clv_cut *c, clv_buf *out)
     jsonw_int(&w, "arena_bytes", t->arena);
     jsonw_int(&w, "arena_lower_bound", t->arena_bound);
     jsonw_str(&w, "arena_planner", t->planner);
+    if (t->planned > 0)
+        jsonw_int(&w, "interpreter_arena_bytes", t->planned);
     if (t->budget > 0) {
         jsonw_int(&w, "budget", t->budget);
         jsonw_bool(&w, "fits", t->over_budget == 0);

@@ -91,6 +91,7 @@ static void operators_one(const clv_operator_info *o,
     clv_buf_printf(out, "\n  %-9s%s\n", "FLOPs", o->flops);
     operators_names("ONNX", o->onnx, o->n_onnx, out);
     operators_names("torch", o->torch, o->n_torch, out);
+    operators_names("TFLite", o->tflite, o->n_tflite, out);
     clv_buf_printf(out, "  %-9s%s%s%s\n", "run by",
                    o->kernel ? "plain C" : "nobody", o->cpu ? ", fast C" : "",
                    o->onednn ? ", oneDNN" : "");
@@ -114,21 +115,16 @@ static const char *operators_yes(bool yes)
 static void operators_matrix(const clv_operator_info *const *ops, uint32_t n,
                              const clv_report_opts *opts, clv_buf *out)
 {
-    static const table_col cols[] = {{"Operator", TABLE_CUT},
-                                     {"Class", TABLE_DROP},
-                                     {"Attrs", TABLE_RIGHT},
-                                     {"ONNX", TABLE_RIGHT},
-                                     {"torch", TABLE_RIGHT},
-                                     {"Plain C", 0},
-                                     {"Fast C", 0},
-                                     {"oneDNN", 0},
-                                     {"Written", 0},
-                                     {"fvcore", TABLE_DROP},
-                                     {"torch as", TABLE_DROP},
-                                     {"thop", TABLE_DROP},
-                                     {"Fused as", TABLE_DROP}};
+    static const table_col cols[] = {
+        {"Operator", TABLE_CUT}, {"Class", TABLE_DROP},
+        {"Attrs", TABLE_RIGHT},  {"ONNX", TABLE_RIGHT},
+        {"torch", TABLE_RIGHT},  {"TFLite", TABLE_RIGHT},
+        {"Plain C", 0},          {"Fast C", 0},
+        {"oneDNN", 0},           {"Written", 0},
+        {"fvcore", TABLE_DROP},  {"torch as", TABLE_DROP},
+        {"thop", TABLE_DROP},    {"Fused as", TABLE_DROP}};
     table t;
-    table_start(&t, cols, 13);
+    table_start(&t, cols, 14);
     for (uint32_t i = 0; i < n; i++) {
         const clv_operator_info *o = ops[i];
         table_text(&t, o->name);
@@ -136,6 +132,7 @@ static void operators_matrix(const clv_operator_info *const *ops, uint32_t n,
         table_printf(&t, "%u", o->n_attrs);
         table_printf(&t, "%u", o->n_onnx);
         table_printf(&t, "%u", o->n_torch);
+        table_printf(&t, "%u", o->n_tflite);
         table_text(&t, operators_yes(o->kernel));
         table_text(&t, operators_yes(o->cpu));
         table_text(&t, operators_yes(o->onednn));
@@ -201,6 +198,7 @@ static void operators_json_one(jsonw *w, const clv_operator_info *o)
     jsonw_end(w);
     operators_json_names(w, "onnx", o->onnx, o->n_onnx);
     operators_json_names(w, "torch", o->torch, o->n_torch);
+    operators_json_names(w, "tflite", o->tflite, o->n_tflite);
     jsonw_bool(w, "kernel", o->kernel);
     jsonw_bool(w, "cpu", o->cpu);
     jsonw_bool(w, "onednn", o->onednn);
@@ -233,9 +231,9 @@ static void operators_csv(const clv_operator_info *const *ops, uint32_t n,
                           clv_buf *out)
 {
     static const char *const head[] = {
-        "operator", "category", "class",  "attributes", "onnx", "torch",
-        "kernel",   "cpu",      "onednn", "written",    "fused"};
-    csv_row(out, head, 11);
+        "operator", "category", "class", "attributes", "onnx",    "torch",
+        "tflite",   "kernel",   "cpu",   "onednn",     "written", "fused"};
+    csv_row(out, head, 12);
     for (uint32_t i = 0; i < n; i++) {
         const clv_operator_info *o = ops[i];
         csv_text(out, o->name);
@@ -244,6 +242,7 @@ static void operators_csv(const clv_operator_info *const *ops, uint32_t n,
         csv_int(out, o->n_attrs);
         csv_int(out, o->n_onnx);
         csv_int(out, o->n_torch);
+        csv_int(out, o->n_tflite);
         csv_int(out, o->kernel);
         csv_int(out, o->cpu);
         csv_int(out, o->onednn);
