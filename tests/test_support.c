@@ -154,8 +154,12 @@ static clv_status compile_node(const clv_graph *g, clv_backend *b, clv_err *e)
     const uint32_t node = 0;
     const clv_model_opts opts = {.size = sizeof opts, .seed = 1};
     CLV_TRY(clv__weights_new(g, &opts, NULL, &w, e));
-    const clv_subject s = {
-        g, &node, g->outputs, 1, g->n_outputs, clv__weights_of(w, g), 0, NULL};
+    const clv_subject s = {.g = g,
+                           .nodes = &node,
+                           .outputs = g->outputs,
+                           .n_nodes = 1,
+                           .n_outputs = g->n_outputs,
+                           .tensor = clv__weights_of(w, g)};
     clv_status st = b->type->compile(b, &s, &x, e);
     if (x)
         b->type->release(x);
