@@ -297,6 +297,9 @@ def arena_bytes(it):
     ops = it._get_ops_details()
     made = {int(x) for o in ops for x in o["outputs"]} | {d["index"] for d in it.get_input_details()}
     known = made | {int(x) for o in ops for x in o["inputs"]}
+    # Stored tensors that are unpacked once lie in a block of their own.
+    kept = {int(o["outputs"][0]) for o in ops if o["op_name"] == "DEQUANTIZE" and int(o["inputs"][0]) not in made}
+    extra = 0
     spans, scratch = [], []
     for d in it.get_tensor_details():
         try:
@@ -305,7 +308,9 @@ def arena_bytes(it):
             if d["index"] in made:
                 return 0
             continue
-        if a.nbytes and d["index"] in made:
+        if d["index"] in kept:
+            extra += (a.nbytes + 63) // 64 * 64
+        elif a.nbytes and d["index"] in made:
             spans.append((a.__array_interface__["data"][0], a.nbytes))
         elif a.nbytes and d["index"] not in known:
             scratch.append((a.__array_interface__["data"][0], a.nbytes))
@@ -316,7 +321,7 @@ def arena_bytes(it):
     # What is in the block is aligned to 64 bytes; what is allocated is to 16.
     spans += [s for s in scratch if low <= s[0] < low + most and (s[0] - low) % 64 == 0]
     extent = max(s[0] + s[1] for s in spans) - low
-    return extent if extent <= most else 0
+    return extent + extra if extent <= most else 0
 
 
 def measure(data, specs):
