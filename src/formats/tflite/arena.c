@@ -237,6 +237,18 @@ static uint32_t scratch_sums(arena_plan *p, const arena_op *o, int64_t *out)
     return 1;
 }
 
+/* The features of one step. */
+static uint32_t scratch_features(arena_plan *p, const arena_op *o, int64_t *out)
+{
+    int64_t x[CLV_MAX_RANK], w[CLV_MAX_RANK];
+    uint32_t in = op_in(p, o, 0), weight = op_in(p, o, 1);
+    if (in == CLV_NONE || weight == CLV_NONE || plan_dims(p->s, in, x) != 2 ||
+        plan_dims(p->s, weight, w) != 2)
+        return 0;
+    out[0] = sat_mul(4, sat_mul(x[0], w[0]));
+    return 1;
+}
+
 /* The patches of a convolution over three axes, of weights (D,H,W,C,M). */
 static uint32_t scratch_conv3d(arena_plan *p, const arena_op *o, int64_t *out)
 {
@@ -268,6 +280,7 @@ static const struct {
     {"REDUCE_MIN", scratch_reduce},
     {"REDUCE_ANY", scratch_reduce},
     {"REDUCE_ALL", scratch_reduce},
+    {"SVDF", scratch_features},
 };
 
 static bool plan_scratch(arena_plan *p)
