@@ -87,8 +87,16 @@ static void run_net(const char *net, const clv_graph *g, const char *npz)
 
 /* -- memory ---------------------------------------------------------------*/
 
-/* The block that the interpreter plans, within 2 %. */
-static void plan_net(clv_graph *g, const char *npz)
+/* Scratch of these kernels is not planned (docs/formats.md). */
+static bool plan_is_short(const char *net)
+{
+    return !strncmp(net, "lstm_sequence", 13) ||
+           !strncmp(net, "lstm_both_ways", 14);
+}
+
+/* The block that the interpreter plans, within 2 %; the truth is 0 where it
+ * allocates tensors as it runs. */
+static void plan_net(const char *net, clv_graph *g, const char *npz)
 {
     clv_tensor want;
     clv_profile *p = NULL;
@@ -102,8 +110,10 @@ static void plan_net(clv_graph *g, const char *npz)
         CHECK(clv_cut_op(p, &cut, NULL) == CLV_OK) &&
         CHECK(clv_memory_new(cut, NULL, &m, NULL) == CLV_OK)) {
         double got = (double)clv_memory_get(m)->planned;
-        check_that(bytes == 0 || fabs(got - bytes) <= 0.02 * bytes, __FILE__,
-                   __LINE__, "plans %g, the interpreter %g", got, bytes);
+        check_that(bytes == 0 || plan_is_short(net) ||
+                       fabs(got - bytes) <= 0.02 * bytes,
+                   __FILE__, __LINE__, "plans %g, the interpreter %g", got,
+                   bytes);
     }
     clv_memory_free(m);
     clv_cut_free(cut);
@@ -130,7 +140,7 @@ static void nets(void)
         if (check_that(clv_graph_open(path, NULL, &g, &err) == CLV_OK, __FILE__,
                        __LINE__, "%s", err.msg)) {
             run_net(f->d_name, g, npz);
-            plan_net(g, npz);
+            plan_net(f->d_name, g, npz);
         }
         clv_graph_free(g);
         n++;

@@ -12,7 +12,8 @@
  *                  to the smallest; each takes the tightest gap among the
  *                  placed ones that live at the same time, aligned to 64 bytes
  *
- * Stored tensors and variables are not in the block. */
+ * A second block holds what stays between runs: variables, and stored tensors
+ * that are unpacked once. Stored tensors lie in the file. */
 #include "formats/tflite/tflite.h"
 
 #include <stdlib.h>
@@ -32,6 +33,7 @@ typedef struct arena_item {
     int64_t bytes, offset;
     uint32_t tensor;
     int32_t first, last; /* operators */
+    bool kept;           /* between runs */
 } arena_item;
 
 /* An operator as its lists. */
@@ -235,6 +237,18 @@ static uint32_t scratch_sums(arena_plan *p, const arena_op *o, int64_t *out)
     return 1;
 }
 
+/* The features of one step. */
+static uint32_t scratch_features(arena_plan *p, const arena_op *o, int64_t *out)
+{
+    int64_t x[CLV_MAX_RANK], w[CLV_MAX_RANK];
+    uint32_t in = op_in(p, o, 0), weight = op_in(p, o, 1);
+    if (in == CLV_NONE || weight == CLV_NONE || plan_dims(p->s, in, x) != 2 ||
+        plan_dims(p->s, weight, w) != 2)
+        return 0;
+    out[0] = sat_mul(4, sat_mul(x[0], w[0]));
+    return 1;
+}
+
 /* The patches of a convolution over three axes, of weights (D,H,W,C,M). */
 static uint32_t scratch_conv3d(arena_plan *p, const arena_op *o, int64_t *out)
 {
@@ -266,6 +280,7 @@ static const struct {
     {"REDUCE_MIN", scratch_reduce},
     {"REDUCE_ANY", scratch_reduce},
     {"REDUCE_ALL", scratch_reduce},
+    {"SVDF", scratch_features},
 };
 
 static bool plan_scratch(arena_plan *p)
@@ -291,10 +306,19 @@ static bool plan_scratch(arena_plan *p)
 
 /* -- lifetimes ------------------------------------------------------------*/
 
+/* Whether an operator unpacks a stored tensor, once for all runs. */
+static bool plan_unpacks(arena_plan *p, const arena_op *o)
+{
+    uint32_t x = op_in(p, o, 0);
+    return (op_is(o, "DEQUANTIZE") || op_is(o, "DENSIFY")) && x != CLV_NONE &&
+           p->s->tensors[x].stored;
+}
+
 static void plan_made(arena_plan *p, uint32_t t, uint32_t op)
 {
     if (t == CLV_NONE || p->s->tensors[t].stored || plan_is_made(p, t))
         return;
+    p->items[t].kept = op < p->n_ops && plan_unpacks(p, &p->ops[op]);
     p->items[t].first = (int32_t)op;
     p->items[t].bytes = plan_bytes(p->s, t);
 }
@@ -427,14 +451,18 @@ static int64_t place_one(arena_item *const *placed, uint32_t n,
 static bool plan_place(arena_plan *p, int64_t *bytes)
 {
     uint32_t n = 0, k = 0;
+    int64_t kept = 0;
     for (uint32_t i = 0; i < p->n_items; i++) {
         arena_item *x = &p->items[i];
         bool own =
             i >= p->s->n_tensors || (plan_is_made(p, i) && p->as[i] == i);
-        if (own && x->bytes > 0 && x->bytes != CLV_SAT)
+        if (!own || x->bytes <= 0 || x->bytes == CLV_SAT)
+            continue;
+        if (x->kept)
+            kept = sat_add(kept, place_align(x->bytes));
+        else
             p->items[n++] = *x;
     }
-    *bytes = 0;
     arena_item **placed = clv__alloc((n + 1u) * sizeof *placed);
     if (!placed)
         return tfl_nomem(p->s->m);
@@ -451,6 +479,7 @@ static bool plan_place(arena_plan *p, int64_t *bytes)
         *bytes = end > *bytes ? end : *bytes;
     }
     clv__free(placed);
+    *bytes = sat_add(*bytes, kept);
     return true;
 }
 

@@ -322,7 +322,7 @@ static clv_status read_dims_asked(const tfl_model *m)
     return clv__about(m->f.e,
                       clv__fail(m->f.e, CLV_USAGE,
                                 "dimension '%s': a TFLite model has no named "
-                                "ones; give the shape of an input",
+                                "ones",
                                 opts->dims[0].name),
                       CLV_SUBJECT_DIM, opts->dims[0].name);
 }

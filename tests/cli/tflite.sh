@@ -1,0 +1,20 @@
+# TFLite: counts, the interpreter's block, commands, and files that are no good.
+cp "$CLEAVE_ROOT"/tests/data/tflite/cnn_{float,int8}.tflite "$CLEAVE_ROOT"/tests/data/tflite/{lstm_loop,if_else}.tflite .
+totals() { jq -c '[.total_params, .total_macs, .coverage.unknown]'; }
+for net in cnn_float cnn_int8 lstm_loop; do
+    echo "$net: $(cleave profile $net.tflite --json | totals)"
+done
+cleave profile cnn_float.tflite --json | jq -c '.inputs, .outputs'
+cleave profile lstm_loop.tflite --json | jq -c '[.layers[] | select(.macs > 0) | [.type, .macs]]'
+cleave memory cnn_int8.tflite | grep Interpreter
+cleave profile cnn_float.tflite --batch 2 --json | totals
+run cleave profile cnn_float.tflite --dim n=2
+run cleave profile cnn_float.tflite --input-shape 1,16,16
+cleave export cnn_float.tflite -o net.onnx --quiet >/dev/null && cleave profile net.onnx --json | totals
+cleave partition if_else.tflite --strategy fusion --json 2>/dev/null | jq .total_subgraphs
+cleave concurrency if_else.tflite --json 2>/dev/null | jq .num_stages
+echo "no good:"
+for n in 9 500 2000; do
+    head -c $n cnn_float.tflite >cut.tflite
+    run cleave profile cut.tflite
+done
