@@ -31,6 +31,22 @@ typedef struct rewrite_case {
 #define HEADS       "in q 2 3 5 4; in k 2 3 7 4; in v 2 3 7 6; "
 #define TURNED_KEYS "t = permute k perm=0,1,3,2; "
 
+/* Results have steps that no sum of products lies right between. */
+#define BYTES \
+    "in x 2 3 7 18; q = quantize_linear x 0.03; d = dequantize_linear q " \
+    "0.03; "
+#define MORE_BYTES \
+    BYTES "r = quantize_linear x 0.1; e = dequantize_linear r 0.1; "
+#define BYTES_CONV \
+    BYTES \
+    "param w 6 3 3 3; u = quantize_linear w 0.02; v = " \
+    "dequantize_linear u 0.02; c = conv2d d v padding=1; r = relu c; "
+#define BYTES_ROWS \
+    "in x 2 5 9; q = quantize_linear x 0.03; d = dequantize_linear q 0.03; " \
+    "param w 9 6; param b 6; u = quantize_linear w 0.02; v = " \
+    "dequantize_linear u 0.02; m = matmul d v; "
+#define HALF_X "in x 2 3 7 9; h = cast x dtype=float16; "
+
 static const rewrite_case cases_of_rules[] = {
     {"dead", "DEAD", 1, "in x 2 3; a = exp x; y = neg x; out y"},
     {"identity", "IDENTITY", 1, "in x 2 3; a = identity x; y = neg a; out y"},
@@ -340,6 +356,63 @@ static const rewrite_case cases_of_rules[] = {
     {"conv_and_norm_of_stride", "PARALLEL_CONVS", 0,
      "in x 2 4 1 1; param a 4 4 3 3; param s 4; v = square s; p = conv2d x a "
      "padding=1 stride=2; h = batch_norm x s s s v; y = add p h; out y"},
+
+    {"quant_move", "QUANT_MOVE", 1,
+     BYTES "p = permute d perm=0,2,3,1; y = quantize_linear p 0.03; out y"},
+    {"quant_pool", "QUANT_MOVE", 1,
+     BYTES "p = max_pool2d d kernel=3 stride=2 padding=1; y = "
+           "quantize_linear p 0.0503; out y"},
+    {"quant_result_stays", "QUANT_MOVE", 0,
+     BYTES "p = permute d perm=0,2,3,1; out p"},
+    {"quant_cat", "QUANT_CAT", 1,
+     MORE_BYTES "c = cat d e axis=1; y = quantize_linear c 0.0503; out y"},
+    {"quant_table", "QUANT_TABLE", 1,
+     BYTES "s = sigmoid d; y = quantize_linear s 0.004; out y"},
+    {"quant_table_of_two", "QUANT_TABLE", 1,
+     BYTES "s = sigmoid d; t = mul d s; y = quantize_linear t 0.03; out y"},
+    {"quant_table_of_tables", "QUANT_TABLE", 2,
+     BYTES "s = tanh d; r = quantize_linear s 0.01; e = dequantize_linear r "
+           "0.01; t = mul d e; y = quantize_linear t 0.03; out y"},
+    {"quant_same_again", "QUANT_TABLE", 1,
+     BYTES "a = quantize_linear d 0.03; y = dequantize_linear a 0.03; out y"},
+    {"quant_no_table_of_floats", "QUANT_TABLE", 0,
+     BYTES "s = add d x; y = quantize_linear s 0.03; out y"},
+    {"quant_no_table_of_axes", "QUANT_TABLE", 0,
+     BYTES "param c 18; s = add d c; y = quantize_linear s 0.03; out y"},
+    {"quant_conv", "QUANT_CONV", 1,
+     BYTES_CONV "y = quantize_linear r 0.0503; out y"},
+    {"quant_conv_stride", "QUANT_CONV", 1,
+     BYTES
+     "param w 3 1 5 5; u = quantize_linear w 0.02; v = "
+     "dequantize_linear u 0.02; c = conv2d d v padding=2 stride=2 "
+     "groups=3; l = clamp c min=0.1 max=0.9; y = quantize_linear l 0.0503; "
+     "out y"},
+    {"quant_conv_other_reader", "QUANT_CONV", 0,
+     BYTES_CONV "y = quantize_linear r 0.0503; out y; out c"},
+    {"quant_product", "QUANT_PRODUCT", 1,
+     BYTES_ROWS "y = quantize_linear m 0.0503; out y"},
+    {"quant_product_bias", "QUANT_PRODUCT", 1,
+     BYTES_ROWS "a = add m b; y = quantize_linear a 0.0503; out y"},
+    {"quant_product_heads", "QUANT_PRODUCT", 1,
+     BYTES "t = permute d perm=0,1,3,2; m = matmul d t; y = quantize_linear m "
+           "0.2; out y"},
+    {"quant_product_wide_bias", "QUANT_PRODUCT", 0,
+     BYTES_ROWS
+     "param c 5 6; a = add m c; y = quantize_linear a 0.0503; out y"},
+    {"quant_add", "QUANT_TWO", 1,
+     "in z 3 1 18; " BYTES "r = quantize_linear z 0.1; e = dequantize_linear r "
+     "0.1; s = add d e; y = quantize_linear s 0.0503; out y"},
+    {"quant_mul_relu", "QUANT_TWO", 1,
+     "in z 2 3 7 18; " BYTES "r = quantize_linear z 0.1; e = dequantize_linear "
+     "r 0.1; s = mul d e; t = relu s; y = quantize_linear t 0.0503; out y"},
+    {"quant_constant", "LATE_QUANT", 0, BYTES "y = softmax d; out y"},
+
+    {"half", "HALF", 2, HALF_X "a = relu h; b = neg a; out b"},
+    {"half_moves", "HALF", 3,
+     HALF_X "a = relu h; p = permute a perm=0,2,3,1; b = neg p; out b"},
+    {"half_moves_alone", "HALF", 0, HALF_X "p = permute h perm=0,2,3,1; out p"},
+    {"half_own_casts_round", "HALF_PAIR", 0,
+     HALF_X "y = cast h dtype=float32; z = neg y; out z"},
 };
 
 /* -- graphs of words ------------------------------------------------------*/
@@ -399,13 +472,15 @@ static bool add_value(builder *b, char **word, uint32_t n)
     return true;
 }
 
-/* KEY=1,2 is a list, KEY=0.5 a float, KEY=1 an integer. */
+/* KEY=1,2 is a list, KEY=0.5 a float, KEY=1 an integer, dtype=T a type. */
 static clv_attr_arg attr_of(char *word, int64_t *room)
 {
     char *text = strchr(word, '=') + 1;
     text[-1] = '\0';
     clv_attr_arg a = {.name = word, .type = CLV_ATTR_INT};
-    if (strchr(text, '.')) {
+    if (!strcmp(word, "dtype")) {
+        a.u.i = clv_dtype_find(text);
+    } else if (strchr(text, '.')) {
         a.type = CLV_ATTR_FLOAT;
         a.u.f = strtod(text, NULL);
     } else if (strchr(text, ',') || !strcmp(word, "axes")) {

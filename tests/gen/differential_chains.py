@@ -145,23 +145,119 @@ def quantized(d, m):
         y = m.node("DequantizeLinear", [m.node("QuantizeLinear", [x, s, z]), s, z])
         return known(m, y, shape)
     conv = d.flag(60)
-    shape = [1, d.pick([1, 2, 3]), d.int(1, 4), d.int(1, 4)] if conv else [d.pick([1, 2, 3]), d.dim(5)]
-    x = m.feed(d.data(shape))
-    m.start_in = x
-    x = pair(x, shape, d.pick([0.125, 0.25]))
-    out = d.pick([1, 2, 3])
-    w = m.const(d.data([out, shape[1]] + ([1, 1] if conv else []), I8))
-    per = [out] if d.flag() else []
-    scale = m.const(np.full(per, d.pick([0.0625, 0.125]), F32))
-    zero = m.const(np.zeros(per, I8))
-    w = m.node("DequantizeLinear", [w, scale, zero], axis=0)
-    if conv:
-        y = known(m, m.node("Conv", [x, w]), [1, out] + shape[2:])
+    x_scale = d.pick([0.125, 0.25])
+    if not conv:
+        shape = d.pick([[], [], [2]]) + [d.pick([1, 2, 3]), d.dim(5)]
+        x = m.feed(d.data(shape))
+        m.start_in = x
+        y = quantized_product(d, m, pair(x, shape, x_scale), x_scale)
     else:
-        y = known(m, m.node("Gemm", [x, w], transB=1), [shape[0], out])
+        group, per = d.pick([(1, 1), (1, 2), (1, 3), (3, 1), (4, 1), (2, 2)])
+        shape = [d.pick([1, 1, 2]), group * per, d.int(1, 7), d.pick([1, 2, 4, 7, 18, 35])]
+        x = m.feed(d.data(shape))
+        m.start_in = x
+        y = quantized_conv(d, m, pair(x, shape, x_scale), group, x_scale)
     if d.flag(40):
         y = like(m, m.node("Relu", [y]), y)
-    return pair(y, m.shape[y], d.pick([0.25, 0.5, 1.0]))
+    elif d.flag(20) and m.opset >= 11:
+        y = like(m, m.node("Clip", [y, m.const(np.array(-0.5, F32)), m.const(np.array(2, F32))]), y)
+    y = pair(y, m.shape[y], d.pick([0.25, 0.5, 1.0]))
+    for _ in range(d.below(4)):
+        y = d.pick(BETWEEN)(d, m, y)
+        y = pair(y, m.shape[y], d.pick([0.25, 0.5, 1.0]))
+    return y
+
+
+def quantized_weight(d, m, shape, x_scale, channels):
+    """(weight, bias or None), dequantised; one scale, or one per output."""
+    out = shape[channels]
+    per = [out] if d.flag() else []
+    s = d.pick([0.0625, 0.125])
+    w = m.node("DequantizeLinear", [m.const(d.data(shape, I8)), m.const(np.full(per, s, F32)),
+                                    m.const(np.zeros(per, I8))], axis=channels)
+    if not d.flag():
+        return w, None
+    b = m.node("DequantizeLinear", [m.const(d.data([out], np.dtype("int32"))),
+                                    m.const(np.full(per, s * x_scale, F32))], axis=0)
+    return w, b
+
+
+def quantized_product(d, m, x, x_scale):
+    shape, out = m.shape[x], d.pick([1, 2, 3, 17])
+    if len(shape) > 2 or d.flag():
+        w, b = quantized_weight(d, m, [shape[-1], out], x_scale, 1)
+        y = known(m, m.node("MatMul", [x, w]), shape[:-1] + [out])
+        return y if b is None else like(m, m.node("Add", [y, b]), y)
+    w, b = quantized_weight(d, m, [out, shape[1]], x_scale, 0)
+    y = m.node("Gemm", [x, w] + ([] if b is None else [b]), transB=1)
+    return known(m, y, [shape[0], out])
+
+
+def quantized_conv(d, m, x, group, x_scale):
+    shape = m.shape[x]
+    out = group * d.pick([1, 1, 2, 5])
+    kernel, pad, stride = d.pick([1, 3, 3, 5, 2]), d.pick([0, 1, 2]), d.pick([1, 1, 2, 3])
+    size = [(n + 2 * pad - kernel) // stride + 1 for n in shape[2:]]
+    if min(size) < 1 or pad >= kernel > 1:
+        raise Reject("no output")
+    w, b = quantized_weight(d, m, [out, shape[1] // group, kernel, kernel], x_scale, 0)
+    y = m.node("Conv", [x, w] + ([] if b is None else [b]), group=group, pads=[pad] * 4, strides=[stride] * 2)
+    return known(m, y, [shape[0], out] + size)
+
+
+def between_move(d, m, x):
+    shape, perm = m.shape[x], []
+    for i in range(len(shape)):
+        perm.insert(d.below(i + 1), i)
+    return known(m, m.node("Transpose", [x], perm=perm), [shape[i] for i in perm])
+
+
+def between_flat(d, m, x):
+    n = int(np.prod(m.shape[x]))
+    return known(m, m.node("Reshape", [x, m.const(np.array([n, 1], I64))]), [n, 1])
+
+
+def between_function(d, m, x):
+    """Exact on a grid."""
+    op, attrs = d.pick([("Relu", {}), ("Abs", {}), ("Neg", {}), ("LeakyRelu", dict(alpha=0.5))])
+    return like(m, m.node(op, [x], **attrs), x)
+
+
+def between_two(d, m, x):
+    """With itself, with a function of itself, or with weights."""
+    op = d.pick(["Add", "Mul"])
+    other = x
+    if d.flag(40):
+        other = m.node("Relu", [x])
+    elif d.flag(60):
+        shape = m.shape[x][-1:] if d.flag() else m.shape[x]
+        s, z = m.const(np.array(0.125, F32)), m.const(np.array(3, U8))
+        other = m.node("DequantizeLinear", [m.const(d.data(shape, U8)), s, z])
+    return like(m, m.node(op, [x, other]), x)
+
+
+def between_cat(d, m, x):
+    s, z = m.const(np.array(d.pick([0.5, 0.25]), F32)), m.const(np.array(2, U8))
+    axis = d.below(len(m.shape[x]))
+    shape = list(m.shape[x])
+    other = m.node("DequantizeLinear", [m.node("QuantizeLinear", [x, s, z]), s, z])
+    shape[axis] *= 2
+    return known(m, m.node("Concat", [x, other], axis=axis), shape)
+
+
+def between_pool(d, m, x):
+    shape = m.shape[x]
+    if len(shape) != 4 or min(shape[2:]) < 2:
+        return between_function(d, m, x)
+    stride, pad = d.pick([1, 2]), d.pick([0, 1])
+    size = [(n + 2 * pad - 3) // stride + 1 for n in shape[2:]]
+    if min(size) < 1:
+        return between_function(d, m, x)
+    y = m.node("MaxPool", [x], kernel_shape=[3, 3], strides=[stride] * 2, pads=[pad] * 4)
+    return known(m, y, shape[:2] + size)
+
+
+BETWEEN = [between_move, between_flat, between_function, between_function, between_two, between_cat, between_pool]
 
 
 # -- what runs behind a product ----------------------------------------------

@@ -28,6 +28,12 @@ typedef struct conv_image {
     uint8_t flip, fill;             /* fill: after it is flipped */
 } conv_image;
 
+/* Padding that cuts off instead is left to other kernels. */
+static bool image_may(const conv_job *j)
+{
+    return j->pad[0] >= 0 && j->pad[1] >= 0 && j->pad[2] >= 0;
+}
+
 static conv_image image_of(const conv_job *j, uint8_t flip, uint8_t fill)
 {
     conv_image m = {.plane = 1, .flip = flip, .fill = fill};
@@ -255,8 +261,8 @@ bool CPU_NAME(clv__bytes_conv)(kernel *k, const conv_job *j,
                                const requant *q)
 {
     bytes_conv v = {.j = j, .x = x->data, .q = q, .w = k->ready};
-    if (!CPU_NAME(clv__bytes_fast)() || !bytes_are(x) || !bytes_are(w) ||
-        !bytes_zeros_fit(x, x_zero, 1) ||
+    if (!image_may(j) || !CPU_NAME(clv__bytes_fast)() || !bytes_are(x) ||
+        !bytes_are(w) || !bytes_zeros_fit(x, x_zero, 1) ||
         !bytes_zeros_fit(w, w_zero, j->groups * j->cout))
         return false;
     if (!v.w)
@@ -397,8 +403,9 @@ bool CPU_NAME(clv__bytes_depthwise)(kernel *k, const conv_job *j,
 {
     depth_conv v = {.j = j, .x = x->data, .w = w->data, .q = q};
     v.words = (j->kernel[2] + WORD - 1) / WORD;
-    if (!CPU_NAME(clv__bytes_fast)() || !__builtin_cpu_supports("avx512vbmi") ||
-        !bytes_are(x) || !bytes_are(w) || !bytes_zeros_fit(x, x_zero, 1) ||
+    if (!image_may(j) || !CPU_NAME(clv__bytes_fast)() ||
+        !__builtin_cpu_supports("avx512vbmi") || !bytes_are(x) ||
+        !bytes_are(w) || !bytes_zeros_fit(x, x_zero, 1) ||
         !bytes_zeros_fit(w, w_zero, j->groups * j->cout) || j->cin != 1 ||
         j->kernel[0] != 1 || j->in[0] != 1 || j->pad[0] || j->out[0] != 1 ||
         j->dilation[2] != 1 || j->stride[2] > 2 ||

@@ -194,7 +194,7 @@ static bool pool_bytes(kernel *k, pool_job *j, int64_t planes)
 {
     const window *w = &j->win[2];
     bool plain = k->in[0]->dtype == CLV_UINT8;
-    if (!pool_all_inside(j))
+    if (w->before < 0 || w->after < 0 || !pool_all_inside(j))
         return false;
     j->bytes_x = k->in[0]->data;
     j->bytes_y = k->out[0].data;
