@@ -147,21 +147,40 @@ static clv_status export_onnx(const options *o, const clv_graph *g,
 
 /* -- JSON -----------------------------------------------------------------*/
 
-/* FILE.netron.json is Netron's; any other is the graph itself. */
+/* Overlays for viewers of others, by the end of the name. */
+static const struct overlay {
+    const char *ending;
+    void (*write)(const clv_profile *p, clv_buf *out);
+} overlays[] = {
+    {".netron.json", clv_report_netron},
+    {".explorer.json", clv_report_explorer},
+};
+
+static const struct overlay *overlay_of(const char *path)
+{
+    size_t n = strlen(path);
+    for (size_t i = 0; i < sizeof overlays / sizeof *overlays; i++) {
+        size_t tail = strlen(overlays[i].ending);
+        if (n >= tail && same_word(path + n - tail, overlays[i].ending))
+            return &overlays[i];
+    }
+    return NULL;
+}
+
+/* Any other .json is the graph itself. */
 static clv_status export_json(const options *o, const clv_graph *g,
                               const char *ending, clv_buf *out, clv_err *err)
 {
-    static const char netron[] = ".netron.json";
-    size_t n = strlen(o->output), tail = sizeof netron - 1;
+    const struct overlay *x = overlay_of(o->output);
     (void)ending;
-    if (n < tail || !same_word(o->output + n - tail, netron)) {
+    if (!x) {
         clv_report_graph(g, out);
         return CLV_OK;
     }
     clv_profile *p;
     clv_status s = clv_profile_new(g, NULL, &p, err);
     if (s == CLV_OK)
-        clv_report_netron(p, out);
+        x->write(p, out);
     clv_profile_free(p);
     return s;
 }

@@ -6,8 +6,11 @@
 #include "report_whatif.h"
 #include "strategy.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Without --hardware: a server, an embedded device and a desktop. Without
  * --backend: an accelerator whose rules are built in. */
@@ -272,6 +275,26 @@ static clv_status report_write(report *r, clv_err *err)
     return s;
 }
 
+/* Starts the program that shows web pages here, and leaves it alone. */
+static clv_status report_open(const char *path, clv_err *err)
+{
+    enum { NO_BROWSER = 127 };
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        execlp("xdg-open", "xdg-open", path, (char *)NULL);
+        execlp("open", "open", path, (char *)NULL);
+        _exit(NO_BROWSER);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return CLV_OK;
+    return fail(err, CLV_UNSUPPORTED,
+                "'%s' is written, but nothing here opens it (xdg-open)", path);
+}
+
 static void report_free(report *r)
 {
     clv_layout_free(r->merged_layout);
@@ -312,5 +335,7 @@ clv_status cmd_report(const options *o, clv_err *err)
     if (s == CLV_OK)
         s = report_write(r, err);
     report_free(r);
+    if (s == CLV_OK && o->open)
+        s = report_open(o->page ? o->page : "report.html", err);
     return s;
 }

@@ -207,5 +207,8 @@ CLV_API void clv_report_html(const clv_html *h, clv_buf *out);
 CLV_API void clv_report_graph(const clv_graph *g, clv_buf *out);
 /* MACs, FLOPs and bytes per node, as an attachment for Netron. */
 CLV_API void clv_report_netron(const clv_profile *p, clv_buf *out);
+/* FLOPs per node, by the names of their outputs, as node data for Model
+ * Explorer. */
+CLV_API void clv_report_explorer(const clv_profile *p, clv_buf *out);
 
 #endif

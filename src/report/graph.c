@@ -1,5 +1,5 @@
 /* graph.c - a graph as data: the whole of it as JSON (docs/graph-json.md), and
- * its costs as an attachment that Netron shows on the nodes. */
+ * its costs as overlays that Netron and Model Explorer show on the nodes. */
 #include "analysis/profile.h"
 #include "cleave/report.h"
 #include "core/jsonw.h"
@@ -152,6 +152,38 @@ void clv_report_netron(const clv_profile *p, clv_buf *out)
         put_metric(&w, name, "MACs", l->cost.macs);
         put_metric(&w, name, "FLOPs", l->cost.flops);
         put_metric(&w, name, "bytes", l->memory);
+    }
+    jsonw_end(&w);
+    jsonw_end(&w);
+    jsonw_finish(&w);
+}
+
+void clv_report_explorer(const clv_profile *p, clv_buf *out)
+{
+    static const char *const ends[] = {"#eef2f7", "#10587a"};
+    const clv_graph *g = p->g;
+    char name[512];
+    jsonw w;
+    jsonw_start(&w, out, JSONW_LINES);
+    jsonw_object(&w, NULL);
+    jsonw_str(&w, "name", "FLOPs");
+    jsonw_object(&w, "results");
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const clv_node *n = &g->nodes[i];
+        if (!n->n_out || node_outs(g, n)[0] == CLV_NONE)
+            continue; /* the viewer finds a node by its outputs */
+        jsonw_object_flat(
+            &w, clv__value_name(g, node_outs(g, n)[0], name, sizeof name));
+        jsonw_int(&w, "value", p->layers[i].cost.flops);
+        jsonw_end(&w);
+    }
+    jsonw_end(&w);
+    jsonw_array(&w, "gradient");
+    for (int i = 0; i < 2; i++) {
+        jsonw_object_flat(&w, NULL);
+        jsonw_int(&w, "stop", i);
+        jsonw_str(&w, "bgColor", ends[i]);
+        jsonw_end(&w);
     }
     jsonw_end(&w);
     jsonw_end(&w);

@@ -21,3 +21,9 @@ run cleave export alexnet
 run cleave export alexnet --strategy op --max-fusion-ops 3 -o a.dot
 run cleave export alexnet -o /nowhere/a.dot
 run cleave export alexnet --hardware h1000 -o a.dot
+# Overlays: each node once, by its output, with the FLOPs of the profile.
+run cleave export alexnet -o c.explorer.json
+jq -c '[keys, .gradient, (.results | length), .results["features.0"]]' c.explorer.json
+[ "$(jq '[.results[].value] | add' c.explorer.json)" = "$(cleave profile alexnet --json | jq .total_flops)" ] && echo "the same FLOPs"
+run cleave export alexnet -o c.netron.json
+jq -c '[.signature, (.metrics | length)]' c.netron.json
