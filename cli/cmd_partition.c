@@ -16,12 +16,15 @@ static void partition_report(const void *result, const clv_report_opts *o,
     clv_report_partition(p->cut, p->summary, o, out);
 }
 
-/* --output names a folder: one that is there, or a name without an ending. */
+/* --output names a folder: of --for, one that is there, or a name without an
+ * ending. */
 static bool to_folder(const options *o)
 {
     struct stat st;
     if (!o->output || strcmp(o->output, "-") == 0)
         return false;
+    if (o->engine)
+        return true;
     if (stat(o->output, &st) == 0)
         return S_ISDIR(st.st_mode);
     const char *slash = strrchr(o->output, '/');
@@ -34,7 +37,7 @@ static clv_status export_cut(const options *o, const partition *r, clv_err *err)
 {
     options rest = *o;
     rest.output = NULL;
-    clv_status s = clv_bundle_write(r->cut, o->output, err);
+    clv_status s = clv_bundle_write_for(r->cut, o->output, o->engine, err);
     return s == CLV_OK ? emit(&rest, partition_report, r, err) : s;
 }
 
@@ -45,6 +48,8 @@ clv_status cmd_partition(const options *o, clv_err *err)
     partition r = {0};
     options own = *o;
     own.folded = to_folder(o); /* parts that can be run */
+    if (o->engine && !own.folded)
+        return fail(err, CLV_USAGE, "--for needs a folder: --output DIR");
     clv_status s = open_profile(&own, &g, &p, err);
     if (s == CLV_OK)
         s = make_cut(o, "op", p, &r.cut, err);

@@ -15,6 +15,16 @@
 CLV_API CLV_MUST clv_status clv_bundle_write(const clv_cut *c, const char *dir,
                                              clv_err *err);
 
+/* The same in the words of an engine that is to run the cut: "ort", "triton",
+ * "torch", "deepspeed", "vllm", "llama.cpp", "hf", "genai" or "openvino"; NULL:
+ * the parts and the manifest alone. README.md says what is predicted and how to
+ * check it. Fails with CLV_USAGE for another name, with CLV_UNSUPPORTED when
+ * the engine cannot take this cut. */
+CLV_API CLV_MUST clv_status clv_bundle_write_for(const clv_cut *c,
+                                                 const char *dir,
+                                                 const char *engine,
+                                                 clv_err *err);
+
 typedef struct clv_bundle_info {
     size_t size; /* sizeof(clv_bundle_info) */
     uint32_t partitions, nodes;

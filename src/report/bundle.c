@@ -2,6 +2,7 @@
  *
  * Values are named by their number in the whole graph, so that partitions can
  * be stitched together again; names are there for people. */
+#define _XOPEN_SOURCE 700 /* nftw */
 #include "cleave/bundle.h"
 #include "backend/backend.h"
 #include "cleave/capability.h"
@@ -11,8 +12,10 @@
 #include "core/jsonw.h"
 #include "cut/cut.h"
 #include "plan/bundle.h"
+#include "report/handover.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,7 +268,9 @@ static clv_status save_onnx(const clv_cut *c, uint32_t k, const char *dir,
     return CLV_OK;
 }
 
-static clv_status bundle_fill(const clv_cut *c, const char *dir, clv_err *e)
+/* With `whole`, a partition without an ONNX file is a failure. */
+static clv_status bundle_fill(const clv_cut *c, const char *dir, bool whole,
+                              clv_err *e)
 {
     clv_status s = CLV_OK;
     char name[40];
@@ -284,6 +289,11 @@ static clv_status bundle_fill(const clv_cut *c, const char *dir, clv_err *e)
         s = bundle_save(dir, name, &text, e);
         if (s == CLV_OK)
             s = save_onnx(c, k, dir, &onnx[k], e);
+        if (s == CLV_OK && whole && !onnx[k].bytes)
+            s = clv__fail(e, CLV_UNSUPPORTED,
+                          "partition %u has operators without a form in ONNX, "
+                          "which this engine loads",
+                          k);
     }
     if (s == CLV_OK) {
         text.len = 0;
@@ -295,27 +305,37 @@ static clv_status bundle_fill(const clv_cut *c, const char *dir, clv_err *e)
     return s;
 }
 
-/* Removes what a failed write left behind. */
-static void bundle_clear(const clv_cut *c, const char *dir)
+static int bundle_remove(const char *path, const struct stat *st, int kind,
+                         struct FTW *at)
 {
-    static const char *const endings[] = {"json", "onnx", "onnx.data"};
-    char name[40], path[4200];
-    for (uint32_t k = 0; k < 3 * c->n_subs; k++) {
-        part_name(k / 3, endings[k % 3], name, sizeof name);
-        snprintf(path, sizeof path, "%s/%s", dir, name);
-        unlink(path);
-    }
-    snprintf(path, sizeof path, "%s/manifest.json", dir);
-    unlink(path);
-    rmdir(dir);
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path), 0;
+}
+
+/* Removes what a failed write left behind. */
+static void bundle_clear(const char *dir)
+{
+    enum { OPEN_FOLDERS = 8 };
+    nftw(dir, bundle_remove, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
 }
 
 clv_status clv_bundle_write(const clv_cut *c, const char *dir, clv_err *err)
+{
+    return clv_bundle_write_for(c, dir, NULL, err);
+}
+
+clv_status clv_bundle_write_for(const clv_cut *c, const char *dir,
+                                const char *engine, clv_err *err)
 {
     char temporary[4096];
     clv__err_clear(err);
     CLV_NEED(c, err);
     CLV_NEED(dir, err);
+    const handover_engine *to = engine ? clv__handover_find(engine, err) : NULL;
+    if (engine && !to)
+        return CLV_USAGE;
     size_t len = strlen(dir);
     while (len > 1 && dir[len - 1] == '/')
         len--;
@@ -326,7 +346,10 @@ clv_status clv_bundle_write(const clv_cut *c, const char *dir, clv_err *err)
         return clv__fail(err, CLV_IO, "cannot make a folder beside '%s': %s",
                          dir, strerror(errno));
     clv_unfinished(temporary);
-    clv_status s = bundle_fill(c, temporary, err);
+    clv_status s =
+        !to || to->parts ? bundle_fill(c, temporary, to != NULL, err) : CLV_OK;
+    if (s == CLV_OK && to)
+        s = clv__handover_write(to, c, temporary, err);
     mode_t mask = umask(0);
     umask(mask);
     if (s == CLV_OK &&
@@ -336,7 +359,7 @@ clv_status clv_bundle_write(const clv_cut *c, const char *dir, clv_err *err)
                           ? "it is there already, and not empty"
                           : strerror(errno));
     if (s != CLV_OK)
-        bundle_clear(c, temporary);
+        bundle_clear(temporary);
     clv_finished(temporary);
     return s;
 }
