@@ -25,6 +25,8 @@ static bool ops_called(const clv_operator_info *op, const char *pattern)
         yes = fnmatch(pattern, op->onnx[i], 0) == 0;
     for (uint32_t i = 0; !yes && i < op->n_torch; i++)
         yes = fnmatch(pattern, op->torch[i], 0) == 0;
+    for (uint32_t i = 0; !yes && i < op->n_stablehlo; i++)
+        yes = fnmatch(pattern, op->stablehlo[i], 0) == 0;
     return yes;
 }
 

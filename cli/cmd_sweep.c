@@ -205,6 +205,7 @@ clv_status cmd_sweep(const options *o, clv_err *err)
     plan p = {.base = {.size = sizeof p.base,
                        .dtype = o->dtype,
                        .loop = o->loop,
+                       .params = o->params,
                        .ops_file = o->ops}};
     clv_status s = take_batch(o, &p, err);
     if (s == CLV_OK)

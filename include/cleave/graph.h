@@ -68,6 +68,9 @@ typedef struct clv_open_opts {
                                * others. It is an error if they give one
                                * symbolic dimension two sizes */
     size_t n_data;
+    const char *params; /* which arguments of a StableHLO function are weights:
+                         * "3" (so many come first), "all", "none", or patterns
+                         * of their names ("params.*,w?"). NULL: found out */
 } clv_open_opts;
 
 /* Opens `model`: a name of the zoo, or the path of a model file. opts may be

@@ -41,6 +41,8 @@ typedef struct clv_operator_info {
     const char *counted[CLV_CONVENTION_COUNT]; /* as the tool names it, or "" */
     const char *fused; /* its part of a fused subgraph's name */
     bool cpu;          /* it has a fast kernel in C, for some types */
+    const char *const *stablehlo; /* names of StableHLO that lead here */
+    uint32_t n_stablehlo;
 } clv_operator_info;
 
 typedef struct clv_registry clv_registry;

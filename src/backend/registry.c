@@ -150,33 +150,22 @@ static bool registry_onnx(arena *mem, clv_op op, clv_operator_info *row)
     return own != NULL;
 }
 
-static bool registry_torch(arena *mem, clv_op op, clv_operator_info *row)
-{
-    const char *name;
-    clv_op to;
-    uint32_t n = 0;
-    for (size_t i = 0; clv__aten_row(i, &name, &to); i++)
-        n += to == op;
-    const char **own = arena_array(mem, n + 1u, sizeof *own);
-    for (size_t i = 0; own && clv__aten_row(i, &name, &to); i++)
-        if (to == op)
-            own[row->n_torch++] = name;
-    row->torch = own;
-    return own != NULL;
-}
+/* A table of names, and the operator that each leads to. */
+typedef bool registry_table(size_t i, const char **name, clv_op *op);
 
-static bool registry_tflite(arena *mem, clv_op op, clv_operator_info *row)
+static bool registry_names(arena *mem, clv_op op, registry_table *table,
+                           const char *const **names, uint32_t *count)
 {
     const char *name;
     clv_op to;
     uint32_t n = 0;
-    for (size_t i = 0; clv__tflite_row(i, &name, &to); i++)
+    for (size_t i = 0; table(i, &name, &to); i++)
         n += to == op;
     const char **own = arena_array(mem, n + 1u, sizeof *own);
-    for (size_t i = 0; own && clv__tflite_row(i, &name, &to); i++)
+    for (size_t i = 0; own && table(i, &name, &to); i++)
         if (to == op)
-            own[row->n_tflite++] = name;
-    row->tflite = own;
+            own[(*count)++] = name;
+    *names = own;
     return own != NULL;
 }
 
@@ -204,8 +193,12 @@ static bool registry_fill(arena *mem, clv_op op, clv_operator_info *row)
                               : clv__counted_as(op, (clv_convention)c);
     return row->category && row->kind && row->flops && row->fused &&
            registry_inputs(mem, op, row) && registry_attrs(mem, op, row) &&
-           registry_onnx(mem, op, row) && registry_torch(mem, op, row) &&
-           registry_tflite(mem, op, row);
+           registry_onnx(mem, op, row) &&
+           registry_names(mem, op, clv__aten_row, &row->torch, &row->n_torch) &&
+           registry_names(mem, op, clv__tflite_row, &row->tflite,
+                          &row->n_tflite) &&
+           registry_names(mem, op, clv__stablehlo_row, &row->stablehlo,
+                          &row->n_stablehlo);
 }
 
 clv_status clv_registry_new(clv_registry **out, clv_err *err)

@@ -80,6 +80,13 @@ CLV_MUST clv_status clv__tflite_load(clv_mapping map, const char *path,
  * the last. */
 bool clv__tflite_row(size_t i, const char **name, clv_op *op);
 
+bool clv__stablehlo_knows(const clv_mapping *map, const char *path);
+CLV_MUST clv_status clv__stablehlo_load(clv_mapping map, const char *path,
+                                        const clv_open_opts *opts,
+                                        clv_graph **out, clv_err *e);
+/* The i-th row of StableHLO's table, as clv__onnx_row. */
+bool clv__stablehlo_row(size_t i, const char **name, clv_op *op);
+
 bool clv__onnx_knows(const clv_mapping *map, const char *path);
 CLV_MUST clv_status clv__onnx_load(clv_mapping map, const char *path,
                                    const clv_open_opts *opts, clv_graph **out,

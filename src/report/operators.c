@@ -92,6 +92,7 @@ static void operators_one(const clv_operator_info *o,
     operators_names("ONNX", o->onnx, o->n_onnx, out);
     operators_names("torch", o->torch, o->n_torch, out);
     operators_names("TFLite", o->tflite, o->n_tflite, out);
+    operators_names("HLO", o->stablehlo, o->n_stablehlo, out);
     clv_buf_printf(out, "  %-9s%s%s%s\n", "run by",
                    o->kernel ? "plain C" : "nobody", o->cpu ? ", fast C" : "",
                    o->onednn ? ", oneDNN" : "");
@@ -115,16 +116,23 @@ static const char *operators_yes(bool yes)
 static void operators_matrix(const clv_operator_info *const *ops, uint32_t n,
                              const clv_report_opts *opts, clv_buf *out)
 {
-    static const table_col cols[] = {
-        {"Operator", TABLE_CUT}, {"Class", TABLE_DROP},
-        {"Attrs", TABLE_RIGHT},  {"ONNX", TABLE_RIGHT},
-        {"torch", TABLE_RIGHT},  {"TFLite", TABLE_RIGHT},
-        {"Plain C", 0},          {"Fast C", 0},
-        {"oneDNN", 0},           {"Written", 0},
-        {"fvcore", TABLE_DROP},  {"torch as", TABLE_DROP},
-        {"thop", TABLE_DROP},    {"Fused as", TABLE_DROP}};
+    static const table_col cols[] = {{"Operator", TABLE_CUT},
+                                     {"Class", TABLE_DROP},
+                                     {"Attrs", TABLE_RIGHT},
+                                     {"ONNX", TABLE_RIGHT},
+                                     {"torch", TABLE_RIGHT},
+                                     {"TFLite", TABLE_RIGHT},
+                                     {"HLO", TABLE_RIGHT},
+                                     {"Plain C", 0},
+                                     {"Fast C", 0},
+                                     {"oneDNN", 0},
+                                     {"Written", 0},
+                                     {"fvcore", TABLE_DROP},
+                                     {"torch as", TABLE_DROP},
+                                     {"thop", TABLE_DROP},
+                                     {"Fused as", TABLE_DROP}};
     table t;
-    table_start(&t, cols, 14);
+    table_start(&t, cols, 15);
     for (uint32_t i = 0; i < n; i++) {
         const clv_operator_info *o = ops[i];
         table_text(&t, o->name);
@@ -133,6 +141,7 @@ static void operators_matrix(const clv_operator_info *const *ops, uint32_t n,
         table_printf(&t, "%u", o->n_onnx);
         table_printf(&t, "%u", o->n_torch);
         table_printf(&t, "%u", o->n_tflite);
+        table_printf(&t, "%u", o->n_stablehlo);
         table_text(&t, operators_yes(o->kernel));
         table_text(&t, operators_yes(o->cpu));
         table_text(&t, operators_yes(o->onednn));
@@ -199,6 +208,7 @@ static void operators_json_one(jsonw *w, const clv_operator_info *o)
     operators_json_names(w, "onnx", o->onnx, o->n_onnx);
     operators_json_names(w, "torch", o->torch, o->n_torch);
     operators_json_names(w, "tflite", o->tflite, o->n_tflite);
+    operators_json_names(w, "stablehlo", o->stablehlo, o->n_stablehlo);
     jsonw_bool(w, "kernel", o->kernel);
     jsonw_bool(w, "cpu", o->cpu);
     jsonw_bool(w, "onednn", o->onednn);
@@ -231,9 +241,10 @@ static void operators_csv(const clv_operator_info *const *ops, uint32_t n,
                           clv_buf *out)
 {
     static const char *const head[] = {
-        "operator", "category", "class", "attributes", "onnx",    "torch",
-        "tflite",   "kernel",   "cpu",   "onednn",     "written", "fused"};
-    csv_row(out, head, 12);
+        "operator", "category", "class",    "attributes", "onnx",
+        "torch",    "tflite",   "kernel",   "cpu",        "onednn",
+        "written",  "fused",    "stablehlo"};
+    csv_row(out, head, 13);
     for (uint32_t i = 0; i < n; i++) {
         const clv_operator_info *o = ops[i];
         csv_text(out, o->name);
@@ -248,6 +259,7 @@ static void operators_csv(const clv_operator_info *const *ops, uint32_t n,
         csv_int(out, o->onednn);
         csv_text(out, o->written);
         csv_text(out, o->fused);
+        csv_int(out, o->n_stablehlo);
         csv_end(out);
     }
 }
