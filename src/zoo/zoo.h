@@ -27,6 +27,7 @@ typedef struct builder {
     double norm_eps; /* of norms; 0: the operator's own, 1e-5 */
     bool whole;      /* the operators are functions inside one module
                       * (attention) */
+    bool shared;     /* a weight that is there already is used again */
 } builder;
 
 typedef struct zoo_input {
@@ -40,6 +41,8 @@ typedef void zoo_fn(builder *b, const zoo_input *in, const void *variant);
 /* -- structure ------------------------------------------------------------*/
 
 tensor input(builder *b, const char *name, const zoo_input *in);
+/* An input of tokens: whole numbers. */
+tensor input_ids(builder *b, const char *name, const zoo_input *in);
 void output(builder *b, tensor x);
 void enter(builder *b, const char *fmt, ...) CLV_PRINTF(2, 3);
 void leave(builder *b);
@@ -235,6 +238,7 @@ typedef struct zoo_model {
 
 #define ZOO_FAMILIES(X) \
     X(alexnet) \
+    X(bert) \
     X(convnext) \
     X(densenet) \
     X(efficientnet) \
@@ -253,7 +257,8 @@ typedef struct zoo_model {
     X(swin) \
     X(vgg) \
     X(video_resnet) \
-    X(vit)
+    X(vit) \
+    X(yolo)
 
 #define X(family) extern const zoo_model clv__zoo_##family[];
 ZOO_FAMILIES(X)
@@ -263,6 +268,11 @@ ZOO_FAMILIES(X)
 #define IMAGE(size) .rank = 4, .input = {1, 3, size, size}
 /* One clip: (1, 3, frames, size, size). */
 #define CLIP(frames, size) .rank = 5, .input = {1, 3, frames, size, size}
+
+/* What a model is for, where it comes from, when it was published. */
+#define HOME(task_, source_, year_) \
+    .task = task_, .source = source_, .year = year_
+#define TORCHVISION(task, year) HOME(task, "torchvision", year)
 
 /* The model called `name`, NULL if there is none. */
 const zoo_model *clv__zoo_find(const char *name);
