@@ -25,7 +25,7 @@ void leave_path(builder *b, const char *path)
 }
 
 /* What stands before the last part of a path; the last part. */
-static const char *path_split(const char *path, char before[96])
+static const char *transformer_path_split(const char *path, char before[96])
 {
     const char *dot = strrchr(path, '.');
     size_t n = dot ? (size_t)(dot - path) : 0;
@@ -37,7 +37,7 @@ static const char *path_split(const char *path, char before[96])
 tensor linear_at(builder *b, const char *path, tensor x, int64_t out, bool bias)
 {
     char before[96];
-    const char *last = path_split(path, before);
+    const char *last = transformer_path_split(path, before);
     enter_path(b, before);
     x = bias ? linear(b, last, x, out) : linear_no_bias(b, last, x, out);
     leave_path(b, before);
@@ -47,7 +47,7 @@ tensor linear_at(builder *b, const char *path, tensor x, int64_t out, bool bias)
 tensor layer_norm_at(builder *b, const char *path, tensor x)
 {
     char before[96];
-    const char *last = path_split(path, before);
+    const char *last = transformer_path_split(path, before);
     enter_path(b, before);
     x = layer_norm(b, last, x);
     leave_path(b, before);
@@ -55,10 +55,10 @@ tensor layer_norm_at(builder *b, const char *path, tensor x)
 }
 
 /* A vector that scales channels; its name is the end of the path. */
-static tensor scale_at(builder *b, const char *path, tensor x)
+static tensor transformer_scale_at(builder *b, const char *path, tensor x)
 {
     char before[96];
-    const char *last = path_split(path, before);
+    const char *last = transformer_path_split(path, before);
     enter_path(b, before);
     x = mul(b, x, parameter(b, last, dim(b, x, -1)));
     leave_path(b, before);
@@ -107,7 +107,7 @@ void check_length(builder *b, int64_t n, int64_t most)
 /* -- blocks ---------------------------------------------------------------*/
 
 /* (N,S,E) -> (N,heads,S,E/heads) */
-static tensor split_heads(builder *b, tensor x, int64_t heads)
+static tensor transformer_split_heads(builder *b, tensor x, int64_t heads)
 {
     int64_t n = dim(b, x, 0), s = dim(b, x, 1), e = dim(b, x, 2);
     return transpose(b, reshape(b, x, n, s, heads, e / heads), 1, 2);
@@ -117,22 +117,22 @@ tensor attend(builder *b, tensor q, tensor k, tensor v, int64_t heads,
               bool causal)
 {
     int64_t n = dim(b, q, 0), s = dim(b, q, 1), e = dim(b, q, 2);
-    q = split_heads(b, q, heads);
-    k = split_heads(b, k, heads);
-    v = split_heads(b, v, heads);
+    q = transformer_split_heads(b, q, heads);
+    k = transformer_split_heads(b, k, heads);
+    v = transformer_split_heads(b, v, heads);
     tensor y = zoo_call(b, CLV_OP_SDPA, "attention", TENSORS(q, k, v),
                         ATTRS(INT(CAUSAL, causal)));
     return reshape(b, transpose(b, y, 1, 2), n, s, e);
 }
 
-static tensor block_activation(builder *b, const block_words *w, tensor x)
+static tensor transformer_activation(builder *b, const block_words *w, tensor x)
 {
     clv_attr tanh_of = STRING(APPROXIMATE, "tanh");
     return zoo_module(b, w->act, NULL, x, &tanh_of, w->act_tanh);
 }
 
-static tensor block_attention(builder *b, const block_words *w,
-                              const block_sizes *z, tensor x, bool causal)
+static tensor transformer_attention(builder *b, const block_words *w,
+                                    const block_sizes *z, tensor x, bool causal)
 {
     tensor q = linear_at(b, w->q, x, z->width, true);
     tensor k = linear_at(b, w->k, x, z->width, !w->key_no_bias);
@@ -141,8 +141,8 @@ static tensor block_attention(builder *b, const block_words *w,
     return linear_at(b, w->o, y, z->width, true);
 }
 
-static tensor block_cross(builder *b, const block_words *w,
-                          const block_sizes *z, tensor x, tensor other)
+static tensor transformer_cross(builder *b, const block_words *w,
+                                const block_sizes *z, tensor x, tensor other)
 {
     tensor q = linear_at(b, w->cross_q, x, z->width, true);
     tensor k = linear_at(b, w->cross_k, other, z->width, !w->key_no_bias);
@@ -151,11 +151,11 @@ static tensor block_cross(builder *b, const block_words *w,
     return linear_at(b, w->cross_o, y, z->width, true);
 }
 
-static tensor block_mlp(builder *b, const block_words *w, const block_sizes *z,
-                        tensor x)
+static tensor transformer_mlp(builder *b, const block_words *w,
+                              const block_sizes *z, tensor x)
 {
     x = linear_at(b, w->up, x, z->hidden, true);
-    x = block_activation(b, w, x);
+    x = transformer_activation(b, w, x);
     return linear_at(b, w->down, x, z->width, true);
 }
 
@@ -163,22 +163,22 @@ tensor transformer_block(builder *b, const block_words *w, const block_sizes *z,
                          tensor x, tensor other, bool causal)
 {
     tensor y = w->pre_norm ? layer_norm_at(b, w->norm1, x) : x;
-    y = block_attention(b, w, z, y, causal);
+    y = transformer_attention(b, w, z, y, causal);
     if (w->scale1)
-        y = scale_at(b, w->scale1, y);
+        y = transformer_scale_at(b, w->scale1, y);
     x = add(b, y, x);
     if (!w->pre_norm)
         x = layer_norm_at(b, w->norm1, x);
     if (other != CLV_NONE) {
         y = w->pre_norm ? layer_norm_at(b, w->cross_norm, x) : x;
-        x = add(b, block_cross(b, w, z, y, other), x);
+        x = add(b, transformer_cross(b, w, z, y, other), x);
         if (!w->pre_norm)
             x = layer_norm_at(b, w->cross_norm, x);
     }
     y = w->pre_norm ? layer_norm_at(b, w->norm2, x) : x;
-    y = block_mlp(b, w, z, y);
+    y = transformer_mlp(b, w, z, y);
     if (w->scale2)
-        y = scale_at(b, w->scale2, y);
+        y = transformer_scale_at(b, w->scale2, y);
     x = add(b, y, x);
     return w->pre_norm ? x : layer_norm_at(b, w->norm2, x);
 }

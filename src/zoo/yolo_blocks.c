@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define BLOCK(name)          "ultralytics.nn.modules.block " name
-#define CONV(t, c1, c2, ...) block_conv(t, c1, c2, (tree_conv){__VA_ARGS__})
+#define CONV(t, c1, c2, ...) yolo_conv(t, c1, c2, (tree_conv){__VA_ARGS__})
 
 enum { BLOCK_REPEATS = 32 };
 
@@ -27,7 +27,7 @@ static int64_t rest_int(const yolo_args *a, int i, int64_t otherwise)
 
 /* -- convolutions ---------------------------------------------------------*/
 
-static pickle_node *block_conv(tree *t, int64_t c1, int64_t c2, tree_conv a)
+static pickle_node *yolo_conv(tree *t, int64_t c1, int64_t c2, tree_conv a)
 {
     pickle_node *m = tree_module(t, "ultralytics.nn.modules.conv Conv");
     tree_child(t, m, "conv", tree_conv2d(t, c1, c2, a));
@@ -42,18 +42,18 @@ static pickle_node *block_conv(tree *t, int64_t c1, int64_t c2, tree_conv a)
     return m;
 }
 
-static pickle_node *make_conv(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_conv(tree *t, const yolo_args *a)
 {
     return CONV(t, a->c1, a->c2, .k = rest_int(a, 0, 1), .s = rest_int(a, 1, 1),
                 .p = rest_int(a, 2, 0));
 }
 
-static pickle_node *make_conv_transpose(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_conv_transpose(tree *t, const yolo_args *a)
 {
     return tree_conv_transpose(t, a->c1, a->c2, rest_int(a, 0, 2));
 }
 
-static pickle_node *block_depthwise(tree *t, int64_t c1, int64_t c2, int64_t k)
+static pickle_node *yolo_depthwise(tree *t, int64_t c1, int64_t c2, int64_t k)
 {
     int64_t g = c1, rest = c2;
     while (rest) {
@@ -64,24 +64,24 @@ static pickle_node *block_depthwise(tree *t, int64_t c1, int64_t c2, int64_t k)
     return CONV(t, c1, c2, .k = k, .g = g);
 }
 
-static pickle_node *block_ghost_conv(tree *t, int64_t c1, int64_t c2,
-                                     tree_conv a)
+static pickle_node *yolo_ghost_conv(tree *t, int64_t c1, int64_t c2,
+                                    tree_conv a)
 {
     pickle_node *m = tree_module(t, "ultralytics.nn.modules.conv GhostConv");
-    tree_child(t, m, "cv1", block_conv(t, c1, c2 / 2, a));
+    tree_child(t, m, "cv1", yolo_conv(t, c1, c2 / 2, a));
     tree_child(t, m, "cv2",
                CONV(t, c2 / 2, c2 / 2, .k = 5, .g = c2 / 2, .act = a.act));
     return m;
 }
 
-static pickle_node *make_ghost_conv(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_ghost_conv(tree *t, const yolo_args *a)
 {
-    return block_ghost_conv(
+    return yolo_ghost_conv(
         t, a->c1, a->c2,
         (tree_conv){.k = rest_int(a, 0, 1), .s = rest_int(a, 1, 1)});
 }
 
-static pickle_node *block_rep_conv(tree *t, int64_t c1, int64_t c2)
+static pickle_node *yolo_rep_conv(tree *t, int64_t c1, int64_t c2)
 {
     pickle_node *m = tree_module(t, "ultralytics.nn.modules.conv RepConv");
     tree_child(t, m, "act", t->act);
@@ -90,7 +90,7 @@ static pickle_node *block_rep_conv(tree *t, int64_t c1, int64_t c2)
     return m;
 }
 
-static pickle_node *make_sc_down(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_sc_down(tree *t, const yolo_args *a)
 {
     pickle_node *m = tree_module(t, BLOCK("SCDown"));
     tree_child(t, m, "cv1", CONV(t, a->c1, a->c2, .k = 1));
@@ -107,40 +107,40 @@ typedef struct bottleneck {
     bool shortcut, rep, half; /* half: of the channels inside */
 } bottleneck;
 
-static pickle_node *block_bottleneck(tree *t, int64_t c1, int64_t c2,
-                                     bottleneck a)
+static pickle_node *yolo_bottleneck(tree *t, int64_t c1, int64_t c2,
+                                    bottleneck a)
 {
     pickle_node *m =
         tree_module(t, a.rep ? BLOCK("RepBottleneck") : BLOCK("Bottleneck"));
     int64_t c = a.half ? c2 / 2 : c2;
     tree_child(t, m, "cv1",
-               a.rep ? block_rep_conv(t, c1, c) : CONV(t, c1, c, .k = a.k1));
+               a.rep ? yolo_rep_conv(t, c1, c) : CONV(t, c1, c, .k = a.k1));
     tree_child(t, m, "cv2", CONV(t, c, c2, .k = a.k2));
     tree_flag(t, m, "add", a.shortcut && c1 == c2);
     return m;
 }
 
-static pickle_node *make_bottleneck(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_bottleneck(tree *t, const yolo_args *a)
 {
-    return block_bottleneck(
+    return yolo_bottleneck(
         t, a->c1, a->c2,
         (bottleneck){
             .k1 = 3, .k2 = 3, .shortcut = rest_or(a, 0, 1) != 0, .half = true});
 }
 
-static pickle_node *block_ghost_bottleneck(tree *t, int64_t c)
+static pickle_node *yolo_ghost_bottleneck(tree *t, int64_t c)
 {
     pickle_node *m = tree_module(t, BLOCK("GhostBottleneck"));
     pickle_node *same = tree_module(t, "torch.nn.modules.linear Identity");
-    pickle_node *first = block_ghost_conv(t, c, c / 2, (tree_conv){0});
-    pickle_node *last = block_ghost_conv(t, c / 2, c, (tree_conv){.act = ""});
+    pickle_node *first = yolo_ghost_conv(t, c, c / 2, (tree_conv){0});
+    pickle_node *last = yolo_ghost_conv(t, c / 2, c, (tree_conv){.act = ""});
     tree_child(t, m, "conv", tree_list_of(t, first, same, last));
     tree_child(t, m, "shortcut", same);
     return m;
 }
 
 /* v10's inverted block; `lk` has a 7x7 and a 3x3 convolution side by side. */
-static pickle_node *block_cib(tree *t, int64_t c, bool shortcut, bool lk)
+static pickle_node *yolo_cib(tree *t, int64_t c, bool shortcut, bool lk)
 {
     pickle_node *m = tree_module(t, BLOCK("CIB")), *mid;
     if (lk) {
@@ -165,7 +165,7 @@ static pickle_node *block_cib(tree *t, int64_t c, bool shortcut, bool lk)
 
 /* A list of n equal blocks: the same node stands n times, since a block's
  * weights are named by where it stands. */
-static pickle_node *block_times(tree *t, pickle_node *block, int64_t n)
+static pickle_node *yolo_times(tree *t, pickle_node *block, int64_t n)
 {
     pickle_node *items[BLOCK_REPEATS];
     uint32_t count = (uint32_t)(n < BLOCK_REPEATS ? n : BLOCK_REPEATS);
@@ -175,19 +175,19 @@ static pickle_node *block_times(tree *t, pickle_node *block, int64_t n)
 }
 
 /* C2f: halves of cv1, n blocks after the second, all joined by cv2. */
-static pickle_node *block_c2f(tree *t, const char *cls, const yolo_args *a,
-                              int64_t c, pickle_node *block)
+static pickle_node *yolo_c2f(tree *t, const char *cls, const yolo_args *a,
+                             int64_t c, pickle_node *block)
 {
     pickle_node *m = tree_module(t, cls);
     tree_child(t, m, "cv1", CONV(t, a->c1, 2 * c, .k = 1));
     tree_child(t, m, "cv2", CONV(t, (2 + a->n) * c, a->c2, .k = 1));
-    tree_child(t, m, "m", block_times(t, block, a->n));
+    tree_child(t, m, "m", yolo_times(t, block, a->n));
     return m;
 }
 
 /* C3: n blocks after cv1, beside cv2, joined by cv3. */
-static pickle_node *block_c3(tree *t, const char *cls, int64_t c1, int64_t c2,
-                             pickle_node *blocks)
+static pickle_node *yolo_c3(tree *t, const char *cls, int64_t c1, int64_t c2,
+                            pickle_node *blocks)
 {
     pickle_node *m = tree_module(t, cls);
     int64_t c = c2 / 2;
@@ -198,62 +198,62 @@ static pickle_node *block_c3(tree *t, const char *cls, int64_t c1, int64_t c2,
     return m;
 }
 
-static pickle_node *make_c2f(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_c2f(tree *t, const yolo_args *a)
 {
     int64_t c = a->c2 / 2;
     bottleneck b = {.k1 = 3, .k2 = 3, .shortcut = rest_or(a, 0, 0) != 0};
-    return block_c2f(t, BLOCK("C2f"), a, c, block_bottleneck(t, c, c, b));
+    return yolo_c2f(t, BLOCK("C2f"), a, c, yolo_bottleneck(t, c, c, b));
 }
 
-static pickle_node *make_c2(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_c2(tree *t, const yolo_args *a)
 {
     int64_t c = a->c2 / 2;
     bottleneck b = {.k1 = 3, .k2 = 3, .shortcut = rest_or(a, 0, 1) != 0};
     pickle_node *m = tree_module(t, BLOCK("C2"));
     tree_child(t, m, "cv1", CONV(t, a->c1, 2 * c, .k = 1));
     tree_child(t, m, "cv2", CONV(t, 2 * c, a->c2, .k = 1));
-    tree_child(t, m, "m", block_times(t, block_bottleneck(t, c, c, b), a->n));
+    tree_child(t, m, "m", yolo_times(t, yolo_bottleneck(t, c, c, b), a->n));
     return m;
 }
 
-static pickle_node *make_c3(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_c3(tree *t, const yolo_args *a)
 {
     int64_t c = a->c2 / 2;
     bottleneck b = {.k1 = 1, .k2 = 3, .shortcut = rest_or(a, 0, 1) != 0};
-    return block_c3(t, BLOCK("C3"), a->c1, a->c2,
-                    block_times(t, block_bottleneck(t, c, c, b), a->n));
+    return yolo_c3(t, BLOCK("C3"), a->c1, a->c2,
+                   yolo_times(t, yolo_bottleneck(t, c, c, b), a->n));
 }
 
-static pickle_node *make_c3_ghost(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_c3_ghost(tree *t, const yolo_args *a)
 {
-    return block_c3(t, BLOCK("C3Ghost"), a->c1, a->c2,
-                    block_times(t, block_ghost_bottleneck(t, a->c2 / 2), a->n));
+    return yolo_c3(t, BLOCK("C3Ghost"), a->c1, a->c2,
+                   yolo_times(t, yolo_ghost_bottleneck(t, a->c2 / 2), a->n));
 }
 
-static pickle_node *block_c3k(tree *t, int64_t c)
+static pickle_node *yolo_c3k(tree *t, int64_t c)
 {
     bottleneck b = {.k1 = 3, .k2 = 3, .shortcut = true};
-    return block_c3(t, BLOCK("C3k"), c, c,
-                    block_times(t, block_bottleneck(t, c / 2, c / 2, b), 2));
+    return yolo_c3(t, BLOCK("C3k"), c, c,
+                   yolo_times(t, yolo_bottleneck(t, c / 2, c / 2, b), 2));
 }
 
-static pickle_node *make_c2f_cib(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_c2f_cib(tree *t, const yolo_args *a)
 {
     int64_t c = a->c2 / 2;
-    return block_c2f(
+    return yolo_c2f(
         t, BLOCK("C2fCIB"), a, c,
-        block_cib(t, c, rest_or(a, 0, 0) != 0, rest_or(a, 1, 0) != 0));
+        yolo_cib(t, c, rest_or(a, 0, 0) != 0, rest_or(a, 1, 0) != 0));
 }
 
-static pickle_node *block_rep_csp(tree *t, int64_t c1, int64_t c2, int64_t n)
+static pickle_node *yolo_rep_csp(tree *t, int64_t c1, int64_t c2, int64_t n)
 {
     bottleneck b = {.k1 = 3, .k2 = 3, .shortcut = true, .rep = true};
-    pickle_node *one = block_bottleneck(t, c2 / 2, c2 / 2, b);
-    return block_c3(t, BLOCK("RepCSP"), c1, c2, block_times(t, one, n));
+    pickle_node *one = yolo_bottleneck(t, c2 / 2, c2 / 2, b);
+    return yolo_c3(t, BLOCK("RepCSP"), c1, c2, yolo_times(t, one, n));
 }
 
-static pickle_node *block_elan(tree *t, const char *cls, const yolo_args *a,
-                               pickle_node *cv2, pickle_node *cv3)
+static pickle_node *yolo_elan(tree *t, const char *cls, const yolo_args *a,
+                              pickle_node *cv2, pickle_node *cv3)
 {
     int64_t c3 = rest_int(a, 0, 0), c4 = rest_int(a, 1, 0);
     pickle_node *m = tree_module(t, cls);
@@ -264,26 +264,26 @@ static pickle_node *block_elan(tree *t, const char *cls, const yolo_args *a,
     return m;
 }
 
-static pickle_node *make_elan4(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_elan4(tree *t, const yolo_args *a)
 {
     int64_t half = rest_int(a, 0, 0) / 2, c = rest_int(a, 1, 0);
     int64_t n = rest_int(a, 2, 1);
     pickle_node *end = CONV(t, c, c, .k = 3);
-    return block_elan(t, BLOCK("RepNCSPELAN4"), a,
-                      tree_list_of(t, block_rep_csp(t, half, c, n), end),
-                      tree_list_of(t, block_rep_csp(t, c, c, n), end));
+    return yolo_elan(t, BLOCK("RepNCSPELAN4"), a,
+                     tree_list_of(t, yolo_rep_csp(t, half, c, n), end),
+                     tree_list_of(t, yolo_rep_csp(t, c, c, n), end));
 }
 
-static pickle_node *make_elan1(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_elan1(tree *t, const yolo_args *a)
 {
     int64_t half = rest_int(a, 0, 0) / 2, c = rest_int(a, 1, 0);
-    return block_elan(t, BLOCK("ELAN1"), a, CONV(t, half, c, .k = 3),
-                      CONV(t, c, c, .k = 3));
+    return yolo_elan(t, BLOCK("ELAN1"), a, CONV(t, half, c, .k = 3),
+                     CONV(t, c, c, .k = 3));
 }
 
 /* -- pooling --------------------------------------------------------------*/
 
-static pickle_node *make_spp(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_spp(tree *t, const yolo_args *a)
 {
     int64_t c = a->c1 / 2;
     pickle_node *m = tree_module(t, BLOCK("SPP"));
@@ -297,7 +297,7 @@ static pickle_node *make_spp(tree *t, const yolo_args *a)
 }
 
 /* Rows that say how often to pool are YOLO26's: no activation after cv1. */
-static pickle_node *make_sppf(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_sppf(tree *t, const yolo_args *a)
 {
     int64_t c = a->c1 / 2, k = rest_int(a, 0, 5), n = rest_int(a, 1, 3);
     pickle_node *m = tree_module(t, BLOCK("SPPF"));
@@ -310,7 +310,7 @@ static pickle_node *make_sppf(tree *t, const yolo_args *a)
     return m;
 }
 
-static pickle_node *make_spp_elan(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_spp_elan(tree *t, const yolo_args *a)
 {
     int64_t c = rest_int(a, 0, 1);
     pickle_node *m = tree_module(t, BLOCK("SPPELAN"));
@@ -323,14 +323,14 @@ static pickle_node *make_spp_elan(tree *t, const yolo_args *a)
     return m;
 }
 
-static pickle_node *make_aconv(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_aconv(tree *t, const yolo_args *a)
 {
     pickle_node *m = tree_module(t, BLOCK("AConv"));
     tree_child(t, m, "cv1", CONV(t, a->c1, a->c2, .k = 3, .s = 2));
     return m;
 }
 
-static pickle_node *make_adown(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_adown(tree *t, const yolo_args *a)
 {
     pickle_node *m = tree_module(t, BLOCK("ADown"));
     int64_t c1 = a->c1 / 2, c = a->c2 / 2;
@@ -341,7 +341,7 @@ static pickle_node *make_adown(tree *t, const yolo_args *a)
 
 /* -- attention ------------------------------------------------------------*/
 
-static pickle_node *block_attention(tree *t, int64_t c)
+static pickle_node *yolo_attention(tree *t, int64_t c)
 {
     pickle_node *m = tree_module(t, BLOCK("Attention"));
     int64_t heads = larger(c / 64, 1), head = c / heads, key = head / 2;
@@ -354,60 +354,60 @@ static pickle_node *block_attention(tree *t, int64_t c)
     return m;
 }
 
-static pickle_node *block_perceptron(tree *t, int64_t c, int64_t hidden)
+static pickle_node *yolo_perceptron(tree *t, int64_t c, int64_t hidden)
 {
     pickle_node *first = CONV(t, c, hidden, .k = 1);
     return tree_list_of(t, first, CONV(t, hidden, c, .k = 1, .act = ""));
 }
 
-static pickle_node *block_psa_block(tree *t, int64_t c)
+static pickle_node *yolo_psa_block(tree *t, int64_t c)
 {
     pickle_node *m = tree_module(t, BLOCK("PSABlock"));
-    tree_child(t, m, "attn", block_attention(t, c));
-    tree_child(t, m, "ffn", block_perceptron(t, c, 2 * c));
+    tree_child(t, m, "attn", yolo_attention(t, c));
+    tree_child(t, m, "ffn", yolo_perceptron(t, c, 2 * c));
     tree_flag(t, m, "add", true);
     return m;
 }
 
-static pickle_node *make_psa(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_psa(tree *t, const yolo_args *a)
 {
     int64_t c = a->c1 / 2;
     pickle_node *m = tree_module(t, BLOCK("PSA"));
     tree_child(t, m, "cv1", CONV(t, a->c1, 2 * c, .k = 1));
     tree_child(t, m, "cv2", CONV(t, 2 * c, a->c1, .k = 1));
-    tree_child(t, m, "attn", block_attention(t, c));
-    tree_child(t, m, "ffn", block_perceptron(t, c, 2 * c));
+    tree_child(t, m, "attn", yolo_attention(t, c));
+    tree_child(t, m, "ffn", yolo_perceptron(t, c, 2 * c));
     return m;
 }
 
-static pickle_node *make_c2psa(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_c2psa(tree *t, const yolo_args *a)
 {
     int64_t c = a->c1 / 2;
     pickle_node *m = tree_module(t, BLOCK("C2PSA"));
     tree_child(t, m, "cv1", CONV(t, a->c1, 2 * c, .k = 1));
     tree_child(t, m, "cv2", CONV(t, 2 * c, a->c1, .k = 1));
-    tree_child(t, m, "m", block_times(t, block_psa_block(t, c), a->n));
+    tree_child(t, m, "m", yolo_times(t, yolo_psa_block(t, c), a->n));
     return m;
 }
 
 /* rest: c3k, the share of channels inside, attention. The sizes m, l and x use
  * c3k in every row. */
-static pickle_node *make_c3k2(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_c3k2(tree *t, const yolo_args *a)
 {
     int64_t c = (int64_t)((double)a->c2 * rest_or(a, 1, 0.5));
     bool c3k = a->large || rest_or(a, 0, 0) != 0;
     bottleneck b = {.k1 = 3, .k2 = 3, .shortcut = true, .half = true};
     pickle_node *one;
     if (rest_or(a, 2, 0) != 0) {
-        pickle_node *first = block_bottleneck(t, c, c, b);
-        one = tree_list_of(t, first, block_psa_block(t, c));
+        pickle_node *first = yolo_bottleneck(t, c, c, b);
+        one = tree_list_of(t, first, yolo_psa_block(t, c));
     } else {
-        one = c3k ? block_c3k(t, c) : block_bottleneck(t, c, c, b);
+        one = c3k ? yolo_c3k(t, c) : yolo_bottleneck(t, c, c, b);
     }
-    return block_c2f(t, BLOCK("C3k2"), a, c, one);
+    return yolo_c2f(t, BLOCK("C3k2"), a, c, one);
 }
 
-static pickle_node *block_area(tree *t, int64_t c, double mlp, int64_t area)
+static pickle_node *yolo_area(tree *t, int64_t c, double mlp, int64_t area)
 {
     pickle_node *m = tree_module(t, BLOCK("ABlock"));
     pickle_node *attn = tree_module(t, BLOCK("AAttn"));
@@ -419,12 +419,12 @@ static pickle_node *block_area(tree *t, int64_t c, double mlp, int64_t area)
     tree_child(t, attn, "proj", CONV(t, c, c, .k = 1, .act = ""));
     tree_child(t, attn, "pe", CONV(t, c, c, .k = 7, .g = c, .act = ""));
     tree_child(t, m, "attn", attn);
-    tree_child(t, m, "mlp", block_perceptron(t, c, (int64_t)((double)c * mlp)));
+    tree_child(t, m, "mlp", yolo_perceptron(t, c, (int64_t)((double)c * mlp)));
     return m;
 }
 
 /* rest: attention or C3k, area. The sizes l and x have a scaled shortcut. */
-static pickle_node *make_a2c2f(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_a2c2f(tree *t, const yolo_args *a)
 {
     int64_t c = a->c2 / 2;
     bool attends = rest_or(a, 0, 1) != 0;
@@ -434,18 +434,18 @@ static pickle_node *make_a2c2f(tree *t, const yolo_args *a)
     if (attends && a->largest)
         tree_param(t, m, "gamma", &a->c2, 1);
     if (attends) {
-        one = block_area(t, c, a->largest ? 1.2 : 2.0, rest_int(a, 1, 1));
+        one = yolo_area(t, c, a->largest ? 1.2 : 2.0, rest_int(a, 1, 1));
         one = tree_list_of(t, one, one);
     } else {
-        one = block_c3k(t, c);
+        one = yolo_c3k(t, c);
     }
-    tree_child(t, m, "m", block_times(t, one, a->n));
+    tree_child(t, m, "m", yolo_times(t, one, a->n));
     return m;
 }
 
 /* -- joins ----------------------------------------------------------------*/
 
-static pickle_node *make_concat(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_concat(tree *t, const yolo_args *a)
 {
     (void)a;
     pickle_node *m = tree_module(t, "ultralytics.nn.modules.conv Concat");
@@ -453,18 +453,18 @@ static pickle_node *make_concat(tree *t, const yolo_args *a)
     return m;
 }
 
-static pickle_node *make_upsample(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_upsample(tree *t, const yolo_args *a)
 {
     (void)a;
     return tree_upsample(t, 2);
 }
 
-static pickle_node *make_max_pool(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_max_pool(tree *t, const yolo_args *a)
 {
     return tree_max_pool(t, 2, rest_int(a, 0, 2), 0);
 }
 
-static pickle_node *make_zero_pad(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_zero_pad(tree *t, const yolo_args *a)
 {
     (void)a;
     pickle_node *m = tree_module(t, "torch.nn.modules.padding ZeroPad2d");
@@ -472,14 +472,14 @@ static pickle_node *make_zero_pad(tree *t, const yolo_args *a)
     return m;
 }
 
-static pickle_node *make_identity(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_identity(tree *t, const yolo_args *a)
 {
     (void)a;
     return tree_module(t, "torch.nn.modules.linear Identity");
 }
 
 /* n groups of channels: 64, 128, .. */
-static pickle_node *make_cb_linear(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_cb_linear(tree *t, const yolo_args *a)
 {
     enum { GROUPS = 5 };
     int64_t sizes[GROUPS], sum = 0;
@@ -493,7 +493,7 @@ static pickle_node *make_cb_linear(tree *t, const yolo_args *a)
     return m;
 }
 
-static pickle_node *make_cb_fuse(tree *t, const yolo_args *a)
+static pickle_node *yolo_make_cb_fuse(tree *t, const yolo_args *a)
 {
     pickle_node *m = tree_module(t, BLOCK("CBFuse"));
     tree_int(t, m, "idx", rest_int(a, 0, 0));
@@ -502,7 +502,7 @@ static pickle_node *make_cb_fuse(tree *t, const yolo_args *a)
 
 /* -- heads ----------------------------------------------------------------*/
 
-static pickle_node *head_plain(tree *t, int64_t c1, int64_t c, int64_t out)
+static pickle_node *yolo_head_plain(tree *t, int64_t c1, int64_t c, int64_t out)
 {
     pickle_node *first = CONV(t, c1, c, .k = 3);
     pickle_node *second = CONV(t, c, c, .k = 3);
@@ -510,20 +510,20 @@ static pickle_node *head_plain(tree *t, int64_t c1, int64_t c, int64_t out)
                         tree_conv2d(t, c, out, (tree_conv){.bias = true}));
 }
 
-static pickle_node *head_light(tree *t, int64_t c1, int64_t c, int64_t out)
+static pickle_node *yolo_head_light(tree *t, int64_t c1, int64_t c, int64_t out)
 {
-    pickle_node *wide = block_depthwise(t, c1, c1, 3);
+    pickle_node *wide = yolo_depthwise(t, c1, c1, 3);
     pickle_node *first = tree_list_of(t, wide, CONV(t, c1, c, .k = 1));
-    pickle_node *deep = block_depthwise(t, c, c, 3);
+    pickle_node *deep = yolo_depthwise(t, c, c, 3);
     pickle_node *second = tree_list_of(t, deep, CONV(t, c, c, .k = 1));
     return tree_list_of(t, first, second,
                         tree_conv2d(t, c, out, (tree_conv){.bias = true}));
 }
 
 /* One branch for each level, and a copy of it for end-to-end heads. */
-static void head_branch(tree *t, pickle_node *m, const char *name,
-                        const char *again, pickle_node *const *levels,
-                        const yolo_head *h, int n)
+static void yolo_head_branch(tree *t, pickle_node *m, const char *name,
+                             const char *again, pickle_node *const *levels,
+                             const yolo_head *h, int n)
 {
     pickle_node *list = tree_list(t, levels, (uint32_t)n);
     tree_child(t, m, name, list);
@@ -531,7 +531,8 @@ static void head_branch(tree *t, pickle_node *m, const char *name,
         tree_child(t, m, again, list);
 }
 
-static pickle_node *head_proto(tree *t, int64_t c1, int64_t c, int64_t masks)
+static pickle_node *yolo_head_proto(tree *t, int64_t c1, int64_t c,
+                                    int64_t masks)
 {
     pickle_node *m = tree_module(t, BLOCK("Proto"));
     tree_child(t, m, "cv1", CONV(t, c1, c, .k = 3));
@@ -544,7 +545,7 @@ static pickle_node *head_proto(tree *t, int64_t c1, int64_t c, int64_t masks)
 enum { HEAD_MASKS = 32, HEAD_POINTS = 17, HEAD_POINT_DIMS = 3 };
 
 /* What the task predicts beside boxes and classes; 0: nothing. */
-static int64_t head_extra(yolo_task task)
+static int64_t yolo_head_extra(yolo_task task)
 {
     return task == YOLO_SEGMENT ? HEAD_MASKS
            : task == YOLO_POSE  ? HEAD_POINTS * HEAD_POINT_DIMS
@@ -552,8 +553,8 @@ static int64_t head_extra(yolo_task task)
                                 : 0;
 }
 
-static pickle_node *head_classify(tree *t, const yolo_head *h,
-                                  const yolo_args *a)
+static pickle_node *yolo_head_classify(tree *t, const yolo_head *h,
+                                       const yolo_args *a)
 {
     enum { WIDE = 1280 };
     pickle_node *m = tree_module(t, h->cls);
@@ -572,23 +573,23 @@ pickle_node *yolo_make_head(tree *t, const yolo_head *h, const yolo_args *a)
 {
     enum { FEWEST = 16, MOST_CLASSES = 100 };
     if (h->task == YOLO_CLASSIFY)
-        return head_classify(t, h, a);
+        return yolo_head_classify(t, h, a);
     pickle_node *m = tree_module(t, h->cls), *boxes[YOLO_LEVELS],
                 *scores[YOLO_LEVELS], *more[YOLO_LEVELS];
-    int64_t sides = 4 * h->bins, extra = head_extra(h->task);
+    int64_t sides = 4 * h->bins, extra = yolo_head_extra(h->task);
     int64_t few = h->classes < MOST_CLASSES ? h->classes : MOST_CLASSES;
     int64_t c2 = larger(larger(FEWEST, a->ch[0] / 4), sides);
     int64_t c3 = larger(a->ch[0], few), c4 = larger(a->ch[0] / 4, extra);
     for (int i = 0; i < a->n_ch; i++) {
-        boxes[i] = head_plain(t, a->ch[i], c2, sides);
-        scores[i] =
-            (h->light ? head_light : head_plain)(t, a->ch[i], c3, h->classes);
-        more[i] = extra ? head_plain(t, a->ch[i], c4, extra) : NULL;
+        boxes[i] = yolo_head_plain(t, a->ch[i], c2, sides);
+        scores[i] = (h->light ? yolo_head_light
+                              : yolo_head_plain)(t, a->ch[i], c3, h->classes);
+        more[i] = extra ? yolo_head_plain(t, a->ch[i], c4, extra) : NULL;
     }
-    head_branch(t, m, "cv2", "one2one_cv2", boxes, h, a->n_ch);
-    head_branch(t, m, "cv3", "one2one_cv3", scores, h, a->n_ch);
+    yolo_head_branch(t, m, "cv2", "one2one_cv2", boxes, h, a->n_ch);
+    yolo_head_branch(t, m, "cv3", "one2one_cv3", scores, h, a->n_ch);
     if (extra)
-        head_branch(t, m, "cv4", "one2one_cv4", more, h, a->n_ch);
+        yolo_head_branch(t, m, "cv4", "one2one_cv4", more, h, a->n_ch);
     if (h->bins > 1) {
         pickle_node *dfl = tree_module(t, BLOCK("DFL"));
         tree_int(t, dfl, "c1", h->bins);
@@ -597,7 +598,7 @@ pickle_node *yolo_make_head(tree *t, const yolo_head *h, const yolo_args *a)
     }
     if (h->task == YOLO_SEGMENT)
         tree_child(t, m, "proto",
-                   head_proto(t, a->ch[0], h->protos, HEAD_MASKS));
+                   yolo_head_proto(t, a->ch[0], h->protos, HEAD_MASKS));
     tree_ints(t, m, "kpt_shape", (int64_t[]){HEAD_POINTS, HEAD_POINT_DIMS}, 2);
     tree_flag(t, m, "_end2end", h->end2end);
     return m;
@@ -605,41 +606,41 @@ pickle_node *yolo_make_head(tree *t, const yolo_head *h, const yolo_args *a)
 
 /* -- the table ------------------------------------------------------------*/
 
-static const yolo_kind block_kinds[] = {
-    {"Conv", make_conv, true, false},
-    {"ConvTranspose2d", make_conv_transpose, true, false},
-    {"GhostConv", make_ghost_conv, true, false},
-    {"Bottleneck", make_bottleneck, true, false},
-    {"SPP", make_spp, true, false},
-    {"SPPF", make_sppf, true, false},
-    {"C2", make_c2, true, true},
-    {"C2f", make_c2f, true, true},
-    {"C3", make_c3, true, true},
-    {"C3Ghost", make_c3_ghost, true, true},
-    {"C3k2", make_c3k2, true, true},
-    {"C2fCIB", make_c2f_cib, true, true},
-    {"C2PSA", make_c2psa, true, true},
-    {"A2C2f", make_a2c2f, true, true},
-    {"PSA", make_psa, true, false},
-    {"SCDown", make_sc_down, true, false},
-    {"RepNCSPELAN4", make_elan4, true, false},
-    {"ELAN1", make_elan1, true, false},
-    {"SPPELAN", make_spp_elan, true, false},
-    {"AConv", make_aconv, true, false},
-    {"ADown", make_adown, true, false},
-    {"CBLinear", make_cb_linear, false, true},
-    {"CBFuse", make_cb_fuse, false, false},
-    {"Concat", make_concat, false, false},
-    {"Upsample", make_upsample, false, false},
-    {"MaxPool2d", make_max_pool, false, false},
-    {"ZeroPad2d", make_zero_pad, false, false},
-    {"Identity", make_identity, false, false},
+static const yolo_kind yolo_kinds[] = {
+    {"Conv", yolo_make_conv, true, false},
+    {"ConvTranspose2d", yolo_make_conv_transpose, true, false},
+    {"GhostConv", yolo_make_ghost_conv, true, false},
+    {"Bottleneck", yolo_make_bottleneck, true, false},
+    {"SPP", yolo_make_spp, true, false},
+    {"SPPF", yolo_make_sppf, true, false},
+    {"C2", yolo_make_c2, true, true},
+    {"C2f", yolo_make_c2f, true, true},
+    {"C3", yolo_make_c3, true, true},
+    {"C3Ghost", yolo_make_c3_ghost, true, true},
+    {"C3k2", yolo_make_c3k2, true, true},
+    {"C2fCIB", yolo_make_c2f_cib, true, true},
+    {"C2PSA", yolo_make_c2psa, true, true},
+    {"A2C2f", yolo_make_a2c2f, true, true},
+    {"PSA", yolo_make_psa, true, false},
+    {"SCDown", yolo_make_sc_down, true, false},
+    {"RepNCSPELAN4", yolo_make_elan4, true, false},
+    {"ELAN1", yolo_make_elan1, true, false},
+    {"SPPELAN", yolo_make_spp_elan, true, false},
+    {"AConv", yolo_make_aconv, true, false},
+    {"ADown", yolo_make_adown, true, false},
+    {"CBLinear", yolo_make_cb_linear, false, true},
+    {"CBFuse", yolo_make_cb_fuse, false, false},
+    {"Concat", yolo_make_concat, false, false},
+    {"Upsample", yolo_make_upsample, false, false},
+    {"MaxPool2d", yolo_make_max_pool, false, false},
+    {"ZeroPad2d", yolo_make_zero_pad, false, false},
+    {"Identity", yolo_make_identity, false, false},
 };
 
 const yolo_kind *yolo_kind_named(const char *name)
 {
-    for (size_t i = 0; i < sizeof block_kinds / sizeof *block_kinds; i++)
-        if (!strcmp(block_kinds[i].name, name))
-            return &block_kinds[i];
+    for (size_t i = 0; i < sizeof yolo_kinds / sizeof *yolo_kinds; i++)
+        if (!strcmp(yolo_kinds[i].name, name))
+            return &yolo_kinds[i];
     return NULL;
 }
