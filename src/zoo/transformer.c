@@ -72,8 +72,8 @@ tensor embedding(builder *b, const char *path, tensor ids, int64_t rows,
 {
     enter_path(b, path);
     tensor table = parameter(b, "weight", rows, width);
-    tensor x = zoo_call(b, CLV_OP_EMBEDDING, "embedding", TENSORS(table, ids),
-                        NO_ATTRS);
+    tensor x = zoo_call(b, CLV_OP_INDEX_SELECT, "embedding",
+                        TENSORS(table, ids), ATTRS(INT(AXIS, 0)));
     leave_path(b, path);
     return x;
 }
