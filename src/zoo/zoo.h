@@ -27,7 +27,6 @@ typedef struct builder {
     double norm_eps; /* of norms; 0: the operator's own, 1e-5 */
     bool whole;      /* the operators are functions inside one module
                       * (attention) */
-    bool shared;     /* a weight that is there already is used again */
 } builder;
 
 typedef struct zoo_input {
@@ -41,8 +40,6 @@ typedef void zoo_fn(builder *b, const zoo_input *in, const void *variant);
 /* -- structure ------------------------------------------------------------*/
 
 tensor input(builder *b, const char *name, const zoo_input *in);
-/* An input of tokens: whole numbers. */
-tensor input_ids(builder *b, const char *name, const zoo_input *in);
 void output(builder *b, tensor x);
 void enter(builder *b, const char *fmt, ...) CLV_PRINTF(2, 3);
 void leave(builder *b);
@@ -238,7 +235,6 @@ typedef struct zoo_model {
 
 #define ZOO_FAMILIES(X) \
     X(alexnet) \
-    X(bert) \
     X(convnext) \
     X(densenet) \
     X(efficientnet) \

@@ -5,8 +5,7 @@
     tests/gen/zoo_truth.py --weights NAME      the lines behind a hash
 
 Names and inputs come from `cleave models --json`; all else is the live model of
-the package that a name comes from (torchvision, ultralytics, transformers,
-timm): parameters are sum(p.numel()), MACs half of what FlopCounterMode counts
+the package that a name comes from (torchvision, ultralytics): parameters are sum(p.numel()), MACs half of what FlopCounterMode counts
 in one evaluation, weights the state dict, as the number of its entries and the
 FNV-1a (64 bits) of its sorted lines "name 64x3x7x7\\n". Counters of batch norms
 are left out. Models are built and run on the meta device: shapes without contents.
@@ -90,62 +89,7 @@ def torchvision(name, inputs):
     return model.to("meta"), images(inputs)
 
 
-# What differs from a config's defaults: bert-large is BertConfig(**sizes(..)).
-def sizes(layers, heads, width, hidden, **more):
-    return dict(num_hidden_layers=layers, num_attention_heads=heads,
-                hidden_size=width, intermediate_size=hidden, **more)
-
-
-def roberta(*args, **more):
-    return sizes(*args, max_position_embeddings=514, type_vocab_size=1, **more)
-
-
-BASE, LARGE = (12, 12, 768, 3072), (24, 16, 1024, 4096)
-MANY = dict(vocab_size=119547)
-TEXTS = {
-    "bert-tiny": ("Bert", sizes(2, 2, 128, 512)),
-    "bert-mini": ("Bert", sizes(4, 4, 256, 1024)),
-    "bert-small": ("Bert", sizes(4, 8, 512, 2048)),
-    "bert-medium": ("Bert", sizes(8, 8, 512, 2048)),
-    "bert-base-uncased": ("Bert", {}),
-    "bert-base-cased": ("Bert", dict(vocab_size=28996)),
-    "bert-base-multilingual-cased": ("Bert", MANY),
-    "bert-large-uncased": ("Bert", sizes(*LARGE)),
-    "bert-large-cased": ("Bert", sizes(*LARGE, vocab_size=28996)),
-    "all-MiniLM-L6-v2": ("Bert", sizes(6, 12, 384, 1536)),
-    "all-MiniLM-L12-v2": ("Bert", sizes(12, 12, 384, 1536)),
-    "roberta-base": ("Roberta", roberta(*BASE)),
-    "roberta-large": ("Roberta", roberta(*LARGE)),
-    "distilroberta-base": ("Roberta", roberta(6, *BASE[1:])),
-    "xlm-roberta-base": ("XLMRoberta", roberta(*BASE, vocab_size=250002)),
-    "xlm-roberta-large": ("XLMRoberta", roberta(*LARGE, vocab_size=250002)),
-    "distilbert-base-uncased": ("DistilBert", {}),
-    "distilbert-base-cased": ("DistilBert", dict(vocab_size=28996)),
-    "distilbert-base-multilingual-cased": ("DistilBert", MANY),
-    "albert-base-v2": ("Albert", sizes(*BASE)),
-    "albert-large-v2": ("Albert", sizes(*LARGE)),
-    "albert-xlarge-v2": ("Albert", sizes(24, 16, 2048, 8192)),
-    "albert-xxlarge-v2": ("Albert", sizes(12, 64, 4096, 16384)),
-    "electra-small-discriminator": ("Electra", {}),
-    "electra-base-discriminator":
-        ("Electra", sizes(*BASE, embedding_size=768)),
-    "electra-large-discriminator":
-        ("Electra", sizes(*LARGE, embedding_size=1024)),
-}
-
-
-def transformers(name, inputs):
-    import transformers as hf
-    kind, options = TEXTS[name]
-    config = getattr(hf, kind + "Config")(**options)
-    with torch.device("meta"):
-        model = getattr(hf, kind + "Model")(config)
-        ids = torch.zeros(inputs[0], dtype=torch.long)
-    return model, {"input_ids": ids}
-
-
-HOMES = {"torchvision": torchvision, "transformers": transformers,
-         "ultralytics": ultralytics}
+HOMES = {"torchvision": torchvision, "ultralytics": ultralytics}
 
 
 def measure(source, name, inputs):
