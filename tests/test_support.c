@@ -23,7 +23,7 @@ enum { EVERY = 40 }; /* a sample under sanitizers */
 enum { EVERY = 1 };
 #endif
 
-enum { MODELS_MAX = 200, CONFIGS_MAX = 1 << 16, SLOW_MACS = 100000000 };
+enum { MODELS_MAX = 512, CONFIGS_MAX = 1 << 16, SLOW_MACS = 100000000 };
 
 /* -- the configurations of the zoo ----------------------------------------*/
 

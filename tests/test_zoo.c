@@ -3,6 +3,7 @@
  *   fvcore_torchvision.csv     fvcore and torch.fx on torchvision 0.14.1
  *   torchvision_published.csv  what torchvision prints beside its weights
  *   modules.txt                module paths and weight names (gen/modules.py)
+ *   zoo.csv                    every name at its home (gen/zoo_truth.py)
  *
  * Each row of a table is a case of its own. */
 #include "check.h"
@@ -152,6 +153,25 @@ static void published(void)
     }
 }
 
+/* What ultralytics prints beside its networks: parameters of the network as it
+ * is trained, GMACs to two digits. From 11 on theirs leave attention out. */
+static void published_yolo(void)
+{
+    csv t;
+    CHECK_OR_RETURN(csv_open(&t, "tests/data/yolo_published.csv"));
+    while (csv_next(&t)) {
+        const char *model = csv_get(&t, "model"), *gmacs = csv_get(&t, "gmacs");
+        int64_t size = atoll(csv_get(&t, "imgsz"));
+        clv_totals got = totals_of(model, (int64_t[]){1, 3, size, size}, 4);
+        check_row(model);
+        if (!strcmp(csv_get(&t, "state"), "unfused"))
+            CHECK_EQ_INT(got.params, atoll(csv_get(&t, "params")));
+        else if (!strncmp(model, "yolov8", 6))
+            CHECK_EQ_INT(llround((double)got.macs / 1e7),
+                         llround(atof(gmacs) * 1e2));
+    }
+}
+
 /* -- names ----------------------------------------------------------------*/
 
 typedef struct {
@@ -272,6 +292,36 @@ static void names(void)
         clv_graph_free(g);
     }
     fclose(f);
+}
+
+/* Parameters, MACs, and names and shapes of weights, of every name. */
+static void homes(void)
+{
+    csv t;
+    uint32_t rows = 0, all = 0;
+    CHECK_OR_RETURN(csv_open(&t, "tests/data/zoo.csv"));
+    while (clv_zoo_at(all))
+        all++;
+    while (csv_next(&t)) {
+        const char *model = csv_get(&t, "name");
+        static lines l;
+        check_row(model);
+        rows++;
+        clv_graph *g = open_model(model, NULL);
+        clv_profile *p = NULL;
+        if (!g || !CHECK(clv_profile_new(g, NULL, &p, NULL) == CLV_OK))
+            continue;
+        CHECK_EQ_INT(clv_profile_totals(p)->params,
+                     atoll(csv_get(&t, "params")));
+        CHECK_EQ_INT(clv_profile_totals(p)->macs, atoll(csv_get(&t, "macs")));
+        l.n = 0;
+        weight_names(g, &l);
+        check_hash(&l, "weights", atoll(csv_get(&t, "weights")),
+                   strtoull(csv_get(&t, "hash"), NULL, 16));
+        clv_profile_free(p);
+        clv_graph_free(g);
+    }
+    CHECK_EQ_INT(rows, all);
 }
 
 /* -- bad input ------------------------------------------------------------*/
@@ -415,6 +465,7 @@ static void options(void)
 static const check_case cases[] = {
     {"measured", measured},   {"fvcore", fvcore},
     {"published", published}, {"names", names},
+    {"homes", homes},         {"published_yolo", published_yolo},
     {"bad_input", bad_input}, {"unknown_model", unknown_model},
     {"options", options},
 };

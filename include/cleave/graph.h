@@ -283,6 +283,11 @@ typedef struct clv_zoo_model {
     const char *name, *family;
     uint32_t rank;
     int64_t input[CLV_MAX_RANK];
+    const char *task; /* "classification", "detection", .. */
+    const char
+        *source;   /* where weights of this name come from: "torchvision" */
+    uint32_t year; /* of the architecture's publication */
+    const char *input_name; /* NULL: "x" */
 } clv_zoo_model;
 
 /* The i-th built-in model, NULL past the last. */

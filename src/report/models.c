@@ -6,18 +6,17 @@
 static void models_text(const clv_model_cost *models, uint32_t n,
                         const clv_report_opts *o, clv_buf *out)
 {
-    static const table_col cols[] = {{"Model", TABLE_CUT},
-                                     {"Family", TABLE_DROP},
-                                     {"Input", TABLE_DROP},
-                                     {"Params", TABLE_RIGHT},
-                                     {"GMACs", TABLE_RIGHT}};
+    static const table_col cols[] = {
+        {"Model", TABLE_CUT},  {"Family", TABLE_DROP},  {"Task", TABLE_DROP},
+        {"Input", TABLE_DROP}, {"Params", TABLE_RIGHT}, {"GMACs", TABLE_RIGHT}};
     table t;
-    table_start(&t, cols, 5);
+    table_start(&t, cols, 6);
     for (uint32_t i = 0; i < n; i++) {
         const clv_zoo_model *m = models[i].info;
         clv_value_info v = {.rank = m->rank, .dims = m->input};
         table_text(&t, m->name);
         table_text(&t, m->family);
+        table_text(&t, m->task);
         table_shape(&t, &v);
         table_count(&t, models[i].params);
         table_printf(&t, "%.3f", (double)models[i].macs / 1e9);
@@ -38,6 +37,9 @@ static void models_json(const clv_model_cost *models, uint32_t n, clv_buf *out)
         jsonw_object(&w, NULL);
         jsonw_str(&w, "name", m->name);
         jsonw_str(&w, "family", m->family);
+        jsonw_str(&w, "task", m->task);
+        jsonw_str(&w, "source", m->source);
+        jsonw_int(&w, "year", m->year);
         jsonw_ints(&w, "input_shape", m->input, m->rank);
         jsonw_int(&w, "params", models[i].params);
         jsonw_int(&w, "macs", models[i].macs);
@@ -50,13 +52,17 @@ static void models_json(const clv_model_cost *models, uint32_t n, clv_buf *out)
 
 static void models_csv(const clv_model_cost *models, uint32_t n, clv_buf *out)
 {
-    static const char *const head[] = {"name", "family", "input_shape",
+    static const char *const head[] = {"name",   "family", "task",
+                                       "source", "year",   "input_shape",
                                        "params", "macs"};
-    csv_row(out, head, 5);
+    csv_row(out, head, 8);
     for (uint32_t i = 0; i < n; i++) {
         const clv_zoo_model *m = models[i].info;
         csv_text(out, m->name);
         csv_text(out, m->family);
+        csv_text(out, m->task);
+        csv_text(out, m->source);
+        csv_int(out, m->year);
         csv_shape(out, m->rank, m->input);
         csv_int(out, models[i].params);
         csv_int(out, models[i].macs);

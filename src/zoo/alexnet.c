@@ -36,6 +36,8 @@ static void alexnet_build(builder *b, const zoo_input *in, const void *variant)
 }
 
 const zoo_model clv__zoo_alexnet[] = {
-    {{"alexnet", "alexnet", IMAGE(224)}, alexnet_build, NULL},
+    {{"alexnet", "alexnet", IMAGE(224), TORCHVISION("classification", 2014)},
+     alexnet_build,
+     NULL},
     ZOO_END,
 };

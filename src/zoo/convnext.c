@@ -77,7 +77,8 @@ static void convnext_build(builder *b, const zoo_input *in, const void *variant)
 
 #define CONVNEXT(name, ...) \
     { \
-        {name, "convnext", IMAGE(224)}, convnext_build, &(const convnext) \
+        {name, "convnext", IMAGE(224), TORCHVISION("classification", 2022)}, \
+            convnext_build, &(const convnext) \
         { \
             __VA_ARGS__ \
         } \

@@ -76,7 +76,8 @@ static void densenet_build(builder *b, const zoo_input *in, const void *variant)
 
 #define DENSENET(name, ...) \
     { \
-        {name, "densenet", IMAGE(224)}, densenet_build, &(const densenet) \
+        {name, "densenet", IMAGE(224), TORCHVISION("classification", 2016)}, \
+            densenet_build, &(const densenet) \
         { \
             __VA_ARGS__ \
         } \

@@ -128,8 +128,9 @@ static void efficientnet_build(builder *b, const zoo_input *in,
 
 #define EFFICIENTNET(name, ...) \
     { \
-        {name, "efficientnet", IMAGE(224)}, efficientnet_build, \
-            &(const efficientnet) \
+        {name, "efficientnet", IMAGE(224), \
+         TORCHVISION("classification", 2019)}, \
+            efficientnet_build, &(const efficientnet) \
         { \
             __VA_ARGS__ \
         } \

@@ -78,6 +78,9 @@ static void googlenet_build(builder *b, const zoo_input *in,
 }
 
 const zoo_model clv__zoo_googlenet[] = {
-    {{"googlenet", "googlenet", IMAGE(224)}, googlenet_build, NULL},
+    {{"googlenet", "googlenet", IMAGE(224),
+      TORCHVISION("classification", 2014)},
+     googlenet_build,
+     NULL},
     ZOO_END,
 };

@@ -153,6 +153,9 @@ static void inception_build(builder *b, const zoo_input *in,
 }
 
 const zoo_model clv__zoo_inception[] = {
-    {{"inception_v3", "inception", IMAGE(299)}, inception_build, NULL},
+    {{"inception_v3", "inception", IMAGE(299),
+      TORCHVISION("classification", 2015)},
+     inception_build,
+     NULL},
     ZOO_END,
 };

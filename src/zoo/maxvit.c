@@ -226,6 +226,8 @@ static void maxvit_build(builder *b, const zoo_input *in, const void *variant)
 }
 
 const zoo_model clv__zoo_maxvit[] = {
-    {{"maxvit_t", "maxvit", IMAGE(224)}, maxvit_build, NULL},
+    {{"maxvit_t", "maxvit", IMAGE(224), TORCHVISION("classification", 2022)},
+     maxvit_build,
+     NULL},
     ZOO_END,
 };

@@ -81,7 +81,8 @@ static void mnasnet_build(builder *b, const zoo_input *in, const void *variant)
 
 #define MNASNET(name, ...) \
     { \
-        {name, "mnasnet", IMAGE(224)}, mnasnet_build, &(const mnasnet) \
+        {name, "mnasnet", IMAGE(224), TORCHVISION("classification", 2018)}, \
+            mnasnet_build, &(const mnasnet) \
         { \
             __VA_ARGS__ \
         } \

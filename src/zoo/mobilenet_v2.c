@@ -58,6 +58,9 @@ static void mobilenet_v2_build(builder *b, const zoo_input *in,
 }
 
 const zoo_model clv__zoo_mobilenet_v2[] = {
-    {{"mobilenet_v2", "mobilenet", IMAGE(224)}, mobilenet_v2_build, NULL},
+    {{"mobilenet_v2", "mobilenet", IMAGE(224),
+      TORCHVISION("classification", 2018)},
+     mobilenet_v2_build,
+     NULL},
     ZOO_END,
 };

@@ -111,8 +111,8 @@ tensor mobilenet_v3_backbone(builder *b, tensor x, tensor *low)
 
 #define MOBILENET_V3(name, ...) \
     { \
-        {name, "mobilenet", IMAGE(224)}, mobilenet_v3_build, \
-            &(const mobilenet_v3) \
+        {name, "mobilenet", IMAGE(224), TORCHVISION("classification", 2019)}, \
+            mobilenet_v3_build, &(const mobilenet_v3) \
         { \
             __VA_ARGS__ \
         } \

@@ -60,7 +60,8 @@ static clv_status registry_input_dims(const zoo_model *m,
 clv_status clv__zoo_build(const zoo_model *m, const clv_open_opts *opts,
                           clv_graph **out, clv_err *e)
 {
-    clv_build_input in = {"x", 1, true, m->info.rank, {0}};
+    const char *name = m->info.input_name ? m->info.input_name : "x";
+    clv_build_input in = {name, strlen(name), true, m->info.rank, {0}};
     clv_graph *g;
     *out = NULL;
     CLV_TRY(registry_input_dims(m, opts, &in, e));

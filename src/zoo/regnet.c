@@ -78,7 +78,8 @@ static void regnet_build(builder *b, const zoo_input *in, const void *variant)
 
 #define REGNET(name, ...) \
     { \
-        {name, "regnet", IMAGE(224)}, regnet_build, &(const regnet) \
+        {name, "regnet", IMAGE(224), TORCHVISION("classification", 2020)}, \
+            regnet_build, &(const regnet) \
         { \
             __VA_ARGS__ \
         } \

@@ -102,7 +102,8 @@ tensor resnet_backbone(builder *b, int third, tensor x)
 
 #define RESNET(name, ...) \
     { \
-        {name, "resnet", IMAGE(224)}, resnet_build, &(const resnet) \
+        {name, "resnet", IMAGE(224), TORCHVISION("classification", 2015)}, \
+            resnet_build, &(const resnet) \
         { \
             __VA_ARGS__ \
         } \

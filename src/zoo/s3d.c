@@ -121,6 +121,8 @@ static void s3d_build(builder *b, const zoo_input *in, const void *variant)
 }
 
 const zoo_model clv__zoo_s3d[] = {
-    {{"s3d", "s3d", CLIP(16, 224)}, s3d_build, NULL},
+    {{"s3d", "s3d", CLIP(16, 224), TORCHVISION("video", 2017)},
+     s3d_build,
+     NULL},
     ZOO_END,
 };

@@ -131,8 +131,8 @@ static void segmentation_build_lraspp(builder *b, const zoo_input *in,
 
 #define SEGMENTATION(name, ...) \
     { \
-        {name, "segmentation", IMAGE(224)}, segmentation_build, \
-            &(const segmentation) \
+        {name, "segmentation", IMAGE(224), TORCHVISION("segmentation", 2017)}, \
+            segmentation_build, &(const segmentation) \
         { \
             __VA_ARGS__ \
         } \
@@ -144,7 +144,8 @@ const zoo_model clv__zoo_segmentation[] = {
     SEGMENTATION("deeplabv3_resnet50", 6, true),
     SEGMENTATION("deeplabv3_resnet101", 23, true),
     SEGMENTATION("deeplabv3_mobilenet_v3_large", MOBILENET, true),
-    {{"lraspp_mobilenet_v3_large", "segmentation", IMAGE(224)},
+    {{"lraspp_mobilenet_v3_large", "segmentation", IMAGE(224),
+      TORCHVISION("segmentation", 2019)},
      segmentation_build_lraspp,
      NULL},
     ZOO_END,

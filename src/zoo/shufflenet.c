@@ -99,8 +99,8 @@ static void shufflenet_build(builder *b, const zoo_input *in,
 
 #define SHUFFLENET(name, ...) \
     { \
-        {name, "shufflenet", IMAGE(224)}, shufflenet_build, \
-            &(const shufflenet) \
+        {name, "shufflenet", IMAGE(224), TORCHVISION("classification", 2018)}, \
+            shufflenet_build, &(const shufflenet) \
         { \
             { \
                 __VA_ARGS__ \

@@ -50,8 +50,8 @@ static void squeezenet_build(builder *b, const zoo_input *in,
 
 #define SQUEEZENET(name, ...) \
     { \
-        {name, "squeezenet", IMAGE(224)}, squeezenet_build, \
-            &(const squeezenet) \
+        {name, "squeezenet", IMAGE(224), TORCHVISION("classification", 2016)}, \
+            squeezenet_build, &(const squeezenet) \
         { \
             __VA_ARGS__ \
         } \

@@ -327,7 +327,8 @@ static void swin_build(builder *b, const zoo_input *in, const void *variant)
 
 #define SWIN(name, ...) \
     { \
-        {name, "swin", IMAGE(224)}, swin_build, &(const swin) \
+        {name, "swin", IMAGE(224), TORCHVISION("classification", 2021)}, \
+            swin_build, &(const swin) \
         { \
             __VA_ARGS__ \
         } \

@@ -47,7 +47,8 @@ static void vgg_build(builder *b, const zoo_input *in, const void *variant)
 
 #define VGG(name, ...) \
     { \
-        {name, "vgg", IMAGE(224)}, vgg_build, &(const vgg) \
+        {name, "vgg", IMAGE(224), TORCHVISION("classification", 2014)}, \
+            vgg_build, &(const vgg) \
         { \
             __VA_ARGS__ \
         } \

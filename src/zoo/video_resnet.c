@@ -121,8 +121,8 @@ static void video_build(builder *b, const zoo_input *in, const void *variant)
 
 #define VIDEO_RESNET(name, ...) \
     { \
-        {name, "video_resnet", CLIP(16, 112)}, video_build, \
-            &(const video_resnet) \
+        {name, "video_resnet", CLIP(16, 112), TORCHVISION("video", 2017)}, \
+            video_build, &(const video_resnet) \
         { \
             __VA_ARGS__ \
         } \

@@ -112,7 +112,8 @@ static void vit_build(builder *b, const zoo_input *in, const void *variant)
 
 #define VIT(name, ...) \
     { \
-        {name, "vit", IMAGE(224)}, vit_build, &(const vit) \
+        {name, "vit", IMAGE(224), TORCHVISION("classification", 2020)}, \
+            vit_build, &(const vit) \
         { \
             __VA_ARGS__ \
         } \

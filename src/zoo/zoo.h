@@ -253,7 +253,8 @@ typedef struct zoo_model {
     X(swin) \
     X(vgg) \
     X(video_resnet) \
-    X(vit)
+    X(vit) \
+    X(yolo)
 
 #define X(family) extern const zoo_model clv__zoo_##family[];
 ZOO_FAMILIES(X)
@@ -263,6 +264,11 @@ ZOO_FAMILIES(X)
 #define IMAGE(size) .rank = 4, .input = {1, 3, size, size}
 /* One clip: (1, 3, frames, size, size). */
 #define CLIP(frames, size) .rank = 5, .input = {1, 3, frames, size, size}
+
+/* What a model is for, where it comes from, when it was published. */
+#define HOME(task_, source_, year_) \
+    .task = task_, .source = source_, .year = year_
+#define TORCHVISION(task, year) HOME(task, "torchvision", year)
 
 /* The model called `name`, NULL if there is none. */
 const zoo_model *clv__zoo_find(const char *name);

@@ -28,7 +28,7 @@ static const aten_row *row_named(const aten_row *rows, size_t n,
                                  const char *name)
 {
     for (size_t i = 0; i < n; i++)
-        if (!strcmp(rows[i].name, name))
+        if (*rows[i].name == *name && !strcmp(rows[i].name, name))
             return &rows[i];
     return NULL;
 }
@@ -38,10 +38,19 @@ static const aten_row *row_of_function(const char *name)
     return row_named(aten_functions, COUNT(aten_functions), name);
 }
 
+/* Copies n bytes, as far as they fit. Words are read for every call of a
+ * program, which is too often for snprintf. */
+static void word_copy(char *buf, size_t size, const char *text, size_t n)
+{
+    n = n < size ? n : size - 1;
+    memcpy(buf, text, n);
+    buf[n] = '\0';
+}
+
 void clv__aten_plain(const char *target, char *buf, size_t size)
 {
     const char *start = strncmp(target, "aten.", 5) ? target : target + 5;
-    snprintf(buf, size, "%.*s", (int)strcspn(start, "."), start);
+    word_copy(buf, size, start, strcspn(start, "."));
     size_t len = strlen(buf);
     if (len > 1 && buf[len - 1] == '_' && buf[0] != '_')
         buf[len - 1] = '\0';
@@ -127,7 +136,7 @@ static char *word_cut(char *text, char mark)
 
 static void word_keep(char *buf, size_t size, const char *text)
 {
-    snprintf(buf, size, "%.*s", (int)size - 1, text ? text : "");
+    word_copy(buf, size, text ? text : "", text ? strlen(text) : 0);
 }
 
 /* Reads x=ours$... with the marks that may stand around it. */
@@ -165,7 +174,7 @@ bool clv__aten_word(const char **args, aten_word *out)
     if (n == 0)
         return false;
     char text[96];
-    snprintf(text, sizeof text, "%.*s", (int)n, *args);
+    word_copy(text, sizeof text, *args, n);
     *args += n;
     *out = (aten_word){0};
     if (!strcmp(text, "~") || !strcmp(text, "^")) {
@@ -210,7 +219,7 @@ bool clv__aten_member(const char *cls, const char **at, char *name, size_t size)
     }
     while (clv__aten_word(at, &w))
         if (clv__aten_takes(&w)) {
-            snprintf(name, size, "%s", w.torch);
+            word_copy(name, size, w.torch, strlen(w.torch));
             return true;
         }
     return false;

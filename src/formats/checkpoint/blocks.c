@@ -493,6 +493,7 @@ static const struct block_row {
     {"Segment", head_detect},
     {"Pose", head_detect},
     {"OBB", head_detect},
+    {"OBB26", head_detect},
     {"Classify", head_classify},
 };
 

@@ -196,8 +196,8 @@ static m_val head_decode(head *h, head_raw r, bool corners)
 {
     module_walk *w = h->w;
     const char *cls = pickle_class(h->m);
-    bool turned = !strcmp(cls, "OBB"), points = !strcmp(cls, "Pose");
-    if (turned) /* between -45 and 135 degrees */
+    bool turned = !strncmp(cls, "OBB", 3), points = !strcmp(cls, "Pose");
+    if (!strcmp(cls, "OBB")) /* between -45 and 135 degrees */
         r.more = m_scale(w, "mul",
                          m_scale(w, "sub", m_unary(w, "sigmoid", r.more), 0.25),
                          head_pi);

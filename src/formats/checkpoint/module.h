@@ -45,6 +45,14 @@ typedef m_val module_fn(module_walk *w, const pickle_node *m, m_val x);
 /* The forward of a class, by its name without the package; NULL: none known. */
 module_fn *module_forward(const char *cls);
 
+/* Whether m is a network of layers that know what they read: a Sequential
+ * called "model", whose children have a member `f`. */
+bool module_is_network(const pickle_node *m);
+/* Runs the layers of such a network on an image, and gives the graph its
+ * outputs. */
+CLV_MUST clv_status module_network(module_walk *w, const pickle_node *m,
+                                   m_val image);
+
 /* -- members --------------------------------------------------------------*/
 
 /* A module's child, or any other member; NULL when it has none. */

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { READ_MAX_DEPTH = 48, READ_MAX_LAYERS = 1024, READ_STEPS = 200000 };
+enum { READ_MAX_DEPTH = 48, READ_STEPS = 200000 };
 
 /* -- what is in the file --------------------------------------------------*/
 
@@ -35,19 +35,6 @@ static const pickle_node *read_module(const pickle_node *root)
             return n;
     }
     return NULL;
-}
-
-/* Layers of a YOLO model: a Sequential whose children know their sources. */
-static pickle_node *const *read_layers(const pickle_node *m, uint32_t *n)
-{
-    const pickle_node *list = m_child(m, "model");
-    pickle_node *const *layers = m_children(list, n);
-    if (!list || !*n || *n > READ_MAX_LAYERS)
-        return NULL;
-    for (uint32_t i = 0; i < *n; i++)
-        if (!pickle_get(layers[2 * i + 1], "f"))
-            return NULL;
-    return layers;
 }
 
 /* -- the input ------------------------------------------------------------*/
@@ -141,53 +128,12 @@ static clv_status read_image_input(module_walk *w, const pickle_node *root,
 
 /* -- YOLO -----------------------------------------------------------------*/
 
-/* What layer i reads: -1 is the one before, others are counted from 0. */
-static m_val read_source(module_walk *w, const m_val *made, uint32_t i,
-                         const pickle_node *from)
-{
-    int64_t f[32];
-    int n = pickle_ints(from, f, 32);
-    uint32_t *all = arena_array(&w->mem, 33, sizeof *all);
-    if (!all)
-        return m_fail(w, clv__nomem(w->e));
-    m_val x = {.v = CLV_NONE, .more = all};
-    for (int k = 0; k < n; k++) {
-        int64_t at = f[k] < 0 ? (int64_t)i + f[k] : f[k];
-        if (at >= (int64_t)i || at < -1)
-            return m_fail(w, clv__fail(w->e, CLV_FORMAT,
-                                       "layer %u reads layer %lld", i,
-                                       (long long)at));
-        const m_val *src = &made[at + 1]; /* made[0] is the image */
-        if (n == 1)
-            return *src;
-        all[x.n++] = src->v;
-    }
-    x.v = x.n ? all[0] : CLV_NONE;
-    return x;
-}
-
 static clv_status read_yolo(module_walk *w, const pickle_node *root,
-                            const pickle_node *m, pickle_node *const *layers,
-                            uint32_t n, clv_err *e)
+                            const pickle_node *m, clv_err *e)
 {
-    m_val *made = arena_array(&w->mem, n + 1u, sizeof *made);
-    if (!made)
-        return clv__nomem(e);
-    CLV_TRY(read_image_input(w, root, m, &made[0], e));
-    for (uint32_t i = 0; i < n; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "model.%s",
-                 pickle_text(layers[2 * i], "?"));
-        m_val x = read_source(w, made, i, pickle_get(layers[2 * i + 1], "f"));
-        made[i + 1] = m_forward(w, layers[2 * i + 1], path, x);
-    }
-    CLV_TRY(w->status);
-    if (!w->n_outputs && made[n].v != CLV_NONE)
-        w->outputs[w->n_outputs++] = made[n];
-    for (uint32_t i = 0; i < w->n_outputs; i++)
-        if (w->outputs[i].v != CLV_NONE &&
-            !clv__graph_output(w->b.g, w->outputs[i].v))
-            return clv__nomem(e);
+    m_val image;
+    CLV_TRY(read_image_input(w, root, m, &image, e));
+    CLV_TRY(module_network(w, m, image));
     return clv__aten_finish(&w->b, e);
 }
 
@@ -355,10 +301,8 @@ static clv_status read_tables_of(module_walk *w, const pickle_node *root,
 static clv_status read_all(module_walk *w, const pickle_file *f, clv_err *e)
 {
     const pickle_node *m = read_module(f->root);
-    uint32_t n = 0;
-    pickle_node *const *layers = m ? read_layers(m, &n) : NULL;
-    if (layers)
-        return read_yolo(w, f->root, m, layers, n, e);
+    if (m && module_is_network(m))
+        return read_yolo(w, f->root, m, e);
     return read_tables_of(w, m ? m : tables_root(f->root), e);
 }
 

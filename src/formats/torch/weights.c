@@ -179,8 +179,8 @@ clv_status clv__torch_weight(torch_weights *w, const char *name,
                              uint32_t *value, clv_err *e)
 {
     char key[WEIGHTS_KEY];
-    size_t n = weights_key(t, key);
-    *value = t->bytes ? strmap_get(&w->known, key, n) : CLV_NONE;
+    size_t n = t->bytes ? weights_key(t, key) : 0;
+    *value = n ? strmap_get(&w->known, key, n) : CLV_NONE;
     if (*value != CLV_NONE)
         return CLV_OK;
     clv_status s = weights_add(w, name, kind, t, value, e);
