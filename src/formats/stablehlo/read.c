@@ -126,7 +126,7 @@ static clv_status read_index(hlo_reader *r, clv_err *e)
     return CLV_OK;
 }
 
-static const mlir_func *read_main(const hlo_reader *r)
+static const mlir_func *read_entry(const hlo_reader *r)
 {
     uint32_t i = strmap_get(&r->funcs, "main", 4);
     if (i != CLV_NONE && !r->func_list[i]->declared)
@@ -142,7 +142,7 @@ static clv_status read_text(hlo_reader *r, clv_err *e)
     uint32_t *outs, n;
     CLV_TRY(mlir_parse(&r->mem, r->text, r->size, &r->module, e));
     CLV_TRY(read_index(r, e));
-    const mlir_func *f = read_main(r);
+    const mlir_func *f = read_entry(r);
     if (!f)
         return clv__fail(e, CLV_FORMAT, "there is no function in it");
     hlo_scope s;

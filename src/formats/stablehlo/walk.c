@@ -203,6 +203,20 @@ static bool walk_is(mlir_text name, const char *word)
             mlir_is((mlir_text){name.s + 5, name.n - 5}, word));
 }
 
+/* Whether an operand has no shape that is known: what an unknown operation made
+ * of open sizes. Nothing can be said of what reads it. */
+static clv_status walk_shapeless(hlo_scope *s, const mlir_op *op, bool *is,
+                                 clv_err *e)
+{
+    *is = false;
+    for (uint32_t i = 0; i < op->n_ins; i++) {
+        uint32_t v;
+        CLV_TRY(hlo_find(s, &op->ins[i], &v, e));
+        *is |= v != CLV_NONE && hlo_value(s, v)->rank == CLV_NO_RANK;
+    }
+    return CLV_OK;
+}
+
 static clv_status walk_one(hlo_scope *s, const mlir_op *op, clv_err *e)
 {
     uint32_t *outs = arena_array(&s->r->mem, op->n_results + 1u, sizeof *outs);
@@ -222,6 +236,10 @@ static clv_status walk_one(hlo_scope *s, const mlir_op *op, clv_err *e)
     s->origin = row ? row->origin : NULL;
     if (row && (row->map == hlo_map_tuple || row->map == hlo_map_tuple_element))
         return row->map(s, row, op, outs, e);
+    bool shapeless;
+    CLV_TRY(walk_shapeless(s, op, &shapeless, e));
+    if (shapeless)
+        row = NULL;
     if (row)
         CLV_TRY(row->map(s, row, op, outs, e));
     bool token = op->types && op->types->kind == MLIR_TOKEN;
