@@ -19,11 +19,15 @@ ranks() {
     mpirun "${flags[@]}" -n "$n" "$@"
 }
 
-# pid_of_rank R: the process of rank R of the job that runs now.
+# The folder of this test marks its ranks: others may run ranks of their own.
+export CLEAVE_TEST_RANKS=$PWD
+
+# pid_of_rank R: the process of rank R of this test's job; any rank if R is '.*'.
 pid_of_rank() {
     local p
     for p in $(pgrep -f '^cleave-mpi run'); do
-        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null |
-            grep -qxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" && echo "$p"
+        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null >environ
+        grep -qxF "CLEAVE_TEST_RANKS=$PWD" environ &&
+            grep -qxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" environ && echo "$p"
     done | head -1
 }
