@@ -14,10 +14,11 @@ def unpacked(func, args):
     operators; None where the call is none, or is not known."""
     if func is _aten.dequantize.self:
         return _dequantized(func, args[0])
+    if func.namespace != "quantized":
+        return None
     packed = [a for a in args if isinstance(a, torch.ScriptObject)]
     name = func._schema.name
-    if func.namespace != "quantized" or len(packed) != 1 or \
-            not hasattr(packed[0], "unpack"):
+    if len(packed) != 1 or not hasattr(packed[0], "unpack"):
         return None
     weight, bias = (t if t is None else t.detach()
                     for t in packed[0].unpack()[:2])

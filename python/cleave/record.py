@@ -232,17 +232,21 @@ class Recorder(TorchDispatchMode):
 
     def _node_of(self, tensor):
         tensor = dense(tensor)
-        if tensor not in self._nodes:
+        node = self._nodes.get(tensor)
+        if node is None:
             own = self._weight_behind(tensor)
-            if own is not None:
-                self._nodes[tensor] = self._view_of(own, tensor)
-                return self._nodes[tensor]
-            path = self._paths.get(tensor) or f"_constant{len(self._tensors)}"
-            self._tensors[path] = tensor
-            node = self.graph.get_attr(path)
-            node.meta["val"] = Type(tensor)
+            node = self._weight(tensor) if own is None else \
+                self._view_of(own, tensor)
             self._nodes[tensor] = node
-        return self._nodes[tensor]
+        return node
+
+    def _weight(self, tensor):
+        """A node for a tensor that no operator here made."""
+        path = self._paths.get(tensor) or f"_constant{len(self._tensors)}"
+        self._tensors[path] = tensor
+        node = self.graph.get_attr(path)
+        node.meta["val"] = Type(tensor)
+        return node
 
     def _weight_behind(self, tensor):
         """The weight in whose memory this tensor lies, None where it is in none

@@ -30,6 +30,7 @@ import sys
 import time
 import warnings
 
+CLOCK = 60    # seconds of the clock for one of the processor: others run too
 SIDE = 320    # of images for YOLO, which takes any multiple of 32
 SMALL = ("atto", "nano", "tiny", "xxs", "xs", "small", "_s", "b0", "18", "26")
 
@@ -387,7 +388,7 @@ def in_child(row, make, limit, memory):
     os.close(write)
     row["end"], text = "stopped in making", b""
     signal.signal(signal.SIGALRM, lambda *_: os.kill(pid, signal.SIGKILL))
-    signal.alarm(10 * limit)    # of the clock: it may wait, too
+    signal.alarm(CLOCK * limit)    # it may wait, too
     with os.fdopen(read, "rb") as pipe:
         text = pipe.read()
     signal.alarm(0)
@@ -396,7 +397,8 @@ def in_child(row, make, limit, memory):
     for line in text.decode(errors="replace").splitlines():
         row.update(json.loads(line))
     if row["end"].startswith("stopped"):
-        row["why"] = f"{limit} s" if late else f"status {status}"
+        row["why"] = f"{limit} s" if late else \
+            f"status {status} after {usage.ru_utime + usage.ru_stime:.0f} s"
     return row
 
 
