@@ -50,12 +50,12 @@ typedef struct report {
     uint32_t n_notes;
 } report;
 
-/* Keeps why a part is left out. Running out of memory or of a limit is still a
- * failure. */
+/* Keeps why a part is left out. A file that cannot be read, and running out of
+ * memory or of a limit, are still failures. */
 static clv_status report_without(report *r, const char *part, clv_status s,
                                  clv_err *err)
 {
-    if (s == CLV_OK || s == CLV_NOMEM || s == CLV_EXCEEDED ||
+    if (s == CLV_OK || s == CLV_NOMEM || s == CLV_EXCEEDED || s == CLV_IO ||
         s == CLV_INTERNAL || s == CLV_USAGE)
         return s;
     if (r->n_notes < MOST_NOTES)

@@ -345,9 +345,10 @@ static void fleet_progress(fleet *f, bool last)
     double rate = (double)f->fresh / (t - f->start + 1e-9);
     fprintf(
         stderr,
-        "\r%zu of %zu models, %zu failed, %.0f a second, %.0f s left\033[K%s",
-        done, f->n, f->failed, rate,
-        rate > 0 ? (double)(f->n - done) / rate : 0, last ? "\n" : "");
+        "\r%zu of %zu models, %zu failed, %lld a second, %lld s left\033[K%s",
+        done, f->n, f->failed, (long long)rate,
+        rate > 0 ? (long long)((double)(f->n - done) / rate) : 0,
+        last ? "\n" : "");
     fflush(stderr);
 }
 

@@ -144,7 +144,8 @@ clv_status report_whatif_new(const options *o, const char *model,
     if (s == CLV_OK) {
         s = w->batches ? scale(o, model, true, all, &w->scaling, err)
                        : CLV_UNSUPPORTED;
-        bool other = s != CLV_OK && s != CLV_NOMEM && s != CLV_EXCEEDED;
+        bool other =
+            s != CLV_OK && s != CLV_NOMEM && s != CLV_EXCEEDED && s != CLV_IO;
         if (other) { /* of no batch but its own */
             snprintf(w->why, sizeof w->why, "%s",
                      w->batches ? err->msg : "the page is of one batch");

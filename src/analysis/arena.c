@@ -1,6 +1,6 @@
 /* arena.c - offsets for buffers in one block of memory.
  *
- * Placing buffers with lifetimes in the least memory is NP-hard; four planners
+ * Placing buffers with lifetimes in the least memory is NP-hard; five planners
  * are tried, the smallest plan wins:
  *
  *   by_time   a run of malloc and free: at each step dead buffers return to a
@@ -11,15 +11,22 @@
  *   by_span   the same, but longest-lived first
  *   by_blame  largest first, again and again: the buffers that ended on top
  *             go first in the next round
+ *   by_blame_span  the same, but longest-lived first
  *
- * The last three compare with every placed buffer that overlaps in time; they
- * are left out above GREEDY_MAX buffers, the rounds above BLAME_MAX. */
+ * All but the first compare with every placed buffer that overlaps in time;
+ * they are left out above GREEDY_MAX buffers, the rounds above BLAME_MAX. */
 #include "analysis/liveness.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { GREEDY_MAX = 20000, BLAME_MAX = 2000, BLAME_ROUNDS = 60 };
+enum {
+    GREEDY_MAX = 20000,
+    BLAME_MAX = 2000,
+    FEWEST_ROUNDS = 60,
+    MOST_ROUNDS = 300,
+    BLAME_PAIRS = 200000000 /* compared in all rounds, about */
+};
 
 typedef struct item {
     uint32_t first, last, id;
@@ -121,14 +128,26 @@ static int blamed_first(const void *a, const void *b)
     return c ? c : larger_first(a, b);
 }
 
-static int64_t by_blame(item *x, uint32_t n)
+static int blamed_and_longer_first(const void *a, const void *b)
+{
+    const item *x = a, *y = b;
+    int c = cmp(y->blame, x->blame);
+    return c ? c : longer_first(a, b);
+}
+
+/* Rounds of a greedy plan; the best one stays. */
+static int64_t blame_rounds(item *x, uint32_t n,
+                            int (*order)(const void *, const void *))
 {
     if (n > BLAME_MAX)
         return CLV_SAT;
     int64_t *best = clv__alloc(((size_t)n + 1) * sizeof *best);
-    int64_t least = CLV_SAT;
-    for (int round = 0; best && round < BLAME_ROUNDS; round++) {
-        int64_t size = greedy(x, n, blamed_first);
+    int64_t least = CLV_SAT, rounds = BLAME_PAIRS / ((int64_t)n * n + 1);
+    rounds = rounds < FEWEST_ROUNDS ? FEWEST_ROUNDS
+             : rounds > MOST_ROUNDS ? MOST_ROUNDS
+                                    : rounds;
+    for (int64_t round = 0; best && round < rounds; round++) {
+        int64_t size = greedy(x, n, order);
         if (size == CLV_SAT)
             break;
         for (uint32_t i = 0; i < n; i++) {
@@ -143,6 +162,16 @@ static int64_t by_blame(item *x, uint32_t n)
         x[i].offset = best[x[i].id];
     clv__free(best);
     return least;
+}
+
+static int64_t by_blame(item *x, uint32_t n)
+{
+    return blame_rounds(x, n, blamed_first);
+}
+
+static int64_t by_blame_span(item *x, uint32_t n)
+{
+    return blame_rounds(x, n, blamed_and_longer_first);
 }
 
 /* -- by time: malloc and free ---------------------------------------------*/
@@ -345,6 +374,7 @@ static const struct {
     {"by_span", by_span},
     {"by_blame", by_blame},
     {"by_time", by_time},
+    {"by_blame_span", by_blame_span},
 };
 
 enum { N_PLANNERS = sizeof planners / sizeof *planners };

@@ -75,8 +75,8 @@ static const formats_kind formats_kinds[] = {
     KIND(0, "\x80\x05", "a Python pickle", FORMATS_EXPORT),
     KIND(0, "\x93NUMPY", "a NumPy array", ""),
     KIND(0, "ML\xefR", "MLIR bytecode",
-         "jax.export's mlir_module(), or stablehlo-translate --deserialize, "
-         "writes the text that is"),
+         "jax.export's mlir_module(), or stablehlo-translate, writes the text "
+         "that is"),
     KIND(0, "HloModule", "XLA's HLO text",
          "jax.jit(f).lower(x).as_text() writes StableHLO that is"),
     KIND(0, "\x1f\x8b", "a gzip file", "unpack it first"),

@@ -103,7 +103,7 @@ clv_status clv__handover_layers(handover *h, handover_layers *out, clv_err *e)
         if (l && out->of[l] < out->of[l - 1])
             return clv__fail(
                 e, CLV_UNSUPPORTED,
-                "this engine takes layers in order; use --strategy "
+                "this engine takes layers in order: cut by stages of a "
                 "pipeline");
     }
     return CLV_OK;

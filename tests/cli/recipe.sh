@@ -6,7 +6,7 @@
 command -v meson >/dev/null && command -v ninja >/dev/null || skip "no meson"
 mkdir copy
 (cd "$CLEAVE_ROOT" && tar cf - meson.build meson_options.txt CONTRIBUTING.md bench cli data \
-    docs examples fuzz/*.c fuzz/meson.build include python src tools web/dist \
+    docs examples fuzz/*.c fuzz/meson.build include mpi python src tools web/dist \
     tests/*.* tests/cases tests/cli/recipe.sh tests/gen/ops.py \
     tests/py/operators.py) | tar xf - -C copy
 cd copy || exit

@@ -249,7 +249,7 @@ static clv_status weights_by_use(hlo_reader *r, const mlir_func *f,
     if (found &&
         !clv__graph_warn(r->g,
                          "%u of %u arguments are taken for weights by how they "
-                         "are used; --params says which are",
+                         "are used",
                          found, n))
         return clv__nomem(e);
     return CLV_OK;
@@ -279,7 +279,7 @@ static clv_status weights_by_user(hlo_reader *r, const char *params,
     bool number = end != params && !*end;
     uint32_t found = 0;
     if (number && (first < 0 || (uint64_t)first > n))
-        return clv__fail(e, CLV_USAGE, "--params %s: there are %u arguments",
+        return clv__fail(e, CLV_USAGE, "weights '%s': there are %u arguments",
                          params, n);
     for (uint32_t i = 0; i < n; i++) {
         bool is = number                   ? (long)i < first
@@ -292,7 +292,7 @@ static clv_status weights_by_user(hlo_reader *r, const char *params,
     }
     if (!found && !number && strcmp(params, "none") && strcmp(params, "all"))
         return clv__fail(e, CLV_USAGE,
-                         "--params %s: no argument is called so; the first is "
+                         "weights '%s': no argument is called so; the first is "
                          "'%s'",
                          params, n ? args[0].name : "");
     return CLV_OK;
