@@ -174,6 +174,8 @@ static bool try_node(rewriter *r, rewrite_phase phase, uint32_t id)
     clv_node *n = &r->g->nodes[id];
     for (uint32_t i = 0; i < n->n_in; i++)
         r->g->edges[n->first_edge + i] = rw_in(r, id, i);
+    if (n->counted_only) /* it says more than we know */
+        return false;
     for (uint32_t i = 0; i < REWRITE_COUNT && !r->dead[id] && !r->failed; i++) {
         const struct rewrite_rule *rule = &rewrite_rules[i];
         if (rule->phase != phase ||

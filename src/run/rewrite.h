@@ -80,6 +80,8 @@ int64_t rw_dim(const rewriter *r, uint32_t v, int axis);
 uint32_t rw_rank(const rewriter *r, uint32_t v);
 uint32_t rw_out(const rewriter *r, uint32_t id);
 const clv_node *rw_node(const rewriter *r, uint32_t id);
+/* Its operator; of a node that is counted only, which no rule may touch,
+ * CLV_OP_UNKNOWN. */
 clv_op rw_op(const rewriter *r, uint32_t id);
 
 /* Node id is x (op) c with one number c: as an operand or as `value`. Commuted

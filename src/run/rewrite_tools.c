@@ -24,7 +24,8 @@ const clv_node *rw_node(const rewriter *r, uint32_t id)
 
 clv_op rw_op(const rewriter *r, uint32_t id)
 {
-    return (clv_op)r->g->nodes[id].op;
+    const clv_node *n = &r->g->nodes[id];
+    return n->counted_only ? CLV_OP_UNKNOWN : (clv_op)n->op;
 }
 
 uint32_t rw_in(const rewriter *r, uint32_t id, uint32_t i)
@@ -189,7 +190,8 @@ bool rw_perm(const rewriter *r, uint32_t id, uint32_t *perm)
 {
     const clv_node *n = rw_node(r, id);
     uint32_t rank = rw_rank(r, rw_out(r, id)), count;
-    if (n->op != CLV_OP_PERMUTE && n->op != CLV_OP_TRANSPOSE)
+    if (n->counted_only ||
+        (n->op != CLV_OP_PERMUTE && n->op != CLV_OP_TRANSPOSE))
         return false;
     for (uint32_t i = 0; i < rank; i++)
         perm[i] = n->op == CLV_OP_TRANSPOSE ? i : rank - 1 - i;
