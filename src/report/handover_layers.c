@@ -196,7 +196,7 @@ clv_status handover_llama_cpp(handover *h, clv_err *e)
 
 /* -- modules --------------------------------------------------------------*/
 
-enum { HOME_NONE = CLV_NONE - 1 };
+static const uint32_t HOME_NONE = CLV_NONE - 1;
 
 /* The subgraph that holds all nodes below a module; CLV_NONE: several;
  * HOME_NONE: it has no nodes. */
