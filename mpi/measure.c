@@ -29,7 +29,7 @@ static double measure_link(rank_world *w, bool begins, int other, char *data,
         measure_one_way(w, begins, other, data, bytes);
         measure_one_way(w, !begins, other, data, bytes);
         double t = (rank_now() - before) / 2;
-        if (i && (!best || t < best))
+        if (i && (best == 0 || t < best))
             best = t;
     }
     return best;

@@ -92,7 +92,7 @@ void rank_wait(rank_world *w, MPI_Request *req, const char *what)
 clv_status rank_agree(rank_world *w, clv_status s, const clv_err *err)
 {
     MPI_Request req;
-    int mine = s, first = -1;
+    int mine = (int)s, first = -1;
     int *all = calloc((size_t)w->ranks, sizeof *all);
     if (!all) {
         const clv_err none = {.code = CLV_NOMEM, .msg = "out of memory"};

@@ -75,7 +75,7 @@ static void whatif_text(const clv_whatif_report *r, const clv_report_opts *o,
     for (int i = 0; i < WHATIF_ROWS; i++) {
         bool time = i >= WHATIF_ROWS - TIME_ROWS;
         if ((time && !r->device) ||
-            (i >= 7 && !rows[i].before && !rows[i].after))
+            (i >= 7 && rows[i].before == 0 && rows[i].after == 0))
             continue;
         table_text(&t, rows[i].title);
         whatif_cell(&t, &rows[i], rows[i].before);
