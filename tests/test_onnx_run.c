@@ -539,7 +539,15 @@ static void plain_c(void)
     check_document();
 }
 
-/* The same cases agree. */
+/* No fewer agree than with the backend before: values of half precision are
+ * rounded less often. */
+static void no_fewer(long agree)
+{
+    CHECK(ended[AGREES] >= agree);
+    CHECK_EQ_INT(ended[DIFFERS], 0);
+    CHECK_EQ_INT(ended[CRASHED], 0);
+}
+
 static void cpu(void)
 {
     long agree = ended[AGREES];
@@ -547,11 +555,11 @@ static void cpu(void)
         return;
     CHECK_OR_RETURN(clv_backend_open("cpu", NULL, &backend, NULL) == CLV_OK);
     run_groups();
-    CHECK_EQ_INT(ended[AGREES], agree);
+    no_fewer(agree);
     clv_backend_free(backend);
 }
 
-/* The same cases agree, and oneDNN has a part in many of them. */
+/* oneDNN has a part in many cases. */
 static void onednn(void)
 {
     long agree = ended[AGREES];
@@ -565,7 +573,7 @@ static void onednn(void)
            cases_run);
     if (!getenv("CLEAVE_CASE"))
         CHECK(cases_on_backend >= suite.on_backend);
-    CHECK_EQ_INT(ended[AGREES], agree);
+    no_fewer(agree);
     clv_backend_free(backend);
     clv_buf_free(&rest);
 }
