@@ -175,26 +175,29 @@ static bool qproduct_become(rewriter *r, uint32_t id, const qproduct_end *e,
     return rw_become(r, id, &bounded);
 }
 
-/* Numbers that are known, or that dequantize makes of what is. */
+/* Numbers that are known, or that dequantize makes of what is. The tensor is a
+ * copy: the rewriter's own move when a constant is added. */
 typedef struct qproduct_numbers {
-    const clv_tensor *t;
+    clv_tensor t;
     quant_of q; /* if `codes` */
     bool codes;
 } qproduct_numbers;
 
 static bool qproduct_read(const rewriter *r, uint32_t v, qproduct_numbers *b)
 {
-    b->t = rw_known(r, v);
-    b->codes = !b->t;
+    const clv_tensor *t = rw_known(r, v);
+    b->codes = !t;
     if (b->codes && rwq_made(r, v, &b->q))
-        b->t = rw_known(r, b->q.x);
-    return b->t && (b->codes || b->t->dtype == CLV_FLOAT32);
+        t = rw_known(r, b->q.x);
+    if (t)
+        b->t = *t;
+    return t && (b->codes || t->dtype == CLV_FLOAT32);
 }
 
 static double qproduct_number(const rewriter *r, const qproduct_numbers *b,
                               int64_t i)
 {
-    double v = get_f(b->t, i);
+    double v = get_f(&b->t, i);
     if (!b->codes)
         return v;
     if (b->q.zero != CLV_NONE)
