@@ -12,6 +12,7 @@ static const struct {
     {CLV_OK, CLV_SUBJECT_DIM, "--dim %s=N sets it"},
     {CLV_OK, CLV_SUBJECT_SIZES, "--input-shape sets it"},
     {CLV_OK, CLV_SUBJECT_LOOP, "--loop N sets them"},
+    {CLV_OK, CLV_SUBJECT_WEIGHTS, "--params says which are"},
     {CLV_USAGE, CLV_SUBJECT_DIM, "--batch and --input-shape set its sizes"},
     {CLV_NOT_FOUND, CLV_SUBJECT_MODEL, "'cleave models' lists the models"},
     {CLV_NOT_FOUND, CLV_SUBJECT_DEVICE, "'cleave hardware' lists the devices"},

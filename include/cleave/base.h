@@ -78,7 +78,8 @@ typedef enum clv_subject_kind {
     CLV_SUBJECT_BACKEND, /* there is no such backend (its name) */
     CLV_SUBJECT_PLUGIN,  /* the backend's plugin is not installed (its name) */
     CLV_SUBJECT_LIMIT,   /* a limit ("memory", "seconds", "nodes") */
-    CLV_SUBJECT_WEIGHTS  /* a weight without data (its name) */
+    CLV_SUBJECT_WEIGHTS  /* a weight without data (its name), or which are
+                            weights */
 } clv_subject_kind;
 
 /* One clear line about the first failure, and what it is about. Belongs to the

@@ -28,8 +28,10 @@ CLV_MUST clv_status clv__body_infer(clv_graph *g, const clv_node *n,
 /* Sets c to the cost of so many runs of a body. */
 void clv__body_cost(const clv_graph *body, int64_t trips, clv_cost *c);
 
-/* The inputs of a beam search (search.c); what its body captures follows. */
+/* The inputs of a beam search (search.c); what its body captures follows. The
+ * body takes SEARCH_PAST inputs before the pasts. */
 enum {
+    SEARCH_PAST = 3,
     SEARCH_MAX_LENGTH = 1,
     SEARCH_MIN_LENGTH,
     SEARCH_BEAMS,

@@ -15,8 +15,6 @@
 #include "ops/control.h"
 #include "ops/fold.h"
 
-enum { SEARCH_PAST = 3 }; /* inputs of the body before the pasts */
-
 /* Input i of the node if it is known, else `otherwise`. */
 static int64_t search_number(const clv_graph *g, const clv_node *n, uint32_t i,
                              int64_t otherwise)

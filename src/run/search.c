@@ -18,8 +18,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { SEARCH_PAST = 3 }; /* inputs of the body before the pasts */
-
 typedef struct finished {
     float score;
     int64_t length;

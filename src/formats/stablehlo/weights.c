@@ -247,10 +247,10 @@ static clv_status weights_by_use(hlo_reader *r, const mlir_func *f,
         if (u.weight[i])
             args[i].kind = CLV_VALUE_PARAM;
     if (found &&
-        !clv__graph_warn(r->g,
-                         "%u of %u arguments are taken for weights by how they "
-                         "are used",
-                         found, n))
+        !clv__graph_warn_about(r->g, CLV_SUBJECT_WEIGHTS, "",
+                               "%u of %u arguments are taken for weights by "
+                               "how they are used",
+                               found, n))
         return clv__nomem(e);
     return CLV_OK;
 }
