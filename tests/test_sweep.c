@@ -49,8 +49,15 @@ static const int64_t batches[] = {1, 2, 4};
 static const clv_vary by_batch = {
     .kind = CLV_VARY_BATCH, .name = "batch", .values = batches, .n = 3};
 
-/* Every model of the zoo: MACs, FLOPs and bytes are linear in the batch, and
- * the formula gives the totals at a batch far away. */
+/* MACs that the batch does not change: swin_v2 computes its position biases
+ * from a table of coordinates, once for all images. */
+static bool counts_once(const clv_zoo_model *m)
+{
+    return strstr(m->name, "swin_v2") != NULL;
+}
+
+/* Models of the zoo: MACs, FLOPs and bytes are linear in the batch, and the
+ * formula gives the totals at a batch far away. */
 static void zoo_by_batch(void)
 {
     const clv_zoo_model *info;
@@ -72,10 +79,13 @@ static void zoo_by_batch(void)
                 CHECK(f->exact);
                 CHECK(clv_formula_at(f, far, 1, &got) && got == want[m]);
             }
-        CHECK_EQ_INT(coefficient(formula(s, CLV_METRIC_MACS), 0, 0), 0);
-        CHECK_EQ_INT(coefficient(formula(s, CLV_METRIC_MACS), 1, 0),
+        const clv_formula *macs = formula(s, CLV_METRIC_MACS);
+        int64_t once = coefficient(macs, 0, 0);
+        CHECK(counts_once(info) == (once > 0));
+        CHECK_EQ_INT(once + coefficient(macs, 1, 0),
                      clv_sweep_get(s)->rows[0].total[CLV_METRIC_MACS]);
-        CHECK_NEAR(clv_sweep_get(s)->exponent[CLV_METRIC_MACS], 1, 1e-9);
+        CHECK_NEAR(clv_sweep_get(s)->exponent[CLV_METRIC_MACS], 1,
+                   counts_once(info) ? 0.01 : 1e-9);
         CHECK_NEAR(clv_sweep_get(s)->exponent[CLV_METRIC_PARAMS], 0, 1e-9);
         clv_sweep_free(s);
     }

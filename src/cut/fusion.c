@@ -189,7 +189,8 @@ static int64_t fusion_saving(const fusion *f, uint32_t k, uint32_t id)
         if (maker == CLV_NONE || f->of[maker] != k)
             continue;
         saved = sat_add(saved, f->reads[i]);
-        if (f->pending[root] == 1)
+        /* A maker that was folded at load writes nothing. */
+        if (f->pending[root] == 1 && f->p->layers[maker].cost.bytes_out > 0)
             saved = sat_add(saved, clv__held_bytes(&g->values[root]));
     }
     return saved;
