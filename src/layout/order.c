@@ -2,8 +2,10 @@
  *
  * Sweeps down and up move each vertex to the median (or, in every other pair
  * of sweeps, the mean) of its neighbours in the layer before; then neighbours
- * that cross less the other way round are swapped. Two starts are tried, and
- * the best order seen is kept. */
+ * that cross less the other way round are swapped. Sweeps cannot bring a whole
+ * branch to the other side of another, so many starts are tried: two searches
+ * in depth, then searches that turn the branches of some forks around, of the
+ * graph or of the best order so far. The best order seen is kept. */
 #include "layout/layered.h"
 
 #include <stdlib.h>
@@ -13,7 +15,12 @@ enum {
     MOST_SWEEPS = 24,
     LEAST_SWEEPS = 4,
     SWEEP_WORK = 6000000, /* vertices and lines that all sweeps may visit */
-    PATIENCE = 9,         /* sweeps without a gain before it stops */
+    MOST_STARTS = 128,
+    START_WORK = 8000000, /* the same, for starts after the second */
+    START_CROSSINGS = 64, /* with more after two starts, more of them gain
+                             too little for their time */
+    START_SEED = 12345,
+    PATIENCE = 9, /* sweeps without a gain before it stops */
     SWAP_ROUNDS = 10,
     SORT_BY_HAND = 24 /* layers up to this wide are sorted by insertion */
 };
@@ -27,7 +34,17 @@ typedef struct orderer {
     ranked *r;
     uint32_t *fill, *tree, *best, *stack;
     sort_item *items;
+    uint32_t random; /* state of the generator */
 } orderer;
+
+/* The xorshift generator: the same numbers in every run. */
+static uint32_t order_random(orderer *o)
+{
+    o->random ^= o->random << 13;
+    o->random ^= o->random >> 17;
+    o->random ^= o->random << 5;
+    return o->random;
+}
 
 void clv__ranked_sort_up(const ranked *r, uint32_t layer, uint32_t *fill)
 {
@@ -101,8 +118,24 @@ static int64_t count_crossings(const orderer *o)
 
 /* -- the first order ------------------------------------------------------*/
 
-/* Vertices in the order of a search in depth from one end of the graph. */
-static void start_order(const orderer *o, bool from_top)
+/* Visits the neighbours `list` of one vertex: pushes those that are new, the
+ * first of them last. `turned` reverses them. */
+static uint32_t start_push(const orderer *o, const uint32_t *list, uint32_t m,
+                           bool turned, uint32_t n)
+{
+    for (uint32_t k = 0; k < m; k++) {
+        uint32_t v = list[turned ? k : m - 1 - k];
+        if (!o->tree[v]) {
+            o->tree[v] = 1;
+            o->stack[n++] = v;
+        }
+    }
+    return n;
+}
+
+/* Vertices in the order of a search in depth from one end of the graph. `turn`
+ * reverses the branches of every other vertex, by chance. */
+static void start_order(orderer *o, bool from_top, bool turn)
 {
     ranked *r = o->r;
     uint32_t *next = o->fill, *seen = o->tree;
@@ -122,11 +155,8 @@ static void start_order(const orderer *o, bool from_top)
             const uint32_t *list = from_top ? r->down : r->up;
             r->at[i] = v;
             r->pos[v] = i - r->first[r->rank[v]];
-            for (uint32_t k = first[v + 1]; k-- > first[v];)
-                if (!seen[list[k]]) {
-                    seen[list[k]] = 1;
-                    o->stack[n++] = list[k];
-                }
+            n = start_push(o, list + first[v], first[v + 1] - first[v],
+                           turn && order_random(o) % 2 == 0, n);
         }
     }
 }
@@ -296,6 +326,25 @@ static void sweep_from(const orderer *o, int most, int64_t *least)
     }
 }
 
+/* Takes the best order so far. */
+static void order_take_best(const orderer *o)
+{
+    ranked *r = o->r;
+    if (r->n)
+        memcpy(r->at, o->best, r->n * sizeof *r->at);
+    for (uint32_t i = 0; i < r->n_ranks; i++)
+        for (uint32_t k = r->first[i]; k < r->first[i + 1]; k++)
+            r->pos[r->at[k]] = k - r->first[i];
+    sort_everywhere(o);
+}
+
+/* How many starts the work of one leaves time for. */
+static int order_starts(uint32_t work, int sweeps)
+{
+    int64_t more = START_WORK / ((int64_t)work * sweeps);
+    return more > MOST_STARTS - 2 ? MOST_STARTS : (int)more + 2;
+}
+
 int64_t clv__ranked_order(arena *a, ranked *r)
 {
     size_t n = (size_t)r->n + r->n_ranks + 2;
@@ -304,7 +353,8 @@ int64_t clv__ranked_order(arena *a, ranked *r)
                  arena_array(a, n, sizeof *o.tree),
                  arena_array(a, n, sizeof *o.best),
                  arena_array(a, n, sizeof *o.stack),
-                 arena_array(a, n, sizeof *o.items)};
+                 arena_array(a, n, sizeof *o.items),
+                 START_SEED};
     if (!o.fill || !o.tree || !o.best || !o.stack || !o.items)
         return -1;
     uint32_t work = r->n + r->up_first[r->n] + 1;
@@ -313,16 +363,16 @@ int64_t clv__ranked_order(arena *a, ranked *r)
            : most < LEAST_SWEEPS ? LEAST_SWEEPS
                                  : most;
     int64_t least = -1;
-    for (int start = 0; start < 2 && least != 0; start++) {
-        start_order(&o, start == 0);
+    int starts = order_starts(work, most);
+    for (int start = 0; start < starts && least != 0; start++) {
+        if (start == 2 && least > START_CROSSINGS)
+            break;
+        if (start % 4 >= 2)
+            order_take_best(&o);
+        start_order(&o, start % 2 == 0, start >= 2);
         sort_everywhere(&o);
         sweep_from(&o, most, &least);
     }
-    if (r->n)
-        memcpy(r->at, o.best, r->n * sizeof *r->at);
-    for (uint32_t i = 0; i < r->n_ranks; i++)
-        for (uint32_t k = r->first[i]; k < r->first[i + 1]; k++)
-            r->pos[r->at[k]] = k - r->first[i];
-    sort_everywhere(&o);
+    order_take_best(&o);
     return least < 0 ? 0 : least;
 }

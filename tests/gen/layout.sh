@@ -5,7 +5,7 @@
 #   tests/gen/layout.sh CLEAVE > tests/data/layout/dot.txt
 #
 # An edge per pair of operators, nodes of one size. Models that dot does not
-# finish in a minute are left out.
+# finish in a minute of the processor are left out.
 set -euo pipefail
 cleave=${1:-build/cli/cleave}
 work=$(mktemp -d)
@@ -21,7 +21,7 @@ for model in $("$cleave" models --names); do
           ([.nodes[] | .id as $to | .inputs[] | select(. != null)
             | $maker[tostring] | select(. != null) | "n\(.) -> n\($to)"] | unique[]),
           "}"' "$work/g.json" >"$work/g.dot"
-    if timeout 60 dot -v -Tplain "$work/g.dot" -o /dev/null 2>"$work/log"; then
+    if (ulimit -t 60; exec dot -v -Tplain "$work/g.dot" -o /dev/null 2>"$work/log"); then
         n=$(grep -oE 'mincross .*: [0-9]+ crossings' "$work/log" | grep -oE '[0-9]+ cross' |
             awk '{ n += $1 } END { print n + 0 }')
         echo "$model $n"
