@@ -161,7 +161,8 @@ static void fx_count_unused(clv_graph *g, int64_t total)
 {
     int64_t used = 0;
     for (uint32_t v = 0; v < g->n_values; v++)
-        if (g->values[v].kind == CLV_VALUE_PARAM)
+        if (g->values[v].kind == CLV_VALUE_PARAM &&
+            g->user_first[v] < g->user_first[v + 1])
             used = sat_add(used, clv__numel(&g->values[v]));
     if (total > used)
         g->unused_params = total - used;

@@ -2,17 +2,17 @@
 
     population.py timm|transformers|torchvision|ultralytics -o FILE.jsonl
                   [--half tune|held] [--only TEXT] [--again TEXT] [--part I/N]
-                  [--methods record]
     population.py --report FILE.jsonl ...
 
 One model of every timm module, one small config of every transformers model
 class that builds from its config alone, all of torchvision, or every yaml of
 ultralytics, with random weights and by the default path of capture(). Each runs
-in a process of its own, with limits on time and memory; a line of JSON says how
-it ended: the method, parameters and MACs beside torch's (sum(p.numel()), half of
-FlopCounterMode), operators that nobody knows. Models that FILE has already are
-left out. A hash of its family's name puts a model in one of two halves, one to
-look at while cleave is changed and one to report on, and says in which order
+in a process of its own, with limits on time and memory, forked from one that has
+everything imported; a line of JSON says how it ended: the method, parameters and
+MACs beside torch's (sum(p.numel()), half of FlopCounterMode), operators that
+nobody knows, and under "record" the same by methods=("record",). Models that
+FILE has already are left out, unless --again names them. A hash of its
+family's name puts a model in one of two halves, one to look at while cleave is changed and one to report on, and says in which order
 they come: a sweep that is broken off is a random part."""
 import argparse
 import collections
@@ -30,7 +30,7 @@ import sys
 import time
 import warnings
 
-CLOCK = 60    # seconds of the clock for one of the processor: others run too
+CLOCK = 5     # seconds of the clock for one of the processor: others run too
 SIDE = 320    # of images for YOLO, which takes any multiple of 32
 SMALL = ("atto", "nano", "tiny", "xxs", "xs", "small", "_s", "b0", "18", "26")
 
@@ -44,11 +44,16 @@ def by_hash(one):
     return hashlib.sha256(one[1].encode()).digest()[::-1]
 
 
+DATA = False    # whether models must have memory: they are run, not only counted
+
+
 def without_memory(make):
     """make() on the meta device, where costs are the same and nothing is
     computed; with memory where the model is not made or does not run so."""
     def made():
         import torch
+        if DATA:
+            return make()
         try:
             with torch.device("meta"):
                 model, inputs = make()
@@ -110,7 +115,7 @@ def ultralytics_models():
             model = getattr(tasks, kind)(path, verbose=False).eval()
             return model, (torch.rand(1, 3, side, side),)
         name = os.path.basename(path)
-        yield f"ultralytics:{name}", name, make
+        yield f"ultralytics:{name}", name, without_memory(make)
 
 
 # -- transformers ------------------------------------------------------------
@@ -266,8 +271,10 @@ def size_of(cls, config):
 def make_transformers(kind, cls):
     import torch
     import transformers
-    why = None
+    tries = []
     for device, config in tries_of(kind):
+        if DATA and device == "meta":
+            continue
         try:
             config = config()
             config.use_cache = False
@@ -277,15 +284,16 @@ def make_transformers(kind, cls):
             with torch.device(device):
                 model = made(config).eval()
         except Exception as e:
-            why = why or e
+            tries.append(e)
             continue
         for inputs in inputs_of(model):
             try:
                 return runs(model, {k: v if v is None else v.to(device)
                                     for k, v in inputs.items()})
             except Exception as e:
-                why = why or e
-    raise why
+                tries.append(e)
+    tries[0].tries = list(dict.fromkeys(map(first_line, tries)))
+    raise tries[0]
 
 
 def transformers_models():
@@ -336,34 +344,54 @@ def judged(make, row, say):
     """Fills the row, and hands it over at every stage: the process may be
     stopped at any time."""
     import torch
-    from cleave.torch import capture
     torch.manual_seed(0)
     torch.set_num_threads(1)
     try:
         model, inputs = make()
     except Exception as e:    # not ours to judge: it does not run as it stands
-        return say(end="does not run", why=first_line(e))
+        return say(end="does not run", why=first_line(e),
+                   tries=getattr(e, "tries", []))
+    say(end="stopped in capture", device=next(
+        (q.device.type for q in model.parameters()), "cpu"),
+        params_torch=sum(p.numel() for p in model.parameters()))
     try:
         torch.manual_seed(1)
         say(macs_torch=counted(model, inputs))
     except Exception as e:    # FlopCounterMode's own failures are some of these
         say(macs_why=first_line(e))
+    say(record={"end": "stopped in capture"})
+    say(record=captured(model, inputs, ("record",)))
+    say(**captured(model, inputs, None))
+
+
+def captured(model, inputs, methods):
+    """What became of a capture, for a row."""
+    import torch
+    from cleave.torch import capture
+    torch.manual_seed(1)
     start = time.process_time()
-    say(end="stopped in capture", params_torch=sum(
-        p.numel() for p in model.parameters()))
     try:
-        torch.manual_seed(1)
-        got = capture(model, inputs, methods=row.get("methods"))
+        got = capture(model, inputs, methods=methods)
+        p = got.graph.profile()
     except Exception as e:
         end = "does not run" if " fails on these inputs: " in str(e) \
             else "not captured"
-        return say(end=end, why=first_line(e),
-                   seconds=time.process_time() - start)
-    p = got.graph.profile()
-    say(end="captured", method=got.method, params=p["total_params"],
-        device=next((q.device.type for q in model.parameters()), "cpu"),
-        macs=p["total_macs"], seconds=round(time.process_time() - start, 1),
-        unknown=sorted(set(got.unknown)), failures=got.failures)
+        return dict(end=end, why=first_line(e),
+                    seconds=round(time.process_time() - start, 1))
+    return dict(end="captured", method=got.method, params=p["total_params"],
+                macs=p["total_macs"], unknown=sorted(set(got.unknown)),
+                seconds=round(time.process_time() - start, 1),
+                failures=got.failures)
+
+
+def warm():
+    """Loads, once for all children, what captures load."""
+    import tv
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from cleave.torch import METHODS, capture
+    for method in METHODS:
+        capture(torch.nn.Linear(2, 2), (torch.rand(1, 2),), methods=(method,))
 
 
 def in_child(row, make, limit, memory):
@@ -407,11 +435,36 @@ def in_child(row, make, limit, memory):
 def report(paths):
     rows = list({(r := json.loads(l))["name"]: r for path in paths
                  for l in open(path)}.values())
+    table(rows)
     for half in ("tune", "held"):
         some = [r for r in rows if r["half"] == half]
         if some:
             print(f"== {half}")
             tell(some)
+
+
+def table(rows):
+    """Markdown: one line for every half, package and way to capture."""
+    print("| half | package | way | tried | run | captured | parameters | MACs "
+          "| unknown | seconds: median, 90 %, worst |\n|---|---|---|--:|--:|--:"
+          "|--:|--:|--:|---|")
+    parts = sorted({(r["half"], r["name"].partition(":")[0]) for r in rows})
+    for half, package in parts:
+        some = [r for r in rows if r["half"] == half and
+                r["name"].startswith(package + ":")]
+        runs = [r for r in some if r["end"] not in
+                ("does not run", "stopped in making")]
+        for way in ("default", "record"):
+            of = [(r, r if way == "default" else r["record"]) for r in runs]
+            got = [(r, w) for r, w in of if w["end"] == "captured"]
+            took = sorted((w["seconds"], r["name"]) for r, w in got)
+            print(f"| {({'tune': 'looked at', 'held': 'held back'})[half]} | "
+                  f"{package} | {way} | {len(some)} | {len(runs)} | {len(got)} "
+                  f"| {sum(w['params'] == r['params_torch'] for r, w in got)} | "
+                  f"{sum(w['macs'] == r.get('macs_torch') for r, w in got)} | "
+                  f"{sum(bool(w['unknown']) for _, w in got)} | "
+                  f"{took[len(took) // 2][0]}, {took[len(took) * 9 // 10][0]}, "
+                  f"{took[-1][0]} ({took[-1][1].partition(':')[2]}) |")
 
 
 def tell(rows):
@@ -454,7 +507,6 @@ def run():
     options.add_argument("--half", choices=("tune", "held"))
     options.add_argument("--only", default="")
     options.add_argument("--part", default="0/1", help="I/N: every Nth")
-    options.add_argument("--methods", help="of capture, instead of its own")
     options.add_argument("--again", help="models to do anew")
     options.add_argument("--limit", type=int, default=120, help="seconds of the processor")
     options.add_argument("--memory", type=int, default=8, help="GB")
@@ -467,10 +519,7 @@ def run():
         for line in open(options.output):
             row = json.loads(line)
             done[row["name"]] = row
-    import tv    # one import for all children
-    import torch._dynamo
-    import cleave.torch
-    from torch._subclasses.fake_tensor import FakeTensorMode
+    warm()
     part, parts = map(int, options.part.split("/"))
     models = sorted(POPULATIONS[options.population](), key=by_hash)
     for name, family, make in models[part::parts]:
@@ -481,13 +530,10 @@ def run():
                 part in name for part in options.again.split(","))):
             continue
         row = {"name": name, "half": half}
-        if options.methods:
-            row["methods"] = options.methods.split(",")
-        done[name] = in_child(row, make, options.limit, options.memory)
-        with open(options.output + ".new", "w") as file:
-            file.writelines(json.dumps(r) + "\n" for r in done.values())
-        os.replace(options.output + ".new", options.output)
-        print(done[name], flush=True)
+        row = in_child(row, make, options.limit, options.memory)
+        with open(options.output, "a") as file:    # the last of a name counts
+            file.write(json.dumps(row) + "\n")
+        print(row, flush=True)
 
 
 if __name__ == "__main__":

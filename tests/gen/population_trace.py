@@ -184,7 +184,7 @@ def run():
     if os.path.exists(options.output):
         done = {(r := json.loads(line))["name"]: r
                 for line in open(options.output)}
-    population.judged = judged
+    population.judged, population.DATA = judged, True
     import tv
     import torch._dynamo
     import cleave.neuron

@@ -120,6 +120,25 @@ class Tied(nn.Module):
         return self.head(self.table(x))
 
 
+class LeftOut(nn.Module):
+    """A layer whose result nobody reads, which torch drops from a program that
+    it takes apart (for nan_to_num)."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.fc = nn.LayerNorm(4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        self.norm(x)
+        return self.fc(torch.nan_to_num(x))
+
+
+def test_parameters_left_out():
+    for method in ("fx", "strict", "export", "record"):
+        got = capture(LeftOut(), torch.rand(1, 4), methods=(method,))
+        equal(got.graph.profile()["total_params"], 28, method)
+
+
 def test_kinds_of_model():
     p = capture(Named(), {"batch": {"x": torch.rand(2, 8)}, "scale": 2.0}) \
         .graph.profile()

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const aten_row aten_functions[] = {
-#define FN(name, op, args) {name, CLV_OP_##op, args},
+#define FN(name, op, args) {name, CLV_OP_##op, args, sizeof(name) - 1},
 #define MODULE(name, op, args)
 #include "aten.def"
 #undef FN
@@ -14,7 +14,7 @@ static const aten_row aten_functions[] = {
 
 static const aten_row aten_modules[] = {
 #define FN(name, op, args)
-#define MODULE(name, op, args) {name, CLV_OP_##op, args},
+#define MODULE(name, op, args) {name, CLV_OP_##op, args, sizeof(name) - 1},
 #include "aten.def"
 #undef FN
 #undef MODULE
@@ -27,8 +27,9 @@ static const aten_row aten_modules[] = {
 static const aten_row *row_named(const aten_row *rows, size_t n,
                                  const char *name)
 {
+    size_t len = strlen(name);
     for (size_t i = 0; i < n; i++)
-        if (*rows[i].name == *name && !strcmp(rows[i].name, name))
+        if (rows[i].len == len && !memcmp(rows[i].name, name, len))
             return &rows[i];
     return NULL;
 }
@@ -98,15 +99,18 @@ const aten_row *clv__aten_find(const aten_builder *b, const aten_call *call,
     if (row_of_convolution(b, call, plain, text, sizeof text))
         return row_of_function(text);
     const aten_row *r = strchr(target, '.') ? row_of_function(target) : NULL;
-    snprintf(text, sizeof text, "aten.%s", plain);
-    if (!r && (call->method || !strncmp(target, "aten.", 5)))
+    if (!r && (call->method || !strncmp(target, "aten.", 5))) {
+        snprintf(text, sizeof text, "aten.%s", plain);
         r = row_of_function(text);
-    snprintf(text, sizeof text, "%s.dim", plain);
-    if (!r && row_gives_dim(call))
+    }
+    if (!r && row_gives_dim(call)) {
+        snprintf(text, sizeof text, "%s.dim", plain);
         r = row_of_function(text);
-    snprintf(text, sizeof text, "%s.%u", plain, call->n_args);
-    if (!r)
+    }
+    if (!r) {
+        snprintf(text, sizeof text, "%s.%u", plain, call->n_args);
         r = row_of_function(text);
+    }
     return r ? r : row_of_function(plain);
 }
 

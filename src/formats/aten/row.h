@@ -18,6 +18,7 @@ typedef struct aten_row {
     const char *name;
     clv_op op;
     const char *args;
+    size_t len; /* of the name */
 } aten_row;
 
 typedef enum aten_word_kind {
