@@ -37,11 +37,12 @@ void refuse(builder *b, const char *fmt, ...)
 
 /* -- structure ------------------------------------------------------------*/
 
-tensor input(builder *b, const char *name, const zoo_input *in)
+static tensor builder_input(builder *b, const char *name, const zoo_input *in,
+                            clv_dtype dtype)
 {
     if (builder_failed(b))
         return CLV_NONE;
-    tensor x = clv__value_add(b->g, name, CLV_VALUE_INPUT, b->dtype);
+    tensor x = clv__value_add(b->g, name, CLV_VALUE_INPUT, dtype);
     if (x == CLV_NONE || !clv__value_set_shape(b->g, x, in->rank, in->dims))
         return builder_nomem(b);
     if (clv__bytes(&b->g->values[x]) == CLV_SAT) {
@@ -51,6 +52,16 @@ tensor input(builder *b, const char *name, const zoo_input *in)
         return CLV_NONE;
     }
     return x;
+}
+
+tensor input(builder *b, const char *name, const zoo_input *in)
+{
+    return builder_input(b, name, in, b->dtype);
+}
+
+tensor input_ids(builder *b, const char *name, const zoo_input *in)
+{
+    return builder_input(b, name, in, CLV_INT64);
 }
 
 void output(builder *b, tensor x)
@@ -106,12 +117,25 @@ static char *builder_join(builder *b, const char *name)
     return own;
 }
 
+/* The weight called `name`, CLV_NONE when there is none yet. */
+static tensor builder_known(const builder *b, const char *name)
+{
+    for (uint32_t i = 0; i < b->g->n_values; i++)
+        if (b->g->values[i].kind == CLV_VALUE_PARAM &&
+            !strcmp(b->g->values[i].name, name))
+            return i;
+    return CLV_NONE;
+}
+
 tensor weight(builder *b, const char *name, clv_value_kind kind, uint32_t rank,
               const int64_t *dims)
 {
     if (builder_failed(b))
         return CLV_NONE;
     char *own = builder_join(b, name);
+    tensor known = own && b->shared ? builder_known(b, own) : CLV_NONE;
+    if (known != CLV_NONE)
+        return known;
     tensor w = own ? clv__value_add(b->g, own, kind, b->dtype) : CLV_NONE;
     if (w == CLV_NONE || !clv__value_set_shape(b->g, w, rank, dims))
         return builder_nomem(b);

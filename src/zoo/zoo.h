@@ -27,6 +27,7 @@ typedef struct builder {
     double norm_eps; /* of norms; 0: the operator's own, 1e-5 */
     bool whole;      /* the operators are functions inside one module
                       * (attention) */
+    bool shared;     /* a weight that is there already is used again */
 } builder;
 
 typedef struct zoo_input {
@@ -40,6 +41,8 @@ typedef void zoo_fn(builder *b, const zoo_input *in, const void *variant);
 /* -- structure ------------------------------------------------------------*/
 
 tensor input(builder *b, const char *name, const zoo_input *in);
+/* An input of tokens: whole numbers. */
+tensor input_ids(builder *b, const char *name, const zoo_input *in);
 void output(builder *b, tensor x);
 void enter(builder *b, const char *fmt, ...) CLV_PRINTF(2, 3);
 void leave(builder *b);
@@ -235,16 +238,22 @@ typedef struct zoo_model {
 
 #define ZOO_FAMILIES(X) \
     X(alexnet) \
+    X(bert) \
+    X(convmixer) \
     X(convnext) \
     X(densenet) \
     X(efficientnet) \
     X(googlenet) \
+    X(hub_vit) \
     X(inception) \
     X(maxvit) \
+    X(mixer) \
     X(mnasnet) \
     X(mobilenet_v2) \
     X(mobilenet_v3) \
+    X(poolformer) \
     X(regnet) \
+    X(repvgg) \
     X(resnet) \
     X(s3d) \
     X(segmentation) \
@@ -269,6 +278,7 @@ ZOO_FAMILIES(X)
 #define HOME(task_, source_, year_) \
     .task = task_, .source = source_, .year = year_
 #define TORCHVISION(task, year) HOME(task, "torchvision", year)
+#define TIMM(task, year)        HOME(task, "timm", year)
 
 /* The model called `name`, NULL if there is none. */
 const zoo_model *clv__zoo_find(const char *name);

@@ -5,7 +5,8 @@
     tests/gen/zoo_truth.py --weights NAME      the lines behind a hash
 
 Names and inputs come from `cleave models --json`; all else is the live model of
-the package that a name comes from (torchvision, ultralytics): parameters are sum(p.numel()), MACs half of what FlopCounterMode counts
+the package that a name comes from (torchvision, ultralytics, transformers,
+timm): parameters are sum(p.numel()), MACs half of what FlopCounterMode counts
 in one evaluation, weights the state dict, as the number of its entries and the
 FNV-1a (64 bits) of its sorted lines "name 64x3x7x7\\n". Counters of batch norms
 are left out. Models are built and run on the meta device: shapes without contents.
@@ -89,7 +90,94 @@ def torchvision(name, inputs):
     return model.to("meta"), images(inputs)
 
 
-HOMES = {"torchvision": torchvision, "ultralytics": ultralytics}
+# What differs from a config's defaults: bert-large is BertConfig(**sizes(..)).
+def sizes(layers, heads, width, hidden, **more):
+    return dict(num_hidden_layers=layers, num_attention_heads=heads,
+                hidden_size=width, intermediate_size=hidden, **more)
+
+
+def roberta(*args, **more):
+    return sizes(*args, max_position_embeddings=514, type_vocab_size=1,
+                 layer_norm_eps=1e-5, **more)
+
+
+BASE, LARGE = (12, 12, 768, 3072), (24, 16, 1024, 4096)
+MANY = dict(vocab_size=119547)
+TEXTS = {
+    "bert-tiny": ("Bert", sizes(2, 2, 128, 512)),
+    "bert-mini": ("Bert", sizes(4, 4, 256, 1024)),
+    "bert-small": ("Bert", sizes(4, 8, 512, 2048)),
+    "bert-medium": ("Bert", sizes(8, 8, 512, 2048)),
+    "bert-base-uncased": ("Bert", {}),
+    "bert-base-cased": ("Bert", dict(vocab_size=28996)),
+    "bert-base-multilingual-cased": ("Bert", MANY),
+    "bert-large-uncased": ("Bert", sizes(*LARGE)),
+    "bert-large-cased": ("Bert", sizes(*LARGE, vocab_size=28996)),
+    "all-MiniLM-L6-v2": ("Bert", sizes(6, 12, 384, 1536)),
+    "all-MiniLM-L12-v2": ("Bert", sizes(12, 12, 384, 1536)),
+    "roberta-base": ("Roberta", roberta(*BASE)),
+    "roberta-large": ("Roberta", roberta(*LARGE)),
+    "distilroberta-base": ("Roberta", roberta(6, *BASE[1:])),
+    "xlm-roberta-base": ("XLMRoberta", roberta(*BASE, vocab_size=250002)),
+    "xlm-roberta-large": ("XLMRoberta", roberta(*LARGE, vocab_size=250002)),
+    "distilbert-base-uncased": ("DistilBert", {}),
+    "distilbert-base-cased": ("DistilBert", dict(vocab_size=28996)),
+    "distilbert-base-multilingual-cased": ("DistilBert", MANY),
+    "albert-base-v2": ("Albert", sizes(*BASE)),
+    "albert-large-v2": ("Albert", sizes(*LARGE)),
+    "albert-xlarge-v2": ("Albert", sizes(24, 16, 2048, 8192)),
+    "albert-xxlarge-v2": ("Albert", sizes(12, 64, 4096, 16384)),
+    "electra-small-discriminator": ("Electra", {}),
+    "electra-base-discriminator":
+        ("Electra", sizes(*BASE, embedding_size=768)),
+    "electra-large-discriminator":
+        ("Electra", sizes(*LARGE, embedding_size=1024)),
+}
+
+
+def vit(patch, size, *widths):
+    return sizes(*widths, patch_size=patch, image_size=size, num_labels=1000)
+
+
+TINY, SMALL = (12, 3, 192, 768), (12, 6, 384, 1536)
+VIT, TEACHER = "ViTForImageClassification", "DeiTForImageClassificationWithTeacher"
+IMAGES = {
+    **{f"vit-{n}-patch{p}-{s}": ("ViT", VIT, vit(p, s, *w))
+       for n, w in (("base", BASE), ("large", LARGE))
+       for p, s in ((16, 224), (16, 384), (32, 384))},
+    **{f"deit-{n}-patch16-224": ("ViT", VIT, vit(16, 224, *w))
+       for n, w in (("tiny", TINY), ("small", SMALL), ("base", BASE))},
+    **{f"deit-{n}-distilled-patch16-{s}": ("DeiT", TEACHER, vit(16, s, *w))
+       for n, w, s in (("tiny", TINY, 224), ("small", SMALL, 224),
+                       ("base", BASE, 224), ("base", BASE, 384))},
+    **{f"dinov2-{n}": ("Dinov2", "Dinov2Model", vit(14, 518, *w))
+       for n, w in (("small", SMALL), ("base", BASE), ("large", LARGE))},
+}
+
+
+def timm(name, inputs):
+    import timm as home
+    with torch.device("meta"):
+        return home.create_model(name), images(inputs)
+
+
+def transformers(name, inputs):
+    import transformers as hf
+    if name in IMAGES:
+        kind, model, options = IMAGES[name]
+        config = getattr(hf, kind + "Config")(**options)
+        with torch.device("meta"):
+            return getattr(hf, model)(config), images(inputs)
+    kind, options = TEXTS[name]
+    config = getattr(hf, kind + "Config")(**options)
+    with torch.device("meta"):
+        model = getattr(hf, kind + "Model")(config)
+        ids = torch.zeros(inputs[0], dtype=torch.long)
+    return model, {"input_ids": ids}
+
+
+HOMES = {"timm": timm, "torchvision": torchvision, "transformers": transformers,
+         "ultralytics": ultralytics}
 
 
 def measure(source, name, inputs):
@@ -139,4 +227,5 @@ def main():
             out.writerow(old[m["name"]])
 
 
-main()
+if __name__ == "__main__":
+    main()

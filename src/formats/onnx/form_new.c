@@ -318,7 +318,8 @@ static name mixed(body *b, const scores *s, name q, name k, name v)
     name dot = fresh(b), x = fresh(b), soft = fresh(b), y = fresh(b);
     node2(b, "MatMul", q, permuted(b, k, last_two, 4), dot);
     node2(b, "Mul", dot, number_like(b, scale), x);
-    x = capped(b, x, attr_float(b->n, CLV_A_SOFTCAP));
+    if (b->n->op == CLV_OP_ATTENTION)
+        x = capped(b, x, attr_float(b->n, CLV_A_SOFTCAP));
     if (attr_int(b->n, CLV_A_CAUSAL))
         x = causal(b, s, x);
     x = masked(b, x);
@@ -367,4 +368,26 @@ void body_attention(body *b)
     if (q->rank == 3)
         y = shaped(b, permuted(b, y, swap, 4), form_out(b)->dims, 3);
     node1(b, "Identity", y, out(0));
+}
+
+/* Heads (B,H,S,D) that are there already; fewer heads of keys are repeated. */
+void body_sdpa(body *b)
+{
+    scores s = {.before = 0};
+    int64_t *dims[3] = {s.q, s.k, s.v};
+    b->unable = b->n->n_out != 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        const clv_value *v = form_in(b, i);
+        if (v->rank != 4)
+            b->unable = true;
+        else
+            memcpy(dims[i], v->dims, sizeof s.q);
+    }
+    if (b->unable || s.k[1] < 1 || s.v[1] < 1) {
+        b->unable = true;
+        return;
+    }
+    name k = repeated(b, in(1), s.k, s.q[1] / s.k[1]);
+    name v = repeated(b, in(2), s.v, s.q[1] / s.v[1]);
+    node1(b, "Identity", mixed(b, &s, in(0), k, v), out(0));
 }

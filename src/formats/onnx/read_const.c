@@ -308,7 +308,8 @@ clv_status onnx_contents(clv_graph *g, uint32_t id, clv_err *e)
         return const_decode_raw(g, v, data->bytes, (uint32_t)n, e);
     if (!data->proto)
         return CLV_OK;
-    CLV_TRY(const_read(wire_over(data->proto, data->proto_size), &t, e));
+    CLV_TRY(
+        const_read(wire_over(data->proto, (size_t)data->proto_size), &t, e));
     return t.typed ? const_decode_typed(g, v, &t, (uint32_t)n, e) : CLV_OK;
 }
 

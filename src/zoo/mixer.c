@@ -1,0 +1,72 @@
+/* mixer.c - MLP-Mixer (Tolstikhin et al., 2021), as timm has it.
+ *
+ * Patches are tokens. Every layer: a perceptron across the tokens of each
+ * channel, then one across the channels of each token, both around a
+ * shortcut. */
+#include "zoo/transformer.h"
+
+typedef struct mixer {
+    int64_t patch, width;
+    int layers;
+} mixer;
+
+static tensor mixer_mlp(builder *b, const char *name, tensor x, int64_t hidden)
+{
+    int64_t out = dim(b, x, -1);
+    enter(b, "%s", name);
+    x = linear(b, "fc1", x, hidden);
+    x = gelu(b, "act", x);
+    x = linear(b, "fc2", x, out);
+    leave(b);
+    return x;
+}
+
+static tensor mixer_layer(builder *b, tensor x)
+{
+    int64_t width = dim(b, x, 2);
+    tensor y = transpose(b, layer_norm(b, "norm1", x), 1, 2);
+    y = mixer_mlp(b, "mlp_tokens", y, width / 2);
+    x = add(b, x, transpose(b, y, 1, 2));
+    y = mixer_mlp(b, "mlp_channels", layer_norm(b, "norm2", x), 4 * width);
+    return add(b, x, y);
+}
+
+static void mixer_build(builder *b, const zoo_input *in, const void *variant)
+{
+    const mixer *v = variant;
+    b->norm_eps = 1e-6;
+    enter(b, "stem");
+    tensor x = patch_tokens(b, "proj", input(b, "x", in), v->width, v->patch);
+    leave(b);
+    enter(b, "blocks");
+    for (int i = 0; i < v->layers; i++) {
+        enter(b, "%d", i);
+        x = mixer_layer(b, x);
+        leave(b);
+    }
+    leave(b);
+    x = layer_norm(b, "norm", x);
+    x = zoo_call(b, CLV_OP_MEAN, "mean", TENSORS(x),
+                 ATTRS(INTS(AXES, 1), INT(KEEPDIM, 0)));
+    output(b, linear(b, "head", x, 1000));
+}
+
+#define MIXER(name, ...) \
+    { \
+        {name, "mixer", IMAGE(224), TIMM("classification", 2021)}, \
+            mixer_build, &(const mixer) \
+        { \
+            __VA_ARGS__ \
+        } \
+    }
+
+/* patch, width, layers */
+const zoo_model clv__zoo_mixer[] = {
+    MIXER("mixer_s32_224", 32, 512, 8),
+    MIXER("mixer_s16_224", 16, 512, 8),
+    MIXER("mixer_b32_224", 32, 768, 12),
+    MIXER("mixer_b16_224", 16, 768, 12),
+    MIXER("mixer_l32_224", 32, 1024, 24),
+    MIXER("mixer_l16_224", 16, 1024, 24),
+    ZOO_END,
+};

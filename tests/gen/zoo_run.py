@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Runs models of the zoo on weights of their live counterparts.
+
+    tests/gen/zoo_run.py [--cleave PATH] [NAME...]
+
+Each model is exported as ONNX by `cleave export`, its weights are replaced by
+those of the live model of the package that the name comes from (random, from a
+seed; a weight without counterpart is an error), and `cleave run` computes all
+outputs from drawn inputs. The largest difference from torch, relative to the
+largest output, is printed; one above 1e-4 is a failure. Without names, one of
+each kind.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import onnx
+from onnx import numpy_helper
+
+import zoo_truth
+from tv import torch
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+KINDS = ["bert-tiny", "bert-mini", "all-MiniLM-L6-v2", "distilroberta-base",
+         "distilbert-base-uncased", "albert-base-v2",
+         "electra-small-discriminator", "vit-base-patch32-384",
+         "deit-tiny-patch16-224", "deit-tiny-distilled-patch16-224",
+         "dinov2-small", "mixer_s32_224", "convmixer_1024_20_ks9_p14",
+         "repvgg_a0", "poolformer_s12"]
+
+
+def draw(model):
+    """Random weights near those of a trained network."""
+    generator = torch.Generator().manual_seed(1)
+    model = model.to_empty(device="cpu").eval()
+    for name, value in model.state_dict().items():
+        if not value.is_floating_point():
+            value.zero_()
+        elif name.endswith("running_var"):
+            value.uniform_(0.5, 1.5, generator=generator)
+        elif value.dim() < 2:
+            value.normal_(0, 0.1, generator=generator)
+            value += float("norm" in name.lower() or "bn" in name)
+        else:
+            value.normal_(0, min(0.1, value[0].numel() ** -0.5),
+                          generator=generator)
+    return model
+
+
+def buffers(live, fresh):
+    """Buffers that no file keeps, such as position ids, as a build on the CPU
+    has them."""
+    for (name, to), (_, of) in zip(live.named_buffers(), fresh.named_buffers()):
+        if name not in live.state_dict():
+            to.copy_(of)
+
+
+def build(row):
+    shapes = [row["input_shape"]]
+    meta, args = zoo_truth.HOMES[row["source"]](row["name"], shapes)
+    live = draw(meta)
+    device = torch.device
+    torch.device = lambda kind: device("cpu" if kind == "meta" else kind)
+    try:
+        fresh, _ = zoo_truth.HOMES[row["source"]](row["name"], shapes)
+    finally:
+        torch.device = device
+    buffers(live, fresh)
+    named = args.items() if isinstance(args, dict) else [(None, args[0])]
+    generator = torch.Generator().manual_seed(2)
+    given = {}
+    for name, value in named:
+        given[name] = (torch.randn(value.shape, generator=generator)
+                       if value.is_floating_point() else
+                       torch.randint(3, 1000, value.shape, generator=generator))
+    return live, given
+
+
+def results(live, given):
+    with torch.no_grad():
+        out = live(given[None]) if None in given else live(**given)
+    out = [out] if isinstance(out, torch.Tensor) else [
+        v for v in (out.values() if hasattr(out, "values") else out)
+        if isinstance(v, torch.Tensor)]
+    return [v.numpy() for v in out]
+
+
+def compare(cleave, row, folder):
+    live, given = build(row)
+    want = results(live, given)
+    path, ours = folder / "model.onnx", folder / "own.onnx"
+    subprocess.check_call([cleave, "export", row["name"], "--weights", "zeros",
+                           "-q", "-o", str(ours)])
+    model = onnx.load(str(ours))
+    state, seen = live.state_dict(), set()
+    for t in model.graph.initializer:
+        if t.name in state:
+            value = state[t.name].numpy()
+            assert list(value.shape) == list(t.dims), t.name
+            t.CopyFrom(numpy_helper.from_array(value, t.name))
+            seen.add(t.name)
+    left = {n for n in state if not n.endswith(("num_batches_tracked",
+                                                "mask_token"))} - seen
+    assert not left, left
+    onnx.save(model, str(path))
+    x = model.graph.input[0].name
+    numpy.save(folder / "x.npy", next(iter(given.values())).numpy())
+    subprocess.check_call(
+        [cleave, "run", str(path), "-q", "-i", f"{x}={folder / 'x.npy'}",
+         "-o", str(folder / "out.npz")], stdout=subprocess.DEVNULL)
+    with numpy.load(folder / "out.npz") as got:
+        names = [o.name for o in model.graph.output]
+        assert len(names) == len(want), (names, len(want))
+        return max(float(numpy.abs(got[n] - w).max() / numpy.abs(w).max())
+                   for n, w in zip(names, want))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cleave", default=ROOT / "build/cli/cleave")
+    parser.add_argument("names", nargs="*", default=KINDS)
+    options = parser.parse_args()
+    rows = {m["name"]: m for m in json.loads(subprocess.check_output(
+        [options.cleave, "models", "--json"]))["models"]}
+    failed = 0
+    for name in options.names:
+        with tempfile.TemporaryDirectory() as folder:
+            error = compare(options.cleave, rows[name], pathlib.Path(folder))
+        failed += not error < 1e-4
+        print(f"{name} {error:.2g}{'' if error < 1e-4 else ' FAILED'}",
+              flush=True)
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
