@@ -15,11 +15,13 @@ import json
 import logging
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import warnings
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMAND = os.environ.get("CLEAVE", str(ROOT / "build" / "cli" / "cleave"))
@@ -27,18 +29,25 @@ FORMATS = ["live", "dynamo", "legacy", "pt2", "script", "zoo"]
 FIELDS = (["model", "input", "torch_params"] +
           [f"{f}_{n}" for f in FORMATS for n in ("params", "macs")] + ["note"])
 LIMIT = 150
+# Where files without weights are kept, if anywhere; smaller entries stay whole.
+KEEP = os.environ.get("KEEP")
+SMALL_ENTRY = 1024
 
 VISION = """alexnet vgg11 vgg16_bn resnet18 resnet50 resnext50_32x4d wide_resnet50_2 squeezenet1_0
     squeezenet1_1 densenet121 googlenet inception_v3 mobilenet_v2 mobilenet_v3_small mobilenet_v3_large
     shufflenet_v2_x1_0 mnasnet1_0 efficientnet_b0 efficientnet_v2_s regnet_y_400mf regnet_x_800mf
     convnext_tiny vit_b_32 swin_t swin_v2_t maxvit_t fcn_resnet50 deeplabv3_mobilenet_v3_large
     lraspp_mobilenet_v3_large""".split()
+DENSE = ["fcn_resnet50", "deeplabv3_mobilenet_v3_large", "lraspp_mobilenet_v3_large"]
 TIMM = """resnet26d seresnet50 ghostnet_100 hardcorenas_a tf_efficientnet_lite0 mobilevit_s
     deit_tiny_patch16_224 mixer_s32_224 convmixer_768_32 poolformer_s12 coat_lite_tiny
     xcit_nano_12_p16_224 levit_128s pvt_v2_b0 edgenext_xx_small fastvit_t8 repvgg_a0
     efficientformer_l1 nfnet_l0 cait_xxs24_224""".split()
 WORDS = """bert distilbert roberta albert gpt2 electra mobilebert vit deit""".split()
 YOLO = ["yolov8n.yaml", "yolov8n-seg.yaml", "yolov8n-cls.yaml", "yolo11n.yaml", "yolov5n.yaml", "yolov9t.yaml"]
+# Nothing is folded: norms stay beside convolutions, constants where they are.
+AS_IT_IS = {"dynamo": {"optimize": False},
+            "legacy": {"do_constant_folding": False, "training": "PRESERVE"}}
 # Two layers of these: the counts say as much, and exporting is quicker.
 SMALL = {"num_hidden_layers": 2, "n_layer": 2, "n_layers": 2}
 
@@ -49,8 +58,8 @@ def names():
 
 
 def quick():
-    """Packages are there before the clock runs, and weights stay as they lie in
-    memory: no count depends on them."""
+    """Packages are there before the clock runs, and nothing is drawn when a model
+    is made: no count depends on its weights."""
     import cleave.torch
     import timm
     import torch
@@ -61,6 +70,30 @@ def quick():
 
 
 def make(name):
+    """The network in evaluation and its inputs. No two weights are equal: the
+    legacy exporter writes equal ones once. Language models are called by
+    position, which that exporter cannot do with theirs."""
+    import torch
+    model, inputs = make_any(name)
+    with torch.no_grad():
+        for i, p in enumerate(model.parameters()):
+            p.fill_(1e-3 + i * 1e-6)
+        for b in model.buffers():
+            if b.is_floating_point():
+                b.fill_(1.0)
+    if name.startswith("transformers:"):
+        class ByPosition(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.model = model
+
+            def forward(self, x):
+                return self.model(x)
+        return ByPosition().eval(), inputs
+    return model, inputs
+
+
+def make_any(name):
     import torch
     package, _, bare = name.rpartition(":")
     if package == "timm":
@@ -93,7 +126,8 @@ def make(name):
         return model, (torch.zeros(1, 3, size, size),)
     from tv import torchvision
     size = 299 if bare == "inception_v3" else 256 if bare == "swin_v2_t" else 224
-    return torchvision.models.get_model(bare, weights=None).eval(), (torch.zeros(1, 3, size, size),)
+    options = {"weights_backbone": None} if bare in DENSE else {"aux_logits": False} if bare == "googlenet" else {}
+    return torchvision.models.get_model(bare, weights=None, **options).eval(), (torch.zeros(1, 3, size, size),)
 
 
 def counted(*args):
@@ -110,7 +144,7 @@ def live(model, inputs, name):
     return got["total_params"], got["total_macs"], got["coverage"]["unknown_ops"]
 
 
-def written(kind, model, inputs, folder):
+def written(kind, model, inputs, folder, name):
     import torch
     path = os.path.join(folder, kind + {"pt2": ".pt2", "script": ".pt"}.get(kind, ".onnx"))
     shape = ["--input-shape", ",".join(map(str, inputs[0].shape))]
@@ -120,16 +154,39 @@ def written(kind, model, inputs, folder):
         elif kind == "script":
             torch.jit.save(torch.jit.trace(model, inputs, check_trace=False, strict=False), path)
         else:
-            torch.onnx.export(model, inputs, path, dynamo=kind == "dynamo", verbose=False,
-                              **({"optimize": False} if kind == "dynamo" else {}))
+            options = dict(AS_IT_IS[kind])
+            if "training" in options:
+                options["training"] = getattr(torch.onnx.TrainingMode, options["training"])
+            torch.onnx.export(model, inputs, path, dynamo=kind == "dynamo", verbose=False, **options)
     got = counted(path, *(shape if kind == "script" else []))
+    if KEEP:
+        keep(path, name, kind)
     for f in os.listdir(folder):
         os.unlink(os.path.join(folder, f))
     return got
 
 
+def keep(path, name, kind):
+    """Writes the file without its weights into KEEP."""
+    import onnx
+    from onnx_strip import strip
+    target = os.path.join(KEEP, f"{name.replace(':', '-')}.{kind}{os.path.splitext(path)[1]}")
+    if path.endswith(".onnx"):
+        return onnx.save_model(strip(onnx.load(path, load_external_data=False)), target)
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(target, "w") as new:
+        for entry in old.infolist():
+            if entry.filename.endswith(".debug_pkl"):
+                continue
+            data = old.read(entry)
+            raw = re.search(r"/(data|constants|data/weights|data/constants)/[^/.]*$", entry.filename)
+            packed = zipfile.ZIP_STORED if raw else zipfile.ZIP_DEFLATED
+            new.writestr(entry.filename, b"" if raw and len(data) > SMALL_ENTRY else data, compress_type=packed)
+
+
 def zoo(name, shape):
     bare = name.rpartition(":")[2].removesuffix(".yaml")
+    if bare.startswith("yolov5"):
+        bare += "u"
     if "transformers" in name or "timm" in name:
         return None
     run = subprocess.run([COMMAND, "profile", bare, "--json", "--input-shape", shape], capture_output=True, text=True)
@@ -174,7 +231,9 @@ def measure(name):
     with tempfile.TemporaryDirectory() as folder:
         attempt("live", lambda: live(model, inputs, name))
         for kind in ("pt2", "script", "legacy", "dynamo"):
-            attempt(kind, lambda: written(kind, model, inputs, folder))
+            if name.endswith(".yaml"):  # keeps tensors of the last capture
+                model, inputs = make(name)
+            attempt(kind, lambda: written(kind, model, inputs, folder, name))
         attempt("zoo", lambda: zoo(name, shape))
     return row
 

@@ -495,6 +495,11 @@ static const struct block_row {
     {"OBB", head_detect},
     {"OBB26", head_detect},
     {"Classify", head_classify},
+    {"AIFI", detr_aifi},
+    {"MLP", detr_mlp},
+    {"MSDeformAttn", detr_deform},
+    {"DeformableTransformerDecoderLayer", detr_layer},
+    {"RTDETRDecoder", detr_head},
 };
 
 module_fn *module_forward(const char *cls)

@@ -152,6 +152,36 @@ m_val m_fn(module_walk *w, const char *name, const aten_arg *args, uint32_t n)
                .target = target, .name = name, .args = args, .n_args = n});
 }
 
+m_val m_topk(module_walk *w, m_val x, int64_t k, int64_t axis)
+{
+    aten_arg args[3] = {{ATEN_TENSOR, 0, {.value = x.v}},
+                        {ATEN_INT, 0, {.i = k}},
+                        {ATEN_INT, 0, {.i = axis}}};
+    if (x.v == CLV_NONE)
+        return m_none();
+    return module_call(w, &(aten_call){.target = "aten.topk",
+                                       .name = "topk",
+                                       .args = args,
+                                       .n_args = 3,
+                                       .n_results = 2,
+                                       .others_used = true});
+}
+
+m_val m_float(module_walk *w, m_val x)
+{
+    const clv_value *v = module_value(w, x);
+    if (!v)
+        return m_none();
+    aten_arg arg = {ATEN_TENSOR, 0, {.value = x.v}};
+    aten_type type = {CLV_FLOAT32, v->rank, v->dims};
+    return module_call(w, &(aten_call){.target = "aten.float",
+                                       .name = "float",
+                                       .args = &arg,
+                                       .n_args = 1,
+                                       .results = &type,
+                                       .n_results = 1});
+}
+
 /* A member as an argument of a row. */
 static bool module_arg(module_walk *w, const pickle_node *n, const char *name,
                        aten_arg *out)
@@ -411,6 +441,12 @@ m_val m_view(module_walk *w, m_val x, const int64_t *dims, uint32_t n)
 {
     aten_arg args[2] = {word_tensor(x), word_ints(w, dims, n)};
     return m_fn(w, "view", args, 2);
+}
+
+m_val m_expand(module_walk *w, m_val x, const int64_t *dims, uint32_t n)
+{
+    aten_arg args[2] = {word_tensor(x), word_ints(w, dims, n)};
+    return m_fn(w, "expand", args, 2);
 }
 
 m_val m_transpose(module_walk *w, m_val x, int64_t a, int64_t b)

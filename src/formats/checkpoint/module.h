@@ -24,6 +24,8 @@ typedef struct m_val {
     uint32_t n;
 } m_val;
 
+enum { MODULE_LEVELS = 8 }; /* maps that a head reads */
+
 typedef struct module_walk {
     const pickle_file *file;
     aten_builder b;
@@ -36,7 +38,9 @@ typedef struct module_walk {
     char path[512];
     m_val outputs[8];
     uint32_t n_outputs;
-    int64_t side[2]; /* height and width of the image */
+    int64_t side[2];                  /* height and width of the image */
+    int64_t levels[MODULE_LEVELS][2]; /* and of what RT-DETR's decoder reads */
+    uint32_t n_levels;
 } module_walk;
 
 /* Forward of one class. */
@@ -89,6 +93,10 @@ m_val m_chunk(module_walk *w, m_val x, int64_t n, int64_t axis);
 m_val m_split(module_walk *w, m_val x, const int64_t *sizes, uint32_t n,
               int64_t axis);
 m_val m_view(module_walk *w, m_val x, const int64_t *dims, uint32_t n);
+/* The k largest along an axis: values, then indices. */
+m_val m_topk(module_walk *w, m_val x, int64_t k, int64_t axis);
+m_val m_float(module_walk *w, m_val x);
+m_val m_expand(module_walk *w, m_val x, const int64_t *dims, uint32_t n);
 m_val m_transpose(module_walk *w, m_val x, int64_t a, int64_t b);
 m_val m_permute(module_walk *w, m_val x, const int64_t *perm, uint32_t n);
 m_val m_softmax(module_walk *w, m_val x, int64_t axis);
