@@ -63,6 +63,7 @@ typedef struct cli_session {
     clv_buf *out;                 /* NULL: standard output */
     clv_device **devices;         /* of the user, as far as they were read */
     uint32_t n_devices;
+    clv_cluster *cluster; /* of --cluster; cuts borrow it */
 } cli_session;
 
 /* What the user asked for. Text is borrowed from argv. */
@@ -237,6 +238,9 @@ CLV_MUST clv_status find_device(const options *o, const char *name,
 CLV_MUST clv_status own_devices(const options *o, clv_err *err);
 /* The i-th device that was read; NULL past the last. */
 const clv_device *own_device_at(const options *o, uint32_t i);
+/* Reads a cluster, which the session keeps until its end. */
+CLV_MUST clv_status known_cluster(cli_session *own, const char *path,
+                                  const clv_cluster **out, clv_err *err);
 void session_end(cli_session *s);
 /* Where the device `name` is kept: makes the folder, and fails when it cannot
  * be written to. */

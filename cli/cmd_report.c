@@ -7,6 +7,7 @@
 #include "strategy.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -275,7 +276,8 @@ static clv_status report_write(report *r, clv_err *err)
     return s;
 }
 
-/* Starts the program that shows web pages here, and leaves it alone. */
+/* Starts the program that shows web pages here, and leaves it alone. What it
+ * says of the browsers it looked for is dropped: we say it in one line. */
 static clv_status report_open(const char *path, clv_err *err)
 {
     enum { NO_BROWSER = 127 };
@@ -283,6 +285,9 @@ static clv_status report_open(const char *path, clv_err *err)
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
+        int drop = open("/dev/null", O_WRONLY);
+        if (drop >= 0)
+            dup2(drop, STDERR_FILENO);
         execlp("xdg-open", "xdg-open", path, (char *)NULL);
         execlp("open", "open", path, (char *)NULL);
         _exit(NO_BROWSER);

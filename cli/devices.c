@@ -1,6 +1,8 @@
 /* devices.c - the strategies that put operators on devices. */
 #include "strategy.h"
 
+#include <string.h>
+
 static uint32_t devices_clamp(int64_t n)
 {
     return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
@@ -61,6 +63,11 @@ clv_status cut_capability(const options *o, const clv_profile *p,
 {
     const clv_capability_opts opts = capability_options(o);
     clv_support *asked = NULL;
+    if (o->objective && strcmp(o->objective, "total") &&
+        strcmp(o->objective, "accelerator"))
+        return fail(err, CLV_USAGE,
+                    "--strategy capability takes --objective total or "
+                    "accelerator");
     if (!o->backend)
         return fail(err, CLV_USAGE,
                     "--strategy capability needs --backend; 'cleave backends' "
@@ -118,6 +125,28 @@ clv_status cut_placement(const options *o, const clv_profile *p,
 
 /* -- pipeline -------------------------------------------------------------*/
 
+static clv_status cut_cluster(const options *o, const clv_profile *p,
+                              clv_cut **out, clv_err *err)
+{
+    const clv_cluster *c;
+    if (o->hardware.n || o->link > 0 || o->stage_memory)
+        return fail(err, CLV_USAGE,
+                    "--cluster says what --hardware, --link and "
+                    "--stage-memory would");
+    clv_status st = known_cluster(o->session, o->cluster, &c, err);
+    if (st != CLV_OK)
+        return st;
+    const clv_cluster_opts opts = {.size = sizeof opts,
+                                   .cluster = c,
+                                   .objective =
+                                       o->objective && o->objective[0] == 'l'
+                                           ? CLV_CLUSTER_LATENCY
+                                           : CLV_CLUSTER_THROUGHPUT,
+                                   .stages = devices_clamp(o->stages),
+                                   .replicas = devices_clamp(o->replicas)};
+    return clv_cut_cluster(p, &opts, out, err);
+}
+
 clv_status cut_pipeline(const options *o, const clv_profile *p,
                         const clv_support *support, clv_cut **out, clv_err *err)
 {
@@ -126,8 +155,17 @@ clv_status cut_pipeline(const options *o, const clv_profile *p,
                               .link = o->link * 1e9};
     clv_status st = CLV_OK;
     (void)support;
+    bool counts = o->objective && strchr("ta", o->objective[0]) &&
+                  strcmp(o->objective, "throughput");
+    if (counts || (!o->cluster && (o->objective || o->replicas)))
+        return fail(err, CLV_USAGE,
+                    "--objective throughput or latency, and --replicas, are "
+                    "for --strategy pipeline --cluster FILE");
+    if (o->cluster)
+        return cut_cluster(o, p, out, err);
     if (!opts.stages)
-        return fail(err, CLV_USAGE, "--strategy pipeline needs --stages N");
+        return fail(err, CLV_USAGE,
+                    "--strategy pipeline needs --stages N or --cluster FILE");
     if (o->stage_memory && !parse_quantity(o->stage_memory, &opts.memory))
         return fail(err, CLV_USAGE,
                     "--stage-memory takes a size such as 100MB, not '%s'",

@@ -20,6 +20,8 @@ void session_end(cli_session *s)
     free(s->devices);
     s->devices = NULL;
     s->n_devices = 0;
+    clv_cluster_free(s->cluster);
+    s->cluster = NULL;
 }
 
 static clv_status known_load(cli_session *own, const char *path,
@@ -33,6 +35,15 @@ static clv_status known_load(cli_session *own, const char *path,
     clv_status s = clv_device_load(path, &own->devices[own->n_devices], err);
     if (s == CLV_OK)
         *out = own->devices[own->n_devices++];
+    return s;
+}
+
+clv_status known_cluster(cli_session *own, const char *path,
+                         const clv_cluster **out, clv_err *err)
+{
+    clv_cluster_free(own->cluster); /* one at a time */
+    clv_status s = clv_cluster_load(path, &own->cluster, err);
+    *out = own->cluster;
     return s;
 }
 

@@ -144,6 +144,11 @@ clv_status report_whatif_new(const options *o, const char *model,
     if (s == CLV_OK) {
         s = w->batches ? scale(o, model, true, all, &w->scaling, err)
                        : CLV_UNSUPPORTED;
+        if (s == CLV_OK && !clv_scaling_fits(w->scaling, g)) {
+            clv_scaling_free(w->scaling);
+            w->scaling = NULL;
+            s = fail(err, CLV_UNSUPPORTED, "the graph changes with the batch");
+        }
         bool other =
             s != CLV_OK && s != CLV_NOMEM && s != CLV_EXCEEDED && s != CLV_IO;
         if (other) { /* of no batch but its own */

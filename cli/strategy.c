@@ -51,7 +51,10 @@ static const struct strategy {
      {FLAG_backend, FLAG_timeout, FLAG_max_subgraph_count, FLAG_cpu_ops,
       FLAG_cpu_nodes, FLAG_overrides, FLAG_host, FLAG_costs, FLAG_link,
       FLAG_latency, FLAG_curve}},
-    {"pipeline", cut_pipeline, {FLAG_stages, FLAG_link, FLAG_stage_memory}},
+    {"pipeline",
+     cut_pipeline,
+     {FLAG_stages, FLAG_link, FLAG_stage_memory, FLAG_cluster, FLAG_replicas,
+      FLAG_objective}},
 };
 
 enum { N_STRATEGIES = sizeof strategies / sizeof *strategies };

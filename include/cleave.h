@@ -71,6 +71,7 @@
 #include "cleave/placement.h"
 #include "cleave/bundle.h"
 #include "cleave/simulate.h"
+#include "cleave/cluster.h"
 #include "cleave/run.h"
 #include "cleave/export.h"
 #include "cleave/report.h"

@@ -83,6 +83,10 @@ typedef struct clv_scaling_column {
 
 typedef struct clv_scaling clv_scaling;
 
+/* Whether the nodes and tensors of s are those of g, at whatever sizes. A file
+ * may give another graph at another batch. */
+CLV_API bool clv_scaling_fits(const clv_scaling *s, const clv_graph *g);
+
 /* Finds the polynomials of every operator and of every tensor that is computed,
  * and checks them at the extra batch. Fails with CLV_UNSUPPORTED, naming the
  * operator, when something is no polynomial of degree 2. Returns a scaling

@@ -18,6 +18,7 @@ struct clv_cut {
     const struct clv_capability_info *capability;
     const struct clv_placement_info *placement;
     const struct clv_pipeline_info *pipeline;
+    const struct clv_cluster_plan *cluster;
 };
 
 /* The label of each node; nodes with one label form one subgraph. */

@@ -73,3 +73,31 @@ bool clv__dag_succ(arena *a, dag *d)
             d->succ[end[d->pred[k]]++] = i;
     return true;
 }
+
+bool clv__dag_order(arena *a, const dag *d, uint32_t *seq, dag_way way)
+{
+    uint32_t *missing = arena_array(a, (size_t)d->n + 1, sizeof *missing);
+    uint32_t *list = arena_array(a, (size_t)d->n + 1, sizeof *list);
+    uint32_t from = 0, to = 0, n = 0;
+    if (!missing || !list)
+        return false;
+    for (uint32_t i = 0; way == DAG_AS_GIVEN && i < d->n; i++)
+        seq[i] = i;
+    if (way == DAG_AS_GIVEN)
+        return true;
+    bool depth = way == DAG_DEPTH_FIRST;
+    for (uint32_t k = 0; k < d->n; k++) { /* depth first takes the last */
+        uint32_t i = depth ? d->n - 1 - k : k;
+        missing[i] = d->pred_first[i + 1] - d->pred_first[i];
+        if (!missing[i])
+            list[to++] = i;
+    }
+    while (from < to) {
+        uint32_t i = depth ? list[--to] : list[from++];
+        seq[n++] = i;
+        for (uint32_t k = d->succ_first[i]; k < d->succ_first[i + 1]; k++)
+            if (--missing[d->succ[k]] == 0)
+                list[to++] = d->succ[k];
+    }
+    return true;
+}

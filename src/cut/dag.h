@@ -23,4 +23,15 @@ bool clv__dag_add(arena *a, dag *d, const clv_order *order, uint32_t n);
 /* Fills in succ and succ_first. */
 bool clv__dag_succ(arena *a, dag *d);
 
+/* Topological orders: that of the graph, or the newest or oldest ready node
+ * first. */
+typedef enum dag_way {
+    DAG_AS_GIVEN,
+    DAG_DEPTH_FIRST,
+    DAG_BREADTH_FIRST
+} dag_way;
+/* Writes the node at each place to seq; needs succ. False when memory ran
+ * out. */
+bool clv__dag_order(arena *a, const dag *d, uint32_t *seq, dag_way way);
+
 #endif

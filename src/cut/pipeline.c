@@ -49,60 +49,13 @@ typedef struct job {
 
 /* -- orders ---------------------------------------------------------------*/
 
-static bool as_given(job *j, uint32_t *seq)
-{
-    for (uint32_t i = 0; i < j->d.n; i++)
-        seq[i] = i;
-    return true;
-}
-
-/* Writes a topological order to seq (Kahn's algorithm). It takes the newest
- * ready node first if `depth`, else the oldest. */
-static bool ready_order(job *j, uint32_t *seq, bool depth)
-{
-    const dag *d = &j->d;
-    uint32_t *missing = arena_array(&j->mem, (size_t)d->n + 1, sizeof *missing);
-    uint32_t *list = arena_array(&j->mem, (size_t)d->n + 1, sizeof *list);
-    uint32_t from = 0, to = 0, n = 0;
-    if (!missing || !list)
-        return false;
-    for (uint32_t i = d->n; i-- > 0;) {
-        missing[i] = d->pred_first[i + 1] - d->pred_first[i];
-        if (!missing[i])
-            list[to++] = i;
-    }
-    for (uint32_t k = 0; !depth && k < to / 2; k++) { /* oldest first */
-        uint32_t t = list[k];
-        list[k] = list[to - 1 - k];
-        list[to - 1 - k] = t;
-    }
-    while (from < to) {
-        uint32_t i = depth ? list[--to] : list[from++];
-        seq[n++] = i;
-        for (uint32_t k = d->succ_first[i]; k < d->succ_first[i + 1]; k++)
-            if (--missing[d->succ[k]] == 0)
-                list[to++] = d->succ[k];
-    }
-    return true;
-}
-
-static bool depth_first(job *j, uint32_t *seq)
-{
-    return ready_order(j, seq, true);
-}
-
-static bool breadth_first(job *j, uint32_t *seq)
-{
-    return ready_order(j, seq, false);
-}
-
 static const struct order {
     const char *name;
-    bool (*fill)(job *j, uint32_t *seq); /* false: no memory */
+    dag_way way;
 } orders[] = {
-    {"as given", as_given},
-    {"depth first", depth_first},
-    {"breadth first", breadth_first},
+    {"as given", DAG_AS_GIVEN},
+    {"depth first", DAG_DEPTH_FIRST},
+    {"breadth first", DAG_BREADTH_FIRST},
 };
 
 /* -- what each place costs ------------------------------------------------*/
@@ -245,7 +198,8 @@ static clv_status try_orders(job *j, clv_err *e)
     for (size_t t = 0; t < sizeof orders / sizeof *orders; t++) {
         CLV_TRY(clv__within(0, e));
         arena_mark mark = arena_save(&j->mem);
-        if (!orders[t].fill(j, j->seq) || !pipeline_measure(j))
+        if (!clv__dag_order(&j->mem, &j->d, j->seq, orders[t].way) ||
+            !pipeline_measure(j))
             return clv__nomem(e);
         pick_places(j);
         size_t cells = (size_t)(k + 1) * j->n_at;

@@ -19,6 +19,7 @@ struct clv_scaling {
     arena mem;
     scaling_type *types;
     uint32_t n_types, n_values, n_nodes;
+    uint32_t n_all; /* values of the graph, fixed ones too */
     uint32_t *ids;
 };
 
@@ -115,6 +116,7 @@ static clv_status scaling_fill(clv_scaling *s, const clv_scaling_type *types,
 {
     const clv_graph *g = types[0].at[0]->g;
     s->n_nodes = g->n_nodes;
+    s->n_all = g->n_values;
     s->ids = arena_array(&s->mem, (size_t)g->n_values + 1, sizeof *s->ids);
     s->types = arena_zalloc(&s->mem, (s->n_types + 1) * sizeof *s->types);
     if (!s->ids || !s->types)
@@ -172,6 +174,11 @@ clv_scaling_column clv_scaling_nodes(const clv_scaling *s, uint32_t type,
 clv_scaling_column clv_scaling_values(const clv_scaling *s, uint32_t type)
 {
     return s->types[type].columns[VALUES];
+}
+
+bool clv_scaling_fits(const clv_scaling *s, const clv_graph *g)
+{
+    return s && g && s->n_nodes == g->n_nodes && s->n_all == g->n_values;
 }
 
 const uint32_t *clv_scaling_ids(const clv_scaling *s, uint32_t *count)

@@ -2,6 +2,7 @@
  * are a contract: more may be added, none renamed. */
 #include "report/partition.h"
 
+#include "cleave/cluster.h"
 #include "report/csv.h"
 #include "report/profile.h"
 #include "report/text.h"
@@ -126,6 +127,7 @@ static void partition_json(const clv_cut *c, const clv_summary *s, clv_buf *out)
     clv__json_capability(&w, c);
     clv__json_placement(&w, c);
     clv__json_pipeline(&w, c);
+    clv__json_cluster(&w, c);
     jsonw_array(&w, "subgraphs");
     for (uint32_t k = 0; k < n; k++)
         json_subgraph(&w, g, k, &subs[k], clv_cut_capability_info(c));
@@ -219,6 +221,8 @@ void clv_report_partition(const clv_cut *c, const clv_summary *s,
         clv__capability_text(c, opts, out);
     else if (clv_cut_placement_info(c))
         clv__placement_text(c, opts, out);
+    else if (clv_cut_cluster_plan(c))
+        clv__cluster_text(c, opts, out);
     else if (clv_cut_pipeline_info(c))
         clv__pipeline_text(c, opts, out);
     else

@@ -22,5 +22,9 @@ void clv__pipeline_text(const clv_cut *c, const clv_report_opts *o,
                         clv_buf *out);
 void clv__json_placement(jsonw *w, const clv_cut *c);
 void clv__json_pipeline(jsonw *w, const clv_cut *c);
+/* And for plans of a cluster (cluster.c). */
+void clv__cluster_text(const clv_cut *c, const clv_report_opts *o,
+                       clv_buf *out);
+void clv__json_cluster(jsonw *w, const clv_cut *c);
 
 #endif

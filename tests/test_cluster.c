@@ -1,0 +1,110 @@
+/* test_cluster.c - clusters from text: what is refused, routes and memory by
+ * their effect on plans, plans against their bound. */
+#include "check.h"
+#include "cleave.h"
+
+#include <string.h>
+
+#define LINK(a, b) \
+    "{\"from\":\"" a "\",\"to\":\"" b "\",\"bandwidth\":1e9,\"latency\":1e-6}"
+#define DEVICE(name, memory) \
+    "{\"name\":\"" name \
+    "\",\"fp32\":1e12,\"bandwidth\":1e11,\"memory\":" memory "}"
+
+static clv_status parse(const char *text, clv_cluster **c, clv_err *e)
+{
+    return clv_cluster_parse(text, strlen(text), c, e);
+}
+
+static void refused(void)
+{
+    static const struct {
+        const char *text, *message;
+    } bad[] = {
+        {"", "line 1"},
+        {"[]", "line 1: a cluster is an object"},
+        {"{\"hosts\":[]}", "no host has a device"},
+        {"{\"hosts\":[{\"devices\":[]}]}", "needs a name"},
+        {"{\"hosts\":[{\"name\":\"a\",\"devices\":[{\"name\":\"g\"}]}]}",
+         "device 'g' needs 'hardware'"},
+        {"{\"hosts\":[{\"name\":\"a\",\"devices\":[" DEVICE("g", "0") "]}]}",
+         "'memory' must be a number from 1"},
+        {"{\"hosts\":[{\"name\":\"a\",\"devices\":[" DEVICE(
+             "g", "1") "," DEVICE("g", "1") "]}]}",
+         "'a/g' is there twice"},
+        {"{\"hosts\":[{\"name\":\"a\",\"devices\":[" DEVICE(
+             "g", "1") "]}],\"links\":[" LINK("a/g", "b") "]}",
+         "no device, host or switch is called 'b'"},
+        {"{\"hosts\":[{\"name\":\"a\",\"devices\":[" DEVICE(
+             "g", "1") "]}],\"links\":[{\"from\":\"a\",\"to\":\"a/g\","
+                       "\"bandwidth\":0}]}",
+         "'bandwidth' must be a number from 1"},
+        {"{\"hosts\":[{\"name\":\"a\",\"devices\":[" DEVICE(
+             "g", "1") "]}],\"links\":[" LINK("a", "a") "]}",
+         "a link from a place to itself"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        clv_cluster *c;
+        clv_err e = {0};
+        check_row(bad[i].message);
+        CHECK(parse(bad[i].text, &c, &e) == CLV_FORMAT && !c);
+        CHECK_HAS(e.msg, bad[i].message);
+    }
+}
+
+/* Two devices in one host. On 40 MB each, alexnet (244 MB) does not fit, and
+ * resnet18 (46.8 MB of weights) fits on both only. */
+static void plans(void)
+{
+    static const struct {
+        const char *model, *memory;
+        uint32_t stages; /* at least; 0: it does not fit */
+    } rows[] = {
+        {"resnet18", "4e7", 2}, {"resnet18", "1e9", 1}, {"alexnet", "4e7", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int latency = 0; latency < 2; latency++) {
+            char text[1000];
+            clv_graph *g;
+            clv_profile *p;
+            clv_cluster *k;
+            clv_cut *c;
+            clv_err e = {0};
+            check_row(rows[i].model);
+            snprintf(text, sizeof text,
+                     "{\"hosts\":[{\"name\":\"a\",\"devices\":[{\"name\":\"g\","
+                     "\"count\":2,\"fp32\":1e12,\"bandwidth\":1e11,"
+                     "\"memory\":%s,\"to_host\":{\"bandwidth\":1e9}}]}]}",
+                     rows[i].memory);
+            CHECK_OR_RETURN(parse(text, &k, &e) == CLV_OK);
+            CHECK(clv_graph_open(rows[i].model, NULL, &g, NULL) == CLV_OK);
+            CHECK(clv_profile_new(g, NULL, &p, NULL) == CLV_OK);
+            const clv_cluster_opts o = {.size = sizeof o,
+                                        .cluster = k,
+                                        .objective =
+                                            (clv_cluster_objective)latency};
+            clv_status s = clv_cut_cluster(p, &o, &c, &e);
+            if (!rows[i].stages) {
+                CHECK(s == CLV_LIMIT && !c);
+            } else if (CHECK(s == CLV_OK)) {
+                const clv_cluster_plan *plan = clv_cut_cluster_plan(c);
+                CHECK(clv_cut_verify(c, NULL) == CLV_OK);
+                CHECK(plan->n_stages >= rows[i].stages);
+                CHECK((latency ? plan->latency : plan->bottleneck) >=
+                      plan->bound * (1 - 1e-9));
+                CHECK(plan->latency >= plan->bottleneck);
+                for (uint32_t n = 0; n < plan->n_stages; n++)
+                    CHECK((double)plan->stages[n].memory <=
+                          (double)clv_cluster_get(k)->devices[0].memory);
+            }
+            clv_cut_free(c);
+            clv_profile_free(p);
+            clv_graph_free(g);
+            clv_cluster_free(k);
+        }
+}
+
+static const check_case cases[] = {
+    {"refused", refused},
+    {"plans", plans},
+};
+CHECK_MAIN(cases)
