@@ -4,6 +4,7 @@
 #   make test         all tests; ends with `N passed, N failed, N skipped`
 #   make check        what CI runs: format, gcc, clang, sanitizers, all tests
 #   make bench        speed against peers, as ratios
+#   make web          cleave.html, the engine in the page, in build-web/
 #   make asan         ASan + UBSan build and tests, in build-asan/
 #   make threads      what runs on several threads, under ASan and under TSan
 #   make clang        a clang build with warnings as errors, in build-clang/
@@ -37,6 +38,12 @@ check:
 
 bench: all
 	@bench/run --build $(BUILD)
+
+web:
+	@tools/deps build web
+	@why=$$(web/setup) || { echo "make web: $$why" >&2; exit 1; }
+	@web/engine/build build-web
+	@ls -l build-web/cleave.html build-web/cleave.wasm
 
 # Warnings are no errors here: instrumented code makes gcc see false ones. The
 # search for leaks crashes on threads of OpenMP, so there is one.
@@ -103,4 +110,4 @@ clean:
 	rm -rf build-*
 	find build -mindepth 1 -maxdepth 1 ! -name 'venv*' -exec rm -rf {} +
 
-.PHONY: all test check bench asan threads clang fuzz fuzz-coverage syscalls soak attack differential format format-check install clean
+.PHONY: all test check bench web asan threads clang fuzz fuzz-coverage syscalls soak attack differential format format-check install clean

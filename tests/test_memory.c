@@ -346,8 +346,8 @@ static void check_graph(const clv_graph *g, int64_t align, bool slow)
 
 static bool is_cnn(const char *family)
 {
-    static const char *const others[] = {"vit",  "swin", "maxvit",
-                                         "bert", "gpt",  "llama"};
+    static const char *const others[] = {"vit", "swin",  "maxvit", "bert",
+                                         "gpt", "llama", "electra"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strstr(family, others[i]))
             return false;

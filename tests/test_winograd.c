@@ -1,5 +1,6 @@
 /* test_winograd.c - 3x3 convolutions by Winograd's way, against the sum that
  * defines a convolution, in double precision. */
+#include "backend/cpu/features.h"
 #include "backend/onednn/winograd.h"
 #include "check.h"
 
@@ -24,7 +25,7 @@ static float *floats(int64_t n)
 static bool has_avx2(void)
 {
 #ifdef __x86_64__
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return CPU_HAS(AVX2, "avx2") && CPU_HAS(FMA, "fma");
 #else
     return true;
 #endif

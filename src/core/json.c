@@ -119,7 +119,7 @@ static clv_status json_read_string(parser *s, const char **text, uint32_t *len)
     const char *q = s->p;
     while (q < s->end && *q != '"')
         q += *q == '\\' ? 2 : 1;
-    if (q >= s->end || q - s->p > (ptrdiff_t)UINT32_MAX - 1)
+    if (q >= s->end || (uint64_t)(q - s->p) > UINT32_MAX - 1)
         return json_bad(s, "a string that does not end");
     char *out = arena_alloc(s->a, (size_t)(q - s->p) + 1);
     if (!out)

@@ -38,7 +38,7 @@ void clv_limits_raise(int64_t max_memory)
 void clv__budget_file(size_t size)
 {
     thread_budget *b = &clv__budget;
-    int64_t more = size < CLV_SAT ? (int64_t)size : CLV_SAT;
+    int64_t more = (uint64_t)size < CLV_SAT ? (int64_t)size : CLV_SAT;
     b->memory = sat_add(b->memory, sat_mul(more, b->limits.memory_per_byte));
 }
 

@@ -23,7 +23,7 @@ static void *counted_realloc(void *p, size_t size)
         b->held -= had;
         return NULL;
     }
-    if (size > (uint64_t)INT64_MAX ||
+    if ((uint64_t)size > INT64_MAX ||
         ((int64_t)size > had && (int64_t)size - had > b->memory - b->held)) {
         b->refused = true;
         return NULL;

@@ -45,7 +45,8 @@ static void open_large(zip *z, size_t end)
         return;
     uint64_t count = u64(z->bytes + at + 32);
     z->count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-    z->at = (size_t)u64(z->bytes + at + 48);
+    uint64_t begin = u64(z->bytes + at + 48);
+    z->at = begin < z->size ? (size_t)begin : z->size;
 }
 
 clv_status clv__zip_open(const void *bytes, size_t size, zip *z, clv_err *e)
@@ -102,6 +103,8 @@ static bool read_record(zip *z, zip_entry *x, uint64_t *local)
     if (z->size - z->at - RECORD_SIZE < name + extra)
         return false;
     read_extra(p + RECORD_SIZE + name, extra, &r);
+    if ((size_t)r.packed != r.packed) /* more than memory has addresses for */
+        return false;
     *local = r.local;
     *x = (zip_entry){.name = (const char *)p + RECORD_SIZE,
                      .name_size = name,

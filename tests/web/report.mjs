@@ -103,7 +103,8 @@ async function numbers(page, wanted) {
 }
 
 const MODELS = ["alexnet", "resnet50", "densenet121", "swin_t", "googlenet",
-  `${root}/tests/data/onnx/ssdlite320_mobilenet_v3_large.legacy.onnx`, `${root}/tests/data/report/hostile.onnx`];
+  `${root}/tests/data/onnx/ssdlite320_mobilenet_v3_large.legacy.onnx`, `${root}/tests/data/report/hostile.onnx`,
+  "yolo11n-seg", "vit_b_16", `${root}/tests/data/onnx/maskrcnn_resnet50_fpn.legacy.onnx`, `${root}/tests/data/tflite/lstm_loop.tflite`];
 const made = {};
 
 await Promise.all(MODELS.map((model) =>
@@ -117,10 +118,8 @@ await Promise.all(MODELS.map((model) =>
     equal(block(html, "memory-0"), json("memory", model), "memory in the page");
   })));
 
-await test("narrow window", async () => {
-  await everyView(made["alexnet"].path, 390);
-  await everyView(made[MODELS[6]].path, 390);
-});
+await Promise.all(MODELS.map((model) =>
+  test(`narrow window: ${model.replace(/.*\//, "")}`, () => everyView(made[model].path, 390))));
 
 await test("sizes", async () => {
   const viewer = readFileSync(root + "/web/dist/page.html").length, page = made["resnet50"].html.length;

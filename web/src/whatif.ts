@@ -168,7 +168,7 @@ export class WhatIfView implements View {
     fill(this.el, h("header", { class: "title" }, h("h1", {}, "What if"), h("p", {}, f.batches ? "Every figure is a polynomial in the batch, checked at a batch that it was not made from." : `Of batch ${exact(f.batch)} alone: ${f.why}`)),
       this.controls(s), this.fates(s),
       h("div", { class: "overflow panel-block" }, h("table", { class: "sums" }, h("thead", {}, h("tr", {}, ["", "As it is", "What if", "Times"].map((t, i) => h("th", { scope: "col", class: i ? "number" : null }, t)))),
-        h("tbody", {}, ROWS.map(([key, title, unit]) => h("tr", { class: title === title.toLowerCase() ? "minor" : null }, h("th", { scope: "row" }, title), h("td", { class: "number" }, datum(before[key], unit, "before." + key)), h("td", { class: "number" }, datum(after[key], unit, "after." + key)),
+        h("tbody", {}, ROWS.map(([key, title, unit]) => h("tr", { class: /^[a-z]/.test(title) ? "minor" : null }, h("th", { scope: "row" }, title), h("td", { class: "number" }, datum(before[key], unit, "before." + key)), h("td", { class: "number" }, datum(after[key], unit, "after." + key)),
           h("td", { class: "number" }, before[key] > 0 ? `× ${(after[key] / before[key]).toPrecision(3)}` : "–")))))),
       after.cannot ? h("p", { class: "hint" }, `${plural(after.cannot, "operator")} in a type that the device has no rate for take no time here.`) : null,
       h("h3", {}, "The same from the command line"), h("p", { class: "panel-block" }, code, " ", h("button", { type: "button", onclick: () => void navigator.clipboard?.writeText(line) }, "Copy")));

@@ -9,6 +9,7 @@
  *
  *     sum (x - a)(w - b) = sum x w  -  a sum w  -  b (sum x - K a)        */
 #include "backend/cpu/bytes.h"
+#include "backend/cpu/features.h"
 #include "backend/cpu/vmath.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ enum {
 
 bool CPU_NAME(clv__bytes_fast)(void)
 {
-    return __builtin_cpu_supports("avx512vnni");
+    return CPU_HAS(AVX512_VNNI, "avx512vnni");
 }
 
 void *CPU_NAME(clv__bytes_array)(arena *mem, int64_t n)

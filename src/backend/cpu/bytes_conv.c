@@ -9,6 +9,7 @@
  * With one channel per group, 16 points of a row are summed at a time: their
  * windows of four bytes are picked out of one vector. */
 #include "backend/cpu/bytes.h"
+#include "backend/cpu/features.h"
 
 #include <string.h>
 
@@ -404,8 +405,8 @@ bool CPU_NAME(clv__bytes_depthwise)(kernel *k, const conv_job *j,
     depth_conv v = {.j = j, .x = x->data, .w = w->data, .q = q};
     v.words = (j->kernel[2] + WORD - 1) / WORD;
     if (!image_may(j) || !CPU_NAME(clv__bytes_fast)() ||
-        !__builtin_cpu_supports("avx512vbmi") || !bytes_are(x) ||
-        !bytes_are(w) || !bytes_zeros_fit(x, x_zero, 1) ||
+        !CPU_HAS(AVX512_VBMI, "avx512vbmi") || !bytes_are(x) || !bytes_are(w) ||
+        !bytes_zeros_fit(x, x_zero, 1) ||
         !bytes_zeros_fit(w, w_zero, j->groups * j->cout) || j->cin != 1 ||
         j->kernel[0] != 1 || j->in[0] != 1 || j->pad[0] || j->out[0] != 1 ||
         j->dilation[2] != 1 || j->stride[2] > 2 ||

@@ -1,6 +1,7 @@
 /* cpu.c - which level of vector instructions the processor has, and the fast
  * kernels of that level; the backend that stands for them. */
 #include "backend/cpu/cpu.h"
+#include "backend/cpu/features.h"
 
 #include "backend/backend.h"
 

@@ -1,6 +1,7 @@
 /* quant_two.c - elementwise on bytes: sums and products of two operands with
  * scales and zero points, and tables. */
 #include "backend/cpu/cpu.h"
+#include "backend/cpu/features.h"
 #include "backend/cpu/vmath.h"
 
 #if defined(__AVX512BW__) && defined(__x86_64__)
@@ -124,7 +125,7 @@ static __attribute__((target("avx512vbmi"))) int64_t
 table_wide(const table_job *j, int64_t from, int64_t to)
 {
     enum { LANES = 64 };
-    if (!__builtin_cpu_supports("avx512vbmi"))
+    if (!CPU_HAS(AVX512_VBMI, "avx512vbmi"))
         return from;
     const __m512i flip = _mm512_set1_epi8((char)j->flip);
     __m512i t[CODES / LANES];

@@ -254,7 +254,7 @@ static clv_status machine_put(pickle_machine *m, uint64_t i)
     CLV_TRY(machine_top(m, &top));
     if (i >= (uint64_t)(m->end - m->start))
         return machine_bad(m, "a memo out of proportion to the pickle");
-    if (!CLV_RESERVE(m->memo, i + 1, m->cap_memo))
+    if (!CLV_RESERVE(m->memo, (size_t)i + 1, m->cap_memo))
         return clv__nomem(m->e);
     while (m->n_memo <= i)
         m->memo[m->n_memo++] = NULL;
