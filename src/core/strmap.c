@@ -44,16 +44,42 @@ static uint64_t strmap_fold(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Hashes sixteen bytes at a time, because names in model files are long. */
+/* Reads a key of at most sixteen bytes into two words. Reads overlap, so that
+ * none has a length to loop over; keys of one length stay distinct. */
+static void strmap_short(const char *key, size_t len, uint64_t word[2])
+{
+    uint32_t half[2];
+    word[0] = word[1] = 0;
+    if (len >= 8) {
+        memcpy(&word[0], key, 8);
+        memcpy(&word[1], key + len - 8, 8);
+    } else if (len >= 4) {
+        memcpy(&half[0], key, 4);
+        memcpy(&half[1], key + len - 4, 4);
+        word[0] = half[0];
+        word[1] = half[1];
+    } else if (len) {
+        word[0] = (unsigned char)key[0];
+        word[0] |= (uint64_t)(unsigned char)key[len / 2] << 8;
+        word[1] = (unsigned char)key[len - 1];
+    }
+}
+
+/* Hashes sixteen bytes at a time, because names in model files are long. The
+ * last sixteen may overlap those before. */
 static uint32_t hash_of(const strmap *m, const char *key, size_t len)
 {
     uint64_t h = m->seed ^ len, word[2];
-    for (; len > 16; key += 16, len -= 16) {
-        memcpy(word, key, 16);
-        h = strmap_fold(word[0] ^ m->seed, word[1] ^ h);
+    if (len > 16) {
+        const char *last = key + len - 16;
+        for (; key < last; key += 16) {
+            memcpy(word, key, 16);
+            h = strmap_fold(word[0] ^ m->seed, word[1] ^ h);
+        }
+        memcpy(word, last, 16);
+    } else {
+        strmap_short(key, len, word);
     }
-    word[0] = word[1] = 0;
-    memcpy(word, key, len);
     h = strmap_fold(word[0] ^ m->seed, word[1] ^ h);
     return (uint32_t)strmap_fold(h ^ 0x9e3779b97f4a7c15u, m->seed);
 }

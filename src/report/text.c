@@ -293,9 +293,11 @@ void text_heading(clv_buf *out, const clv_report_opts *o, const char *fmt, ...)
 
 void text_spaces(clv_buf *out, uint32_t n)
 {
-    static const char spaces[] = "                                ";
-    for (uint32_t most = sizeof spaces - 1; n; n -= n < most ? n : most)
-        clv_buf_add(out, spaces, n < most ? n : most);
+    if (!n || !clv__buf_room(out, n))
+        return;
+    memset(out->text + out->len, ' ', n);
+    out->len += n;
+    out->text[out->len] = '\0';
 }
 
 void text_label(clv_buf *out, const char *label)

@@ -9,7 +9,6 @@
 #include "formats/onnx/read.h"
 #include "graph/schema.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* A row of the lists below, which are in the order of strcmp. */
@@ -314,18 +313,41 @@ bool clv__onnx_attr_row(size_t i, const char **name, clv_attr_key *key)
 
 #define ATTRS_COUNT(list) (sizeof(list) / sizeof *(list))
 
-static int attrs_by_text(const void *name, const void *row)
+/* Compares two names that begin with the same character. */
+static int attrs_rest(text name, const char *other)
 {
-    const text *t = name;
-    const char *other = *(const char *const *)row;
-    size_t n = strlen(other), both = t->n < n ? t->n : n;
-    int order = both ? memcmp(t->s, other, both) : 0;
-    return order ? order : (t->n > n) - (t->n < n);
+    int order = strncmp(name.s, other, name.n);
+    size_t n = order ? 0 : strlen(other);
+    return order ? order : (name.n > n) - (name.n < n);
+}
+
+/* Looks a name up among n rows of `size` bytes, each of which begins with its
+ * name, sorted. Most rows are told apart by their first character. */
+static const void *attrs_search(text name, const void *rows, size_t n,
+                                size_t size)
+{
+    unsigned char first = name.n ? (unsigned char)*name.s : 0;
+    size_t from = 0, to = n;
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        const char *row = (const char *)rows + mid * size;
+        const char *other = *(const char *const *)row;
+        int order = first - (unsigned char)*other;
+        if (!order)
+            order = attrs_rest(name, other);
+        if (!order)
+            return row;
+        if (order < 0)
+            to = mid;
+        else
+            from = mid + 1;
+    }
+    return NULL;
 }
 
 static const attrs_row *attrs_find(text name, const attrs_row *list, size_t n)
 {
-    return bsearch(&name, list, n, sizeof *list, attrs_by_text);
+    return attrs_search(name, list, n, sizeof *list);
 }
 
 bool onnx_attr_understood(const clv_attr *a)
@@ -333,8 +355,8 @@ bool onnx_attr_understood(const clv_attr *a)
     text name = {a->name, strlen(a->name)};
     if (attrs_find(name, attrs_renamed, ATTRS_COUNT(attrs_renamed)) ||
         attrs_find(name, attrs_said_again, ATTRS_COUNT(attrs_said_again)) ||
-        bsearch(&name, understood, ATTRS_COUNT(understood), sizeof *understood,
-                attrs_by_text))
+        attrs_search(name, understood, ATTRS_COUNT(understood),
+                     sizeof *understood))
         return true;
     for (size_t i = 0; i < ATTRS_COUNT(usual); i++)
         if (!strcmp(a->name, usual[i].name))
