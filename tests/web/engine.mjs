@@ -14,7 +14,7 @@ let passed = 0, failed = 0, skipped = 0;
 const ok = (name) => { passed++; console.log(`ok ${name}`); };
 const bad = (name, why) => { failed++; console.log(`FAIL ${name}: ${why}`); };
 const skip = (name, why) => { skipped++; console.log(`SKIP ${name}: ${why}`); };
-const end = () => { console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`); process.exit(failed ? 1 : 0); };
+const end = () => { console.log(`# ${passed} passed, ${failed} failed, ${skipped} skipped`); process.exit(failed ? 1 : 0); };
 
 const tools = ["clang", "wasm-ld", "wasm-opt"].filter((t) => spawnSync("which", [t]).status !== 0);
 if (tools.length || !existsSync("/usr/lib/wasm32-wasi/libc.a")) {

@@ -11,7 +11,7 @@ const root = process.env.CLEAVE_ROOT, build = root + "/build-web";
 const { chromium } = createRequire(root + "/web/")("playwright-core");
 const BROWSER = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find((p) => existsSync(p));
 let passed = 0, failed = 0, skipped = 0;
-const end = () => { console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`); process.exit(failed ? 1 : 0); };
+const end = () => { console.log(`# ${passed} passed, ${failed} failed, ${skipped} skipped`); process.exit(failed ? 1 : 0); };
 async function test(name, f) {
   try {
     const more = await f();
