@@ -1,6 +1,6 @@
 // engine.mjs - the engine as WebAssembly answers what the command answers, byte
 // for byte, on every ONNX file there is, and reads little of a large one. Skips
-// by name without clang and wasi-libc (tools/deps web). timeout: 600
+// by name without clang and wasi-libc (tools/deps web). timeout: 600, builds: plain
 //
 // All files go through one process and one compiled module.
 import { spawnSync } from "node:child_process";
