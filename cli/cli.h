@@ -60,8 +60,9 @@ typedef struct cli_session {
     void *user;
     void (*restart)(char **argv); /* as a program that loads plugins; NULL: this
                                      one does */
-    clv_buf *out;                 /* NULL: standard output */
-    clv_device **devices;         /* of the user, as far as they were read */
+    bool lent; /* models are graphs in memory: they have one batch and type */
+    clv_buf *out;         /* NULL: standard output */
+    clv_device **devices; /* of the user, as far as they were read */
     uint32_t n_devices;
     clv_cluster *cluster; /* of --cluster; cuts borrow it */
 } cli_session;

@@ -159,6 +159,13 @@ static clv_status report_scenarios(report *r, shown *m, const char *name,
                                    clv_err *err)
 {
     report_whatif *w = &m->whatif;
+    if (r->o->session->lent)
+        return report_without(
+            r, "what if",
+            fail(err, CLV_UNSUPPORTED,
+                 "left out of a graph in memory: `cleave report` opens a file "
+                 "at other batches and types"),
+            err);
     clv_status s = report_whatif_new(r->o, name, m->g, w, err);
     m->whatif_page = (clv_html_whatif){
         .scaling = w->scaling,
@@ -213,11 +220,14 @@ static clv_status report_compare(report *r, clv_err *err)
 }
 
 /* The command line again, as far as it says what is shown. */
-static void report_command(const options *o, clv_buf *out)
+static void report_command(const report *r, clv_buf *out)
 {
+    const options *o = r->o;
     clv_buf_printf(out, "cleave report");
     for (size_t i = 0; i < o->args.n; i++)
-        clv_buf_printf(out, " %s", o->args.items[i]);
+        clv_buf_printf(out, " %s",
+                       o->session->lent ? clv_graph_name(r->models[i].g)
+                                        : o->args.items[i]);
     if (o->batch.n)
         clv_buf_printf(out, " --batch %lld", (long long)o->batch.items[0]);
     if (o->dtype != CLV_NODTYPE)
@@ -257,7 +267,7 @@ static clv_status report_write(report *r, clv_err *err)
         report_fill(&r->models[i], &models[i]);
     for (uint32_t i = 0; i < r->n_notes; i++)
         notes[i] = r->notes[i];
-    report_command(r->o, &line);
+    report_command(r, &line);
     const clv_html h = {.size = sizeof h,
                         .models = models,
                         .n_models = r->n,
@@ -269,7 +279,9 @@ static clv_status report_write(report *r, clv_err *err)
                         .merged_layout = r->merged_layout};
     clv_report_html(&h, &page);
     clv_status s = clv_buf_check(&page, err);
-    if (s == CLV_OK)
+    if (s == CLV_OK && !r->o->page && r->o->session->out)
+        s = emit_text(r->o, &page, err);
+    else if (s == CLV_OK)
         s = write_file(r->o->page ? r->o->page : "report.html", &page, err);
     clv_buf_free(&line);
     clv_buf_free(&page);

@@ -236,7 +236,7 @@ static PyObject *py_from_fx(PyObject *self, PyObject *args, PyObject *kw)
 static PyObject *give(clv_status s, const clv_err *err, clv_buf *out, bool text)
 {
     if (s == CLV_OK)
-        return text ? py_from_text(out) : py_from_report(out);
+        return text ? py_from_text(out) : result_new(py_from_report(out));
     clv_buf_free(out);
     return py_raise(err);
 }
@@ -478,6 +478,38 @@ PyDoc_STRVAR(give_doc,
              "Says what an operator costs, instead of our rules and those of "
              "every convention.\nNot while another thread reads the graph.");
 
+PyDoc_STRVAR(html_doc, "_repr_html_($self)\n--\n\n"
+                       "What profile() found, as HTML.");
+
+static PyObject *graph_html(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return graph_peek(self) ? notebook_call("graph_html", self, NULL, NULL)
+                            : NULL;
+}
+
+PyDoc_STRVAR(to_dataframe_doc,
+             "to_dataframe($self, count='full')\n--\n\n"
+             "Every operator with its costs, as a pandas DataFrame.");
+
+static PyObject *graph_to_dataframe(PyObject *self, PyObject *args,
+                                    PyObject *kw)
+{
+    return graph_peek(self) ? notebook_call("graph_frame", self, args, kw)
+                            : NULL;
+}
+
+PyDoc_STRVAR(show_doc,
+             "show($self, *models, height=640, **flags)\n--\n\n"
+             "The page of `cleave report` in a notebook: of this graph, or "
+             "with another\nmodel of both and their difference.");
+
+static PyObject *graph_show(PyObject *self, PyObject *args, PyObject *kw)
+{
+    return graph_peek(self) ? notebook_call("graph_show", self, args, kw)
+                            : NULL;
+}
+
 static PyObject *graph_repr(PyObject *self)
 {
     const clv_graph *g = ((graph_object *)self)->g;
@@ -495,12 +527,15 @@ static PyObject *graph_repr(PyObject *self)
     }
 
 /* The verbs of verbs.c are put behind these. */
-enum { N_OWN = 10 };
+enum { N_OWN = 13 };
 static PyMethodDef graph_methods[N_OWN + N_VERBS + 1] = {
     METHOD(profile),
     METHOD(counts),
     METHOD(compile),
     METHOD(split),
+    METHOD(to_dataframe),
+    METHOD(show),
+    {"_repr_html_", graph_html, METH_NOARGS, html_doc},
     {"nodes", graph_nodes, METH_NOARGS, nodes_doc},
     {"warnings", graph_warnings, METH_NOARGS, warnings_doc},
     {"tally", graph_tally_method, METH_VARARGS, tally_doc},
@@ -658,11 +693,13 @@ PyMODINIT_FUNC PyInit__cleave(void)
     graph_type = PyType_FromSpec(&graph_spec);
     model_type = PyType_FromSpec(&model_spec);
     tensor_type = PyType_FromSpec(&tensor_spec);
+    PyObject *result_type = result_type_new();
     py_error = PyErr_NewException("cleave.Error", NULL, NULL);
-    if (!m || !graph_type || !model_type || !tensor_type || !py_error ||
-        PyModule_AddObjectRef(m, "Graph", graph_type) < 0 ||
+    if (!m || !graph_type || !model_type || !tensor_type || !result_type ||
+        !py_error || PyModule_AddObjectRef(m, "Graph", graph_type) < 0 ||
         PyModule_AddObjectRef(m, "Model", model_type) < 0 ||
         PyModule_AddObjectRef(m, "Tensor", tensor_type) < 0 ||
+        PyModule_AddObjectRef(m, "Result", result_type) < 0 ||
         PyModule_AddObjectRef(m, "Error", py_error) < 0 ||
         PyModule_AddStringConstant(m, "__version__", clv_version()) < 0)
         return NULL;

@@ -37,10 +37,20 @@ void texts_free(texts *t);
 
 /* -- verbs.c --------------------------------------------------------------*/
 
-enum { N_VERBS = 11 };
+enum { N_VERBS = 12 };
 extern const PyMethodDef verb_methods[N_VERBS]; /* of a Graph */
 PyObject *verb_verify(PyObject *self, PyObject *args, PyObject *kw);
 PyObject *verb_hardware(PyObject *self, PyObject *args, PyObject *kw);
+
+/* -- result.c -------------------------------------------------------------*/
+
+/* A dict as a cleave.Result; takes the reference, NULL passes through. */
+PyObject *result_new(PyObject *dict);
+/* Calls a function of cleave.notebook with self and the arguments. */
+PyObject *notebook_call(const char *name, PyObject *self, PyObject *args,
+                        PyObject *kw);
+/* Makes the type; NULL and an exception on failure. */
+PyObject *result_type_new(void);
 
 /* -- tensor.c -------------------------------------------------------------*/
 

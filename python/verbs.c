@@ -14,9 +14,13 @@
 
 enum { MAX_GRAPHS = 64, MAX_PLACES = 4 };
 
-/* A verb, the names of its arguments by place, and what it is for. */
+/* What a verb gives: its JSON as a Result, a page as str, or a file. */
+typedef enum verb_gives { GIVES_JSON, GIVES_PAGE, GIVES_FILE } verb_gives;
+
+/* A verb, what it gives, and the names of its arguments by place. */
 typedef struct verb {
     const char *name;
+    verb_gives gives;
     const char *places[MAX_PLACES];
 } verb;
 
@@ -223,7 +227,8 @@ static clv_status run_words(const char *name, request *r, const texts *words,
                             clv_buf *out, clv_err *err)
 {
     const command *cmd = command_find(name, err);
-    cli_session session = {.open = open_lent, .user = r, .out = out};
+    cli_session session = {
+        .open = open_lent, .user = r, .lent = r->n_graphs > 0, .out = out};
     options o = {0};
     if (!cmd)
         return err->code;
@@ -237,12 +242,6 @@ static clv_status run_words(const char *name, request *r, const texts *words,
     options_free(&o);
     session_end(&session);
     return s;
-}
-
-/* Others write files, or say that all is well. */
-static bool reports(const verb *v)
-{
-    return strcmp(v->name, "export") && strcmp(v->name, "verify");
 }
 
 /* Raises with the method's name before the reason, unless that begins with it.
@@ -262,8 +261,9 @@ static PyObject *answer(const verb *v, const request *r, clv_status s,
 {
     if (s == CLV_LIMIT && !strcmp(v->name, "check") && out->len)
         s = CLV_OK;
-    if (s == CLV_OK && out->len && reports(v))
-        return r->text ? py_from_text(out) : py_from_report(out);
+    bool text = r->text || v->gives == GIVES_PAGE;
+    if (s == CLV_OK && out->len && v->gives != GIVES_FILE)
+        return text ? py_from_text(out) : result_new(py_from_report(out));
     clv_buf_free(out);
     if (s != CLV_OK)
         return raise_in(v, err);
@@ -286,7 +286,8 @@ static PyObject *run_request(const verb *v, request *r)
 /* Flags that the command takes of itself: JSON, and silence. */
 static bool add_usual(request *r, const verb *v)
 {
-    if (reports(v) && !r->text && !add_word(r, PyUnicode_FromString("--json")))
+    bool asked = v->gives == GIVES_JSON && !r->text;
+    if (asked && !add_word(r, PyUnicode_FromString("--json")))
         return false;
     return add_word(r, PyUnicode_FromString("--quiet"));
 }
@@ -305,24 +306,25 @@ static PyObject *call_verb(const verb *v, PyObject *self, PyObject *args,
 
 /* -- the verbs ------------------------------------------------------------*/
 
-#define VERB(name, ...) \
+#define VERB(name, gives, ...) \
     static PyObject *verb_##name(PyObject *self, PyObject *args, PyObject *kw) \
     { \
-        static const verb v = {#name, {__VA_ARGS__}}; \
+        static const verb v = {#name, GIVES_##gives, {__VA_ARGS__}}; \
         return call_verb(&v, self, args, kw); \
     }
 
-VERB(partition, "strategy", "text")
-VERB(concurrency, "strategy", "text")
-VERB(memory, "strategy", "reorder", "text")
-VERB(map, "hardware", "strategy", "text")
-VERB(validate, "text")
-VERB(diagnose, "expected_flops", "text")
-VERB(check, "hardware", "text")
-VERB(compare, "models")
-VERB(sweep, "batch", "text")
-VERB(export, "path")
-VERB(run, "backend", "text")
+VERB(partition, JSON, "strategy", "text")
+VERB(concurrency, JSON, "strategy", "text")
+VERB(memory, JSON, "strategy", "reorder", "text")
+VERB(map, JSON, "hardware", "strategy", "text")
+VERB(validate, JSON, "text")
+VERB(diagnose, JSON, "expected_flops", "text")
+VERB(check, JSON, "hardware", "text")
+VERB(compare, JSON, "models")
+VERB(sweep, JSON, "batch", "text")
+VERB(export, FILE, "path")
+VERB(run, JSON, "backend", "text")
+VERB(report, PAGE, "models")
 
 #define METHOD(name, doc) \
     { \
@@ -372,17 +374,21 @@ const PyMethodDef verb_methods[N_VERBS] = {
                 "Runs it as `cleave run` does (random inputs unless given): "
                 "times, a check with\nverify=True. compile() makes a Model to "
                 "call."),
+    METHOD(report, "report($self, *models, path=None, **flags)\n--\n\n"
+                   "The page of `cleave report`, as a str or written to a "
+                   "file; with another model\nof both and their difference. "
+                   "show() embeds it in a notebook."),
 };
 
 /* -- those without a graph ------------------------------------------------*/
 
-#define FUNCTION(name) \
+#define FUNCTION(name, gives) \
     PyObject *verb_##name(PyObject *self, PyObject *args, PyObject *kw) \
     { \
-        static const verb v = {#name, {"models"}}; \
+        static const verb v = {#name, GIVES_##gives, {"models"}}; \
         (void)self; \
         return call_verb(&v, NULL, args, kw); \
     }
 
-FUNCTION(verify)
-FUNCTION(hardware)
+FUNCTION(verify, FILE)
+FUNCTION(hardware, JSON)

@@ -8,12 +8,13 @@
 Everything is computed by the C library; results are dicts, the same as the
 command's JSON. PyTorch is needed for live modules only.
 """
-from cleave._cleave import (Error, Graph, Model, Tensor, __version__,
-                            hardware, models, verify)
+from cleave._cleave import (Error, Graph, Model, Result, Tensor,
+                            __version__, hardware, models, verify)
 from cleave._cleave import open as _open
 
-__all__ = ["Error", "Graph", "Model", "Tensor", "capture", "hardware", "load",
-           "models", "open", "profile", "summary", "verify", "__version__"]
+__all__ = ["Error", "Graph", "Model", "Result", "Tensor", "capture",
+           "hardware", "load", "models", "open", "profile", "summary", "verify",
+           "__version__"]
 
 
 def load(model, inputs=None, kwargs=None, **options):
@@ -113,8 +114,8 @@ def _with_torch():
 
 def __getattr__(name):
     """cleave.torch and the like are imported when they are first named."""
-    if name not in ("dynamo", "fvcore", "handles", "live", "neuron", "torch",
-                    "torchinfo", "vision"):
+    if name not in ("dynamo", "fvcore", "handles", "live", "neuron", "notebook",
+                    "torch", "torchinfo", "vision"):
         raise AttributeError(f"module 'cleave' has no attribute '{name}'")
     import importlib
     return importlib.import_module(f"cleave.{name}")

@@ -2,15 +2,16 @@ from os import PathLike
 from typing import Any, Callable, Mapping, Sequence
 
 from cleave._cleave import (Error as Error, Graph as Graph, Model as Model,
-                            Tensor as Tensor, hardware as hardware,
+                            Result as Result, Tensor as Tensor, hardware as hardware,
                             models as models, verify as verify)
 from cleave.torch import Capture
 from cleave.torchinfo import ModelStatistics
 
 __version__: str
 
-__all__ = ["Error", "Graph", "Model", "Tensor", "capture", "hardware", "load",
-           "models", "open", "profile", "summary", "verify", "__version__"]
+__all__ = ["Error", "Graph", "Model", "Result", "Tensor", "capture",
+           "hardware", "load", "models", "open", "profile", "summary", "verify",
+           "__version__"]
 
 def load(model: object, inputs: object = ..., kwargs: dict[str, Any] | None = ...,
          *, input_shape: Sequence[int] | dict[str, Sequence[int]] | None = ...,
@@ -25,4 +26,4 @@ def capture(model: object, inputs: object = ..., kwargs: dict[str, Any] | None =
             | None = ..., **options: Any) -> Capture: ...
 def summary(model: object, *args: Any, **options: Any) -> ModelStatistics: ...
 def profile(model: object, inputs: object = ..., kwargs: dict[str, Any] | None = ...,
-            *, count: str = ..., **options: Any) -> dict[str, Any]: ...
+            *, count: str = ..., **options: Any) -> Result: ...

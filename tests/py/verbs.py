@@ -204,16 +204,17 @@ def test_stubs():
     stub = names_in("_cleave.pyi")
     have = {n for n in dir(_cleave) if not n.startswith("_")}
     equal({n for n in stub if not n.startswith("_")}, have, "names")
-    for cls in ("Graph", "Model", "Tensor"):
+    for cls in ("Graph", "Model", "Result", "Tensor"):
         want = {n for n in vars(getattr(_cleave, cls)) if not n.startswith("_")
-                or n in ("__call__", "__dlpack__", "__dlpack_device__")}
+                or n in ("__call__", "__dlpack__", "__dlpack_device__",
+                         "_repr_html_")}
         equal(stub[cls], want, f"members of {cls}")
         for name in want:
             check(getattr(getattr(_cleave, cls), name).__doc__, f"{cls}.{name}")
     public = {n for n in cleave.__all__ if not n.startswith("_")}
     stub = names_in("__init__.pyi")
-    check(public <= set(stub) | {"Error", "Graph", "Model", "Tensor", "hardware",
-                                 "open", "models", "verify"},
+    check(public <= set(stub) | {"Error", "Graph", "Model", "Result", "Tensor",
+                                 "hardware", "open", "models", "verify"},
           public - set(stub))
 
 

@@ -1,6 +1,6 @@
 // engine.mjs - the engine as WebAssembly answers what the command answers, byte
 // for byte, on every ONNX file there is, and reads little of a large one. Skips
-// by name without clang and wasi-libc (tools/deps web). timeout: 600
+// by name without clang and wasi-libc (tools/deps web). timeout: 600, builds: plain
 //
 // All files go through one process and one compiled module.
 import { spawnSync } from "node:child_process";
@@ -14,7 +14,7 @@ let passed = 0, failed = 0, skipped = 0;
 const ok = (name) => { passed++; console.log(`ok ${name}`); };
 const bad = (name, why) => { failed++; console.log(`FAIL ${name}: ${why}`); };
 const skip = (name, why) => { skipped++; console.log(`SKIP ${name}: ${why}`); };
-const end = () => { console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`); process.exit(failed ? 1 : 0); };
+const end = () => { console.log(`# ${passed} passed, ${failed} failed, ${skipped} skipped`); process.exit(failed ? 1 : 0); };
 
 const tools = ["clang", "wasm-ld", "wasm-opt"].filter((t) => spawnSync("which", [t]).status !== 0);
 if (tools.length || !existsSync("/usr/lib/wasm32-wasi/libc.a")) {

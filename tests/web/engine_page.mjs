@@ -1,9 +1,9 @@
 // engine_page.mjs - cleave.html in a real browser: files that are dropped or
 // chosen are shown by the report, with the command's numbers; bad ones are one
-// line; nothing is requested. Skips by name without clang and wasi-libc.
-// timeout: 300
+// line; nothing is requested; no name runs. Skips by name without clang and
+// wasi-libc. timeout: 300, builds: plain
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { largeOnnx } from "./lib/large.mjs";
 
@@ -11,7 +11,7 @@ const root = process.env.CLEAVE_ROOT, build = root + "/build-web";
 const { chromium } = createRequire(root + "/web/")("playwright-core");
 const BROWSER = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find((p) => existsSync(p));
 let passed = 0, failed = 0, skipped = 0;
-const end = () => { console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`); process.exit(failed ? 1 : 0); };
+const end = () => { console.log(`# ${passed} passed, ${failed} failed, ${skipped} skipped`); process.exit(failed ? 1 : 0); };
 async function test(name, f) {
   try {
     const more = await f();
@@ -65,8 +65,8 @@ const block = (frame, id) => frame.evaluate(async (i) => {
   return JSON.parse(await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).text());
 }, id);
 
-async function sameTotals(frame, path, i = 0) {
-  const want = json("profile", path), got = await block(frame, `profile-${i}`);
+async function sameTotals(frame, path, i = 0, ...flags) {
+  const want = json("profile", path, ...flags), got = await block(frame, `profile-${i}`);
   for (const key of ["total_flops", "total_macs", "total_params", "total_memory", "operators", "weight_bytes"])
     check(got[key] === want[key], `${key}: ${got[key]}, the command says ${want[key]}`);
   check(got.layers.length === want.layers.length, "as many layers");
@@ -74,6 +74,7 @@ async function sameTotals(frame, path, i = 0) {
 
 function quiet(page) { check(page.troubles.length === 0, page.troubles[0]); }
 
+const FILES_OF_TORCH = ["net.pt2", "legacy.pt"].map((f) => root + "/tests/data/torch/" + f);
 execFileSync("cleave", ["export", "resnet18", "-o", "resnet18.onnx"], { stdio: "ignore" });
 const two = process.cwd() + "/resnet18.onnx";
 
@@ -110,6 +111,54 @@ await test("two files are compared; the saved report is packed", async () => {
   await page.close();
 });
 
+await test("every format that is read; weights beside a model are not needed", async () => {
+  const page = await start(), data = root + "/tests/data";
+  for (const path of [data + "/tflite/add.tflite", data + "/stablehlo/mlp.mlir", data + "/onnx_external/model.onnx", ...FILES_OF_TORCH]) {
+    await page.evaluate(() => { document.documentElement.dataset.cleave = ""; });
+    await page.setInputFiles("#choose", path);
+    const frame = await settled(page);
+    check(frame && (await page.$("#status:not(.bad)")), `${path}: ${await page.textContent("#status")}`);
+    await sameTotals(frame, path);
+  }
+  await page.setInputFiles("#choose", root + "/tests/data/torch/scripted.pt"); // has no shapes
+  await page.waitForSelector("#status.bad:has-text('--input-shape')");
+  await page.fill("#flags", "--input-shape 1,3,32,32");
+  await page.evaluate(() => { document.documentElement.dataset.cleave = ""; });
+  await page.press("#flags", "Enter");
+  const frame = await settled(page);
+  await sameTotals(frame, root + "/tests/data/torch/scripted.pt", 0, "--input-shape", "1,3,32,32");
+  quiet(page);
+  await page.close();
+});
+
+await test("no name of a model or a file runs or becomes markup", async () => {
+  const page = await start(), hostile = readFileSync(root + "/tests/data/report/hostile.onnx");
+  await dropped(page, "<img src=x onerror=window.pwned=1>.onnx", hostile);
+  const frame = await settled(page);
+  for (const view of ["summary", "graph", "table", "cuts"]) {
+    await frame.click(`.tabs [data-view=${view}]`);
+    await frame.waitForSelector(`main[data-ready^="${view}-"]`);
+    check((await frame.evaluate(() => window.pwned ?? document.querySelectorAll("img, main script").length)) === 0, `a name ran in ${view}`);
+  }
+  check((await page.evaluate(() => window.pwned ?? document.querySelectorAll("img").length)) === 0, "a name ran");
+  quiet(page);
+  await page.close();
+});
+
+await test("policy: no other script runs, nothing is fetched", async () => {
+  const page = await start();
+  const policy = await page.$eval("meta[http-equiv=Content-Security-Policy]", (m) => m.content);
+  check(policy.startsWith("default-src 'none'; script-src 'sha256-") && !/unsafe-(inline|eval)(?!-)|https?:|\*/.test(policy.replace("'wasm-unsafe-eval'", "")), policy);
+  const got = await page.evaluate(async () => {
+    const s = document.createElement("script");
+    s.textContent = "window.ran = 1";
+    document.body.append(s);
+    return [window.ran ?? 0, await fetch("https://example.org/").then(() => 1, () => 0)];
+  });
+  check(got.join() === "0,0", `ran, fetched: ${got}`);
+  await page.close();
+});
+
 await test("bad files are one line", async () => {
   const page = await start();
   for (const [name, data, why] of [["empty.onnx", "", /empty/], ["bad.onnx", "\x08\x08\x3a\xff\xff\xff\x7f", /./], ["<b>.txt", "hello", /./]]) {
@@ -127,16 +176,20 @@ await test("a file of 604 MB opens in under a second", async () => {
   const page = await start();
   await dropped(page, "resnet18.onnx", readFileSync(two)); // the engine is there
   await settled(page);
-  await page.evaluate(() => { document.documentElement.dataset.cleave = ""; });
-  const began = performance.now();
-  await page.setInputFiles("#choose", "large.onnx");
-  const frame = await settled(page), ms = performance.now() - began;
-  await sameTotals(frame, "large.onnx");
+  const times = [];
+  for (let i = 0; i < 3; i++) { // the best of three: others use the machine too
+    await page.evaluate(() => { document.documentElement.dataset.cleave = ""; });
+    const began = performance.now();
+    await page.setInputFiles("#choose", "large.onnx");
+    const frame = await settled(page);
+    times.push(Math.round(performance.now() - began));
+    await sameTotals(frame, "large.onnx");
+  }
+  check(Math.min(...times) < 1000, `${times} ms`);
   const said = await page.textContent("#status");
-  check(ms < 5000, `${Math.round(ms)} ms`); // a busy machine; quiet: docs/report.md
   quiet(page);
   await page.close();
-  return `${Math.round(ms)} ms; ${said}`;
+  return `${times} ms; ${said}`;
 });
 
 for (const path of (process.env.CLEAVE_OPEN ?? "").split(":").filter(Boolean))

@@ -55,7 +55,7 @@ function writeHash(): void {
   if (state.type) p.set("type", String(state.type));
   for (const key of ["int8", "cpu", "gone"] as const) if (state[key].length) p.set(key, writeList(state[key]));
   const hash = "#" + p.toString();
-  if (hash !== location.hash) history.replaceState(null, "", hash);
+  if (hash !== location.hash) history.replaceState(null, "", location.href.replace(/#.*|$/, hash)); // in a notebook "#..." is the notebook's
 }
 
 const whole = (text: string | null): number => Math.min(1e6, Math.max(0, Math.floor(Number(text) || 0)));

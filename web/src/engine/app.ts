@@ -5,7 +5,8 @@ import type { Answer, Ask } from "./worker";
 const MOST = 2; // models in a report
 
 const $ = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
-const status = $("status"), place = $("place"), choose = $<HTMLInputElement>("choose"), save = $<HTMLButtonElement>("save");
+const status = $("status"), place = $("place"), choose = $<HTMLInputElement>("choose"), save = $<HTMLButtonElement>("save"), flags = $<HTMLInputElement>("flags");
+let last: File[] = [];
 let worker: Worker | null = null, shown = "", page = "", name = "report";
 
 function say(text: string, bad = false): void {
@@ -29,7 +30,7 @@ async function start(): Promise<Worker> {
 const ask = (w: Worker, files: File[]): Promise<Answer> => new Promise((done) => {
   w.onmessage = (e: MessageEvent<Answer>) => done(e.data);
   w.onerror = (e) => done({ why: `the engine failed: ${e.message}` });
-  w.postMessage({ files } satisfies Ask);
+  w.postMessage({ files, flags: flags.value.split(/\s+/).filter(Boolean) } satisfies Ask);
 });
 
 function show(bytes: Uint8Array): void {
@@ -47,6 +48,7 @@ function show(bytes: Uint8Array): void {
 
 export async function open(files: File[]): Promise<void> {
   if (files.length === 0) return;
+  last = files;
   if (files.length > MOST) return say(`${files.length} files; a report takes one model, or two to compare`, true);
   say(`Reading ${files.map((f) => f.name).join(" and ")} ...`);
   document.documentElement.dataset["cleave"] = "busy";
@@ -93,6 +95,9 @@ function accept(doc: Document): void {
 
 accept(document);
 choose.addEventListener("change", () => {
-  void open([...(choose.files ?? [])]);
+  const files = [...(choose.files ?? [])];
+  choose.value = ""; // the same file may be chosen again
+  void open(files);
 });
+flags.addEventListener("change", () => void open(last)); // as `cleave report` takes them
 save.addEventListener("click", () => void keep());

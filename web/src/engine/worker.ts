@@ -5,7 +5,7 @@ import { System, type Source } from "./wasi";
 interface Slices { readAsArrayBuffer(b: Blob): ArrayBuffer }
 declare const FileReaderSync: new () => Slices;
 
-export interface Ask { engine?: ArrayBuffer; files?: File[] }
+export interface Ask { engine?: ArrayBuffer; files?: File[]; flags?: string[] }
 export interface Answer { page?: Uint8Array; why?: string; read?: number; size?: number; ms?: number }
 
 let engine: Promise<WebAssembly.Module> | undefined;
@@ -26,9 +26,9 @@ function named(files: File[]): Source[] {
   });
 }
 
-async function report(files: File[]): Promise<Answer> {
+async function report(files: File[], flags: string[]): Promise<Answer> {
   const began = performance.now(), sources = named(files);
-  const system = new System(["cleave", "report", ...sources.map((s) => s.name), "-o", "/dev/stdout"], sources);
+  const system = new System(["cleave", "report", ...sources.map((s) => s.name), ...flags, "-o", "/dev/stdout"], sources);
   const done = system.run(await engine!);
   if (done.exit !== 0) return { why: done.err.trim().replace(/^cleave: /, "") || `the engine ended with ${done.exit}` };
   return { page: done.out, read: system.read, size: files.reduce((n, f) => n + f.size, 0), ms: performance.now() - began };
@@ -37,6 +37,6 @@ async function report(files: File[]): Promise<Answer> {
 onmessage = (e: MessageEvent<Ask>): void => {
   if (e.data.engine) engine = WebAssembly.compile(e.data.engine);
   if (e.data.files)
-    report(e.data.files).catch((x: unknown): Answer => ({ why: `the engine failed: ${x instanceof Error ? x.message : String(x)}` }))
+    report(e.data.files, e.data.flags ?? []).catch((x: unknown): Answer => ({ why: `the engine failed: ${x instanceof Error ? x.message : String(x)}` }))
       .then((answer) => postMessage(answer));
 };
