@@ -12,8 +12,9 @@ times   medians, alternating in rounds; the first result of a fresh process; pea
         given as many models as fit into a window of some seconds.
         On a machine that is not quiet, times say little: `share` is what part of a
         processor ONNX Runtime got, and `work_ratio` compares processor time, which
-        with one thread depends less on the load (idle threads of ONNX Runtime spin).
-table   the distribution per group, and the worst. --work takes work_ratio instead.
+        with one thread depends less on the load (idle threads of ONNX Runtime spin);
+        `first_work` does so for the first result.
+table   the distribution per group, and the worst. --work takes these two instead.
 
 A line of JSON per file is added to FILE.jsonl; files that have one are left out,
 so a run can be broken off; they come in the order of a hash of their names, so that
@@ -182,7 +183,7 @@ def time_one(path, threads, seconds, most):
     """The figures of one file, as JSON."""
     middle = lambda v: sorted(v)[len(v) // 2]  # noqa: E731
     ours, theirs, first, theirs_first, peak, theirs_peak = [], [], [], [], 0, 0
-    work, theirs_work, share = [], [], []
+    work, theirs_work, first_work, share = [], [], [], []
     # one run of each says how many fit in the time
     a, _, _, a_cpu = need(child(run_command(path, threads) + ["--json"], 60), "cleave")
     b, _, _, b_cpu = need(child(peer_command(path, threads, 1), 60), "onnxruntime")
@@ -200,6 +201,7 @@ def time_one(path, threads, seconds, most):
         c, c_wall, c_top, c_cpu = need(child(peer_command(path, threads, 0), 80), "onnxruntime")
         work.append((a_cpu - f_cpu) / repeat)  # one run warms up, as the first does
         theirs_work.append((b_cpu - c_cpu) / (repeat + 1))
+        first_work.append(f_cpu / max(c_cpu, 1e-9))
         share.append(b_cpu / b_wall)
         first.append(wall)
         theirs_first.append(c_wall)
@@ -208,7 +210,7 @@ def time_one(path, threads, seconds, most):
     return {"ours": m, "theirs": n, "ratio": m / n, "spread": [min(ours) / m, max(ours) / m, min(theirs) / n, max(theirs) / n],
             "first": f, "theirs_first": g, "first_ratio": f / g, "peak": peak, "theirs_peak": theirs_peak,
             "peak_ratio": peak / theirs_peak, "repeat": repeat, "threads": threads,
-            "work_ratio": middle(work) / max(middle(theirs_work), 1e-9), "share": max(share)}
+            "work_ratio": middle(work) / max(middle(theirs_work), 1e-9), "first_work": middle(first_work), "share": max(share)}
 
 
 def time_some(threads, seconds, rounds, window, paths):
@@ -260,7 +262,7 @@ def line_of(r):
         return (f"{r['file']:58} {r['ours'] * 1e3:8.2f} {r['theirs'] * 1e3:8.2f} ms {r['ratio']:6.2f}   first "
                 f"{r['first'] * 1e3:6.0f} {r['theirs_first'] * 1e3:6.0f} ms {r['first_ratio']:5.2f}   peak "
                 f"{r['peak'] / 1e6:5.0f} {r['theirs_peak'] / 1e6:5.0f} MB {r['peak_ratio']:5.2f}"
-                f"   work {r['work_ratio']:5.2f}  share {r['share']:.2f}")
+                f"   work {r['work_ratio']:5.2f}  first {r.get('first_work', 0):5.2f}  share {r['share']:.2f}")
     more = f"{r['worst']:.1e} (itself {r['self']:.1e})" if "worst" in r else ""
     more += f" {r['steps']:.2f} steps" if "steps" in r else ""
     return f"{r['file']:58} {r['verdict']:8} {more} {r.get('note', '')}"
@@ -285,7 +287,7 @@ def table(a):
             rows[r["file"]] = r
     timed = [r for r in rows.values() if "ratio" in r]
     for r in timed if a.work else []:
-        r["ratio"] = r["work_ratio"]
+        r["ratio"], r["first_ratio"] = r["work_ratio"], r.get("first_work", r["first_ratio"])
     lines = []
     if timed:
         lines += ["| files | n | median | p90 | max | ≤ 1.0 | first: median | peak: median |", "|---|---|---|---|---|---|---|---|"]

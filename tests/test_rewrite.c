@@ -41,6 +41,10 @@ typedef struct rewrite_case {
     BYTES \
     "param w 6 3 3 3; u = quantize_linear w 0.02; v = " \
     "dequantize_linear u 0.02; c = conv2d d v padding=1; r = relu c; "
+#define BYTES_LSTM \
+    "in x 6 2 8; bytes w 1 8 20; bytes r 1 5 20; bytes z; d = " \
+    "dequantize_linear w 0.02 z; a = permute d perm=0,2,1; v = " \
+    "dequantize_linear r 0.02 z; b = permute v perm=0,2,1; "
 #define BYTES_ROWS \
     "in x 2 5 9; q = quantize_linear x 0.03; d = dequantize_linear q 0.03; " \
     "param w 9 6; param b 6; u = quantize_linear w 0.02; v = " \
@@ -407,6 +411,11 @@ static const rewrite_case cases_of_rules[] = {
      "r 0.1; s = mul d e; t = relu s; y = quantize_linear t 0.0503; out y"},
     {"quant_constant", "LATE_QUANT", 0, BYTES "y = softmax d; out y"},
 
+    {"quant_lstm", "QUANT_LSTM", 1,
+     BYTES_LSTM "y = lstm x a b layout=onnx hidden=5 quantized=1; out y"},
+    {"quant_lstm_of_floats", "QUANT_LSTM", 0,
+     BYTES_LSTM "y = lstm x a b layout=onnx hidden=5; out y"},
+
     {"half", "HALF", 2, HALF_X "a = relu h; b = neg a; out b"},
     {"half_moves", "HALF", 3,
      HALF_X "a = relu h; p = permute a perm=0,2,3,1; b = neg p; out b"},
@@ -452,27 +461,46 @@ static void name_value(builder *b, const char *name, uint32_t id)
     b->ids[b->n++] = id;
 }
 
+/* Gives v bytes of all kinds, far from a pattern. */
+static bool fill_bytes(builder *b, uint32_t v)
+{
+    int64_t n = clv__numel(&b->g->values[v]);
+    clv_payload *p = clv__value_data(b->g, v);
+    int8_t *x = arena_alloc(&b->g->mem, (size_t)n);
+    if (!p || !x)
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (int8_t)(i * i * 37 % 101 - 50);
+    p->bytes = x;
+    p->size = (size_t)n;
+    return true;
+}
+
 static bool add_value(builder *b, char **word, uint32_t n)
 {
     int64_t dims[8];
     for (uint32_t i = 2; i < n; i++)
         dims[i - 2] = atoll(word[i]);
-    bool param = !strcmp(word[0], "param"), mask = !strcmp(word[0], "mask");
+    bool bytes = !strcmp(word[0], "bytes"), mask = !strcmp(word[0], "mask");
+    bool param = bytes || !strcmp(word[0], "param");
     const clv_value_arg arg = {.size = sizeof arg,
                                .name = word[1],
                                .kind =
                                    param ? CLV_VALUE_PARAM : CLV_VALUE_INPUT,
-                               .dtype = mask ? CLV_BOOL : CLV_FLOAT32,
+                               .dtype = mask    ? CLV_BOOL
+                                        : bytes ? CLV_INT8
+                                                : CLV_FLOAT32,
                                .rank = n - 2,
                                .dims = dims};
     uint32_t id;
     if (clv_graph_add_value(b->g, &arg, &id, NULL) != CLV_OK)
         return false;
     name_value(b, word[1], id);
-    return true;
+    return !bytes || fill_bytes(b, id);
 }
 
-/* KEY=1,2 is a list, KEY=0.5 a float, KEY=1 an integer, dtype=T a type. */
+/* KEY=1,2 is a list, KEY=0.5 a float, KEY=1 an integer, dtype=T a type,
+ * layout=T a text. */
 static clv_attr_arg attr_of(char *word, int64_t *room)
 {
     char *text = strchr(word, '=') + 1;
@@ -480,6 +508,9 @@ static clv_attr_arg attr_of(char *word, int64_t *room)
     clv_attr_arg a = {.name = word, .type = CLV_ATTR_INT};
     if (!strcmp(word, "dtype")) {
         a.u.i = clv_dtype_find(text);
+    } else if (!strcmp(word, "layout")) {
+        a.type = CLV_ATTR_STRING;
+        a.u.s = text;
     } else if (strchr(text, '.')) {
         a.type = CLV_ATTR_FLOAT;
         a.u.f = strtod(text, NULL);

@@ -27,6 +27,9 @@ typedef struct clv_why {
 /* What a backend compiles: nodes of g in execution order, all of which it
  * supports. tensor[v] has type and shape of value v, and the data of weights;
  * all are dense and row-major. `outputs` are the values read elsewhere. */
+/* Is shown a weight before a backend packs it; false: it cannot be compiled. */
+typedef bool clv_look_fn(void *ctx, const clv_tensor *weight);
+
 typedef struct clv_subject {
     const clv_graph *g;
     const uint32_t *nodes, *outputs;
@@ -39,6 +42,10 @@ typedef struct clv_subject {
                          * as any of them lives. NULL: nothing is shared */
     const bool *shared; /* per value below n_shared; NULL: all are */
     uint32_t n_shared;
+    clv_look_fn *look; /* at each weight of a node, right before it is packed:
+                        * its pages are fetched one weight at a time. NULL:
+                        * nobody looks */
+    void *looker;      /* its ctx */
 } clv_subject;
 
 /* A compiled subgraph; a backend's own struct begins with it. Read-only once

@@ -4,6 +4,7 @@
  * subgraphs is compiled. One that does not compile after all is demoted: its
  * nodes go to the CPU, the graph is cut again, and a note says so. A cut that
  * the caller gives is compiled as it is, subgraph by subgraph. */
+#include "backend/cpu/cpu.h"
 #include "core/limits.h"
 #include "core/parallel.h"
 #include "run/rewrite.h"
@@ -155,31 +156,35 @@ static clv_status model_compile(clv_model *m, uint32_t k, clv_support *support,
     uint32_t n;
     const clv_subgraph *sub = &clv_cut_subgraphs(m->cut, &n)[k];
     weight_store *root = m->weights;
+    bool nan = false;
     while (root->like)
         root = root->like;
-    clv_subject subject = {.g = m->g,
-                           .nodes = sub->nodes,
-                           .outputs = sub->outputs,
-                           .n_nodes = sub->n_nodes,
-                           .n_outputs = sub->n_outputs,
-                           .tensor = m->tensor,
-                           .threads = m->threads,
-                           .files = &m->weights->files,
-                           .family = root,
-                           .shared = m->weights->borrowed,
-                           .n_shared = m->user->n_values};
+    clv_subject subject = {
+        .g = m->g,
+        .nodes = sub->nodes,
+        .outputs = sub->outputs,
+        .n_nodes = sub->n_nodes,
+        .n_outputs = sub->n_outputs,
+        .tensor = m->tensor,
+        .threads = m->threads,
+        .files = &m->weights->files,
+        .look = m->backend->type->made_nan ? clv__run_look_for_nan : NULL,
+        .looker = &nan,
+        .family = root,
+        .shared = m->weights->borrowed,
+        .n_shared = m->user->n_values};
     clv_err why = {0};
     char text[700];
     if (!strcmp(m->parts[k].device, "cpu") || idle(m, &m->parts[k]))
         return CLV_OK;
-    if (m->backend->type->made_nan && clv__run_weights_nan(m, sub)) {
-        m->parts[k].device = "cpu";
-        return CLV_OK;
-    }
     clv_status s =
         m->backend->type->compile(m->backend, &subject, &m->execs[k], &why);
     if (s == CLV_OK)
         return CLV_OK;
+    if (nan) {
+        m->parts[k].device = "cpu";
+        return CLV_OK;
+    }
     if (clv__is_final(s))
         return clv__fail(e, s, "%s", why.msg);
     *failed = true;
@@ -321,22 +326,31 @@ static clv_status without_backend(clv_model *m, const clv_model_opts *o,
 
 /* -- the model ------------------------------------------------------------*/
 
-/* Weights that kernels read must be aligned; a backend copies its own. */
+/* Weights that kernels read must be aligned; a backend copies its own, and what
+ * was packed, or is only moved, stays where it is. */
 static clv_status align_weights(clv_model *m, clv_err *e)
 {
     for (uint32_t i = 0; i < m->n_steps; i++) {
         const clv_node *n = &m->g->nodes[m->steps[i].node];
         for (uint32_t k = 0; !m->steps[i].exec && k < n->n_in; k++) {
             uint32_t v = node_ins(m->g, n)[k];
-            if (v != CLV_NONE && m->place[m->root[v]] == PLACE_WEIGHT)
+            bool any = !m->plain && !m->steps[i].dynamic &&
+                       clv__cpu_any_address((clv_op)n->op, k,
+                                            m->steps[i].ready != NULL);
+            if (v != CLV_NONE && !any && m->place[m->root[v]] == PLACE_WEIGHT)
                 CLV_TRY(
                     clv__weight_align(m->weights, &m->tensor[m->root[v]], e));
         }
     }
+    return CLV_OK;
+}
+
+/* Views of weights lie where these do. */
+static void point_aliases(clv_model *m)
+{
     for (uint32_t v = 0; v < m->g->n_values; v++)
         if (m->place[v] == PLACE_ALIAS && m->tensor[m->root[v]].data)
             m->tensor[v].data = m->tensor[m->root[v]].data;
-    return CLV_OK;
 }
 
 /* The user chose the side of some node. */
@@ -444,8 +458,10 @@ static clv_status model_build(clv_model *m, const clv_model_opts *o, clv_err *e)
     if (m->rewritten)
         CLV_TRY(show_parts(m, e));
     CLV_TRY(clv__run_plan(m, o->memory, e));
-    CLV_TRY(align_weights(m, e));
+    point_aliases(m);
     int64_t packed = clv__run_prepare(m);
+    CLV_TRY(align_weights(m, e));
+    point_aliases(m);
     CLV_TRY(clv__run_explain(m, e));
     m->info.weight_bytes = m->weights->bytes + packed;
     return CLV_OK;

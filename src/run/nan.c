@@ -35,12 +35,11 @@ static bool nan_in(const clv_tensor *t)
     return found || (i < n && nan_among(x + i, n - i));
 }
 
-bool clv__run_weights_nan(const clv_model *m, const clv_subgraph *p)
+bool clv__run_look_for_nan(void *found, const clv_tensor *t)
 {
-    for (uint32_t i = 0; i < p->n_inputs; i++)
-        if (nan_in(&m->tensor[p->inputs[i]]))
-            return true;
-    return false;
+    if (nan_in(t))
+        *(bool *)found = true;
+    return !*(bool *)found;
 }
 
 /* Some value that the part of s reads, and that is made or given anew for each
@@ -72,45 +71,6 @@ static clv_status nan_room(clv_context *c, const clv_node *n, clv_err *e)
     return CLV_OK;
 }
 
-/* Copies what t holds if a kernel cannot read it where it lies: a backend packs
- * weights from any address. Returns where it lay; NULL: nothing was copied. */
-static clv_status nan_align(clv_tensor *t, arena *mem, void **lay, clv_err *e)
-{
-    size_t size = clv__element_bytes(t);
-    *lay = NULL;
-    if (!t->data || size <= 1 ||
-        (uintptr_t)t->data % (size < 8 ? size : 8) == 0)
-        return CLV_OK;
-    size_t bytes = (size_t)clv_tensor_bytes(t);
-    void *copy = arena_alloc(mem, bytes + 1);
-    if (!copy)
-        return clv__nomem(e);
-    memcpy(copy, t->data, bytes);
-    *lay = t->data;
-    t->data = copy;
-    return CLV_OK;
-}
-
-static clv_status nan_run_node(clv_context *c, uint32_t id, clv_err *e)
-{
-    const clv_graph *g = c->m->g;
-    const clv_node *n = &g->nodes[id];
-    arena *mem = &c->mem.scratch;
-    arena_mark mark = arena_save(mem);
-    void **lay = arena_zalloc(mem, ((size_t)n->n_in + 1) * sizeof *lay);
-    clv_status s = lay ? nan_room(c, n, e) : clv__nomem(e);
-    for (uint32_t i = 0; s == CLV_OK && i < n->n_in; i++)
-        if (node_ins(g, n)[i] != CLV_NONE)
-            s = nan_align(&c->tensor[node_ins(g, n)[i]], mem, &lay[i], e);
-    if (s == CLV_OK)
-        s = clv__run_node(g, id, NULL, c->tensor, &c->mem, e);
-    for (uint32_t i = 0; lay && i < n->n_in; i++)
-        if (lay[i])
-            c->tensor[node_ins(g, n)[i]].data = lay[i];
-    arena_rewind(mem, mark);
-    return s;
-}
-
 /* Runs the nodes of the part of s by plain C kernels. */
 static clv_status nan_run_plain(clv_context *c, const step *s, clv_err *e)
 {
@@ -120,7 +80,9 @@ static clv_status nan_run_plain(clv_context *c, const step *s, clv_err *e)
     for (uint32_t k = 0; k < p->n_nodes && st == CLV_OK; k++) {
         if (clv__run_needless(m, p->nodes[k]))
             continue;
-        st = nan_run_node(c, p->nodes[k], e);
+        st = nan_room(c, &m->g->nodes[p->nodes[k]], e);
+        if (st == CLV_OK)
+            st = clv__run_node(m->g, p->nodes[k], NULL, c->tensor, &c->mem, e);
     }
     for (uint32_t k = 0; k < p->n_nodes; k++) {
         const clv_node *n = &m->g->nodes[p->nodes[k]];

@@ -30,11 +30,36 @@ static void clear_extras(const clv_node *n, clv_tensor *out)
     }
 }
 
+/* Copies the inputs that do not lie where their type wants: a file may hold
+ * weights at any address. Those that the fast kernel takes anyway are left
+ * where they are, unless `all` are needed. */
+static clv_status call_align(const clv_node *n, const clv_tensor **in,
+                             const void *ready, bool all, arena *scratch,
+                             clv_err *e)
+{
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        if (!in[i] || clv__weight_is_aligned(in[i]) ||
+            (!all && clv__cpu_any_address((clv_op)n->op, i, ready)))
+            continue;
+        size_t bytes = (size_t)clv_tensor_bytes(in[i]);
+        clv_tensor *t = arena_alloc(scratch, sizeof *t);
+        void *copy = arena_alloc(scratch, bytes + 1);
+        if (!t || !copy)
+            return clv__nomem(e);
+        memcpy(copy, in[i]->data, bytes);
+        *t = *in[i];
+        t->data = copy;
+        in[i] = t;
+    }
+    return CLV_OK;
+}
+
 static clv_status call(const clv_graph *g, const clv_node *n,
-                       const clv_tensor *const *in, clv_tensor *out,
+                       const clv_tensor **in, clv_tensor *out,
                        const void *ready, run_memory *mem, clv_err *e)
 {
     arena_mark mark = arena_save(&mem->scratch);
+    CLV_TRY(call_align(n, in, ready, mem->plain, &mem->scratch, e));
     kernel k = {.g = g,
                 .n = n,
                 .in = in,
@@ -47,7 +72,10 @@ static clv_status call(const clv_graph *g, const clv_node *n,
     clear_extras(n, out);
     bool done = !mem->plain && clv__cpu_run(&k);
     mem->used_plain = !done;
-    clv_status s = done ? CLV_OK : clv__kernel_of((clv_op)n->op)(&k);
+    clv_status s =
+        done ? CLV_OK : call_align(n, in, ready, true, &mem->scratch, e);
+    if (s == CLV_OK && !done)
+        s = clv__kernel_of((clv_op)n->op)(&k);
     if (s == CLV_OK)
         s = clv__within(0, e); /* it leaves its loops when time is up */
     arena_rewind(&mem->scratch, mark);
@@ -119,7 +147,8 @@ static const void *pack_step(clv_model *m, kernel *k, const clv_tensor **in,
     struct weight_pack key = pack_key(k->n, in);
     key.ready = pack_found(w, key);
     *fresh = !key.ready;
-    if (key.ready)
+    if (key.ready || !clv__cpu_packs((clv_op)k->n->op) ||
+        call_align(k->n, in, NULL, true, k->scratch, NULL) != CLV_OK)
         return key.ready;
     key.ready = clv__cpu_prepare(k, &w->mem);
     if (key.ready && key.data && CLV_GROW(w->packs, w->n_packs, w->cap_packs))
@@ -135,6 +164,7 @@ int64_t clv__run_prepare(clv_model *m)
         step *s = &m->steps[i];
         const clv_node *n = &m->g->nodes[s->node];
         const clv_tensor **in = NULL;
+        arena_mark mark = arena_save(&mem.scratch);
         if (!s->exec && !s->dynamic)
             in = inputs_of(m->g, n, m->tensor, &mem.scratch);
         if (!in)
@@ -147,8 +177,10 @@ int64_t clv__run_prepare(clv_model *m)
         bool fresh;
         s->ready = pack_step(m, &k, in, &fresh);
         for (uint32_t j = 0; s->ready && fresh && j < n->n_in; j++)
-            if (in[j])
-                packed += clv__weight_drop(m->weights, m->g, in[j]);
+            if (node_ins(m->g, n)[j] != CLV_NONE)
+                packed += clv__weight_drop(m->weights, m->g,
+                                           &m->tensor[node_ins(m->g, n)[j]]);
+        arena_rewind(&mem.scratch, mark);
     }
     arena_free(&mem.scratch);
     return packed;

@@ -67,6 +67,8 @@ CLV_MUST clv_status clv__weight_own(weight_store *w, clv_tensor *t, clv_err *e);
  * they come again when it is read. Returns its bytes, 0 where they are few. */
 int64_t clv__weight_drop(const weight_store *w, const clv_graph *g,
                          const clv_tensor *t);
+/* Whether t lies where its type wants. */
+bool clv__weight_is_aligned(const clv_tensor *t);
 /* Moves a weight of the table that is not aligned for its type. */
 CLV_MUST clv_status clv__weight_align(weight_store *w, clv_tensor *t,
                                       clv_err *e);
@@ -154,8 +156,8 @@ bool clv__run_needless(const clv_model *m, uint32_t node);
 
 /* -- what a backend must not see (nan.c) ----------------------------------*/
 
-/* Some weight that a part reads holds a NaN. */
-bool clv__run_weights_nan(const clv_model *m, const clv_subgraph *part);
+/* Sets *(bool *)found, and returns false, when t holds a NaN; clv_look_fn. */
+bool clv__run_look_for_nan(void *found, const clv_tensor *t);
 /* Runs the part of s by a backend that takes NaN for a number, or by plain C
  * kernels where there is one. */
 CLV_MUST clv_status clv__run_without_nan(clv_context *c, const step *s,

@@ -89,10 +89,15 @@ static bool borrow(const weight_store *w, const char *name, clv_tensor *t)
     return true;
 }
 
-clv_status clv__weight_align(weight_store *w, clv_tensor *t, clv_err *e)
+bool clv__weight_is_aligned(const clv_tensor *t)
 {
     size_t size = clv__element_bytes(t);
-    if (size <= 1 || (uintptr_t)t->data % (size < 8 ? size : 8) == 0)
+    return size <= 1 || (uintptr_t)t->data % (size < 8 ? size : 8) == 0;
+}
+
+clv_status clv__weight_align(weight_store *w, clv_tensor *t, clv_err *e)
+{
+    if (clv__weight_is_aligned(t))
         return CLV_OK;
     const void *from = t->data;
     CLV_TRY(own(w, t, NULL, e));

@@ -51,14 +51,23 @@ bool clv__cpu_has(clv_op op)
 }
 
 /* Whether typed loops may read or write t: it is there, is no list, and lies
- * where its type wants; a file may hold weights at any address. Several numbers
- * to a byte are for `packed` alone. */
-static bool cpu_takes(const clv_tensor *t, bool packed)
+ * where its type wants, unless it may lie anywhere; a file may hold weights at
+ * any address. Several numbers to a byte are for `packed` alone. */
+static bool cpu_takes(const clv_tensor *t, bool packed, bool anywhere)
 {
     size_t size = clv__element_bytes(t);
     return t->data && t->form == CLV_FORM_TENSOR && (size > 0 || packed) &&
            t->dtype != CLV_STRING &&
-           (size == 0 || (uintptr_t)t->data % size == 0);
+           (size == 0 || anywhere || (uintptr_t)t->data % size == 0);
+}
+
+bool clv__cpu_any_address(clv_op op, uint32_t i, bool ready)
+{
+    bool recurs = op == CLV_OP_LSTM || op == CLV_OP_GRU || op == CLV_OP_RNN;
+    if (ready)
+        return i == 1 || (i == 2 && recurs);
+    return i == 0 && (op == CLV_OP_EMBEDDING || op == CLV_OP_INDEX_SELECT ||
+                      op == CLV_OP_GATHER_ND);
 }
 
 /* All that has data may be read. */
@@ -67,7 +76,8 @@ static bool cpu_takes_inputs(const kernel *k)
     bool packed = k->n->op == CLV_OP_MATMUL_NBITS;
     for (uint32_t i = 0; i < k->n->n_in; i++)
         if (k->in[i] && numel(k->in[i]) && k->in[i]->data &&
-            !cpu_takes(k->in[i], packed))
+            !cpu_takes(k->in[i], packed,
+                       clv__cpu_any_address((clv_op)k->n->op, i, k->ready)))
             return false;
     return true;
 }
@@ -78,11 +88,17 @@ static bool cpu_takes_outputs(const kernel *k)
     bool any = false;
     for (uint32_t o = 0; o < k->n->n_out; o++) {
         if (k->out[o].data &&
-            (!cpu_takes(&k->out[o], false) || !numel(&k->out[o])))
+            (!cpu_takes(&k->out[o], false, false) || !numel(&k->out[o])))
             return false;
         any = any || k->out[o].data;
     }
     return any;
+}
+
+bool clv__cpu_packs(clv_op op)
+{
+    const cpu_level *level = cpu_tables();
+    return level && level->readiers[op];
 }
 
 const void *clv__cpu_prepare(kernel *k, arena *mem)

@@ -76,8 +76,13 @@ typedef struct cpu_level {
 bool clv__cpu_choose(uint32_t below);
 /* Whether an operator has a fast kernel. */
 bool clv__cpu_has(clv_op op);
+/* Whether the fast kernel of op takes its input i at any address: it was packed
+ * (`ready`) and is not read, or its bytes are only moved. */
+bool clv__cpu_any_address(clv_op op, uint32_t i, bool ready);
 /* Computes the node of k; false: the plain C kernel has to. */
 bool clv__cpu_run(kernel *k);
+/* Whether the fast kernel of op may pack weights. */
+bool clv__cpu_packs(clv_op op);
 /* What the fast kernel of k's node makes of its weights; see cpu_ready_fn. */
 const void *clv__cpu_prepare(kernel *k, arena *mem);
 

@@ -113,13 +113,6 @@ static bool half_copy(const kernel *k, const clv_tensor *t, bool fresh,
     return true;
 }
 
-/* A recurrent layer packs input 2 too. */
-static bool half_recurs(const kernel *k)
-{
-    return k->n->op == CLV_OP_LSTM || k->n->op == CLV_OP_GRU ||
-           k->n->op == CLV_OP_RNN;
-}
-
 /* Inputs of k as floats; true: some were not. */
 static bool half_inputs(const kernel *k, const clv_tensor **in,
                         clv_tensor *copies, bool *failed)
@@ -131,7 +124,8 @@ static bool half_inputs(const kernel *k, const clv_tensor **in,
             continue;
         any = true;
         /* a matrix that is packed already is not read */
-        bool packed = k->ready && (i == 1 || (i == 2 && half_recurs(k)));
+        bool packed =
+            k->ready && clv__cpu_any_address((clv_op)k->n->op, i, true);
         *failed |= !half_copy(k, k->in[i], packed, &copies[i]);
         in[i] = &copies[i];
     }

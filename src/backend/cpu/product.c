@@ -55,14 +55,14 @@ const void *CPU_NAME(cpu_ready_gemm)(kernel *k, arena *mem)
                                          : CPU_NAME(cpu_ready_matmul)(k, mem);
 }
 
-/* The product with b, packed or as it lies. */
+/* The product with b, packed or as it lies. What was packed is not read. */
 static bool product(kernel *k, int64_t m, int64_t n, int64_t depth,
                     cpu_matrix a, cpu_matrix b, const float *bias, float *y)
 {
     const cpu_packed *p = k->ready;
-    return p && p->n == n && p->k == depth
-               ? gemm_ready(k, m, a, p, bias, y, n)
-               : gemm_all(k, m, n, depth, a, b, bias, y, n);
+    if (!p)
+        return gemm_all(k, m, n, depth, a, b, bias, y, n);
+    return p->n == n && p->k == depth && gemm_ready(k, m, a, p, bias, y, n);
 }
 
 /* x (..,K), w (M,K), bias (M) -> (..,M) */
@@ -161,7 +161,7 @@ bool CPU_NAME(cpu_matmul)(kernel *k)
     memcpy(j.dims, y->dims, j.lead * sizeof *j.dims);
     broadcast_strides(&ba, j.lead, j.sa);
     broadcast_strides(&bb, j.lead, j.sb);
-    return batch_run(k, &j);
+    return !k->ready && batch_run(k, &j);
 }
 
 /* -- einsum ---------------------------------------------------------------*/

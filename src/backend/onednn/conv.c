@@ -56,8 +56,38 @@ bool dnn_is_jit(const_dnnl_primitive_desc_t pd)
     return name && (!strncmp(name, "jit", 3) || !strncmp(name, "brg", 3));
 }
 
+static bool has_isa(dnnl_cpu_isa_t isa)
+{
+    return (dnnl_get_effective_cpu_isa() & isa) == isa;
+}
+
+enum { LONG_LINE = 64, WIDE_BLOCK = 16 };
+
+/* A 1-d convolution of which oneDNN 2.6 would make products of each length that
+ * a tap reaches in a line whose channels are last: compiling these takes ten
+ * times as long as the line takes to run, and a hundred megabytes. */
+static bool conv_is_line(const clv_value *x, const clv_value *y, const conv *c)
+{
+    return x->rank == 3 && c->plain.ndims == 3 && c->plain.dims[2] > 1 &&
+           y->dims[2] > LONG_LINE && has_isa(dnnl_cpu_isa_avx512_core);
+}
+
+/* The layouts in which a line is computed at once: blocks of channels, or plain
+ * where they are few. */
+static void conv_line_layouts(const clv_value *x, const clv_value *y,
+                              dnnl_memory_desc_t *src, dnnl_memory_desc_t *dst)
+{
+    bool few = x->dims[1] < WIDE_BLOCK;
+    dnnl_memory_desc_init_by_tag(src, 3, x->dims, dnnl_f32,
+                                 few ? dnnl_ncw : dnnl_nCw16c);
+    dnnl_memory_desc_init_by_tag(dst, 3, y->dims, dnnl_f32, dnnl_nCw16c);
+}
+
+/* In which layouts the image comes and goes. */
+typedef enum conv_layout { LAYOUT_ANY, LAYOUT_LAST, LAYOUT_LINE } conv_layout;
+
 static dnnl_status_t conv_create(lowering *l, uint32_t node, const conv *c,
-                                 bool bias, bool last,
+                                 bool bias, conv_layout layout,
                                  const_dnnl_primitive_attr_t attr,
                                  dnnl_primitive_desc_t *pd)
 {
@@ -67,9 +97,11 @@ static dnnl_status_t conv_create(lowering *l, uint32_t node, const conv *c,
     dnnl_convolution_desc_t d;
     dnn_any(&src, x->dims, x->rank);
     dnn_any(&dst, y->dims, y->rank);
-    if (last) {
+    if (layout == LAYOUT_LAST) {
         dnn_last(&src, x);
         dnn_last(&dst, y);
+    } else if (layout == LAYOUT_LINE) {
+        conv_line_layouts(x, y, &src, &dst);
     }
     dnn_plain(&b, &y->dims[1], 1);
     dnnl_status_t s = dnnl_dilated_convolution_forward_desc_init(
@@ -80,21 +112,35 @@ static dnnl_status_t conv_create(lowering *l, uint32_t node, const conv *c,
                : s;
 }
 
+/* Whether it has code for the convolution in this layout. */
+static bool conv_compiles(lowering *l, uint32_t node, const conv *c, bool bias,
+                          conv_layout layout, const_dnnl_primitive_attr_t attr,
+                          dnnl_primitive_desc_t *pd)
+{
+    if (conv_create(l, node, c, bias, layout, attr, pd) != dnnl_success)
+        return false;
+    if (dnn_is_jit(*pd))
+        return true;
+    dnnl_primitive_desc_destroy(*pd);
+    return false;
+}
+
 /* Channels stay last where they are and oneDNN is fast with it. */
 static clv_status conv_pd(lowering *l, uint32_t node, const conv *c, bool bias,
                           const_dnnl_primitive_attr_t attr,
                           dnnl_primitive_desc_t *pd)
 {
+    const clv_value *x = dnn_value(l, dnn_in(l, node, 0));
     uint32_t s;
     CLV_TRY(dnn_slot(l, dnn_in(l, node, 0), &s));
     const dnnl_memory_desc_t *md = &l->x->slots[s].md;
+    if (conv_is_line(x, dnn_value(l, dnn_out(l, node)), c) &&
+        conv_compiles(l, node, c, bias, LAYOUT_LINE, attr, pd))
+        return CLV_OK;
     if (dnn_channels_last(md) && md->dims[1] > 1 &&
-        conv_create(l, node, c, bias, true, attr, pd) == dnnl_success) {
-        if (dnn_is_jit(*pd))
-            return CLV_OK;
-        dnnl_primitive_desc_destroy(*pd);
-    }
-    DNN(l, conv_create(l, node, c, bias, false, attr, pd));
+        conv_compiles(l, node, c, bias, LAYOUT_LAST, attr, pd))
+        return CLV_OK;
+    DNN(l, conv_create(l, node, c, bias, LAYOUT_ANY, attr, pd));
     return CLV_OK;
 }
 
@@ -126,7 +172,7 @@ static clv_status conv_with_residual(lowering *l, const chain *c, uint32_t n,
     dnn_last(&md, y);
     CLV_TRY(dnn_epilogue_of(l, c, n, &md, false, &other));
     dnnl_status_t s =
-        conv_create(l, c->anchor, v, bias, true, other.attr, &last);
+        conv_create(l, c->anchor, v, bias, LAYOUT_LAST, other.attr, &last);
     dnnl_primitive_attr_destroy(other.attr);
     if (s != dnnl_success)
         return CLV_OK;
@@ -163,11 +209,6 @@ static bool simple_end(const chain *c, uint32_t n, float *low, float *high)
         *high = relu ? INFINITY : k->beta;
     }
     return i == n;
-}
-
-static bool has_isa(dnnl_cpu_isa_t isa)
-{
-    return (dnnl_get_effective_cpu_isa() & isa) == isa;
 }
 
 /* Channels are last in our own convolution: where its input is so already, and

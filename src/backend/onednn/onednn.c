@@ -290,6 +290,19 @@ static bool known(const lowering *l, uint32_t node)
     return true;
 }
 
+/* Shows what the node reads of weights to whoever wants to see it. */
+static clv_status onednn_look(lowering *l, uint32_t node)
+{
+    const clv_node *n = &l->g->nodes[node];
+    for (uint32_t i = 0; i < n->n_in && !l->dry && l->s->look; i++) {
+        uint32_t v = node_ins(l->g, n)[i];
+        if (v != CLV_NONE && l->s->tensor[v].data &&
+            !l->s->look(l->s->looker, &l->s->tensor[v]))
+            return dnn_no(l, "a weight that it cannot compute with");
+    }
+    return CLV_OK;
+}
+
 static clv_status lower(lowering *l)
 {
     if (!onednn_prepare(l))
@@ -303,10 +316,10 @@ static clv_status lower(lowering *l)
     }
     for (uint32_t i = 0; i < l->s->n_nodes; i++) {
         uint32_t node = l->s->nodes[i];
-        clv_status s = CLV_OK;
-        if (l->emit[node])
+        clv_status s = onednn_look(l, node);
+        if (s == CLV_OK && l->emit[node])
             s = dnn_emit(l, l->emit[node]);
-        else if (l->inside[node] && !l->taken[node])
+        else if (s == CLV_OK && l->inside[node] && !l->taken[node])
             s = dnn_node(l, node);
         if (s != CLV_OK) {
             clv__err_prefix(l->e, "'%s'", l->g->nodes[node].name);
