@@ -218,6 +218,27 @@ tensor zoo_basic_conv(builder *b, const char *name, tensor x, conv_args a);
  * means of all channels. */
 tensor squeeze_excite(builder *b, const char *name, tensor x, int64_t squeeze,
                       clv_op act, clv_op scale);
+/* timm's BatchNormAct2d: a batch norm with the activation inside it. */
+tensor norm_act(builder *b, const char *name, tensor x, clv_op act);
+/* timm's ConvNormAct: "conv" without bias, padded to keep the size, and "bn"
+ * with its activation (CLV_OP_IDENTITY: none). */
+tensor zoo_timm_conv(builder *b, const char *name, tensor x, clv_op act,
+                     conv_args a);
+#define timm_conv(b, name, x, act, ...) \
+    zoo_timm_conv(b, name, x, act, (conv_args){.out = __VA_ARGS__})
+/* Squeeze-and-excitation with the names that timm gives its two layers. */
+typedef struct timm_se {
+    const char *reduce, *expand; /* reduce NULL: one layer only */
+    int64_t squeeze;
+    clv_op act, gate;
+} timm_se;
+tensor timm_excite(builder *b, const char *name, tensor x, const timm_se *s);
+/* "head": a mean over the image, and "fc". */
+tensor timm_head(builder *b, tensor x);
+/* x.mean([2, 3], keepdim=True) */
+tensor spatial_mean_kept(builder *b, tensor x);
+/* Stops the build unless x is h x w: what is learned has these sizes. */
+void need_size(builder *b, tensor x, int64_t h, int64_t w);
 /* Returns, for each pair of tokens i and j of an s x s window, the row of a
  * table of offsets. If they differ by (dy, dx), each in (-s, s), that is row
  * (dy + s - 1) * (2 s - 1) + dx + s - 1. There are s^4 pairs. Returns NULL
@@ -264,9 +285,12 @@ typedef struct zoo_model {
     X(convnext) \
     X(densenet) \
     X(efficientnet) \
+    X(efficientnet_lite) \
+    X(ghostnet) \
     X(googlenet) \
     X(hub_vit) \
     X(inception) \
+    X(levit) \
     X(maxvit) \
     X(mixer) \
     X(mnasnet) \
@@ -279,6 +303,7 @@ typedef struct zoo_model {
     X(regnet) \
     X(repvgg) \
     X(resnet) \
+    X(resnet_d) \
     X(retinanet) \
     X(s3d) \
     X(segmentation) \
@@ -290,6 +315,7 @@ typedef struct zoo_model {
     X(vgg) \
     X(video_resnet) \
     X(vit) \
+    X(vovnet) \
     X(yolo)
 
 #define X(family) extern const zoo_model clv__zoo_##family[];
