@@ -314,10 +314,14 @@ static int64_t builder_or_else(int64_t value, int64_t otherwise)
 
 tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a)
 {
-    uint32_t nd = op == CLV_OP_CONV1D ? 1 : op == CLV_OP_CONV2D ? 2 : 3;
+    bool turned = op == CLV_OP_CONVT2D;
+    uint32_t nd = op == CLV_OP_CONV1D             ? 1
+                  : op == CLV_OP_CONV2D || turned ? 2
+                                                  : 3;
     int64_t groups = builder_or_else(a.groups, 1),
             dilation = builder_or_else(a.dilation, 1);
-    int64_t w[5] = {a.out, dim(b, x, 1) / groups}, stride[3], padding[3];
+    int64_t in = dim(b, x, 1), stride[3], padding[3];
+    int64_t w[5] = {turned ? in : a.out, (turned ? a.out : in) / groups};
     for (uint32_t i = 0; i < nd; i++) {
         w[2 + i] =
             builder_or_else(a.kernel_hw[i], builder_or_else(a.kernel, 1));
@@ -370,8 +374,10 @@ tensor linear_no_bias(builder *b, const char *name, tensor x, int64_t out)
 tensor batch_norm(builder *b, const char *name, tensor x)
 {
     int64_t c = dim(b, x, 1);
+    clv_value_kind kind = b->frozen ? CLV_VALUE_BUFFER : CLV_VALUE_PARAM;
     builder_step_in(b, name);
-    tensor ins[] = {x, parameter(b, "weight", c), parameter(b, "bias", c),
+    tensor ins[] = {x, weight(b, "weight", kind, 1, &c),
+                    weight(b, "bias", kind, 1, &c),
                     weight(b, "running_mean", CLV_VALUE_BUFFER, 1, &c),
                     weight(b, "running_var", CLV_VALUE_BUFFER, 1, &c)};
     clv_attr eps = FLOAT(EPSILON, b->norm_eps);
@@ -392,6 +398,18 @@ tensor layer_norm(builder *b, const char *name, tensor x)
     if (!name)
         return zoo_call(b, CLV_OP_LAYER_NORM, "layer_norm", ins, 3, attrs, n);
     tensor y = builder_module_node(b, CLV_OP_LAYER_NORM, ins, 3, attrs, n);
+    leave(b);
+    return y;
+}
+
+tensor group_norm(builder *b, const char *name, tensor x, int64_t groups)
+{
+    int64_t c = dim(b, x, 1);
+    builder_step_in(b, name);
+    tensor ins[] = {x, parameter(b, "weight", c), parameter(b, "bias", c)};
+    clv_attr attrs[] = {INT(GROUPS, groups), FLOAT(EPSILON, b->norm_eps)};
+    tensor y = builder_module_node(b, CLV_OP_GROUP_NORM, ins, 3, attrs,
+                                   b->norm_eps > 0 ? 2 : 1);
     leave(b);
     return y;
 }
@@ -480,6 +498,35 @@ static tensor builder_number(builder *b, double value)
 tensor scale(builder *b, tensor x, double by)
 {
     return mul(b, x, builder_number(b, by));
+}
+
+tensor shift(builder *b, tensor x, double by)
+{
+    return zoo_call(b, CLV_OP_ADD, "add", TENSORS(x, builder_number(b, by)),
+                    NO_ATTRS);
+}
+
+tensor sub(builder *b, tensor x, tensor y)
+{
+    return zoo_call(b, CLV_OP_SUB, "sub", TENSORS(x, y), NO_ATTRS);
+}
+
+tensor slice(builder *b, tensor x, int64_t axis, int64_t start, int64_t end)
+{
+    return zoo_call(
+        b, CLV_OP_SLICE, "slice", TENSORS(x),
+        ATTRS(INTS(START, start), INTS(END, end), INTS(AXES, axis)));
+}
+
+tensor select_at(builder *b, tensor x, int64_t axis, int64_t i)
+{
+    return zoo_call(b, CLV_OP_SELECT, "select", TENSORS(x),
+                    ATTRS(INT(AXIS, axis), INT(INDEX, i)));
+}
+
+tensor unary(builder *b, clv_op op, tensor x)
+{
+    return zoo_call(b, op, clv__op_name(op), TENSORS(x), NO_ATTRS);
 }
 
 tensor linear_of(builder *b, const char *name, tensor x, tensor w, tensor bias)

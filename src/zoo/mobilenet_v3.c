@@ -39,16 +39,12 @@ static const row small[] = {
     {5, 576, 96, true, HS, 1},
 };
 
-static tensor mobilenet_v3_bottleneck(builder *b, const row *r, tensor x,
-                                      int64_t dilation)
+/* What follows the expansion: children `at` and on of a block. */
+static tensor mobilenet_v3_reduce(builder *b, const row *r, tensor y, int at,
+                                  int64_t dilation)
 {
     clv_op act = (clv_op)r->act;
-    int64_t in = dim(b, x, 1), stride = dilation > 1 ? 1 : r->stride;
-    int at = 0;
-    tensor y = x;
-    enter(b, "block");
-    if (r->expand != in)
-        y = conv_norm_act(b, nth(at++), y, act, r->expand);
+    int64_t stride = dilation > 1 ? 1 : r->stride;
     y = conv_norm_act(b, nth(at++), y, act, r->expand, .kernel = r->kernel,
                       .stride = stride, .dilation = dilation,
                       .groups = r->expand);
@@ -56,26 +52,37 @@ static tensor mobilenet_v3_bottleneck(builder *b, const row *r, tensor x,
         y = squeeze_excite(b, nth(at++), y,
                            make_divisible((double)r->expand / 4, 8),
                            CLV_OP_RELU, CLV_OP_HARDSIGMOID);
-    y = conv_norm_act(b, nth(at), y, CLV_OP_IDENTITY, r->out);
+    return conv_norm_act(b, nth(at), y, CLV_OP_IDENTITY, r->out);
+}
+
+static tensor mobilenet_v3_bottleneck(builder *b, const row *r, tensor x,
+                                      int64_t dilation)
+{
+    int64_t in = dim(b, x, 1), stride = dilation > 1 ? 1 : r->stride;
+    bool expands = r->expand != in;
+    tensor y = x;
+    enter(b, "block");
+    if (expands)
+        y = conv_norm_act(b, "0", y, (clv_op)r->act, r->expand);
+    y = mobilenet_v3_reduce(b, r, y, expands, dilation);
     leave(b);
     return stride == 1 && in == r->out ? add(b, y, x) : y;
 }
 
 /* Builds the features. From block `dilated` on the size stays and the kernel is
- * dilated. If `low` is not NULL, it receives the last tensor at an eighth of
- * the image's side. */
+ * dilated. If `each` is not NULL, it receives the output of every block. */
 static tensor mobilenet_v3_features(builder *b, const mobilenet_v3 *m, tensor x,
-                                    int dilated, tensor *low)
+                                    int dilated, tensor *each)
 {
-    b->norm_eps = 0.001;
+    b->norm_eps = b->frozen ? 0 : 0.001;
     x = conv_norm_act(b, "0", x, CLV_OP_HARDSWISH, 16, .kernel = 3,
                       .stride = 2);
     for (int i = 0; i < m->depth; i++) {
         enter(b, "%d", i + 1);
         x = mobilenet_v3_bottleneck(b, &m->rows[i], x, i < dilated ? 1 : 2);
         leave(b);
-        if (low && i == 3)
-            *low = x;
+        if (each)
+            each[i] = x;
     }
     return conv_norm_act(b, nth(m->depth + 1), x, CLV_OP_HARDSWISH,
                          6 * dim(b, x, 1));
@@ -103,10 +110,49 @@ static void mobilenet_v3_build(builder *b, const zoo_input *in,
 tensor mobilenet_v3_backbone(builder *b, tensor x, tensor *low)
 {
     const mobilenet_v3 m = {large, 15, 0};
-    *low = CLV_NONE;
-    x = mobilenet_v3_features(b, &m, x, 12, low);
+    tensor each[15];
+    x = mobilenet_v3_features(b, &m, x, 12, each);
+    *low = each[3];
     b->norm_eps = 0;
     return x;
+}
+
+void mobilenet_v3_pyramid(builder *b, tensor x, tensor out[2])
+{
+    const mobilenet_v3 m = {large, 15, 0};
+    tensor each[15];
+    out[1] = mobilenet_v3_features(b, &m, x, m.depth, each);
+    out[0] = each[12];
+    b->norm_eps = 0;
+}
+
+void mobilenet_v3_lite(builder *b, tensor x, tensor out[2])
+{
+    row tail[] = {large[12], large[13], large[14]};
+    tail[0].out = tail[1].out = tail[2].out = 80;
+    tail[1].expand = tail[2].expand = 480;
+    enter(b, "0");
+    x = conv_norm_act(b, "0", x, CLV_OP_HARDSWISH, 16, .kernel = 3,
+                      .stride = 2);
+    for (int i = 0; i < 12; i++) {
+        enter(b, "%d", i + 1);
+        x = mobilenet_v3_bottleneck(b, &large[i], x, 1);
+        leave(b);
+    }
+    x = conv_norm_act(b, "13", x, CLV_OP_HARDSWISH, tail[0].expand);
+    leave(b);
+    out[0] = x;
+    enter(b, "1");
+    enter(b, "0");
+    x = mobilenet_v3_reduce(b, &tail[0], x, 1, 1);
+    leave(b);
+    for (int i = 1; i < 3; i++) {
+        enter(b, "%d", i);
+        x = mobilenet_v3_bottleneck(b, &tail[i], x, 1);
+        leave(b);
+    }
+    out[1] = conv_norm_act(b, "3", x, CLV_OP_HARDSWISH, 480);
+    leave(b);
 }
 
 #define MOBILENET_V3(name, ...) \

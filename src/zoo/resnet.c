@@ -55,10 +55,11 @@ static tensor resnet_bottleneck(builder *b, const resnet *r, tensor x,
     return relu(b, "relu", y);
 }
 
-/* Stages with `dilated` set keep the size of the image: instead of halving it,
+/* If `stages` is not NULL, it receives the output of each stage.
+ * Stages with `dilated` set keep the size of the image: instead of halving it,
  * they double the dilation, from their second block on. */
 static tensor resnet_features(builder *b, const resnet *r, tensor x,
-                              const bool dilated[4])
+                              const bool dilated[4], tensor *stages)
 {
     int64_t dilation = 1;
     x = conv2d(b, "conv1", x, 64, .kernel = 7, .stride = 2, .padding = 3,
@@ -80,14 +81,18 @@ static tensor resnet_features(builder *b, const resnet *r, tensor x,
             leave(b);
         }
         leave(b);
+        if (stages)
+            stages[stage] = x;
     }
     return x;
 }
 
+static const bool never_dilated[4] = {false};
+
 static void resnet_build(builder *b, const zoo_input *in, const void *variant)
 {
-    static const bool never[4] = {false};
-    tensor x = resnet_features(b, variant, input(b, "x", in), never);
+    tensor x =
+        resnet_features(b, variant, input(b, "x", in), never_dilated, NULL);
     x = adaptive_avg_pool2d(b, "avgpool", x, 1);
     x = flatten(b, x, 1);
     output(b, linear(b, "fc", x, 1000));
@@ -97,7 +102,13 @@ tensor resnet_backbone(builder *b, int third, tensor x)
 {
     static const bool last_two[4] = {false, false, true, true};
     const resnet r = {{3, 4, third, 3}, true, 1, 64};
-    return resnet_features(b, &r, x, last_two);
+    return resnet_features(b, &r, x, last_two, NULL);
+}
+
+void resnet_pyramid(builder *b, tensor x, tensor stages[4])
+{
+    const resnet r = {{3, 4, 6, 3}, true, 1, 64};
+    resnet_features(b, &r, x, never_dilated, stages);
 }
 
 #define RESNET(name, ...) \

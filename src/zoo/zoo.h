@@ -28,6 +28,7 @@ typedef struct builder {
     bool whole;      /* the operators are functions inside one module
                       * (attention) */
     bool shared;     /* a weight that is there already is used again */
+    bool frozen;     /* batch norms are FrozenBatchNorm2d: no parameters */
 } builder;
 
 typedef struct zoo_input {
@@ -127,10 +128,13 @@ tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a);
     zoo_conv(b, CLV_OP_CONV2D, name, x, (conv_args){.out = __VA_ARGS__})
 #define conv3d(b, name, x, ...) \
     zoo_conv(b, CLV_OP_CONV3D, name, x, (conv_args){.out = __VA_ARGS__})
+#define conv_transpose2d(b, name, x, ...) \
+    zoo_conv(b, CLV_OP_CONVT2D, name, x, (conv_args){.out = __VA_ARGS__})
 
 tensor linear(builder *b, const char *name, tensor x, int64_t out);
 tensor linear_no_bias(builder *b, const char *name, tensor x, int64_t out);
 tensor batch_norm(builder *b, const char *name, tensor x);
+tensor group_norm(builder *b, const char *name, tensor x, int64_t groups);
 /* A layer norm over the last axis. Without a name it is a function that uses
  * the weights of the current scope. */
 tensor layer_norm(builder *b, const char *name, tensor x);
@@ -184,6 +188,15 @@ tensor matmul(builder *b, tensor x, tensor y);
 tensor softmax(builder *b, tensor x);
 /* x times a number. */
 tensor scale(builder *b, tensor x, double by);
+/* x plus a number. */
+tensor shift(builder *b, tensor x, double by);
+tensor sub(builder *b, tensor x, tensor y);
+/* Elements start .. end of an axis; `end` may exceed its size. */
+tensor slice(builder *b, tensor x, int64_t axis, int64_t start, int64_t end);
+/* x[.., i, ..]: the axis goes. */
+tensor select_at(builder *b, tensor x, int64_t axis, int64_t i);
+/* A function of one tensor without attributes, such as CLV_OP_EXP. */
+tensor unary(builder *b, clv_op op, tensor x);
 /* A linear layer with the weights given; bias may be CLV_NONE. */
 tensor linear_of(builder *b, const char *name, tensor x, tensor w, tensor bias);
 /* x.mean([2, 3]) */
@@ -205,6 +218,27 @@ tensor zoo_basic_conv(builder *b, const char *name, tensor x, conv_args a);
  * means of all channels. */
 tensor squeeze_excite(builder *b, const char *name, tensor x, int64_t squeeze,
                       clv_op act, clv_op scale);
+/* timm's BatchNormAct2d: a batch norm with the activation inside it. */
+tensor norm_act(builder *b, const char *name, tensor x, clv_op act);
+/* timm's ConvNormAct: "conv" without bias, padded to keep the size, and "bn"
+ * with its activation (CLV_OP_IDENTITY: none). */
+tensor zoo_timm_conv(builder *b, const char *name, tensor x, clv_op act,
+                     conv_args a);
+#define timm_conv(b, name, x, act, ...) \
+    zoo_timm_conv(b, name, x, act, (conv_args){.out = __VA_ARGS__})
+/* Squeeze-and-excitation with the names that timm gives its two layers. */
+typedef struct timm_se {
+    const char *reduce, *expand; /* reduce NULL: one layer only */
+    int64_t squeeze;
+    clv_op act, gate;
+} timm_se;
+tensor timm_excite(builder *b, const char *name, tensor x, const timm_se *s);
+/* "head": a mean over the image, and "fc". */
+tensor timm_head(builder *b, tensor x);
+/* x.mean([2, 3], keepdim=True) */
+tensor spatial_mean_kept(builder *b, tensor x);
+/* Stops the build unless x is h x w: what is learned has these sizes. */
+void need_size(builder *b, tensor x, int64_t h, int64_t w);
 /* Returns, for each pair of tokens i and j of an s x s window, the row of a
  * table of offsets. If they differ by (dy, dx), each in (-s, s), that is row
  * (dy + s - 1) * (2 s - 1) + dx + s - 1. There are s^4 pairs. Returns NULL
@@ -218,9 +252,17 @@ int64_t make_divisible(double v, int64_t by);
 /* ResNet-50 (third = 6) or 101 (23) up to its last feature map, which dilation
  * keeps at an eighth of the image's side. */
 tensor resnet_backbone(builder *b, int third, tensor x);
+/* ResNet-50 without its head; the outputs of its four stages go to `stages`. */
+void resnet_pyramid(builder *b, tensor x, tensor stages[4]);
 /* MobileNetV3 (large) up to its last feature map, at a sixteenth of the image's
  * side; *low is at an eighth. */
 tensor mobilenet_v3_backbone(builder *b, tensor x, tensor *low);
+/* MobileNetV3 (large) without its head: the outputs of its 13th block and of
+ * its last convolution, both at a thirtysecond of the image's side. */
+void mobilenet_v3_pyramid(builder *b, tensor x, tensor out[2]);
+/* MobileNetV3 (large) with half the channels in its tail, as SSDlite cuts it:
+ * inside the 13th block, whose expansion is at a sixteenth. */
+void mobilenet_v3_lite(builder *b, tensor x, tensor out[2]);
 
 /* -- the registry ---------------------------------------------------------*/
 
@@ -243,26 +285,37 @@ typedef struct zoo_model {
     X(convnext) \
     X(densenet) \
     X(efficientnet) \
+    X(efficientnet_lite) \
+    X(ghostnet) \
     X(googlenet) \
     X(hub_vit) \
     X(inception) \
+    X(levit) \
     X(maxvit) \
     X(mixer) \
     X(mnasnet) \
     X(mobilenet_v2) \
     X(mobilenet_v3) \
+    X(mvit) \
     X(poolformer) \
+    X(raft) \
+    X(rcnn) \
     X(regnet) \
     X(repvgg) \
     X(resnet) \
+    X(resnet_d) \
+    X(retinanet) \
     X(s3d) \
     X(segmentation) \
     X(shufflenet) \
     X(squeezenet) \
+    X(ssd) \
     X(swin) \
+    X(swin3d) \
     X(vgg) \
     X(video_resnet) \
     X(vit) \
+    X(vovnet) \
     X(yolo)
 
 #define X(family) extern const zoo_model clv__zoo_##family[];

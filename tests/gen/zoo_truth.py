@@ -16,6 +16,7 @@ Names of other sources than those asked for keep the rows they have; with
 """
 import argparse
 import csv
+import functools
 import json
 import pathlib
 import subprocess
@@ -82,12 +83,47 @@ def ultralytics(name, inputs):
     return model, images(inputs)
 
 
+def detect(model, images):
+    """A detector without what depends on its images: as many proposals and
+    detections as it keeps at most, of any place."""
+    frames, _ = model.transform(list(images))
+    maps = list(model.backbone(frames.tensors).values())
+    if not hasattr(model, "rpn"):
+        return model.head(maps)
+    model.rpn.head(maps)
+    heads, found = model.roi_heads, len(images) * model.roi_heads.detections_per_img
+    boxes = len(images) * model.rpn.post_nms_top_n()
+    heads.box_predictor(heads.box_head(torch.empty(boxes, 256, 7, 7)))
+    if heads.has_mask():
+        heads.mask_predictor(heads.mask_head(torch.empty(found, 256, 14, 14)))
+    if heads.has_keypoint():
+        heads.keypoint_predictor(
+            heads.keypoint_head(torch.empty(found, 256, 14, 14)))
+
+
+def detector(name, inputs):
+    """As it is trained: batch norms of the body are frozen."""
+    api = tv.models._api.WeightsEnum
+    kept = api.get_state_dict, torch.nn.Module.load_state_dict
+    api.get_state_dict = lambda *_, **__: {}
+    torch.nn.Module.load_state_dict = lambda *_, **__: None
+    try:
+        model = tv.models.get_model(name, weights="DEFAULT")
+    finally:
+        api.get_state_dict, torch.nn.Module.load_state_dict = kept
+    model.forward = functools.partial(detect, model)
+    return model.to("meta"), images(inputs)
+
+
 def torchvision(name, inputs):
+    if name in tv.models.list_models(tv.models.detection):
+        return detector(name, inputs)
     options = {"aux_logits": False} if name == "googlenet" else {}
     if name in tv.models.list_models(tv.models.segmentation):
         options = {"weights_backbone": None}
     model = tv.models.get_model(name, weights=None, **options)
-    return model.to("meta"), images(inputs)
+    pair = name in tv.models.list_models(tv.models.optical_flow)
+    return model.to("meta"), images(inputs) * (1 + pair)
 
 
 # What differs from a config's defaults: bert-large is BertConfig(**sizes(..)).
