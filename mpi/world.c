@@ -105,9 +105,13 @@ clv_status rank_agree(rank_world *w, clv_status s, const clv_err *err)
         if (all[r] != CLV_OK)
             first = r;
     clv_status agreed = first < 0 ? CLV_OK : (clv_status)all[first];
+    free(all);
     if (first == w->rank)
         rank_say(w, err->msg);
-    free(all);
+    if (first >= 0) { /* a launcher ends all as soon as one ends: first speak */
+        MPI_Ibarrier(MPI_COMM_WORLD, &req);
+        rank_wait(w, &req, "the rank at fault to say why");
+    }
     return agreed;
 }
 

@@ -13,10 +13,13 @@ ranks() {
     if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
         flags=(--oversubscribe --mca btl_vader_single_copy_mechanism none)
         [ "$(id -u)" -ne 0 ] || flags+=(--allow-run-as-root)
+        # Jobs that start at the same time race for one folder.
+        mkdir -p "$PWD/.mpi.$BASHPID"
+        flags+=(--mca orte_tmpdir_base "$PWD/.mpi.$BASHPID")
     fi
     local n=$1
     shift
-    mpirun "${flags[@]}" -n "$n" "$@"
+    timeout 120 mpirun "${flags[@]}" -n "$n" "$@"
 }
 
 # The folder of this test marks its ranks: others may run ranks of their own.
@@ -26,7 +29,7 @@ export CLEAVE_TEST_RANKS=$PWD
 pid_of_rank() {
     local p
     for p in $(pgrep -f '^cleave-mpi run'); do
-        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null >environ
+        tr '\0' '\n' 2>/dev/null <"/proc/$p/environ" >environ || continue
         grep -qxF "CLEAVE_TEST_RANKS=$PWD" environ &&
             grep -qxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" environ && echo "$p"
     done | head -1
