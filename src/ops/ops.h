@@ -217,6 +217,9 @@ void clv__cost_rounding(const clv_graph *g, const clv_node *n, clv_cost *c);
 /* -- types (types.c) ------------------------------------------------------*/
 
 clv_dtype promote(clv_dtype a, clv_dtype b);
+/* Returns the type that values have in common: a tensor of no axes counts only
+ * if it is of a higher kind. Ids that are CLV_NONE do not count. */
+clv_dtype common_type(const clv_graph *g, const uint32_t *ins, uint32_t n);
 /* Returns the type of an elementwise result over the inputs from number `from`
  * on and the scalar attributes. */
 clv_dtype result_type(const clv_graph *g, const clv_node *n, uint32_t from);

@@ -60,17 +60,26 @@ static clv_dtype types_outrank(clv_dtype high, clv_dtype low)
     return types_kind_of(low) > types_kind_of(high) ? promote(high, low) : high;
 }
 
-clv_dtype result_type(const clv_graph *g, const clv_node *n, uint32_t from)
+clv_dtype common_type(const clv_graph *g, const uint32_t *ins, uint32_t n)
 {
-    static const clv_attr_key scalars[] = {CLV_A_VALUE, CLV_A_MIN, CLV_A_MAX};
-    clv_dtype axes = CLV_NODTYPE, zero = CLV_NODTYPE, plain = CLV_NODTYPE;
-    for (uint32_t i = from; i < n->n_in; i++) {
-        const clv_value *v = node_in(g, n, i);
+    clv_dtype axes = CLV_NODTYPE, zero = CLV_NODTYPE;
+    for (uint32_t i = 0; i < n; i++) {
+        const clv_value *v = ins[i] == CLV_NONE ? NULL : &g->values[ins[i]];
         if (v && v->rank)
             axes = promote((clv_dtype)v->dtype, axes);
         else if (v)
             zero = promote((clv_dtype)v->dtype, zero);
     }
+    return types_outrank(axes, zero);
+}
+
+clv_dtype result_type(const clv_graph *g, const clv_node *n, uint32_t from)
+{
+    static const clv_attr_key scalars[] = {CLV_A_VALUE, CLV_A_MIN, CLV_A_MAX};
+    clv_dtype plain = CLV_NODTYPE;
+    clv_dtype tensors =
+        n->n_in > from ? common_type(g, node_ins(g, n) + from, n->n_in - from)
+                       : CLV_NODTYPE;
     for (size_t i = 0; n->n_attrs && i < sizeof scalars / sizeof *scalars;
          i++) {
         const clv_attr *a = attr_get(n, scalars[i]);
@@ -79,7 +88,7 @@ clv_dtype result_type(const clv_graph *g, const clv_node *n, uint32_t from)
         else if (a && plain == CLV_NODTYPE)
             plain = CLV_INT64;
     }
-    return types_outrank(types_outrank(axes, zero), plain);
+    return types_outrank(tensors, plain);
 }
 
 clv_dtype to_float(clv_dtype t)

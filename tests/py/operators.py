@@ -191,6 +191,17 @@ same_name("add sub mul div floor_divide remainder fmod pow eq lt rsub", torch,
           x.abs(), 3)
 same_name("add sub mul div floor_divide remainder pow", torch, ints, 2)
 same_name("floor_divide remainder fmod", torch, ints, torch.tensor(3))
+# operands take their common type first: a tensor of no axes that of the other
+for number in (torch.tensor(-32), torch.tensor(300), torch.tensor(0.5)):
+    for bytes_ in (torch.uint8, torch.int8):
+        few = torch.tensor([29, 5, 100, 0]).to(bytes_)
+        same_name("eq ne lt le gt ge", torch, few, number)
+        same_name("eq ne lt le gt ge", torch, number, few)
+same_name("eq ne lt le gt ge floor_divide remainder", torch, torch.tensor([1.0, 2.0]),
+          torch.tensor(1.00000001, dtype=torch.float64))
+same_name("eq lt ge", torch, torch.tensor([2**24 + 1], dtype=torch.int32), torch.tensor([2.0**24]))
+same_name("eq ge remainder fmod floor_divide", torch, torch.tensor([0.1, 0.2]).half(), 0.1)
+same_name("eq ge add mul", torch, torch.tensor([0.1, 0.2], dtype=torch.float64), 0.1)
 same_name("add sub rsub", torch, x, y, alpha=3)
 same_name("multiply subtract divide", torch, x, y)
 same_name("subtract", torch, x, y, alpha=3)

@@ -382,6 +382,8 @@ static void args_put_saying(aten_reading *r, const aten_word *w)
         clv__aten_counted(r, "it has no kernel that takes its arguments");
     if (w->kind == WORD_FIRST_ONLY)
         r->first_only = true;
+    if (w->kind == WORD_COMMON)
+        r->common = true;
     if (w->kind == WORD_LITERAL) {
         aten_arg value = args_literal(w->value, pair);
         args_put_attr(r, w->ours, &value);

@@ -371,6 +371,8 @@ static bool call_build(aten_builder *b, const aten_call *c)
     r.row = clv__aten_find(b, c, plain);
     r.op = r.row ? r.row->op : CLV_OP_UNKNOWN;
     call_read(&r, plain);
+    if (r.row && !r.no_memory)
+        clv__aten_promote(&r);
     uint32_t first = call_first(&r);
     bool ok = !r.no_memory && call_add(&r, plain);
     if (ok && first != CLV_NONE && (r.writes || call_in_place(c->target)))

@@ -183,6 +183,8 @@ bool clv__aten_word(const char **args, aten_word *out)
     *out = (aten_word){0};
     if (!strcmp(text, "~") || !strcmp(text, "^")) {
         out->kind = *text == '~' ? WORD_COUNTED : WORD_FIRST_ONLY;
+    } else if (!strcmp(text, "&")) {
+        out->kind = WORD_COMMON;
     } else if (*text == '-') {
         word_read_named(text + 1, out);
         out->kind = WORD_IGNORED;

@@ -3,6 +3,7 @@
  *   row.c     finds the row of a call and takes its words apart
  *   args.c    maps arguments and members to inputs and attributes
  *   index.c   x[...] of a tensor
+ *   promote.c operands of one type
  *   call.c    builds the node
  *   untold.c  what arguments say of results that nobody saw
  *   finish.c  compares shapes with those torch saw */
@@ -29,7 +30,8 @@ typedef enum aten_word_kind {
     WORD_LITERAL, /* an attribute whose value the row gives */
     WORD_RESULT,  /* an attribute whose value the result gives */
     WORD_COUNTED,
-    WORD_FIRST_ONLY
+    WORD_FIRST_ONLY,
+    WORD_COMMON
 } aten_word_kind;
 
 /* One word of a row's arguments; aten.def says how they are written. */
@@ -58,6 +60,7 @@ typedef struct aten_reading {
     uint32_t n_attrs;
     bool writes;     /* to its first tensor, in place */
     bool first_only; /* kernels make the first result alone */
+    bool common;     /* operands take their common type first */
     bool no_memory;  /* some allocation failed */
     char why[120];   /* why the node is counted only; "": it may run */
 } aten_reading;
@@ -110,6 +113,12 @@ clv_dtype clv__aten_asked(const aten_call *c);
 /* x[index]: sets r->op to a slice, a selection, new axes or a gather. An index
  * that is several of these at once stays a slice that is counted only. */
 void clv__aten_read_index(aten_reading *r);
+
+/* -- promote.c ------------------------------------------------------------*/
+
+/* Gives plain numbers their type, and casts operands of a row that says so to
+ * their common type where that changes them. */
+void clv__aten_promote(aten_reading *r);
 
 /* -- finish.c -------------------------------------------------------------*/
 
