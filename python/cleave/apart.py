@@ -120,6 +120,7 @@ def _rrelu(x, noise, lower=0.125, upper=1 / 3, training=False, generator=None):
 # Torch takes these apart nowhere.
 _OWN = {_aten.fft_fftfreq.default: _frequencies,
         _aten.fft_rfftfreq.default: _half_frequencies,
+        _aten._efficientzerotensor.default: torch.zeros,
         _aten.put.default: _put,
         _aten.put_.default: lambda x, *args: x.copy_(_put(x, *args)),
         _aten.diagonal_scatter.default: _diagonal_scatter,

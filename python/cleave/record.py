@@ -13,6 +13,7 @@ import contextlib
 import functools
 import inspect
 import operator
+import threading
 
 import torch
 import torch.fx
@@ -24,8 +25,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from cleave.apart import FUNCTIONS, take_apart, words_of_torch
-from cleave.packed import unpacked
-from cleave.torch import as_written, dense, line_of_model, note_line
+from cleave.packed import CELLS, unpacked
+from cleave.torch import (as_written, dense, line_of_model, note_line,
+                          shape_of)
 
 _aten = torch.ops.aten
 
@@ -37,6 +39,9 @@ adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d dropout""".split())
 # Operators that hand their input on as it is.
 _SAME = {_aten.detach.default, _aten.alias.default, _aten.lift_fresh.default,
          _aten.lift.default}
+# Operators that ask for a property.
+_ASKS = {_aten._nested_tensor_size.default, _aten._nested_tensor_strides.default,
+         _aten._nested_tensor_storage_offsets.default}
 # Operators that make memory without contents: nodes only where they are read.
 _EMPTY = {_aten.empty.memory_format, _aten.empty_like.default,
           _aten.new_empty.default, _aten.empty_strided.default}
@@ -54,7 +59,8 @@ def _pieces_of(func, types):
     if any(issubclass(t, NestedTensor) for t in types):
         return lambda *args, **kwargs: NestedTensor.__torch_dispatch__(
             func, types, args, kwargs)
-    return func.decompose if _composite(func) else words_of_torch(func)
+    return CELLS.get(func._schema.name) or (
+        func.decompose if _composite(func) else words_of_torch(func))
 
 
 def _composite(func):
@@ -83,8 +89,7 @@ class Type:
     __slots__ = ("shape", "dtype")
 
     def __init__(self, tensor):
-        tensor = dense(tensor)
-        self.shape = tuple(tensor.shape)
+        self.shape = shape_of(tensor)
         self.dtype = _STORED.get(tensor.dtype, tensor.dtype)
 
 
@@ -93,6 +98,8 @@ def _attention_of_nested(query, key, value, *args, **kwargs):
     made = [torch.nn.functional.scaled_dot_product_attention(
         *one, *args, **kwargs).transpose(0, 1)
         for one in zip(query.unbind(), key.unbind(), value.unbind())]
+    if query.layout is not torch.jagged:
+        return torch.nested.as_nested_tensor(made).transpose(1, 2)
     return torch.nested.nested_tensor_from_jagged(
         torch.cat(made), query.offsets()).transpose(1, 2)
 
@@ -127,6 +134,8 @@ class Recorder(TorchDispatchMode):
         self._paths = WeakTensorKeyDictionary()
         self._places = [("", type(model))]
         self._paused = False
+        self._thread = threading.get_ident()
+        self._elsewhere = None    # a module that another thread called
         self._memory = None    # {where a weight lies: it}, when it is asked for
         for path, tensor in (*model.named_parameters(), *model.named_buffers()):
             self._paths.setdefault(tensor, path)
@@ -154,13 +163,16 @@ class Recorder(TorchDispatchMode):
     def output(self, results):
         if inspect.isgenerator(results):
             raise TypeError("forward is a generator: nothing has run yet")
+        if self._elsewhere is not None:
+            raise RuntimeError(f"a {self._elsewhere} runs in another thread, "
+                               "where nothing is written down")
         self.graph.output(tuple(
             self._node_of(t) for t in pytree.tree_leaves(results)
             if isinstance(t, torch.Tensor)))
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if self._paused or func.namespace == "prim":    # asks for a property
+        if self._paused or func.namespace == "prim" or func in _ASKS:
             return func(*args, **kwargs)
         pieces = _pieces_of(func, tuple(types))
         if pieces:
@@ -286,11 +298,14 @@ class Recorder(TorchDispatchMode):
             leave.remove()
 
     def _enter_module(self, module, args):
+        if threading.get_ident() != self._thread:
+            self._elsewhere = type(module).__name__
+            return
         name = self._names.get(module, self._places[-1][0])
         self._places.append((name, type(module)))
 
     def _leave_module(self, module, args, out):
-        if len(self._places) > 1:
+        if len(self._places) > 1 and threading.get_ident() == self._thread:
             self._places.pop()
 
 
@@ -306,12 +321,14 @@ class _Whole(TorchFunctionMode):
         if name not in _WHOLE or _of_others(func) or \
                 torch._C._functorch.maybe_current_level() is not None:
             return func(*args, **kwargs)
-        if not any(issubclass(t, NestedTensor) for t in types):
-            return self.recorder.whole(func, args, kwargs)
-        if name == "scaled_dot_product_attention":
+        nested = bool(args) and isinstance(args[0], torch.Tensor) and \
+            args[0].is_nested
+        if nested and name == "scaled_dot_product_attention":
             with self:
                 return _attention_of_nested(*args, **kwargs)
-        return func(*args, **kwargs)
+        if any(issubclass(t, NestedTensor) for t in types):
+            return func(*args, **kwargs)
+        return self.recorder.whole(func, args, kwargs)
 
 
 def _of_others(func):

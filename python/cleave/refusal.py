@@ -39,6 +39,7 @@ WAYS = (
     (r"no dimension '", "dims= takes the names that dynamic_shapes= gives"),
     (r"generator", "have forward return tensors, or wrap it in a function that "
      "does"),
+    (r"in another thread", "have forward call its modules itself"),
     (r"fails on these inputs", "the model itself raises this: call it in PyTorch "
      "first"),
     (r"cannot capture", "methods=('record',) writes down one run; .failures "

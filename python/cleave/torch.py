@@ -114,18 +114,67 @@ def capture(model, inputs=None, kwargs=None, *, name=None, methods=None,
     dims            {name: size} of such dimensions, instead of the inputs' own
     """
     args, kwargs = _arguments(inputs, kwargs)
+    given = _given(model, args, kwargs, name)
+    if given is not None:
+        return given
     if isinstance(model, torch.export.ExportedProgram):
-        return _given_program(model, name)
-    if isinstance(model, torch.fx.GraphModule) and _has_shapes(model):
-        return Capture(name or _name_of(model), "given", [model], None, {})
+        model, name = model.module(), name or "ExportedProgram"
     call = _Call(model, args, kwargs, dynamic_shapes, dims)
     methods = methods or (EXPORTS if dynamic_shapes else METHODS)
     work = _workable(model)
-    with _Untouched(work) as untouched:
+    with _Untouched(work, (args, kwargs)) as untouched:
         if warmup:
             with untouched.watch():
                 _warm_up(model, work, call)
         return _first_that_works(model, work, call, methods, name)
+
+
+def _given(model, args, kwargs, name):
+    """The graph that a program or a GraphModule is, where it was made for
+    inputs of these shapes; else None."""
+    if isinstance(model, torch.export.ExportedProgram):
+        own = model.graph_signature.user_inputs
+        nodes = [n for n in model.graph.nodes
+                 if n.op == "placeholder" and n.name in own]
+        return _given_program(model, name) \
+            if _takes(nodes, args, kwargs) else None
+    if not isinstance(model, torch.fx.GraphModule) or not _has_shapes(model):
+        return None
+    nodes = [n for n in model.graph.nodes if n.op == "placeholder"]
+    return Capture(name or _name_of(model), "given", [_unguarded(model)], None,
+                   {}) if _takes(nodes, args, kwargs) else None
+
+
+def _takes(nodes, args, kwargs):
+    """Whether placeholders have the shapes of these inputs, or there are none
+    to compare."""
+    made = [_shape_of(n) for n in nodes]
+    here = [tuple(t.shape) for t in pytree.tree_leaves((args, kwargs))
+            if isinstance(t, torch.Tensor) and not t.is_nested]
+    return not here or here == [m for m in made if m is not None]
+
+
+def _shape_of(node):
+    """The sizes that a placeholder's example had; None where it is no
+    tensor."""
+    found = next((node.meta[k] for k in ("val", "example_value", "tensor_meta")
+                  if k in node.meta), None)
+    return None if not hasattr(found, "shape") else tuple(
+        d.node.hint if isinstance(d, torch.SymInt) else d for d in found.shape)
+
+
+def _unguarded(module):
+    """A module without the calls by which torch.export checks inputs."""
+    guards = [n for n in module.graph.nodes
+              if n.op == "call_module" and not n.users and
+              type(module.get_submodule(n.target)).__name__ == "GuardsFn"]
+    if not guards:
+        return module
+    graph = copy.deepcopy(module.graph)
+    for node in list(graph.nodes):
+        if node.name in {g.name for g in guards}:
+            graph.erase_node(node)
+    return torch.fx.GraphModule(module, graph)
 
 
 def _given_program(program, name):
@@ -162,6 +211,9 @@ def _first_that_works(model, work, call, methods, name):
             (", ".join(hidden) or "code that it does not compile")
     if best is not None:
         failures.pop(best.method, None)
+        if best.method == "dynamo" and "record" in failures:
+            warnings.warn(f"{best.name}: Dynamo's graph, which may leave out "
+                          f"what it does not compile; {failures['record']}")
         return best
     raise CaptureError(
         f"cannot capture {_name_of(model)}: " +
@@ -221,10 +273,24 @@ def _workable(model):
             raise CaptureError(f"a {type(model).__name__} is no torch module")
         return _Function(model)
     memo = {id(p): p for p in model.parameters() if not isinstance(p, _LAZY)}
+    memo.update({id(b): _copied(b) for b in model.buffers()
+                 if isinstance(b, _LAZY)})
     try:
-        return copy.deepcopy(model, memo).eval()
+        work = copy.deepcopy(model, memo)
     except Exception:    # a generator, a lock, a tensor with history
-        return _shallow(model, {}).eval()
+        work = _shallow(model, {})
+    try:
+        return work.eval()
+    except NotImplementedError:    # an exported program has one mode
+        return work
+
+
+def _copied(buffer):
+    """A buffer of its own; one that is not made yet has no numbers to copy."""
+    if isinstance(buffer, _LAZY):
+        return torch.nn.UninitializedBuffer(device=buffer.device,
+                                            dtype=buffer.dtype)
+    return None if buffer is None else buffer.clone()
 
 
 def _shallow(module, done):
@@ -234,8 +300,7 @@ def _shallow(module, done):
         done[id(module)] = own = module.__new__(type(module))
         own.__dict__.update(module.__dict__)
         own._parameters = dict(module._parameters)
-        own._buffers = {k: b if b is None else b.clone()
-                        for k, b in module._buffers.items()}
+        own._buffers = {k: _copied(b) for k, b in module._buffers.items()}
         own._modules = {k: m if m is None else _shallow(m, done)
                         for k, m in module._modules.items()}
     return done[id(module)]
@@ -264,12 +329,18 @@ def as_written():
 
 class _Untouched:
     """Gives back what a forward pass changes besides its copy of the module:
-    the random state, and parameters, which the copy shares."""
+    the random state, parameters and their gradients, which the copy shares,
+    and inputs."""
 
-    def __init__(self, work):
-        self.params = {p.untyped_storage().data_ptr(): p
-                       for p in work.parameters() if p.device.type == "cpu"
-                       and not isinstance(p, _LAZY)}
+    def __init__(self, work, inputs):
+        own = [p for p in work.parameters() if not isinstance(p, _LAZY)]
+        self.grads = [(p, p.grad) for p in own]
+        leaves = [t for t in pytree.tree_leaves(inputs)
+                  if isinstance(t, torch.Tensor)]
+        held = [*own, *(g for _, g in self.grads if g is not None), *leaves]
+        self.params = {t.untyped_storage().data_ptr(): t for t in held
+                       if t.device.type == "cpu" and
+                       t.layout is torch.strided and not t.is_nested}
         self.saved = {}
 
     def __enter__(self):
@@ -290,6 +361,9 @@ class _Untouched:
         with torch.no_grad():
             for at, value in self.saved.items():
                 self.params[at].data.copy_(value)
+        for parameter, grad in self.grads:
+            if parameter.grad is not grad:
+                parameter.grad = grad
 
 
 class _Writes(TorchDispatchMode):
@@ -422,6 +496,9 @@ def _by_fx(model, call):
     given = bound.arguments
     if not all(isinstance(v, torch.Tensor) for v in given.values()):
         raise TypeError("arguments are not all tensors")
+    if any(type(m).__module__.startswith("torch.ao.nn.quantized")
+           for m in getattr(model, "modules", list)()):
+        raise TypeError("quantised layers keep their weights to themselves")
     rest = {p.name: p.default
             for p in inspect.signature(forward).parameters.values()
             if p.name not in given and p.default is not p.empty}
@@ -454,12 +531,19 @@ class _Tracer(torch.fx.Tracer):
 def dense(tensor):
     """A nested tensor as its rows lie in memory, one after the other; any
     other as it is."""
-    if not tensor.is_nested:
-        return tensor
-    if tensor.layout is not torch.jagged:
-        raise TypeError("a nested tensor of the strided layout has no shape: "
-                        "make it with layout=torch.jagged")
-    return tensor._values
+    return tensor._values if tensor.is_nested and \
+        tensor.layout is torch.jagged else tensor
+
+
+def shape_of(tensor):
+    """Sizes; of a nested tensor of the strided layout, all rows one after the
+    other, or its numbers where rows differ in more than their count."""
+    if not tensor.is_nested or tensor.layout is torch.jagged:
+        return tuple(dense(tensor).shape)
+    first, *rest = tensor._nested_tensor_size().tolist() or [[]]
+    if first and all(one[1:] == first[1:] for one in rest):
+        return sum(one[0] for one in (first, *rest)), *first[1:]
+    return tensor.numel(),
 
 
 def line_of_model():

@@ -1,22 +1,26 @@
 """Traced models against eager PyTorch: the same numbers, and not slower.
 
-    population_trace.py -o FILE.jsonl [--count 60] [--only TEXT]
+    population_trace.py -o FILE.jsonl [--count 60] [--only TEXT] [--again TEXT]
     population_trace.py --report FILE.jsonl
 
-Models of population.py, in the order of a hash, each in a process of
-its own: traced with operators drawn at random forced to the CPU, and called at
-three shapes (batches of 1 and 2, another size or batch of 3). A row has the
-largest difference over the scale of the output, the times of the processor of
-both (the best of several calls in turn, one thread), and where the partitions
-ran; then the same in bfloat16 against eager bfloat16."""
+Models of population.py, in the order of a hash until enough of them run, each in
+a process of its own, forked from one that has traced: traced with operators
+drawn at random forced to the CPU, and called at three shapes (batches of 1 and 2,
+another length or a batch of 3). Images have 128 pixels a side where the model
+takes that; models of more than 80 million parameters are passed over. A row has,
+for every shape, the largest difference over the scale of the output, the times of
+the processor of both (the best of several calls in turn, one thread), and where
+the partitions ran; then the distance from eager bfloat16, and of both from eager
+single precision. Models that FILE has already are left out, unless --again names
+them."""
 import argparse
 import json
 import logging
 import os
 import random
+import resource
 import statistics
 import sys
-import time
 
 os.environ["OMP_NUM_THREADS"] = "1"    # before torch reads it
 
@@ -25,15 +29,33 @@ import population
 SHARES = (("timm", 24), ("transformers", 24), ("torchvision", 8),
           ("ultralytics", 4))    # of 60
 HALF = 2 ** -7    # what bfloat16 tells apart
+SIDE = 128        # of images
+TURNS = 7         # of calls to time
+LARGEST = 8e7     # parameters: larger ones are passed over
+RUNS = ("traced", "not traced", "stopped in trace")
 
 
-def chosen(count):
-    for kind, share in SHARES:
-        models = sorted(population.POPULATIONS[kind](), key=population.by_hash)
-        models = [m for m in models if not any(
-            part in m[0] for part in ("rcnn", "retinanet", "fcos", "ssd",
-                                      "quantized", "3d", "mvit", "raft"))]
-        yield from models[:max(1, count * share // 60)]
+def drawn(kind):
+    """All models of a package that are drawn from, the first ones first."""
+    models = sorted(population.POPULATIONS[kind](), key=population.by_hash)
+    return [m for m in models if not any(
+        part in m[0] for part in ("rcnn", "retinanet", "fcos", "ssd",
+                                  "quantized", "3d", "mvit", "raft", "128gf",
+                                  "vit_h"))]
+
+
+def smaller(model, inputs):
+    """The call with a smaller image, where the model takes that."""
+    import torch
+    if isinstance(inputs, dict) or len(inputs) != 1 or inputs[0].dim() != 4 or \
+            inputs[0].shape[-1] <= SIDE:
+        return inputs
+    try:
+        small = (torch.rand(1, inputs[0].shape[1], SIDE, SIDE),)
+        called(model, small)
+        return small
+    except Exception:
+        return inputs
 
 
 def others(inputs):
@@ -78,21 +100,26 @@ def tensors(out):
     return [t for t in pytree.tree_leaves(out) if isinstance(t, torch.Tensor)]
 
 
-def seconds(model, inputs, at_least=0.5):
-    """Seconds per call of each model: the best of ten turns, each of as many
-    calls as the clock needs."""
-    start, calls = time.process_time(), 0
-    while time.process_time() < start + at_least / 10:
+def seconds(model, inputs, at_least=0.02):
+    """Seconds of the processor per call of each model: the best of some turns,
+    each of as many calls as the clock needs."""
+    start, calls = processor(), 0
+    while processor() < start + at_least:
         called(model[0], inputs)
         calls += 1
     best = [1e9] * len(model)
-    for _ in range(10):
+    for _ in range(TURNS if calls > 1 else 3):
         for i, one in enumerate(model):
-            start = time.process_time()
+            start = processor()
             for _ in range(calls):
                 called(one, inputs)
-            best[i] = min(best[i], (time.process_time() - start) / calls)
+            best[i] = min(best[i], (processor() - start) / calls)
     return best
+
+
+def processor():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
 
 
 def judged(make, row, say):
@@ -104,69 +131,113 @@ def judged(make, row, say):
     torch.set_num_threads(1)
     try:
         model, inputs = make()
-        shapes = [inputs, *others(inputs)]
-        wanted = [called(model, inputs)]
-        for one in shapes[1:]:
-            try:
-                wanted.append(called(model, one))
-            except Exception:    # the model does not take this shape
-                wanted.append(None)
+        if sum(p.numel() for p in model.parameters()) > LARGEST:
+            return say(end="too large")
+        inputs = smaller(model, inputs)
+        calls = [(one, want) for one in [inputs, *others(inputs)]
+                 if (want := result(model, one)) is not None]
+        called(model, inputs)
     except Exception as e:
         return say(end="does not run", why=population.first_line(e))
     say(end="stopped in trace")
     try:
-        found = neuron.analyze(model, inputs)
-        kinds = sorted(found["supported_operators"])
-        forced = random.Random(row["name"]).sample(kinds, min(2, len(kinds) // 4))
-        say(forced=forced)
-        config = neuron.PartitionerConfig(
-            ops_to_partition=set(forced),
-            model_support_percentage_threshold=0)
+        config = forced_at_random(model, inputs, row, say)
         net = neuron.trace(model, inputs, partitioner_config=config)
-        gaps = [difference(called(net, one), want)
-                for one, want in zip(shapes, wanted) if want is not None]
+        gaps = [difference(called(net, one), want) for one, want in calls]
     except Exception as e:
         return say(end="not traced", why=population.first_line(e))
+    plans = [net.plan, *net._plans.values()]
     runs = [device for _, device, _ in net.runtimes()]
     say(end="traced", gaps=gaps, cleave=runs.count("cleave"), parts=len(runs),
+        plans=sum(p is not None for p in plans),
         why="; ".join(sorted({why for *_, why in net.runtimes() if why}))[:200])
-    eager, traced = seconds((model, net), inputs)
-    say(eager=eager, traced=traced)
+    say(times=[seconds((model, net), one) for one, _ in calls])
     try:
-        half = model.bfloat16()
-        cast = lambda t: t.bfloat16() if t.is_floating_point() else t
-        inputs = pytree.tree_map_only(torch.Tensor, cast, inputs)
-        want = called(half, inputs)
-        net = neuron.trace(half, inputs, partitioner_config=config)
-        say(half=difference(called(net, inputs), want))
+        say(**halved(model, inputs, config, calls[0][1]))
     except Exception as e:
         say(half_why=population.first_line(e))
 
 
+def result(model, inputs):
+    """What the model returns, None where it does not take this shape."""
+    try:
+        return called(model, inputs)
+    except Exception:
+        return None
+
+
+def forced_at_random(model, inputs, row, say):
+    """A config that forces one or two kinds of operators to the CPU."""
+    from cleave import neuron
+    found = neuron.analyze(model, inputs)
+    kinds = sorted(found["supported_operators"])
+    forced = random.Random(row["name"]).sample(kinds, min(2, len(kinds) // 4))
+    say(forced=forced)
+    return neuron.PartitionerConfig(ops_to_partition=set(forced),
+                                    model_support_percentage_threshold=0)
+
+
+def halved(model, inputs, config, exact):
+    """The same in bfloat16: how far traced is from eager, and both from the
+    exact result."""
+    import torch
+    from torch.utils import _pytree as pytree
+    from cleave import neuron
+    model = model.bfloat16()
+    inputs = pytree.tree_map_only(
+        torch.Tensor, lambda t: t.bfloat16() if t.is_floating_point() else t,
+        inputs)
+    want = called(model, inputs)
+    net = neuron.trace(model, inputs, partitioner_config=config)
+    got = called(net, inputs)
+    return dict(half=difference(got, want),
+                half_exact=[difference(one, exact) for one in (got, want)])
+
+
 def report(path):
-    rows = [json.loads(line) for line in open(path)]
-    runs = [r for r in rows if r["end"] not in ("does not run",
-                                                "stopped in making")]
+    rows = {(r := json.loads(line))["name"]: r for line in open(path)}.values()
+    runs = [r for r in rows if r["end"] in RUNS]
     done = [r for r in runs if "gaps" in r]
-    timed = [r for r in done if "traced" in r]
-    ratio = lambda r: r["traced"] / r["eager"]
-    print(f"{len(runs)} models that run, {len(done)} traced; within 1e-4 at "
-          f"every shape {sum(max(r['gaps']) <= 1e-4 for r in done)}")
-    if timed:
-        ratios = sorted(map(ratio, timed))
-        print(f"time over eager's: median {statistics.median(ratios):.2f}, "
-              f"best {ratios[0]:.2f}, worst {ratios[-1]:.2f}, above 1.2: "
-              f"{sum(r > 1.2 for r in ratios)} of {len(ratios)}")
-    halves = [r["half"] for r in done if "half" in r]
+    timed = [r for r in done if "times" in r]
+    ratio = lambda r: max(traced / eager for eager, traced in r["times"])
+    print(f"{len(runs)} models that run, {len(done)} traced at "
+          f"{sum(len(r['gaps']) for r in done)} shapes; within 1e-4 at "
+          f"every shape {sum(max(r['gaps']) <= 1e-4 for r in done)}, worst "
+          f"{max(max(r['gaps']) for r in done):.2g}")
+    ratios = sorted(traced / eager for r in timed for eager, traced in r["times"])
+    if ratios:
+        print(f"time over eager's at {len(ratios)} shapes: median "
+              f"{statistics.median(ratios):.2f}, best {ratios[0]:.2f}, worst "
+              f"{ratios[-1]:.2f}, above 1: {sum(r > 1 for r in ratios)}, above "
+              f"1.2: {sum(r > 1.2 for r in ratios)}")
+    halves = [r for r in done if "half" in r]
     if halves:
-        print(f"bfloat16: {len(halves)} traced, worst difference "
-              f"{max(halves):.2g} (one unit is {HALF:.2g})")
+        worst = max(halves, key=lambda r: r["half"])
+        print(f"bfloat16: {len(halves)} traced, equal "
+              f"{sum(r['half'] == 0 for r in halves)}, worst difference "
+              f"{worst['half']:.2g} ({worst['name']}, from exact "
+              f"{worst['half_exact']}; one unit is {HALF:.2g})")
     for r in sorted(rows, key=lambda r: -ratio(r) if r in timed else 0):
-        print("   ", r["name"], r["end"], r.get("why", ""),
+        print("   ", r["name"], r["end"], r.get("why", ""), r.get("forced", ""),
               f"gaps {['%.1g' % g for g in r['gaps']]} parts "
               f"{r['cleave']}/{r['parts']}" if r in done else "",
-              f"{ratio(r):.2f}x of {1e3 * r['eager']:.1f} ms"
+              [f"{t / e:.2f}x of {1e3 * e:.1f} ms" for e, t in r["times"]]
               if r in timed else "", r.get("half", r.get("half_why", "")))
+
+
+def warm():
+    """Traces once, so that children have everything loaded."""
+    import tv
+    import torch
+    import torch._dynamo
+    from cleave import neuron
+    torch.set_num_threads(1)
+    logging.getLogger("Neuron").setLevel(logging.ERROR)
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()).eval()
+    for strict in (False, True):
+        torch.export.export(net, (torch.rand(2, 4),), strict=strict)
+    neuron.trace(net, (torch.rand(2, 4),),
+                 partitioner_config=neuron.PartitionerConfig())
 
 
 def run():
@@ -174,7 +245,8 @@ def run():
     options.add_argument("-o", "--output")
     options.add_argument("--count", type=int, default=60)
     options.add_argument("--only", default="")
-    options.add_argument("--limit", type=int, default=240)
+    options.add_argument("--again")
+    options.add_argument("--limit", type=int, default=120)
     options.add_argument("--memory", type=int, default=8)
     options.add_argument("--report")
     options = options.parse_args()
@@ -185,17 +257,25 @@ def run():
         done = {(r := json.loads(line))["name"]: r
                 for line in open(options.output)}
     population.judged, population.DATA = judged, True
-    import tv
-    import torch._dynamo
-    import cleave.neuron
-    for name, family, make in chosen(options.count):
-        if options.only not in name or name in done:
-            continue
-        row = population.in_child({"name": name}, make, options.limit,
-                                  options.memory)
-        with open(options.output, "a") as file:
-            file.write(json.dumps(row) + "\n")
-        print(row, flush=True)
+    warm()
+    for kind, share in SHARES:
+        left = max(1, options.count * share // 60)
+        for name, family, make in drawn(kind):
+            again = options.again and options.again in name
+            if options.only in name and (name not in done or again):
+                done[name] = one_more(name, make, options)
+            left -= name in done and done[name]["end"] in RUNS
+            if not left:
+                break
+
+
+def one_more(name, make, options):
+    row = population.in_child({"name": name}, make, options.limit,
+                              options.memory)
+    with open(options.output, "a") as file:    # the last of a name counts
+        file.write(json.dumps(row) + "\n")
+    print(row, flush=True)
+    return row
 
 
 if __name__ == "__main__":

@@ -823,12 +823,13 @@ ABSENT = {"LayerNorm2d", "StochasticDepth", "deform_conv2d", "_scaled_mm",
           "_scaled_dot_product_flash_attention",
           "_scaled_dot_product_efficient_attention"}
 # What only a recording sees, what is drawn, and numbers that no kernel takes:
-# captured in apart.py, record.py and odd.py.
+# captured in apart.py, record.py, odd.py and given.py.
 RECORDED = """vdot _sparse_mm _pack_padded_sequence _pad_packed_sequence randint randperm
 normal aten.normal_.default uniform exponential randint_like eye _fft_r2c _fft_c2c _fft_c2r
 view_as_complex view_as_real real imag complex polar angle _conj conj_physical resolve_conj
 resolve_neg as_strided hann_window hamming_window blackman_window
 _jagged_to_padded_dense_forward _padded_dense_to_jagged_forward unfold_backward to_sparse
+to_padded_tensor _nested_tensor_from_tensor_list
 _to_sparse to_dense _to_dense _sparse_addmm _int_mm _weight_int8pack_mm aten.lstm.data
 aten.gru.data aten.rnn_tanh.data aten.rnn_relu.data quantize_per_tensor dequantize fmax fmin
 bitwise_left_shift bitwise_right_shift nanmedian mode unique unique_consecutive _unique _unique2
