@@ -29,6 +29,9 @@ CLV_MUST clv_status clv__import_begin(clv_mapping map, const char *path,
  * memory. Returns the status. */
 CLV_MUST clv_status clv__import_end(clv_graph *g, clv_status s, clv_graph **out,
                                     clv_err *e);
+/* Whether a stored tensor whose name of n bytes ends so is a statistic or a
+ * table by custom, not learned; many files do not tell. */
+bool clv__import_is_buffer(const char *name, size_t n);
 /* Replaces the control characters of a text that a file wrote. */
 void clv__import_scrub(char *text, size_t n);
 

@@ -30,6 +30,22 @@ void clv__import_scrub(char *s, size_t n)
             s[i] = '?';
 }
 
+bool clv__import_is_buffer(const char *name, size_t n)
+{
+    static const char *const names[] = {
+        "running_mean", "running_var", "num_batches_tracked",
+        "position_ids", "anchors",     "anchor_grid",
+        "inv_freq",     "attn_mask",   "relative_coords_table"};
+    size_t last = n;
+    while (last && name[last - 1] != '.')
+        last--;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (n - last == strlen(names[i]) &&
+            !memcmp(names[i], name + last, n - last))
+            return true;
+    return false;
+}
+
 /* What the graph borrows its weights from. */
 static void import_release(void *owner)
 {

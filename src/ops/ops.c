@@ -91,10 +91,12 @@ static bool ops_repeatable(const clv_node *n)
 }
 
 /* Passes the marks of the inputs on to the outputs. An output is a bound if any
- * input is one. An output is fixed if all inputs are weights or fixed. */
+ * input is one; the rule of a tensor picked from a sequence knows better. An
+ * output is fixed if all inputs are weights or fixed. */
 static void pass_on(clv_graph *g, const clv_node *n, const inputs_seen *in)
 {
-    uint8_t bound = in->bounded ? CLV_V_BOUND : 0;
+    uint8_t bound =
+        in->bounded && n->op != CLV_OP_SEQUENCE_AT ? CLV_V_BOUND : 0;
     uint8_t fixed = in->all_fixed && ops_repeatable(n) ? CLV_V_FIXED : 0;
     g->has_fixed |= fixed != 0;
     for (uint32_t i = 0; i < n->n_out; i++) {

@@ -144,13 +144,73 @@ clv_status infer_sequence_erase(clv_graph *g, clv_node *n, clv_err *e)
                         s->count == CLV_NONE ? CLV_NONE : s->count - 1, e);
 }
 
+/* -- one tensor of a sequence ---------------------------------------------*/
+
+/* Finds the size of part `place` where an axis of `size` is split by `by`. */
+static bool split_part_size(const clv_graph *g, const clv_node *by,
+                            int64_t size, int64_t place, int64_t *out)
+{
+    int_list list;
+    const clv_value *given = node_in(g, by, 1);
+    if (get_ints(g, by, CLV_A_SECTIONS, 1, &list, NULL) != CLV_OK ||
+        !list.found)
+        return false;
+    bool each = given ? given->rank == 1 : list.n > 1;
+    if (each) {
+        *out = place < list.n ? list.v[place] : 0;
+        return place < list.n;
+    }
+    if (list.n != 1 || list.v[0] < 1 || place > size / list.v[0])
+        return false;
+    int64_t left = size - place * list.v[0];
+    *out = left < list.v[0] ? left : list.v[0];
+    return left > 0;
+}
+
+/* The shape of part `place` of what `by` splits, where the parts differ. */
+static void item_of_split(const clv_graph *g, const clv_node *by, int64_t place,
+                          item *t)
+{
+    const clv_value *x = node_in(g, by, 0);
+    uint32_t axis;
+    int64_t size;
+    if (x->rank != CLV_NO_RANK && x->rank == t->rank &&
+        norm_axis(attr_int(by, CLV_A_AXIS), x->rank, &axis, NULL) == CLV_OK &&
+        split_part_size(g, by, x->dims[axis], place, &size)) {
+        t->dims[axis] = size;
+        t->bound = (x->flags & CLV_V_BOUND) != 0;
+    }
+}
+
+/* Narrows t, the shape that holds every tensor of sequence s, to that of the
+ * tensor at `place` where the node that made s tells. */
+static void item_at(const clv_graph *g, const clv_value *s, int64_t place,
+                    item *t)
+{
+    if (!t->bound || s->producer == CLV_NONE || s->count == CLV_NONE)
+        return;
+    const clv_node *by = &g->nodes[s->producer];
+    place += place < 0 ? s->count : 0;
+    if (place < 0 || place >= s->count)
+        return;
+    if (by->op == CLV_OP_SPLIT_TO_SEQUENCE) {
+        item_of_split(g, by, place, t);
+    } else if (by->op == CLV_OP_SEQUENCE_CONSTRUCT &&
+               node_in(g, by, (uint32_t)place)) {
+        *t = (item){.dtype = t->dtype};
+        item_add(t, node_in(g, by, (uint32_t)place));
+    }
+}
+
 /* sequence, position -> tensor */
 clv_status infer_sequence_at(clv_graph *g, clv_node *n, clv_err *e)
 {
-    const clv_value *s;
+    const clv_value *s, *place = node_in(g, n, 1);
     CLV_TRY(sequence_of(g, n, &s, e));
     item t = {.dtype = CLV_NODTYPE};
     item_add(&t, s);
+    if (place && place->data && place->data->ints && place->data->n == 1)
+        item_at(g, s, place->data->ints[0], &t);
     return out_item(g, n, 0, &t, e);
 }
 

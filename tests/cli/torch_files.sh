@@ -13,6 +13,7 @@ while IFS=, read -r name params macs; do
     [ "$name" = name ] && continue
     file=$name.pt2
     [ -e "$file" ] || file=$name.pt
+    [ -e "$file" ] || file=$name.onnx
     cleave profile "$file" --json >p.json
     echo "$name: $(jq -r --arg p "$params" --arg m "$macs" \
         'if (.total_params | tostring) == $p and (.total_macs | tostring) == $m then "counts as torch" else "\(.total_params) \(.total_macs)" end' p.json), $(near "$file" "$name")"

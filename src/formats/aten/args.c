@@ -113,7 +113,7 @@ static bool args_text_attr(aten_reading *r, const char *text, clv_attr *a)
  * kernels do not have, a fill of many values. */
 static bool args_read_attr(aten_reading *r, const aten_arg *arg, clv_attr *a)
 {
-    if (a->key == CLV_A_LAYOUT) { /* batch_first */
+    if (a->key == CLV_A_LAYOUT && arg->kind != ATEN_STRING) { /* batch_first */
         a->type = CLV_ATTR_STRING;
         a->u.s = args_is_true(arg) ? "batch" : "seq";
         return true;

@@ -68,16 +68,23 @@ static bool row_gives_dim(const aten_call *c)
 }
 
 /* "aten.convolution" is one of six operators: the axes of its weight and an
- * argument tell which. Writes "convolution.2d"; false for any other call. */
+ * argument tell which. Writes "convolution.2d", or "_convolution_mode.2d" where
+ * the padding has a name; false for any other call. */
 static bool row_of_convolution(const aten_builder *b, const aten_call *c,
                                const char *plain, char *buf, size_t size)
 {
     enum { WEIGHT = 1, TRANSPOSED = 6 };
-    if (strcmp(plain, "convolution") && strcmp(plain, "_convolution"))
+    bool named = !strcmp(plain, "_convolution_mode"); /* padding="same" */
+    if (!named && strcmp(plain, "convolution") && strcmp(plain, "_convolution"))
         return false;
-    if (c->n_args <= TRANSPOSED || c->args[WEIGHT].kind != ATEN_TENSOR)
+    if (c->n_args <= (named ? WEIGHT : TRANSPOSED) ||
+        c->args[WEIGHT].kind != ATEN_TENSOR)
         return false;
     uint32_t rank = b->g->values[c->args[WEIGHT].u.value].rank;
+    if (named) {
+        snprintf(buf, size, "%s.%ud", plain, rank - 2u);
+        return true;
+    }
     bool turned =
         c->args[TRANSPOSED].kind == ATEN_BOOL && c->args[TRANSPOSED].u.b;
     snprintf(buf, size, "convolution.%s%ud", turned ? "transposed" : "",

@@ -166,26 +166,19 @@ static struct read_table *tables_at(read_tables *t, const char *name,
     return &t->list[t->n++];
 }
 
-/* Names that end so are statistics and tables, not learned. A state dict does
- * not tell. */
-static bool tables_is_buffer(const char *last, clv_dtype t)
+/* A state dict does not tell what is learned. */
+static bool tables_is_buffer(const char *name, clv_dtype t)
 {
-    static const char *const names[] = {
-        "running_mean", "running_var", "num_batches_tracked",
-        "position_ids", "anchors",     "anchor_grid"};
     bool number = t == CLV_FLOAT32 || t == CLV_FLOAT16 || t == CLV_BFLOAT16 ||
                   t == CLV_FLOAT64 || t >= CLV_FLOAT8E4M3;
-    for (size_t i = 0; number && i < sizeof names / sizeof *names; i++)
-        number = strcmp(names[i], last) != 0;
-    return !number;
+    return !number || clv__import_is_buffer(name, strlen(name));
 }
 
 static clv_status tables_add(read_tables *t, const char *name,
                              const torch_tensor *tensor, int param, clv_err *e)
 {
     const char *dot = strrchr(name, '.');
-    const char *last = dot ? dot + 1 : name;
-    bool buffer = param < 0 ? tables_is_buffer(last, tensor->dtype) : !param;
+    bool buffer = param < 0 ? tables_is_buffer(name, tensor->dtype) : !param;
     uint32_t v, before = t->w->b.g->n_values;
     CLV_TRY(clv__torch_weight(&t->w->weights, name,
                               buffer ? CLV_VALUE_BUFFER : CLV_VALUE_PARAM,

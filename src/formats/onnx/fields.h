@@ -27,7 +27,8 @@ enum {
     PB_GRAPH_OUTPUT = 12,
     PB_GRAPH_VALUE_INFO = 13,
     PB_GRAPH_SPARSE_INITIALIZER = 15,
-    PB_GRAPH_END = 16, /* one above the highest number that is looked at */
+    PB_GRAPH_METADATA = 16,
+    PB_GRAPH_END = 17, /* one above the highest number that is looked at */
 };
 
 enum {
@@ -147,6 +148,7 @@ enum {
     PB_DIM_PARAM = 2,
 };
 
+#define PB_SIGNATURE "pkg.torch.export.ExportedProgram.graph_signature"
 /* What our writer marks stored tensors with that are no parameters (the
  * tensor's documentation, which no other reader minds). */
 #define PB_NOT_LEARNED "cleave: not learned"

@@ -100,6 +100,9 @@ enum { ONNX_ATTR_ROOM = ONNX_MAX_ATTRS + ONNX_MORE_ATTRS };
 /* A flag of nodes that go before the graph is finished. */
 #define ONNX_DEAD 0x80
 
+/* The role of a tensor that a Constant node holds, until a reader names one. */
+#define ONNX_IN_NODE 'n'
+
 /* In a frame's names: an input that the call of a function leaves out. */
 #define ONNX_ABSENT (CLV_NONE - 1)
 
@@ -167,6 +170,7 @@ typedef struct unit {
     bool deep;      /* warned that there are more than ONNX_MAX_VIEWS */
     bool each;      /* done for each tensor of a sequence: sizes differ */
     bool typed;     /* the shapes that a body declares for its inputs count */
+    bool stores;    /* weights are initializers here, not Constant nodes */
     uint32_t n_formal; /* inputs the body declares; captured ones follow */
 } unit;
 
@@ -300,12 +304,16 @@ CLV_MUST clv_status onnx_next(reader *r, wire *w, wire_field *f, clv_err *e);
 
 /* The type a value is counted with: --dtype replaces floating types. */
 clv_dtype onnx_counted(const reader *r, clv_dtype t);
+/* Reads a StringStringEntryProto. */
+CLV_MUST clv_status onnx_entry(wire w, text *key, text *value, clv_err *e);
 /* Adds the value a TensorProto describes; its bytes are only pointed at.
  * `name` NULL: the tensor's own name. */
 CLV_MUST clv_status onnx_tensor(reader *r, unit *u, wire w, text *name,
                                 bool initializer, uint32_t *value, clv_err *e);
 CLV_MUST clv_status onnx_sparse(reader *r, unit *u, wire w, text *name,
                                 uint32_t *value, clv_err *e);
+/* Whether the bytes of v lie in the file and all its elements are the same. */
+bool onnx_is_even(const clv_value *v);
 /* Decodes the contents of a small constant whose bytes lie in the file. */
 CLV_MUST clv_status onnx_contents(clv_graph *g, uint32_t v, clv_err *e);
 /* The value of a Constant given as value_int, value_floats, ...; CLV_NONE
@@ -367,6 +375,11 @@ CLV_MUST clv_status onnx_find_sizes(open_sizes *o, onnx_attempt_fn *attempt,
 
 /* Modules from the names of weights, where no node names its own. */
 CLV_MUST clv_status onnx_modules(clv_graph *g, clv_err *e);
+/* Marks stored tensors as what the graph's metadata, which lie in w, call them
+ * (read_signature.c). */
+CLV_MUST clv_status onnx_signature(const frame *f, wire w, clv_err *e);
+/* Notes what value v is taken for; false when memory ran out. */
+bool onnx_set_role(unit *u, uint32_t v, char role);
 /* The module of a node, CLV_NONE when memory ran out. */
 uint32_t onnx_scope(frame *f, const proto *p);
 CLV_MUST clv_status onnx_node_read(reader *r, wire w, proto *p, clv_err *e);

@@ -38,15 +38,15 @@ typedef struct tensor {
 
 /* -- reading --------------------------------------------------------------*/
 
-static clv_status const_entry(wire w, text *key, text *value, clv_err *e)
+clv_status onnx_entry(wire w, text *key, text *value, clv_err *e)
 {
     *key = *value = (text){"", 0};
     while (wire_left(&w)) {
         wire_field f;
         CLV_TRY(wire_next(&w, &f, e));
-        if (f.number == PB_ENTRY_KEY)
+        if (f.type == WIRE_BYTES && f.number == PB_ENTRY_KEY)
             *key = text_of(f.bytes);
-        else if (f.number == PB_ENTRY_VALUE)
+        else if (f.type == WIRE_BYTES && f.number == PB_ENTRY_VALUE)
             *value = text_of(f.bytes);
     }
     return CLV_OK;
@@ -55,7 +55,7 @@ static clv_status const_entry(wire w, text *key, text *value, clv_err *e)
 static clv_status const_external(wire w, tensor *t, clv_err *e)
 {
     text key, value;
-    CLV_TRY(const_entry(w, &key, &value, e));
+    CLV_TRY(onnx_entry(w, &key, &value, e));
     if (text_is(key, "location"))
         t->location = value;
     else if (text_is(key, "offset"))
@@ -428,7 +428,9 @@ static clv_status const_add(reader *r, unit *u, const tensor *t, text name,
     CLV_TRY(const_fill(g, t, v, initializer, e));
     if (initializer && n > 1 && !t->fixed &&
         (const_is_float(t->dtype) || t->dtype >= CLV_FLOAT8E4M3))
-        g->values[v].kind = CLV_VALUE_PARAM;
+        g->values[v].kind = clv__import_is_buffer(name.s, name.n)
+                                ? CLV_VALUE_BUFFER
+                                : CLV_VALUE_PARAM;
     clv_dtype counted = onnx_counted(r, t->dtype);
     if (counted != t->dtype && g->values[v].data)
         g->values[v].data->bytes = g->values[v].data->proto =
@@ -446,7 +448,22 @@ clv_status onnx_tensor(reader *r, unit *u, wire w, text *name, bool initializer,
                         : const_read(w, &t, e));
     if (initializer)
         *name = t.name;
-    return const_add(r, u, &t, *name, initializer, value, e);
+    u->stores |= initializer;
+    CLV_TRY(const_add(r, u, &t, *name, initializer, value, e));
+    return initializer || onnx_set_role(u, *value, ONNX_IN_NODE)
+               ? CLV_OK
+               : clv__nomem(e);
+}
+
+bool onnx_is_even(const clv_value *v)
+{
+    const clv_payload *data = v->data;
+    int64_t n = clv__numel(v);
+    if (!data || !data->bytes || n < 1 || data->size / (uint64_t)n < 1)
+        return false;
+    const char *bytes = data->bytes;
+    size_t one = (size_t)(data->size / (uint64_t)n);
+    return !memcmp(bytes, bytes + one, (size_t)data->size - one);
 }
 
 /* What shape arithmetic may need of a sparse tensor: all its numbers. */

@@ -570,6 +570,8 @@ clv_status onnx_graph(reader *r, frame *f, wire w, clv_err *e)
                             graph_bounded(names)))
         return clv__nomem(e);
     CLV_TRY(graph_add_nodes(r, f, &own, e));
+    if (!f->outer)
+        CLV_TRY(onnx_signature(f, all.of[PB_GRAPH_METADATA], e));
     return graph_outputs(f, all.of[PB_GRAPH_OUTPUT], e);
 }
 

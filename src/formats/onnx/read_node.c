@@ -30,15 +30,8 @@ static bool node_more(arena *mem, void **items, uint32_t n, size_t size)
 /* Only torch's two keys for the module matter. */
 static clv_status node_metadata(wire w, proto *p, clv_err *e)
 {
-    text key = {"", 0}, value = {"", 0};
-    while (wire_left(&w)) {
-        wire_field f;
-        CLV_TRY(wire_next(&w, &f, e));
-        if (f.number == PB_ENTRY_KEY)
-            key = text_of(f.bytes);
-        else if (f.number == PB_ENTRY_VALUE)
-            value = text_of(f.bytes);
-    }
+    text key, value;
+    CLV_TRY(onnx_entry(w, &key, &value, e));
     if (text_is(key, PB_NAME_SCOPES))
         p->module = value;
     else if (text_is(key, "namespace"))
@@ -112,6 +105,7 @@ clv_status onnx_node_read(reader *r, wire w, proto *p, clv_err *e)
 
 /* -- what stored tensors are ----------------------------------------------*/
 
+/* Makes room for the role of value v. */
 static bool node_role_room(unit *u, uint32_t v)
 {
     if (v < u->n_roles)
@@ -124,6 +118,14 @@ static bool node_role_room(unit *u, uint32_t v)
     memset(roles + u->n_roles, 0, n - u->n_roles);
     u->roles = roles;
     u->n_roles = n;
+    return true;
+}
+
+bool onnx_set_role(unit *u, uint32_t v, char role)
+{
+    if (!node_role_room(u, v))
+        return false;
+    u->roles[v] = (uint8_t)role;
     return true;
 }
 
@@ -203,6 +205,9 @@ static clv_status node_mark_weight(unit *u, uint32_t v, char role, clv_err *e)
         CLV_TRY(onnx_contents(u->g, v, e));
     if (u->roles[v] == 'p')
         return CLV_OK;
+    if (role == 'p' && u->roles[v] == ONNX_IN_NODE && u->stores &&
+        onnx_is_even(value))
+        return CLV_OK; /* ones and zeros that a norm without weights is given */
     u->roles[v] = (uint8_t)role;
     bool many = clv__numel(value) > 1;
     if (role == 'p' || (role == 'q' && many))

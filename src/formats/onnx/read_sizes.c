@@ -260,15 +260,8 @@ static void sizes_read_image(text t, int64_t *image)
 
 clv_status onnx_size_metadata(reader *r, wire w, clv_err *e)
 {
-    text key = {"", 0}, value = {"", 0};
-    while (wire_left(&w)) {
-        wire_field f;
-        CLV_TRY(wire_next(&w, &f, e));
-        if (f.type == WIRE_BYTES && f.number == PB_ENTRY_KEY)
-            key = text_of(f.bytes);
-        else if (f.type == WIRE_BYTES && f.number == PB_ENTRY_VALUE)
-            value = text_of(f.bytes);
-    }
+    text key, value;
+    CLV_TRY(onnx_entry(w, &key, &value, e));
     if (text_is(key, "imgsz"))
         sizes_read_image(value, r->sizes->image);
     return CLV_OK;

@@ -225,6 +225,22 @@ static clv_status builtin_arithmetic(builtin_call *c, bool *known)
     return CLV_OK;
 }
 
+/* torch.clamp of a number; either limit may be None. */
+static void builtin_clamp(builtin_call *c, bool *known)
+{
+    double x, limit;
+    *known = ts_as_number(&c->args[0], &x);
+    *c->out = c->args[0];
+    for (uint32_t i = 1; *known && i < c->n && i < 3; i++) {
+        if (c->args[i].kind == TS_V_NONE)
+            continue;
+        *known = ts_as_number(&c->args[i], &limit) && ts_as_number(c->out, &x);
+        if (i == 1 ? x < limit : x > limit)
+            *c->out = c->args[i];
+    }
+    c->out->number = c->args[0].number;
+}
+
 /* Functions of one number. */
 static void builtin_one(builtin_call *c, bool *known)
 {
@@ -486,9 +502,31 @@ static clv_status builtin_contains(builtin_call *c)
     return CLV_OK;
 }
 
+/* Where some argument is a number that tracing made of a size, tensors without
+ * axes that are known become numbers too. */
+static clv_status builtin_unwrap(builtin_call *c)
+{
+    bool sized = false, all = c->n > 0;
+    for (uint32_t i = 0; i < c->n; i++)
+        sized |= c->args[i].number;
+    if (!sized || builtin_plain(c->args, c->n, 0))
+        return CLV_OK;
+    ts_val *own = arena_array(&c->m->mem, c->n, sizeof *own);
+    if (!own)
+        return clv__nomem(c->e);
+    memcpy(own, c->args, c->n * sizeof *own);
+    for (uint32_t i = 0; i < c->n; i++)
+        if (own[i].kind == TS_V_TENSOR)
+            all = all && ts_to_number(c->m, &own[i]);
+    if (all)
+        c->args = own;
+    return CLV_OK;
+}
+
 /* All that is computed at once. */
 static clv_status builtin_computed(builtin_call *c, bool *known)
 {
+    CLV_TRY(builtin_unwrap(c));
     CLV_TRY(builtin_any(c, known));
     if (!*known && c->n)
         CLV_TRY(builtin_ask(c, known));
@@ -524,7 +562,9 @@ static clv_status builtin_computed(builtin_call *c, bool *known)
     }
     if (!builtin_plain(c->args, c->n, 0))
         return CLV_OK;
-    if (c->n >= 2)
+    if (!strcmp(c->name, "clamp"))
+        builtin_clamp(c, known);
+    else if (c->n >= 2)
         CLV_TRY(builtin_arithmetic(c, known));
     if (!*known)
         builtin_one(c, known);
@@ -678,7 +718,9 @@ static clv_status builtin_node(builtin_call *c)
     call.path = c->m->path;
     call.cls = c->m->cls;
     call.n_results = builtin_results(c);
-    call.others_used = call.n_results > 1;
+    /* its weights are no tensor where a row of ours says that it runs */
+    call.others_used =
+        call.n_results > 1 && strcmp(name, "_native_multi_head_attention") != 0;
     bool list = builtin_gives_list(name);
     if (list)
         call.n_results = c->results;
@@ -707,5 +749,7 @@ clv_status ts_builtin(ts_machine *m, const char *name, ts_val *args, uint32_t n,
     bool known = false;
     *out = ts_none();
     CLV_TRY(builtin_computed(&c, &known));
+    if (!known)
+        CLV_TRY(ts_fused(m, c.name, args, n, &known, out, e));
     return known ? CLV_OK : builtin_node(&c);
 }

@@ -5,6 +5,7 @@
  *   value.c    values of the interpreter, and modules' attributes
  *   eval.c     the interpreter: statements, expressions, calls
  *   builtin.c  functions on numbers and lists; the rest goes to formats/aten
+ *   fused.c    calls that stand for several operators
  *   read.c     the archive; the way in
  *
  * A saved module is code in a small part of Python and a pickle of its
@@ -188,6 +189,9 @@ CLV_MUST clv_status ts_append(ts_machine *m, ts_items *to, ts_val v,
 /* Numbers: a bool is 0 or 1. */
 bool ts_as_int(const ts_val *v, int64_t *out);
 bool ts_as_number(const ts_val *v, double *out);
+/* Turns a tensor without axes into its number; false where that is not known.
+ * What is a number already stays as it is. */
+bool ts_to_number(const ts_machine *m, ts_val *v);
 /* Whether it is true; *known is false for a tensor. */
 bool ts_truth(const ts_machine *m, const ts_val *v, bool *known);
 bool ts_same(const ts_val *a, const ts_val *b);
@@ -221,5 +225,13 @@ CLV_MUST clv_status ts_run(ts_machine *m, const ts_node *def,
 CLV_MUST clv_status ts_builtin(ts_machine *m, const char *name, ts_val *args,
                                uint32_t n, const char *const *names,
                                uint32_t results, ts_val *out, clv_err *e);
+
+/* -- fused.c --------------------------------------------------------------*/
+
+/* Makes the nodes of a call that stands for several; *known is false for any
+ * other call. */
+CLV_MUST clv_status ts_fused(ts_machine *m, const char *name,
+                             const ts_val *args, uint32_t n, bool *known,
+                             ts_val *out, clv_err *e);
 
 #endif

@@ -1,5 +1,6 @@
 /* value.c - values of the interpreter. */
 #include "formats/torchscript/script.h"
+#include "tensor/tensor.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -89,13 +90,32 @@ bool ts_as_number(const ts_val *v, double *out)
     return whole || v->kind == TS_V_FLOAT;
 }
 
-/* What inference knows of a tensor of one element. */
+/* What inference knows of a tensor of one element, or the file says. */
 static bool value_known(const ts_machine *m, uint32_t v, double *out)
 {
-    const clv_payload *d = m->b.g->values[v].data;
-    if (!d || d->n != 1 || (!d->ints && !d->floats))
+    const clv_value *x = &m->b.g->values[v];
+    const clv_payload *d = x->data;
+    if (d && d->n == 1 && (d->ints || d->floats)) {
+        *out = d->ints ? (double)d->ints[0] : d->floats[0];
+        return true;
+    }
+    if (!d || !d->bytes || x->kind != CLV_VALUE_CONST || x->rank != 0)
         return false;
-    *out = d->ints ? (double)d->ints[0] : d->floats[0];
+    clv_tensor t = {.dtype = (clv_dtype)x->dtype, .data = (void *)d->bytes};
+    *out = clv_tensor_get(&t, 0);
+    return true;
+}
+
+bool ts_to_number(const ts_machine *m, ts_val *v)
+{
+    double x;
+    if (v->kind != TS_V_TENSOR)
+        return ts_as_number(v, &x);
+    const clv_value *t = &m->b.g->values[v->u.value];
+    if (t->rank != 0 || !value_known(m, v->u.value, &x))
+        return false;
+    *v = is_float((clv_dtype)t->dtype) ? ts_float(x) : ts_int((int64_t)x);
+    v->number = true;
     return true;
 }
 
