@@ -94,8 +94,9 @@ tensor timm_head(builder *b, tensor x)
 void need_size(builder *b, tensor x, int64_t h, int64_t w)
 {
     if (dim(b, x, 2) != h || dim(b, x, 3) != w)
-        refuse(b, "an image of %lldx%lld: its positions are learned for %lldx"
-                  "%lld",
+        refuse(b,
+               "an image of %lldx%lld: its positions are learned for %lldx"
+               "%lld",
                (long long)dim(b, x, 2), (long long)dim(b, x, 3), (long long)h,
                (long long)w);
 }

@@ -485,8 +485,7 @@ tensor softmax(builder *b, tensor x)
                     ATTRS(INT(AXIS, -1)));
 }
 
-/* A constant without axes. */
-static tensor builder_number(builder *b, double value)
+tensor number(builder *b, double value)
 {
     tensor c = weight(b, "number", CLV_VALUE_CONST, 0, NULL);
     double *at = constant_floats(b, c, 1);
@@ -495,15 +494,30 @@ static tensor builder_number(builder *b, double value)
     return c;
 }
 
+tensor whole_numbers(builder *b, const int64_t *values, uint32_t n)
+{
+    int64_t dims = n, *own = arena_array(&b->g->mem, n, sizeof *own);
+    tensor c = weight(b, "number", CLV_VALUE_CONST, 1, &dims);
+    if (!own)
+        return builder_nomem(b);
+    memcpy(own, values, n * sizeof *own);
+    constant_ints(b, c, own, n);
+    return c;
+}
+
+tensor whole_number(builder *b, int64_t value)
+{
+    return whole_numbers(b, &value, 1);
+}
+
 tensor scale(builder *b, tensor x, double by)
 {
-    return mul(b, x, builder_number(b, by));
+    return mul(b, x, number(b, by));
 }
 
 tensor shift(builder *b, tensor x, double by)
 {
-    return zoo_call(b, CLV_OP_ADD, "add", TENSORS(x, builder_number(b, by)),
-                    NO_ATTRS);
+    return zoo_call(b, CLV_OP_ADD, "add", TENSORS(x, number(b, by)), NO_ATTRS);
 }
 
 tensor sub(builder *b, tensor x, tensor y)

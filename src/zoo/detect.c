@@ -193,18 +193,25 @@ void detect_top(builder *b, tensor scores, int64_t k, tensor *values,
 {
     tensor outs[2];
     int64_t n = dim(b, scores, -1);
-    zoo_calls(b, CLV_OP_TOPK, "topk", TENSORS(scores),
-              ATTRS(INT(K, k < n ? k : n), INT(AXIS, -1)), outs, 2);
+    zoo_calls(b, CLV_OP_TOPK, "topk",
+              TENSORS(scores, whole_number(b, k < n ? k : n)),
+              ATTRS(INT(AXIS, -1)), outs, 2);
     *values = outs[0];
     *rows = outs[1];
 }
 
+tensor detect_where(builder *b, clv_op is, tensor x, double value)
+{
+    tensor yes = zoo_call(b, is, clv__op_name(is), TENSORS(x, number(b, value)),
+                          NO_ATTRS);
+    tensor rows = zoo_call(b, CLV_OP_NONZERO, "nonzero", TENSORS(yes),
+                           ATTRS(INT(BY_AXIS, 1)));
+    return reshape_open(b, rows, -1);
+}
+
 tensor detect_above(builder *b, tensor scores, double threshold)
 {
-    tensor high = zoo_call(b, CLV_OP_GT, "gt", TENSORS(scores),
-                           ATTRS(FLOAT(VALUE, threshold)));
-    tensor rows = unary(b, CLV_OP_NONZERO, high);
-    return flatten(b, rows, 0);
+    return detect_where(b, CLV_OP_GT, scores, threshold);
 }
 
 /* Moves the boxes of each class to a place of their own, so that those of
@@ -215,19 +222,19 @@ static tensor detect_apart(builder *b, tensor boxes, tensor labels)
                            ATTRS(INTS(AXES, 0, 1), INT(KEEPDIM, 1)));
     labels = zoo_call(b, CLV_OP_CAST, "to", TENSORS(labels),
                       ATTRS(INT(DTYPE, b->dtype)));
-    labels = zoo_call(b, CLV_OP_UNSQUEEZE, "unsqueeze", TENSORS(labels),
-                      ATTRS(INTS(AXES, 1)));
+    labels = reshape_open(b, labels, -1, 1);
     return add(b, boxes, mul(b, labels, shift(b, side, 1)));
 }
 
 tensor detect_suppress(builder *b, tensor boxes, tensor scores, tensor labels,
                        double overlap, int64_t most)
 {
-    if (labels != CLV_NONE)
-        boxes = detect_apart(b, boxes, labels);
-    tensor kept = zoo_call(b, CLV_OP_NMS, "nms", TENSORS(boxes, scores),
-                           ATTRS(FLOAT(IOU_THRESHOLD, overlap)));
-    return slice(b, kept, 0, 0, most);
+    boxes = detect_apart(b, boxes, labels);
+    tensor all[] = {reshape_open(b, boxes, 1, -1, 4),
+                    reshape_open(b, scores, 1, 1, -1), whole_number(b, most),
+                    number(b, overlap)};
+    tensor kept = zoo_call(b, CLV_OP_NMS, "nms", all, 4, NO_ATTRS);
+    return select_at(b, kept, 1, 2);
 }
 
 detect_found detect_choose(builder *b, detect_found all, const detect_rule *r)

@@ -63,6 +63,9 @@ tensor detect_take(builder *b, tensor x, tensor rows);
 /* The k largest of a vector, or all when it has fewer. */
 void detect_top(builder *b, tensor scores, int64_t k, tensor *values,
                 tensor *rows);
+/* Rows of a vector that are larger than (CLV_OP_GT) or equal to (CLV_OP_EQ) a
+ * value: at most all. */
+tensor detect_where(builder *b, clv_op is, tensor x, double value);
 /* Rows whose score is above the threshold: at most all. */
 tensor detect_above(builder *b, tensor scores, double threshold);
 /* Rows that remain when of two boxes of one class that overlap by more than

@@ -1,5 +1,5 @@
-/* ghostnet.c - GhostNet: More Features from Cheap Operations (Han et al., 2020),
- * as timm has it.
+/* ghostnet.c - GhostNet: More Features from Cheap Operations (Han et al.,
+ * 2020), as timm has it.
  *
  * Half of the channels come from a 1x1 convolution, the other half from a
  * depthwise one of the first half. Each row below is a row of its table. */
@@ -15,12 +15,12 @@ typedef struct ghost_row {
 } ghost_row;
 
 static const ghost_row ghost_rows[] = {
-    {0, 3, 16, 16, false, 1},  {1, 3, 48, 24, false, 2},
-    {2, 3, 72, 24, false, 1},  {3, 5, 72, 40, true, 2},
-    {4, 5, 120, 40, true, 1},  {5, 3, 240, 80, false, 2},
-    {6, 3, 200, 80, false, 1}, {6, 3, 184, 80, false, 1},
-    {6, 3, 184, 80, false, 1}, {6, 3, 480, 112, true, 1},
-    {6, 3, 672, 112, true, 1}, {7, 5, 672, 160, true, 2},
+    {0, 3, 16, 16, false, 1},   {1, 3, 48, 24, false, 2},
+    {2, 3, 72, 24, false, 1},   {3, 5, 72, 40, true, 2},
+    {4, 5, 120, 40, true, 1},   {5, 3, 240, 80, false, 2},
+    {6, 3, 200, 80, false, 1},  {6, 3, 184, 80, false, 1},
+    {6, 3, 184, 80, false, 1},  {6, 3, 480, 112, true, 1},
+    {6, 3, 672, 112, true, 1},  {7, 5, 672, 160, true, 2},
     {8, 5, 960, 160, false, 1}, {8, 5, 960, 160, true, 1},
     {8, 5, 960, 160, false, 1}, {8, 5, 960, 160, true, 1},
 };

@@ -142,8 +142,8 @@ static tensor levit_attention_down(builder *b, const levit_heads *h, tensor x,
     tensor k = slice(b, both, 3, 0, h->key);
     tensor v = slice(b, both, 3, h->key, each);
     enter(b, "q");
-    tensor q = levit_linear(b, "ln", levit_subsample(b, h, x),
-                            h->key * h->heads);
+    tensor q =
+        levit_linear(b, "ln", levit_subsample(b, h, x), h->key * h->heads);
     leave(b);
     q = reshape(b, q, n, dim(b, q, 1), h->heads, h->key);
     x = levit_mix(b, h, permute(b, NULL, q, 0, 2, 1, 3),
@@ -172,8 +172,8 @@ static tensor levit_stage(builder *b, const levit *v, int stage, tensor x,
     clv_op act = v->newer ? CLV_OP_SILU : CLV_OP_HARDSWISH;
     levit_heads h = {v->heads[stage], v->key, 2 * v->key, *side, 1, act};
     if (stage) {
-        levit_heads down = {v->width[stage - 1] / v->key, v->key, 4 * v->key,
-                            *side, 2, act};
+        levit_heads down = {
+            v->width[stage - 1] / v->key, v->key, 4 * v->key, *side, 2, act};
         enter(b, "downsample");
         x = levit_attention_down(b, &down, x, v->width[stage]);
         x = add(b, x, levit_mlp(b, act, x));

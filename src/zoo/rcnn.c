@@ -86,45 +86,44 @@ static void rcnn_rpn_head(builder *b, const rcnn *v, tensor x, tensor *objects,
     leave(b);
 }
 
-/* One level of one image: the most promising boxes, without overlaps. */
-static void rcnn_propose_level(builder *b, const rcnn_state *s, tensor objects,
-                               tensor boxes, tensor *out_boxes, tensor *out)
-{
-    static const double overlap = 0.7;
-    tensor scores, rows;
-    detect_top(b, objects, s->v->proposals, &scores, &rows);
-    boxes = detect_clip(b, detect_take(b, boxes, rows), s->size);
-    scores = sigmoid(b, NULL, scores);
-    rows =
-        detect_suppress(b, boxes, scores, CLV_NONE, overlap, s->v->proposals);
-    *out_boxes = detect_take(b, boxes, rows);
-    *out = detect_take(b, scores, rows);
-}
-
 /* (n,5): the number of the image before each box. */
 static tensor rcnn_of_image(builder *b, tensor boxes, int64_t image)
 {
-    tensor number = zoo_call(b, CLV_OP_FULL_LIKE, "full_like",
-                             TENSORS(slice(b, boxes, 1, 0, 1)),
-                             ATTRS(FLOAT(VALUE, (double)image)));
-    return cat_of(b, 1, number, boxes);
+    tensor none = scale(b, slice(b, boxes, 1, 0, 1), 0);
+    return cat_of(b, 1, shift(b, none, (double)image), boxes);
 }
 
+/* The level of each of the boxes that are taken from all levels. */
+static tensor rcnn_levels(builder *b, const rcnn_state *s, const tensor *rows)
+{
+    int64_t n = 0;
+    for (int i = 0; i < s->n_levels; i++)
+        n += dim(b, rows[i], 0);
+    tensor t = weight(b, "levels", CLV_VALUE_CONST, 1, &n);
+    double *at = constant_floats(b, t, (uint32_t)n);
+    for (int i = 0; at && i < s->n_levels; i++)
+        for (int64_t k = 0; k < dim(b, rows[i], 0); k++)
+            *at++ = i;
+    return t;
+}
+
+/* The most promising boxes of each level of one image, without overlaps. */
 static tensor rcnn_propose_image(builder *b, const rcnn_state *s,
                                  const tensor *objects, const tensor *boxes,
                                  int64_t image)
 {
-    tensor all[DETECT_MAX_LEVELS], scores[DETECT_MAX_LEVELS], outs[2];
+    static const double overlap = 0.7;
+    uint32_t n = (uint32_t)s->n_levels;
+    tensor all[DETECT_MAX_LEVELS], scores[DETECT_MAX_LEVELS], rows;
     for (int i = 0; i < s->n_levels; i++) {
         tensor flat = flatten(b, select_at(b, objects[i], 0, image), 0);
-        tensor own = select_at(b, boxes[i], 0, image);
-        rcnn_propose_level(b, s, flat, own, &all[i], &scores[i]);
+        detect_top(b, flat, s->v->proposals, &scores[i], &rows);
+        all[i] = detect_take(b, select_at(b, boxes[i], 0, image), rows);
     }
-    tensor best = cat(b, scores, (uint32_t)s->n_levels, 0);
-    zoo_calls(b, CLV_OP_SORT, "sort", TENSORS(best),
-              ATTRS(INT(AXIS, 0), INT(LARGEST, 1)), outs, 2);
-    tensor rows = slice(b, outs[1], 0, 0, s->v->proposals);
-    tensor every = cat(b, all, (uint32_t)s->n_levels, 0);
+    tensor best = sigmoid(b, NULL, cat(b, scores, n, 0));
+    tensor every = detect_clip(b, cat(b, all, n, 0), s->size);
+    rows = detect_suppress(b, every, best, rcnn_levels(b, s, scores), overlap,
+                           s->v->proposals);
     return rcnn_of_image(b, detect_take(b, every, rows), image);
 }
 
@@ -166,10 +165,18 @@ static tensor rcnn_level_of(builder *b, tensor rois, int low, int high)
     tensor size = sub(b, slice(b, rois, 1, 3, 5), slice(b, rois, 1, 1, 3));
     tensor area = mul(b, select_at(b, size, 1, 0), select_at(b, size, 1, 1));
     tensor side = scale(b, unary(b, CLV_OP_SQRT, area), 1. / 224);
-    tensor level = shift(b, unary(b, CLV_OP_LOG2, side), 4 + 1e-6);
+    tensor level = scale(b, unary(b, CLV_OP_LOG, side), 1 / log(2));
+    level = shift(b, level, 4 + 1e-6);
     return zoo_call(b, CLV_OP_CLAMP, "clamp",
                     TENSORS(unary(b, CLV_OP_FLOOR, level)),
                     ATTRS(FLOAT(MIN, low), FLOAT(MAX, high)));
+}
+
+static tensor rcnn_zeros(builder *b, const int64_t dims[4])
+{
+    return zoo_call(b, CLV_OP_CONSTANT_OF_SHAPE, "zeros",
+                    TENSORS(whole_numbers(b, dims, 4)),
+                    ATTRS(FLOAT(VALUE, 0), INT(DTYPE, b->dtype)));
 }
 
 /* Samples each box from its level. Any level may have all of the boxes, so that
@@ -181,20 +188,21 @@ static tensor rcnn_pool(builder *b, const rcnn_state *s, const char *name,
     int64_t dims[] = {dim(b, rois, 0), 256, side, side};
     enter(b, "%s", name);
     tensor level = rcnn_level_of(b, rois, low, low + n - 1);
-    tensor all =
-        zoo_call(b, CLV_OP_ZEROS, "zeros", NULL, 0,
-                 ATTRS(INTS(SHAPE, dims[0], dims[1], dims[2], dims[3])));
+    tensor boxes = slice(b, rois, 1, 1, 5), all = rcnn_zeros(b, dims);
+    tensor image =
+        zoo_call(b, CLV_OP_CAST, "to", TENSORS(select_at(b, rois, 1, 0)),
+                 ATTRS(INT(DTYPE, CLV_INT64)));
     for (int i = 0; i < n; i++) {
-        tensor is = zoo_call(b, CLV_OP_EQ, "eq", TENSORS(level),
-                             ATTRS(FLOAT(VALUE, low + i)));
-        tensor rows = unary(b, CLV_OP_NONZERO, is);
-        tensor own = detect_take(b, rois, flatten(b, rows, 0));
-        own = zoo_call(b, CLV_OP_ROI_ALIGN, "roi_align",
-                       TENSORS(s->level[i], own),
-                       ATTRS(INTS(OUTPUT_SIZE, side, side), INT(SAMPLING, 2),
-                             FLOAT(SPATIAL_SCALE, 1. / (1 << (low + i)))));
-        all = zoo_call(b, CLV_OP_SCATTER_ND, "index_put",
-                       TENSORS(all, rows, own), NO_ATTRS);
+        tensor rows = detect_where(b, CLV_OP_EQ, level, low + i);
+        tensor own =
+            zoo_call(b, CLV_OP_ROI_ALIGN, "roi_align",
+                     TENSORS(s->level[i], detect_take(b, boxes, rows),
+                             detect_take(b, image, rows)),
+                     ATTRS(INTS(OUTPUT_SIZE, side, side), INT(SAMPLING, 2),
+                           FLOAT(SPATIAL_SCALE, 1. / (1 << (low + i)))));
+        all =
+            zoo_call(b, CLV_OP_SCATTER_ND, "index_put",
+                     TENSORS(all, reshape_open(b, rows, -1, 1), own), NO_ATTRS);
     }
     leave(b);
     return all;
@@ -235,13 +243,12 @@ static void rcnn_predict(builder *b, const rcnn_state *s, tensor x,
 {
     static const double factor[] = {10, 5};
     int64_t classes = s->v->gives == KEYPOINTS ? 2 : DETECT_CLASSES;
-    int64_t n = dim(b, x, 0);
     enter(b, "box_predictor");
     tensor logits = linear(b, "cls_score", x, classes);
     tensor deltas = linear(b, "bbox_pred", x, 4 * classes);
     leave(b);
-    deltas = reshape(b, deltas, n, classes, 4);
-    tensor from = reshape(b, slice(b, s->rois, 1, 1, 5), n, 1, 4);
+    deltas = reshape_open(b, deltas, -1, classes, 4);
+    tensor from = reshape_open(b, slice(b, s->rois, 1, 1, 5), -1, 1, 4);
     *boxes = detect_clip(b, detect_decode(b, deltas, from, factor), s->size);
     *boxes = slice(b, *boxes, 1, 1, classes);
     *scores = slice(b, softmax(b, logits), 1, 1, classes);
@@ -256,20 +263,18 @@ static detect_found rcnn_choose(builder *b, tensor scores, tensor boxes)
     int64_t n = dim(b, scores, 0), classes = dim(b, scores, 1);
     tensor best, labels;
     detect_top(b, scores, CANDIDATES, &best, &labels);
-    int64_t per_box = dim(b, best, 1), first[] = {n, 1};
+    int64_t first[] = {n, 1};
     tensor start = weight(b, "first_box", CLV_VALUE_CONST, 2, first);
     int64_t *at = arena_array(&b->g->mem, (size_t)n, sizeof *at);
     for (int64_t i = 0; at && i < n; i++)
         at[i] = i * classes;
     if (at)
         constant_ints(b, start, at, (uint32_t)n);
-    tensor rows = reshape(b, add(b, labels, start), n * per_box);
-    detect_found all = {detect_take(b, reshape(b, boxes, n * classes, 4), rows),
-                        reshape(b, best, n * per_box),
-                        reshape(b, labels, n * per_box)};
+    tensor rows = reshape_open(b, add(b, labels, start), -1);
+    detect_found all = {detect_take(b, reshape_open(b, boxes, -1, 4), rows),
+                        reshape_open(b, best, -1), reshape_open(b, labels, -1)};
     detect_found f = detect_choose(b, all, &rule);
-    f.labels =
-        zoo_call(b, CLV_OP_ADD, "add", TENSORS(f.labels), ATTRS(INT(VALUE, 1)));
+    f.labels = add(b, f.labels, whole_number(b, 1));
     return f;
 }
 
@@ -287,11 +292,12 @@ static void rcnn_masks(builder *b, const rcnn_state *s, tensor rois,
     x = conv_transpose2d(b, "conv5_mask", x, 256, .kernel = 2, .stride = 2);
     x = conv2d(b, "mask_fcn_logits", relu(b, "relu", x), DETECT_CLASSES);
     leave(b);
-    int64_t n = dim(b, x, 0), side = dim(b, x, 2);
+    int64_t side = dim(b, x, 2), like[] = {1, 1, side, side};
     x = sigmoid(b, NULL, x);
     tensor index = zoo_call(b, CLV_OP_EXPAND, "expand",
-                            TENSORS(reshape(b, labels, n, 1, 1, 1)),
-                            ATTRS(INTS(SHAPE, n, 1, side, side)));
+                            TENSORS(reshape_open(b, labels, -1, 1, 1, 1),
+                                    whole_numbers(b, like, 4)),
+                            NO_ATTRS);
     output(b, zoo_call(b, CLV_OP_GATHER_ELEMENTS, "gather", TENSORS(x, index),
                        ATTRS(INT(AXIS, 1))));
 }

@@ -62,8 +62,8 @@ static tensor resnet_d_block(builder *b, const resnet_d *v, tensor x,
     int64_t out = v->bottleneck ? 4 * planes : planes;
     timm_se se = {"fc1", "fc2", out / 4, CLV_OP_RELU, CLV_OP_SIGMOID};
     bool wide = v->bottleneck;
-    tensor y = resnet_d_conv(b, "conv1", x, planes, wide ? 1 : 3,
-                             wide ? 1 : stride);
+    tensor y =
+        resnet_d_conv(b, "conv1", x, planes, wide ? 1 : 3, wide ? 1 : stride);
     y = relu(b, "act1", batch_norm(b, "bn1", y));
     y = resnet_d_conv(b, "conv2", y, planes, 3, wide ? stride : 1);
     y = batch_norm(b, "bn2", y);

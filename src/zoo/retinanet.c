@@ -142,10 +142,11 @@ static detect_found retina_candidates(builder *b, const retinanet *v,
     tensor rows;
     detect_top(b, retina_scores(b, r, image), RETINA_CANDIDATES, &f.scores,
                &rows);
-    f.labels = zoo_call(b, CLV_OP_REMAINDER, "remainder", TENSORS(rows),
-                        ATTRS(INT(VALUE, DETECT_CLASSES)));
-    rows = zoo_call(b, CLV_OP_FLOOR_DIVIDE, "floordiv", TENSORS(rows),
-                    ATTRS(INT(VALUE, DETECT_CLASSES)));
+    tensor classes = whole_number(b, DETECT_CLASSES);
+    f.labels = zoo_call(b, CLV_OP_REMAINDER, "remainder",
+                        TENSORS(rows, classes), NO_ATTRS);
+    rows = zoo_call(b, CLV_OP_DIV, "div", TENSORS(rows, classes),
+                    ATTRS(STRING(MODE, "typed")));
     tensor deltas = detect_take(b, select_at(b, r->deltas, 0, image), rows);
     tensor boxes = detect_take(b, grid, rows);
     f.boxes = v->fcos ? fcos_decode(b, deltas, boxes)

@@ -82,8 +82,16 @@ static void vovnet_build(builder *b, const zoo_input *in, const void *variant)
     output(b, timm_head(b, x));
 }
 
-#define VOV_WIDE {128, 160, 192, 224}, {256, 512, 768, 1024}
-#define VOV_SLIM {64, 80, 96, 112}, {112, 256, 384, 512}
+#define VOV_WIDE \
+    {128, 160, 192, 224}, \
+    { \
+        256, 512, 768, 1024 \
+    }
+#define VOV_SLIM \
+    {64, 80, 96, 112}, \
+    { \
+        112, 256, 384, 512 \
+    }
 #define VOVNET(name, size, year, ...) \
     { \
         {name, "vovnet", IMAGE(size), TIMM("classification", year)}, \

@@ -179,6 +179,13 @@ tensor cat(builder *b, const tensor *xs, uint32_t n, int64_t axis);
 #define reshape(b, x, ...) \
     zoo_call(b, CLV_OP_RESHAPE, "reshape", TENSORS(x), \
              ATTRS(INTS(SHAPE, __VA_ARGS__)))
+/* reshape with the shape as an input: for values whose sizes are bounds. */
+#define reshape_open(b, x, ...) \
+    zoo_call(b, CLV_OP_RESHAPE, "reshape", \
+             TENSORS(x, whole_numbers(b, (int64_t[]){__VA_ARGS__}, \
+                                      sizeof((int64_t[]){__VA_ARGS__}) / \
+                                          sizeof(int64_t))), \
+             NO_ATTRS)
 tensor transpose(builder *b, tensor x, int64_t axis, int64_t other);
 /* Splits an axis into `parts` equal parts, in outs. */
 void chunk(builder *b, tensor x, uint32_t parts, int64_t axis, tensor *outs);
@@ -186,6 +193,10 @@ tensor bmm(builder *b, tensor x, tensor y);
 tensor matmul(builder *b, tensor x, tensor y);
 /* Over the last axis. */
 tensor softmax(builder *b, tensor x);
+/* A number without axes, and one whole number as a list of one. */
+tensor number(builder *b, double value);
+tensor whole_number(builder *b, int64_t value);
+tensor whole_numbers(builder *b, const int64_t *values, uint32_t n);
 /* x times a number. */
 tensor scale(builder *b, tensor x, double by);
 /* x plus a number. */

@@ -14,6 +14,14 @@ static void body_identity(body *b)
     node1(b, "Identity", in(0), out(0));
 }
 
+static void body_not_equal(body *b)
+{
+    name same = fresh(b);
+    b->unable = b->n->n_in != 2;
+    node2(b, "Equal", in(0), in(1), same);
+    node1(b, "Not", same, out(0));
+}
+
 /* x @ w' + bias; bias has its own Add */
 static void body_linear(body *b)
 {

@@ -399,6 +399,24 @@ void mod_attrs(body *b, onnx_out *o)
     out_int(o, "fmod", b->n->op == CLV_OP_FMOD);
 }
 
+/* Boxes (n,4) with the image of each as an input of its own. */
+void roi_align_attrs(body *b, onnx_out *o)
+{
+    uint32_t n;
+    const int64_t *size = attr_ints(b->n, CLV_A_OUTPUT_SIZE, &n);
+    b->unable = b->n->n_in != 3 || n == 0;
+    if (b->unable)
+        return;
+    out_string(o, "mode", attr_str(b->n, CLV_A_MODE));
+    out_int(o, "output_height", size[0]);
+    out_int(o, "output_width", size[n - 1]);
+    out_int(o, "sampling_ratio", attr_int(b->n, CLV_A_SAMPLING));
+    out_float(o, "spatial_scale", attr_float(b->n, CLV_A_SPATIAL_SCALE));
+    out_string(o, "coordinate_transformation_mode",
+               attr_int(b->n, CLV_A_ALIGNED) ? "half_pixel"
+                                             : "output_half_pixel");
+}
+
 /* ONNX has one row of indices per axis. */
 void nonzero_attrs(body *b, onnx_out *o)
 {

@@ -103,7 +103,9 @@ void body_rms_norm(body *b)
 void body_group_norm(body *b)
 {
     const clv_value *x = form_in(b, 0);
-    int64_t groups[3] = {x->dims[0], attr_int(b->n, CLV_A_GROUPS), -1};
+    bool each = b->n->op == CLV_OP_INSTANCE_NORM; /* channel is a group */
+    int64_t groups[3] = {x->dims[0],
+                         each ? x->dims[1] : attr_int(b->n, CLV_A_GROUPS), -1};
     int64_t column[CLV_MAX_RANK], last = 2;
     for (uint32_t i = 0; i + 1 < x->rank; i++)
         column[i] = i ? 1 : x->dims[1];
@@ -116,6 +118,43 @@ void body_group_norm(body *b)
     if (*c.s)
         c = shaped(b, c, column, x->rank - 1u);
     affine(b, y, w, c);
+}
+
+/* -- windows --------------------------------------------------------------*/
+
+/* x grown by p at all four sides. */
+static name padded_image(body *b, name x, int64_t p)
+{
+    const int64_t by[8] = {0, 0, p, p, 0, 0, p, p};
+    name to = fresh(b);
+    node2(b, "Pad", x, ints(b, by, 8), to);
+    return p ? to : x;
+}
+
+/* (N,C,H,W) -> (N,C*k*k,H*W) for windows that keep the size of the image: one
+ * moved image for each place of the window, then channels before places. */
+void body_unfold(body *b)
+{
+    const clv_value *x = form_in(b, 0), *y = form_out(b);
+    uint32_t n;
+    const int64_t *k = attr_ints(b->n, CLV_A_KERNEL, &n);
+    int64_t side = n ? k[0] : 0, h = x->rank == 4 ? x->dims[2] : 0,
+            w = x->rank == 4 ? x->dims[3] : 0;
+    b->unable = !h || side % 2 == 0 || k[n - 1] != side ||
+                y->dims[1] != x->dims[1] * side * side || y->dims[2] != h * w;
+    if (b->unable)
+        return;
+    name all = none, from = padded_image(b, in(0), side / 2);
+    const int64_t one[] = {x->dims[0], x->dims[1], 1, h * w};
+    for (int64_t i = 0; i < side * side; i++) {
+        name row = part(b, from, i / side, i / side + h, 2);
+        name to = fresh(b);
+        name moved = shaped(b, part(b, row, i % side, i % side + w, 3), one, 4);
+        if (i)
+            joined(b, all, moved, 2, to);
+        all = i ? to : moved;
+    }
+    node2(b, "Reshape", all, ints(b, y->dims, 3), out(0));
 }
 
 /* -- rotary positions -----------------------------------------------------*/
