@@ -273,6 +273,12 @@ static clv_status cluster_no_plan(cluster_job *j, clv_err *e)
                      "needed have no links, or too little memory");
 }
 
+/* The bound is met; sums of another order may differ by rounding. */
+static bool cluster_meets(const cluster_job *j)
+{
+    return j->value.score <= j->bound * (1 + 1e-11);
+}
+
 static clv_status cluster_make(cluster_job *j, clv_cut **out, clv_err *e)
 {
     double bound = 0;
@@ -284,6 +290,9 @@ static clv_status cluster_make(cluster_job *j, clv_cut **out, clv_err *e)
     CLV_TRY(cluster_bound(j, &bound, e));
     j->bound = bound;
     CLV_TRY(clv__cluster_slices(j, e));
+    if (!cluster_meets(j) && !clv__cluster_exact(j))
+        return clv__nomem(e);
+    bound = j->bound;
     if (!isfinite(j->value.score))
         return cluster_no_plan(j, e);
     uint32_t *number = arena_array(&j->mem, (size_t)j->best.n_stages + 1, 4);
@@ -302,10 +311,8 @@ static clv_status cluster_make(cluster_job *j, clv_cut **out, clv_err *e)
         .bottleneck = j->value.bottleneck,
         .latency = j->value.latency,
         .bound = bound,
-        .gap = j->value.score > bound && bound > 0
-                   ? j->value.score / bound - 1
-                   : 0, /* sums of another order may differ by rounding */
-        .proven = j->value.score <= bound * (1 + 1e-12),
+        .gap = cluster_meets(j) || bound <= 0 ? 0 : j->value.score / bound - 1,
+        .proven = j->proven || cluster_meets(j),
     };
     if (!plan_stages(j, *out, number, plan) ||
         !plan_links(j, *out, number, plan))

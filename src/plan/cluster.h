@@ -92,6 +92,7 @@ typedef struct cluster_job {
     cluster_draft best;
     cluster_value value;
     double bound; /* no score is below */
+    bool proven;  /* all plans were searched */
 } cluster_job;
 
 /* Bytes that a stage needs on a device; nodes are in order. */
@@ -108,5 +109,10 @@ void clv__cluster_messages(const cluster_job *j, const cluster_draft *d,
 
 /* Slices of orders over sequences of devices (cluster_slices.c). */
 CLV_MUST clv_status clv__cluster_slices(cluster_job *j, clv_err *e);
+
+/* For graphs that are not too wide (cluster_exact.c): raises the bound, and on
+ * at most 8 devices finds the best plan and says if all were searched. False
+ * when memory ran out. */
+CLV_MUST bool clv__cluster_exact(cluster_job *j);
 
 #endif
