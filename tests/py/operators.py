@@ -80,10 +80,17 @@ for d, a, k in ((1, seq, (3,)), (2, x, (3, 2)), (3, vol, (3, 2, 1))):
                                          groups=2), a, w)
     fn(f"conv{d}d", lambda a, w, f=f: f(a, w, padding="same", groups=2), a, w)
     fn(f"conv{d}d", lambda a, w, f=f: f(a, w, padding="valid", groups=2), a, w)
+    fn(f"_convolution_mode.{d}d", lambda a, w, b, d=d: aten._convolution_mode(
+        a, w, b, [1] * d, "same", [1] * d, 2), a, w, b)
     wt = torch.randn(c, 3, *k)
     fn(f"conv_transpose{d}d", lambda a, w, t=t: t(
         a, w, stride=2, padding=1, output_padding=1, groups=2), a, wt)
     fn(f"conv_transpose{d}d", lambda a, w, t=t: t(a, w, dilation=2), a, wt)
+fn("_native_multi_head_attention",
+   lambda a, w, b, p, c: aten._native_multi_head_attention(
+       a, a, a, 8, 2, w, b, p, c, need_weights=False)[0],
+   torch.randn(2, 5, 8), torch.randn(24, 8), torch.randn(24),
+   torch.randn(8, 8), torch.randn(8))
 fn("linear", F.linear, x, torch.randn(5, 8), torch.randn(5))
 same_name("matmul", torch, x, y)
 fn("imatmul", operator.imatmul, torch.randn(3, 3), torch.randn(3, 3))
