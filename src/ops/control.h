@@ -28,8 +28,8 @@ CLV_MUST clv_status clv__body_infer(clv_graph *g, const clv_node *n,
 /* Sets c to the cost of so many runs of a body. */
 void clv__body_cost(const clv_graph *body, int64_t trips, clv_cost *c);
 
-/* The inputs of a beam search (search.c); what its body captures follows. The
- * body takes SEARCH_PAST inputs before the pasts. */
+/* The inputs of a beam search (search.c); what its bodies capture follows. A
+ * decoder takes SEARCH_PAST inputs before the pasts. */
 enum {
     SEARCH_PAST = 3,
     SEARCH_MAX_LENGTH = 1,
@@ -43,5 +43,23 @@ enum {
     SEARCH_MASK,
     SEARCH_INPUTS
 };
+
+/* A body of a search: what it takes, and where in the inputs of the node the
+ * values that it captures begin. */
+typedef struct search_body {
+    clv_graph *g; /* NULL: there is none */
+    uint32_t formal, captured;
+} search_body;
+
+typedef struct search_form {
+    search_body body, first, encoder;
+    uint32_t n_past; /* that the body gives back */
+    bool hidden;     /* behind an encoder: the body takes its states too */
+    bool whole;      /* and all tokens so far, not the last alone */
+} search_form;
+
+/* Finds the bodies of a search. CLV_FORMAT when they do not fit. */
+CLV_MUST clv_status clv__search_form(const clv_node *n, search_form *f,
+                                     clv_err *e);
 
 #endif

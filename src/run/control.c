@@ -593,8 +593,7 @@ static clv_status run_repeated(loop *l)
     if (n->op == CLV_OP_SEQUENCE_MAP)
         return run_map(l);
     if (n->op == CLV_OP_BEAM_SEARCH)
-        return clv__run_search(n, l->body, l->given, l->result, l->w, l->mem,
-                               l->e);
+        return clv__run_search(n, l->given, l->result, l->w, l->mem, l->e);
     l->states = (uint32_t)(scan ? attr_int(n, CLV_A_STATES)
                                 : attr_int(n, CLV_A_OWN_INPUTS) - 2);
     l->first = scan ? 0 : 2;

@@ -24,7 +24,7 @@ void clv__body_free(body_frame *f);
 
 /* Runs a beam or greedy search (search.c). `given` are the inputs of node n;
  * the data of its results is the caller's, also if it fails. */
-CLV_MUST clv_status clv__run_search(const clv_node *n, const clv_graph *body,
+CLV_MUST clv_status clv__run_search(const clv_node *n,
                                     const clv_tensor *const *given,
                                     clv_tensor *result, const weight_store *w,
                                     run_memory *mem, clv_err *e);

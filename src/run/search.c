@@ -1,7 +1,8 @@
 /* search.c - beam and greedy search: a decoder, token by token (ops/search.c
  * has what its body takes and gives).
  *
- *   1. the body gives logits of the next token of every row
+ *   1. the body gives logits of the next token of every row; of the first one
+ *      perhaps another body, or the encoder for every entry
  *   2. they become scores: log softmax, then what the options forbid or lessen
  *   3. of each entry of the batch the best tokens of all its beams go on. One
  *      that ends a sequence makes a finished one, which is kept if it is among
@@ -30,13 +31,14 @@ typedef struct candidate {
 } candidate;
 
 typedef struct search {
-    const clv_graph *body;
+    search_form form;
     const clv_tensor *const *given;
     const weight_store *w;
     run_memory *mem;
     clv_err *e;
     int64_t batch, beams, rows, length, most, least, returned, vocabulary;
-    int64_t no_repeat, end, pad;
+    int64_t no_repeat, end, pad, start;
+    int64_t prompt; /* tokens that were given */
     float length_penalty, repetition_penalty;
     bool greedy, early;
     int32_t *sequence, *spare; /* rows of `most` tokens */
@@ -50,8 +52,9 @@ typedef struct search {
     int64_t *n_best;           /* per entry */
     bool *done;                /* per entry */
     float *top;                /* per entry, its 2 * beams best scores */
-    uint32_t n_past;
+    uint32_t n_past, n_still;
     clv_tensor *past;             /* owned */
+    clv_tensor *still;            /* owned: the states and pasts encoded */
     clv_tensor feed[SEARCH_PAST]; /* tokens, positions, mask */
     const clv_tensor **in;        /* of the body */
 } search;
@@ -81,8 +84,13 @@ static clv_status search_options(search *s, const clv_node *n)
     const clv_tensor *x = s->given[0];
     if (!x || !x->data || x->rank != 2 || !numel(x))
         return clv__fail(s->e, CLV_SHAPE, "tokens are not (batch, length)");
+    const clv_tensor *mask = s->given[SEARCH_MASK];
+    if (mask && (!mask->data || numel(mask) != numel(x)))
+        return clv__fail(s->e, CLV_SHAPE, "a mask of another shape");
     s->batch = x->dims[0];
-    s->length = x->dims[1];
+    s->prompt = x->dims[1];
+    s->length = s->form.encoder.g ? 1 : s->prompt;
+    s->start = attr_int(n, CLV_A_START_TOKEN);
     s->greedy = attr_int(n, CLV_A_GREEDY) != 0;
     s->early = attr_int(n, CLV_A_EARLY) != 0;
     s->end = attr_int(n, CLV_A_END_TOKEN);
@@ -104,17 +112,49 @@ static clv_status search_options(search *s, const clv_node *n)
 static clv_tensor search_tensor(const search *s, uint32_t input, uint32_t rank,
                                 const int64_t *dims)
 {
-    const clv_value *v = &s->body->values[s->body->inputs[input]];
+    const clv_graph *body = s->form.body.g;
+    const clv_value *v = &body->values[body->inputs[input]];
     clv_tensor t = {.dtype = (clv_dtype)v->dtype, .rank = rank};
     memcpy(t.dims, dims, rank * sizeof *dims);
     return t;
 }
 
-/* Memory for what a row, an entry of the batch and the body need. */
-static clv_status search_allocate(search *s, uint32_t n_in)
+/* The inputs of a body in the order it takes them, less those that it
+ * captures, which come last. */
+static void search_inputs(search *s)
+{
+    uint32_t at = 0;
+    s->in[at++] = &s->feed[0];
+    if (!s->form.encoder.g) {
+        s->in[at++] = &s->feed[1];
+        s->in[at++] = &s->feed[2];
+    } else {
+        s->in[at++] = &s->feed[2];
+        if (s->form.hidden)
+            s->in[at++] = &s->still[0];
+    }
+    for (uint32_t i = 0; i < s->n_past; i++)
+        s->in[at++] = &s->past[i];
+    for (uint32_t i = 1; i < s->n_still; i++)
+        s->in[at++] = &s->still[i];
+}
+
+static void search_captured(search *s, const search_body *b)
+{
+    for (uint32_t i = b->formal; i < b->g->n_inputs; i++)
+        s->in[i] = s->given[b->captured + i - b->formal];
+}
+
+/* Memory for what a row, an entry of the batch and the bodies need. */
+static clv_status search_allocate(search *s)
 {
     arena *a = &s->mem->scratch;
+    const search_form *f = &s->form;
+    int64_t longest = s->most > s->prompt ? s->most : s->prompt;
     size_t rows = (size_t)s->rows, all = rows * (size_t)s->most;
+    size_t n_in = f->body.g->n_inputs + (f->first.g ? f->first.g->n_inputs : 0);
+    s->n_past = f->n_past;
+    s->n_still = f->encoder.g ? f->n_past + 1 : 0;
     s->sequence = arena_zalloc(a, all * sizeof *s->sequence);
     s->spare = arena_zalloc(a, all * sizeof *s->spare);
     s->mask = arena_zalloc(a, all);
@@ -127,19 +167,17 @@ static clv_status search_allocate(search *s, uint32_t n_in)
     s->done = arena_zalloc(a, (size_t)s->batch);
     s->top = arena_zalloc(a, 2 * rows * sizeof *s->top);
     s->past = arena_zalloc(a, (s->n_past + 1u) * sizeof *s->past);
-    s->in = arena_zalloc(a, (s->body->n_inputs + 1u) * sizeof *s->in);
+    s->still = arena_zalloc(a, (s->n_still + 1u) * sizeof *s->still);
+    s->in = arena_zalloc(a, (n_in + 1u) * sizeof *s->in);
     for (uint32_t i = 0; i < SEARCH_PAST; i++)
-        s->feed[i].data = arena_zalloc(a, all * sizeof(int64_t));
+        s->feed[i].data =
+            arena_zalloc(a, rows * (size_t)longest * sizeof(int64_t));
     if (!s->sequence || !s->spare || !s->mask || !s->position ||
         !s->beam_score || !s->token || !s->parent || !s->best || !s->n_best ||
-        !s->done || !s->top || !s->past || !s->in || !s->feed[0].data ||
-        !s->feed[1].data || !s->feed[2].data)
+        !s->done || !s->top || !s->past || !s->still || !s->in ||
+        !s->feed[0].data || !s->feed[1].data || !s->feed[2].data)
         return clv__nomem(s->e);
-    uint32_t formal = SEARCH_PAST + s->n_past;
-    for (uint32_t i = 0; i < formal; i++)
-        s->in[i] = i < SEARCH_PAST ? &s->feed[i] : &s->past[i - SEARCH_PAST];
-    for (uint32_t i = SEARCH_INPUTS; i < n_in; i++)
-        s->in[formal + i - SEARCH_INPUTS] = s->given[i];
+    search_inputs(s);
     return CLV_OK;
 }
 
@@ -155,8 +193,6 @@ static void search_feed(search *s, uint32_t input, int64_t columns)
 static clv_status search_begin(search *s)
 {
     const clv_tensor *mask = s->given[SEARCH_MASK];
-    if (mask && (!mask->data || numel(mask) != numel(s->given[0])))
-        return clv__fail(s->e, CLV_SHAPE, "a mask of another shape");
     search_feed(s, 0, s->length);
     search_feed(s, 1, s->length);
     search_feed(s, 2, s->length);
@@ -177,7 +213,8 @@ static clv_status search_begin(search *s)
         s->beam_score[r] = r % s->beams ? -1e9F : 0; /* beams begin alike */
     }
     for (uint32_t i = 0; i < s->n_past; i++) {
-        const clv_value *v = &s->body->values[s->body->inputs[SEARCH_PAST + i]];
+        const clv_graph *body = s->form.body.g;
+        const clv_value *v = &body->values[body->inputs[SEARCH_PAST + i]];
         int64_t dims[5] = {2, s->rows, v->dims[2], 0, v->dims[4]};
         s->past[i] = search_tensor(s, SEARCH_PAST + i, 5, dims);
         if (!(s->past[i].data = clv__zalloc(1)))
@@ -186,9 +223,23 @@ static clv_status search_begin(search *s)
     return CLV_OK;
 }
 
+/* Behind an encoder: one token of each row, or all so far. */
+static void search_go_on_encoded(search *s)
+{
+    int64_t n = s->form.whole ? s->length : 1;
+    search_feed(s, 0, n);
+    for (int64_t i = 0; i < s->rows * n; i++)
+        put_i(&s->feed[0], i,
+              s->sequence[i / n * s->most + s->length - n + i % n]);
+}
+
 /* What the body takes after the first step: one token of each row. */
 static void search_go_on(search *s)
 {
+    if (s->form.encoder.g) {
+        search_go_on_encoded(s);
+        return;
+    }
     search_feed(s, 0, 1);
     search_feed(s, 1, 1);
     search_feed(s, 2, s->length);
@@ -204,14 +255,17 @@ static void search_go_on(search *s)
 static clv_status search_turn(search *s, clv_tensor *past)
 {
     clv_tensor was = *past;
-    int64_t bytes = clv_tensor_bytes(past), row = bytes / 2 / s->rows;
-    if (past->rank != 5 || past->dims[0] != 2 || past->dims[1] != s->rows)
+    bool encoded = s->form.encoder.g;
+    int64_t outer = encoded ? 1 : 2;
+    int64_t bytes = clv_tensor_bytes(past), row = bytes / outer / s->rows;
+    if (past->rank != (encoded ? 4 : 5) || past->dims[!encoded] != s->rows ||
+        (!encoded && past->dims[0] != outer))
         return clv__fail(s->e, CLV_SHAPE, "a past of another shape");
     if (!(past->data = clv__alloc((size_t)bytes + 1))) {
         *past = was;
         return clv__nomem(s->e);
     }
-    for (int64_t i = 0; i < 2 * s->rows; i++)
+    for (int64_t i = 0; i < outer * s->rows; i++)
         memcpy((char *)past->data + i * row,
                (const char *)was.data +
                    (i / s->rows * s->rows + s->parent[i % s->rows]) * row,
@@ -220,11 +274,13 @@ static clv_status search_turn(search *s, clv_tensor *past)
     return CLV_OK;
 }
 
-/* Logits of the last token of every row. */
-static clv_status search_logits(search *s, const clv_tensor *t)
+/* Logits of the last token of every row; `beams` rows have those of one entry
+ * of t in common. */
+static clv_status search_logits(search *s, const clv_tensor *t, int64_t beams)
 {
-    if (!t->data || t->rank != 3 || t->dims[0] != s->rows || t->dims[1] < 1 ||
-        t->dims[2] < 1 || (s->score && t->dims[2] != s->vocabulary))
+    if (!t->data || t->rank != 3 || t->dims[0] * beams != s->rows ||
+        t->dims[1] < 1 || t->dims[2] < 1 ||
+        (s->score && t->dims[2] != s->vocabulary))
         return clv__fail(s->e, CLV_SHAPE, "logits of another shape");
     s->vocabulary = t->dims[2];
     if (!s->score)
@@ -234,21 +290,24 @@ static clv_status search_logits(search *s, const clv_tensor *t)
     if (!s->score)
         return clv__nomem(s->e);
     for (int64_t r = 0; r < s->rows; r++) {
-        int64_t from = ((r + 1) * t->dims[1] - 1) * s->vocabulary;
+        int64_t from = ((r / beams + 1) * t->dims[1] - 1) * s->vocabulary;
         for (int64_t i = 0; i < s->vocabulary; i++)
             s->score[r * s->vocabulary + i] = (float)get_f(t, from + i);
     }
     return CLV_OK;
 }
 
-static clv_status search_run_body(search *s)
+static clv_status search_run_body(search *s, bool first)
 {
+    const search_form *form = &s->form;
+    const search_body *b = first && form->first.g ? &form->first : &form->body;
     body_frame f;
     CLV_TRY(clv__within(0, s->e));
-    clv_status st = clv__body_run(&f, s->body, s->in, s->body->n_inputs, s->w,
-                                  s->mem, s->e);
+    search_captured(s, b);
+    clv_status st =
+        clv__body_run(&f, b->g, s->in, b->g->n_inputs, s->w, s->mem, s->e);
     if (st == CLV_OK)
-        st = search_logits(s, &f.t[s->body->outputs[0]]);
+        st = search_logits(s, &f.t[b->g->outputs[0]], 1);
     for (uint32_t i = 0; i < s->n_past && st == CLV_OK; i++) {
         clv__free(s->past[i].data);
         s->past[i].data = NULL;
@@ -256,6 +315,99 @@ static clv_status search_run_body(search *s)
     }
     clv__body_free(&f);
     return st;
+}
+
+/* -- the encoder ----------------------------------------------------------*/
+
+/* The mask of the prompt: without a given one, padding in front is hidden. */
+static void search_encoder_mask(search *s, clv_tensor *t)
+{
+    const clv_tensor *x = s->given[0], *mask = s->given[SEARCH_MASK];
+    for (int64_t entry = 0; entry < s->batch; entry++) {
+        bool begun = false;
+        for (int64_t i = entry * s->prompt; i < (entry + 1) * s->prompt; i++) {
+            begun = begun || get_i(x, i) != s->pad;
+            put_i(t, i, mask ? get_i(mask, i) : begun);
+        }
+    }
+}
+
+/* What of each entry was encoded, once for each beam. Frees t's data. */
+static clv_status search_spread(search *s, clv_tensor *t)
+{
+    clv_tensor was = *t;
+    int64_t entry = clv_tensor_bytes(t) / s->batch;
+    if (t->rank < 1 || t->dims[0] != s->batch)
+        return clv__fail(s->e, CLV_SHAPE, "a result of another batch");
+    if (!(t->data = clv__alloc((size_t)(entry * s->rows) + 1))) {
+        *t = was;
+        return clv__nomem(s->e);
+    }
+    t->dims[0] = s->rows;
+    for (int64_t r = 0; r < s->rows; r++)
+        memcpy((char *)t->data + r * entry,
+               (const char *)was.data + r / s->beams * entry, (size_t)entry);
+    clv__free(was.data);
+    return CLV_OK;
+}
+
+/* Takes the results of the encoder: logits, states, own pasts, the others. */
+static clv_status search_take(search *s, body_frame *f)
+{
+    const clv_graph *g = s->form.encoder.g;
+    CLV_TRY(search_logits(s, &f->t[g->outputs[0]], s->beams));
+    for (uint32_t i = 1; i < g->n_outputs; i++) {
+        uint32_t past = i - 2;
+        clv_tensor *to = i == 1             ? &s->still[0]
+                         : past < s->n_past ? &s->past[past]
+                                            : &s->still[past - s->n_past + 1];
+        CLV_TRY(clv__body_take(f, i, to, s->e));
+        CLV_TRY(search_spread(s, to));
+    }
+    return CLV_OK;
+}
+
+static clv_status search_run_encoder(search *s)
+{
+    const search_body *b = &s->form.encoder;
+    int64_t dims[2] = {s->batch, s->prompt}, one[2] = {s->batch, 1};
+    clv_tensor mask = {.dtype = CLV_INT32, .rank = 2, .data = s->feed[2].data};
+    clv_tensor start = {.dtype = CLV_INT32, .rank = 2, .data = s->feed[0].data};
+    const clv_tensor **in = arena_zalloc(
+        &s->mem->scratch, ((size_t)b->g->n_inputs + 1) * sizeof *in);
+    if (!in)
+        return clv__nomem(s->e);
+    memcpy(mask.dims, dims, sizeof dims);
+    memcpy(start.dims, one, sizeof one);
+    search_encoder_mask(s, &mask);
+    for (int64_t i = 0; i < s->batch; i++)
+        put_i(&start, i, s->start);
+    in[0] = s->given[0];
+    in[1] = &mask;
+    in[2] = &start;
+    for (uint32_t i = b->formal; i < b->g->n_inputs; i++)
+        in[i] = s->given[b->captured + i - b->formal];
+    body_frame f;
+    clv_status st =
+        clv__body_run(&f, b->g, in, b->g->n_inputs, s->w, s->mem, s->e);
+    if (st == CLV_OK)
+        st = search_take(s, &f);
+    clv__body_free(&f);
+    return st;
+}
+
+/* A sequence of the first token for every beam, and the mask of the prompt. */
+static void search_begin_encoded(search *s)
+{
+    search_feed(s, 2, s->prompt);
+    s->feed[2].dtype = CLV_INT32; /* the body's input 2 is another one */
+    for (int64_t r = s->rows - 1; r >= 0; r--) { /* it holds the entries' */
+        for (int64_t i = 0; i < s->prompt; i++)
+            put_i(&s->feed[2], r * s->prompt + i,
+                  get_i(&s->feed[2], r / s->beams * s->prompt + i));
+        s->sequence[r * s->most] = (int32_t)s->start;
+        s->beam_score[r] = r % s->beams ? -1e9F : 0;
+    }
 }
 
 /* -- scores ---------------------------------------------------------------*/
@@ -543,15 +695,22 @@ static clv_status search_steps(search *s, uint32_t n_out, clv_tensor *result)
         arena_array(&s->mem->scratch, 2 * (size_t)s->beams, sizeof *c);
     if (!c)
         return clv__nomem(s->e);
-    CLV_TRY(search_begin(s));
+    bool encoded = s->form.encoder.g;
+    if (encoded)
+        search_begin_encoded(s);
+    else
+        CLV_TRY(search_begin(s));
     for (int64_t trip = 0; s->length < s->most; trip++) {
         if (trip > 0)
             search_go_on(s);
-        CLV_TRY(search_run_body(s));
+        if (trip > 0 || !encoded)
+            CLV_TRY(search_run_body(s, trip == 0));
         CLV_TRY(search_scores(s, trip == 0));
         if (n_out > 2)
             CLV_TRY(search_keep_scores(s, &result[2], trip));
         CLV_TRY(search_choose(s, c));
+        if (trip == 0 && encoded) /* the beams of an entry are alike yet */
+            continue;
         if (search_all_done(s))
             break;
         bool turn = s->beams > 1 && s->length < s->most;
@@ -564,19 +723,20 @@ static clv_status search_steps(search *s, uint32_t n_out, clv_tensor *result)
     return search_give(s, n_out, result);
 }
 
-clv_status clv__run_search(const clv_node *n, const clv_graph *body,
-                           const clv_tensor *const *given, clv_tensor *result,
-                           const weight_store *w, run_memory *mem, clv_err *e)
+clv_status clv__run_search(const clv_node *n, const clv_tensor *const *given,
+                           clv_tensor *result, const weight_store *w,
+                           run_memory *mem, clv_err *e)
 {
-    search s = {.body = body, .given = given, .w = w, .mem = mem, .e = e};
-    uint32_t captured = n->n_in > SEARCH_INPUTS ? n->n_in - SEARCH_INPUTS : 0u;
-    if (body->n_inputs < captured + SEARCH_PAST || body->n_outputs < 1)
-        return clv__fail(e, CLV_FORMAT, "the body is too small");
-    s.n_past = body->n_inputs - captured - SEARCH_PAST;
+    search s = {.given = given, .w = w, .mem = mem, .e = e};
+    CLV_TRY(clv__search_form(n, &s.form, e));
     CLV_TRY(search_options(&s, n));
-    CLV_TRY(search_allocate(&s, n->n_in));
-    clv_status st = search_steps(&s, n->n_out, result);
+    CLV_TRY(search_allocate(&s));
+    clv_status st = s.form.encoder.g ? search_run_encoder(&s) : CLV_OK;
+    if (st == CLV_OK)
+        st = search_steps(&s, n->n_out, result);
     for (uint32_t i = 0; i < s.n_past; i++)
         clv__free(s.past[i].data);
+    for (uint32_t i = 0; i < s.n_still; i++)
+        clv__free(s.still[i].data);
     return st;
 }

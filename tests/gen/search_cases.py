@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Beam and greedy searches over a small decoder: what ONNX Runtime gives.
+"""Beam and greedy searches over a small decoder, one step of it perhaps by another
+graph, or behind an encoder: what ONNX Runtime gives.
 
     search_cases.py FOLDER [--count N] [--seed S] [--check CLEAVE]
 
@@ -74,15 +75,97 @@ def decoder(rng, layers, prefix=""):
     return h.make_graph(nodes, "decoder", ins, results, const)
 
 
-def drawn(rng, greedy):
-    """(model, inputs)"""
+def encoded(rng, layers):
+    """Encoder and decoder as of T5: the encoder also makes the decoder's first step."""
+    def part(prefix, encoder):
+        nodes, const, made = [], [], set()
+
+        def weight(name, value):
+            if name not in made:
+                const.append(numpy_helper.from_array(value, prefix + name))
+                made.add(name)
+            return prefix + name
+
+        def ints(*values):
+            return weight("i" + "_".join(map(str, values)), np.array(values, np.int64))
+
+        def node(op, ins, **attrs):
+            out = f"{prefix}v{len(nodes)}"
+            nodes.append(h.make_node(op, ins, [out], **attrs))
+            return out
+
+        def heads(x, w):
+            y = node("Reshape", [node("MatMul", [x, weight(w, W[w])]), ints(0, 0, HEADS, SIZE)])
+            return node("Transpose", [y], perm=[0, 2, 1, 3])
+
+        def attend(q, k, v, bias=None):
+            s = node("MatMul", [q, node("Transpose", [k], perm=[0, 1, 3, 2])])
+            p = node("Softmax", [node("Add", [s, bias]) if bias else s], axis=-1)
+            y = node("Transpose", [node("MatMul", [p, v])], perm=[0, 2, 1, 3])
+            return node("Reshape", [y, ints(0, 0, WIDTH)])
+
+        shown = node("Cast", ["encoder_attention_mask"], to=T.FLOAT)
+        hidden = node("Sub", [shown, weight("one", np.array(1, np.float32))])
+        bias = node("Unsqueeze", [node("Mul", [hidden, weight("high", np.array(1e4, np.float32))]), ints(1, 2)])
+        crossed = []
+        if encoder:
+            x = node("Gather", [weight("words", W["words"]), "encoder_input_ids"])
+            states = node("Tanh", [node("Add", [x, attend(heads(x, "eq"), heads(x, "ek"), heads(x, "ev"), bias)])])
+            nodes.append(h.make_node("Identity", [states], ["encoder_hidden_states"]))
+            crossed = [heads(states, f"c{i}{kv}") for i in range(layers) for kv in "kv"]
+        x = node("Gather", [weight("words", W["words"]), "decoder_input_ids" if encoder else "input_ids"])
+        for i in range(layers):
+            own = [heads(x, f"s{i}{kv}") for kv in "kv"]
+            for kv, name in enumerate(("key", "value")):
+                out = f"present_{name}_self_{i}"
+                past = [] if encoder else [f"past_{name}_self_{i}"]
+                nodes.append(h.make_node("Concat", past + [own[kv]], [out], axis=2))
+            x = node("Add", [x, attend(heads(x, f"s{i}q"), f"present_key_self_{i}", f"present_value_self_{i}")])
+            cross = crossed[2 * i:2 * i + 2] or [f"past_key_cross_{i}", f"past_value_cross_{i}"]
+            x = node("Tanh", [node("Add", [x, attend(heads(x, f"c{i}q"), *cross, bias)])])
+        nodes.append(h.make_node("MatMul", [x, weight("head", W["head"])], ["logits"]))
+        for i, name in enumerate(crossed):
+            nodes.append(h.make_node("Identity", [name], [f"present_{'value' if i % 2 else 'key'}_cross_{i // 2}"]))
+        return nodes, const
+
+    def draw(*shape):
+        return rng.standard_normal(shape).astype(np.float32)
+
+    W = {"words": draw(VOCAB, WIDTH), "head": draw(WIDTH, VOCAB) * np.float32(1.5)}
+    W.update({"e" + c: draw(WIDTH, WIDTH) for c in "qkv"})
+    W.update({f"{side}{i}{c}": draw(WIDTH, WIDTH) for side in "sc" for i in range(layers) for c in "qkv"})
+
+    def info(name, kind, *dims):
+        return h.make_tensor_value_info(name, kind, list(dims))
+
+    def pasts(word, side, length):
+        return [info(f"{word}_{kv}_{side}_{i}", T.FLOAT, "B", HEADS, length, SIZE)
+                for i in range(layers) for kv in ("key", "value")]
+
+    states = info("encoder_hidden_states", T.FLOAT, "B", "L", WIDTH)
+    mask = info("encoder_attention_mask", T.INT32, "B", "L")
+    logits = info("logits", T.FLOAT, "B", 1, VOCAB)
+    nodes, const = part("e.", True)
+    encoder = h.make_graph(nodes, "encoder", [info("encoder_input_ids", T.INT32, "B", "L"), mask,
+                                              info("decoder_input_ids", T.INT32, "B", 1)],
+                           [logits, states] + pasts("present", "self", 1) + pasts("present", "cross", "L"), const)
+    nodes, const = part("d.", False)
+    some = [states] if rng.random() < 0.5 else []    # ONNX Runtime gives it without contents
+    decoder = h.make_graph(nodes, "decoder", [info("input_ids", T.INT32, "B", 1), mask] + some
+                           + pasts("past", "self", "P") + pasts("past", "cross", "L"),
+                           [logits] + pasts("present", "self", "P1"), const)
+    return encoder, decoder
+
+
+def drawn(rng, greedy, kind=""):
+    """(model, inputs); kind is "", "first" or "encoder"."""
     layers, batch, length = int(rng.integers(1, 3)), int(rng.integers(1, 4)), int(rng.integers(1, 6))
     beams = int(rng.integers(1, 5))
     pad, eos = 0, int(rng.integers(0, VOCAB))
     tokens = rng.integers(1, VOCAB, (batch, length)).astype(np.int32)
     if length > 1 and rng.random() < 0.4:
         tokens[0, 0] = pad
-    most = length + int(rng.integers(1, 10))
+    most = (2 if kind == "encoder" else length) + int(rng.integers(1, 10))
     feed = {"input_ids": tokens, "max_length": np.array([most], np.int32)}
     if not greedy or rng.random() < 0.5:    # ONNX Runtime needs it and length_penalty for beams
         feed["min_length"] = np.array([int(rng.integers(0, most))], np.int32)
@@ -106,9 +189,16 @@ def drawn(rng, greedy):
     names += ["repetition_penalty", "vocab_mask", "prefix_vocab_mask", "attention_mask"]
     outs = ["sequences"] + ([] if greedy else ["sequences_scores", "scores"][:int(rng.integers(0, 3))])
     attrs = {} if greedy else {"early_stopping": int(rng.random() < 0.5)}
+    if kind == "encoder":
+        attrs["encoder"], attrs["decoder"] = encoded(rng, layers)
+        attrs.update(model_type=1, decoder_start_token_id=int(rng.integers(0, VOCAB)))
+    else:
+        attrs.update(model_type=0, decoder=decoder(rng, layers))
+    if kind == "first":
+        attrs["init_decoder"] = decoder(rng, layers, "first.")
     node = h.make_node("GreedySearch" if greedy else "BeamSearch", [n if n in feed else "" for n in names], outs,
-                       domain="com.microsoft", decoder=decoder(rng, layers), eos_token_id=eos, pad_token_id=pad,
-                       no_repeat_ngram_size=int(rng.choice([0, 0, 1, 2, 3])), model_type=0, **attrs)
+                       domain="com.microsoft", eos_token_id=eos, pad_token_id=pad,
+                       no_repeat_ngram_size=int(rng.choice([0, 0, 1, 2, 3])), **attrs)
     kinds = {np.dtype(np.int32): T.INT32, np.dtype(np.float32): T.FLOAT}
     ins = [h.make_tensor_value_info(n, kinds[feed[n].dtype], feed[n].shape) for n in names if n in feed]
     results = [h.make_tensor_value_info(n, T.INT32 if n == "sequences" else T.FLOAT, None) for n in outs]
@@ -153,6 +243,7 @@ def main():
     p.add_argument("folder")
     p.add_argument("--count", type=int, default=16)
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--kind", default="", choices=["", "first", "encoder"])
     p.add_argument("--check")
     args = p.parse_args()
     os.makedirs(args.folder, exist_ok=True)
@@ -160,13 +251,13 @@ def main():
     values = {}
     for i in range(args.count):
         rng = np.random.default_rng([args.seed, i])
-        greedy = i % 3 == 2
-        model, feed = drawn(rng, greedy)
+        greedy = i % 3 == 2 and args.kind != "encoder"
+        model, feed = drawn(rng, greedy, args.kind)
         want = expected(model, feed)
         if ended(want, greedy):
             left_out += 1
             continue
-        name = f"{'greedy' if greedy else 'beam'}{i}"
+        name = f"{'greedy' if greedy else 'beam'}{args.kind}{i}"
         path = os.path.join(args.folder, name + ".onnx")
         onnx.save(model, path)
         values.update({f"{name}.{k}": v for k, v in {**feed, **want}.items()})

@@ -235,11 +235,19 @@ static clv_status search_inputs(draft *d, const uint8_t *from, clv_err *e)
 
 static clv_status map_search(draft *d, const uint8_t *from, clv_err *e)
 {
-    if (draft_other_int(d, "model_type", 0) != 0 || has_graph(d, "encoder", e))
-        ms_count_only(d, "a search with an encoder is counted, not run");
-    if (has_graph(d, "init_decoder", e))
-        ms_count_only(d, "a search whose first step is a graph of its own is "
+    int64_t type = draft_other_int(d, "model_type", 0);
+    int64_t start = draft_other_int(d, "decoder_start_token_id", -1);
+    bool encoder = has_graph(d, "encoder", e);
+    if (type < 0 || type > 1)
+        ms_count_only(d, "a search of a speech model is counted, not run");
+    else if (encoder != (type == 1))
+        ms_count_only(d, "an encoder and a model type that has none, or the "
+                         "other way round: counted, not run");
+    else if (encoder && (start < 0 || has_graph(d, "init_decoder", e)))
+        ms_count_only(d, "an encoder that does not make the first step is "
                          "counted, not run");
+    if (start >= 0)
+        draft_set_int(d, CLV_A_START_TOKEN, start);
     draft_set_int(d, CLV_A_END_TOKEN, draft_other_int(d, "eos_token_id", 0));
     draft_set_int(d, CLV_A_PAD_TOKEN, draft_other_int(d, "pad_token_id", 0));
     draft_set_int(d, CLV_A_NO_REPEAT,

@@ -169,7 +169,7 @@ static clv_status graph_find_fields(reader *r, frame *graph, wire w,
 
 /* -- 2. inputs ------------------------------------------------------------*/
 
-/* The declared shape; what it leaves open is 1 until the node says more. */
+/* The declared shape; what it leaves open is 0 until the node says more. */
 static clv_status graph_typed_input(clv_graph *g, uint32_t v,
                                     const onnx_type *t, clv_err *e)
 {
@@ -177,7 +177,7 @@ static clv_status graph_typed_input(clv_graph *g, uint32_t v,
     if (t->rank > CLV_MAX_RANK)
         return CLV_OK;
     for (uint32_t i = 0; i < t->rank; i++)
-        dims[i] = t->dims[i] < 0 ? 1 : t->dims[i];
+        dims[i] = t->dims[i] < 0 ? 0 : t->dims[i];
     return clv__value_set_shape(g, v, t->rank, dims) ? CLV_OK : clv__nomem(e);
 }
 
