@@ -343,7 +343,7 @@ def _layers(model, inputs, kwargs, mode):
     else:
         args, named = _bridge._arguments(inputs, kwargs)
         call = _bridge._Call(work, args, named, None, None)
-        with _bridge._Untouched(work) as untouched, layers:
+        with _bridge._Untouched(work, (args, named)) as untouched, layers:
             with untouched.watch():
                 _bridge._warm_up(model, work, call)
         layers.fill_in()
@@ -455,5 +455,5 @@ def _size(value):
                if isinstance(t, torch.Tensor)]
     if not tensors:
         return [], 0
-    t = _bridge.dense(tensors[-1 if isinstance(value, dict) else 0])
-    return list(t.shape), t.element_size()
+    t = tensors[-1 if isinstance(value, dict) else 0]
+    return list(_bridge.shape_of(t)), t.element_size()

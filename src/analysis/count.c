@@ -107,15 +107,18 @@ static int64_t fvcore_matmul(subject *s)
     return sat_mul(clv__numel(s->x), b->dims[b->rank - 1]);
 }
 
-/* In evaluation: scale and shift, or the shift alone. */
-static int64_t fvcore_batch_norm(subject *s)
-{
-    return sat_mul(node_in(s->g, s->n, 1) ? 2 : 1, clv__numel(s->x));
-}
-
 static int64_t fvcore_norm(subject *s)
 {
     return sat_mul(node_in(s->g, s->n, 1) ? 5 : 4, clv__numel(s->x));
+}
+
+/* In evaluation: scale and shift, or the shift alone. By the statistics of its
+ * input: as other norms. */
+static int64_t fvcore_batch_norm(subject *s)
+{
+    if (!node_in(s->g, s->n, 3) || attr_int(s->n, CLV_A_TRAINING))
+        return fvcore_norm(s);
+    return sat_mul(node_in(s->g, s->n, 1) ? 2 : 1, clv__numel(s->x));
 }
 
 static int64_t fvcore_grid_sample(subject *s)

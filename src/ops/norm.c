@@ -67,20 +67,30 @@ clv_status infer_layer_norm(clv_graph *g, clv_node *n, clv_err *e)
                      x->dims, e);
 }
 
-/* In evaluation the statistics are constants: y = x*a + b, two per element. */
-void cost_batch_norm(const clv_graph *g, const clv_node *n, clv_cost *c)
-{
-    cost_eltwise(g, n, c);
-}
-
 /* `unit` for the statistics and the normalisation, then a multiply for the
  * weight and an add for the bias where there is one. */
-void cost_norm(const clv_graph *g, const clv_node *n, clv_cost *c)
+static void norm_units(const clv_graph *g, const clv_node *n, int64_t unit,
+                       clv_cost *c)
 {
-    int64_t unit = clv__ops[n->op].unit;
     unit += node_in(g, n, 1) != NULL;
     unit += node_in(g, n, 2) != NULL;
     c->flops = sat_mul(unit, clv__numel(node_out(g, n, 0)));
+}
+
+/* In evaluation the statistics are constants: y = x*a + b, two per element. A
+ * node without them, or in training, takes those of its input, as an instance
+ * norm does. */
+void cost_batch_norm(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    if (node_in(g, n, 3) && !attr_int(n, CLV_A_TRAINING))
+        cost_eltwise(g, n, c);
+    else
+        norm_units(g, n, clv__ops[CLV_OP_INSTANCE_NORM].unit, c);
+}
+
+void cost_norm(const clv_graph *g, const clv_node *n, clv_cost *c)
+{
+    norm_units(g, n, clv__ops[n->op].unit, c);
 }
 
 /* x / (k + alpha * mean of x^2 over `size` channels)^beta: a window of `size`

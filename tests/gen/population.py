@@ -277,7 +277,8 @@ def make_transformers(kind, cls):
             continue
         try:
             config = config()
-            config.use_cache = False
+            for part in parts_of(config):
+                part.use_cache = False
             made = getattr(transformers, cls)
             if device == "cpu" and size_of(made, config) > LARGEST:
                 raise MemoryError("too large")

@@ -152,6 +152,31 @@ def test_nothing_is_written():
               f"{methods}: an old gradient")
 
 
+class Standardised(nn.Module):
+    """A convolution whose weight is normalised first, as BiT has it."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3)
+
+    def forward(self, x):
+        weight = nn.functional.batch_norm(
+            self.conv.weight.reshape(1, 8, -1), None, None, training=True)
+        return nn.functional.conv2d(x, weight.reshape(8, 3, 3, 3))
+
+
+def test_own_statistics():
+    """fvcore counts four per element where a batch norm takes its own
+    statistics, two where it has them; ours is an instance norm's five."""
+    for methods in (("fx",), ("strict",), ("record",)):
+        got = cleave.capture(Standardised(), torch.rand(1, 3, 8, 8),
+                             methods=methods)
+        equal(got.graph.counts("fvcore")["by_operator"],
+              {"batch_norm": 4 * 216, "conv": 36 * 216}, f"{methods}: fvcore")
+        equal(got.graph.profile()["total_flops"], 2 * 36 * 216 + 5 * 216,
+              f"{methods}: FLOPs")
+
+
 class Slope(nn.Module):
     def __init__(self):
         super().__init__()
