@@ -37,6 +37,9 @@ typedef struct rewrite_case {
     "0.03; "
 #define MORE_BYTES \
     BYTES "r = quantize_linear x 0.1; e = dequantize_linear r 0.1; "
+#define BYTES_NORM \
+    BYTES "param w 3; param b 3; param m 3; param s 3; v = square s; n = " \
+          "batch_norm d w b m v; "
 #define BYTES_CONV \
     BYTES \
     "param w 6 3 3 3; u = quantize_linear w 0.02; v = " \
@@ -383,6 +386,12 @@ static const rewrite_case cases_of_rules[] = {
      BYTES "s = add d x; y = quantize_linear s 0.03; out y"},
     {"quant_no_table_of_axes", "QUANT_TABLE", 0,
      BYTES "param c 18; s = add d c; y = quantize_linear s 0.03; out y"},
+    {"quant_norm", "QUANT_CHANNELS", 1,
+     BYTES_NORM "y = quantize_linear n 0.0503; out y"},
+    {"quant_norm_relu", "QUANT_CHANNELS", 1,
+     BYTES_NORM "r = relu n; y = quantize_linear r 0.0503; out y"},
+    {"quant_norm_read_twice", "QUANT_CHANNELS", 0,
+     BYTES_NORM "y = quantize_linear n 0.0503; t = neg n; out y; out t"},
     {"quant_conv", "QUANT_CONV", 1,
      BYTES_CONV "y = quantize_linear r 0.0503; out y"},
     {"quant_conv_stride", "QUANT_CONV", 1,

@@ -133,6 +133,41 @@ CLV_API const double *clv_context_times(const clv_context *c);
  * compute it because no fast one takes its types or its form. */
 CLV_API double clv_context_step(const clv_context *c, uint32_t i, bool *plain);
 
+/* -- any shapes -----------------------------------------------------------*/
+
+/* A model file at whatever shapes its inputs come in. A plan is made when
+ * shapes are first met: it shares the weights of the first plan, and what was
+ * packed of them. The last 16 are kept. One thread at a time. */
+typedef struct clv_session clv_session;
+
+/* All else zero means: the usual backend, as many threads as cores. */
+typedef struct clv_session_opts {
+    size_t size;         /* sizeof(clv_session_opts) */
+    const char *backend; /* its name; NULL: clv_model_usual for the first
+                          * shapes */
+    uint32_t threads;    /* 0: one per core */
+    uint64_t seed;       /* of weights that no file holds */
+    bool draw_weights;   /* draw the weights that the file lacks */
+} clv_session_opts;
+
+/* Returns a session of `model`, a path or a name of the zoo, which is opened
+ * when it runs first (caller frees with clv_session_free). */
+CLV_API CLV_MUST clv_status clv_session_new(const char *model,
+                                            const clv_session_opts *opts,
+                                            clv_session **out, clv_err *err);
+CLV_API void clv_session_free(clv_session *s);
+/* Runs on the n inputs of the model, whose shapes set the sizes that it leaves
+ * open. Borrows their data until it returns. Fails as clv_graph_open,
+ * clv_model_new and clv_context_run do, with CLV_SHAPE where n or a type is
+ * another; the session can be used again. */
+CLV_API CLV_MUST clv_status clv_session_run(clv_session *s,
+                                            const clv_tensor *in, uint32_t n,
+                                            clv_err *err);
+/* The i-th output of the last run, good until the next; NULL before one. */
+CLV_API const clv_tensor *clv_session_output(const clv_session *s, uint32_t i);
+/* How many plans were made so far. */
+CLV_API uint64_t clv_session_plans(const clv_session *s);
+
 /* -- what came out --------------------------------------------------------*/
 
 enum { CLV_TOP_SCORES = 5 };

@@ -48,13 +48,17 @@ clv_status infer_qlinear_two(clv_graph *g, clv_node *n, clv_err *e)
                      e);
 }
 
-/* Element x of a table, for bytes x; the first is of the least number. */
+/* Element x of a table, for bytes x; the first is of the least number. Of
+ * several tables, each is for one index of axis 1. */
 clv_status infer_byte_table(clv_graph *g, clv_node *n, clv_err *e)
 {
     enum { CODES = 256 };
     const clv_value *x = node_in(g, n, 0), *table = node_in(g, n, 1);
     bool bytes = x->dtype == CLV_UINT8 || x->dtype == CLV_INT8;
-    if (!bytes || table->rank != 1 || table->dims[0] != CODES)
+    bool one = table->rank == 1 && table->dims[0] == CODES;
+    bool many = table->rank == 2 && table->dims[1] == CODES && x->rank > 1 &&
+                table->dims[0] == x->dims[1];
+    if (!bytes || (!one && !many))
         return clv__fail(e, CLV_SHAPE, "bytes and a table of %d are needed",
                          CODES);
     return out_shape(g, n, 0, (clv_dtype)table->dtype, x->rank, x->dims, e);

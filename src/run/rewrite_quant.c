@@ -10,6 +10,7 @@
  * have one per output channel. */
 #include "run/rewrite_quant.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { CODES = 256 };
@@ -337,4 +338,118 @@ bool rewrite_quant_constant(rewriter *r, uint32_t id)
             return false;
     return rw_is_static(r, y) && clv__bytes(&r->g->values[y]) <= MOST &&
            !(r->g->values[y].flags & CLV_V_OUTPUT) && rw_fold(r, id);
+}
+
+/* -- a table per channel --------------------------------------------------*/
+
+/* Finds the batch norm that is quantised, right away or after a relu. */
+static uint32_t channels_norm(const rewriter *r, uint32_t v, bool *relu)
+{
+    uint32_t id = rw_made_by(r, v, CLV_OP_RELU);
+    *relu = id != CLV_NONE;
+    if (*relu && !rw_once(r, v))
+        return CLV_NONE;
+    v = *relu ? rw_in(r, id, 0) : v;
+    id = rw_made_by(r, v, CLV_OP_BATCH_NORM);
+    if (id == CLV_NONE || !rw_once(r, v) || rw_node(r, id)->n_in != 5 ||
+        attr_int(rw_node(r, id), CLV_A_TRAINING) || rw_rank(r, v) < 2)
+        return CLV_NONE;
+    return id;
+}
+
+/* The numbers of the norm are known, one per channel; those that are constants
+ * of bytes are dequantised now. */
+static bool channels_known(rewriter *r, uint32_t norm)
+{
+    for (uint32_t i = 1; i < 5; i++) {
+        uint32_t v = rw_in(r, norm, i);
+        uint32_t maker = rw_made_by(r, v, CLV_OP_DEQUANTIZE_LINEAR);
+        if (maker != CLV_NONE && rw_known(r, rw_in(r, maker, 0)) &&
+            rw_fold(r, maker))
+            v = rw_in(r, norm, i);
+        const clv_tensor *t = rw_known(r, v);
+        int64_t n = rw_dim(r, rw_out(r, norm), 1);
+        if (!t || t->dtype != CLV_FLOAT32 || clv_tensor_numel(t) != n)
+            return false;
+        for (int64_t c = 0; c < n; c++)
+            if (!isfinite(get_f(t, c)) || (i == 4 && get_f(t, c) < 0))
+                return false;
+    }
+    return true;
+}
+
+/* y = (x - mean) scale + bias of one channel, from steps to steps. */
+typedef struct channel_line {
+    double scale, mean, bias;
+    double x_zero, x_step, y_zero;
+    float y_step, least; /* of y before it is quantised */
+    int64_t x_first, y_first;
+} channel_line;
+
+/* The nearest whole number, of two the even one. */
+static float channel_round(float x)
+{
+    const float far = 4194304, magic = 12582912; /* 2^22, 1.5 * 2^23 */
+    x = x < -far ? -far : x > far ? far : x;
+    volatile float sum = x + magic;
+    return sum - magic;
+}
+
+static void channel_fill(const channel_line *l, uint8_t *table)
+{
+    double lo = (double)l->y_first, hi = lo + CODES - 1;
+    for (int64_t i = 0; i < CODES; i++) {
+        float in = (float)(((double)(i + l->x_first) - l->x_zero) * l->x_step);
+        float out = (float)(((double)in - l->mean) * l->scale + l->bias);
+        out = out < l->least ? l->least : out;
+        double code = (double)channel_round(out / l->y_step) + l->y_zero;
+        code = code < lo ? lo : code > hi ? hi : code;
+        table[i] = (uint8_t)(int64_t)code;
+    }
+}
+
+static void channels_fill(const rewriter *r, uint32_t norm, bool relu,
+                          const quant_of *x, const quant_of *y, uint8_t *table)
+{
+    const clv_tensor *number[5];
+    for (uint32_t i = 1; i < 5; i++)
+        number[i] = rw_known(r, rw_in(r, norm, i));
+    double eps = attr_float(rw_node(r, norm), CLV_A_EPSILON);
+    channel_line l = {
+        .x_zero = rwq_zero(r, x),
+        .x_step = rwq_scale(r, x, 0),
+        .y_zero = rwq_zero(r, y),
+        .y_step = (float)rwq_scale(r, y, 0),
+        .least = relu ? 0 : -INFINITY,
+        .x_first = rwq_type(r, x->x) == CLV_INT8 ? INT8_MIN : 0,
+        .y_first = rwq_type(r, y->x) == CLV_INT8 ? INT8_MIN : 0,
+    };
+    for (int64_t c = 0; c < clv_tensor_numel(number[1]); c++) {
+        l.scale = get_f(number[1], c) / sqrt(get_f(number[4], c) + eps);
+        l.bias = get_f(number[2], c);
+        l.mean = get_f(number[3], c);
+        channel_fill(&l, table + c * CODES);
+    }
+}
+
+bool rewrite_quant_channels(rewriter *r, uint32_t id)
+{
+    quant_of x, y;
+    bool relu;
+    clv_tensor table;
+    if (!rwq_gives_bytes(r, id, &y))
+        return false;
+    uint32_t norm = channels_norm(r, rw_in(r, id, 0), &relu);
+    if (norm == CLV_NONE || !rwq_made_bytes(r, rw_in(r, norm, 0), &x) ||
+        !channels_known(r, norm))
+        return false;
+    const int64_t dims[2] = {rw_dim(r, x.x, 1), CODES};
+    uint32_t v = rw_const(r, rwq_type(r, y.x), 2, dims, &table);
+    if (v == CLV_NONE)
+        return false;
+    channels_fill(r, norm, relu, &x, &y, table.data);
+    rw_form f = {.op = CLV_OP_BYTE_TABLE};
+    rw_form_input(&f, x.x);
+    rw_form_input(&f, v);
+    return rw_become(r, id, &f);
 }

@@ -115,8 +115,9 @@ bool CPU_NAME(cpu_qlinear_two)(kernel *k)
 typedef struct table_job {
     const uint8_t *x, *table;
     uint8_t *y;
-    uint8_t flip; /* the first number of the table is the least */
-    size_t size;  /* of an element of the table */
+    uint8_t flip;          /* the first number of the table is the least */
+    size_t size;           /* of an element of the table */
+    int64_t tables, plane; /* bytes of x that one of several tables is for */
 } table_job;
 
 #if defined(__AVX512BW__) && defined(__x86_64__)
@@ -166,18 +167,36 @@ static void table_words(void *ctx, int64_t from, int64_t to)
         y[i] = table[j->x[i] ^ j->flip];
 }
 
+/* Items are planes, each with a table of its own. */
+static void table_planes(void *ctx, int64_t from, int64_t to)
+{
+    const table_job *j = ctx;
+    for (int64_t p = from; p < to; p++) {
+        table_job one = *j;
+        one.table += p % j->tables * CODES;
+        table_bytes(&one, p * j->plane, (p + 1) * j->plane);
+    }
+}
+
 bool CPU_NAME(cpu_byte_table)(kernel *k)
 {
     const clv_tensor *x = k->in[0], *table = input_of(k, 1);
     clv_tensor *y = &k->out[0];
-    if (!two_is_bytes(x) || !table || numel(table) != CODES ||
-        table->dtype != y->dtype)
+    if (!two_is_bytes(x) || !table || table->dtype != y->dtype)
         return false;
     table_job j = {.x = x->data,
                    .table = table->data,
                    .y = y->data,
                    .flip = x->dtype == CLV_INT8 ? 0x80 : 0,
-                   .size = clv__element_bytes(table)};
+                   .size = clv__element_bytes(table),
+                   .tables = numel(table) / CODES};
+    if (j.tables > 1) {
+        j.plane = dims_product(x->dims, 2, x->rank);
+        if (j.size == 1)
+            clv__parallel(k->threads, numel(x) / j.plane,
+                          1 + CPU_GRAIN / j.plane, table_planes, &j);
+        return j.size == 1;
+    }
     if (j.size != 1 && j.size != 4)
         return false;
     clv__parallel(k->threads, numel(x), CPU_GRAIN,

@@ -56,11 +56,6 @@ bool dnn_is_jit(const_dnnl_primitive_desc_t pd)
     return name && (!strncmp(name, "jit", 3) || !strncmp(name, "brg", 3));
 }
 
-static bool has_isa(dnnl_cpu_isa_t isa)
-{
-    return (dnnl_get_effective_cpu_isa() & isa) == isa;
-}
-
 enum { LONG_LINE = 64, WIDE_BLOCK = 16 };
 
 /* A 1-d convolution of which oneDNN 2.6 would make products of each length that
@@ -69,7 +64,7 @@ enum { LONG_LINE = 64, WIDE_BLOCK = 16 };
 static bool conv_is_line(const clv_value *x, const clv_value *y, const conv *c)
 {
     return x->rank == 3 && c->plain.ndims == 3 && c->plain.dims[2] > 1 &&
-           y->dims[2] > LONG_LINE && has_isa(dnnl_cpu_isa_avx512_core);
+           y->dims[2] > LONG_LINE && dnn_works_last();
 }
 
 /* The layouts in which a line is computed at once: blocks of channels, or plain
@@ -211,12 +206,18 @@ static bool simple_end(const chain *c, uint32_t n, float *low, float *high)
     return i == n;
 }
 
+static bool has_avx2(void)
+{
+    return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx2) ==
+           dnnl_cpu_isa_avx2;
+}
+
 /* Channels are last in our own convolution: where its input is so already, and
  * wherever oneDNN works so, which it does with vectors wider than AVX2's. */
 static bool own_last(const lowering *l, uint32_t x)
 {
     uint32_t s = l->slot_of[x];
-    return has_isa(dnnl_cpu_isa_avx512_core) ||
+    return dnn_works_last() ||
            (s != CLV_NONE && dnn_channels_last(&l->x->slots[s].md));
 }
 
@@ -247,11 +248,10 @@ static bool fits_own(const lowering *l, const chain *c, uint32_t n,
                     .pad_y = v->before[0],
                     .pad_x = v->before[1],
                     .last = own_last(l, dnn_in(l, c->anchor, 0))};
-    bool wide = has_isa(dnnl_cpu_isa_avx512_core);
+    bool wide = dnn_works_last();
     int64_t pixels = y->dims[0] * y->dims[2] * y->dims[3];
-    return !l->dry && simple_end(c, n, &k->low, &k->high) &&
-           has_isa(dnnl_cpu_isa_avx2) && (!wide || pixels >= OWN_PIXELS) &&
-           winograd_choose(k);
+    return !l->dry && simple_end(c, n, &k->low, &k->high) && has_avx2() &&
+           (!wide || pixels >= OWN_PIXELS) && winograd_choose(k);
 }
 
 static clv_status own_weights(lowering *l, uint32_t w, const dnn_affine *a,

@@ -489,16 +489,45 @@ clv_status dnn_want(lowering *l, uint32_t v, const dnnl_memory_desc_t *md,
     return dnn_op(l, pd, args, slots, 2);
 }
 
+/* A part of an image whose channels are last. */
+static bool part_of_last(const dnnl_memory_desc_t *md)
+{
+    return md->ndims >= 3 && !md->format_desc.blocking.inner_nblks &&
+           md->dims[1] > 1 && md->format_desc.blocking.strides[1] == 1;
+}
+
 clv_status dnn_dense(lowering *l, uint32_t v, uint32_t *id)
 {
-    dnnl_memory_desc_t plain;
+    dnnl_memory_desc_t want;
     const clv_value *x = dnn_value(l, v);
     CLV_TRY(dnn_slot(l, v, id));
     const dnnl_memory_desc_t *md = &l->x->slots[*id].md;
     if (memory_is_plain(md) || dnn_channels_last(md) || blocked_by_channels(md))
         return CLV_OK;
-    dnn_plain(&plain, x->dims, x->rank);
-    return dnn_want(l, v, &plain, id);
+    if (part_of_last(md))
+        dnn_last(&want, x);
+    else
+        dnn_plain(&want, x->dims, x->rank);
+    return dnn_want(l, v, &want, id);
+}
+
+bool dnn_works_last(void)
+{
+    const dnnl_cpu_isa_t wide = dnnl_cpu_isa_avx512_core;
+    return (dnnl_get_effective_cpu_isa() & wide) == wide;
+}
+
+clv_status dnn_dense_last(lowering *l, uint32_t v, uint32_t *id)
+{
+    enum { FEW_CHANNELS = 8 };
+    dnnl_memory_desc_t want;
+    const clv_value *x = dnn_value(l, v);
+    CLV_TRY(dnn_dense(l, v, id));
+    if (x->rank < 3 || x->dims[1] < FEW_CHANNELS || !dnn_works_last() ||
+        !memory_is_plain(&l->x->slots[*id].md))
+        return CLV_OK;
+    dnn_last(&want, x);
+    return dnn_want(l, v, &want, id);
 }
 
 clv_status dnn_over(lowering *l, uint32_t v, const dnnl_memory_desc_t *md,

@@ -169,6 +169,12 @@ void dnn_plain(dnnl_memory_desc_t *md, const int64_t *dims, uint32_t rank);
 void dnn_any(dnnl_memory_desc_t *md, const int64_t *dims, uint32_t rank);
 /* Axis 1 innermost, as in NHWC. */
 bool dnn_channels_last(const dnnl_memory_desc_t *md);
+/* Whether oneDNN computes images with channels last here: with vectors wider
+ * than AVX2's. */
+bool dnn_works_last(void);
+/* The value v with channels last where they are in rows and oneDNN works so;
+ * else as dnn_dense. */
+CLV_MUST clv_status dnn_dense_last(lowering *l, uint32_t v, uint32_t *id);
 /* The same for a value's dims, of which there are at least 3. */
 void dnn_last(dnnl_memory_desc_t *md, const clv_value *v);
 /* Axes of one element get the strides that oneDNN would give them. */

@@ -349,7 +349,9 @@ clv_status dnn_norm(lowering *l, uint32_t node, bool relu, uint32_t v)
             clv__numel(dnn_value(l, dnn_in(l, node, i))) !=
                 dnn_value(l, x)->dims[1])
             return dnn_no(l, "batch_norm without its statistics");
-    for (uint32_t i = 0; i < 5; i++)
+    /* a norm alone would turn the image there and back */
+    CLV_TRY((l->s->n_nodes > 2 ? dnn_dense_last : dnn_dense)(l, x, &slots[0]));
+    for (uint32_t i = 1; i < 5; i++)
         CLV_TRY(dnn_dense(l, dnn_in(l, node, i), &slots[i]));
     DNN(l, dnnl_batch_normalization_forward_desc_init(
                &d, dnnl_forward_inference, &l->x->slots[slots[0]].md,
@@ -382,7 +384,7 @@ static clv_status pool(lowering *l, uint32_t node, dnnl_alg_kind_t alg,
     dnnl_memory_desc_t md;
     dnnl_pooling_v2_desc_t d;
     dnnl_primitive_desc_t pd;
-    CLV_TRY(dnn_dense(l, dnn_in(l, node, 0), &src));
+    CLV_TRY(dnn_dense_last(l, dnn_in(l, node, 0), &src));
     dnn_any(&md, y->dims, y->rank);
     DNN(l, dnnl_pooling_v2_forward_desc_init(
                &d, dnnl_forward_inference, alg, &l->x->slots[src].md, &md,

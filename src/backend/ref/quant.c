@@ -300,11 +300,16 @@ clv_status kernel_qlinear_two(kernel *k)
     return CLV_OK;
 }
 
+/* One table, or one for each index of axis 1. */
 clv_status kernel_byte_table(kernel *k)
 {
+    enum { CODES = 256 };
     const clv_tensor *x = k->in[0];
     int64_t least = x->dtype == CLV_INT8 ? INT8_MIN : 0;
+    int64_t tables = k->in[1]->rank > 1 ? k->in[1]->dims[0] : 1;
+    int64_t plane = tables > 1 ? dims_product(x->dims, 2, x->rank) : 1;
     for (int64_t i = 0, n = numel(x); i < n && clv__in_time(1); i++)
-        copy_run(&k->out[0], i, k->in[1], get_i(x, i) - least, 1);
+        copy_run(&k->out[0], i, k->in[1],
+                 i / plane % tables * CODES + get_i(x, i) - least, 1);
     return CLV_OK;
 }
