@@ -1,5 +1,6 @@
 /* cmd_concurrency.c - what can run at the same time, for one or more models. */
 #include "strategy.h"
+#include "trace.h"
 
 #include <string.h>
 
@@ -9,6 +10,7 @@ typedef struct analysed {
     clv_cut *cut;
     clv_concurrency *a;
     clv_schedule *schedule;
+    trace_load load;
 } analysed;
 
 typedef struct result {
@@ -52,6 +54,8 @@ static clv_status concurrency_analyse(const options *o, const char *model,
         s = clv_concurrency_new(m->cut, &opts, &m->a, err);
     if (s == CLV_OK && (o->streams || o->trace || o->svg))
         s = clv_schedule_new(m->a, streams_of(o, m), &m->schedule, err);
+    if (s == CLV_OK && o->trace)
+        s = trace_load_new(o, m->a, m->schedule, &m->load, err);
     return s;
 }
 
@@ -72,6 +76,7 @@ static clv_status analyse_all(const options *o, result *r, clv_err *err)
             .analysis = m->a,
             .schedule = m->schedule,
             .device = device,
+            .load = m->load.load,
             .batches = o->batch.n > 1 ? o->batch.items : usual,
             .n_batches = o->batch.n > 1 ? (uint32_t)o->batch.n : 5,
         };
@@ -96,6 +101,7 @@ static clv_status write_schedule(const char *path, draw_fn *draw,
 static void free_all(result *r)
 {
     for (uint32_t i = 0; i < r->n; i++) {
+        trace_load_free(&r->models[i].load);
         clv_schedule_free(r->models[i].schedule);
         clv_concurrency_free(r->models[i].a);
         clv_cut_free(r->models[i].cut);

@@ -4,6 +4,7 @@
  * the file. */
 #include "export.h"
 #include "strategy.h"
+#include "trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,13 +148,39 @@ static clv_status export_onnx(const options *o, const clv_graph *g,
 
 /* -- JSON -----------------------------------------------------------------*/
 
-/* Overlays for viewers of others, by the end of the name. */
+static clv_status export_netron(const options *o, const clv_graph *g,
+                                clv_buf *out, clv_err *err)
+{
+    (void)o;
+    clv_profile *p;
+    clv_status s = clv_profile_new(g, NULL, &p, err);
+    if (s == CLV_OK)
+        clv_report_netron(p, out);
+    clv_profile_free(p);
+    return s;
+}
+
+static clv_status export_explorer(const options *o, const clv_graph *g,
+                                  clv_buf *out, clv_err *err)
+{
+    (void)o;
+    clv_profile *p;
+    clv_status s = clv_profile_new(g, NULL, &p, err);
+    if (s == CLV_OK)
+        clv_report_explorer(p, out);
+    clv_profile_free(p);
+    return s;
+}
+
+/* For viewers of others, by the end of the name. */
 static const struct overlay {
     const char *ending;
-    void (*write)(const clv_profile *p, clv_buf *out);
+    clv_status (*write)(const options *o, const clv_graph *g, clv_buf *out,
+                        clv_err *err);
 } overlays[] = {
-    {".netron.json", clv_report_netron},
-    {".explorer.json", clv_report_explorer},
+    {".netron.json", export_netron},
+    {".explorer.json", export_explorer},
+    {".trace.json", trace_write},
 };
 
 static const struct overlay *overlay_of(const char *path)
@@ -173,16 +200,10 @@ static clv_status export_json(const options *o, const clv_graph *g,
 {
     const struct overlay *x = overlay_of(o->output);
     (void)ending;
-    if (!x) {
-        clv_report_graph(g, out);
-        return CLV_OK;
-    }
-    clv_profile *p;
-    clv_status s = clv_profile_new(g, NULL, &p, err);
-    if (s == CLV_OK)
-        x->write(p, out);
-    clv_profile_free(p);
-    return s;
+    if (x)
+        return x->write(o, g, out, err);
+    clv_report_graph(g, out);
+    return CLV_OK;
 }
 
 /* -- formats --------------------------------------------------------------*/

@@ -58,6 +58,7 @@
 #include "cleave/fusion.h"
 #include "cleave/concurrency.h"
 #include "cleave/memory.h"
+#include "cleave/load.h"
 #include "cleave/layout.h"
 #include "cleave/hardware.h"
 #include "cleave/tensor.h"

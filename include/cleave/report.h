@@ -13,6 +13,7 @@
 #include "cleave/cut.h"
 #include "cleave/diagnose.h"
 #include "cleave/layout.h"
+#include "cleave/load.h"
 #include "cleave/map.h"
 #include "cleave/memory.h"
 #include "cleave/operators.h"
@@ -140,6 +141,7 @@ typedef struct clv_concurrency_report {
     const clv_concurrency *analysis;
     const clv_schedule *schedule; /* NULL: none */
     const clv_device *device;     /* NULL: none */
+    const clv_load *load;         /* of the schedule; NULL: none */
     const int64_t *batches;       /* rows of the batch table */
     uint32_t n_batches;
 } clv_concurrency_report;
@@ -148,7 +150,9 @@ typedef struct clv_concurrency_report {
 CLV_API void clv_report_concurrency(const clv_concurrency_report *r, uint32_t n,
                                     const clv_report_opts *opts, clv_buf *out);
 /* The schedule as a Chrome trace (chrome://tracing, Perfetto): one row per
- * stream. Seconds are shown as such; a million FLOPs as a microsecond. */
+ * stream, and with a load counters of live bytes and, of times on a device, of
+ * FLOPs and bytes per second. Seconds are shown as such; a million FLOPs as a
+ * microsecond. */
 CLV_API void clv_report_trace(const clv_concurrency_report *r, clv_buf *out);
 
 /* The schedule as a picture: a lane per stream, a bar per subgraph. */

@@ -253,6 +253,34 @@ static void trace_task(jsonw *w, const clv_concurrency_report *r, uint32_t k,
     jsonw_end(w);
 }
 
+static void trace_counter(jsonw *w, const char *name, double at, double value)
+{
+    jsonw_object_flat(w, NULL);
+    jsonw_str(w, "ph", "C");
+    jsonw_str(w, "name", name);
+    jsonw_int(w, "pid", 0);
+    jsonw_num(w, "ts", at);
+    jsonw_object(w, "args");
+    jsonw_num(w, "value", value);
+    jsonw_end(w);
+    jsonw_end(w);
+}
+
+/* Only what changes is said again. */
+static void trace_load(jsonw *w, const clv_load *load, bool rates, double scale)
+{
+    uint32_t n;
+    const clv_load_point *p = clv_load_points(load, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!i || p[i].live != p[i - 1].live)
+            trace_counter(w, "live bytes", p[i].at * scale, (double)p[i].live);
+        if (rates && (!i || p[i].flops != p[i - 1].flops))
+            trace_counter(w, "FLOP/s", p[i].at * scale, p[i].flops);
+        if (rates && (!i || p[i].bytes != p[i - 1].bytes))
+            trace_counter(w, "bytes/s", p[i].at * scale, p[i].bytes);
+    }
+}
+
 void clv_report_trace(const clv_concurrency_report *r, clv_buf *out)
 {
     const clv_concurrency_info *a = clv_concurrency_get(r->analysis);
@@ -273,6 +301,8 @@ void clv_report_trace(const clv_concurrency_report *r, clv_buf *out)
         trace_stream(&w, i);
     for (uint32_t k = 0; k < a->subgraphs; k++)
         trace_task(&w, r, k, seconds ? 1e6 : 1e-6);
+    if (r->load)
+        trace_load(&w, r->load, seconds, seconds ? 1e6 : 1e-6);
     jsonw_end(&w);
     jsonw_end(&w);
     jsonw_finish(&w);

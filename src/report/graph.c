@@ -128,15 +128,60 @@ void clv_report_graph(const clv_graph *g, clv_buf *out)
 
 /* -- Netron ---------------------------------------------------------------*/
 
-static void put_metric(jsonw *w, const char *node, const char *name,
-                       int64_t value)
+/* Netron lists metrics and metadata apart, each an entry by kind of thing and
+ * its name there. A model has none. */
+static void netron_begin(jsonw *w, const char *node, const char *name)
 {
-    jsonw_object(w, NULL);
-    jsonw_str(w, "kind", "node");
-    jsonw_str(w, "target", node);
+    jsonw_object_flat(w, NULL);
+    jsonw_str(w, "kind", node ? "node" : "model");
+    jsonw_str(w, "target", node ? node : "");
     jsonw_str(w, "name", name);
+}
+
+static void netron_metric(jsonw *w, const char *node, const char *name,
+                          int64_t value)
+{
+    netron_begin(w, node, name);
     jsonw_int(w, "value", value);
     jsonw_end(w);
+}
+
+static void netron_text(jsonw *w, const char *node, const char *name,
+                        const char *value)
+{
+    netron_begin(w, node, name);
+    jsonw_str(w, "value", value);
+    jsonw_end(w);
+}
+
+static void netron_metrics(jsonw *w, const clv_profile *p)
+{
+    const clv_totals *t = clv_profile_totals(p);
+    netron_metric(w, NULL, "parameters", t->params);
+    netron_metric(w, NULL, "MACs", t->macs);
+    netron_metric(w, NULL, "FLOPs", t->flops);
+    netron_metric(w, NULL, "bytes", t->memory);
+    for (uint32_t i = 0; i < p->g->n_nodes; i++) {
+        const char *name = p->g->nodes[i].name;
+        const clv_layer *l = &p->layers[i];
+        netron_metric(w, name, "parameters", l->cost.params);
+        netron_metric(w, name, "MACs", l->cost.macs);
+        netron_metric(w, name, "FLOPs", l->cost.flops);
+        netron_metric(w, name, "bytes", l->memory);
+    }
+}
+
+static void netron_metadata(jsonw *w, const clv_profile *p)
+{
+    for (uint32_t i = 0; i < p->g->n_nodes; i++) {
+        clv_node_info f = clv_graph_node(p->g, i);
+        const clv_layer *l = &p->layers[i];
+        netron_text(w, f.name, "operator", f.op);
+        netron_text(w, f.name, "module", f.module);
+        netron_text(w, f.name, "bottleneck",
+                    clv_bottleneck_name(l->bottleneck));
+        netron_text(w, f.name, "trust", clv_trust_name(l->cost.trust));
+    }
 }
 
 void clv_report_netron(const clv_profile *p, clv_buf *out)
@@ -145,14 +190,11 @@ void clv_report_netron(const clv_profile *p, clv_buf *out)
     jsonw_start(&w, out, JSONW_LINES);
     jsonw_object(&w, NULL);
     jsonw_str(&w, "signature", "netron:attachment");
+    jsonw_array(&w, "metadata");
+    netron_metadata(&w, p);
+    jsonw_end(&w);
     jsonw_array(&w, "metrics");
-    for (uint32_t i = 0; i < p->g->n_nodes; i++) {
-        const char *name = p->g->nodes[i].name;
-        const clv_layer *l = &p->layers[i];
-        put_metric(&w, name, "MACs", l->cost.macs);
-        put_metric(&w, name, "FLOPs", l->cost.flops);
-        put_metric(&w, name, "bytes", l->memory);
-    }
+    netron_metrics(&w, p);
     jsonw_end(&w);
     jsonw_end(&w);
     jsonw_finish(&w);

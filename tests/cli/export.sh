@@ -26,4 +26,16 @@ run cleave export alexnet -o c.explorer.json
 jq -c '[keys, .gradient, (.results | length), .results["features.0"]]' c.explorer.json
 [ "$(jq '[.results[].value] | add' c.explorer.json)" = "$(cleave profile alexnet --json | jq .total_flops)" ] && echo "the same FLOPs"
 run cleave export alexnet -o c.netron.json
-jq -c '[.signature, (.metrics | length)]' c.netron.json
+jq -c '[.signature, (.metrics | length), (.metadata | length), .metrics[2], .metadata[2]]' c.netron.json
+[ "$(jq '[.metrics[] | select(.kind == "node" and .name == "FLOPs").value] | add' c.netron.json)" = "$(cleave profile alexnet --json | jq .total_flops)" ] && echo "the same FLOPs"
+# A trace: what is under its counters is the work of the model; a chain on one
+# stream has the peak of `cleave memory`.
+run cleave export googlenet --hardware h100-sxm --streams 2 -o c.trace.json
+jq -c '[.otherData.device, ([.traceEvents[].ph] | unique), ([.traceEvents[] | select(.ph == "C").name] | unique)]' c.trace.json
+area() { jq --arg n "$1" '[.traceEvents[] | select(.ph == "C" and .name == $n)] as $c | reduce range(1; $c | length) as $i (0; . + $c[$i - 1].args.value * ($c[$i].ts - $c[$i - 1].ts) / 1e6)' c.trace.json; }
+jq -n --argjson a "$(area FLOP/s)" --argjson b "$(cleave profile googlenet --json | jq .total_flops)" '($a / $b - 1 | fabs) < 1e-9'
+jq -n --argjson a "$(area bytes/s)" --argjson b "$(cleave partition googlenet --strategy fusion --json | jq .total_memory)" '($a / $b - 1 | fabs) < 1e-9'
+run cleave export vgg11 --hardware h100-sxm -o d.trace.json
+[ "$(jq '[.traceEvents[] | select(.ph == "C" and .name == "live bytes").args.value] | max' d.trace.json)" = "$(cleave memory vgg11 --strategy fusion --json | jq .peak_bytes)" ] && echo "the same peak"
+run cleave export alexnet -o e.trace.json
+jq -c '[.otherData.time, ([.traceEvents[] | select(.ph == "C").name] | unique)]' e.trace.json

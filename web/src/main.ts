@@ -45,7 +45,11 @@ async function showView(): Promise<void> {
   for (const tab of tabs.children) (tab as HTMLButtonElement).disabled = both && !FOR_BOTH.has((tab as HTMLElement).dataset["view"]!);
   let view = made.get(row[0]);
   if (!view) made.set(row[0], (view = row[2]()));
-  for (const tab of tabs.children) tab.setAttribute("aria-selected", (tab as HTMLElement).dataset["view"] === row[0] ? "true" : "false");
+  for (const tab of tabs.children) {
+    const chosen = (tab as HTMLElement).dataset["view"] === row[0];
+    tab.setAttribute("aria-selected", String(chosen));
+    if (chosen) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
   tooltip.hide();
   if (stage.firstChild !== view.el) fill(stage, view.el);
   shown = row[0];
