@@ -49,7 +49,9 @@ const clv_file_kind *clv_file_kind_at(uint32_t i)
 
 /* -- kinds of files that are not read -------------------------------------*/
 
-#define FORMATS_EXPORT "torch.onnx.export writes a model that is"
+#define FORMATS_EXPORT  "torch.onnx.export writes a model that is"
+#define FORMATS_TF2ONNX "tf2onnx writes a model that is"
+#define FORMATS_BUILT   "the model that it was built of may be"
 
 /* A file with these bytes at this place. */
 typedef struct formats_kind {
@@ -66,8 +68,7 @@ typedef struct formats_kind {
     }
 
 static const formats_kind formats_kinds[] = {
-    KIND(0, "\x89HDF\r\n\x1a\n", "an HDF5 file (Keras .h5)",
-         "tf2onnx writes a model that is"),
+    KIND(0, "\x89HDF\r\n\x1a\n", "an HDF5 file (Keras .h5)", FORMATS_TF2ONNX),
     KIND(0, "GGUF", "a GGUF model", ""),
     KIND(0, "\x80\x02", "a Python pickle", FORMATS_EXPORT),
     KIND(0, "\x80\x03", "a Python pickle", FORMATS_EXPORT),
@@ -100,6 +101,44 @@ static const formats_kind formats_kinds[] = {
          "a program or library", ""),
 };
 
+/* Kinds that no bytes tell; the name of the file does. */
+static const struct formats_named {
+    const char *end;
+    formats_kind kind;
+} formats_named[] = {
+    {"saved_model.pb",
+     {.text = "a TensorFlow SavedModel", .advice = FORMATS_TF2ONNX}},
+    {".pb", {.text = "a TensorFlow graph", .advice = FORMATS_TF2ONNX}},
+    {".mlmodel",
+     {.text = "a Core ML model",
+      .advice = "export the network that it was made of to ONNX"}},
+    {".engine", {.text = "a TensorRT engine", .advice = FORMATS_BUILT}},
+    {".plan", {.text = "a TensorRT engine", .advice = FORMATS_BUILT}},
+    {".trt", {.text = "a TensorRT engine", .advice = FORMATS_BUILT}},
+    {".ort",
+     {.text = "a model in ONNX Runtime's own format",
+      .advice = "the .onnx file that it was made of is"}},
+    {".pdmodel",
+     {.text = "a PaddlePaddle model",
+      .advice = "paddle2onnx writes a model that is"}},
+    {".pdiparams",
+     {.text = "a weight file of PaddlePaddle",
+      .advice = "paddle2onnx writes a model that is"}},
+    {".caffemodel",
+     {.text = "a Caffe model", .advice = "export it to ONNX first"}},
+    {".prototxt",
+     {.text = "a Caffe network", .advice = "export it to ONNX first"}},
+    {".msgpack",
+     {.text = "a msgpack file (weights of Flax)",
+      .advice = "jax.jit(model.apply).lower(params, x).as_text() writes a "
+                "model that is"}},
+    {".param", {.text = "an ncnn network", .advice = FORMATS_BUILT}},
+    {".mnn", {.text = "an MNN model", .advice = FORMATS_BUILT}},
+    {".weights", {.text = "a weight file of Darknet", .advice = ""}},
+    {".json", {.text = "a JSON file", .advice = ""}},
+    {".yaml", {.text = "a YAML file", .advice = ""}},
+};
+
 static bool formats_has(const clv_mapping *map, size_t at, const char *bytes,
                         size_t n)
 {
@@ -120,8 +159,7 @@ static const formats_kind *formats_zip(const clv_mapping *map)
     static const formats_kind npz = {.text = "a NumPy .npz archive",
                                      .advice = ""};
     static const formats_kind keras = {.text = "a Keras .keras archive",
-                                       .advice =
-                                           "tf2onnx writes a model that is"};
+                                       .advice = FORMATS_TF2ONNX};
     static const formats_kind plain = {.text = "a zip archive",
                                        .advice = "unpack it first"};
     static const struct {
@@ -175,6 +213,20 @@ static const formats_kind *formats_kind_of(const clv_mapping *map)
     return archive ? archive : formats_safetensors(map);
 }
 
+static const formats_kind *formats_kind_named(const clv_mapping *map,
+                                              const char *path)
+{
+    static const formats_kind empty = {.text = "an empty file", .advice = ""};
+    size_t n = strlen(path);
+    for (size_t i = 0;
+         map->size && i < sizeof formats_named / sizeof *formats_named; i++) {
+        size_t end = strlen(formats_named[i].end);
+        if (n >= end && !strcmp(path + n - end, formats_named[i].end))
+            return &formats_named[i].kind;
+    }
+    return map->size ? NULL : &empty;
+}
+
 static clv_status formats_refuse(const char *path, const formats_kind *kind,
                                  clv_err *e)
 {
@@ -202,6 +254,8 @@ clv_status clv__import(const char *path, const clv_open_opts *opts,
             clv__err_prefix(e, "%s", path);
         return s;
     }
+    if (!kind)
+        kind = formats_kind_named(&map, path);
     clv__mapping_close(&map);
     return formats_refuse(path, kind, e);
 }

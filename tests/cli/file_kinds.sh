@@ -16,6 +16,9 @@ bytes lfs.onnx 'version https://git-lfs.github.com/spec/v1\noid sha256:0\n'
 bytes page.onnx '<!DOCTYPE html><html>'
 bytes net.onnx.gz '\x1f\x8b\x08\0'
 bytes notes.txt 'This is no model.'
+for f in net.caffemodel net.pdmodel saved_model.pb net.mlmodel net.engine params.msgpack net.ort net.param config.json; do
+    bytes $f '\x0a\x03net\x12\x01x'
+done
 : >empty.onnx
 : >empty
 for f in *; do run cleave profile "$f"; done

@@ -22,6 +22,7 @@ echo "an older archive: $(near "net_old.pt2" net)"
 totals() { jq -c '[.inputs, .total_params, .total_macs, .coverage.unknown]'; }
 cleave profile net.pt2 --batch 5 --json | totals
 cleave profile net.pt2 --dim s77=7 --json | totals
+cleave profile sizes.pt2 --input-shape 4,4 --json | totals # 2 products in the other branch
 run cleave profile net.pt2 --dim s77=65
 run cleave profile net.pt2 --dim batch=2
 run cleave profile loop.pt2 --batch 3

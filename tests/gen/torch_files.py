@@ -2,7 +2,7 @@
 what PyTorch itself computes from them.
 
     $(tools/pyenv --gen) tests/gen/torch_files.py            all but the later ones
-    $(tools/pyenv --gen) tests/gen/torch_files.py later      those of LATER
+    $(tools/pyenv --gen) tests/gen/torch_files.py later [FILE ...]     those of LATER
 
 writes tests/data/torch: NAME.pt2 or NAME.pt, NAME.x.npy (the input) and NAME.y.npy
 (the output), and truth.csv (parameters, and multiply-accumulates by torch's own
@@ -217,6 +217,19 @@ class Parts(nn.Module):
         return self.one(a) + self.two(b) * self.scale + table
 
 
+class Sizes(nn.Module):
+    """A branch that a size decides, and a number that is computed of one."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        n = x.shape[0]
+        y = torch.cond(n > 4, lambda q: self.a(q), lambda q: self.b(self.b(q)), (x,))
+        return torch.where(y.gt(0.1), y, y * 0.5) * (n * 0.5) + max(n, 3)
+
+
 def onnx(model, x, path, **how):
     """No folder of this machine is named in the metadata."""
     import onnx as package
@@ -238,6 +251,10 @@ def as_dynamo(model, x, path):
     onnx(model, x, path, dynamo=True, optimize=False)
 
 
+def as_program(model, x, path):
+    export(model, x, {"x": {0: torch.export.Dim("n", min=2, max=64)}}, path)
+
+
 def as_trace(model, x, path):
     with torch.no_grad():
         script(torch.jit.trace(model, x, check_trace=False), path)
@@ -246,14 +263,17 @@ def as_trace(model, x, path):
 # file, what makes the module, shape of the input, how it is written
 LATER = [("encoder.pt", layers, (2, 5, 8), as_trace), ("attends.pt", Attends, (2, 5, 8), as_trace),
          ("padded.pt", Padded, (1, 3, 9, 11), as_trace), ("parts.onnx", Parts, (1, 3, 6, 6), as_dynamo),
+         ("sizes.pt2", Sizes, (6, 4), as_program),
          ("parts_legacy.onnx", lambda: Parts("relative_coords_table", (4, 1, 1)), (1, 3, 6, 6), as_legacy)]
 
 
-def later():
+def later(only):
     """Each with its own numbers; rows of truth.csv are added or replaced."""
     lines = (OUT / "truth.csv").read_text().splitlines()
     for file, make, shape, write in LATER:
         name = file.split(".")[0]
+        if only and file not in only:
+            continue
         torch.manual_seed(0)
         model, x, rows = make().eval(), torch.randn(*shape), []
         write(model, x, OUT / file)
@@ -302,4 +322,4 @@ def main():
 
 
 if __name__ == "__main__":
-    later() if sys.argv[1:] == ["later"] else main()
+    later(sys.argv[2:]) if sys.argv[1:2] == ["later"] else main()

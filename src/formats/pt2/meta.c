@@ -47,17 +47,21 @@ clv_status pt2_scope_open(pt2_scope *s, pt2_reader *r, aten_builder *b,
                          PT2_MAX_DEPTH);
     if (!graph || graph->type != JSON_OBJECT)
         return clv__fail(e, CLV_FORMAT, "a graph is missing");
+    static const char *const computed[PT2_KINDS] = {
+        "sym_int_values", "sym_bool_values", "sym_float_values"};
     bool ok = pt2_index(&r->mem, scope_object(graph, "tensor_values"),
-                        &s->metas, &s->meta_list) &&
-              pt2_index(&r->mem, scope_object(graph, "sym_int_values"),
-                        &s->syms, &s->sym_list);
+                        &s->metas, &s->meta_list);
+    for (int k = 0; k < PT2_KINDS; k++)
+        ok = ok && pt2_index(&r->mem, scope_object(graph, computed[k]),
+                             &s->syms[k], &s->sym_list[k]);
     return ok ? CLV_OK : clv__nomem(e);
 }
 
 void pt2_scope_close(pt2_scope *s)
 {
     strmap_free(&s->metas);
-    strmap_free(&s->syms);
+    for (int k = 0; k < PT2_KINDS; k++)
+        strmap_free(&s->syms[k]);
     strmap_free(&s->values);
 }
 
@@ -186,14 +190,36 @@ static void arg_float(const json *m, aten_arg *out)
     *out = (aten_arg){.kind = ATEN_FLOAT, .u.f = x};
 }
 
-/* The value of a size or a truth that the program computes, by its name; it
- * stays ATEN_OTHER where nothing tells it. */
-static void arg_symbol(pt2_scope *s, const json *m, aten_arg *out)
+/* A truth or a number that the program computes, by its expression. */
+static void arg_computed(pt2_scope *s, const json *value, pt2_kind kind,
+                         aten_arg *out)
+{
+    const json *m = pt2_union(value);
+    double x = 0;
+    const char *expr = json_string(m, "expr_str", NULL);
+    bool told = expr && pt2_symbol_number(&s->r->symbols, expr, &x);
+    if (m && m->type == JSON_BOOL)
+        *out = (aten_arg){.kind = ATEN_BOOL, .u.b = m->u.b};
+    else if (m && (m->type == JSON_NUMBER || m->type == JSON_INT))
+        arg_float(m, out);
+    else if (told && kind == PT2_BOOL)
+        *out = (aten_arg){.kind = ATEN_BOOL, .u.b = x > 0};
+    else if (told)
+        *out = (aten_arg){.kind = ATEN_FLOAT, .u.f = x};
+}
+
+/* The value of what the program computes, by its name; it stays ATEN_OTHER
+ * where nothing tells it. */
+static void arg_symbol(pt2_scope *s, const json *m, pt2_kind kind,
+                       aten_arg *out)
 {
     const char *name = json_string(m, "as_name", NULL);
-    uint32_t i = name ? strmap_get(&s->syms, name, strlen(name)) : CLV_NONE;
-    const json *size = i == CLV_NONE ? m : s->sym_list[i];
-    if (pt2_size(s->r, size, &out->u.i))
+    uint32_t i =
+        name ? strmap_get(&s->syms[kind], name, strlen(name)) : CLV_NONE;
+    const json *value = i == CLV_NONE ? m : s->sym_list[kind][i];
+    if (kind != PT2_INT)
+        arg_computed(s, value, kind, out);
+    else if (pt2_size(s->r, value, &out->u.i))
         out->kind = ATEN_INT;
 }
 
@@ -260,7 +286,7 @@ static clv_status arg_symbols(pt2_scope *s, const json *list, aten_arg *out,
         return clv__nomem(e);
     for (const json *m = list->child; m; m = m->next, n++) {
         items[n] = (aten_arg){.kind = ATEN_OTHER};
-        arg_symbol(s, m, &items[n]);
+        arg_symbol(s, m, PT2_INT, &items[n]);
     }
     *out = (aten_arg){.kind = ATEN_LIST, .n = n, .u.items = items};
     return CLV_OK;
@@ -285,14 +311,17 @@ clv_status pt2_arg(pt2_scope *s, const json *arg, aten_arg *out, clv_err *e)
         arg_float(m, out);
     } else if (arg_is(m, "as_complex")) { /* of which only counts are known */
         *out = (aten_arg){.kind = ATEN_FLOAT, .u.f = NAN};
-    } else if (arg_is(m, "as_sym_int") || arg_is(m, "as_sym_float")) {
-        arg_symbol(s, m, out);
+    } else if (arg_is(m, "as_sym_int")) {
+        arg_symbol(s, m, PT2_INT, out);
+    } else if (arg_is(m, "as_sym_float")) {
+        arg_symbol(s, m, PT2_FLOAT, out);
+    } else if (arg_is(m, "as_sym_bool")) {
+        arg_symbol(s, m, PT2_BOOL, out);
     } else if (arg_is(m, "as_sym_ints") && m->type == JSON_ARRAY) {
         return arg_symbols(s, m, out, e);
     } else if (arg_is(m, "as_scalar_type") || arg_is(m, "as_memory_format") ||
                arg_is(m, "as_layout") || arg_is(m, "as_device") ||
-               arg_is(m, "as_operator") || arg_is(m, "as_graph") ||
-               arg_is(m, "as_sym_bool")) {
+               arg_is(m, "as_operator") || arg_is(m, "as_graph")) {
         return CLV_OK;
     } else if (m->type == JSON_ARRAY) {
         return arg_list(s, m, 0, out, e);

@@ -30,6 +30,9 @@ typedef struct pt2_symbol {
     bool given; /* by the user */
 } pt2_symbol;
 
+/* What a program computes beside tensors: sizes, truths, numbers. */
+typedef enum pt2_kind { PT2_INT, PT2_BOOL, PT2_FLOAT, PT2_KINDS } pt2_kind;
+
 typedef struct pt2_symbols {
     pt2_symbol *list;
     uint32_t n;
@@ -45,7 +48,9 @@ uint32_t pt2_symbol_at(pt2_symbols *s, const char *name, size_t len);
  * other. */
 bool pt2_symbol_alone(const char *expr, const char **name, size_t *len);
 /* The value of an expression. False when a symbol in it has none, or when it
- * has a form that is not read. */
+ * has a form that is not read. What holds is 1, else 0. */
+bool pt2_symbol_number(const pt2_symbols *s, const char *expr, double *out);
+/* The same of a size: false also when the value is not whole. */
 bool pt2_symbol_eval(const pt2_symbols *s, const char *expr, int64_t *out);
 /* Finds the value for the one unknown symbol of expr that makes it `want`, and
  * sets it. False when there is none. */
@@ -75,8 +80,10 @@ typedef struct pt2_scope {
     pt2_reader *r;
     aten_builder *b; /* nodes go here */
     const json *graph;
-    strmap metas, syms; /* by name: places in meta_list and sym_list */
-    const json **meta_list, **sym_list;
+    strmap metas; /* by name: places in meta_list */
+    const json **meta_list;
+    strmap syms[PT2_KINDS]; /* the same of sizes, truths and numbers */
+    const json **sym_list[PT2_KINDS];
     strmap values; /* by name: value of the graph */
     bool top;      /* weights may be named */
     int depth;

@@ -569,6 +569,25 @@ static clv_status output_all(pt2_scope *top, clv_err *e)
     return CLV_OK;
 }
 
+/* The same of parameters that were handed to a branch that is not taken. */
+static clv_status output_unread(clv_graph *g, clv_err *e)
+{
+    bool *read = clv__zalloc((size_t)g->n_values + 1);
+    if (!read)
+        return clv__nomem(e);
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (uint32_t k = 0; k < g->nodes[i].n_in; k++)
+            if (node_ins(g, &g->nodes[i])[k] != CLV_NONE)
+                read[node_ins(g, &g->nodes[i])[k]] = true;
+    for (uint32_t v = 0; v < g->n_values; v++)
+        if (g->values[v].kind == CLV_VALUE_PARAM && !read[v] &&
+            !(g->values[v].flags & CLV_V_OUTPUT))
+            g->unused_params =
+                sat_add(g->unused_params, clv__numel(&g->values[v]));
+    clv__free(read);
+    return CLV_OK;
+}
+
 /* Parameters that no operator reads belong to the model all the same. */
 static clv_status output_unused(pt2_reader *r, clv_err *e)
 {
@@ -584,7 +603,7 @@ static clv_status output_unused(pt2_reader *r, clv_err *e)
         CLV_TRY(clv__torch_numel(&t, &n, e));
         r->g->unused_params = sat_add(r->g->unused_params, n);
     }
-    return CLV_OK;
+    return output_unread(r->g, e);
 }
 
 /* -- the way in -----------------------------------------------------------*/

@@ -4,14 +4,15 @@
  * calls that make the expression in sympy ("Add(Mul(Integer(2), Symbol('s0',
  * positive=True, integer=True)), Integer(1))"). One grammar reads both:
  *
+ *   truth    sum [<|<=|>|>=|==|!= sum]
  *   sum      product (+|- product)*
  *   product  power (*|/|//|% power)*
  *   power    [-] primary [** power]
- *   primary  number | name | name ( argument, .. ) | ( sum )
- *   argument sum | 'text' | name = anything
+ *   primary  number | name | name ( argument, .. ) | ( truth )
+ *   argument truth | 'text' | name = anything
  *
- * Numbers are doubles, since quotients occur on the way; the end must be
- * whole. */
+ * Numbers are doubles, since quotients occur on the way; a size must be whole
+ * in the end. What holds is 1, else 0. */
 #include "formats/pt2/pt2.h"
 
 #include "core/decimal.h"
@@ -58,7 +59,7 @@ static double symbol_fail(symbol_text *t)
     return 0;
 }
 
-static double symbol_sum(symbol_text *t);
+static double symbol_truth(symbol_text *t);
 
 /* -- calls ----------------------------------------------------------------*/
 
@@ -72,6 +73,15 @@ typedef enum symbol_fn_kind {
     SYMBOL_MOD,
     SYMBOL_MAX,
     SYMBOL_MIN,
+    SYMBOL_LESS,
+    SYMBOL_LESS_EQUAL,
+    SYMBOL_GREATER,
+    SYMBOL_GREATER_EQUAL,
+    SYMBOL_EQUAL,
+    SYMBOL_UNEQUAL,
+    SYMBOL_AND,
+    SYMBOL_OR,
+    SYMBOL_NOT,
     SYMBOL_SAME,
     SYMBOL_FLOOR,
     SYMBOL_CEIL,
@@ -99,6 +109,17 @@ static const struct symbol_fn {
     {"PythonMod", SYMBOL_MOD},
     {"Max", SYMBOL_MAX},
     {"Min", SYMBOL_MIN},
+    {"StrictLessThan", SYMBOL_LESS},
+    {"LessThan", SYMBOL_LESS_EQUAL},
+    {"StrictGreaterThan", SYMBOL_GREATER},
+    {"GreaterThan", SYMBOL_GREATER_EQUAL},
+    {"Equality", SYMBOL_EQUAL},
+    {"Eq", SYMBOL_EQUAL},
+    {"Unequality", SYMBOL_UNEQUAL},
+    {"Ne", SYMBOL_UNEQUAL},
+    {"And", SYMBOL_AND},
+    {"Or", SYMBOL_OR},
+    {"Not", SYMBOL_NOT},
     {"Integer", SYMBOL_SAME},
     {"Float", SYMBOL_SAME},
     {"ToFloat", SYMBOL_SAME},
@@ -111,6 +132,30 @@ static const struct symbol_fn {
     {"Trunc", SYMBOL_TRUNC},
     {"RoundToInt", SYMBOL_ROUND},
 };
+
+static double symbol_compare(symbol_fn_kind kind, double a, double b)
+{
+    switch (kind) {
+    case SYMBOL_LESS:
+        return a < b;
+    case SYMBOL_LESS_EQUAL:
+        return a <= b;
+    case SYMBOL_GREATER:
+        return a > b;
+    case SYMBOL_GREATER_EQUAL:
+        return a >= b;
+    case SYMBOL_EQUAL:
+        return !(a < b) && !(a > b);
+    case SYMBOL_UNEQUAL:
+        return a < b || a > b;
+    case SYMBOL_AND:
+        return a > 0 && b > 0;
+    case SYMBOL_OR:
+        return a > 0 || b > 0;
+    default:
+        return a; /* Float(1.5, precision=53) */
+    }
+}
 
 /* Operators of two arguments; all but the last few take any number and fold. */
 static double symbol_two(symbol_text *t, symbol_fn_kind kind, double a,
@@ -140,7 +185,7 @@ static double symbol_two(symbol_text *t, symbol_fn_kind kind, double a,
     case SYMBOL_MIN:
         return a < b ? a : b;
     default:
-        return a; /* Float(1.5, precision=53) */
+        return symbol_compare(kind, a, b);
     }
 }
 
@@ -155,6 +200,8 @@ static double symbol_one(symbol_fn_kind kind, double a)
         return trunc(a);
     case SYMBOL_ROUND:
         return nearbyint(a);
+    case SYMBOL_NOT:
+        return !(a > 0);
     default:
         return a;
     }
@@ -217,7 +264,7 @@ static double symbol_call(symbol_text *t, const char *name, size_t len)
         symbol_space(t);
         if (symbol_keyword(t))
             continue;
-        double x = symbol_sum(t);
+        double x = symbol_truth(t);
         all = n++ ? symbol_two(t, fn->kind, all, x) : x;
     } while (!t->failed && n < SYMBOL_MAX_ARGS && symbol_eat(t, ","));
     if (!symbol_eat(t, ")"))
@@ -231,7 +278,7 @@ static double symbol_primary(symbol_text *t)
 {
     symbol_space(t);
     if (symbol_eat(t, "(")) {
-        double x = symbol_sum(t);
+        double x = symbol_truth(t);
         return symbol_eat(t, ")") ? x : symbol_fail(t);
     }
     if (*t->p == '\'') { /* Float('1.5', precision=53) */
@@ -301,13 +348,32 @@ static double symbol_sum(symbol_text *t)
     return x;
 }
 
-bool pt2_symbol_eval(const pt2_symbols *s, const char *expr, int64_t *out)
+static double symbol_truth(symbol_text *t)
+{
+    static const struct symbol_fn marks[] = {
+        {"<=", SYMBOL_LESS_EQUAL},    {"<", SYMBOL_LESS},
+        {">=", SYMBOL_GREATER_EQUAL}, {">", SYMBOL_GREATER},
+        {"==", SYMBOL_EQUAL},         {"!=", SYMBOL_UNEQUAL}};
+    double x = symbol_sum(t);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks && !t->failed; i++)
+        if (symbol_eat(t, marks[i].name))
+            return symbol_compare(marks[i].kind, x, symbol_sum(t));
+    return x;
+}
+
+bool pt2_symbol_number(const pt2_symbols *s, const char *expr, double *out)
 {
     symbol_text t = {.s = s, .p = expr};
-    double x = symbol_sum(&t);
+    *out = symbol_truth(&t);
     symbol_space(&t);
-    bool whole = !t.failed && !*t.p && x > -symbol_exact && x < symbol_exact &&
-                 !(floor(x) < x);
+    return !t.failed && !*t.p;
+}
+
+bool pt2_symbol_eval(const pt2_symbols *s, const char *expr, int64_t *out)
+{
+    double x;
+    bool whole = pt2_symbol_number(s, expr, &x) && x > -symbol_exact &&
+                 x < symbol_exact && !(floor(x) < x);
     *out = whole ? (int64_t)x : 0;
     return whole;
 }

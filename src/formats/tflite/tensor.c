@@ -224,6 +224,20 @@ static clv_value_kind tensor_kind(tfl_scope *s, uint32_t i, int64_t n)
                                                   : CLV_VALUE_CONST;
 }
 
+/* Says, once, why a model with weights that leave their zeros out cannot run.
+ */
+static bool tensor_say_sparse(tfl_scope *s, const tfl_tensor *t)
+{
+    if (s->m->sparse)
+        return true;
+    s->m->sparse = true;
+    return clv__graph_warn(s->g,
+                           "weights are stored sparse, '%s' first: they count "
+                           "with their zeros, and their values are not read",
+                           t->name) ||
+           tfl_nomem(s->m);
+}
+
 static bool tensor_fill(tfl_scope *s, uint32_t i, uint32_t v,
                         const tensor_bytes *bytes)
 {
@@ -239,7 +253,9 @@ static bool tensor_fill(tfl_scope *s, uint32_t i, uint32_t v,
                   t->name);
         return false;
     }
-    if (t->dtype == CLV_STRING || sparse || s->g->values[v].dtype != t->dtype)
+    if (sparse)
+        return tensor_say_sparse(s, t);
+    if (t->dtype == CLV_STRING || s->g->values[v].dtype != t->dtype)
         return true;
     if ((uint64_t)need > bytes->size) {
         flat_fail(&m->f, t->is.at,

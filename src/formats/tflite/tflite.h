@@ -69,6 +69,7 @@ typedef struct tfl_model {
     size_t cap_variables;
     strmap known; /* stored bytes: the value they are, by graph */
     bool resized; /* inputs have other sizes than in the file */
+    bool sparse;  /* said that weights are stored without their zeros */
 } tfl_model;
 
 /* A subgraph while it is read into g. */
