@@ -206,7 +206,9 @@ clv_status cmd_sweep(const options *o, clv_err *err)
                        .dtype = o->dtype,
                        .loop = o->loop,
                        .params = o->params,
-                       .ops_file = o->ops}};
+                       .ops_file = o->ops,
+                       .args = o->arg.items,
+                       .n_args = o->arg.n}};
     clv_status s = take_batch(o, &p, err);
     if (s == CLV_OK)
         s = take_dims(o, &p, err);

@@ -71,6 +71,8 @@ clv_status open_model(const options *o, const char *model, clv_graph **out,
         .loop = o->loop,
         .params = o->params,
         .ops_file = o->ops,
+        .args = o->arg.items,
+        .n_args = o->arg.n,
         .data = o->data,
         .n_data = o->n_data,
     };

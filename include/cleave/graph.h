@@ -71,6 +71,9 @@ typedef struct clv_open_opts {
     const char *params; /* which arguments of a StableHLO function are weights:
                          * "3" (so many come first), "all", "none", or patterns
                          * of their names ("params.*,w?"). NULL: found out */
+    const char *const *args; /* numbers of a parametric built-in model that
+                              * differ: "width=0.75" (clv_zoo_knob) */
+    size_t n_args;
 } clv_open_opts;
 
 /* Opens `model`: a name of the zoo, or the path of a model file. opts may be
@@ -292,5 +295,17 @@ typedef struct clv_zoo_model {
 
 /* The i-th built-in model, NULL past the last. */
 CLV_API const clv_zoo_model *clv_zoo_at(uint32_t i);
+
+/* A number of a model that clv_open_opts.args may set; `otherwise` is what the
+ * model has without. */
+typedef struct clv_zoo_knob_info {
+    const char *name;
+    double low, high, otherwise;
+    bool whole;
+} clv_zoo_knob_info;
+/* Describes the i-th such number of a model that clv_zoo_at returned. Returns
+ * how many it has; *out (may be NULL) is set when i is one of them. */
+CLV_API uint32_t clv_zoo_knob(const clv_zoo_model *model, uint32_t i,
+                              clv_zoo_knob_info *out);
 
 #endif

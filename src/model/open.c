@@ -35,7 +35,8 @@ static clv_status not_found(const char *model, clv_err *err)
 static clv_status open_any(const char *model, const clv_open_opts *opts,
                            clv_graph **out, clv_err *e)
 {
-    const zoo_model *m = clv__zoo_find(model);
+    const char *knobs;
+    const zoo_model *m = clv__zoo_find(model, &knobs);
     if (m && opts->n_dims)
         return clv__about(e,
                           clv__fail(e, CLV_USAGE,
@@ -43,7 +44,12 @@ static clv_status open_any(const char *model, const clv_open_opts *opts,
                                     opts->dims[0].name, model),
                           CLV_SUBJECT_DIM, opts->dims[0].name);
     if (m)
-        return clv__zoo_build(m, opts, out, e);
+        return clv__zoo_build(m, model, opts, out, e);
+    if (opts->n_args)
+        return clv__fail(e, CLV_USAGE,
+                         "'%s' is no built-in model: it has no numbers that "
+                         "can be set",
+                         model);
     clv_status s = clv__import(model, opts, out, e);
     if (s != CLV_NOT_FOUND)
         return s;

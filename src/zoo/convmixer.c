@@ -50,6 +50,13 @@ static void convmixer_build(builder *b, const zoo_input *in,
     output(b, linear(b, "head", x, 1000));
 }
 
+const zoo_knobs clv__knobs_convmixer =
+    ZOO_KNOBS(convmixer_build, convmixer,
+              KNOB("dim", ZOO_INT64, convmixer, width, 1, 16384),
+              KNOB("depth", ZOO_INT, convmixer, layers, 1, 1000),
+              KNOB("kernel", ZOO_INT64, convmixer, kernel, 1, 63),
+              KNOB("patch", ZOO_INT64, convmixer, patch, 1, 512));
+
 #define CONVMIXER(name, ...) \
     { \
         {name, "convmixer", IMAGE(224), TIMM("classification", 2022)}, \

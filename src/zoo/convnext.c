@@ -75,6 +75,17 @@ static void convnext_build(builder *b, const zoo_input *in, const void *variant)
     output(b, x);
 }
 
+const zoo_knobs clv__knobs_convnext =
+    ZOO_KNOBS(convnext_build, convnext,
+              KNOB("dim1", ZOO_INT64, convnext, width[0], 1, 16384),
+              KNOB("dim2", ZOO_INT64, convnext, width[1], 1, 16384),
+              KNOB("dim3", ZOO_INT64, convnext, width[2], 1, 16384),
+              KNOB("dim4", ZOO_INT64, convnext, width[3], 1, 16384),
+              KNOB("stage1", ZOO_INT, convnext, depth[0], 1, 200),
+              KNOB("stage2", ZOO_INT, convnext, depth[1], 1, 200),
+              KNOB("stage3", ZOO_INT, convnext, depth[2], 1, 200),
+              KNOB("stage4", ZOO_INT, convnext, depth[3], 1, 200));
+
 #define CONVNEXT(name, ...) \
     { \
         {name, "convnext", IMAGE(224), TORCHVISION("classification", 2022)}, \

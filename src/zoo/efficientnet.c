@@ -126,6 +126,11 @@ static void efficientnet_build(builder *b, const zoo_input *in,
     output(b, x);
 }
 
+const zoo_knobs clv__knobs_efficientnet =
+    ZOO_KNOBS(efficientnet_build, efficientnet,
+              KNOB("width", ZOO_DOUBLE, efficientnet, width, 0.05, 20),
+              KNOB("depth", ZOO_DOUBLE, efficientnet, depth, 0.05, 20));
+
 #define EFFICIENTNET(name, ...) \
     { \
         {name, "efficientnet", IMAGE(224), \

@@ -73,6 +73,11 @@ static void lite_build(builder *b, const zoo_input *in, const void *variant)
     output(b, linear(b, "classifier", x, 1000));
 }
 
+const zoo_knobs clv__knobs_efficientnet_lite =
+    ZOO_KNOBS(lite_build, efficientnet_lite,
+              KNOB("width", ZOO_DOUBLE, efficientnet_lite, width, 0.05, 20),
+              KNOB("depth", ZOO_DOUBLE, efficientnet_lite, depth, 0.05, 20));
+
 #define EFFICIENTNET_LITE(name, size, ...) \
     { \
         {name, "efficientnet", IMAGE(size), TIMM("classification", 2020)}, \

@@ -130,6 +130,10 @@ static void ghostnet_build(builder *b, const zoo_input *in, const void *variant)
     output(b, linear(b, "classifier", x, 1000));
 }
 
+const zoo_knobs clv__knobs_ghostnet =
+    ZOO_KNOBS(ghostnet_build, ghostnet,
+              KNOB("width", ZOO_DOUBLE, ghostnet, width, 0.05, 20));
+
 #define GHOSTNET(name, width) \
     { \
         {name, "ghostnet", IMAGE(224), TIMM("classification", 2020)}, \

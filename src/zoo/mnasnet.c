@@ -79,6 +79,10 @@ static void mnasnet_build(builder *b, const zoo_input *in, const void *variant)
     output(b, x);
 }
 
+const zoo_knobs clv__knobs_mnasnet =
+    ZOO_KNOBS(mnasnet_build, mnasnet,
+              KNOB("width", ZOO_DOUBLE, mnasnet, width, 0.05, 20));
+
 #define MNASNET(name, ...) \
     { \
         {name, "mnasnet", IMAGE(224), TORCHVISION("classification", 2018)}, \

@@ -8,6 +8,18 @@
 static const zoo_model *const families[] = {ZOO_FAMILIES(X)};
 #undef X
 
+#define X(family) &clv__knobs_##family,
+static const zoo_knobs *const turned[] = {ZOO_TURNED(X)};
+#undef X
+
+const zoo_knobs *clv__zoo_knobs(const zoo_model *m)
+{
+    for (size_t i = 0; i < sizeof turned / sizeof *turned; i++)
+        if (turned[i]->build == m->build)
+            return turned[i];
+    return NULL;
+}
+
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
 static const zoo_model *registry_model_at(uint32_t i)
@@ -25,13 +37,27 @@ const clv_zoo_model *clv_zoo_at(uint32_t i)
     return m ? &m->info : NULL;
 }
 
-const zoo_model *clv__zoo_find(const char *name)
+/* The row whose name, or the first row with knobs whose family, is the n
+ * characters of `name`. */
+static const zoo_model *registry_find(const char *name, size_t n, bool family)
 {
     for (uint32_t f = 0; f < N_FAMILIES; f++)
-        for (const zoo_model *m = families[f]; m->build; m++)
-            if (!strcmp(m->info.name, name))
+        for (const zoo_model *m = families[f]; m->build; m++) {
+            const char *own = family ? m->info.family : m->info.name;
+            if (!strncmp(own, name, n) && !own[n] &&
+                (!family || clv__zoo_knobs(m)))
                 return m;
+        }
     return NULL;
+}
+
+const zoo_model *clv__zoo_find(const char *name, const char **knobs)
+{
+    const char *colon = strchr(name, ':');
+    size_t n = colon ? (size_t)(colon - name) : strlen(name);
+    const zoo_model *m = n ? registry_find(name, n, false) : NULL;
+    *knobs = colon ? colon + 1 : NULL;
+    return m || !colon || !n ? m : registry_find(name, n, true);
 }
 
 /* The default input, as the options change it. */
@@ -57,17 +83,22 @@ static clv_status registry_input_dims(const zoo_model *m,
     return CLV_OK;
 }
 
-clv_status clv__zoo_build(const zoo_model *m, const clv_open_opts *opts,
-                          clv_graph **out, clv_err *e)
+clv_status clv__zoo_build(const zoo_model *m, const char *typed,
+                          const clv_open_opts *opts, clv_graph **out,
+                          clv_err *e)
 {
+    const char *colon = strchr(typed, ':');
+    max_align_t variant[ZOO_MAX_VARIANT / sizeof(max_align_t)];
     const char *name = m->info.input_name ? m->info.input_name : "x";
     clv_build_input in = {name, strlen(name), true, m->info.rank, {0}};
     clv_graph *g;
     *out = NULL;
+    CLV_TRY(clv__zoo_turn(m, colon ? colon + 1 : NULL, opts, variant, e));
     CLV_TRY(registry_input_dims(m, opts, &in, e));
-    CLV_TRY(clv__build_new(m->info.name, "zoo", opts, &g, e));
+    CLV_TRY(clv__build_new(typed, "zoo", opts, &g, e));
     builder b = {.g = g, .e = e, .dtype = clv__build_dtype(opts, CLV_FLOAT32)};
-    m->build(&b, &(zoo_input){in.dims, in.rank}, m->variant);
+    m->build(&b, &(zoo_input){in.dims, in.rank},
+             clv__zoo_knobs(m) ? variant : m->variant);
     if (b.status == CLV_OK)
         b.status = clv__build_finish(g, CLV_BUILT_INFERRED, e);
     if (b.status == CLV_OK)

@@ -111,6 +111,14 @@ void resnet_pyramid(builder *b, tensor x, tensor stages[4])
     resnet_features(b, &r, x, never_dilated, stages);
 }
 
+const zoo_knobs clv__knobs_resnet = ZOO_KNOBS(
+    resnet_build, resnet, KNOB("stage1", ZOO_INT, resnet, depth[0], 1, 200),
+    KNOB("stage2", ZOO_INT, resnet, depth[1], 1, 200),
+    KNOB("stage3", ZOO_INT, resnet, depth[2], 1, 200),
+    KNOB("stage4", ZOO_INT, resnet, depth[3], 1, 200),
+    KNOB("groups", ZOO_INT64, resnet, groups, 1, 1024),
+    KNOB("width", ZOO_INT64, resnet, width, 1, 4096));
+
 #define RESNET(name, ...) \
     { \
         {name, "resnet", IMAGE(224), TORCHVISION("classification", 2015)}, \

@@ -325,6 +325,18 @@ static void swin_build(builder *b, const zoo_input *in, const void *variant)
     output(b, linear(b, "head", x, 1000));
 }
 
+const zoo_knobs clv__knobs_swin =
+    ZOO_KNOBS(swin_build, swin, KNOB("dim", ZOO_INT64, swin, width, 1, 16384),
+              KNOB("stage1", ZOO_INT, swin, depth[0], 1, 200),
+              KNOB("stage2", ZOO_INT, swin, depth[1], 1, 200),
+              KNOB("stage3", ZOO_INT, swin, depth[2], 1, 200),
+              KNOB("stage4", ZOO_INT, swin, depth[3], 1, 200),
+              KNOB("heads1", ZOO_INT64, swin, heads[0], 1, 1024),
+              KNOB("heads2", ZOO_INT64, swin, heads[1], 1, 1024),
+              KNOB("heads3", ZOO_INT64, swin, heads[2], 1, 1024),
+              KNOB("heads4", ZOO_INT64, swin, heads[3], 1, 1024),
+              KNOB("window", ZOO_INT64, swin, window, 2, 8));
+
 #define SWIN(name, ...) \
     { \
         {name, "swin", IMAGE(224), TORCHVISION("classification", 2021)}, \

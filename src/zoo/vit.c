@@ -88,6 +88,9 @@ static tensor vit_embed(builder *b, const vit *v, tensor x)
 static void vit_build(builder *b, const zoo_input *in, const void *variant)
 {
     const vit *v = variant;
+    if (v->width % v->heads)
+        refuse(b, "a width of %lld is no multiple of %lld heads",
+               (long long)v->width, (long long)v->heads);
     b->norm_eps = 1e-6;
     tensor x = vit_embed(b, v, input(b, "x", in));
     enter(b, "encoder");
@@ -109,6 +112,13 @@ static void vit_build(builder *b, const zoo_input *in, const void *variant)
     leave(b);
     output(b, x);
 }
+
+const zoo_knobs clv__knobs_vit =
+    ZOO_KNOBS(vit_build, vit, KNOB("patch", ZOO_INT64, vit, patch, 1, 512),
+              KNOB("dim", ZOO_INT64, vit, width, 1, 65536),
+              KNOB("depth", ZOO_INT, vit, layers, 1, 1000),
+              KNOB("heads", ZOO_INT64, vit, heads, 1, 1024),
+              KNOB("mlp", ZOO_INT64, vit, mlp, 1, 262144));
 
 #define VIT(name, ...) \
     { \

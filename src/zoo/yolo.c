@@ -739,6 +739,11 @@ static const yolo_head v26_obb = {YOLO_OBB, HEAD("OBB26"), DOTA, 1,
 
 /* One network: name, family, task, year, side of the image; size; body, head.
  */
+const zoo_knobs clv__knobs_yolo = ZOO_KNOBS(
+    yolo_build, yolo, KNOB("depth", ZOO_DOUBLE, yolo, depth, 0.01, 10),
+    KNOB("width", ZOO_DOUBLE, yolo, width, 0.01, 10),
+    KNOB("most", ZOO_INT64, yolo, most, 0, 65536));
+
 #define YOLO(name, family, task, year, image, ...) \
     { \
         {name, family, IMAGE(image), HOME(task, "ultralytics", year), \

@@ -16,6 +16,8 @@
 
 #include "ops/ops.h"
 
+#include <stddef.h>
+
 typedef uint32_t tensor;
 
 typedef struct builder {
@@ -277,8 +279,38 @@ void mobilenet_v3_lite(builder *b, tensor x, tensor out[2]);
 
 /* -- the registry ---------------------------------------------------------*/
 
+/* A number of a variant that a user may set, and its range. */
+typedef enum { ZOO_INT, ZOO_INT64, ZOO_DOUBLE } zoo_knob_type;
+typedef struct zoo_knob {
+    const char *name;
+    zoo_knob_type type;
+    size_t offset;
+    double low, high;
+} zoo_knob;
+typedef struct zoo_knobs {
+    zoo_fn *build; /* of the rows whose numbers these are */
+    size_t size;   /* of the variant */
+    uint32_t n;
+    const zoo_knob *list;
+} zoo_knobs;
+/* The table of a family: its builder, its variant's type, rows KNOB(..). */
+#define KNOB(name, type, struct_, field, low, high) \
+    { \
+        name, type, offsetof(struct_, field), low, high \
+    }
+#define ZOO_KNOBS(build, struct_, ...) \
+    { \
+        build, sizeof(struct_), \
+            sizeof((zoo_knob[]){__VA_ARGS__}) / sizeof(zoo_knob), \
+            (const zoo_knob[]) \
+        { \
+            __VA_ARGS__ \
+        } \
+    }
+enum { ZOO_MAX_VARIANT = 256 }; /* bytes of a variant with knobs */
+
 typedef struct zoo_model {
-    clv_zoo_model info;
+    clv_zoo_model info; /* the first: clv_zoo_knob relies on it */
     zoo_fn *build;
     const void *variant;
 } zoo_model;
@@ -329,6 +361,26 @@ typedef struct zoo_model {
     X(vovnet) \
     X(yolo)
 
+/* Families with a table of knobs. */
+#define ZOO_TURNED(X) \
+    X(convmixer) \
+    X(convnext) \
+    X(efficientnet) \
+    X(efficientnet_lite) \
+    X(ghostnet) \
+    X(mnasnet) \
+    X(mobilenet_v2) \
+    X(resnet) \
+    X(swin) \
+    X(vit) \
+    X(yolo)
+
+#define X(family) extern const zoo_knobs clv__knobs_##family;
+ZOO_TURNED(X)
+#undef X
+/* The numbers of m that can be set; NULL: none. */
+const zoo_knobs *clv__zoo_knobs(const zoo_model *m);
+
 #define X(family) extern const zoo_model clv__zoo_##family[];
 ZOO_FAMILIES(X)
 #undef X
@@ -344,9 +396,16 @@ ZOO_FAMILIES(X)
 #define TORCHVISION(task, year) HOME(task, "torchvision", year)
 #define TIMM(task, year)        HOME(task, "timm", year)
 
-/* The model called `name`, NULL if there is none. */
-const zoo_model *clv__zoo_find(const char *name);
-CLV_MUST clv_status clv__zoo_build(const zoo_model *m,
+/* The model called `name`, NULL if there is none. "vit_b_16:patch=8" and
+ * "vit:patch=8" are the row of that name, and the first of that family which
+ * has knobs; *knobs is then what follows the colon, else NULL. */
+const zoo_model *clv__zoo_find(const char *name, const char **knobs);
+/* Copies the variant of m and sets what `text` and the options say. */
+CLV_MUST clv_status clv__zoo_turn(const zoo_model *m, const char *text,
+                                  const clv_open_opts *opts, void *variant,
+                                  clv_err *e);
+/* `name` as the user typed it, with its knobs. */
+CLV_MUST clv_status clv__zoo_build(const zoo_model *m, const char *name,
                                    const clv_open_opts *opts, clv_graph **out,
                                    clv_err *e);
 
