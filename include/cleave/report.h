@@ -18,6 +18,7 @@
 #include "cleave/operators.h"
 #include "cleave/profile.h"
 #include "cleave/run.h"
+#include "cleave/simulate.h"
 #include "cleave/sweep.h"
 #include "cleave/validate.h"
 #include "cleave/whatif.h"
@@ -150,6 +151,16 @@ CLV_API void clv_report_concurrency(const clv_concurrency_report *r, uint32_t n,
 /* The schedule as a Chrome trace (chrome://tracing, Perfetto): one row per
  * stream. Seconds are shown as such; a million FLOPs as a microsecond. */
 CLV_API void clv_report_trace(const clv_concurrency_report *r, clv_buf *out);
+
+/* The schedule of a pipeline (clv_cut_simulate): a timeline in text, who ran
+ * when in JSON and CSV; as a Chrome trace; as a picture of at most 200
+ * devices. */
+CLV_API void clv_report_simulation(const clv_cut *c, const clv_sim *sim,
+                                   const clv_report_opts *opts, clv_buf *out);
+CLV_API void clv_report_simulation_trace(const clv_cut *c, const clv_sim *sim,
+                                         clv_buf *out);
+CLV_API void clv_report_simulation_svg(const clv_cut *c, const clv_sim *sim,
+                                       clv_buf *out);
 
 /* The schedule as a picture: a lane per stream, a bar per subgraph. */
 CLV_API void clv_report_schedule_svg(const clv_concurrency_report *r,
