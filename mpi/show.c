@@ -40,8 +40,9 @@ static clv_status show_forecast(const rank_world *w, const rank_stats *s,
     }
     for (uint32_t i = 0; i < w->n_links; i++)
         if (w->links[i].from != CLV_NONE && w->links[i].to != CLV_NONE)
-            links[n_links++] = (clv_sim_link){w->links[i].from, w->links[i].to,
-                                              w->links[i].seconds, 0};
+            links[n_links++] = (clv_sim_link){.from = w->links[i].from,
+                                              .to = w->links[i].to,
+                                              .seconds = w->links[i].seconds};
     const clv_sim_opts o = {.size = sizeof o,
                             .stages = stages,
                             .links = links,

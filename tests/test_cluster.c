@@ -3,6 +3,7 @@
 #include "check.h"
 #include "cleave.h"
 
+#include <math.h>
 #include <string.h>
 
 #define LINK(a, b) \
@@ -52,6 +53,30 @@ static void refused(void)
     }
 }
 
+/* One micro-batch takes the latency; each further one, of stages in a row, the
+ * bottleneck, and of others no less. */
+static void schedule(const clv_cut *c, const clv_cluster_plan *plan)
+{
+    for (uint32_t m = 1; m < 20; m += 9) {
+        const clv_cut_sim_opts o = {.size = sizeof o, .micro_batches = m};
+        clv_sim *s;
+        clv_err e;
+        bool row = true;
+        for (uint32_t k = 0; k < plan->n_stages; k++)
+            row = row && plan->stages[k].n_devices == 1;
+        for (uint32_t k = 0; k < plan->n_messages; k++)
+            row = row && plan->messages[k].to == plan->messages[k].from + 1;
+        CHECK_OR_RETURN(clv_cut_simulate(c, &o, &s, &e) == CLV_OK);
+        double span = clv_sim_get(s)->makespan;
+        double formula = plan->latency + (m - 1) * plan->bottleneck;
+        CHECK(span >= m * plan->bottleneck * (1 - 1e-9) &&
+              span >= plan->latency * (1 - 1e-9));
+        CHECK(!row || fabs(span - formula) <= 1e-9 * formula);
+        CHECK(clv_cut_sim_device(c, 0)[0] && !clv_cut_sim_device(c, 99)[0]);
+        clv_sim_free(s);
+    }
+}
+
 /* Two devices in one host. On 40 MB each, alexnet (244 MB) does not fit, and
  * resnet18 (46.8 MB of weights) fits on both only. */
 static void plans(void)
@@ -92,6 +117,7 @@ static void plans(void)
                 CHECK((latency ? plan->latency : plan->bottleneck) >=
                       plan->bound * (1 - 1e-9));
                 CHECK(plan->latency >= plan->bottleneck);
+                schedule(c, plan);
                 for (uint32_t n = 0; n < plan->n_stages; n++)
                     CHECK((double)plan->stages[n].memory <=
                           (double)clv_cluster_get(k)->devices[0].memory);

@@ -85,6 +85,66 @@ static void test_recurrence(void)
     }
 }
 
+/* A chain of unlike stages and links: the way of one micro-batch, and for each
+ * further one the slowest stage or link. */
+static void test_chain(void)
+{
+    srand(2);
+    for (int turn = 0; turn < 300; turn++) {
+        uint32_t p = 1 + (uint32_t)rand() % 6, m = 1 + (uint32_t)rand() % 9;
+        clv_sim_stage stages[6];
+        clv_sim_link links[6];
+        double sum = 0, slowest = 0;
+        for (uint32_t k = 0; k < p; k++) {
+            stages[k] = (clv_sim_stage){.seconds = drawn(), .device = k};
+            links[k] = (clv_sim_link){.from = k, .to = k + 1};
+            links[k].seconds = links[k].occupied = drawn();
+            sum += stages[k].seconds + (k + 1 < p ? links[k].seconds : 0);
+            slowest = fmax(slowest, stages[k].seconds);
+            slowest = fmax(slowest, k + 1 < p ? links[k].occupied : 0);
+        }
+        const clv_sim_opts o = {.size = sizeof o,
+                                .stages = stages,
+                                .links = links,
+                                .n_stages = p,
+                                .n_links = p - 1,
+                                .n_devices = p,
+                                .micro_batches = m};
+        clv_sim *s;
+        clv_err err;
+        CHECK(clv_sim_new(&o, &s, &err) == CLV_OK);
+        CHECK(fabs(clv_sim_get(s)->makespan - sum - (m - 1) * slowest) < 1e-9);
+        clv_sim_free(s);
+    }
+}
+
+/* Two messages over one wire, 1 s each, follow each other. */
+static void test_wire(void)
+{
+    const clv_sim_stage stages[] = {{.seconds = 1, .device = 0},
+                                    {.seconds = 1, .device = 1},
+                                    {.seconds = 1, .device = 2}};
+    clv_sim_link links[] = {
+        {.from = 0, .to = 1, .seconds = 1, .occupied = 1, .wire = 3},
+        {.from = 0, .to = 2, .seconds = 1, .occupied = 1, .wire = 3}};
+    const clv_sim_opts o = {.size = sizeof o,
+                            .stages = stages,
+                            .links = links,
+                            .n_stages = 3,
+                            .n_links = 2,
+                            .n_devices = 3,
+                            .micro_batches = 1};
+    clv_sim *s;
+    clv_err err;
+    CHECK(clv_sim_new(&o, &s, &err) == CLV_OK);
+    CHECK(clv_sim_get(s)->makespan == 4);
+    clv_sim_free(s);
+    links[1].wire = 4;
+    CHECK(clv_sim_new(&o, &s, &err) == CLV_OK);
+    CHECK(clv_sim_get(s)->makespan == 3);
+    clv_sim_free(s);
+}
+
 /* Replicas, and the window of 1F1B. */
 static void test_replicas_and_window(void)
 {
@@ -137,6 +197,8 @@ static void test_refused(void)
 static const check_case cases[] = {
     {"formula", test_formula},
     {"recurrence", test_recurrence},
+    {"chain", test_chain},
+    {"wire", test_wire},
     {"replicas_and_window", test_replicas_and_window},
     {"refused", test_refused},
 };

@@ -70,7 +70,10 @@ typedef struct clv_cluster_stage {
 typedef struct clv_cluster_message {
     uint32_t from, to; /* stages */
     int64_t bytes;
-    double seconds; /* on its slowest route */
+    double seconds;  /* on its slowest route */
+    double occupied; /* of the link it keeps busy longest, per micro-batch, */
+    uint32_t link;   /* which is this one, */
+    bool back;       /* from `to` to `from` */
 } clv_cluster_message;
 
 typedef struct clv_cluster_load_row {
@@ -106,5 +109,23 @@ CLV_API CLV_MUST clv_status clv_cut_cluster(const clv_profile *p,
                                             clv_cut **out, clv_err *err);
 /* Returns NULL for other cuts. */
 CLV_API const clv_cluster_plan *clv_cut_cluster_plan(const clv_cut *c);
+
+typedef struct clv_cut_sim_opts {
+    size_t size;            /* sizeof(clv_cut_sim_opts) */
+    uint32_t micro_batches; /* 0: 8 */
+    uint32_t window;        /* as in clv_sim_opts */
+} clv_cut_sim_opts;
+
+/* Runs the schedule of a pipeline, of clv_cut_cluster or of clv_cut_pipeline
+ * with a device, and keeps who ran when. Device k of the result is the k-th of
+ * all devices of the stages, in their order (clv_cut_sim_device). A message
+ * waits for the link that it keeps busy longest. Fails with CLV_USAGE for cuts
+ * without times. */
+CLV_API CLV_MUST clv_status clv_cut_simulate(const clv_cut *c,
+                                             const clv_cut_sim_opts *opts,
+                                             clv_sim **out, clv_err *err);
+/* The name of device k of the simulation of a cut; borrows c. Returns "" where
+ * there is none. */
+CLV_API const char *clv_cut_sim_device(const clv_cut *c, uint32_t k);
 
 #endif

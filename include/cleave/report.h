@@ -19,6 +19,7 @@
 #include "cleave/operators.h"
 #include "cleave/profile.h"
 #include "cleave/run.h"
+#include "cleave/simulate.h"
 #include "cleave/sweep.h"
 #include "cleave/validate.h"
 #include "cleave/whatif.h"
@@ -154,6 +155,16 @@ CLV_API void clv_report_concurrency(const clv_concurrency_report *r, uint32_t n,
  * FLOPs and bytes per second. Seconds are shown as such; a million FLOPs as a
  * microsecond. */
 CLV_API void clv_report_trace(const clv_concurrency_report *r, clv_buf *out);
+
+/* The schedule of a pipeline (clv_cut_simulate): a timeline in text, who ran
+ * when in JSON and CSV; as a Chrome trace; as a picture of at most 200
+ * devices. */
+CLV_API void clv_report_simulation(const clv_cut *c, const clv_sim *sim,
+                                   const clv_report_opts *opts, clv_buf *out);
+CLV_API void clv_report_simulation_trace(const clv_cut *c, const clv_sim *sim,
+                                         clv_buf *out);
+CLV_API void clv_report_simulation_svg(const clv_cut *c, const clv_sim *sim,
+                                       clv_buf *out);
 
 /* The schedule as a picture: a lane per stream, a bar per subgraph. */
 CLV_API void clv_report_schedule_svg(const clv_concurrency_report *r,

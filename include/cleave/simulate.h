@@ -19,6 +19,7 @@ typedef struct clv_sim_link {
     double seconds;    /* until it has arrived */
     double occupied;   /* of these, the seconds in which nothing else can be
                         * sent; 0: it never waits */
+    uint32_t wire;     /* links of one wire wait for each other; 0: alone */
 } clv_sim_link;
 
 typedef struct clv_sim_opts {

@@ -178,6 +178,23 @@ static bool plan_stages(cluster_job *j, clv_cut *c, const uint32_t *number,
     return true;
 }
 
+/* Which link a message keeps busy longest, all its replicas together. */
+static bool plan_busiest(cluster_job *j, uint32_t a, uint32_t b,
+                         clv_cluster_message *m)
+{
+    uint32_t links = 2 * j->c->info.n_links;
+    memset(j->loads, 0, ((size_t)links + 1) * sizeof *j->loads);
+    if (clv__cluster_send(j, &j->best, a, b, m->bytes) < 0)
+        return false;
+    for (uint32_t i = 0; i < links; i++)
+        if (j->loads[i] > m->occupied) {
+            m->occupied = j->loads[i];
+            m->link = i / 2;
+            m->back = i & 1;
+        }
+    return true;
+}
+
 static bool plan_links(cluster_job *j, clv_cut *c, const uint32_t *number,
                        clv_cluster_plan *plan)
 {
@@ -190,6 +207,10 @@ static bool plan_links(cluster_job *j, clv_cut *c, const uint32_t *number,
     cluster_value v;
     if (!sums || !mark || !m || !l || !clv__cluster_value(j, &j->best, &v))
         return false;
+    for (uint32_t i = 0; i < links; i++)
+        if (j->loads[i] > 0)
+            l[plan->n_loads++] =
+                (clv_cluster_load_row){i / 2, i & 1, j->loads[i]};
     clv__cluster_messages(j, &j->best, sums, mark);
     for (uint32_t i = 0; i < n * n; i++) {
         uint32_t a = i / n, b = i % n;
@@ -199,6 +220,8 @@ static bool plan_links(cluster_job *j, clv_cut *c, const uint32_t *number,
         clv_cluster_message *x = &m[plan->n_messages++];
         *x = (clv_cluster_message){
             .from = number[a], .to = number[b], .bytes = sums[i]};
+        if (!plan_busiest(j, a, b, x))
+            return false;
         for (uint32_t p = j->best.first[a]; p < j->best.first[a + 1]; p++)
             for (uint32_t q = j->best.first[b]; q < j->best.first[b + 1]; q++) {
                 if (!clv__route(&j->router, j->best.devices[p],
@@ -208,10 +231,6 @@ static bool plan_links(cluster_job *j, clv_cut *c, const uint32_t *number,
                     fmax(x->seconds, r.latency + (double)sums[i] / r.bandwidth);
             }
     }
-    for (uint32_t i = 0; i < links; i++)
-        if (j->loads[i] > 0)
-            l[plan->n_loads++] =
-                (clv_cluster_load_row){i / 2, i & 1, j->loads[i]};
     plan->messages = m;
     plan->loads = l;
     return true;
@@ -261,13 +280,12 @@ static clv_status cluster_no_plan(cluster_job *j, clv_err *e)
                          (long long)weights, (long long)room,
                          (long long)(weights - room));
     if (j->value.missing)
-        return clv__fail(e, CLV_LIMIT,
-                         "no plan found that fits the memory: in the one that "
-                         "lacks least, device '%s' has %lld bytes and lacks "
-                         "%lld",
-                         j->c->devices[d].name,
-                         (long long)j->c->devices[d].memory,
-                         (long long)j->value.missing);
+        return clv__fail(
+            e, CLV_LIMIT,
+            "no plan %s the memory: in the one that lacks least, "
+            "device '%s' has %lld bytes and lacks %lld",
+            j->proven ? "fits" : "was found that fits", j->c->devices[d].name,
+            (long long)j->c->devices[d].memory, (long long)j->value.missing);
     return clv__fail(e, CLV_LIMIT,
                      "no plan found that fits the cluster: devices that are "
                      "needed have no links, or too little memory");

@@ -107,6 +107,12 @@ CLV_MUST bool clv__cluster_offer(cluster_job *j, const cluster_draft *d);
 void clv__cluster_messages(const cluster_job *j, const cluster_draft *d,
                            int64_t *sums, uint32_t *mark);
 
+/* Adds a message between two stages to j->loads. Returns the time of the
+ * slowest route; INFINITY where there is none; a negative one when memory ran
+ * out. */
+double clv__cluster_send(cluster_job *j, const cluster_draft *d, uint32_t a,
+                         uint32_t b, int64_t bytes);
+
 /* Slices of orders over sequences of devices (cluster_slices.c). */
 CLV_MUST clv_status clv__cluster_slices(cluster_job *j, clv_err *e);
 

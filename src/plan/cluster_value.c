@@ -103,9 +103,7 @@ static uint32_t value_gcd(uint32_t a, uint32_t b)
     return b ? value_gcd(b, a % b) : a;
 }
 
-/* Loads the links between two stages. Returns the time of the slowest route;
- * a negative one when memory ran out. */
-static double value_send(cluster_job *j, const cluster_draft *d, uint32_t a,
+double clv__cluster_send(cluster_job *j, const cluster_draft *d, uint32_t a,
                          uint32_t b, int64_t bytes)
 {
     uint32_t na = d->first[a + 1] - d->first[a];
@@ -198,7 +196,8 @@ bool clv__cluster_value(cluster_job *j, const cluster_draft *d,
         out->latency = end[s] > out->latency ? end[s] : out->latency;
         for (uint32_t b = s + 1; ok && b < n; b++)
             if (bytes[(size_t)s * n + b]) {
-                double x = value_send(j, d, s, b, bytes[(size_t)s * n + b]);
+                double x =
+                    clv__cluster_send(j, d, s, b, bytes[(size_t)s * n + b]);
                 ok = x >= 0;
                 end[b] = end[s] + x > end[b] ? end[s] + x : end[b];
             }

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SIM_TASKS_MAX = 1 << 28 };
+enum { SIM_TASKS_MAX = 1 << 28, SIM_WIRES_MAX = 1 << 24 };
 
 typedef struct sim_event {
     double at;
@@ -160,7 +160,8 @@ static bool sim_done(clv_sim *s, uint32_t d, double now)
     s->info.makespan = now;
     for (uint32_t i = s->first[k]; i < s->first[k + 1]; i++) {
         const clv_sim_link *l = &s->o.links[s->out[i]];
-        double *free_at = &s->link_free[s->out[i]];
+        uint32_t wire = l->wire ? s->o.n_links + l->wire : s->out[i];
+        double *free_at = &s->link_free[wire];
         double from = l->occupied > 0 && *free_at > now ? *free_at : now;
         uint32_t to = sim_task(s, l->to, micro);
         *free_at = from + l->occupied;
@@ -219,7 +220,8 @@ static clv_status sim_check(const clv_sim_opts *o, clv_err *e)
     for (uint32_t i = 0; i < o->n_links; i++) {
         const clv_sim_link *l = &o->links[i];
         if (l->from >= l->to || l->to >= o->n_stages ||
-            !sim_time_ok(l->seconds) || !sim_time_ok(l->occupied))
+            l->wire > SIM_WIRES_MAX || !sim_time_ok(l->seconds) ||
+            !sim_time_ok(l->occupied))
             return clv__fail(e, CLV_USAGE,
                              "link %u: from stage %u to %u, or no such time", i,
                              l->from, l->to);
@@ -255,8 +257,10 @@ static bool sim_prepare(clv_sim *s)
     s->out = arena_array(a, (size_t)o->n_links + 1, sizeof *s->out);
     s->missing = arena_array(a, tasks, sizeof *s->missing);
     s->next = arena_array(a, tasks, sizeof *s->next);
-    s->link_free =
-        arena_zalloc(a, ((size_t)o->n_links + 1) * sizeof *s->link_free);
+    size_t wires = (size_t)o->n_links + 1, most = 0;
+    for (uint32_t i = 0; i < o->n_links; i++)
+        most = o->links[i].wire > most ? o->links[i].wire : most;
+    s->link_free = arena_zalloc(a, (wires + most) * sizeof *s->link_free);
     s->busy = arena_zalloc(a, (size_t)o->n_devices * sizeof *s->busy);
     s->queue = arena_array(a, o->n_devices, sizeof *s->queue);
     s->doing = arena_array(a, o->n_devices, sizeof *s->doing);
