@@ -121,7 +121,7 @@ static clv_tensor search_tensor(const search *s, uint32_t input, uint32_t rank,
 
 /* The inputs of a body in the order it takes them, less those that it
  * captures, which come last. */
-static void search_inputs(search *s)
+static void search_list_inputs(search *s)
 {
     uint32_t at = 0;
     s->in[at++] = &s->feed[0];
@@ -177,7 +177,7 @@ static clv_status search_allocate(search *s)
         !s->done || !s->top || !s->past || !s->still || !s->in ||
         !s->feed[0].data || !s->feed[1].data || !s->feed[2].data)
         return clv__nomem(s->e);
-    search_inputs(s);
+    search_list_inputs(s);
     return CLV_OK;
 }
 
