@@ -28,7 +28,7 @@ static void models_text(const clv_model_cost *models, uint32_t n,
 /* The numbers of a model that can be set. */
 static void models_json_knobs(const clv_zoo_model *m, jsonw *w)
 {
-    clv_zoo_knob_info k;
+    clv_zoo_number k;
     uint32_t n = clv_zoo_knob(m, 0, NULL);
     if (!n)
         return;
