@@ -60,7 +60,7 @@ static const char *models_source(const clv_zoo_model *m)
 static clv_status models_check(const char *name, const cli_texts *list,
                                models_column *column, clv_err *err)
 {
-    enum { MOST = 64 };
+    enum { MOST = 256 };
     const char *words[MOST];
     uint32_t n = 0;
     const clv_zoo_model *m;

@@ -465,11 +465,83 @@ static void options(void)
     clv_graph_free(g);
 }
 
+/* -- knobs ----------------------------------------------------------------*/
+
+typedef struct {
+    const char *model, *arg, *same; /* as this row of the zoo */
+} knob_case;
+
+static const knob_case knob_cases[] = {
+    {"vit:patch=32", NULL, "vit_b_32"},
+    {"vit_b_16:dim=1024,depth=24,heads=16,mlp=4096", NULL, "vit_l_16"},
+    {"resnet50:stage3=23", NULL, "resnet101"},
+    {"resnet50", "groups=32,width=4", "resnext50_32x4d"},
+    {"efficientnet_b0:width=1.1", "depth=1.2", "efficientnet_b2"},
+    {"mnasnet1_0", "width=0.5", "mnasnet0_5"},
+    {"ghostnet_100:width=1.3", NULL, "ghostnet_130"},
+    {"efficientnet_lite0:width=1.4,depth=1.8", NULL, "efficientnet_lite4"},
+    {"convnext_tiny:stage3=27", NULL, "convnext_small"},
+    {"swin_t:stage3=18", NULL, "swin_s"},
+    {"yolov8n:depth=0.67,width=0.75,most=768", NULL, "yolov8m"},
+};
+
+static clv_totals knob_totals(const char *model, const char *arg)
+{
+    clv_open_opts opts = {
+        .size = sizeof opts, .args = &arg, .n_args = arg != NULL};
+    clv_graph *g = open_model(model, &opts);
+    clv_profile *p = NULL;
+    clv_totals t = {0};
+    if (g && CHECK(clv_profile_new(g, NULL, &p, NULL) == CLV_OK))
+        t = *clv_profile_totals(p);
+    clv_profile_free(p);
+    clv_graph_free(g);
+    return t;
+}
+
+static void knobs(void)
+{
+    for (size_t i = 0; i < sizeof knob_cases / sizeof *knob_cases; i++) {
+        const knob_case *c = &knob_cases[i];
+        check_row(c->model);
+        CHECK_EQ_INT(knob_totals(c->model, c->arg).params,
+                     knob_totals(c->same, NULL).params);
+    }
+}
+
+static const struct {
+    const char *model, *says[2];
+} bad_knobs[] = {
+    {"vit:ptch=3", {"no 'ptch'", "patch (1 to 512)"}},
+    {"vit:patch=0", {"patch", "1 to 512"}},
+    {"vit:depth=2.5", {"a whole number", "2.5"}},
+    {"vit:depth=nan", {"takes a number", "'nan'"}},
+    {"vit:patch", {"'patch' is not NAME=NUMBER"}},
+    {"vit:patch=", {"is not NAME=NUMBER"}},
+    {"vit:=3", {"is not NAME=NUMBER"}},
+    {"vit:heads=5", {"768", "5 heads"}},
+    {"alexnet:width=2", {"alexnet has no numbers"}},
+};
+
+static void bad_knob(void)
+{
+    for (size_t i = 0; i < sizeof bad_knobs / sizeof *bad_knobs; i++) {
+        clv_graph *g = NULL;
+        clv_err err;
+        check_row(bad_knobs[i].model);
+        CHECK(clv_graph_open(bad_knobs[i].model, NULL, &g, &err) != CLV_OK);
+        CHECK(g == NULL);
+        for (int k = 0; k < 2 && bad_knobs[i].says[k]; k++)
+            CHECK_HAS(err.msg, bad_knobs[i].says[k]);
+    }
+}
+
 static const check_case cases[] = {
     {"measured", measured},   {"fvcore", fvcore},
     {"published", published}, {"names", names},
     {"homes", homes},         {"published_yolo", published_yolo},
     {"bad_input", bad_input}, {"unknown_model", unknown_model},
-    {"options", options},
+    {"options", options},     {"knobs", knobs},
+    {"bad_knob", bad_knob},
 };
 CHECK_MAIN(cases)

@@ -298,14 +298,14 @@ CLV_API const clv_zoo_model *clv_zoo_at(uint32_t i);
 
 /* A number of a model that clv_open_opts.args may set; `otherwise` is what the
  * model has without. */
-typedef struct clv_zoo_knob_info {
+typedef struct clv_zoo_number {
     const char *name;
     double low, high, otherwise;
     bool whole;
-} clv_zoo_knob_info;
+} clv_zoo_number;
 /* Describes the i-th such number of a model that clv_zoo_at returned. Returns
  * how many it has; *out (may be NULL) is set when i is one of them. */
 CLV_API uint32_t clv_zoo_knob(const clv_zoo_model *model, uint32_t i,
-                              clv_zoo_knob_info *out);
+                              clv_zoo_number *out);
 
 #endif

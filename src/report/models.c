@@ -25,6 +25,27 @@ static void models_text(const clv_model_cost *models, uint32_t n,
     clv_buf_printf(out, "\n%u model%s\n", n, n == 1 ? "" : "s");
 }
 
+/* The numbers of a model that can be set. */
+static void models_json_knobs(const clv_zoo_model *m, jsonw *w)
+{
+    clv_zoo_number k;
+    uint32_t n = clv_zoo_knob(m, 0, NULL);
+    if (!n)
+        return;
+    jsonw_array(w, "knobs");
+    for (uint32_t i = 0; i < n; i++) {
+        clv_zoo_knob(m, i, &k);
+        jsonw_object_flat(w, NULL);
+        jsonw_str(w, "name", k.name);
+        jsonw_num(w, "low", k.low);
+        jsonw_num(w, "high", k.high);
+        jsonw_num(w, "default", k.otherwise);
+        jsonw_bool(w, "whole", k.whole);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
 static void models_json(const clv_model_cost *models, uint32_t n, clv_buf *out)
 {
     jsonw w;
@@ -43,6 +64,7 @@ static void models_json(const clv_model_cost *models, uint32_t n, clv_buf *out)
         jsonw_ints(&w, "input_shape", m->input, m->rank);
         jsonw_int(&w, "params", models[i].params);
         jsonw_int(&w, "macs", models[i].macs);
+        models_json_knobs(m, &w);
         jsonw_end(&w);
     }
     jsonw_end(&w);

@@ -30,15 +30,14 @@ static void knob_set(const zoo_knob *k, void *variant, double value)
 }
 
 uint32_t clv_zoo_knob(const clv_zoo_model *model, uint32_t i,
-                      clv_zoo_knob_info *out)
+                      clv_zoo_number *out)
 {
     const zoo_model *m = (const zoo_model *)(const void *)model;
     const zoo_knobs *knobs = m ? clv__zoo_knobs(m) : NULL;
     uint32_t n = knobs ? knobs->n : 0;
     if (i < n && out) {
         const zoo_knob *k = &knobs->list[i];
-        *out =
-            (clv_zoo_knob_info){k->name, k->low, k->high,
+        *out = (clv_zoo_number){k->name, k->low, k->high,
                                 knob_get(k, m->variant), k->type != ZOO_DOUBLE};
     }
     return n;

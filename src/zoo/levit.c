@@ -7,6 +7,7 @@
 #include "zoo/zoo.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { LEVIT_STAGES = 3, LEVIT_SIZE = 224 };
 
@@ -22,6 +23,7 @@ typedef struct levit {
 typedef struct levit_heads {
     int64_t heads, key, value, side, step;
     clv_op act;
+    const int64_t *rows; /* of the bias table, one for each query and key */
 } levit_heads;
 
 static tensor levit_conv(builder *b, const char *name, tensor x, int64_t out)
@@ -63,26 +65,36 @@ static tensor levit_stem(builder *b, const levit *v, clv_op act, tensor x)
 
 /* -- attention ------------------------------------------------------------*/
 
+static int64_t levit_queries(const levit_heads *h)
+{
+    int64_t few = (h->side + h->step - 1) / h->step;
+    return few * few;
+}
+
+/* The distance of each query and key, as a row of the table. */
+static const int64_t *levit_rows(builder *b, const levit_heads *h)
+{
+    int64_t side = h->side, few = (side + h->step - 1) / h->step;
+    size_t n = (size_t)(few * few * side * side);
+    int64_t *rows = arena_array(&b->g->mem, n, sizeof *rows), *at = rows;
+    if (!rows)
+        return zoo_nomem(b);
+    for (int64_t q = 0; q < few * few; q++)
+        for (int64_t y = 0; y < side; y++) {
+            int64_t dy = llabs(q / few * h->step - y) * side;
+            for (int64_t x = 0; x < side; x++)
+                *at++ = dy + llabs(q % few * h->step - x);
+        }
+    return rows;
+}
+
 /* (heads,queries,keys): one number per head and distance. */
 static tensor levit_bias(builder *b, const levit_heads *h)
 {
-    int64_t side = h->side, few = (side + h->step - 1) / h->step;
-    int64_t keys = side * side, dims[] = {few * few, keys};
+    int64_t keys = h->side * h->side, dims[] = {levit_queries(h), keys};
     tensor table = parameter(b, "attention_biases", h->heads, keys);
     tensor index = weight(b, "attention_bias_idxs", CLV_VALUE_CONST, 2, dims);
-    size_t n = (size_t)(few * few * keys);
-    int64_t *at = arena_array(&b->g->mem, n, sizeof *at);
-    if (!at) {
-        zoo_nomem(b);
-        return CLV_NONE;
-    }
-    for (int64_t i = 0; i < (int64_t)n; i++) {
-        int64_t q = i / keys, k = i % keys;
-        int64_t dy = q / few * h->step - k / side,
-                dx = q % few * h->step - k % side;
-        at[i] = (dy < 0 ? -dy : dy) * side + (dx < 0 ? -dx : dx);
-    }
-    constant_ints(b, index, at, (uint32_t)n);
+    constant_ints(b, index, h->rows, (uint32_t)(dims[0] * keys));
     return zoo_call(b, CLV_OP_INDEX_SELECT, "index", TENSORS(table, index),
                     ATTRS(INT(AXIS, 1)));
 }
@@ -170,16 +182,27 @@ static tensor levit_stage(builder *b, const levit *v, int stage, tensor x,
                           int64_t *side)
 {
     clv_op act = v->newer ? CLV_OP_SILU : CLV_OP_HARDSWISH;
-    levit_heads h = {v->heads[stage], v->key, 2 * v->key, *side, 1, act};
+    levit_heads h = {.heads = v->heads[stage],
+                     .key = v->key,
+                     .value = 2 * v->key,
+                     .side = *side,
+                     .step = 1,
+                     .act = act};
     if (stage) {
-        levit_heads down = {
-            v->width[stage - 1] / v->key, v->key, 4 * v->key, *side, 2, act};
+        levit_heads down = {.heads = v->width[stage - 1] / v->key,
+                            .key = v->key,
+                            .value = 4 * v->key,
+                            .side = *side,
+                            .step = 2,
+                            .act = act};
+        down.rows = levit_rows(b, &down);
         enter(b, "downsample");
         x = levit_attention_down(b, &down, x, v->width[stage]);
         x = add(b, x, levit_mlp(b, act, x));
         leave(b);
         h.side = *side = (*side + 1) / 2;
     }
+    h.rows = levit_rows(b, &h);
     enter(b, "blocks");
     for (int i = 0; i < v->depth[stage]; i++) {
         enter(b, "%d", i);

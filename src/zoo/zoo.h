@@ -324,6 +324,7 @@ typedef struct zoo_model {
 #define ZOO_FAMILIES(X) \
     X(alexnet) \
     X(bert) \
+    X(cait) \
     X(convmixer) \
     X(convnext) \
     X(densenet) \

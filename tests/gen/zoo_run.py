@@ -7,8 +7,8 @@ Each model is exported as ONNX by `cleave export`, its weights are replaced by
 those of the live model of the package that the name comes from (random, from a
 seed; a weight without counterpart is an error), and `cleave run` computes all
 outputs from drawn inputs. The largest difference from torch, relative to the
-largest output, is printed; one above 1e-4 is a failure. Without names, one of
-each kind.
+largest output, is printed; one above 1e-4 is a failure. Without names,
+networks of all families.
 """
 import argparse
 import json
@@ -25,12 +25,22 @@ import zoo_truth
 from tv import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-KINDS = ["bert-tiny", "bert-mini", "all-MiniLM-L6-v2", "distilroberta-base",
-         "distilbert-base-uncased", "albert-base-v2",
-         "electra-small-discriminator", "vit-base-patch32-384",
-         "deit-tiny-patch16-224", "deit-tiny-distilled-patch16-224",
-         "dinov2-small", "mixer_s32_224", "convmixer_1024_20_ks9_p14",
-         "repvgg_a0", "poolformer_s12"]
+KINDS = """
+alexnet vgg11 squeezenet1_0 squeezenet1_1 densenet121 googlenet inception_v3
+mobilenet_v2 mobilenet_v3_small mobilenet_v3_large mnasnet0_5 mnasnet1_0
+shufflenet_v2_x0_5 shufflenet_v2_x1_0 resnet18 resnet34 resnet50
+resnext50_32x4d regnet_x_400mf regnet_y_400mf regnet_y_800mf efficientnet_b0
+efficientnet_b1 efficientnet_v2_s convnext_tiny swin_t swin_v2_t vit_b_32
+maxvit_t deeplabv3_mobilenet_v3_large lraspp_mobilenet_v3_large fcn_resnet50
+r3d_18 mc3_18 r2plus1d_18 s3d swin3d_t raft_small
+resnet18d resnet26d resnet50d resnetrs50 efficientnet_lite0 efficientnet_lite1
+ghostnet_050 ghostnet_100 ese_vovnet19b_slim_dw ese_vovnet19b_dw levit_128s
+levit_128 repvgg_a0 poolformer_s12 mixer_s32_224 convmixer_1024_20_ks9_p14
+bert-tiny bert-mini all-MiniLM-L6-v2 distilroberta-base
+distilbert-base-uncased albert-base-v2 electra-small-discriminator
+vit-base-patch32-384 deit-tiny-patch16-224 deit-tiny-distilled-patch16-224
+dinov2-small
+""".split()
 
 
 def draw(model):
@@ -39,8 +49,8 @@ def draw(model):
     model = model.to_empty(device="cpu").eval()
     for name, value in model.state_dict().items():
         if not value.is_floating_point():
-            value.zero_()
-        elif name.endswith("running_var"):
+            continue
+        if name.endswith("running_var"):
             value.uniform_(0.5, 1.5, generator=generator)
         elif value.dim() < 2:
             value.normal_(0, 0.1, generator=generator)
@@ -52,10 +62,10 @@ def draw(model):
 
 
 def buffers(live, fresh):
-    """Buffers that no file keeps, such as position ids, as a build on the CPU
-    has them."""
+    """Buffers that no file keeps, such as position ids, and whole numbers, as a
+    build on the CPU has them."""
     for (name, to), (_, of) in zip(live.named_buffers(), fresh.named_buffers()):
-        if name not in live.state_dict():
+        if name not in live.state_dict() or not to.is_floating_point():
             to.copy_(of)
 
 
@@ -70,7 +80,7 @@ def build(row):
     finally:
         torch.device = device
     buffers(live, fresh)
-    named = args.items() if isinstance(args, dict) else [(None, args[0])]
+    named = args.items() if isinstance(args, dict) else enumerate(args)
     generator = torch.Generator().manual_seed(2)
     given = {}
     for name, value in named:
@@ -82,7 +92,7 @@ def build(row):
 
 def results(live, given):
     with torch.no_grad():
-        out = live(given[None]) if None in given else live(**given)
+        out = live(*given.values()) if 0 in given else live(**given)
     out = [out] if isinstance(out, torch.Tensor) else [
         v for v in (out.values() if hasattr(out, "values") else out)
         if isinstance(v, torch.Tensor)]
@@ -107,11 +117,13 @@ def compare(cleave, row, folder):
                                                 "mask_token"))} - seen
     assert not left, left
     onnx.save(model, str(path))
-    x = model.graph.input[0].name
-    numpy.save(folder / "x.npy", next(iter(given.values())).numpy())
+    files = []
+    for put, value in zip(model.graph.input, given.values()):
+        numpy.save(folder / f"{put.name}.npy", value.numpy())
+        files += ["-i", f"{put.name}={folder / put.name}.npy"]
     subprocess.check_call(
-        [cleave, "run", str(path), "-q", "-i", f"{x}={folder / 'x.npy'}",
-         "-o", str(folder / "out.npz")], stdout=subprocess.DEVNULL)
+        [cleave, "run", str(path), "-q", *files, "-o",
+         str(folder / "out.npz")], stdout=subprocess.DEVNULL)
     with numpy.load(folder / "out.npz") as got:
         names = [o.name for o in model.graph.output]
         assert len(names) == len(want), (names, len(want))

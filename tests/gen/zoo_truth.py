@@ -123,7 +123,7 @@ def torchvision(name, inputs):
         options = {"weights_backbone": None}
     model = tv.models.get_model(name, weights=None, **options)
     pair = name in tv.models.list_models(tv.models.optical_flow)
-    return model.to("meta"), images(inputs) * (1 + pair)
+    return model.to(torch.device("meta")), images(inputs) * (1 + pair)
 
 
 # What differs from a config's defaults: bert-large is BertConfig(**sizes(..)).
@@ -218,7 +218,7 @@ HOMES = {"timm": timm, "torchvision": torchvision, "transformers": transformers,
 
 def measure(source, name, inputs):
     model, args = HOMES[source](name, inputs)
-    model.eval()
+    model.eval().requires_grad_(False)
     with torch.device("meta"):
         counter = FlopCounterMode(display=False)
         with counter, torch.no_grad():

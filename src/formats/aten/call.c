@@ -258,7 +258,9 @@ static void call_put_result_attrs(aten_reading *r, const clv_node *n)
     const clv_graph *g = r->b->g;
     const char *words = r->row ? r->row->args : "";
     aten_word w;
-    bool scaled = false; /* the scales say exactly what the size rounds */
+    bool scaled = false;     /* the scales say exactly what the size rounds */
+    if (!strchr(words, '>')) /* no word is a WORD_RESULT */
+        return;
     for (uint32_t i = 0; i < r->n_attrs; i++)
         scaled |= r->attrs[i].key == CLV_A_SCALES;
     while (clv__aten_word(&words, &w)) {

@@ -177,17 +177,49 @@ static void word_read_named(char *p, aten_word *out)
     out->has_default = otherwise != NULL;
 }
 
+/* Most words are "x", "x$" or "x=ours": reads those of n characters without
+ * looking for other marks. Returns false for any other. */
+static bool word_read_simple(const char *text, size_t n, aten_word *out)
+{
+    size_t dollar = n, equals = n;
+    for (size_t i = 0; i < n; i++) {
+        char c = text[i];
+        if (c == '$' && dollar == n && equals == n)
+            dollar = i;
+        else if (c == '=' && equals == n)
+            equals = i;
+        else if (strchr("~^&->:|![.=$+*<", c) || (c <= '9' && dollar < n))
+            return false;
+    }
+    bool tensor = dollar < n;
+    size_t len = dollar < equals ? dollar : equals;
+    out->kind = tensor ? WORD_TENSOR : WORD_ATTR;
+    word_copy(out->torch, sizeof out->torch, text, len);
+    if (equals < n)
+        word_copy(out->ours, sizeof out->ours, text + equals + 1,
+                  n - equals - 1);
+    else
+        word_copy(out->ours, sizeof out->ours, text, tensor ? 0 : len);
+    return true;
+}
+
 bool clv__aten_word(const char **args, aten_word *out)
 {
     while (**args == ' ')
         (*args)++;
-    size_t n = strcspn(*args, " ");
+    size_t n = 0;
+    while ((*args)[n] && (*args)[n] != ' ')
+        n++;
     if (n == 0)
         return false;
+    *out = (aten_word){0};
+    if (word_read_simple(*args, n, out)) {
+        *args += n;
+        return true;
+    }
     char text[96];
     word_copy(text, sizeof text, *args, n);
     *args += n;
-    *out = (aten_word){0};
     if (!strcmp(text, "~") || !strcmp(text, "^")) {
         out->kind = *text == '~' ? WORD_COUNTED : WORD_FIRST_ONLY;
     } else if (!strcmp(text, "&")) {
@@ -218,7 +250,7 @@ bool clv__aten_among(const char *names, const char *key)
 {
     size_t n = strlen(key);
     for (const char *p = names; *p; p += strcspn(p, "/,"), p += *p != '\0')
-        if (!strncmp(p, key, n) && strchr("/,", p[n]))
+        if (*p == *key && !strncmp(p, key, n) && strchr("/,", p[n]))
             return true;
     return false;
 }

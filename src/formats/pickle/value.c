@@ -27,7 +27,7 @@ static const pickle_node *value_find(const pickle_node *n, const char *key)
     const pickle_node *found = NULL;
     pickle_node *const *pairs = pickle_pairs(n, &count);
     for (uint32_t i = 0; i < count; i++)
-        if (pairs[2 * i]->kind == PICKLE_STRING &&
+        if (pairs[2 * i]->kind == PICKLE_STRING && *pairs[2 * i]->u.s == *key &&
             !strcmp(pairs[2 * i]->u.s, key))
             found = pairs[2 * i + 1];
     return found;
