@@ -66,7 +66,10 @@ clv_status clv__zoo_build(const zoo_model *m, const clv_open_opts *opts,
     *out = NULL;
     CLV_TRY(registry_input_dims(m, opts, &in, e));
     CLV_TRY(clv__build_new(m->info.name, "zoo", opts, &g, e));
-    builder b = {.g = g, .e = e, .dtype = clv__build_dtype(opts, CLV_FLOAT32)};
+    builder b = {.g = g,
+                 .e = e,
+                 .opts = opts,
+                 .dtype = clv__build_dtype(opts, CLV_FLOAT32)};
     m->build(&b, &(zoo_input){in.dims, in.rank}, m->variant);
     if (b.status == CLV_OK)
         b.status = clv__build_finish(g, CLV_BUILT_INFERRED, e);
