@@ -50,10 +50,23 @@ static const clv_vary by_batch = {
     .kind = CLV_VARY_BATCH, .name = "batch", .values = batches, .n = 3};
 
 /* MACs that the batch does not change: swin_v2 computes its position biases
- * from a table of coordinates, once for all images. */
+ * from a table of coordinates, DeBERTa projects its distances, once for all. */
 static bool counts_once(const clv_zoo_model *m)
 {
-    return strstr(m->name, "swin_v2") != NULL;
+    return strstr(m->name, "swin_v2") || !strcmp(m->family, "deberta");
+}
+
+/* These compute tensors from weights alone. With a batch of one those are the
+ * most bytes alive, with a large one others are: the peak is the larger of two
+ * lines, and no polynomial. */
+static bool peak_has_kink(const clv_zoo_model *m)
+{
+    static const char *const families[] = {"beit", "deberta", "hubert",
+                                           "wav2vec2"};
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (!strcmp(m->family, families[i]))
+            return true;
+    return false;
 }
 
 /* Models of the zoo: MACs, FLOPs and bytes are linear in the batch, and the
@@ -76,16 +89,23 @@ static void zoo_by_batch(void)
                 want))
             for (int m = 0; m < CLV_METRIC_COUNT; m++) {
                 const clv_formula *f = formula(s, (clv_metric)m);
+                if (m == CLV_METRIC_PEAK && peak_has_kink(info))
+                    continue;
                 CHECK(f->exact);
                 CHECK(clv_formula_at(f, far, 1, &got) && got == want[m]);
             }
         const clv_formula *macs = formula(s, CLV_METRIC_MACS);
         int64_t once = coefficient(macs, 0, 0);
         CHECK(counts_once(info) == (once > 0));
-        CHECK_EQ_INT(once + coefficient(macs, 1, 0),
+        /* each text is compared with each image */
+        int64_t pairs = coefficient(macs, 2, 0);
+        CHECK(!strcmp(info->task, "text-image") == (pairs > 0));
+        CHECK_EQ_INT(once + coefficient(macs, 1, 0) + pairs,
                      clv_sweep_get(s)->rows[0].total[CLV_METRIC_MACS]);
         CHECK_NEAR(clv_sweep_get(s)->exponent[CLV_METRIC_MACS], 1,
-                   counts_once(info) ? 0.01 : 1e-9);
+                   counts_once(info) ? 0.3
+                   : pairs           ? 1e-5
+                                     : 1e-9);
         CHECK_NEAR(clv_sweep_get(s)->exponent[CLV_METRIC_PARAMS], 0, 1e-9);
         clv_sweep_free(s);
     }

@@ -1,4 +1,5 @@
 /* builder.c - the words of zoo.h. */
+#include "ops/build.h"
 #include "zoo/zoo.h"
 
 #include <stdio.h>
@@ -62,6 +63,24 @@ tensor input(builder *b, const char *name, const zoo_input *in)
 tensor input_ids(builder *b, const char *name, const zoo_input *in)
 {
     return builder_input(b, name, in, CLV_INT64);
+}
+
+tensor zoo_further(builder *b, const char *name, clv_dtype dtype, uint32_t rank,
+                   const int64_t *dims)
+{
+    clv_build_input in = {name, strlen(name), false, rank, {0}};
+    memcpy(in.dims, dims, rank * sizeof *dims);
+    if (builder_failed(b))
+        return CLV_NONE;
+    b->status = clv__build_shape(b->opts, &in, b->e);
+    for (uint32_t i = 0; i < rank; i++)
+        if (in.dims[i] < 1)
+            refuse(b, "input '%s': dimension %u is %lld", name, i,
+                   (long long)in.dims[i]);
+    if (rank == 4 && in.dims[1] != dims[1])
+        refuse(b, "input '%s' has %lld channels, not %lld", name,
+               (long long)dims[1], (long long)in.dims[1]);
+    return builder_input(b, name, &(zoo_input){in.dims, rank}, dtype);
 }
 
 void output(builder *b, tensor x)
@@ -387,6 +406,18 @@ tensor batch_norm(builder *b, const char *name, tensor x)
     return y;
 }
 
+tensor group_norm(builder *b, const char *name, tensor x, int64_t groups)
+{
+    int64_t c = dim(b, x, 1);
+    builder_step_in(b, name);
+    tensor ins[] = {x, parameter(b, "weight", c), parameter(b, "bias", c)};
+    clv_attr attrs[] = {INT(GROUPS, groups), FLOAT(EPSILON, b->norm_eps)};
+    tensor y = builder_module_node(b, CLV_OP_GROUP_NORM, ins, 3, attrs,
+                                   b->norm_eps > 0 ? 2 : 1);
+    leave(b);
+    return y;
+}
+
 tensor layer_norm(builder *b, const char *name, tensor x)
 {
     int64_t c = dim(b, x, -1);
@@ -398,18 +429,6 @@ tensor layer_norm(builder *b, const char *name, tensor x)
     if (!name)
         return zoo_call(b, CLV_OP_LAYER_NORM, "layer_norm", ins, 3, attrs, n);
     tensor y = builder_module_node(b, CLV_OP_LAYER_NORM, ins, 3, attrs, n);
-    leave(b);
-    return y;
-}
-
-tensor group_norm(builder *b, const char *name, tensor x, int64_t groups)
-{
-    int64_t c = dim(b, x, 1);
-    builder_step_in(b, name);
-    tensor ins[] = {x, parameter(b, "weight", c), parameter(b, "bias", c)};
-    clv_attr attrs[] = {INT(GROUPS, groups), FLOAT(EPSILON, b->norm_eps)};
-    tensor y = builder_module_node(b, CLV_OP_GROUP_NORM, ins, 3, attrs,
-                                   b->norm_eps > 0 ? 2 : 1);
     leave(b);
     return y;
 }

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static double knob_get(const zoo_knob *k, const void *variant)
@@ -50,8 +49,8 @@ static void knob_list(const zoo_knobs *knobs, char *text, size_t size)
     *text = 0;
     for (uint32_t i = 0; i < knobs->n && at < size; i++) {
         const zoo_knob *k = &knobs->list[i];
-        int n = snprintf(text + at, size - at, "%s%s (%g to %g)", i ? ", " : "",
-                         k->name, k->low, k->high);
+        int n = clv_format(text + at, size - at, "%s%s (%g to %g)",
+                           i ? ", " : "", k->name, k->low, k->high);
         at += n > 0 ? (size_t)n : 0;
     }
 }
@@ -68,7 +67,7 @@ static clv_status knob_read(const zoo_model *m, const char *text, size_t n,
                          m->info.name, (int)(n < 80 ? n : 80), text);
     memcpy(word, text, n);
     word[n] = word[len] = 0;
-    double value = strtod(word + len + 1, &end);
+    double value = clv_text_double(word + len + 1, &end);
     if (*end || !isfinite(value))
         return clv__fail(e, CLV_USAGE, "%s: %s takes a number, not '%s'",
                          m->info.name, word, word + len + 1);

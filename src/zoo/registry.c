@@ -96,7 +96,10 @@ clv_status clv__zoo_build(const zoo_model *m, const char *typed,
     CLV_TRY(clv__zoo_turn(m, colon ? colon + 1 : NULL, opts, variant, e));
     CLV_TRY(registry_input_dims(m, opts, &in, e));
     CLV_TRY(clv__build_new(typed, "zoo", opts, &g, e));
-    builder b = {.g = g, .e = e, .dtype = clv__build_dtype(opts, CLV_FLOAT32)};
+    builder b = {.g = g,
+                 .e = e,
+                 .opts = opts,
+                 .dtype = clv__build_dtype(opts, CLV_FLOAT32)};
     m->build(&b, &(zoo_input){in.dims, in.rank},
              clv__zoo_knobs(m) ? variant : m->variant);
     if (b.status == CLV_OK)

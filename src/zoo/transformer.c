@@ -71,29 +71,53 @@ tensor embedding(builder *b, const char *path, tensor ids, int64_t rows,
                  int64_t width)
 {
     enter_path(b, path);
-    tensor table = parameter(b, "weight", rows, width);
+    tensor x = embedding_of(b, "", parameter(b, "weight", rows, width), ids);
+    leave_path(b, path);
+    return x;
+}
+
+tensor embedding_of(builder *b, const char *path, tensor table, tensor ids)
+{
+    enter_path(b, path);
     tensor x = zoo_call(b, CLV_OP_EMBEDDING, "embedding", TENSORS(table, ids),
                         NO_ATTRS);
     leave_path(b, path);
     return x;
 }
 
+/* Of a constant that is kept. */
+enum { MOST_NUMBERS = 1 << 24 };
+
+tensor whole_table(builder *b, const char *name, uint32_t rank,
+                   const int64_t *dims, int64_t **fill)
+{
+    int64_t n = 1;
+    *fill = NULL;
+    for (uint32_t i = 0; i < rank; i++)
+        if (dims[i] > MOST_NUMBERS || (n *= dims[i]) > MOST_NUMBERS) {
+            refuse(b, "'%s' of more than %d numbers", name, MOST_NUMBERS);
+            break;
+        }
+    tensor w = weight(b, name, CLV_VALUE_CONST, rank, dims);
+    if (b->status != CLV_OK)
+        return CLV_NONE;
+    *fill = arena_array(&b->g->mem, (size_t)n, sizeof **fill);
+    if (*fill)
+        constant_ints(b, w, *fill, (uint32_t)n);
+    else
+        zoo_nomem(b);
+    return w;
+}
+
 tensor positions(builder *b, const char *name, int64_t rows, int64_t width,
                  int64_t first, int64_t n)
 {
-    const int64_t dims[2] = {1, n};
-    tensor ids = weight(b, "position_ids", CLV_VALUE_CONST, 2, dims);
-    int64_t *all = n > 0 && n <= rows
-                       ? arena_array(&b->g->mem, (size_t)n, sizeof *all)
-                       : NULL;
+    int64_t *all;
     check_length(b, n, rows - first);
-    if (all) {
-        for (int64_t i = 0; i < n; i++)
-            all[i] = first + i;
-        constant_ints(b, ids, all, (uint32_t)n);
-    } else if (b->status == CLV_OK) {
-        zoo_nomem(b);
-    }
+    tensor ids =
+        whole_table(b, "position_ids", 2, (const int64_t[]){1, n}, &all);
+    for (int64_t i = 0; all && i < n; i++)
+        all[i] = first + i;
     return embedding(b, name, ids, rows, width);
 }
 
@@ -118,38 +142,48 @@ tensor patch_tokens(builder *b, const char *name, tensor x, int64_t width,
 
 /* -- blocks ---------------------------------------------------------------*/
 
-/* (N,S,E) -> (N,heads,S,E/heads) */
-static tensor transformer_split_heads(builder *b, tensor x, int64_t heads)
+tensor split_heads(builder *b, tensor x, int64_t heads)
 {
     int64_t n = dim(b, x, 0), s = dim(b, x, 1), e = dim(b, x, 2);
     return transpose(b, reshape(b, x, n, s, heads, e / heads), 1, 2);
 }
 
-tensor attend(builder *b, tensor q, tensor k, tensor v, int64_t heads,
-              bool causal)
+tensor join_heads(builder *b, tensor x)
 {
-    int64_t n = dim(b, q, 0), s = dim(b, q, 1), e = dim(b, q, 2);
-    q = transformer_split_heads(b, q, heads);
-    k = transformer_split_heads(b, k, heads);
-    v = transformer_split_heads(b, v, heads);
-    tensor y = zoo_call(b, CLV_OP_SDPA, "attention", TENSORS(q, k, v),
-                        ATTRS(INT(CAUSAL, causal)));
-    return reshape(b, transpose(b, y, 1, 2), n, s, e);
+    int64_t n = dim(b, x, 0), s = dim(b, x, 2);
+    int64_t e = dim(b, x, 1) * dim(b, x, 3);
+    return reshape(b, transpose(b, x, 1, 2), n, s, e);
 }
 
-static tensor transformer_activation(builder *b, const block_words *w, tensor x)
+tensor zoo_attend(builder *b, tensor q, tensor k, tensor v, attend_args a)
+{
+    q = split_heads(b, q, a.heads);
+    k = split_heads(b, k, a.heads);
+    v = split_heads(b, v, a.heads);
+    clv_attr attrs[] = {INT(CAUSAL, a.causal), FLOAT(SCALE, a.scale)};
+    return join_heads(b, zoo_call(b, CLV_OP_SDPA, "attention",
+                                  (tensor[]){q, k, v, a.mask}, a.mask ? 4 : 3,
+                                  attrs, a.scale != 0 ? 2 : 1));
+}
+
+tensor transformer_activation(builder *b, const block_words *w, tensor x)
 {
     clv_attr tanh_of = STRING(APPROXIMATE, "tanh");
-    return zoo_module(b, w->act, NULL, x, &tanh_of, w->act_tanh);
+    clv_attr steep = FLOAT(ALPHA, w->act_alpha);
+    bool alpha = w->act_alpha > 0;
+    return zoo_module(b, w->act, NULL, x, alpha ? &steep : &tanh_of,
+                      alpha || w->act_tanh);
 }
 
 static tensor transformer_attention(builder *b, const block_words *w,
-                                    const block_sizes *z, tensor x, bool causal)
+                                    const block_sizes *z, tensor x,
+                                    attend_args a)
 {
     tensor q = linear_at(b, w->q, x, z->width, true);
     tensor k = linear_at(b, w->k, x, z->width, !w->key_no_bias);
     tensor v = linear_at(b, w->v, x, z->width, true);
-    tensor y = attend(b, q, k, v, z->heads, causal);
+    a.heads = z->heads;
+    tensor y = zoo_attend(b, q, k, v, a);
     return linear_at(b, w->o, y, z->width, true);
 }
 
@@ -159,35 +193,34 @@ static tensor transformer_cross(builder *b, const block_words *w,
     tensor q = linear_at(b, w->cross_q, x, z->width, true);
     tensor k = linear_at(b, w->cross_k, other, z->width, !w->key_no_bias);
     tensor v = linear_at(b, w->cross_v, other, z->width, true);
-    tensor y = attend(b, q, k, v, z->heads, false);
+    tensor y = attend(b, q, k, v, .heads = z->heads);
     return linear_at(b, w->cross_o, y, z->width, true);
 }
 
-static tensor transformer_mlp(builder *b, const block_words *w,
-                              const block_sizes *z, tensor x)
+tensor transformer_mlp(builder *b, const block_words *w, const block_sizes *z,
+                       tensor x)
 {
     x = linear_at(b, w->up, x, z->hidden, true);
     x = transformer_activation(b, w, x);
     return linear_at(b, w->down, x, z->width, true);
 }
 
-tensor transformer_block(builder *b, const block_words *w, const block_sizes *z,
-                         tensor x, tensor other, bool causal)
+/* Attention with what is around it: norm, scale, sum. */
+static tensor transformer_attends(builder *b, const block_words *w,
+                                  const block_sizes *z, tensor x, attend_args a)
 {
     tensor y = w->pre_norm ? layer_norm_at(b, w->norm1, x) : x;
-    y = transformer_attention(b, w, z, y, causal);
+    y = transformer_attention(b, w, z, y, a);
     if (w->scale1)
         y = transformer_scale_at(b, w->scale1, y);
     x = add(b, y, x);
-    if (!w->pre_norm)
-        x = layer_norm_at(b, w->norm1, x);
-    if (other != CLV_NONE) {
-        y = w->pre_norm ? layer_norm_at(b, w->cross_norm, x) : x;
-        x = add(b, transformer_cross(b, w, z, y, other), x);
-        if (!w->pre_norm)
-            x = layer_norm_at(b, w->cross_norm, x);
-    }
-    y = w->pre_norm ? layer_norm_at(b, w->norm2, x) : x;
+    return w->pre_norm ? x : layer_norm_at(b, w->norm1, x);
+}
+
+static tensor transformer_thinks(builder *b, const block_words *w,
+                                 const block_sizes *z, tensor x)
+{
+    tensor y = w->pre_norm ? layer_norm_at(b, w->norm2, x) : x;
     y = transformer_mlp(b, w, z, y);
     if (w->scale2)
         y = transformer_scale_at(b, w->scale2, y);
@@ -195,13 +228,40 @@ tensor transformer_block(builder *b, const block_words *w, const block_sizes *z,
     return w->pre_norm ? x : layer_norm_at(b, w->norm2, x);
 }
 
+tensor transformer_block(builder *b, const block_words *w, const block_sizes *z,
+                         tensor x, tensor other, bool causal)
+{
+    x = transformer_attends(b, w, z, x, (attend_args){.causal = causal});
+    if (other != CLV_NONE) {
+        tensor y = w->pre_norm ? layer_norm_at(b, w->cross_norm, x) : x;
+        x = add(b, transformer_cross(b, w, z, y, other), x);
+        if (!w->pre_norm)
+            x = layer_norm_at(b, w->cross_norm, x);
+    }
+    return transformer_thinks(b, w, z, x);
+}
+
+tensor transformer_block_biased(builder *b, const block_words *w,
+                                const block_sizes *z, tensor x, tensor bias)
+{
+    x = transformer_attends(b, w, z, x, (attend_args){.mask = bias});
+    return transformer_thinks(b, w, z, x);
+}
+
 tensor transformer_stack(builder *b, const char *path, const block_words *w,
                          const block_sizes *z, tensor x)
+{
+    return transformer_layers(b, path, w, z, x, CLV_NONE, false);
+}
+
+tensor transformer_layers(builder *b, const char *path, const block_words *w,
+                          const block_sizes *z, tensor x, tensor other,
+                          bool causal)
 {
     enter_path(b, path);
     for (int i = 0; i < z->layers; i++) {
         enter(b, "%d", i);
-        x = transformer_block(b, w, z, x, CLV_NONE, false);
+        x = transformer_block(b, w, z, x, other, causal);
         leave(b);
     }
     leave_path(b, path);

@@ -23,7 +23,8 @@ typedef uint32_t tensor;
 typedef struct builder {
     clv_graph *g;
     clv_err *e;
-    clv_status status; /* the first failure */
+    const clv_open_opts *opts; /* they shape further inputs */
+    clv_status status;         /* the first failure */
     uint32_t scope;
     clv_dtype dtype;
     double norm_eps; /* of norms; 0: the operator's own, 1e-5 */
@@ -46,6 +47,17 @@ typedef void zoo_fn(builder *b, const zoo_input *in, const void *variant);
 tensor input(builder *b, const char *name, const zoo_input *in);
 /* An input of tokens: whole numbers. */
 tensor input_ids(builder *b, const char *name, const zoo_input *in);
+/* An input after the first, and one of tokens, with its default shape. */
+tensor zoo_further(builder *b, const char *name, clv_dtype dtype, uint32_t rank,
+                   const int64_t *dims);
+#define further(b, name, ...) \
+    zoo_further(b, name, (b)->dtype, \
+                sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), \
+                (int64_t[]){__VA_ARGS__})
+#define further_ids(b, name, ...) \
+    zoo_further(b, name, CLV_INT64, \
+                sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), \
+                (int64_t[]){__VA_ARGS__})
 void output(builder *b, tensor x);
 void enter(builder *b, const char *fmt, ...) CLV_PRINTF(2, 3);
 void leave(builder *b);
@@ -175,6 +187,10 @@ tensor adaptive_avg_pool2d(builder *b, const char *name, tensor x,
 
 tensor add(builder *b, tensor x, tensor y);
 tensor mul(builder *b, tensor x, tensor y);
+#define divide(b, x, y) zoo_call(b, CLV_OP_DIV, "div", TENSORS(x, y), NO_ATTRS)
+#define expand(b, x, ...) \
+    zoo_call(b, CLV_OP_EXPAND, "expand", TENSORS(x), \
+             ATTRS(INTS(SHAPE, __VA_ARGS__)))
 tensor flatten(builder *b, tensor x, int64_t start);
 tensor cat(builder *b, const tensor *xs, uint32_t n, int64_t axis);
 #define cat_of(b, axis, ...) cat(b, TENSORS(__VA_ARGS__), axis)
@@ -323,10 +339,15 @@ typedef struct zoo_model {
 
 #define ZOO_FAMILIES(X) \
     X(alexnet) \
+    X(bart) \
+    X(beit) \
     X(bert) \
     X(cait) \
+    X(clip) \
     X(convmixer) \
     X(convnext) \
+    X(convnextv2) \
+    X(deberta) \
     X(densenet) \
     X(efficientnet) \
     X(efficientnet_lite) \
@@ -350,16 +371,19 @@ typedef struct zoo_model {
     X(resnet_d) \
     X(retinanet) \
     X(s3d) \
+    X(segformer) \
     X(segmentation) \
     X(shufflenet) \
     X(squeezenet) \
     X(ssd) \
     X(swin) \
     X(swin3d) \
+    X(t5) \
     X(vgg) \
     X(video_resnet) \
     X(vit) \
     X(vovnet) \
+    X(wav2vec2) \
     X(yolo)
 
 /* Families with a table of knobs. */

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import warnings
 
+import zoo_hub
 from tv import torch, torchvision as tv
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -43,16 +44,28 @@ def fnv1a(lines):
 
 
 def weights(model):
-    for name, value in model.state_dict().items():
-        if not name.endswith("num_batches_tracked"):
+    """A weight that has several names counts by its first."""
+    seen = set()
+    for name, value in model.state_dict(keep_vars=True).items():
+        if not name.endswith("num_batches_tracked") and id(value) not in seen:
+            seen.add(id(value))
             yield f"{name} {'x'.join(map(str, value.shape))}\n"
+
+
+def yes(read):
+    """Models ask whether a mask is all ones: a meta tensor says yes."""
+    return lambda self: True if self.is_meta else read(self)
+
+
+torch.Tensor.__bool__ = yes(torch.Tensor.__bool__)
+torch.Tensor.item = yes(torch.Tensor.item)
 
 
 # -- homes: name and input shapes to a model and the arguments of its forward
 
 
 def images(inputs):
-    return (torch.empty(inputs[0], device="meta"),)
+    return (torch.empty(inputs[0]["shape"], device="meta"),)
 
 
 def ultralytics(name, inputs):
@@ -197,8 +210,16 @@ def timm(name, inputs):
         return home.create_model(name), images(inputs)
 
 
+def named(inputs):
+    return {i["name"]: torch.zeros(i["shape"], device="meta",
+                                   dtype=getattr(torch, i["dtype"]))
+            for i in inputs}
+
+
 def transformers(name, inputs):
     import transformers as hf
+    if name in zoo_hub.HUB:
+        return zoo_hub.build(name), named(inputs)
     if name in IMAGES:
         kind, model, options = IMAGES[name]
         config = getattr(hf, kind + "Config")(**options)
@@ -207,9 +228,7 @@ def transformers(name, inputs):
     kind, options = TEXTS[name]
     config = getattr(hf, kind + "Config")(**options)
     with torch.device("meta"):
-        model = getattr(hf, kind + "Model")(config)
-        ids = torch.zeros(inputs[0], dtype=torch.long)
-    return model, {"input_ids": ids}
+        return getattr(hf, kind + "Model")(config), named(inputs)
 
 
 HOMES = {"timm": timm, "torchvision": torchvision, "transformers": transformers,
@@ -231,6 +250,12 @@ def measure(source, name, inputs):
             "hash": f"{fnv1a(lines):016x}"}, lines
 
 
+def inputs(cleave, name):
+    """Name, shape and dtype of each."""
+    return json.loads(subprocess.check_output(
+        [cleave, "profile", name, "--json"]))["inputs"]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cleave", default=ROOT / "build/cli/cleave")
@@ -243,7 +268,7 @@ def main():
     if options.weights:
         m = next(m for m in listed if m["name"] == options.weights)
         sys.stdout.writelines(sorted(measure(
-            m["source"], m["name"], [m["input_shape"]])[1]))
+            m["source"], m["name"], inputs(options.cleave, m["name"]))[1]))
         return
     table = ROOT / "tests/data/zoo.csv"
     old = {}
@@ -257,7 +282,7 @@ def main():
         wanted &= not (options.missing and m["name"] in old)
         if m["source"] in HOMES and wanted:
             out.writerow(measure(m["source"], m["name"],
-                                 [m["input_shape"]])[0])
+                                 inputs(options.cleave, m["name"]))[0])
             sys.stdout.flush()
         elif m["name"] in old:
             out.writerow(old[m["name"]])

@@ -152,6 +152,8 @@ enum {
 /* What our writer marks stored tensors with that are no parameters (the
  * tensor's documentation, which no other reader minds). */
 #define PB_NOT_LEARNED "cleave: not learned"
+/* The same for a parameter of one element, which looks like a constant. */
+#define PB_LEARNED "cleave: learned"
 /* The key under which torch's exporter writes a node's modules. */
 #define PB_NAME_SCOPES "pkg.torch.onnx.name_scopes"
 

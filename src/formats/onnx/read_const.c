@@ -32,6 +32,7 @@ typedef struct tensor {
     clv_dtype dtype;
     bool external, has_raw;
     bool fixed;     /* our writer's word that it is not a parameter */
+    bool learned;   /* and that it is one */
     uint32_t typed; /* number of the field that holds typed data, or 0 */
     wire raw, all;
 } tensor;
@@ -103,6 +104,8 @@ static clv_status const_field(const wire *w, const wire_field *f, tensor *t,
     case PB_TENSOR_DOC:
         t->fixed =
             f->type == WIRE_BYTES && text_is(text_of(f->bytes), PB_NOT_LEARNED);
+        t->learned =
+            f->type == WIRE_BYTES && text_is(text_of(f->bytes), PB_LEARNED);
         return CLV_OK;
     case PB_TENSOR_EXTERNAL_DATA:
         CLV_TRY(wire_expect(w, f, WIRE_BYTES, e));
@@ -426,7 +429,7 @@ static clv_status const_add(reader *r, unit *u, const tensor *t, text name,
                          "tensor '%.*s': its size does not fit 64 bits",
                          TEXT(name));
     CLV_TRY(const_fill(g, t, v, initializer, e));
-    if (initializer && n > 1 && !t->fixed &&
+    if (initializer && (n > 1 || t->learned) && !t->fixed &&
         (const_is_float(t->dtype) || t->dtype >= CLV_FLOAT8E4M3))
         g->values[v].kind = clv__import_is_buffer(name.s, name.n)
                                 ? CLV_VALUE_BUFFER

@@ -49,6 +49,8 @@ static void weights_put_head(writer *w, uint32_t v, const char *data_name,
     pb_text(&t, PB_TENSOR_NAME, writer_name(w, v));
     if (val->kind != CLV_VALUE_PARAM)
         pb_text(&t, PB_TENSOR_DOC, PB_NOT_LEARNED);
+    else if (clv__numel(val) == 1)
+        pb_text(&t, PB_TENSOR_DOC, PB_LEARNED);
     if (inside) {
         pb_head(&t, PB_TENSOR_RAW_DATA, bytes);
     } else {
