@@ -171,13 +171,13 @@ await test("bad files are one line", async () => {
   await page.close();
 });
 
-await test("a file of 604 MB opens in under a second", async () => {
+await test("of a file of 604 MB only the graph is read", async () => {
   largeOnnx("large.onnx", 36, 2048);
   const page = await start();
   await dropped(page, "resnet18.onnx", readFileSync(two)); // the engine is there
   await settled(page);
   const times = [];
-  for (let i = 0; i < 3; i++) { // the best of three: others use the machine too
+  for (let i = 0; i < 3; i++) {
     await page.evaluate(() => { document.documentElement.dataset.cleave = ""; });
     const began = performance.now();
     await page.setInputFiles("#choose", "large.onnx");
@@ -185,8 +185,8 @@ await test("a file of 604 MB opens in under a second", async () => {
     times.push(Math.round(performance.now() - began));
     await sameTotals(frame, "large.onnx");
   }
-  check(Math.min(...times) < 1000, `${times} ms`);
-  const said = await page.textContent("#status");
+  const said = await page.textContent("#status"), [read, all] = said.match(/[\d,]+(?= (of|bytes))/g).map((n) => +n.replaceAll(",", ""));
+  check(all > 600e6 && read < 2e6, said);
   quiet(page);
   await page.close();
   return `${times} ms; ${said}`;
