@@ -35,6 +35,18 @@ static int text_distance(const char *a, const char *b)
     return row[na % 3][nb];
 }
 
+/* Returns how far a name is from a word. A name that begins with the word is as
+ * close as one with a single mistake: the word was cut short. */
+static int text_far(const char *word, const char *name)
+{
+    enum { PREFIX_MIN = 4 };
+    size_t n = strnlen(word, WORD_MAX), i = 0;
+    while (i < n && clv__lower(word[i]) == clv__lower(name[i]))
+        i++;
+    return i == n && n >= PREFIX_MIN ? name[i] != '\0'
+                                     : text_distance(word, name);
+}
+
 /* Finds the `max` closest names, closest first. Equally close names keep their
  * order. Returns how many there are. */
 static uint32_t text_nearest(const char *word, uint32_t n,
@@ -44,7 +56,7 @@ static uint32_t text_nearest(const char *word, uint32_t n,
     int far[NEAR_MAX], limit = (int)strnlen(word, WORD_MAX) / 3 + 1;
     uint32_t found = 0;
     for (uint32_t i = 0; i < n; i++) {
-        int d = text_distance(word, name(ctx, i));
+        int d = text_far(word, name(ctx, i));
         if (d > limit || (found == max && d >= far[found - 1]))
             continue;
         uint32_t at = found < max ? found++ : found - 1;
@@ -55,9 +67,6 @@ static uint32_t text_nearest(const char *word, uint32_t n,
         far[at] = d;
         out[at] = i;
     }
-    while (found > 1 && far[found - 1] > far[0])
-        found--; /* names that are less close than the best are not worth
-                  * suggesting */
     return found;
 }
 

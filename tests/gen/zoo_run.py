@@ -39,7 +39,10 @@ levit_128 repvgg_a0 poolformer_s12 mixer_s32_224 convmixer_1024_20_ks9_p14
 bert-tiny bert-mini all-MiniLM-L6-v2 distilroberta-base
 distilbert-base-uncased albert-base-v2 electra-small-discriminator
 vit-base-patch32-384 deit-tiny-patch16-224 deit-tiny-distilled-patch16-224
-dinov2-small
+dinov2-small t5-small bart-base whisper-tiny wav2vec2-base hubert-base-ls960
+clip-vit-base-patch32 siglip-base-patch16-224 beit-base-patch16-224
+convnextv2-atto-1k-224 segformer-b0-finetuned-ade-512-512 deberta-v3-xsmall
+cait_xxs24_224
 """.split()
 
 
@@ -59,6 +62,8 @@ def draw(model):
         else:
             value.normal_(0, min(0.1, value[0].numel() ** -0.5),
                           generator=generator)
+        if name.endswith("Attention.q.weight"):  # T5 keeps its scale of
+            value /= 8                           # attention, 64 ** -0.5, here
     return model
 
 
