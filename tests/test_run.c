@@ -317,6 +317,49 @@ static void onednn_means_of_a_batch(void)
     agrees_with_plain(g, false, in, 1e-4);
 }
 
+/* The mean of the squares of a large image, by operator `op`. */
+static clv_graph *large_mean(const char *op, const clv_attr_arg *attr)
+{
+    static const int64_t dims[] = {1, 8, 240, 240};
+    const clv_value_arg x = {sizeof x,    "x", CLV_VALUE_INPUT,
+                             CLV_FLOAT32, 4,   dims};
+    clv_graph *g = NULL;
+    uint32_t in[2] = {0}, square = 0, y = 0;
+    clv_err e;
+    bool ok = clv_graph_new("large_mean", &g, &e) == CLV_OK &&
+              clv_graph_add_value(g, &x, &in[0], &e) == CLV_OK;
+    in[1] = in[0];
+    clv_node_arg n = {
+        .size = sizeof n, .op = "mul", .inputs = in, .n_inputs = 2};
+    ok = ok && clv_graph_add_node(g, &n, &square, &e) == CLV_OK;
+    n = (clv_node_arg){.size = sizeof n,
+                       .op = op,
+                       .inputs = &square,
+                       .n_inputs = 1,
+                       .attrs = attr,
+                       .n_attrs = 1};
+    ok = ok && clv_graph_add_node(g, &n, &y, &e) == CLV_OK &&
+         clv_graph_add_output(g, y, &e) == CLV_OK &&
+         clv_graph_infer(g, &e) == CLV_OK;
+    CHECK_STR(ok ? "" : e.msg, "");
+    return g;
+}
+
+/* 57,600 floats that are added one after another lose the fifth digit. */
+static void onednn_means_of_many(void)
+{
+    static const int64_t axes[] = {2, 3}, one[] = {1, 1};
+    const clv_attr_arg over = {
+        .name = "axes", .type = CLV_ATTR_INTS, .n = 2, .u.ints = axes};
+    const clv_attr_arg size = {
+        .name = "output_size", .type = CLV_ATTR_INTS, .n = 2, .u.ints = one};
+    const clv_tensor in = {
+        .dtype = CLV_FLOAT32, .rank = 4, .dims = {1, 8, 240, 240}};
+    agrees_with_plain(large_mean("mean", &over), false, in, 2e-6);
+    agrees_with_plain(large_mean("adaptive_avg_pool2d", &size), false, in,
+                      2e-6);
+}
+
 static void onednn_keeps_nan(void)
 {
     clv_backend *b = NULL;
@@ -766,6 +809,7 @@ static const check_case cases[] = {
     {"onednn_equals_ref", onednn_equals_ref},
     {"onednn_own_residual", onednn_own_residual},
     {"onednn_means_of_a_batch", onednn_means_of_a_batch},
+    {"onednn_means_of_many", onednn_means_of_many},
     {"onednn_keeps_nan", onednn_keeps_nan},
     {"bad_inputs", bad_inputs},
     {"unknown_operators_are_named", unknown_operators_are_named},

@@ -376,6 +376,15 @@ typedef struct frame {
     dnnl_dims_t kernel, stride, dilation, before, after;
 } frame;
 
+/* oneDNN adds up floats one after another, and n of them lose up to n / 2^24 of
+ * their sum. A mean of more than this is left to kernels that add in parts. */
+enum { SUMMED_MOST = 1 << 14 };
+
+static clv_status sums_too_many(lowering *l)
+{
+    return dnn_no(l, "a mean of more than 16384 numbers");
+}
+
 static clv_status pool(lowering *l, uint32_t node, dnnl_alg_kind_t alg,
                        const frame *f)
 {
@@ -413,6 +422,7 @@ static clv_status lower_pool(lowering *l, uint32_t node)
                     attr_int(n, CLV_A_COUNT_INCLUDE_PAD);
     frame f = {{0}, {0}, {0}, {0}, {0}};
     bool beyond = false, padded = false;
+    int64_t taps = 1;
     if (x->rank != pooled_axes(n) + 2 || x->rank != y->rank)
         return dnn_no(l, "a pool without a batch");
     for (uint32_t i = 0; i < nd; i++) {
@@ -422,6 +432,7 @@ static clv_status lower_pool(lowering *l, uint32_t node)
         int64_t reach =
             (y->dims[2 + i] - 1) * w.stride + (w.kernel - 1) * w.dilation + 1;
         f.kernel[i] = w.kernel;
+        taps = sat_mul(taps, w.kernel);
         f.stride[i] = w.stride;
         f.dilation[i] = w.dilation - 1;
         f.before[i] = w.before;
@@ -435,6 +446,8 @@ static clv_status lower_pool(lowering *l, uint32_t node)
         if (w.kernel > POOL_LARGE && w.kernel / 4 > x->dims[2 + i])
             return dnn_no(l, "a window much larger than the image");
     }
+    if (!max && taps > SUMMED_MOST)
+        return sums_too_many(l);
     if (!max && beyond && with_pad && padded)
         return dnn_no(l, "an average over a window beyond the padding");
     return pool(l, node,
@@ -450,13 +463,17 @@ static clv_status lower_adaptive(lowering *l, uint32_t node)
     const clv_value *x = dnn_value(l, dnn_in(l, node, 0));
     const clv_value *y = dnn_value(l, dnn_out(l, node));
     frame f = {{0}, {0}, {0}, {0}, {0}};
+    int64_t taps = 1;
     if (x->rank != pooled_axes(&l->g->nodes[node]) + 2)
         return dnn_no(l, "a pool without a batch");
     for (uint32_t i = 0; i + 2u < x->rank; i++) {
         if (y->dims[2 + i] < 1 || x->dims[2 + i] % y->dims[2 + i])
             return dnn_no(l, "adaptive windows of different sizes");
         f.kernel[i] = f.stride[i] = x->dims[2 + i] / y->dims[2 + i];
+        taps = sat_mul(taps, f.kernel[i]);
     }
+    if (taps > SUMMED_MOST)
+        return sums_too_many(l);
     return pool(l, node, dnnl_pooling_avg_exclude_padding, &f);
 }
 
@@ -520,11 +537,15 @@ static clv_status lower_mean(lowering *l, uint32_t node)
     if (!axes.found || !axes.n)
         return dnn_no(l, "a mean of everything");
     memcpy(dims, x->dims, x->rank * sizeof *dims);
+    int64_t summed = 1;
     for (uint32_t i = 0; i < axes.n; i++) {
         uint32_t a;
         CLV_TRY(norm_axis(axes.v[i], x->rank, &a, l->e));
+        summed = sat_mul(summed, dims[a]);
         dims[a] = 1;
     }
+    if (summed > SUMMED_MOST)
+        return sums_too_many(l);
     CLV_TRY(dnn_dense(l, v, &src));
     bool planes = x->rank >= 3 && x->rank <= 5 && dims[0] == x->dims[0] &&
                   dims[1] == x->dims[1];
