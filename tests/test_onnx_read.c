@@ -465,6 +465,29 @@ static void declared_shapes(void)
     close_it(&o);
 }
 
+/* Scales in half precision behind a Cast, as converters store them: the size of
+ * the Resize is known all the same. */
+static void scales_behind_a_cast(void)
+{
+    static const int64_t x[4] = {1, 2, 5, 7}, want[4] = {1, 2, 10, 21};
+    static const uint8_t scales[8] = {0, 0x3c, 0, 0x3c, 0, 0x40, 0, 0x42};
+    bytes g = {0}, t = {0}, cast = node_of("Cast", "half", "s");
+    put_int(&t, 1, 4);
+    put_int(&t, 2, 10);
+    put_text(&t, 8, "half");
+    put_field(&t, 9, scales, sizeof scales);
+    put_message(&cast, 5, int_attr("to", 1));
+    put_message(&g, 1, cast);
+    put_message(&g, 1, node_of("Resize", "x  s", "y"));
+    put_message(&g, 5, t);
+    put_message(&g, 11, value_of("x", 4, x));
+    put_message(&g, 12, value_of("y", 0xff, NULL));
+    opened o;
+    if (open_bytes(model_of(g), NULL, &o))
+        check_dims(&o, 4, want);
+    close_it(&o);
+}
+
 static void newer_versions(void)
 {
     bytes g = graph_of();
@@ -648,6 +671,7 @@ static const check_case cases[] = {
     {"old_broadcast", old_broadcast},
     {"old_attributes", old_attributes},
     {"declared_shapes", declared_shapes},
+    {"scales_behind_a_cast", scales_behind_a_cast},
     {"newer_versions", newer_versions},
     {"loops", loops},
     {"pieces", pieces},

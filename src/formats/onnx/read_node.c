@@ -265,6 +265,19 @@ static clv_status node_mark_part(frame *f, uint32_t v, int depth, clv_err *e)
     return CLV_OK;
 }
 
+/* Reads the list behind a Cast, as files in half precision store scales: the
+ * Cast is inferred again, now that its input is known. */
+static clv_status node_read_cast(unit *u, uint32_t cast, clv_err *e)
+{
+    const clv_node *n = &u->g->nodes[cast];
+    uint32_t from = n->n_in ? node_ins(u->g, n)[0] : CLV_NONE;
+    if (n->op != CLV_OP_CAST || from == CLV_NONE ||
+        !value_is_weight(&u->g->values[from]))
+        return CLV_OK;
+    CLV_TRY(onnx_contents(u->g, from, e));
+    return clv__infer_node(u->g, cast, e);
+}
+
 /* Notes what a reader takes value v for. A reader that takes it for a parameter
  * outweighs the others. A captured value is marked in the enclosing graph. */
 static clv_status node_mark_role(frame *f, uint32_t v, char role, clv_err *e)
@@ -282,6 +295,9 @@ static clv_status node_mark_role(frame *f, uint32_t v, char role, clv_err *e)
             CLV_TRY(node_mark_parts(f, v, ONNX_MAX_VIEWS, e));
         if (role != 'c' && role != 'q')
             CLV_TRY(node_absorb(u->g, v, e));
+        if (role == 'c')
+            CLV_TRY(node_read_cast(u, value->producer, e));
+        value = &u->g->values[v];
     }
     return value_is_weight(value) ? node_mark_weight(u, v, role, e) : CLV_OK;
 }
