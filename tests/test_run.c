@@ -5,6 +5,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* -- a small network ------------------------------------------------------*/
 
@@ -370,6 +371,72 @@ static void onednn_keeps_nan(void)
     nan_arises(b, 1);
     nan_arises(b, 2);
     clv_backend_free(b);
+}
+
+/* -- operands that are attributes -----------------------------------------*/
+
+/* max(((x + 2) * 3 - 1) / 4, 0.5) + 5, each number an attribute. */
+static clv_graph *numbers(void)
+{
+    static const struct {
+        const char *op;
+        double number;
+    } steps[] = {{"add", 2}, {"mul", 3},       {"sub", 1},
+                 {"div", 4}, {"maximum", 0.5}, {"add", 5}};
+    static const int64_t dims[] = {2, 3};
+    const clv_value_arg x = {sizeof x,    "x", CLV_VALUE_INPUT,
+                             CLV_FLOAT32, 2,   dims};
+    clv_graph *g = NULL;
+    uint32_t at = 0;
+    clv_err e;
+    bool ok = clv_graph_new("numbers", &g, &e) == CLV_OK &&
+              clv_graph_add_value(g, &x, &at, &e) == CLV_OK;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        const clv_attr_arg a = {
+            .name = "value", .type = CLV_ATTR_FLOAT, .u.f = steps[i].number};
+        const uint32_t from = at;
+        const clv_node_arg n = {.size = sizeof n,
+                                .op = steps[i].op,
+                                .inputs = &from,
+                                .n_inputs = 1,
+                                .attrs = &a,
+                                .n_attrs = 1};
+        ok = ok && clv_graph_add_node(g, &n, &at, &e) == CLV_OK;
+    }
+    ok = ok && clv_graph_add_output(g, at, &e) == CLV_OK &&
+         clv_graph_infer(g, &e) == CLV_OK;
+    CHECK_STR(ok ? "" : e.msg, "");
+    return g;
+}
+
+/* They are in the file that is written: it computes the same. */
+static void numbers_are_written(void)
+{
+    char path[] = "/tmp/cleave-numbers-XXXXXX";
+    int fd = mkstemp(path);
+    clv_graph *g = numbers(), *read = NULL;
+    clv_tensor in = {.dtype = CLV_FLOAT32, .rank = 2, .dims = {2, 3}};
+    clv_tensor got = {0}, want = {0};
+    const clv_model_opts o = {.size = sizeof o};
+    clv_err e;
+    if (CHECK(fd >= 0 && clv_tensor_alloc(&in, &e) == CLV_OK)) {
+        close(fd);
+        clv_tensor_random(&in, 3);
+        CHECK(clv_export_onnx(g, path, NULL, &e) == CLV_OK);
+        CHECK(clv_graph_open(path, NULL, &read, &e) == CLV_OK);
+        CHECK(run_once(g, &o, &in, &want, &e) == CLV_OK);
+        CHECK(run_once(read, &o, &in, &got, &e) == CLV_OK);
+        CHECK(clv_tensor_close(&got, &want, 1e-6));
+        double x = (double)((const float *)in.data)[0];
+        CHECK_NEAR((double)((const float *)want.data)[0],
+                   fmax(((x + 2) * 3 - 1) / 4, 0.5) + 5, 1e-5);
+        remove(path);
+    }
+    clv_tensor_free(&in);
+    clv_tensor_free(&got);
+    clv_tensor_free(&want);
+    clv_graph_free(read);
+    clv_graph_free(g);
 }
 
 /* -- refusals -------------------------------------------------------------*/
@@ -810,6 +877,7 @@ static const check_case cases[] = {
     {"onednn_own_residual", onednn_own_residual},
     {"onednn_means_of_a_batch", onednn_means_of_a_batch},
     {"onednn_means_of_many", onednn_means_of_many},
+    {"numbers_are_written", numbers_are_written},
     {"onednn_keeps_nan", onednn_keeps_nan},
     {"bad_inputs", bad_inputs},
     {"unknown_operators_are_named", unknown_operators_are_named},

@@ -527,12 +527,34 @@ static bool form_is_cast(const clv_graph *g, const clv_node *n, uint32_t i)
            (clv_dtype)x->dtype != form_type(g, n);
 }
 
+/* The attribute that stands for the second operand, as 2 does in x + 2. */
+static const clv_attr *form_number(const clv_graph *g, const clv_node *n)
+{
+    bool both = n->n_in > 1 && node_in(g, n, 1);
+    return both ? NULL : attr_get(n, CLV_A_VALUE);
+}
+
+/* Writes that number in type t. A function of one constant, which is a float,
+ * cannot say others. */
+static name form_operand(body *b, const clv_attr *a, clv_dtype t)
+{
+    double x = a->type == CLV_ATTR_INT ? (double)a->u.i : a->u.f;
+    bool rounds = t == CLV_FLOAT32 || t == CLV_FLOAT16 || t == CLV_BFLOAT16;
+    if ((!rounds && (double)(float)x != x) ||
+        (dtype_is_integral(t) && x != floor(x)))
+        b->unable = true;
+    name one = number(b, x);
+    return t == CLV_FLOAT32 ? one : cast_to(b, one, t);
+}
+
 bool onnx_form_casts(const clv_graph *g, const clv_node *n)
 {
     clv_category c = clv__ops[n->op].category;
     const clv_value *y = n->n_out ? node_out(g, n, 0) : NULL;
     if (c != CLV_CAT_ELTWISE || !y || y->dtype == CLV_NODTYPE)
         return false;
+    if (form_number(g, n))
+        return true;
     for (uint32_t i = 0; i < n->n_in; i++)
         if (form_is_cast(g, n, i))
             return true;
@@ -551,6 +573,9 @@ void body_cast(body *b, const onnx_form *f)
                       : form_is_cast(b->g, b->n, i)
                           ? cast_to(b, in((int)i), t).s
                           : in((int)i).s);
+    const clv_attr *a = form_number(b->g, b->n);
+    if (a)
+        out_input(&o, form_operand(b, a, t).s);
     out_output(&o, out(0).s);
     if (f->attrs)
         f->attrs(b, &o);

@@ -363,10 +363,11 @@ void div_attrs(body *b, onnx_out *o)
 {
     const char *mode = attr_str(b->n, CLV_A_MODE);
     bool whole = dtype_is_integral((clv_dtype)form_out(b)->dtype);
+    bool two = b->n->n_in == 2 || attr_get(b->n, CLV_A_VALUE);
     (void)o;
-    b->unable =
-        b->n->n_in != 2 || (strcmp(mode, "none") && strcmp(mode, "typed") &&
-                            (!whole || strcmp(mode, "trunc")));
+    if (!two || (strcmp(mode, "none") && strcmp(mode, "typed") &&
+                 (!whole || strcmp(mode, "trunc"))))
+        b->unable = true;
 }
 
 /* Nothing is dropped when a model runs; the mask had another type once. */
