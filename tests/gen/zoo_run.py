@@ -51,7 +51,8 @@ def draw(model):
     generator = torch.Generator().manual_seed(1)
     model = model.to_empty(device="cpu").eval()
     getattr(model, "tie_weights", lambda: None)()
-    for name, value in model.state_dict().items():
+    names = model.state_dict()
+    for name, value in names.items():
         if not value.is_floating_point():
             continue
         if name.endswith("running_var"):
@@ -64,6 +65,8 @@ def draw(model):
                           generator=generator)
         if name.endswith("Attention.q.weight"):  # T5 keeps its scale of
             value /= 8                           # attention, 64 ** -0.5, here
+        if name.endswith("attn.qkv.bias") and name[:-8] + "logit_scale" in names:
+            value.chunk(3)[1].zero_()  # Swin V2 has no bias of keys
     return model
 
 
