@@ -144,7 +144,8 @@ def test_errors():
     for tool in ("cli/profile_graph.py", "cli/profile_graph_v2.py"):
         out = run(tool, "--model", "resnt50")
         equal((out.returncode, out.stdout, out.stderr), (3, "", "cleave: no "
-              "model or file 'resnt50'; did you mean 'resnet50'?\n"), tool)
+              "model or file 'resnt50'; did you mean 'resnet50', 'resnet50d' "
+              "or 'resnet18'?\n"), tool)
     out = run("cli/profile_graph.py", "--input-shape", "1,3,0,224")
     equal((out.returncode, out.stderr), (3, "cleave: dimensions are 1 or "
           "more\n"), "shape")
