@@ -25,6 +25,10 @@ static void refused(void)
         {"", "line 1"},
         {"[]", "line 1: a cluster is an object"},
         {"{\"hosts\":[]}", "no host has a device"},
+        {"{\"host\":[]}", "line 1: unknown key 'host'"},
+        {"{\"hosts\":[{\"name\":\"a\",\"devices\":[{\"name\":\"g\","
+         "\"hardware\":\"t4\",\"to_hos\":{}}]}]}",
+         "line 1: unknown key 'to_hos'"},
         {"{\"hosts\":[{\"devices\":[]}]}", "needs a name"},
         {"{\"hosts\":[{\"name\":\"a\",\"devices\":[{\"name\":\"g\"}]}]}",
          "device 'g' needs 'hardware'"},

@@ -42,6 +42,31 @@ static clv_status cluster_figure(cluster_reader *r, const json *j,
     return CLV_OK;
 }
 
+static bool cluster_knows(const char *key, const char *const *known,
+                          bool figures)
+{
+    for (; *known; known++)
+        if (!strcmp(key, *known))
+            return true;
+    for (uint32_t i = 0; figures && clv_figure_at(i); i++)
+        if (!strcmp(key, clv_figure_at(i)->key))
+            return true;
+    return false;
+}
+
+/* Fails on a key that nobody reads, which is a misspelt one. `known` ends with
+ * NULL; `figures`: those of a device are known too. */
+static clv_status cluster_keys(cluster_reader *r, const json *j,
+                               const char *const *known, bool figures)
+{
+    for (const json *v = j->type == JSON_OBJECT ? j->child : NULL; v;
+         v = v->next)
+        if (!cluster_knows(v->key, known, figures))
+            return clv__fail(r->e, CLV_FORMAT, "line %u: unknown key '%.80s'",
+                             v->line, v->key);
+    return CLV_OK;
+}
+
 static clv_status cluster_name(cluster_reader *r, const json *j,
                                const char **out)
 {
@@ -70,7 +95,10 @@ static clv_status cluster_place(cluster_reader *r, const json *at,
 static clv_status cluster_link(cluster_reader *r, const json *j, uint32_t from,
                                uint32_t to)
 {
+    static const char *const keys[] = {"from", "to", "bandwidth", "latency",
+                                       NULL};
     clv_cluster_link l = {0};
+    CLV_TRY(cluster_keys(r, j, keys, false));
     if (from == to)
         return cluster_bad(r, j, "a link from a place to itself");
     CLV_TRY(cluster_figure(r, j, "bandwidth", 1, 1e18, &l.bandwidth));
@@ -135,9 +163,12 @@ static clv_status cluster_hardware(cluster_reader *r, const json *j,
 static clv_status cluster_device(cluster_reader *r, const json *j,
                                  const char *host)
 {
+    static const char *const keys[] = {"name",    "count",  "hardware",
+                                       "to_host", "memory", NULL};
     clv_cluster_device d = {0};
     const char *name;
     double memory, count = 1;
+    CLV_TRY(cluster_keys(r, j, keys, !json_get(j, "hardware")));
     CLV_TRY(cluster_name(r, j, &name));
     CLV_TRY(cluster_hardware(r, j, name, &d.hardware));
     memory = d.hardware->memory.value;
@@ -170,8 +201,13 @@ static const json *cluster_list(const json *obj, const char *key)
 
 static clv_status cluster_hosts(cluster_reader *r, const json *root)
 {
+    static const char *const keys[] = {"hosts", "switches", "links", "routes",
+                                       NULL};
+    static const char *const of_host[] = {"name", "devices", NULL};
+    CLV_TRY(cluster_keys(r, root, keys, false));
     for (const json *h = cluster_list(root, "hosts"); h; h = h->next) {
         const char *host;
+        CLV_TRY(cluster_keys(r, h, of_host, false));
         CLV_TRY(cluster_name(r, h, &host));
         if (!(host = arena_printf(&r->c->mem, "%s", host)))
             return clv__nomem(r->e);
@@ -250,8 +286,10 @@ static uint32_t cluster_hop(const cluster_reader *r, uint32_t a, uint32_t b)
 
 static clv_status cluster_route_row(cluster_reader *r, const json *j)
 {
+    static const char *const keys[] = {"from", "to", "via", NULL};
     uint32_t hops[CLUSTER_HOPS], n = 0, from, to, at;
     cluster_stated s = {0};
+    CLV_TRY(cluster_keys(r, j, keys, false));
     CLV_TRY(cluster_find(r, j, json_string(j, "from", NULL), &from));
     CLV_TRY(cluster_find(r, j, json_string(j, "to", NULL), &to));
     at = from;
