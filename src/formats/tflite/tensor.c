@@ -356,6 +356,8 @@ uint32_t tfl_value(tfl_scope *s, uint32_t i)
     }
     if (tensor_find(s->m, t, &bytes)) {
         t->stored = true;
+        if (t->rank == CLV_NO_RANK) /* contents without a shape: one number */
+            t->rank = 0;
         return t->value = tensor_stored(s, i, &bytes);
     }
     if (tfl_failed(s->m))
