@@ -11,27 +11,20 @@ typedef struct wav2vec2 {
     bool stable, hubert;
 } wav2vec2;
 
-static const block_words wav2vec2_words[2] = {
-    {.q = "attention.q_proj",
-     .k = "attention.k_proj",
-     .v = "attention.v_proj",
-     .o = "attention.out_proj",
-     .norm1 = "layer_norm",
-     .up = "feed_forward.intermediate_dense",
-     .down = "feed_forward.output_dense",
-     .norm2 = "final_layer_norm",
-     .act = CLV_OP_GELU},
-    {.q = "attention.q_proj",
-     .k = "attention.k_proj",
-     .v = "attention.v_proj",
-     .o = "attention.out_proj",
-     .norm1 = "layer_norm",
-     .up = "feed_forward.intermediate_dense",
-     .down = "feed_forward.output_dense",
-     .norm2 = "final_layer_norm",
-     .pre_norm = true,
-     .act = CLV_OP_GELU},
-};
+/* Norms stand before the branches where the model is `stable`. */
+static block_words wav2vec2_words(const wav2vec2 *v)
+{
+    return (block_words){.q = "attention.q_proj",
+                         .k = "attention.k_proj",
+                         .v = "attention.v_proj",
+                         .o = "attention.out_proj",
+                         .norm1 = "layer_norm",
+                         .up = "feed_forward.intermediate_dense",
+                         .down = "feed_forward.output_dense",
+                         .norm2 = "final_layer_norm",
+                         .pre_norm = v->stable,
+                         .act = CLV_OP_GELU};
+}
 
 enum {
     WAV2VEC2_CHANNELS = 512,
@@ -110,8 +103,8 @@ static void wav2vec2_build(builder *b, const zoo_input *in, const void *variant)
     x = add(b, x, wav2vec2_positions(b, x));
     if (!v->stable)
         x = layer_norm(b, "layer_norm", x);
-    x = transformer_stack(b, "layers", &wav2vec2_words[v->stable], &v->sizes,
-                          x);
+    const block_words words = wav2vec2_words(v);
+    x = transformer_stack(b, "layers", &words, &v->sizes, x);
     if (v->stable)
         x = layer_norm(b, "layer_norm", x);
     leave(b);
