@@ -4,13 +4,10 @@
  *
  * A residual network without end: convolution, batch norm, activation and
  * addition in a module of its own, with weights. */
-#include "cleave.h"
+#include "bench.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SMALL = 100 * 1000, FACTOR = 10, CHANNELS = 64 };
@@ -20,18 +17,7 @@ static clv_err err;
 /* Ends the benchmark on the first failure. */
 static void must(clv_status s)
 {
-    if (s == CLV_OK)
-        return;
-    printf("big: %s\n", err.msg);
-    exit(1);
-}
-
-/* Time of the processor, so that other work on the machine does not count. */
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    must_of("big", s, &err);
 }
 
 static uint32_t value(clv_graph *g, const char *name, clv_value_kind kind,

@@ -1,11 +1,8 @@
 /* cluster.c - a plan for 100,000 nodes over 16 devices, and the schedule of
  * 10,000 devices with 100 micro-batches: each in under a second. */
-#include "cleave.h"
+#include "bench.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { NODES = 100 * 1000, DEVICES = 10 * 1000, MICRO_BATCHES = 100 };
 
@@ -13,18 +10,7 @@ static clv_err err;
 
 static void must(clv_status s)
 {
-    if (s == CLV_OK)
-        return;
-    printf("cluster: %s\n", err.msg);
-    exit(1);
-}
-
-/* Time of the processor, so that other work on the machine does not count. */
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    must_of("cluster", s, &err);
 }
 
 static uint32_t value(clv_graph *g, clv_value_kind kind, const int64_t *dims)

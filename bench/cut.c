@@ -5,11 +5,7 @@
  *   cut FILE       reads a DAG ("n m", n weights, m edges "u v") and prints the
  *                  seconds of stages, slack and critical path, and the results;
  *                  bench/networkx.py compares them */
-#include "cleave.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "bench.h"
 
 enum { SMALL = 100 * 1000, FACTOR = 10 };
 
@@ -17,18 +13,7 @@ static clv_err err;
 
 static void must(clv_status s)
 {
-    if (s == CLV_OK)
-        return;
-    printf("cut: %s\n", err.msg);
-    exit(1);
-}
-
-/* Time of the processor, so that other work on the machine does not count. */
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    must_of("cut", s, &err);
 }
 
 static uint32_t value(clv_graph *g, clv_value_kind kind, uint32_t rank,

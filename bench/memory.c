@@ -3,12 +3,9 @@
  * larger, and nothing grows faster than n log n. Then everything about
  * resnet50, in one process: profile, fusion, stages, memory and roofline. */
 #include "plan/memory.h"
-#include "cleave.h"
+#include "bench.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 enum { SMALL = 100 * 1000, FACTOR = 10, ROUNDS = 50, FAN = 1000 };
 
@@ -16,18 +13,7 @@ static clv_err err;
 
 static void must(clv_status s)
 {
-    if (s == CLV_OK)
-        return;
-    printf("memory: %s\n", err.msg);
-    exit(1);
-}
-
-/* Time of the processor, so that other work on the machine does not count. */
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    must_of("memory", s, &err);
 }
 
 static uint32_t node(clv_graph *g, const char *op, uint32_t a, uint32_t b)

@@ -1,19 +1,9 @@
 /* zoo.c - every model of the zoo opened and profiled in one process.
  *
  * The promise: below 150 ms on a machine of 2024, and below 50 MB. */
-#include "cleave.h"
+#include "bench.h"
 
-#include <stdio.h>
 #include <sys/resource.h>
-#include <time.h>
-
-/* Time of the processor, so that other work on the machine does not count. */
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Operators of one model; 0, with a message, when it fails. */
 static uint32_t profile(const char *model)
