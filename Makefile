@@ -13,6 +13,7 @@
 #   make fuzz-coverage lines that tests and seeds reach, per folder
 #   make syscalls     every system call of every command that writes fails once
 #   make soak         10,000 files by 24 threads of one process, under TSan too
+#   make mpi          12 networks on 2 to 6 MPI ranks, then 200 jobs in a row
 #   make attack       mutated models through every command, FILES=100000
 #   make format       rewrite the sources; make format-check only looks
 #   make install      library, headers, command, man page (PREFIX=, DESTDIR=)
@@ -84,6 +85,11 @@ soak: all
 	@ninja -C build-tsan tests/test_soak
 	@CLEAVE_SOAK=200,2 build-tsan/tests/test_soak
 
+# Needs Python with PyTorch and ONNX Runtime, which tools/pyenv sets up.
+mpi: all
+	@$$(tools/pyenv --gen) tests/gen/mpi_matrix.py --build $(BUILD)
+	@$$(tools/pyenv --gen) tests/gen/mpi_matrix.py --build $(BUILD) --runs 200
+
 # With BUILD=build-asan under sanitizers.
 attack:
 	@tools/build $(BUILD)
@@ -111,4 +117,4 @@ clean:
 	rm -rf build-*
 	find build -mindepth 1 -maxdepth 1 ! -name 'venv*' -exec rm -rf {} +
 
-.PHONY: all test check bench web asan threads clang fuzz fuzz-coverage syscalls soak attack differential format format-check install clean
+.PHONY: all test check bench web asan threads clang fuzz fuzz-coverage syscalls soak mpi attack differential format format-check install clean

@@ -1,6 +1,7 @@
 /* zoo.c - every model of the zoo opened and profiled in one process.
  *
- * The promise: below 150 ms on a machine of 2024, and below 50 MB. */
+ * The promise: 240 models, as many as there were to be, below 100 ms on a
+ * machine of 2024, and all of them below 30 MB. */
 #include "bench.h"
 
 #include <sys/resource.h>
@@ -38,6 +39,7 @@ static double run(uint32_t *models, uint32_t *operators)
 
 int main(void)
 {
+    enum { PROMISED = 240 };
     uint32_t models, operators;
     double best = 1e9;
     for (int i = 0; i < 5; i++) {
@@ -49,8 +51,11 @@ int main(void)
     struct rusage use;
     getrusage(RUSAGE_SELF, &use);
     double peak = (double)use.ru_maxrss / 1024;
-    printf("zoo: %u models, %u operators: %.1f ms (below 150), %.0f ns each\n",
-           models, operators, 1e3 * best, 1e9 * best / operators);
-    printf("zoo: peak memory %.1f MB (below 50)\n", peak);
-    return best >= 0.150 || peak >= 50;
+    double promised = best * PROMISED / models;
+    printf("zoo: %u models, %u operators: %.1f ms, %.0f ns each; %d models: "
+           "%.1f ms (below 100)\n",
+           models, operators, 1e3 * best, 1e9 * best / operators, PROMISED,
+           1e3 * promised);
+    printf("zoo: peak memory %.1f MB (below 30)\n", peak);
+    return promised >= 0.100 || peak >= 30;
 }

@@ -13,6 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* A model of more operators than this is told by what repeats in it, and about
+ * as many operators as FOLD_MOST are drawn. */
+enum { FOLD_ABOVE = 50000, FOLD_MOST = 12000 };
+
 /* Without --hardware: a server, an embedded device and a desktop. Without
  * --backend: an accelerator whose rules are built in. */
 static const char *const usual_devices[] = {"h100-sxm", "jetson-agx-orin",
@@ -159,6 +163,12 @@ static clv_status report_scenarios(report *r, shown *m, const char *name,
                                    clv_err *err)
 {
     report_whatif *w = &m->whatif;
+    if (clv_layout_get(m->layout)->n_rows)
+        return report_without(
+            r, "what if",
+            fail(err, CLV_UNSUPPORTED,
+                 "left out of a folded report; `cleave whatif` answers"),
+            err);
     if (r->o->session->lent)
         return report_without(
             r, "what if",
@@ -183,6 +193,13 @@ static clv_status report_scenarios(report *r, shown *m, const char *name,
     return report_without(r, "what if", s, err);
 }
 
+static clv_status report_layout(shown *m, clv_err *err)
+{
+    return clv_graph_num_nodes(m->g) > FOLD_ABOVE
+               ? clv_layout_folded(m->g, FOLD_MOST, &m->layout, err)
+               : clv_layout_new(m->g, &m->layout, err);
+}
+
 static clv_status report_model(report *r, shown *m, const char *name,
                                clv_err *err)
 {
@@ -194,7 +211,7 @@ static clv_status report_model(report *r, shown *m, const char *name,
     if (s == CLV_OK)
         s = clv_profile_new(m->g, &opts, &m->p, err);
     if (s == CLV_OK)
-        s = clv_layout_new(m->g, &m->layout, err);
+        s = report_layout(m, err);
     if (s == CLV_OK)
         s = report_without(r, "fusion", report_fusion(r, m, err), err);
     if (s == CLV_OK)
@@ -212,6 +229,11 @@ static clv_status report_compare(report *r, clv_err *err)
     if (r->n != 2)
         return CLV_OK;
     clv_status s = clv_compare_new(both, 2, &r->compare, err);
+    if (s == CLV_OK && (clv_layout_get(r->models[0].layout)->n_rows ||
+                        clv_layout_get(r->models[1].layout)->n_rows))
+        return report_without(
+            r, "both as one graph",
+            fail(err, CLV_UNSUPPORTED, "left out, as a model is folded"), err);
     if (s == CLV_OK)
         s = clv_merged_new(r->compare, &r->merged, err);
     return s == CLV_OK ? clv_layout_new(clv_merged_graph(r->merged),

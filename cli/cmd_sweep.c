@@ -206,6 +206,7 @@ clv_status cmd_sweep(const options *o, clv_err *err)
                        .dtype = o->dtype,
                        .loop = o->loop,
                        .params = o->params,
+                       .signature = o->signature,
                        .ops_file = o->ops,
                        .args = o->arg.items,
                        .n_args = o->arg.n}};

@@ -165,6 +165,11 @@ static clv_status fleet_list(fleet *f, clv_err *err)
     return s;
 }
 
+static bool fleet_of_ranks(const options *o)
+{
+    return o->shard && !strcmp(o->shard, "mpi");
+}
+
 /* --shard R/N keeps every N-th model, from R on; `mpi` asks the launcher. */
 static clv_status fleet_shard(fleet *f, clv_err *err)
 {
@@ -520,10 +525,9 @@ static clv_status fleet_open(fleet *f, clv_err *err)
         return o->resume ? fail(err, CLV_USAGE, "--resume needs --output FILE")
                          : CLV_OK;
     /* Ranks write files of their own: out.jsonl.0, out.jsonl.1. */
-    const char *r = o->shard && !strcmp(o->shard, "mpi")
-                        ? getenv("OMPI_COMM_WORLD_RANK")
-                        : NULL;
-    r = o->shard && !r ? getenv("PMI_RANK") : r;
+    const char *r = fleet_of_ranks(o) ? getenv("OMPI_COMM_WORLD_RANK") : NULL;
+    r = fleet_of_ranks(o) && !r ? getenv("PMI_RANK") : r;
+    r = fleet_of_ranks(o) && !r ? getenv("SLURM_PROCID") : r;
     snprintf(path, sizeof path, r ? "%s.%s" : "%s", o->output, r ? r : "");
     FILE *file = o->resume ? fopen(path, "rb") : NULL;
     long keep = 0;
@@ -590,9 +594,19 @@ clv_status fleet_run(const options *o, clv_err *err)
     free(f.done);
     free(f.lines);
     free(f.workers);
-    if (s == CLV_OK && f.failed)
-        s = fail(err, CLV_LIMIT,
-                 "%zu of %zu models failed; their lines say why", f.failed,
-                 f.fresh);
-    return s;
+    if (s != CLV_OK || !f.failed)
+        return s;
+    /* mpirun ends all ranks when one ends with a code: a rank has done its
+     * share even if models failed. */
+    if (fleet_of_ranks(o)) {
+        char text[120];
+        snprintf(text, sizeof text,
+                 "%zu of %zu models of this rank failed; their lines say why",
+                 f.failed, f.fresh);
+        if (!o->quiet)
+            say("note: ", text);
+        return CLV_OK;
+    }
+    return fail(err, CLV_LIMIT, "%zu of %zu models failed; their lines say why",
+                f.failed, f.fresh);
 }

@@ -20,7 +20,8 @@ void session_end(cli_session *s)
     free(s->devices);
     s->devices = NULL;
     s->n_devices = 0;
-    clv_cluster_free(s->cluster);
+    if (s->cluster)
+        clv_cluster_free(s->cluster);
     s->cluster = NULL;
 }
 

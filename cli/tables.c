@@ -20,7 +20,7 @@ const flag cli_flags[FLAG_COUNT] = {
 #define F(field) FLAG_##field
 #define MODEL_FLAGS \
     F(input_shape), F(batch), F(dim), F(dtype), F(arg), F(loop), F(params), \
-        F(ops), F(threads)
+        F(signature), F(ops), F(threads)
 #define FUSION_FLAGS F(max_fusion_ops), F(max_fusion_bytes), F(max_fusion_flops)
 #define DEVICE_FLAGS \
     F(backend), F(timeout), F(min_support), F(min_subgraph_size), \

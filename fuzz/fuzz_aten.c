@@ -115,13 +115,14 @@ static const char *any_target(program *p, fuzz_choices *c)
 static void add_members(program *p, fuzz_choices *c, aten_call *call)
 {
     aten_named *list = room(p, ATEN_MAX_MEMBERS * sizeof *list);
-    const char *at = NULL;
-    char name[64];
-    while (call->n_members < ATEN_MAX_MEMBERS &&
-           clv__aten_member(call->target, &at, name, sizeof name)) {
+    const char *names[ATEN_MAX_MEMBERS];
+    uint32_t n;
+    if (!clv__aten_members(&p->b, call->target, names, &n))
+        n = 0;
+    for (uint32_t i = 0; i < n; i++) {
         if (!fuzz_below(c, 6))
             continue;
-        list[call->n_members].name = arena_strndup(&p->mem, name, strlen(name));
+        list[call->n_members].name = names[i];
         list[call->n_members++].value = any_arg(p, c, 0);
     }
     call->members = list;

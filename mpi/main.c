@@ -46,16 +46,23 @@ static void main_join(rank_world *w)
     int n;
     MPI_Comm_rank(MPI_COMM_WORLD, &w->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &w->ranks);
+    if (w->pulse)
+        w->pulse->rank = w->rank;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
                         &near);
     MPI_Comm_size(near, &w->here);
+    int *list = calloc((size_t)w->here, sizeof *list);
+    if (list) {
+        int pid = (int)getpid();
+        MPI_Allgather(&pid, 1, MPI_INT, list, 1, MPI_INT, near);
+        rank_meet(w->pulse, list, w->here);
+    }
+    free(list);
     MPI_Comm_free(&near);
     char name[MPI_MAX_PROCESSOR_NAME];
     MPI_Get_processor_name(name, &n);
     snprintf(w->host, sizeof w->host, "%.255s", name);
     w->threads = main_threads(w);
-    if (w->pulse)
-        w->pulse->rank = w->rank;
 }
 
 static void main_defaults(rank_world *w)
@@ -121,6 +128,7 @@ static clv_status main_run(rank_world *w, clv_err *err)
         rank_data_free(w, &d);
     free(stats.stage);
     free(stats.least);
+    free(stats.slow);
     free(stats.batch);
     free(w->seat);
     free(w->links);
@@ -153,6 +161,6 @@ int main(int argc, char **argv)
         s = main_run(&w, &err);
     if (w.pulse)
         w.pulse->state = RANK_IN_MPI;
-    MPI_Finalize();
+    rank_leave(clv_status_exit(s));
     return clv_status_exit(s);
 }

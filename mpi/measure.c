@@ -77,6 +77,10 @@ static clv_status measure_largest(rank_world *w, double *list, uint32_t n,
 clv_status rank_gather(rank_world *w, rank_stats *s, clv_err *err)
 {
     clv_status st = measure_largest(w, s->stage, w->plan->n_parts, err);
+    if (st == CLV_OK)
+        st = measure_largest(w, s->least, w->plan->n_parts, err);
+    if (st == CLV_OK)
+        st = measure_largest(w, s->slow, w->plan->n_parts, err);
     double *both = calloc((size_t)w->n_links * 2 + 1, sizeof *both);
     if (!both || st != CLV_OK) {
         free(both);

@@ -13,14 +13,25 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-enum { MINDER_LOOKS_MS = 100 };
+enum {
+    MINDER_LOOKS_MS = 100,
+    MINDER_LATE_MS = 300,
+    MINDER_STAYS_S = 2,
+    MINDER_FILES = 1024,
+    LEAVE_SECONDS = 3
+};
 
 static rank_pulse *minder_pulse;
 
@@ -54,20 +65,84 @@ static void minder_clean(const rank_pulse *p)
     clv_cleanup();
 }
 
-static void minder_look(rank_pulse *p, int pipe_end, pid_t rank)
+/* Takes a name that ranks of one launcher on this machine share; -1: somebody
+ * has it. The system frees it when its holder ends, however that ends. */
+static int minder_take(pid_t launcher, const char *what, int rank)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int n = snprintf(at.sun_path + 1, sizeof at.sun_path - 1,
+                     "cleave-mpi/%ld/%ld/%s/%d", (long)getuid(), (long)launcher,
+                     what, rank);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+                                 (size_t)(n > 0 ? n : 0));
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&at, size) != 0 &&
+        errno == EADDRINUSE) {
+        close(fd);
+        return -1;
+    }
+    return fd < 0 ? MINDER_FILES : fd; /* without sockets everybody speaks */
+}
+
+void rank_meet(rank_pulse *p, const int *pids, int n)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < n && i < RANK_NEAR_MAX; i++)
+        p->near[i] = pids[i];
+    p->n_near = n < RANK_NEAR_MAX ? n : RANK_NEAR_MAX;
+}
+
+/* A set of all ranks on this machine, in which they show up in the order in
+ * which they end, however late one looks. -1: the system has none. */
+static int minder_watch(const rank_pulse *p)
+{
+    int set = epoll_create1(EPOLL_CLOEXEC);
+    for (int i = 0; i < p->n_near && set >= 0; i++) {
+        struct epoll_event e = {.events = EPOLLIN, .data.fd = p->near[i]};
+        int fd = (int)syscall(SYS_pidfd_open, p->near[i], 0);
+        if (fd < 0 || epoll_ctl(set, EPOLL_CTL_ADD, fd, &e) != 0) {
+            close(set);
+            return -1;
+        }
+    }
+    return set;
+}
+
+/* Is this the first rank of the job to end on this machine? MPICH's launcher
+ * then ends the others by SIGKILL, and they shall not be named. */
+static bool minder_first(int set, pid_t rank, pid_t launcher)
+{
+    struct epoll_event e;
+    if (set >= 0 && epoll_wait(set, &e, 1, MINDER_LATE_MS) == 1)
+        return e.data.fd == rank;
+    return minder_take(launcher, "ended", 0) >= 0;
+}
+
+static void minder_look(rank_pulse *p, int pipe_end, pid_t rank, pid_t launcher)
 {
     struct pollfd fd = {.fd = pipe_end, .events = POLLIN};
     uint64_t last = p->beat;
     double since = rank_now();
+    int set = -1;
+    bool watched = false;
     for (;;) {
         int n = poll(&fd, 1, MINDER_LOOKS_MS);
+        if (!watched && p->n_near && n == 0) {
+            set = minder_watch(p);
+            watched = true;
+        }
         if (n > 0) {
             char c;
             bool farewell = read(pipe_end, &c, 1) == 1;
-            if (!farewell && p->state != RANK_STOPPING)
+            bool first = !farewell && minder_first(set, rank, launcher);
+            if (first && p->state != RANK_STOPPING)
                 minder_line(p, "was killed or crashed: all ranks end");
             if (!farewell)
                 minder_clean(p);
+            close(2); /* the launcher waits until nobody can write there */
+            if (first)
+                sleep(MINDER_STAYS_S);
             return;
         }
         if (n < 0 && errno != EINTR)
@@ -99,12 +174,43 @@ static void minder_rename(int argc, char **argv)
     prctl(PR_SET_NAME, "clv-minder");
 }
 
+/* Closes what the rank had open: by the end of its files MPICH's launcher knows
+ * that it has ended. */
+static void minder_close(int but)
+{
+    close(1); /* who reads the rank's output waits for its end only */
+    for (int fd = 3; fd < MINDER_FILES; fd++)
+        if (fd != but)
+            close(fd);
+}
+
 static int minder_farewell = -1;
 
 /* A rank that ends by itself says so, with or without an error. */
 static void minder_say_farewell(void)
 {
     (void)!write(minder_farewell, "", 1);
+}
+
+static int leave_code;
+
+static void leave_now(int sig)
+{
+    (void)sig;
+    minder_say_farewell();
+    _exit(leave_code);
+}
+
+/* All ranks have agreed on the end, and what was asked for is written. Over TCP
+ * UCX may hang here (openucx/ucx#8738): nobody needs to wait for it. */
+void rank_leave(int code)
+{
+    leave_code = code;
+    fflush(NULL);
+    signal(SIGALRM, leave_now);
+    alarm(LEAVE_SECONDS);
+    MPI_Finalize();
+    alarm(0);
 }
 
 rank_pulse *rank_mind(int argc, char **argv)
@@ -122,15 +228,14 @@ rank_pulse *rank_mind(int argc, char **argv)
     minder_pulse = p;
     if (pipe(ends) != 0)
         return p;
-    pid_t rank = getpid(), child = fork();
+    pid_t rank = getpid(), launcher = getppid(), child = fork();
     if (child == 0) {
-        close(ends[1]);
         setsid(); /* signals for the rank's group are not for the minder */
         signal(SIGPIPE, SIG_IGN);
         minder_rename(argc, argv);
         (void)!freopen("/dev/null", "r", stdin);
-        close(1); /* who reads the rank's output waits for its end only */
-        minder_look(p, ends[0], rank);
+        minder_close(ends[0]);
+        minder_look(p, ends[0], rank, launcher);
         _exit(0);
     }
     close(ends[0]);

@@ -22,7 +22,7 @@
 /* -- options (options.c) --------------------------------------------------*/
 
 /* Tags below it are those of tensors; every MPI has tags up to 32767. */
-enum { RANK_TAG_PING = 32000 };
+enum { RANK_TAG_PING = 32000, RANK_TAG_ALIVE };
 
 enum { RANK_LIST_MAX = 256 };
 
@@ -44,6 +44,8 @@ const char *rank_help(void);
 
 /* -- the minder (minder.c) ------------------------------------------------*/
 
+enum { RANK_NEAR_MAX = 256 };
+
 /* Shared with the process that looks after this one. */
 typedef struct rank_pulse {
     _Atomic uint64_t beat;  /* counts on while the rank lives */
@@ -51,6 +53,7 @@ typedef struct rank_pulse {
     _Atomic int state;      /* rank_state */
     _Atomic double timeout; /* seconds without a beat that are too many */
     char unfinished[1200];  /* to be removed if the rank dies; "": nothing */
+    int near[RANK_NEAR_MAX], n_near; /* processes of the ranks here */
 } rank_pulse;
 
 enum rank_state { RANK_IN_MPI, RANK_RUNNING, RANK_STOPPING };
@@ -58,6 +61,10 @@ enum rank_state { RANK_IN_MPI, RANK_RUNNING, RANK_STOPPING };
 /* Starts a process that says so when this one dies or hangs. Returns what they
  * share; a rank that cannot be minded runs all the same. */
 rank_pulse *rank_mind(int argc, char **argv);
+/* Ends MPI, or the process with this code when MPI does not end. */
+void rank_leave(int code);
+/* Tells the minder the processes of the ranks on this machine. */
+void rank_meet(rank_pulse *p, const int *pids, int n);
 
 /* -- the job (world.c) ----------------------------------------------------*/
 
@@ -88,7 +95,8 @@ typedef struct rank_world {
     uint32_t micro, window; /* micro-batches of a batch; under way at a time */
     uint32_t batches;       /* warm-up included */
     uint32_t threads;
-    double limit; /* seconds to wait for others */
+    double limit;     /* seconds to wait for others */
+    uint32_t crowded; /* rests to come that are sleep: others use the cores */
 } rank_world;
 
 double rank_now(void);
@@ -156,6 +164,7 @@ void rank_part_close(rank_part *p);
 typedef struct rank_stats {
     double *stage; /* median seconds of a micro-batch, per part */
     double *least; /* the fastest of them */
+    double *slow;  /* 95 of 100 are faster */
     double *batch; /* seconds of each batch that counts; rank 0 */
     double idle;   /* seconds without work while a batch was under way */
     uint32_t alive;

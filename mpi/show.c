@@ -10,12 +10,14 @@
 /* What the measured times of stages and links predict of a batch. */
 typedef struct forecast {
     double batch, bound, bubble;
-    double formula; /* bubble of equal stages: (p - 1) / (m + p - 1) */
-    double slowest; /* rank, per micro-batch */
+    double low, high; /* of the batch: all stages at their fastest, or slow */
+    double formula;   /* bubble of equal stages: (p - 1) / (m + p - 1) */
+    double slowest;   /* rank, per micro-batch */
 } forecast;
 
-static clv_status show_forecast(const rank_world *w, const rank_stats *s,
-                                forecast *f, clv_err *err)
+/* Runs the schedule with these seconds per part. */
+static clv_status show_simulate(const rank_world *w, const double *seconds,
+                                clv_sim_info *out, clv_err *err)
 {
     uint32_t n = w->plan->n_parts, n_links = 0;
     clv_sim *sim = NULL;
@@ -26,18 +28,9 @@ static clv_status show_forecast(const rank_world *w, const rank_stats *s,
         free(links);
         return rank_fail(err, CLV_NOMEM, "out of memory");
     }
-    for (uint32_t k = 0; k < n; k++) {
-        stages[k] = (clv_sim_stage){s->stage[k], (uint32_t)w->seat[k].rank,
+    for (uint32_t k = 0; k < n; k++)
+        stages[k] = (clv_sim_stage){seconds[k], (uint32_t)w->seat[k].rank,
                                     w->seat[k].replicas};
-    }
-    for (int r = 0; r < w->ranks; r++) {
-        double each = 0; /* of a micro-batch, of all that the rank runs */
-        for (uint32_t k = 0; k < n; k++)
-            if (r >= w->seat[k].rank &&
-                r < w->seat[k].rank + (int)w->seat[k].replicas)
-                each += s->stage[k] / w->seat[k].replicas;
-        f->slowest = each > f->slowest ? each : f->slowest;
-    }
     for (uint32_t i = 0; i < w->n_links; i++)
         if (w->links[i].from != CLV_NONE && w->links[i].to != CLV_NONE)
             links[n_links++] = (clv_sim_link){.from = w->links[i].from,
@@ -52,17 +45,38 @@ static clv_status show_forecast(const rank_world *w, const rank_stats *s,
                             .micro_batches = w->micro,
                             .window = w->window < w->micro ? w->window : 0};
     clv_status st = clv_sim_new(&o, &sim, err);
-    if (st == CLV_OK) {
-        const clv_sim_info *i = clv_sim_get(sim);
-        f->batch = i->makespan;
-        f->bound = i->bound;
-        f->bubble = i->bubble;
-        f->formula = (double)(w->ranks - 1) /
-                     (double)(w->micro + (uint32_t)w->ranks - 1);
-    }
+    if (st == CLV_OK)
+        *out = *clv_sim_get(sim);
     clv_sim_free(sim);
     free(stages);
     free(links);
+    return st;
+}
+
+static clv_status show_forecast(const rank_world *w, const rank_stats *s,
+                                forecast *f, clv_err *err)
+{
+    clv_sim_info usual = {0}, low = {0}, high = {0};
+    for (int r = 0; r < w->ranks; r++) {
+        double each = 0; /* of a micro-batch, of all that the rank runs */
+        for (uint32_t k = 0; k < w->plan->n_parts; k++)
+            if (r >= w->seat[k].rank &&
+                r < w->seat[k].rank + (int)w->seat[k].replicas)
+                each += s->stage[k] / w->seat[k].replicas;
+        f->slowest = each > f->slowest ? each : f->slowest;
+    }
+    clv_status st = show_simulate(w, s->stage, &usual, err);
+    if (st == CLV_OK)
+        st = show_simulate(w, s->least, &low, err);
+    if (st == CLV_OK)
+        st = show_simulate(w, s->slow, &high, err);
+    f->batch = usual.makespan;
+    f->bound = usual.bound;
+    f->bubble = usual.bubble;
+    f->low = low.makespan;
+    f->high = high.makespan;
+    f->formula =
+        (double)(w->ranks - 1) / (double)(w->micro + (uint32_t)w->ranks - 1);
     return st;
 }
 
@@ -149,22 +163,24 @@ static void show_text(const page *g, clv_buf *b)
                        (long long)l->bytes, 1e3 * l->seconds,
                        1e3 * l->wait / w->batches);
     }
-    clv_buf_printf(b,
-                   "\n  Batch       %.3f ms, 95th percentile %.3f ms, of %u\n"
-                   "  Predicted   %.3f ms by the schedule of the measured "
-                   "stages and links (%.2f of it reached)\n"
-                   "  Throughput  %.1f samples/s; bound %.1f (%.3f ms in the "
-                   "busiest rank)\n"
-                   "  Bubble      %.1f %%; schedule %.1f %%; equal stages "
-                   "(p-1)/(m+p-1) %.1f %%\n"
-                   "  Under way   %u micro-batches at most\n",
-                   1e3 * g->t.median, 1e3 * g->t.p95, g->t.runs,
-                   1e3 * g->f.batch,
-                   g->t.median > 0 ? g->f.batch / g->t.median : 0,
-                   g->t.median > 0 ? g->samples / g->t.median : 0,
-                   g->f.bound > 0 ? g->samples / (g->f.slowest * w->micro) : 0,
-                   1e3 * g->f.slowest, 100 * show_bubble(w, g->s, g->t.median),
-                   100 * g->f.bubble, 100 * g->f.formula, g->s->alive);
+    clv_buf_printf(
+        b,
+        "\n  Batch       %.3f ms, 95th percentile %.3f ms, of %u\n"
+        "  Predicted   %.3f ms by the schedule of the measured "
+        "stages and links (%.2f of it reached);\n"
+        "              %.3f to %.3f ms by their fastest and slow "
+        "times (95 of 100)\n"
+        "  Throughput  %.1f samples/s; bound %.1f (%.3f ms in the "
+        "busiest rank)\n"
+        "  Bubble      %.1f %%; schedule %.1f %%; equal stages "
+        "(p-1)/(m+p-1) %.1f %%\n"
+        "  Under way   %u micro-batches at most\n",
+        1e3 * g->t.median, 1e3 * g->t.p95, g->t.runs, 1e3 * g->f.batch,
+        g->t.median > 0 ? g->f.batch / g->t.median : 0, 1e3 * g->f.low,
+        1e3 * g->f.high, g->t.median > 0 ? g->samples / g->t.median : 0,
+        g->f.bound > 0 ? g->samples / (g->f.slowest * w->micro) : 0,
+        1e3 * g->f.slowest, 100 * show_bubble(w, g->s, g->t.median),
+        100 * g->f.bubble, 100 * g->f.formula, g->s->alive);
     if (g->v->done)
         clv_buf_printf(b,
                        "  Verified    %s one process, which takes %.3f ms: "
@@ -200,6 +216,7 @@ static void show_json(const page *g, clv_buf *b)
         jsonw_str(&j, "device", p->parts[k].device);
         jsonw_num(&j, "predicted_seconds", show_predicted(w, g->s, k));
         jsonw_num(&j, "measured_seconds", g->s->stage[k]);
+        jsonw_num(&j, "fastest_seconds", g->s->least[k]);
         jsonw_int(&j, "weight_bytes", p->parts[k].weight_bytes);
         jsonw_end(&j);
     }
@@ -224,7 +241,10 @@ static void show_json(const page *g, clv_buf *b)
     jsonw_end(&j);
     jsonw_num(&j, "batch_seconds", g->t.median);
     jsonw_num(&j, "batch_seconds_p95", g->t.p95);
+    jsonw_num(&j, "batch_seconds_fastest", g->s->batch[0]);
     jsonw_num(&j, "predicted_batch_seconds", g->f.batch);
+    jsonw_num(&j, "predicted_batch_seconds_low", g->f.low);
+    jsonw_num(&j, "predicted_batch_seconds_high", g->f.high);
     jsonw_num(&j, "samples_per_second",
               g->t.median > 0 ? g->samples / g->t.median : 0);
     jsonw_num(&j, "bound_samples_per_second",

@@ -70,9 +70,12 @@ typedef struct worker {
     uint32_t n_parts;
     MPI_Request *req;
     owner *owner;
-    int *finished; /* scratch of MPI_Testsome */
+    int *finished;       /* scratch of MPI_Testsome */
+    MPI_Status *ignored; /* gcc takes MPICH's constant for an empty array */
     int n_req, feed_first, sink_first;
     double progress; /* when something last happened */
+    double called;   /* when this rank last told the others that it lives */
+    double *heard;   /* per rank: when it last said so; 0: never */
     /* Rank 0 only: */
     uint32_t batch, fed, *left; /* of this batch; outputs to come per micro */
     uint32_t complete, n_feeds, alive;
@@ -265,7 +268,8 @@ static clv_status work_open(worker *x, clv_err *err)
     clv_status s = CLV_OK;
     x->parts = calloc(w->plan->n_parts, sizeof *x->parts);
     x->wait = calloc((size_t)w->n_links + 1, sizeof *x->wait);
-    if (!x->parts || !x->wait)
+    x->heard = calloc((size_t)w->ranks, sizeof *x->heard);
+    if (!x->parts || !x->wait || !x->heard)
         return rank_fail(err, CLV_NOMEM, "out of memory");
     for (uint32_t k = 0; k < w->plan->n_parts && s == CLV_OK; k++)
         if (rank_has(w, k))
@@ -316,6 +320,7 @@ static void work_close(worker *x)
     free(x->left);
     free(x->batch_seconds);
     free(x->wait);
+    free(x->heard);
 }
 
 /* -- messages -------------------------------------------------------------*/
@@ -326,14 +331,55 @@ static void work_sink_done(worker *x, uint32_t b)
         x->complete++;
 }
 
+/* Tells all ranks that this one lives, and notes which of the others do. A rank
+ * begins to when nothing has happened for as long as a rank may be silent, so
+ * that when it gives up it can name the one that is out of reach. */
+static void work_call(worker *x, double now)
+{
+    rank_world *w = x->w;
+    int there = 0;
+    double since = x->progress > x->called ? x->progress + w->o.timeout
+                                           : x->called + w->o.timeout / 4;
+    for (int r = 0; r < w->ranks && now >= since; r++) {
+        MPI_Request req;
+        if (r == w->rank)
+            continue;
+        MPI_Isend(NULL, 0, MPI_BYTE, r, RANK_TAG_ALIVE, MPI_COMM_WORLD, &req);
+        MPI_Request_free(&req);
+        x->called = now;
+    }
+    for (;;) {
+        MPI_Status from;
+        MPI_Iprobe(MPI_ANY_SOURCE, RANK_TAG_ALIVE, MPI_COMM_WORLD, &there,
+                   &from);
+        if (!there)
+            return;
+        MPI_Recv(NULL, 0, MPI_BYTE, from.MPI_SOURCE, RANK_TAG_ALIVE,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        x->heard[from.MPI_SOURCE] = now;
+    }
+}
+
+/* A rank of which nothing was heard since this one began to call; -1: none. */
+static int work_silent(const worker *x)
+{
+    for (int r = 0; r < x->w->ranks; r++)
+        if (r != x->w->rank && x->heard[r] < x->progress)
+            return r;
+    return -1;
+}
+
 /* Lets MPI work, and notes what is done. */
 static void work_poll(worker *x)
 {
     int n = 0;
     rank_beat(x->w);
+    double now = rank_now();
+    if (now - x->progress > x->w->o.timeout)
+        work_call(x, now);
     if (!x->n_req)
         return;
-    MPI_Testsome(x->n_req, x->req, &n, x->finished, MPI_STATUSES_IGNORE);
+    MPI_Testsome(x->n_req, x->req, &n, x->finished, x->ignored);
     for (int i = 0; i < n && n != MPI_UNDEFINED; i++) {
         const owner *o = &x->owner[x->finished[i]];
         if (o->kind == OWNER_IN)
@@ -344,7 +390,7 @@ static void work_poll(worker *x)
             work_sink_done(x, o->b);
     }
     if (n > 0 && n != MPI_UNDEFINED)
-        x->progress = rank_now();
+        x->progress = now;
 }
 
 /* Called between the steps of a part, so that messages move meanwhile. */
@@ -605,6 +651,13 @@ static bool work_all_done(const worker *x)
 static void work_gave_up(const worker *x)
 {
     clv_err err = {0};
+    int silent = work_silent(x);
+    if (silent >= 0) {
+        rank_fail(&err, CLV_LIMIT,
+                  "rank %d does not answer: nothing came from it in %g s",
+                  silent, x->w->limit);
+        rank_abort(x->w, &err);
+    }
     for (uint32_t i = 0; i < x->n_parts; i++) {
         const work_part *p = &x->parts[i];
         uint32_t lacks = p->done < p->total ? work_lacks(p) : p->n_in;
@@ -681,8 +734,9 @@ static clv_status work_stats(worker *x, rank_stats *s, clv_err *err)
     uint32_t n = w->plan->n_parts;
     s->stage = calloc(n, sizeof *s->stage);
     s->least = calloc(n, sizeof *s->least);
+    s->slow = calloc(n, sizeof *s->slow);
     s->batch = calloc(w->batches, sizeof *s->batch);
-    if (!s->stage || !s->least || !s->batch)
+    if (!s->stage || !s->least || !s->slow || !s->batch)
         return rank_fail(err, CLV_NOMEM, "out of memory");
     for (uint32_t i = 0; i < x->n_parts; i++) {
         work_part *p = &x->parts[i];
@@ -693,6 +747,7 @@ static clv_status work_stats(worker *x, rank_stats *s, clv_err *err)
         qsort(p->seconds, have, sizeof *p->seconds, work_by_size);
         s->stage[p->k] = p->seconds[have / 2];
         s->least[p->k] = p->seconds[0];
+        s->slow[p->k] = p->seconds[(have - 1) * 95 / 100];
     }
     uint32_t warm = w->batches - (uint32_t)w->o.repeat;
     for (uint32_t i = warm; w->rank == 0 && i < w->batches; i++)
@@ -706,7 +761,7 @@ static clv_status work_stats(worker *x, rank_stats *s, clv_err *err)
 clv_status rank_run(rank_world *w, rank_data *d, rank_stats *stats,
                     clv_err *err)
 {
-    worker x = {.w = w, .d = d};
+    worker x = {.w = w, .d = d, .ignored = MPI_STATUSES_IGNORE};
     clv_status s = work_open(&x, err);
     s = rank_agree(w, s, err);
     if (s == CLV_OK) {

@@ -3,11 +3,13 @@
 #include "rank.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* -- words ----------------------------------------------------------------*/
 
@@ -39,11 +41,15 @@ void rank_say(const rank_world *w, const char *text)
     fflush(stderr);
 }
 
+enum { ABORT_SECONDS = 2 };
+
 void rank_abort(const rank_world *w, const clv_err *err)
 {
     rank_say(w, err->msg);
     if (w->pulse)
         w->pulse->state = RANK_STOPPING;
+    signal(SIGALRM, SIG_DFL);
+    alarm(ABORT_SECONDS); /* it waits for a launcher that may be gone */
     MPI_Abort(MPI_COMM_WORLD, clv_status_exit(err->code));
     abort();
 }
@@ -51,8 +57,16 @@ void rank_abort(const rank_world *w, const clv_err *err)
 /* -- waiting --------------------------------------------------------------*/
 
 /* With a core for each rank it pays to look often for a while; a rank that
- * shares its core gives way at once. */
-enum { RESTS_BEFORE_SLEEP = 2000, SLEEP_NS = 20000 };
+ * shares its core gives way at once. Giving way to other work costs a rank its
+ * turn, often for milliseconds: when that happens it sleeps instead for a
+ * while, because who wakes up is served first. */
+enum {
+    RESTS_BEFORE_SLEEP = 2000,
+    SLEEP_NS = 20000,
+    SHORT_SLEEP_NS = 5000,
+    CROWDED_RESTS = 20000
+};
+static const double CROWDED_SECONDS = 100e-6;
 
 void rank_beat(rank_world *w)
 {
@@ -62,12 +76,18 @@ void rank_beat(rank_world *w)
 
 void rank_rest(rank_world *w, uint32_t turn)
 {
-    const struct timespec nap = {.tv_nsec = SLEEP_NS};
+    bool tired = turn > RESTS_BEFORE_SLEEP;
+    const struct timespec nap = {.tv_nsec = tired ? SLEEP_NS : SHORT_SLEEP_NS};
     rank_beat(w);
-    if (turn > RESTS_BEFORE_SLEEP)
+    if (tired || w->crowded > 0) {
+        w->crowded -= w->crowded > 0;
         nanosleep(&nap, NULL);
-    else
-        sched_yield();
+        return;
+    }
+    double before = rank_now();
+    sched_yield();
+    if (rank_now() - before > CROWDED_SECONDS)
+        w->crowded = CROWDED_RESTS;
 }
 
 void rank_wait(rank_world *w, MPI_Request *req, const char *what)

@@ -231,20 +231,20 @@ static bool fx_member_arg(fx_walk *w, PyObject *o, const char *path,
 /* The members that the module's row reads, into a call. */
 static bool fx_members(fx_walk *w, PyObject *module, aten_call *call)
 {
-    char name[64], path[640];
-    const char *at = NULL;
+    char path[640];
+    const char *names[ATEN_MAX_MEMBERS];
+    uint32_t n;
     aten_named *list =
         arena_zalloc(&w->scratch, ATEN_MAX_MEMBERS * sizeof *list);
-    bool ok = list != NULL;
-    while (ok && call->n_members < ATEN_MAX_MEMBERS &&
-           clv__aten_member(call->target, &at, name, sizeof name)) {
-        PyObject *o = fx_member(module, name);
+    bool ok = clv__aten_members(&w->b, call->target, names, &n) && list;
+    for (uint32_t i = 0; ok && i < n; i++) {
+        PyObject *o = fx_member(module, names[i]);
         if (!o)
             continue;
         aten_named *one = &list[call->n_members++];
-        one->name = arena_strndup(&w->scratch, name, strlen(name));
-        snprintf(path, sizeof path, "%s.%s", call->path, name);
-        ok = one->name && fx_member_arg(w, o, path, &one->value);
+        one->name = names[i];
+        snprintf(path, sizeof path, "%s.%s", call->path, names[i]);
+        ok = fx_member_arg(w, o, path, &one->value);
         Py_DECREF(o);
     }
     call->members = list;

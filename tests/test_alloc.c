@@ -313,6 +313,26 @@ static clv_status result_page(const clv_cut *c, const clv_device *d,
     return s;
 }
 
+static clv_status result_folded(const clv_cut *c, const clv_device *d,
+                                clv_buf *out, clv_err *err)
+{
+    const clv_profile *p = clv_cut_profile(c);
+    clv_summary *sum = NULL;
+    clv_layout *l;
+    (void)d;
+    clv_status s = clv_layout_folded(clv_profile_graph(p), 20, &l, err);
+    if (s == CLV_OK)
+        s = clv_summary_new(c, &sum, err);
+    const clv_html_model m = {
+        .profile = p, .layout = l, .fusion = c, .fusion_summary = sum};
+    const clv_html h = {.size = sizeof h, .models = &m, .n_models = 1};
+    if (s == CLV_OK)
+        clv_report_html(&h, out);
+    clv_summary_free(sum);
+    clv_layout_free(l);
+    return s;
+}
+
 static clv_status result_others(const clv_cut *c, const clv_device *d,
                                 clv_buf *out, clv_err *err)
 {
@@ -340,9 +360,9 @@ static clv_status result_once(void *ctx, clv_err *err)
 static void every_result(void)
 {
     static result_fn *const all[] = {
-        result_memory,    result_map,     result_concurrency,
-        result_check,     result_compare, result_sweep,
-        result_operators, result_page,    result_others};
+        result_memory,  result_map,   result_concurrency, result_check,
+        result_compare, result_sweep, result_operators,   result_page,
+        result_folded,  result_others};
     clv_graph *g;
     clv_profile *p;
     clv_cut *c;

@@ -425,15 +425,15 @@ static void leaf_modules(void)
 
 static void members_of_rows(void)
 {
-    char name[64];
-    const char *at = NULL;
-    CHECK(clv__aten_member("Embedding", &at, name, sizeof name));
-    CHECK_STR(name, "weight");
-    CHECK(clv__aten_member("Embedding", &at, name, sizeof name));
-    CHECK_STR(name, "max_norm");
-    CHECK(!clv__aten_member("Embedding", &at, name, sizeof name));
-    at = NULL;
-    CHECK(!clv__aten_member("NoSuchModule", &at, name, sizeof name));
+    aten_builder b = {0};
+    const char *names[ATEN_MAX_MEMBERS];
+    uint32_t n;
+    CHECK(clv__aten_members(&b, "Embedding", names, &n));
+    CHECK_EQ_INT(n, 2);
+    CHECK_STR(names[0], "weight");
+    CHECK_STR(names[1], "max_norm");
+    CHECK(clv__aten_members(&b, "NoSuchModule", names, &n));
+    CHECK_EQ_INT(n, 0);
     static const char *const all[] = {
 #define FN(name, op, args)
 #define MODULE(name, op, args) name,
@@ -442,11 +442,10 @@ static void members_of_rows(void)
 #undef MODULE
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        int n = 0;
-        for (at = NULL; clv__aten_member(all[i], &at, name, sizeof name);)
-            n++;
-        CHECK(n <= ATEN_MAX_MEMBERS);
+        CHECK(clv__aten_members(&b, all[i], names, &n));
+        CHECK(n < ATEN_MAX_MEMBERS); /* so none was left out */
     }
+    clv__aten_free(&b);
 }
 
 /* -- indices --------------------------------------------------------------*/

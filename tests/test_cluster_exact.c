@@ -1,23 +1,30 @@
-/* test_cluster_exact.c - plans for small clusters against brute force.
+/* test_cluster_exact.c - plans for clusters of up to 8 devices against brute
+ * force.
  *
  * The brute force knows what docs/cluster.md says and nothing of the planner:
  * it takes every way to give nodes to stages that run one after another, and
  * every sequence of devices for them, finds routes by its own shortest paths,
  * and adds up times, links and memory by itself. The times of the nodes are
- * the roofline's, which is no part of the plan. */
+ * the roofline's, which is no part of the plan.
+ *
+ * A trial whose plans are too many gets a limit on replicas, then on stages,
+ * which the planner is given too. CLEAVE_CLUSTERS=FIRST,COUNT,PLANS tries
+ * others, with so many plans each. */
 #include "check.h"
 #include "cleave.h"
 #include "random_graph.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     CLUSTERS = 2000,
+    PLANS = 20000,
     NODES = 16,
-    DEVICES = 5,
+    DEVICES = 8,
     PLACES = DEVICES + 1,
-    LINKS = 16,
+    LINKS = 2 * DEVICES,
     VALUES = 100
 };
 
@@ -43,6 +50,8 @@ typedef struct trial {
     /* What is tried: */
     int of[NODES], n_stages, first[DEVICES + 2], device[DEVICES];
     double best;
+    bool counts; /* ways to give nodes to stages are counted, not tried */
+    double ways_to_cut;
 } trial;
 
 /* -- a random cluster -----------------------------------------------------*/
@@ -340,16 +349,66 @@ static void all_stages(trial *t, int node)
         have |= 1u << t->of[i];
     if (have + 1 != 1u << t->n_stages)
         return;
+    if (t->counts) {
+        t->ways_to_cut++;
+        return;
+    }
     stages s;
     sum_stages(t, &s);
     memset(t->first, 0, sizeof t->first);
     all_devices(t, &s, 0, 0);
 }
 
-static double brute_force(trial *t)
+static uint32_t most_stages(const trial *t)
 {
     uint32_t most = (uint32_t)(t->n < t->n_dev ? t->n : t->n_dev);
-    most = t->stages && t->stages < most ? t->stages : most;
+    return t->stages && t->stages < most ? t->stages : most;
+}
+
+/* Sequences of devices, cut into the devices of so many parts: as many as
+ * all_devices tries. `left` devices are not used yet. */
+static double count_devices(const trial *t, int parts, int left)
+{
+    double n = 0, ways = 1;
+    int limit = t->replicas ? (int)t->replicas : left;
+    if (parts == 0)
+        return 1;
+    for (int k = 1; k <= limit && k <= left; k++) {
+        ways *= left - k + 1;
+        n += ways * count_devices(t, parts - 1, left - k);
+    }
+    return n;
+}
+
+static double count_plans(trial *t)
+{
+    double sum = 0;
+    t->counts = true;
+    for (uint32_t n = 1; n <= most_stages(t); n++) {
+        t->n_stages = (int)n;
+        t->ways_to_cut = 0;
+        all_stages(t, 0);
+        sum += t->ways_to_cut * count_devices(t, (int)n, t->n_dev);
+    }
+    t->counts = false;
+    return sum;
+}
+
+/* Fewer replicas, then fewer stages, until brute force has time for it. */
+static void limit_plans(trial *t, double plans)
+{
+    while (count_plans(t) > plans && (t->replicas != 1 || t->stages != 1)) {
+        uint32_t most = most_stages(t);
+        if (t->replicas != 1)
+            t->replicas = t->replicas ? t->replicas - 1 : 3;
+        else
+            t->stages = most > 1 ? most - 1 : 1;
+    }
+}
+
+static double brute_force(trial *t)
+{
+    uint32_t most = most_stages(t);
     t->best = INFINITY;
     for (uint32_t n = 1; n <= most; n++) {
         t->n_stages = (int)n;
@@ -402,13 +461,14 @@ static void compare(trial *t, uint32_t number)
     clv_cut_free(c);
 }
 
-static void try_one(uint32_t number)
+static unsigned tried[DEVICES + 1]; /* clusters of so many devices */
+
+static void try_one(uint32_t number, double plans)
 {
     trial t = {.r = {number + 1}};
     clv_err e;
     t.n_dev = 2 + (int)rng_below(&t.r, DEVICES - 1);
-    t.g = random_graph(number + 1,
-                       2 + rng_below(&t.r, t.n_dev == DEVICES ? 3 : 6));
+    t.g = random_graph(number + 1, 2 + rng_below(&t.r, t.n_dev > 4 ? 4 : 6));
     t.latency = rng_below(&t.r, 3) == 0;
     t.stages = rng_below(&t.r, 6) ? 0 : 1 + rng_below(&t.r, 3);
     t.replicas = rng_below(&t.r, 6) ? 0 : 1 + rng_below(&t.r, 2);
@@ -429,7 +489,9 @@ static void try_one(uint32_t number)
                                               &layers[i].parallel)
                               .seconds;
         find_ways(&t);
+        limit_plans(&t, plans);
         compare(&t, number);
+        tried[t.n_dev]++;
     }
     clv_cluster_free(t.k);
     clv_profile_free(t.p);
@@ -438,8 +500,15 @@ static void try_one(uint32_t number)
 
 static void brute(void)
 {
-    for (uint32_t i = 0; i < CLUSTERS; i++)
-        try_one(i);
+    unsigned first = 0, count = CLUSTERS;
+    double plans = PLANS;
+    const char *asked = getenv("CLEAVE_CLUSTERS");
+    if (asked) /* FIRST,COUNT,PLANS */
+        CHECK_EQ_INT(sscanf(asked, "%u,%u,%lf", &first, &count, &plans), 3);
+    for (unsigned i = 0; i < count; i++)
+        try_one(first + i, plans);
+    for (int d = 2; d <= DEVICES; d++)
+        CHECK(tried[d] >= count / 20);
 }
 
 static const check_case cases[] = {{"brute_force", brute}};

@@ -150,16 +150,12 @@ static int64_t flat_crossings(const clv_graph *g)
     return l.crossings;
 }
 
-/* Drawings that may have one crossing more than dot's: yolov10 and yolo26,
- * 10 against 9. */
-enum { MOST_WORSE = 8 };
-
 static void crossings(void)
 {
     FILE *f = fopen("tests/data/layout/dot.txt", "r");
     char line[256], name[128];
     long long want;
-    int rows = 0, worse = 0;
+    int rows = 0;
     CHECK_OR_RETURN(f != NULL);
     while (fgets(line, sizeof line, f)) {
         clv_graph *g;
@@ -170,14 +166,12 @@ static void crossings(void)
         int64_t got = flat_crossings(g);
         if (getenv("CLEAVE_SHOW"))
             printf("%-24s ours %lld dot %lld\n", name, (long long)got, want);
-        CHECK(got >= 0 && got <= want + 1);
-        worse += got > want;
+        CHECK(got >= 0 && got <= want);
         clv_graph_free(g);
         rows++;
     }
     fclose(f);
     CHECK(rows > 200);
-    CHECK(worse <= MOST_WORSE);
 }
 
 /* -- odd graphs -----------------------------------------------------------*/
@@ -311,6 +305,132 @@ static void empty(void)
     clv_graph_free(g);
 }
 
+/* -- folded layouts -------------------------------------------------------*/
+
+/* Rows hold every node once, each with nodes of one operator; every row is
+ * drawn once. */
+static void check_rows(const clv_graph *g, const clv_layout_info *l)
+{
+    uint32_t *count = calloc(l->n_rows + 1, sizeof *count);
+    uint8_t *drawn = calloc(l->n_rows + 1, 1);
+    uint32_t nodes = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        CHECK_OR_RETURN(l->row[i] < l->n_rows);
+        uint32_t shown = l->row_node[l->row[i]];
+        CHECK(g->nodes[i].op == g->nodes[shown].op);
+        count[l->row[i]]++;
+    }
+    for (uint32_t r = 0; r < l->n_rows; r++) {
+        CHECK_EQ_INT(count[r], l->row_count[r]);
+        CHECK_EQ_INT(l->row[l->row_node[r]], r);
+        nodes += count[r];
+    }
+    CHECK_EQ_INT(nodes, g->n_nodes);
+    for (uint32_t i = 0; i < l->n_boxes; i++) {
+        const clv_box *b = &l->boxes[i];
+        check_items(b);
+        check_wires(b);
+        for (uint32_t k = 0; k < b->n_items; k++)
+            if (b->items[k].kind == CLV_ITEM_NODE) {
+                uint32_t r = l->row[b->items[k].id];
+                CHECK_EQ_INT(l->row_node[r], b->items[k].id);
+                CHECK_EQ_INT(drawn[r]++, 0);
+            }
+    }
+    for (uint32_t r = 0; r < l->n_rows; r++)
+        CHECK_EQ_INT(drawn[r], 1);
+    CHECK_EQ_INT(l->boxes[0].nodes, g->n_nodes);
+    free(count);
+    free(drawn);
+}
+
+/* Lays out g folded; returns how many rows there are. */
+static uint32_t folded_rows(clv_graph *g, uint32_t out, uint32_t most)
+{
+    clv_layout *l;
+    CHECK(clv_graph_add_output(g, out, NULL) == CLV_OK);
+    CHECK(clv_graph_infer(g, NULL) == CLV_OK);
+    if (clv_layout_folded(g, most, &l, NULL) != CLV_OK)
+        return 0;
+    check_rows(g, clv_layout_get(l));
+    uint32_t rows = clv_layout_get(l)->n_rows;
+    clv_layout_free(l);
+    clv_graph_free(g);
+    return rows;
+}
+
+/* A hundred stages of a thousand blocks are one of each. */
+static void fold_modules(void)
+{
+    uint32_t x;
+    char module[64];
+    clv_graph *g = new_graph(&x);
+    for (int i = 0; i < 100000; i++) {
+        snprintf(module, sizeof module, "stage%d.block%d", i / 1000, i % 1000);
+        uint32_t y = add_node(g, "relu", module, x, CLV_NONE);
+        x = add_node(g, "add", module, x, y);
+    }
+    CHECK_EQ_INT(folded_rows(g, x, 10000), 2);
+}
+
+/* The same without modules, with something between the stages. */
+static void fold_flat(void)
+{
+    uint32_t x;
+    clv_graph *g = new_graph(&x);
+    for (int i = 0; i < 100000; i++) {
+        uint32_t y = add_node(g, "relu", NULL, x, CLV_NONE);
+        x = add_node(g, "add", NULL, x, y);
+        if (i % 1000 == 999)
+            x = add_node(g, "tanh", NULL, x, CLV_NONE);
+    }
+    CHECK_EQ_INT(folded_rows(g, x, 10000), 3);
+}
+
+/* Nothing repeats: operators by chance, read by chance. */
+static void fold_random(void)
+{
+    static const char *const ops[] = {"relu", "tanh", "sigmoid", "exp", "neg"};
+    enum { N = 60000 };
+    uint32_t x, seed = 7, *made = calloc(N, sizeof *made);
+    clv_graph *g = new_graph(&x);
+    for (int i = 0; i < N; i++) {
+        seed = seed * 1664525 + 1013904223;
+        uint32_t from = i ? made[(seed >> 4) % (uint32_t)i] : x;
+        made[i] = add_node(g, ops[(seed >> 16) % 5], NULL, from, CLV_NONE);
+    }
+    uint32_t rows = folded_rows(g, made[N - 1], 5000);
+    CHECK(rows > 100 && rows < 6000);
+    free(made);
+}
+
+/* Modules that are all different. */
+static void fold_unlike(void)
+{
+    uint32_t x, seed = 7;
+    char module[32];
+    clv_graph *g = new_graph(&x);
+    for (int i = 0; i < 20000; i++) {
+        seed = seed * 1664525 + 1013904223;
+        snprintf(module, sizeof module, "m%d", i);
+        for (uint32_t k = 0; k < 3; k++)
+            x = add_node(g, (seed >> (8 + k)) % 2 ? "relu" : "tanh", module, x,
+                         CLV_NONE);
+    }
+    uint32_t rows = folded_rows(g, x, 2000);
+    CHECK(rows > 1 && rows < 4000);
+}
+
+/* What is small is folded where it repeats, and drawn whole where not. */
+static void fold_small(void)
+{
+    uint32_t x;
+    clv_graph *g = new_graph(&x);
+    x = add_node(g, "relu", NULL, x, CLV_NONE);
+    x = add_node(g, "tanh", NULL, x, CLV_NONE);
+    CHECK_EQ_INT(folded_rows(g, x, 100), 2);
+}
+
 static const check_case cases[] = {
     {"zoo", zoo},
     {"crossings", crossings},
@@ -320,5 +440,10 @@ static const check_case cases[] = {
     {"too_long", too_long},
     {"deep_modules", deep_modules},
     {"empty", empty},
+    {"fold_modules", fold_modules},
+    {"fold_flat", fold_flat},
+    {"fold_random", fold_random},
+    {"fold_unlike", fold_unlike},
+    {"fold_small", fold_small},
 };
 CHECK_MAIN(cases)

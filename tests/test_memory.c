@@ -77,7 +77,7 @@ static bool never_read(const sim *s, uint32_t r)
 
 static void put(sim *s, uint32_t r)
 {
-    int64_t bytes = clv__bytes(&s->g->values[r]);
+    int64_t bytes = clv__held_bytes(&s->g->values[r]);
     s->cell_of[r] = s->n_cells;
     s->alive[s->n_cells] = bytes != CLV_SAT;
     s->cells[s->n_cells++] = (cell){bytes == CLV_SAT ? 0 : bytes, r};
@@ -107,8 +107,8 @@ static uint32_t victim(const sim *s, const clv_subgraph *sub, uint32_t r,
             values[v].kind != CLV_VALUE_ACTIVATION ||
             needed_after(s, last, v, step) ||
             clv__numel(&values[v]) != clv__numel(&values[r]) ||
-            clv__bytes(&values[v]) != clv__bytes(&values[r]) ||
-            clv__bytes(&values[r]) == 0)
+            clv__held_bytes(&values[v]) != clv__bytes(&values[r]) ||
+            clv__held_bytes(&values[r]) == 0)
             continue;
         for (uint32_t j = 0; j < sub->n_inputs; j++)
             others += j != i && clv__storage(s->g, sub->inputs[j]) == v;
@@ -346,8 +346,8 @@ static void check_graph(const clv_graph *g, int64_t align, bool slow)
 
 static bool is_cnn(const char *family)
 {
-    static const char *const others[] = {"vit", "swin",  "maxvit", "bert",
-                                         "gpt", "llama", "electra"};
+    static const char *const others[] = {"vit", "swin",  "maxvit",  "bert",
+                                         "gpt", "llama", "electra", "sam"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strstr(family, others[i]))
             return false;

@@ -656,11 +656,25 @@ static void more_parts(void)
     close_it(&o);
 }
 
+/* The table of attributes is searched by halves: its rows are in order. */
+static void attribute_rows(void)
+{
+    const char *name, *before = "";
+    clv_attr_key key;
+    for (size_t i = 0; clv__onnx_attr_row(i, &name, &key); i++) {
+        check_row(name);
+        CHECK(strcmp(before, name) < 0);
+        before = name;
+    }
+    CHECK(*before);
+}
+
 static const check_case cases[] = {
     {"symbols", symbols},
     {"symbols_are_shared", symbols_are_shared},
     {"bad_shape", bad_shape},
     {"batch_of_given_shape", batch_of_given_shape},
+    {"attribute_rows", attribute_rows},
     {"bad_options", bad_options},
     {"counted_type", counted_type},
     {"modules", modules},

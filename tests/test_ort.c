@@ -1,19 +1,23 @@
 /* test_ort.c - small models against ONNX Runtime.
  *
- * tests/data/ort, ort_forms and search*, written by tests/gen/ort_cases.py,
- * ort_forms.py and search_cases.py, have one model per case and all inputs and
- * outputs in cases.npz, as CASE.VALUE. Each case is run by plain C kernels and
- * again with oneDNN. Numbers agree within 1e-3 of their size or 1e-5; those of
- * 8 bits, which are rounded, within one step. */
+ * tests/data/ort, ort_forms, ort_ml and search*, written by
+ * tests/gen/ort_cases.py, ort_forms.py, ort_ml.py and search_cases.py, have one
+ * model per case and all inputs and outputs in cases.npz, as CASE.VALUE. Each
+ * case is run by plain C kernels and again with oneDNN. Numbers agree within
+ * 1e-3 of their size or 1e-5; those of 8 bits, which are rounded, within one
+ * step. */
 #include "check.h"
 #include "cleave.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 
-static const char *const folders[] = {
-    "tests/data/ort", "tests/data/ort_forms", "tests/data/search",
-    "tests/data/search_encoder", "tests/data/search_first"};
+static const char *const folders[] = {"tests/data/ort",
+                                      "tests/data/ort_forms",
+                                      "tests/data/ort_ml",
+                                      "tests/data/search",
+                                      "tests/data/search_encoder",
+                                      "tests/data/search_first"};
 static const char *folder; /* the one that is run now */
 static clv_backend *backend;
 

@@ -509,7 +509,7 @@ static void little_memory(void)
             check_skip("the kernel does not tell of system calls");
             continue;
         }
-        for (double mb = 6; mb < 500; mb *= grows) {
+        for (double mb = 8; mb < 500; mb *= grows) {
             space = (rlim_t)(mb * (1 << 20));
             f.at = (long)mb;
             reset_outputs();

@@ -4,6 +4,12 @@
  *   torchvision_published.csv  what torchvision prints beside its weights
  *   modules.txt                module paths and weight names (gen/modules.py)
  *   zoo.csv                    every name at its home (gen/zoo_truth.py)
+ *   timm_published.csv         what timm prints (gen/timm_published.py)
+ *   zoo_modules.csv            modules of timm's networks (gen/zoo_modules.py)
+ *   zoo_fx.csv                 nodes of torch.fx (gen/zoo_fx.py)
+ *   zoo_sizes.csv              sizes that live models take (gen/zoo_sizes.py)
+ *   zoo_quantized.csv          bytes of quantised weights
+ * (gen/zoo_quantized.py)
  *
  * Each row of a table is a case of its own. */
 #include "check.h"
@@ -66,6 +72,51 @@ static void measured(void)
         if (counts_like_fx(model))
             CHECK_EQ_INT(got.graph_nodes, atoll(csv_get(&t, "fx_nodes")));
     }
+}
+
+/* Families of which torch.fx sees other nodes than there are operators. */
+static bool traced_otherwise(const char *model)
+{
+    static const char *const prefixes[] = {
+        "vit_",        /* nn.MultiheadAttention is one module */
+        "swin",        /* attention in windows is one function */
+        "mvit_",       /* one unbind or tensor_split where we slice each part;
+                        * contiguous, and axes that are added and taken away */
+        "cait_",       /* attention of the class token is one function */
+        "levit_",      /* one split where we slice each part; idle dropouts */
+        "poolformer_", /* axes are permuted around the norm of one pixel */
+        "ghostnet_",   /* a flatten of what is flat */
+    };
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (!strncmp(model, prefixes[i], strlen(prefixes[i])))
+            return true;
+    return false;
+}
+
+/* Nodes of torch.fx, without those that are no work on tensors. */
+static void traced(void)
+{
+    static const char *const not_work[] = {"sizes", "reads", "picks", "idle"};
+    csv t;
+    uint32_t same = 0;
+    CHECK_OR_RETURN(csv_open(&t, "tests/data/zoo_fx.csv"));
+    while (csv_next(&t)) {
+        const char *model = csv_get(&t, "name");
+        long long want = atoll(csv_get(&t, "nodes"));
+        if (!in_zoo(model) || traced_otherwise(model))
+            continue;
+        check_row(model);
+        same++;
+        for (size_t i = 0; i < sizeof not_work / sizeof *not_work; i++)
+            want -= atoll(csv_get(&t, not_work[i]));
+        clv_graph *g = open_model(model, NULL);
+        clv_profile *p = NULL;
+        if (g && CHECK(clv_profile_new(g, NULL, &p, NULL) == CLV_OK))
+            CHECK_EQ_INT(clv_profile_totals(p)->graph_nodes, want);
+        clv_profile_free(p);
+        clv_graph_free(g);
+    }
+    CHECK(same > 100);
 }
 
 /* What the profile reports for fvcore's name of an operator. */
@@ -172,6 +223,48 @@ static void published_yolo(void)
         else if (!strncmp(model, "yolov8", 6))
             CHECK_EQ_INT(llround((double)got.macs / 1e7),
                          llround(atof(gmacs) * 1e2));
+    }
+}
+
+/* What fvcore counts, and attention, which it leaves out where it is one
+ * operator: timm's tables are made with its products apart. */
+static int64_t counted_by_timm(const clv_profile *p)
+{
+    uint32_t n;
+    int64_t sum = clv_profile_totals(p)->flops;
+    const clv_type_total *t = clv_profile_types(p, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(t[i].type, "scaled_dot_product_attention"))
+            sum += t[i].macs;
+    return sum;
+}
+
+/* Tables of timm's results, to the two digits that they print. */
+static void published_timm(void)
+{
+    csv t;
+    CHECK_OR_RETURN(csv_open(&t, "tests/data/timm_published.csv"));
+    while (csv_next(&t)) {
+        const char *model = csv_get(&t, "name");
+        int64_t size = atoll(csv_get(&t, "size")), dims[] = {1, 3, size, size};
+        if (!strcmp(csv_get(&t, "state"), "fused")) /* another network */
+            continue;
+        check_row(model);
+        clv_shape_arg shape = {NULL, dims, 4};
+        clv_open_opts open = {
+            .size = sizeof open, .shapes = &shape, .n_shapes = 1};
+        clv_profile_opts opts = {.size = sizeof opts,
+                                 .convention = CLV_CONVENTION_FVCORE};
+        clv_graph *g = open_model(model, &open);
+        clv_profile *p = NULL;
+        if (!g || !CHECK(clv_profile_new(g, &opts, &p, NULL) == CLV_OK))
+            continue;
+        CHECK_EQ_INT(llround((double)clv_profile_totals(p)->params / 1e4),
+                     llround(atof(csv_get(&t, "params_m")) * 1e2));
+        CHECK_EQ_INT(llround((double)counted_by_timm(p) / 1e7),
+                     llround(atof(csv_get(&t, "gmacs")) * 1e2));
+        clv_profile_free(p);
+        clv_graph_free(g);
     }
 }
 
@@ -327,6 +420,105 @@ static void homes(void)
     CHECK_EQ_INT(rows, all);
 }
 
+/* The modules in which something is computed. */
+static void computing_modules(const clv_profile *p, lines *l)
+{
+    uint32_t n;
+    const clv_module_total *m = clv_profile_modules(p, &n);
+    for (uint32_t i = 1; i < n; i++) {
+        if (m[i].flops == 0)
+            continue;
+        size_t size = strlen(m[i].path) + 2;
+        char *line = malloc(size);
+        CHECK_OR_RETURN(line && l->n < sizeof l->line / sizeof *l->line);
+        snprintf(line, size, "%s\n", m[i].path);
+        l->line[l->n++] = line;
+    }
+}
+
+static void timm_modules(void)
+{
+    csv t;
+    CHECK_OR_RETURN(csv_open(&t, "tests/data/zoo_modules.csv"));
+    while (csv_next(&t)) {
+        const char *model = csv_get(&t, "name");
+        static lines l;
+        check_row(model);
+        clv_graph *g = open_model(model, NULL);
+        clv_profile *p = NULL;
+        if (!g || !CHECK(clv_profile_new(g, NULL, &p, NULL) == CLV_OK))
+            continue;
+        l.n = 0;
+        computing_modules(p, &l);
+        check_hash(&l, "modules", atoll(csv_get(&t, "modules")),
+                   strtoull(csv_get(&t, "hash"), NULL, 16));
+        clv_profile_free(p);
+        clv_graph_free(g);
+    }
+}
+
+/* Bytes of the int8 weights and of the biases of quantised networks. */
+static void quantized(void)
+{
+    csv t;
+    CHECK_OR_RETURN(csv_open(&t, "tests/data/zoo_quantized.csv"));
+    while (csv_next(&t)) {
+        const char *model = csv_get(&t, "name");
+        int64_t bytes = 0;
+        check_row(model);
+        clv_graph *g = open_model(model, NULL);
+        for (uint32_t i = 0; g && i < clv_graph_num_values(g); i++) {
+            clv_value_info v = clv_graph_value(g, i);
+            int64_t n = v.dtype == CLV_INT8 ? 1 : 4;
+            for (uint32_t k = 0; k < v.rank; k++)
+                n *= v.dims[k];
+            if (v.kind == CLV_VALUE_PARAM)
+                bytes += n;
+        }
+        CHECK_EQ_INT(bytes, atoll(csv_get(&t, "bytes")));
+        clv_graph_free(g);
+    }
+}
+
+/* -- sizes ----------------------------------------------------------------*/
+
+/* What a live model takes is taken, and what it refuses is refused. */
+static void check_size(const char *model, const char *input, const char *params,
+                       const char *macs)
+{
+    int64_t dims[8];
+    clv_shape_arg shape = {NULL, dims, read_shape(input, dims)};
+    clv_open_opts opts = {.size = sizeof opts, .shapes = &shape, .n_shapes = 1};
+    clv_graph *g = NULL;
+    clv_profile *p = NULL;
+    clv_err err = {0};
+    clv_status s = clv_graph_open(model, &opts, &g, &err);
+    if (!strcmp(macs, "refused")) {
+        CHECK_EQ_INT(s, CLV_SHAPE);
+    } else if (check_that(s == CLV_OK, __FILE__, __LINE__, "%s", err.msg) &&
+               CHECK(clv_profile_new(g, NULL, &p, &err) == CLV_OK)) {
+        CHECK_EQ_INT(clv_profile_totals(p)->params, atoll(params));
+        CHECK_EQ_INT(clv_profile_totals(p)->macs, atoll(macs));
+    }
+    clv_profile_free(p);
+    clv_graph_free(g);
+}
+
+static void sizes(void)
+{
+    csv t;
+    CHECK_OR_RETURN(csv_open(&t, "tests/data/zoo_sizes.csv"));
+    while (csv_next(&t)) {
+        char row[128];
+        const char *model = csv_get(&t, "name"), *input = csv_get(&t, "input");
+        snprintf(row, sizeof row, "%s %s", model, input);
+        check_row(row);
+        if (in_zoo(model))
+            check_size(model, input, csv_get(&t, "params"),
+                       csv_get(&t, "macs"));
+    }
+}
+
 /* -- bad input ------------------------------------------------------------*/
 
 typedef struct {
@@ -384,10 +576,32 @@ static const bad_shape bad_shapes[] = {
     {"patches do not fit",
      "vit_b_16",
      4,
-     {1, 3, 230, 224},
+     {1, 3, 230, 230},
      0,
      CLV_SHAPE,
-     {"230x224", "16x16"}},
+     {"230x230", "16x16"}},
+    {"no square", "vit_b_16", 4, {1, 3, 224, 240}, 0, CLV_SHAPE, {"squares"}},
+    {"positions do not fit",
+     "sam-vit-base",
+     4,
+     {1, 3, 512, 512},
+     0,
+     CLV_SHAPE,
+     {"512x512", "1024x1024"}},
+    {"a map below its window",
+     "swin-tiny-patch4-window7-224",
+     4,
+     {1, 3, 160, 160},
+     0,
+     CLV_SHAPE,
+     {"5x5", "7x7"}},
+    {"a side below its stride",
+     "rtdetr-l",
+     4,
+     {1, 3, 650, 640},
+     0,
+     CLV_SHAPE,
+     {"650x640", "multiples of 32"}},
     {"windows do not fit",
      "maxvit_t",
      4,
@@ -395,6 +609,27 @@ static const bad_shape bad_shapes[] = {
      0,
      CLV_SHAPE,
      {"48x48", "7x7"}},
+    {"branches do not fit",
+     "hrnet_w18",
+     4,
+     {1, 3, 240, 240},
+     0,
+     CLV_SHAPE,
+     {"60x60", "halved 3 times"}},
+    {"positions are learned",
+     "eva02_tiny_patch14_336",
+     4,
+     {1, 3, 350, 350},
+     0,
+     CLV_SHAPE,
+     {"350x350", "336x336"}},
+    {"offsets are learned",
+     "coatnet_0_224",
+     4,
+     {1, 3, 256, 256},
+     0,
+     CLV_SHAPE,
+     {"16x16", "14x14"}},
     {"function too large",
      "inception_v3",
      4,
@@ -482,6 +717,10 @@ static const knob_case knob_cases[] = {
     {"efficientnet_lite0:width=1.4,depth=1.8", NULL, "efficientnet_lite4"},
     {"convnext_tiny:stage3=27", NULL, "convnext_small"},
     {"swin_t:stage3=18", NULL, "swin_s"},
+    {"hrnet_w18:width=30", NULL, "hrnet_w30"},
+    {"mobileone_s1:width2=2,width3=2.5", "width4=4", "mobileone_s2"},
+    {"nfnet_f0:stage1=2,stage2=4,stage3=12,stage4=6", NULL, "nfnet_f1"},
+    {"xcit:dim=192,mlp=768", "depth=24", "xcit_tiny_24_p16_224"},
     {"yolov8n:depth=0.67,width=0.75,most=768", NULL, "yolov8m"},
 };
 
@@ -520,6 +759,8 @@ static const struct {
     {"vit:patch=", {"is not NAME=NUMBER"}},
     {"vit:=3", {"is not NAME=NUMBER"}},
     {"vit:heads=5", {"768", "5 heads"}},
+    {"xcit:heads=5", {"128", "5 heads"}},
+    {"hrnet:width=0", {"width", "1 to 4096"}},
     {"alexnet:width=2", {"alexnet has no numbers"}},
 };
 
@@ -536,12 +777,33 @@ static void bad_knob(void)
     }
 }
 
+/* What looks like a file is not looked for among the names. */
+static void no_paths(void)
+{
+    const clv_zoo_model *m;
+    for (uint32_t i = 0; (m = clv_zoo_at(i)); i++) {
+        check_row(m->name);
+        CHECK(!strchr(m->name, '/') && !strstr(m->name, ".onnx"));
+    }
+}
+
 static const check_case cases[] = {
-    {"measured", measured},   {"fvcore", fvcore},
-    {"published", published}, {"names", names},
-    {"homes", homes},         {"published_yolo", published_yolo},
-    {"bad_input", bad_input}, {"unknown_model", unknown_model},
-    {"options", options},     {"knobs", knobs},
+    {"measured", measured},
+    {"no_paths", no_paths},
+    {"traced", traced},
+    {"sizes", sizes},
+    {"fvcore", fvcore},
+    {"published", published},
+    {"names", names},
+    {"homes", homes},
+    {"published_yolo", published_yolo},
+    {"bad_input", bad_input},
+    {"unknown_model", unknown_model},
+    {"options", options},
+    {"knobs", knobs},
     {"bad_knob", bad_knob},
+    {"timm_modules", timm_modules},
+    {"published_timm", published_timm},
+    {"quantized", quantized},
 };
 CHECK_MAIN(cases)

@@ -74,6 +74,8 @@ typedef struct clv_open_opts {
     const char *const *args; /* numbers of a parametric built-in model that
                               * differ: "width=0.75" (clv_zoo_knob) */
     size_t n_args;
+    const char *signature; /* which signature of a TFLite file is the model;
+                            * NULL: its first subgraph */
 } clv_open_opts;
 
 /* Opens `model`: a name of the zoo, or the path of a model file. opts may be

@@ -61,6 +61,8 @@ typedef struct clv_box {
     const clv_item *items;
     const clv_wire *wires;
     uint32_t n_items, n_wires;
+    bool folded; /* of repeats: the first is drawn, and stands for all */
+    bool shut;   /* one node of each operator is drawn, and no wires */
 } clv_box;
 
 typedef struct clv_layout_info {
@@ -69,6 +71,14 @@ typedef struct clv_layout_info {
     uint32_t n_boxes;
     uint32_t n_straight; /* wires too long to be led around nodes */
     int64_t crossings;   /* of wires, in all boxes */
+    /* Of a folded layout. A row is the nodes that one that is drawn stands for;
+     * rows are in the order of the nodes drawn, each the first of its row or
+     * equal to it. */
+    uint32_t n_rows;           /* 0: nothing is folded */
+    const uint32_t *row;       /* of every node */
+    const uint32_t *row_node;  /* the node of a row that is drawn */
+    const uint32_t *row_count; /* nodes of a row */
+    uint32_t n_hidden;         /* wires left out where too many meet */
 } clv_layout_info;
 
 typedef struct clv_layout clv_layout;
@@ -77,6 +87,13 @@ typedef struct clv_layout clv_layout;
  * outlive the result; returns a layout (caller frees with clv_layout_free). */
 CLV_API CLV_MUST clv_status clv_layout_new(const clv_graph *g, clv_layout **out,
                                            clv_err *err);
+/* The same for a graph too large to be drawn node by node. What repeats
+ * (modules of the same form, and sequences of the same operators with the same
+ * shapes) is drawn once, as a box that says how often; what is still too much
+ * is put in boxes by the order of execution, and of some of them only the kinds
+ * of operators are drawn. About `most` nodes are drawn, rarely more. */
+CLV_API CLV_MUST clv_status clv_layout_folded(const clv_graph *g, uint32_t most,
+                                              clv_layout **out, clv_err *err);
 CLV_API void clv_layout_free(clv_layout *l);
 CLV_API const clv_layout_info *clv_layout_get(const clv_layout *l);
 

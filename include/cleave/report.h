@@ -43,6 +43,10 @@ typedef struct clv_report_opts {
     uint32_t depth;   /* text: fold modules below this depth; 0: none */
     const char *more; /* text: what shows rows left out ("--all"), or NULL */
     bool brief;       /* JSON of a profile: layers without "parallelism" */
+    /* JSON: rows of a folded layout in place of operators, with what they cost
+     * in sum, and subgraphs and tensors of what is drawn. Totals are those of
+     * the whole. NULL: everything. */
+    const clv_layout *fold;
 } clv_report_opts;
 
 CLV_API void clv_report_profile(const clv_profile *p,

@@ -5,6 +5,7 @@
  * no place yet, behind the last child of its parent gives all child lists in
  * order of first use; a walk without recursion then lists the rows. */
 #include "analysis/tree.h"
+#include "graph/graph.h"
 
 #include <string.h>
 
@@ -41,7 +42,7 @@ static void find_mixed(const clv_profile *p, bool *mixed, uint32_t *seen)
             continue;
         if (seen[m] == CLV_NONE)
             seen[m] = i;
-        else if (strcmp(clv_graph_node(g, i).op, clv_graph_node(g, seen[m]).op))
+        else if (g->nodes[i].op != g->nodes[seen[m]].op)
             mixed[m] = true;
     }
 }

@@ -114,6 +114,7 @@ clv_status clv__extract(const clv_graph *g, const clv_extract *what,
     size_t widest = 1;
     *out = NULL;
     CLV_TRY(clv__build_part(g, &c.to, e));
+    c.to->format = g->format; /* some forms are those of ONNX alone */
     for (uint32_t i = 0; i < what->n_nodes; i++) {
         const clv_node *node = &g->nodes[what->nodes[i]];
         size_t n = (size_t)node->n_in + node->n_out;

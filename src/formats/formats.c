@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* One row per format. Those whose bytes tell them come first. */
+/* One row per format. Those whose bytes tell them come first, ONNX last. */
 static const clv_importer formats[] = {
     {{"pt2", "torch.export archive", ".pt2", "graph, symbols, weights", false},
      true,
@@ -239,17 +239,37 @@ static clv_status formats_refuse(const char *path, const formats_kind *kind,
 
 /* -- the way in -----------------------------------------------------------*/
 
+/* The format of a file, NULL when none of ours is; then *kind says what it is
+ * if its bytes do. Most files are ONNX, whose first bytes no other kind has. */
+static const clv_importer *formats_of(const clv_mapping *map, const char *path,
+                                      const formats_kind **kind)
+{
+    const size_t n = sizeof formats / sizeof *formats;
+    *kind = NULL;
+    if (clv__onnx_begins(map))
+        return &formats[n - 1];
+    *kind = formats_kind_of(map);
+    for (size_t i = 0; i < n; i++)
+        if ((formats[i].told || !*kind) && formats[i].knows(map, path))
+            return &formats[i];
+    return NULL;
+}
+
 clv_status clv__import(const char *path, const clv_open_opts *opts,
                        clv_graph **out, clv_err *e)
 {
     clv_mapping map;
     *out = NULL;
     CLV_TRY(clv__mapping_open(path, &map, e));
-    const formats_kind *kind = formats_kind_of(&map);
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if ((kind && !formats[i].told) || !formats[i].knows(&map, path))
-            continue;
-        clv_status s = formats[i].load(map, path, opts, out, e);
+    const formats_kind *kind;
+    const clv_importer *row = formats_of(&map, path, &kind);
+    if (row && opts && opts->signature && row->load != clv__tflite_load) {
+        clv__mapping_close(&map);
+        return clv__fail(e, CLV_USAGE, "%s: only TFLite files have signatures",
+                         path);
+    }
+    if (row) {
+        clv_status s = row->load(map, path, opts, out, e);
         if (s != CLV_OK)
             clv__err_prefix(e, "%s", path);
         return s;

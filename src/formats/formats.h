@@ -91,6 +91,9 @@ CLV_MUST clv_status clv__stablehlo_load(clv_mapping map, const char *path,
 bool clv__stablehlo_row(size_t i, const char **name, clv_op *op);
 
 bool clv__onnx_knows(const clv_mapping *map, const char *path);
+
+/* Do the first bytes alone say that it is ONNX and nothing else? */
+bool clv__onnx_begins(const clv_mapping *map);
 CLV_MUST clv_status clv__onnx_load(clv_mapping map, const char *path,
                                    const clv_open_opts *opts, clv_graph **out,
                                    clv_err *e);

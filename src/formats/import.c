@@ -32,16 +32,29 @@ void clv__import_scrub(char *s, size_t n)
 
 bool clv__import_is_buffer(const char *name, size_t n)
 {
-    static const char *const names[] = {
-        "running_mean", "running_var", "num_batches_tracked",
-        "position_ids", "anchors",     "anchor_grid",
-        "inv_freq",     "attn_mask",   "relative_coords_table"};
+#define NAME(s) \
+    { \
+        s, sizeof(s) - 1 \
+    }
+    static const struct {
+        const char *s;
+        size_t n;
+    } names[] = {NAME("running_mean"),
+                 NAME("running_var"),
+                 NAME("num_batches_tracked"),
+                 NAME("position_ids"),
+                 NAME("anchors"),
+                 NAME("anchor_grid"),
+                 NAME("inv_freq"),
+                 NAME("attn_mask"),
+                 NAME("relative_coords_table")};
+#undef NAME
     size_t last = n;
     while (last && name[last - 1] != '.')
         last--;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (n - last == strlen(names[i]) &&
-            !memcmp(names[i], name + last, n - last))
+        if (n - last == names[i].n &&
+            !memcmp(names[i].s, name + last, n - last))
             return true;
     return false;
 }
@@ -97,10 +110,30 @@ clv_status clv__import_begin(clv_mapping map, const char *path,
     return s;
 }
 
+/* Gives outputs that are the second or a later result of a node the name by
+ * which reports show them ("while:1"): files are named after them. */
+static bool import_name_outputs(clv_graph *g)
+{
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        char buf[300];
+        clv_value *v = &g->values[g->outputs[i]];
+        if (v->name || v->producer == CLV_NONE ||
+            node_outs(g, &g->nodes[v->producer])[0] == g->outputs[i])
+            continue;
+        const char *name = clv__value_name(g, g->outputs[i], buf, sizeof buf);
+        v->name = arena_strndup(&g->mem, name, strlen(name));
+        if (!v->name)
+            return false;
+    }
+    return true;
+}
+
 clv_status clv__import_end(clv_graph *g, clv_status s, clv_graph **out,
                            clv_err *e)
 {
     *out = NULL;
+    if (s == CLV_OK && !import_name_outputs(g))
+        s = clv__nomem(e);
     if (s != CLV_OK && e)
         clv__import_scrub(e->msg, strlen(e->msg));
     if (s != CLV_OK) {

@@ -145,10 +145,14 @@ uint32_t clv__scope_path(clv_graph *g, const char *path)
     uint32_t scope = g->n_nodes ? g->nodes[g->n_nodes - 1].scope : 0;
     if (!strcmp(g->scopes[scope].path, path))
         return scope;
-    scope = strmap_get(&g->scope_paths, path, strlen(path));
-    if (scope != CLV_NONE)
-        return scope;
-    scope = 0;
+    size_t known = strlen(path); /* how much of the path is known */
+    while (known &&
+           (scope = strmap_get(&g->scope_paths, path, known)) == CLV_NONE)
+        while (known && path[--known] != '.')
+            continue;
+    if (!known)
+        scope = 0;
+    path += known;
     while (*path && scope != CLV_NONE) {
         size_t len = strcspn(path, ".");
         if (len)

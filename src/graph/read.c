@@ -195,8 +195,10 @@ clv_status clv_graph_get_node(const clv_graph *g, uint32_t node,
     clv__err_clear(err);
     CLV_NEED(g, err);
     CLV_NEED(out, err);
-    CLV_TRY(FILL(clv_node_info, out, &full, err));
-    CLV_TRY(check_id(node, g->n_nodes, "node", err));
+    if (node >= g->n_nodes) {
+        CLV_TRY(FILL(clv_node_info, out, &full, err));
+        return check_id(node, g->n_nodes, "node", err);
+    }
     const clv_node *n = &g->nodes[node];
     full = (clv_node_info){
         .name = n->name,
@@ -221,8 +223,10 @@ clv_status clv_graph_get_value(const clv_graph *g, uint32_t value,
     clv__err_clear(err);
     CLV_NEED(g, err);
     CLV_NEED(out, err);
-    CLV_TRY(FILL(clv_value_info, out, &full, err));
-    CLV_TRY(check_id(value, g->n_values, "value", err));
+    if (value >= g->n_values) {
+        CLV_TRY(FILL(clv_value_info, out, &full, err));
+        return check_id(value, g->n_values, "value", err);
+    }
     const clv_value *v = &g->values[value];
     const char *name = v->name;
     if (!name && v->producer != CLV_NONE)

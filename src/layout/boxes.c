@@ -32,6 +32,19 @@ static uint64_t boxes_hash_attrs(uint64_t h, const clv_node *n)
     return h;
 }
 
+uint64_t clv__box_node_hash(const clv_graph *g, uint32_t node)
+{
+    const clv_node *n = &g->nodes[node];
+    const uint32_t *in = node_ins(g, n);
+    uint64_t h = boxes_hash_attrs(clv__hash_word(CLV_HASH_START, n->op), n);
+    for (uint32_t k = 0; k < n->n_out; k++)
+        h = clv__hash_value(h, node_out(g, n, k));
+    for (uint32_t k = 0; k < n->n_in; k++)
+        h = in[k] == CLV_NONE ? clv__hash_word(h, k)
+                              : clv__hash_value(h, &g->values[in[k]]);
+    return h;
+}
+
 /* Operators, attributes and shapes in order, and which of its own nodes each
  * input comes from. */
 static uint64_t part_hash(box_maker *m, const box_part *p)
@@ -182,10 +195,8 @@ static uint32_t peel_items(box_maker *m, const item_edges *e, bool *on)
     return left - tail;
 }
 
-/* Marks the items that lie on cycles or between them in *on. Returns how many,
- * CLV_NONE when memory ran out. */
-static uint32_t find_cycles(box_maker *m, const box_part *box, uint32_t n,
-                            bool **on)
+uint32_t clv__box_cycles(box_maker *m, const box_part *box, uint32_t n,
+                         bool **on)
 {
     item_edges e;
     *on = arena_array(m->scratch, n, sizeof **on);
@@ -205,7 +216,7 @@ static bool split_cycles(box_maker *m, const box_part *box, box_part **items,
                          uint32_t *n)
 {
     bool *on;
-    uint32_t cyclic = find_cycles(m, box, *n, &on);
+    uint32_t cyclic = clv__box_cycles(m, box, *n, &on);
     if (cyclic == 0 || cyclic == CLV_NONE)
         return cyclic == 0;
     box_part *list = arena_array(m->scratch, (size_t)box->n, sizeof *list);
@@ -326,7 +337,7 @@ static bool group_repeats(box_maker *m, const box_part *box, box_part **items,
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < list[i].n; k++)
             m->item[list[i].nodes[k]] = i;
-    uint32_t cyclic = find_cycles(m, box, count, &on);
+    uint32_t cyclic = clv__box_cycles(m, box, count, &on);
     if (cyclic == CLV_NONE)
         return false;
     if (cyclic) {
@@ -351,6 +362,9 @@ bool clv__box_split(box_maker *m, box_part *box, box_part **items, uint32_t *n)
         if (*n == 1 && (*items)[0].scope != CLV_NONE)
             box->scope = (*items)[0].scope;
     } while (*n == 1 && (*items)[0].scope != CLV_NONE);
-    return split_cycles(m, box, items, n) && list_nodes(m, box, *items, *n) &&
-           (box->repeats || group_repeats(m, box, items, n));
+    if (!split_cycles(m, box, items, n) || !list_nodes(m, box, *items, *n))
+        return false;
+    if (m->like)
+        return clv__box_fold(m, box, items, n);
+    return box->repeats || group_repeats(m, box, items, n);
 }

@@ -72,6 +72,9 @@ typedef struct ranked {
 bool clv__ranked_make(arena *a, const layered_graph *g, ranked *r);
 /* Orders every layer; returns how many lines cross, -1 when memory ran out. */
 int64_t clv__ranked_order(arena *a, ranked *r);
+/* Moves whole lines to where they cross least, as long as *work, which it
+ * lessens, is above 0. Sets r->at alone. Returns false when memory ran out. */
+bool clv__ranked_sift(arena *a, ranked *r, int64_t *work);
 /* Sorts the lists of neighbours by the places of these. */
 void clv__ranked_sort_up(const ranked *r, uint32_t layer, uint32_t *fill);
 void clv__ranked_sort_down(const ranked *r, uint32_t layer, uint32_t *fill);

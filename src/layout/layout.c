@@ -1,5 +1,10 @@
-/* layout.c - all boxes of a graph, from the root down. */
+/* layout.c - all boxes of a graph, from the root down.
+ *
+ * A folded layout is made twice: once to see how much there is to draw, and
+ * once to draw it, with the boxes shut that are too much. */
 #include "layout/boxes.h"
+
+#include <string.h>
 
 /* Modules nested deeper than this are drawn flat in the one at this depth. */
 enum { MOST_NESTED = 64 };
@@ -9,6 +14,12 @@ struct clv_layout {
     clv_layout_info info;
 };
 
+/* Which boxes of a folded layout are shut. */
+typedef struct fold_plan {
+    bool *shut;
+    uint32_t *first; /* of box i: the first box inside it */
+} fold_plan;
+
 typedef struct box_list {
     clv_box *boxes;
     box_part *parts; /* what each of them holds */
@@ -16,6 +27,7 @@ typedef struct box_list {
     size_t cap, cap_parts;
     strmap forms;
     uint32_t n_forms;
+    fold_plan plan;
 } box_list;
 
 static bool maker_alloc(box_maker *m)
@@ -79,19 +91,20 @@ static bool add_box(box_list *l, box_maker *m, const box_part *p,
                                .parts = p->parts,
                                .repeats = p->repeats,
                                .form = box_form(l, m->mem, p->hash),
-                               .nodes = p->n};
+                               .nodes = p->total ? p->total : p->n,
+                               .folded = p->folded};
     return l->boxes[l->n++].form != CLV_NONE;
 }
 
-static bool add_root(box_list *l, box_maker *m)
+static bool make_root(box_maker *m, box_part *root)
 {
     const clv_graph *g = m->g;
-    box_part root = {.n = g->n_nodes, .parts = 1};
-    root.nodes =
-        arena_array(m->mem, (size_t)g->n_nodes + 1, sizeof *root.nodes);
-    for (uint32_t i = 0; root.nodes && i < g->n_nodes; i++)
-        root.nodes[i] = i;
-    return root.nodes && add_box(l, m, &root, CLV_NONE);
+    *root = (box_part){.n = g->n_nodes, .parts = 1};
+    root->nodes =
+        arena_array(m->mem, (size_t)g->n_nodes + 1, sizeof *root->nodes);
+    for (uint32_t i = 0; root->nodes && i < g->n_nodes; i++)
+        root->nodes[i] = i;
+    return root->nodes != NULL;
 }
 
 /* Splits box i and draws it; the boxes inside join the list. */
@@ -99,19 +112,104 @@ static bool do_box(box_list *l, box_maker *m, uint32_t i,
                    clv_layout_info *total)
 {
     box_part part = l->parts[i], *items = NULL;
-    uint32_t n = 0, first = l->n;
+    uint32_t n = 0, first = l->n, inner = 0;
+    if (l->plan.shut && l->plan.shut[part.plan]) {
+        l->boxes[i].module = m->g->scopes[part.scope].path;
+        return clv__box_shut(m, &part, &l->boxes[i]);
+    }
     if (part.n && !clv__box_split(m, &part, &items, &n))
         return false;
-    for (uint32_t k = 0; k < n; k++)
-        if (items[k].scope != CLV_NONE && !add_box(l, m, &items[k], i))
+    for (uint32_t k = 0; k < n; k++) {
+        if (items[k].scope == CLV_NONE)
+            continue;
+        if (l->plan.first)
+            items[k].plan = l->plan.first[part.plan] + inner++;
+        if (!add_box(l, m, &items[k], i))
             return false;
+    }
     l->boxes[i].module = m->g->scopes[part.scope].path;
     return clv__box_draw(m, &part, items, n, first, &l->boxes[i], total);
 }
 
-static bool do_all(box_list *l, box_maker *m, clv_layout *out)
+/* The boxes that there would be if none were shut. */
+typedef struct plan_boxes {
+    box_part *parts;
+    uint32_t *items, *first, n;
+    size_t cap, cap_items, cap_first;
+} plan_boxes;
+
+static bool plan_add(plan_boxes *b, const box_part *p)
 {
-    if (!maker_alloc(m) || !find_scopes(m) || !add_root(l, m))
+    if (!CLV_GROW(b->parts, b->n, b->cap) ||
+        !CLV_GROW(b->items, b->n, b->cap_items) ||
+        !CLV_GROW(b->first, b->n + 1, b->cap_first))
+        return false;
+    b->parts[b->n++] = *p;
+    return true;
+}
+
+static bool plan_box(plan_boxes *b, box_maker *m, uint32_t i)
+{
+    box_part part = b->parts[i], *items = NULL;
+    uint32_t n = 0;
+    b->first[i] = b->n;
+    if (part.n && !clv__box_split(m, &part, &items, &n))
+        return false;
+    b->items[i] = n;
+    for (uint32_t k = 0; k < n; k++)
+        if (items[k].scope != CLV_NONE && !plan_add(b, &items[k]))
+            return false;
+    b->first[i + 1] = b->n;
+    return true;
+}
+
+/* Splits everything once, to find out how much there is to draw. */
+static bool plan_make(box_list *l, box_maker *m, uint32_t most)
+{
+    arena own = {0}, *mem = m->mem;
+    plan_boxes b = {0};
+    box_part root;
+    m->mem = &own;
+    bool ok = make_root(m, &root) && plan_add(&b, &root);
+    for (uint32_t i = 0; ok && i < b.n; i++) {
+        arena_mark mark = arena_save(m->scratch);
+        ok = plan_box(&b, m, i);
+        arena_rewind(m->scratch, mark);
+    }
+    size_t n = (size_t)b.n + 2;
+    l->plan.shut = arena_zalloc(m->scratch, n * sizeof *l->plan.shut);
+    l->plan.first = arena_array(m->scratch, n, sizeof *l->plan.first);
+    ok = ok && l->plan.shut && l->plan.first &&
+         clv__boxes_to_shut(&own, b.items, b.first, b.n, most, l->plan.shut);
+    if (ok)
+        memcpy(l->plan.first, b.first, ((size_t)b.n + 1) * sizeof *b.first);
+    clv__free(b.parts);
+    clv__free(b.items);
+    clv__free(b.first);
+    arena_free(&own);
+    m->mem = mem;
+    return ok;
+}
+
+/* Every node stands for itself at first. */
+static bool fold_start(box_maker *m)
+{
+    uint32_t n = m->g->n_nodes;
+    m->like = arena_array(m->scratch, (size_t)n + 1, sizeof *m->like);
+    for (uint32_t i = 0; m->like && i < n; i++)
+        m->like[i] = i;
+    return m->like != NULL;
+}
+
+/* With `most` above 0 the layout is folded. */
+static bool do_all(box_list *l, box_maker *m, uint32_t most, clv_layout *out)
+{
+    box_part root;
+    if (!maker_alloc(m) || !find_scopes(m))
+        return false;
+    if (most && (!fold_start(m) || !plan_make(l, m, most)))
+        return false;
+    if (!make_root(m, &root) || !add_box(l, m, &root, CLV_NONE))
         return false;
     for (uint32_t i = 0; i < l->n; i++) {
         arena_mark mark = arena_save(m->scratch);
@@ -124,14 +222,12 @@ static bool do_all(box_list *l, box_maker *m, clv_layout *out)
         boxes[i] = l->boxes[i];
     out->info.boxes = boxes;
     out->info.n_boxes = l->n;
-    return boxes != NULL;
+    return boxes && (!most || clv__fold_rows(m, &out->mem, &out->info));
 }
 
-clv_status clv_layout_new(const clv_graph *g, clv_layout **out, clv_err *err)
+static clv_status layout_make(const clv_graph *g, uint32_t most,
+                              clv_layout **out, clv_err *err)
 {
-    CLV_BEGIN(out, err);
-    CLV_NEED(g, err);
-    CLV_TRY(clv__need_inferred(g, "clv_layout_new", err));
     clv_layout *l = clv__zalloc(sizeof *l);
     if (!l)
         return clv__nomem(err);
@@ -139,7 +235,7 @@ clv_status clv_layout_new(const clv_graph *g, clv_layout **out, clv_err *err)
     arena scratch = {0};
     box_maker m = {.g = g, .mem = &l->mem, .scratch = &scratch};
     box_list list = {0};
-    bool ok = do_all(&list, &m, l);
+    bool ok = do_all(&list, &m, most, l);
     clv__free(list.boxes);
     clv__free(list.parts);
     strmap_free(&list.forms);
@@ -150,6 +246,23 @@ clv_status clv_layout_new(const clv_graph *g, clv_layout **out, clv_err *err)
     }
     *out = l;
     return CLV_OK;
+}
+
+clv_status clv_layout_new(const clv_graph *g, clv_layout **out, clv_err *err)
+{
+    CLV_BEGIN(out, err);
+    CLV_NEED(g, err);
+    CLV_TRY(clv__need_inferred(g, "clv_layout_new", err));
+    return layout_make(g, 0, out, err);
+}
+
+clv_status clv_layout_folded(const clv_graph *g, uint32_t most,
+                             clv_layout **out, clv_err *err)
+{
+    CLV_BEGIN(out, err);
+    CLV_NEED(g, err);
+    CLV_TRY(clv__need_inferred(g, "clv_layout_folded", err));
+    return layout_make(g, most ? most : 1, out, err);
 }
 
 void clv_layout_free(clv_layout *l)

@@ -5,7 +5,8 @@
  * that cross less the other way round are swapped. Sweeps cannot bring a whole
  * branch to the other side of another, so many starts are tried: two searches
  * in depth, then searches that turn the branches of some forks around, of the
- * graph or of the best order so far. The best order seen is kept. */
+ * graph or of the best order so far. The best order of each is sifted (sift.c),
+ * and the best order seen is kept. */
 #include "layout/layered.h"
 
 #include <stdlib.h>
@@ -19,6 +20,7 @@ enum {
     START_WORK = 8000000, /* the same, for starts after the second */
     START_CROSSINGS = 64, /* with more after two starts, more of them gain
                              too little for their time */
+    SIFT_WORK = 4000000,  /* pairs that sifting may compare */
     START_SEED = 12345,
     PATIENCE = 9, /* sweeps without a gain before it stops */
     SWAP_ROUNDS = 10,
@@ -326,16 +328,41 @@ static void sweep_from(const orderer *o, int most, int64_t *least)
     }
 }
 
-/* Takes the best order so far. */
-static void order_take_best(const orderer *o)
+/* After r->at changed. */
+static void order_settle(const orderer *o)
 {
     ranked *r = o->r;
-    if (r->n)
-        memcpy(r->at, o->best, r->n * sizeof *r->at);
     for (uint32_t i = 0; i < r->n_ranks; i++)
         for (uint32_t k = r->first[i]; k < r->first[i + 1]; k++)
             r->pos[r->at[k]] = k - r->first[i];
     sort_everywhere(o);
+}
+
+/* Takes the best order so far. */
+static void order_take_best(const orderer *o)
+{
+    if (o->r->n)
+        memcpy(o->r->at, o->best, o->r->n * sizeof *o->best);
+    order_settle(o);
+}
+
+/* Sifts the best order so far. */
+static bool sift_best(arena *a, const orderer *o, int64_t *work, int64_t *least)
+{
+    ranked *r = o->r;
+    if (*work <= 0 || *least == 0)
+        return true;
+    order_take_best(o);
+    if (!clv__ranked_sift(a, r, work))
+        return false;
+    order_settle(o);
+    swap_all(o, false);
+    int64_t now = count_crossings(o);
+    if (now < *least) {
+        *least = now;
+        memcpy(o->best, r->at, r->n * sizeof *r->at);
+    }
+    return true;
 }
 
 /* How many starts the work of one leaves time for. */
@@ -364,6 +391,7 @@ int64_t clv__ranked_order(arena *a, ranked *r)
                                  : most;
     int64_t least = -1;
     int starts = order_starts(work, most);
+    int64_t sift_work = SIFT_WORK;
     for (int start = 0; start < starts && least != 0; start++) {
         if (start == 2 && least > START_CROSSINGS)
             break;
@@ -371,7 +399,11 @@ int64_t clv__ranked_order(arena *a, ranked *r)
             order_take_best(&o);
         start_order(&o, start % 2 == 0, start >= 2);
         sort_everywhere(&o);
+        int64_t before = least;
         sweep_from(&o, most, &least);
+        if (least != before && least <= START_CROSSINGS &&
+            !sift_best(a, &o, &sift_work, &least))
+            return -1;
     }
     order_take_best(&o);
     return least < 0 ? 0 : least;

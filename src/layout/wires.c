@@ -16,7 +16,12 @@ enum {
     NODE_HEIGHT = 40,
     BOX_HEIGHT = 52,
     BOX_LEAST = 110,
-    PORT_WIDTH = 10, /* inside a module: the end of a line */
+    PORT_WIDTH = 10,   /* inside a module: the end of a line */
+    FOLD_LETTERS = 10, /* " x 250 000" */
+    FOLD_PORTS = 64,   /* of a folded box; values after these share the last */
+    FOLD_DENSE = 4, /* wires per item of a folded box, and FOLD_ALWAYS, above */
+    FOLD_ALWAYS = 2000, /* which no more than FOLD_WIRES to an item are drawn */
+    FOLD_WIRES = 8,
     ROOT_PORT_HEIGHT = 30
 };
 
@@ -31,6 +36,8 @@ typedef struct box_drawing {
     layered_edge *edges; /* net: the value */
     uint32_t n_edges;
     size_t cap_edges;
+    uint32_t n_in, n_out, last_in, last_out; /* ports */
+    uint32_t n_hidden;
 } box_drawing;
 
 static int32_t text_width(size_t letters, int32_t least)
@@ -45,10 +52,10 @@ static size_t name_letters(const box_drawing *d, const box_part *p)
     const clv_scope *scopes = d->m->g->scopes;
     size_t above = strlen(scopes[d->box->scope].path);
     size_t all = strlen(scopes[p->scope].path);
-    if (p->repeats) /* "0 ... 11, x 12" */
-        return 14;
+    if (p->repeats) /* "0 ... 11, x 12", or what it holds */
+        return p->folded ? 28 : 14;
     if (p->parts > 1) /* "rpn (part 1 of 3)" */
-        all += 15;
+        all += d->m->like ? 22 : 15;
     return all - (above && above < all ? above + 1 : 0);
 }
 
@@ -94,13 +101,15 @@ static int32_t port_width(const box_drawing *d, uint32_t value)
 
 static bool add_parts(box_drawing *d, uint32_t first_box)
 {
+    size_t times = d->m->like ? FOLD_LETTERS : 0;
     bool ok = true;
     for (uint32_t i = 0; ok && i < d->n_parts; i++) {
         const box_part *p = &d->parts[i];
         if (p->scope == CLV_NONE)
-            ok = add_item(d, CLV_ITEM_NODE, p->nodes[0],
-                          text_width(node_letters(d, p->nodes[0]), NODE_LEAST),
-                          NODE_HEIGHT);
+            ok = add_item(
+                d, CLV_ITEM_NODE, p->nodes[0],
+                text_width(node_letters(d, p->nodes[0]) + times, NODE_LEAST),
+                NODE_HEIGHT);
         else
             ok = add_item(d, CLV_ITEM_BOX, first_box++,
                           text_width(name_letters(d, p) + 4, BOX_LEAST),
@@ -115,11 +124,14 @@ static uint32_t input_item(box_drawing *d, uint32_t value)
     box_maker *m = d->m;
     if (m->value_mark[value] == d->mark)
         return m->value_item[value];
+    if (m->like && !d->root && d->n_in >= FOLD_PORTS)
+        return d->last_in;
     if (!add_item(d, CLV_ITEM_INPUT, value, port_width(d, value),
                   d->root ? ROOT_PORT_HEIGHT : 0))
         return CLV_NONE;
     m->value_mark[value] = d->mark;
-    return m->value_item[value] = d->n - 1;
+    d->n_in++;
+    return m->value_item[value] = d->last_in = d->n - 1;
 }
 
 static bool add_wire(box_drawing *d, uint32_t from, uint32_t to, uint32_t value)
@@ -172,6 +184,10 @@ static bool leaves(const box_drawing *d, uint32_t v)
 
 static bool wire_output(box_drawing *d, uint32_t from, uint32_t v)
 {
+    if (d->m->like && !d->root && d->n_out >= FOLD_PORTS)
+        return add_wire(d, from, d->last_out, v);
+    d->n_out++;
+    d->last_out = d->n;
     return add_item(d, CLV_ITEM_OUTPUT, v, port_width(d, v),
                     d->root ? ROOT_PORT_HEIGHT : 0) &&
            add_wire(d, from, d->n - 1, v);
@@ -222,6 +238,46 @@ static void unique_wires(box_drawing *d)
     for (uint32_t i = 0; i < d->n_edges; i++)
         if (n == 0 || by_ends(&d->edges[n - 1], &d->edges[i]))
             d->edges[n++] = d->edges[i];
+    d->n_edges = n;
+}
+
+static int by_target(const void *x, const void *y)
+{
+    const layered_edge *a = x, *b = y;
+    return a->to != b->to       ? (a->to < b->to ? -1 : 1)
+           : a->from != b->from ? (a->from > b->from ? -1 : 1)
+           : a->net != b->net   ? (a->net < b->net ? -1 : 1)
+                                : 0;
+}
+
+/* In a folded drawing one wire goes from an item to another. */
+static void single_wires(box_drawing *d)
+{
+    uint32_t n = 0;
+    if (d->n_edges)
+        qsort(d->edges, d->n_edges, sizeof *d->edges, by_target);
+    for (uint32_t i = 0; i < d->n_edges; i++) {
+        const layered_edge *last = n ? &d->edges[n - 1] : NULL;
+        if (!last || last->to != d->edges[i].to ||
+            last->from != d->edges[i].from)
+            d->edges[n++] = d->edges[i];
+    }
+    d->n_edges = n;
+}
+
+/* Where there are very many, those to one item from the nearest before it. */
+static void fewer_wires(box_drawing *d)
+{
+    uint32_t n = 0, here = 0, to = CLV_NONE;
+    if (d->n_edges <= FOLD_DENSE * d->n + FOLD_ALWAYS)
+        return;
+    for (uint32_t i = 0; i < d->n_edges; i++) {
+        here = d->edges[i].to == to ? here + 1 : 0;
+        to = d->edges[i].to;
+        if (here < FOLD_WIRES)
+            d->edges[n++] = d->edges[i];
+    }
+    d->n_hidden = d->n_edges - n;
     d->n_edges = n;
 }
 
@@ -286,12 +342,17 @@ bool clv__box_draw(box_maker *m, const box_part *box, const box_part *items,
                      .root = b->parent == CLV_NONE};
     layered l;
     bool ok = add_parts(&d, first_box) && wire_inputs(&d) && wire_outputs(&d);
+    if (ok && m->like) {
+        single_wires(&d);
+        fewer_wires(&d);
+    }
     if (ok)
         unique_wires(&d);
     ok = ok && place_items(&d, &l) && keep_box(&d, &l, b);
     if (ok) {
         total->crossings += l.crossings;
         total->n_straight += l.n_straight;
+        total->n_hidden += d.n_hidden;
     }
     clv__free(d.items);
     clv__free(d.edges);

@@ -32,17 +32,29 @@ static clv_status not_found(const char *model, clv_err *err)
         CLV_SUBJECT_MODEL, model);
 }
 
+/* No name of the zoo looks like this, and looking through all of them takes as
+ * long as reading a small model. */
+static bool open_is_path(const char *model)
+{
+    const char *dot = strrchr(model, '.');
+    return strchr(model, '/') || (dot && !strcmp(dot, ".onnx"));
+}
+
 static clv_status open_any(const char *model, const clv_open_opts *opts,
                            clv_graph **out, clv_err *e)
 {
     const char *knobs;
-    const zoo_model *m = clv__zoo_find(model, &knobs);
+    const zoo_model *m =
+        open_is_path(model) ? NULL : clv__zoo_find(model, &knobs);
     if (m && opts->n_dims)
         return clv__about(e,
                           clv__fail(e, CLV_USAGE,
                                     "dimension '%s': '%s' has no named ones",
                                     opts->dims[0].name, model),
                           CLV_SUBJECT_DIM, opts->dims[0].name);
+    if (m && opts->signature)
+        return clv__fail(e, CLV_USAGE,
+                         "'%s': only TFLite files have signatures", model);
     if (m)
         return clv__zoo_build(m, model, opts, out, e);
     if (opts->n_args)

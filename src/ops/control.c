@@ -46,10 +46,13 @@ void clv__body_bind(clv_graph *body, uint32_t i, const clv_value *v)
     control_bind(body, i, v, true);
 }
 
+/* A number or a flag: of no axis, or of one if the body says so, as older
+ * exporters do. */
 static void bind_scalar(clv_graph *body, uint32_t i, clv_dtype t)
 {
-    static const int64_t none[1] = {0};
-    clv_value scalar = {.dtype = (uint8_t)t, .dims = none, .rank = 0};
+    static const int64_t one[1] = {1};
+    bool list = i < body->n_inputs && body->values[body->inputs[i]].rank == 1;
+    clv_value scalar = {.dtype = (uint8_t)t, .dims = one, .rank = list};
     control_bind(body, i, &scalar, false);
 }
 

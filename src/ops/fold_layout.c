@@ -280,6 +280,7 @@ clv_status fold_scatter_nd(clv_graph *g, clv_node *n, clv_err *e)
         return CLV_OK;
     CLV_TRY(fold_out(g, n, 0, &r, e));
     int64_t depth = index.v->dims[index.v->rank - 1], step[CLV_MAX_RANK];
+    bool skips = attr_is(n, CLV_A_OUTSIDE, "skip");
     if (r.n == 0 || depth < 1 || depth > x.v->rank)
         return CLV_OK;
     int64_t inner = dims_product(x.v->dims, (uint32_t)depth, x.v->rank);
@@ -290,7 +291,7 @@ clv_status fold_scatter_nd(clv_graph *g, clv_node *n, clv_err *e)
         int64_t at = 0;
         for (int64_t k = 0; k < depth; k++) {
             int64_t j = index.ints[row * depth + k], size = x.v->dims[k];
-            j = j < 0 ? j + size : j;
+            j = j < 0 && !skips ? j + size : j;
             at += j < 0 || j >= size ? r.n : j * step[k]; /* r.n: nowhere */
         }
         for (int64_t k = 0; k < inner; k++)

@@ -1,4 +1,5 @@
 /* layout.c - shape without arithmetic: reshape, permute, slice, cat, ... */
+#include "ops/moving.h"
 #include "ops/ops.h"
 
 #include <string.h>
@@ -186,6 +187,10 @@ clv_status infer_slice(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
     int_list start, end, axes, step;
+    bool moving;
+    CLV_TRY(clv__slice_moving(g, n, &moving, e));
+    if (moving)
+        return CLV_OK;
     CLV_TRY(get_ints(g, n, CLV_A_START, 1, &start, e));
     CLV_TRY(get_ints(g, n, CLV_A_END, 2, &end, e));
     CLV_TRY(get_ints(g, n, CLV_A_AXES, 3, &axes, e));

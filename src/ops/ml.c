@@ -28,7 +28,7 @@ clv_status infer_scores(clv_graph *g, clv_node *n, clv_err *e)
                                               : CLV_FLOAT32;
     if (t == CLV_NODTYPE)
         t = CLV_FLOAT32;
-    if (x->rank > 2 || dims[1] < 1)
+    if (x->rank < 1 || x->rank > 2 || dims[1] < 1)
         return clv__fail(e, CLV_SHAPE, "input of rank %u, %lld scores", x->rank,
                          (long long)dims[1]);
     if (scores)
@@ -68,16 +68,8 @@ void cost_tree_scores(const clv_graph *g, const clv_node *n, clv_cost *c)
     c->trust = CLV_TRUST_ESTIMATED;
 }
 
-/* Each element becomes another one, of type `dtype`. */
-clv_status infer_encode(clv_graph *g, clv_node *n, clv_err *e)
-{
-    const clv_value *x = node_in(g, n, 0);
-    return out_shape(g, n, 0, asked_type(n, (clv_dtype)x->dtype), x->rank,
-                     x->dims, e);
-}
-
 /* x (..) -> for each element the value whose key it is, or `otherwise`: keys
- * and values (n), otherwise () or (1) */
+ * and values (n), otherwise () or (1). Without it every element has a key. */
 clv_status infer_lookup(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0), *keys = node_in(g, n, 1);
@@ -85,31 +77,33 @@ clv_status infer_lookup(clv_graph *g, clv_node *n, clv_err *e)
     if (keys->rank != 1 || values->rank != 1 ||
         keys->dims[0] != values->dims[0])
         return clv__fail(e, CLV_SHAPE, "as many keys as values, in lists");
-    if (keys->dtype != x->dtype || otherwise->dtype != values->dtype)
-        return clv__fail(e, CLV_SHAPE,
-                         "keys of %s, x of %s; values of %s and %s",
-                         clv_dtype_name((clv_dtype)keys->dtype),
-                         clv_dtype_name((clv_dtype)x->dtype),
-                         clv_dtype_name((clv_dtype)values->dtype),
-                         clv_dtype_name((clv_dtype)otherwise->dtype));
+    clv_dtype other = (clv_dtype)(otherwise ? otherwise : values)->dtype;
+    if (otherwise && clv__numel(otherwise) < 1)
+        return clv__fail(e, CLV_SHAPE, "nothing for elements without a key");
+    if (keys->dtype != x->dtype || other != (clv_dtype)values->dtype)
+        return clv__fail(
+            e, CLV_SHAPE, "keys of %s, x of %s; values of %s and %s",
+            clv_dtype_name((clv_dtype)keys->dtype),
+            clv_dtype_name((clv_dtype)x->dtype),
+            clv_dtype_name((clv_dtype)values->dtype), clv_dtype_name(other));
     return out_shape(g, n, 0, (clv_dtype)values->dtype, x->rank, x->dims, e);
 }
 
-/* x (N,C) -> N maps of C numbers, as a sequence */
+/* x (N,C) -> the same numbers: in row i those of map i, in column j those whose
+ * key is label j. */
 clv_status infer_zip_map(clv_graph *g, clv_node *n, clv_err *e)
 {
     const clv_value *x = node_in(g, n, 0);
+    const clv_attr *texts = attr_get(n, CLV_A_LABEL_TEXTS);
+    const clv_attr *labels = texts ? texts : attr_get(n, CLV_A_LABELS);
     if (x->rank == CLV_NO_RANK)
         return CLV_OK;
-    int64_t dims = features_of(x), rows = rows_of(x);
-    if (x->rank > 2 || rows >= CLV_NONE)
+    if (x->rank < 1 || x->rank > 2)
         return clv__fail(e, CLV_SHAPE, "input of rank %u", x->rank);
-    CLV_TRY(out_shape(g, n, 0, (clv_dtype)x->dtype, 1, &dims, e));
-    if (n->n_out && node_outs(g, n)[0] != CLV_NONE) {
-        node_out(g, n, 0)->flags |= CLV_V_SEQUENCE;
-        node_out(g, n, 0)->count = (uint32_t)rows;
-    }
-    return CLV_OK;
+    if (labels && features_of(x) >= 0 && labels->n != features_of(x))
+        return clv__fail(e, CLV_SHAPE, "%u labels for %lld scores", labels->n,
+                         (long long)features_of(x));
+    return out_shape(g, n, 0, (clv_dtype)x->dtype, x->rank, x->dims, e);
 }
 
 /* -- n-grams --------------------------------------------------------------*/

@@ -190,6 +190,11 @@ clv_status clv__join_quantised(clv_graph *g, clv_err *e)
             g->nodes[id].flags |= CLV_N_INTEGER;
     for (uint32_t id = 0; id < g->n_nodes && any; id++)
         CLV_TRY(quant_join(g, &g->nodes[id], e));
+    /* What was viewed may be a view itself now: views name the storage. */
+    for (uint32_t v = 0; v < g->n_values && any; v++)
+        while (g->values[v].view_of != CLV_NONE &&
+               g->values[g->values[v].view_of].view_of != CLV_NONE)
+            g->values[v].view_of = g->values[g->values[v].view_of].view_of;
     return CLV_OK;
 }
 

@@ -17,7 +17,8 @@ struct clv_bundle {
     arena mem;
     char *dir;
     clv_bundle_plan plan;
-    int64_t *id; /* per value: its number in the whole model, ascending */
+    int64_t *id;      /* per value: its number in the whole model, ascending */
+    const char **why; /* per part: it has no ONNX file; "" when not said */
 };
 
 clv_status clv__bundle_sum(const char *path, int64_t *bytes, uint32_t *crc,
@@ -165,6 +166,7 @@ static clv_status bundle_read_part(clv_bundle *b, const json *p, uint32_t k,
 {
     CLV_TRY(bundle_text(b, p, "onnx", &out->onnx, e));
     CLV_TRY(bundle_text(b, p, "device", &out->device, e));
+    CLV_TRY(bundle_text(b, p, "no_onnx", &b->why[k], e));
     if (strchr(out->onnx, '/'))
         return clv__fail(e, CLV_FORMAT,
                          "manifest.json: line %u: '%.80s' is not in the folder",
@@ -218,7 +220,8 @@ static clv_status bundle_read(clv_bundle *b, const json *root, clv_err *e)
                             &plan->n_outputs, e));
     clv_bundle_part *parts =
         arena_zalloc(&b->mem, ((size_t)list->n + 1) * sizeof *parts);
-    if (!parts)
+    b->why = arena_zalloc(&b->mem, ((size_t)list->n + 1) * sizeof *b->why);
+    if (!parts || !b->why)
         return clv__nomem(e);
     plan->parts = parts;
     for (const json *p = list->child; p; p = p->next, plan->n_parts++)
@@ -318,10 +321,9 @@ clv_status clv_bundle_part_open(const clv_bundle *b, uint32_t k,
         return clv__fail(err, CLV_USAGE, "no partition %u", k);
     const clv_bundle_part *p = &b->plan.parts[k];
     if (!p->onnx)
-        return clv__fail(err, CLV_UNSUPPORTED,
-                         "partition %u has no ONNX file: an operator of it has "
-                         "no form there",
-                         k);
+        return clv__fail(
+            err, CLV_UNSUPPORTED, "partition %u has no ONNX file: %.300s", k,
+            *b->why[k] ? b->why[k] : "an operator of it has no form there");
     snprintf(path, sizeof path, "%s/%s", b->dir, p->onnx);
     CLV_TRY(clv__bundle_sum(path, &bytes, &crc, err));
     if (bytes != p->file_bytes || crc != p->crc)

@@ -15,6 +15,10 @@
 
 enum {
     SLICE_PLACES = 400,
+    SLICE_EACH = 1000, /* graphs so small are cut anywhere */
+    PACK_NODES = 3000, /* graphs whose orders are packed, too */
+    PACK_ORDERS = 24,
+    SLICE_ORDERS = 3,
     SLICE_UNITS = 24,
     SLICE_TRIES = 24,    /* sequences of devices, */
     SLICE_LARGE = 20000, /* and for graphs with more nodes than this: */
@@ -33,14 +37,15 @@ typedef struct slicer {
     uint32_t *units; /* devices in the order that is tried */
     uint32_t *begin; /* per unit and one more: its devices */
     uint32_t n_units;
-    double squeeze; /* share of the memory that the slices may take */
+    uint32_t places; /* where a stage may begin, at most */
+    double squeeze;  /* share of the memory that the slices may take */
 } slicer;
 
 static bool slicer_measure(slicer *s)
 {
     cluster_job *j = s->j;
     const clv_graph *g = j->g;
-    uint32_t n = j->d.n, step = n / SLICE_PLACES + 1;
+    uint32_t n = j->d.n, step = n / s->places + 1;
     uint32_t *place = arena_array(&s->mem, (size_t)n + 1, sizeof *place);
     s->live = arena_zalloc(&s->mem, ((size_t)n + 2) * sizeof *s->live);
     if (!place || !s->live)
@@ -281,7 +286,9 @@ static uint32_t sequence_count(const slicer *s)
 static bool slicer_start(slicer *s)
 {
     uint32_t n_kinds = s->j->n_kinds;
-    size_t n = SLICE_PLACES + 4, d = (size_t)s->j->n_devices + 2;
+    size_t n, d = (size_t)s->j->n_devices + 2;
+    s->places = s->j->d.n <= SLICE_EACH ? SLICE_EACH : SLICE_PLACES;
+    n = (size_t)s->places + 4;
     s->at = arena_array(&s->mem, n, sizeof *s->at);
     s->store = arena_array(&s->mem, n, sizeof *s->store);
     s->cross = arena_array(&s->mem, n, sizeof *s->cross);
@@ -292,6 +299,64 @@ static bool slicer_start(slicer *s)
         if (!(s->done[k] = arena_array(&s->mem, n, sizeof **s->done)))
             return false;
     return s->at && s->store && s->cross && s->units && s->begin && s->done;
+}
+
+/* -- orders ---------------------------------------------------------------*/
+
+/* A topological order that fills one stage after another up to `room` seconds:
+ * of the nodes that are ready, the longest that still fits is next, and when
+ * none does a new stage begins. Wide graphs have many orders, and slices of
+ * this one come out even. */
+static bool order_packed(slicer *s, double room, uint32_t *seq)
+{
+    const dag *d = &s->j->d;
+    const double *cost = s->j->cost[0];
+    uint32_t n_ready = 0;
+    double used = 0;
+    uint32_t *ready = arena_array(&s->mem, (size_t)d->n + 1, sizeof *ready);
+    uint32_t *left = arena_array(&s->mem, (size_t)d->n + 1, sizeof *left);
+    if (!ready || !left)
+        return false;
+    for (uint32_t i = 0; i < d->n; i++)
+        if (!(left[i] = d->pred_first[i + 1] - d->pred_first[i]))
+            ready[n_ready++] = i;
+    for (uint32_t k = 0; k < d->n; k++) {
+        uint32_t pick = CLV_NONE, first = 0;
+        for (uint32_t i = 0; i < n_ready; i++) {
+            if (ready[i] < ready[first])
+                first = i;
+            if (used + cost[ready[i]] <= room &&
+                (pick == CLV_NONE || cost[ready[i]] > cost[ready[pick]]))
+                pick = i;
+        }
+        used = pick == CLV_NONE ? 0 : used;
+        pick = pick == CLV_NONE ? first : pick;
+        uint32_t node = seq[k] = ready[pick];
+        used += cost[node];
+        ready[pick] = ready[--n_ready];
+        for (uint32_t e = d->succ_first[node]; e < d->succ_first[node + 1]; e++)
+            if (--left[d->succ[e]] == 0)
+                ready[n_ready++] = d->succ[e];
+    }
+    return true;
+}
+
+/* The order number `way`: three of any graph, then packed ones with ever more
+ * room over the bound. */
+static bool order_at(slicer *s, int way, uint32_t *seq)
+{
+    if (way < SLICE_ORDERS)
+        return clv__dag_order(&s->mem, &s->j->d, seq, (dag_way)way);
+    double over = 0.0025 * (way - SLICE_ORDERS);
+    return order_packed(s, s->j->bound * (1 + over), seq);
+}
+
+static int order_count(const slicer *s)
+{
+    const cluster_job *j = s->j;
+    bool packed = j->n_kinds == 1 && j->d.n <= PACK_NODES &&
+                  j->o.objective != CLV_CLUSTER_LATENCY;
+    return SLICE_ORDERS + (packed ? PACK_ORDERS : 0);
 }
 
 /* Nothing better can be found. */
@@ -306,9 +371,9 @@ clv_status clv__cluster_slices(cluster_job *j, clv_err *e)
     bool ok = slicer_start(&s);
     uint32_t *seq = arena_array(&s.mem, (size_t)j->d.n + 1, sizeof *seq);
     ok = ok && seq;
-    for (int way = 0; ok && way < 3 && !slicer_done(j); way++) {
+    for (int way = 0; ok && way < order_count(&s) && !slicer_done(j); way++) {
         arena_mark mark = arena_save(&s.mem);
-        ok = clv__dag_order(&s.mem, &j->d, seq, (dag_way)way);
+        ok = order_at(&s, way, seq);
         s.seq = seq;
         ok = ok && slicer_measure(&s);
         for (uint32_t i = 0; ok && i < sequence_count(&s) && !slicer_done(j);

@@ -123,6 +123,7 @@ static void put_part(const clv_cut *c, uint32_t k, const uint32_t *after,
 typedef struct part_file {
     int64_t bytes;
     uint32_t crc;
+    const char *why; /* it has none */
 } part_file;
 
 /* Writes those of the partition's inputs that its file takes as inputs. */
@@ -168,6 +169,8 @@ static void put_entry(jsonw *w, const clv_cut *c, uint32_t k, const char *file,
     jsonw_num(w, "seconds", bundle_seconds(c, k));
     jsonw_int(w, "file_bytes", at.bytes);
     jsonw_int(w, "crc32", at.crc);
+    if (at.why)
+        jsonw_str(w, "no_onnx", at.why);
     jsonw_end(w);
 }
 
@@ -248,24 +251,39 @@ static clv_status bundle_save(const char *dir, const char *name, clv_buf *text,
     return s;
 }
 
+/* The opsets that are tried, in this order: older libraries read the first;
+ * some operators have a form in the second alone. */
+static const int64_t bundle_opsets[] = {17, 21};
+
 /* Writes the partition as ONNX. An operator without an ONNX form is not a
- * failure: the manifest then names no file. */
+ * failure: the manifest then names no file, and says why. */
 static clv_status save_onnx(const clv_cut *c, uint32_t k, const char *dir,
-                            part_file *out, clv_err *e)
+                            arena *mem, part_file *out, clv_err *e)
 {
     char name[40], path[4200];
     clv_graph *part;
+    clv_status s = CLV_UNSUPPORTED;
     CLV_TRY(clv__cut_extract(c, k, &part, e));
     part_name(k, "onnx", name, sizeof name);
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    clv_status s = clv_export_onnx(part, path, NULL, e);
+    for (size_t i = 0; i < sizeof bundle_opsets / sizeof *bundle_opsets &&
+                       s == CLV_UNSUPPORTED;
+         i++) {
+        const clv_onnx_opts o = {.size = sizeof o, .opset = bundle_opsets[i]};
+        clv_err why = {0};
+        s = clv_export_onnx(part, path, &o, &why);
+        if (s == CLV_UNSUPPORTED && !out->why)
+            out->why = arena_strndup(mem, why.msg, strlen(why.msg));
+        else if (s != CLV_OK && s != CLV_UNSUPPORTED && e)
+            *e = why;
+    }
     clv_graph_free(part);
-    if (s == CLV_OK)
-        return clv__bundle_sum(path, &out->bytes, &out->crc, e);
-    if (s != CLV_UNSUPPORTED)
+    if (s == CLV_UNSUPPORTED)
+        return out->why ? CLV_OK : clv__nomem(e);
+    if (s != CLV_OK)
         return s;
-    clv__err_clear(e);
-    return CLV_OK;
+    out->why = NULL;
+    return clv__bundle_sum(path, &out->bytes, &out->crc, e);
 }
 
 /* With `whole`, a partition without an ONNX file is a failure. */
@@ -288,12 +306,12 @@ static clv_status bundle_fill(const clv_cut *c, const char *dir, bool whole,
         put_part(c, k, after, &text);
         s = bundle_save(dir, name, &text, e);
         if (s == CLV_OK)
-            s = save_onnx(c, k, dir, &onnx[k], e);
+            s = save_onnx(c, k, dir, &mem, &onnx[k], e);
         if (s == CLV_OK && whole && !onnx[k].bytes)
             s = clv__fail(e, CLV_UNSUPPORTED,
-                          "partition %u has operators without a form in ONNX, "
-                          "which this engine loads",
-                          k);
+                          "partition %u has no form in ONNX, which this "
+                          "engine loads: %.300s",
+                          k, onnx[k].why);
     }
     if (s == CLV_OK) {
         text.len = 0;

@@ -313,7 +313,15 @@ static void json_what_if(jsonw *w, const clv_capability_info *i)
     jsonw_int(w, "what_if_untried", i->what_if_untried);
 }
 
-void clv__json_capability(jsonw *w, const clv_cut *c)
+/* Names of a path that a folded report gives. */
+enum { FOLDED_PATH = 1000 };
+
+static uint32_t path_told(uint32_t n, bool folded)
+{
+    return folded && n > FOLDED_PATH ? FOLDED_PATH : n;
+}
+
+void clv__json_capability(jsonw *w, const clv_cut *c, bool folded)
 {
     const clv_capability_info *i = clv_cut_capability_info(c);
     const clv_graph *g = clv_profile_graph(clv_cut_profile(c));
@@ -323,9 +331,13 @@ void clv__json_capability(jsonw *w, const clv_cut *c)
     jsonw_int(w, "minimum_subgraphs", i->minimum);
     jsonw_int(w, "accelerator_subgraphs", i->accelerator);
     jsonw_int(w, "crossing_bytes", i->crossing_bytes);
-    json_path(w, "certificate", g, i->certificate[0], i->n_certificate[0]);
-    json_path(w, "certificate_2", g, i->certificate[1], i->n_certificate[1]);
-    json_path(w, "demoted", g, i->demoted, i->n_demoted);
+    if (folded)
+        jsonw_int(w, "certificate_length", i->n_certificate[0]);
+    json_path(w, "certificate", g, i->certificate[0],
+              path_told(i->n_certificate[0], folded));
+    json_path(w, "certificate_2", g, i->certificate[1],
+              path_told(i->n_certificate[1], folded));
+    json_path(w, "demoted", g, i->demoted, path_told(i->n_demoted, folded));
     jsonw_int(w, "demoted_flops", i->demoted_flops);
     jsonw_bool(w, "demotion_unproven", i->demotion_unproven);
     json_what_if(w, i);

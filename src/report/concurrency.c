@@ -2,6 +2,7 @@
 #include "report/concurrency.h"
 
 #include "core/jsonw.h"
+#include "layout/folded.h"
 #include "report/csv.h"
 #include "report/text.h"
 
@@ -23,11 +24,14 @@ static const char *concurrency_name_of(const clv_graph *g,
 
 /* -- JSON -----------------------------------------------------------------*/
 
-static void json_ids(jsonw *w, const char *key, const uint32_t *ids, uint32_t n)
+/* Subgraphs, those that are told. */
+static void json_ids(jsonw *w, const char *key, const uint32_t *ids, uint32_t n,
+                     const folded_cut *f)
 {
     jsonw_array_flat(w, key);
     for (uint32_t i = 0; i < n; i++)
-        jsonw_int(w, NULL, ids[i]);
+        if (clv__folded_number(f, ids[i]) != CLV_NONE)
+            jsonw_int(w, NULL, clv__folded_number(f, ids[i]));
     jsonw_end(w);
 }
 
@@ -89,14 +93,17 @@ static void json_schedule(jsonw *w, const clv_schedule_info *s)
     jsonw_end(w);
 }
 
-static void json_task(jsonw *w, const clv_concurrency_report *r, uint32_t k)
+static void json_task(jsonw *w, const clv_concurrency_report *r, uint32_t k,
+                      const folded_cut *f)
 {
     uint32_t n;
     const clv_cut *c = clv_concurrency_cut(r->analysis);
     const clv_subgraph *s = &clv_cut_subgraphs(c, &n)[k];
     const clv_task *t = &clv_concurrency_get(r->analysis)->tasks[k];
     jsonw_object_flat(w, NULL);
-    jsonw_int(w, "id", k);
+    jsonw_int(w, "id", clv__folded_number(f, k));
+    if (clv__folded_times(f, k) > 1)
+        jsonw_int(w, "folded", clv__folded_times(f, k));
     jsonw_str(w, "name", concurrency_name_of(concurrency_graph_of(r), s));
     jsonw_str(w, "pattern", s->pattern);
     jsonw_int(w, "stage", t->stage);
@@ -110,7 +117,7 @@ static void json_task(jsonw *w, const clv_concurrency_report *r, uint32_t k)
     jsonw_int(w, "min_units", t->min_units);
     jsonw_int(w, "optimal_units", t->optimal_units);
     jsonw_int(w, "max_units", t->max_units);
-    json_ids(w, "depends_on", s->depends_on, s->n_depends_on);
+    json_ids(w, "depends_on", s->depends_on, s->n_depends_on, f);
     if (r->schedule) {
         const clv_slot *slot = &clv_schedule_get(r->schedule)->slots[k];
         jsonw_int(w, "stream", slot->stream);
@@ -120,8 +127,17 @@ static void json_task(jsonw *w, const clv_concurrency_report *r, uint32_t k)
     jsonw_end(w);
 }
 
+static void json_stages(jsonw *w, const clv_concurrency_info *a,
+                        const folded_cut *f)
+{
+    jsonw_array_flat(w, "stages");
+    for (uint32_t i = 0; !f->number && i < a->n_stages; i++)
+        json_ids(w, NULL, a->stages[i].subgraphs, a->stages[i].n, f);
+    jsonw_end(w);
+}
+
 static void json_model(jsonw *w, const char *key,
-                       const clv_concurrency_report *r)
+                       const clv_concurrency_report *r, const folded_cut *f)
 {
     const clv_concurrency_info *a = clv_concurrency_get(r->analysis);
     jsonw_object(w, key);
@@ -130,30 +146,35 @@ static void json_model(jsonw *w, const char *key,
     jsonw_str(w, "strategy",
               clv_cut_strategy(clv_concurrency_cut(r->analysis)));
     json_figures(w, a);
-    json_ids(w, "critical_path", a->critical, a->n_critical);
-    jsonw_array_flat(w, "stages");
-    for (uint32_t i = 0; i < a->n_stages; i++)
-        json_ids(w, NULL, a->stages[i].subgraphs, a->stages[i].n);
-    jsonw_end(w);
+    json_ids(w, "critical_path", a->critical, a->n_critical, f);
+    json_stages(w, a, f);
     json_batches(w, r);
     if (r->schedule)
         json_schedule(w, clv_schedule_get(r->schedule));
     jsonw_array(w, "subgraphs");
     for (uint32_t k = 0; k < a->subgraphs; k++)
-        json_task(w, r, k);
+        if (clv__folded_number(f, k) != CLV_NONE)
+            json_task(w, r, k, f);
     jsonw_end(w);
     jsonw_end(w);
 }
 
 static void concurrency_json(const clv_concurrency_report *r, uint32_t n,
-                             clv_buf *out)
+                             const clv_layout *fold, clv_buf *out)
 {
+    folded_cut f;
     jsonw w;
     jsonw_start(&w, out, n == 1 ? JSONW_LINES : JSONW_COMPACT);
     if (n != 1)
         jsonw_array(&w, NULL);
     for (uint32_t i = 0; i < n; i++)
-        json_model(&w, NULL, &r[i]);
+        if (clv__folded_cut_make(fold, clv_concurrency_cut(r[i].analysis),
+                                 &f)) {
+            json_model(&w, NULL, &r[i], &f);
+            clv__folded_cut_free(&f);
+        } else {
+            out->failed = true;
+        }
     if (n != 1)
         jsonw_end(&w);
     jsonw_finish(&w);
@@ -315,7 +336,7 @@ void clv_report_concurrency(const clv_concurrency_report *r, uint32_t n,
     if (!(opts = clv__report_opts(opts, &own, out)))
         return;
     if (opts->format == CLV_REPORT_JSON)
-        concurrency_json(r, n, out);
+        concurrency_json(r, n, opts->fold, out);
     else if (opts->format == CLV_REPORT_CSV)
         concurrency_csv(r, n, out);
     else if (n == 1)

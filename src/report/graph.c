@@ -3,6 +3,7 @@
 #include "analysis/profile.h"
 #include "cleave/report.h"
 #include "core/jsonw.h"
+#include "report/html.h"
 
 static void graph_put_value(jsonw *w, const clv_graph *g, uint32_t id)
 {
@@ -83,11 +84,41 @@ static void graph_put_ids(jsonw *w, const char *key, const uint32_t *ids,
     jsonw_end(w);
 }
 
-static void graph_put_node(jsonw *w, const clv_graph *g, uint32_t id)
+/* The value that is told for v: of a node that is not drawn, the same output of
+ * the one that is drawn for it. */
+static uint32_t told_value(const clv_graph *g, const clv_layout_info *l,
+                           uint32_t v)
+{
+    if (!l || v == CLV_NONE || g->values[v].producer == CLV_NONE)
+        return v;
+    const clv_node *maker = &g->nodes[g->values[v].producer];
+    const clv_node *drawn = &g->nodes[l->row_node[l->row[maker - g->nodes]]];
+    for (uint32_t k = 0; k < maker->n_out && k < drawn->n_out; k++)
+        if (node_outs(g, maker)[k] == v)
+            return node_outs(g, drawn)[k];
+    return v;
+}
+
+static void graph_put_inputs(jsonw *w, const clv_graph *g,
+                             const clv_layout_info *l, const clv_node *n)
+{
+    jsonw_array_flat(w, "inputs");
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        uint32_t v = told_value(g, l, node_ins(g, n)[i]);
+        if (v == CLV_NONE)
+            jsonw_null(w, NULL);
+        else
+            jsonw_int(w, NULL, v);
+    }
+    jsonw_end(w);
+}
+
+static void graph_put_node(jsonw *w, const clv_graph *g,
+                           const clv_layout_info *l, uint32_t id)
 {
     const clv_node *n = &g->nodes[id];
     jsonw_object(w, NULL);
-    jsonw_int(w, "id", id);
+    jsonw_int(w, "id", l ? l->row[id] : id);
     jsonw_str(w, "name", n->name);
     jsonw_str(w, "op", clv__ops[n->op].name);
     jsonw_str(w, "module", g->scopes[n->scope].path);
@@ -95,7 +126,7 @@ static void graph_put_node(jsonw *w, const clv_graph *g, uint32_t id)
         jsonw_str(w, "origin", n->origin);
     if (n->source)
         jsonw_str(w, "source", n->source);
-    graph_put_ids(w, "inputs", node_ins(g, n), n->n_in);
+    graph_put_inputs(w, g, l, n);
     graph_put_ids(w, "outputs", node_outs(g, n), n->n_out);
     jsonw_object_flat(w, "attributes");
     for (uint32_t i = 0; i < n->n_attrs; i++)
@@ -104,9 +135,42 @@ static void graph_put_node(jsonw *w, const clv_graph *g, uint32_t id)
     jsonw_end(w);
 }
 
+/* Values that the nodes drawn read and write, and those of the model. */
+static uint8_t *told_values(const clv_graph *g, const clv_layout_info *l)
+{
+    uint8_t *told = clv__zalloc((size_t)g->n_values + 1);
+    for (uint32_t r = 0; told && r < l->n_rows; r++) {
+        const clv_node *n = &g->nodes[l->row_node[r]];
+        for (uint32_t i = 0; i < n->n_in; i++)
+            if (node_ins(g, n)[i] != CLV_NONE)
+                told[told_value(g, l, node_ins(g, n)[i])] = 1;
+        for (uint32_t i = 0; i < n->n_out; i++)
+            if (node_outs(g, n)[i] != CLV_NONE)
+                told[node_outs(g, n)[i]] = 1;
+    }
+    for (uint32_t i = 0; told && i < g->n_inputs; i++)
+        told[g->inputs[i]] = 1;
+    for (uint32_t i = 0; told && i < g->n_outputs; i++)
+        if (g->outputs[i] != CLV_NONE)
+            told[g->outputs[i]] = 1;
+    return told;
+}
+
 void clv_report_graph(const clv_graph *g, clv_buf *out)
 {
+    clv__report_graph(g, NULL, out);
+}
+
+void clv__report_graph(const clv_graph *g, const clv_layout_info *l,
+                       clv_buf *out)
+{
+    uint8_t *told = NULL;
     jsonw w;
+    l = l && l->n_rows ? l : NULL;
+    if (l && !(told = told_values(g, l))) {
+        out->failed = true;
+        return;
+    }
     jsonw_start(&w, out, JSONW_LINES);
     jsonw_object(&w, NULL);
     jsonw_int(&w, "schema", 1);
@@ -116,14 +180,16 @@ void clv_report_graph(const clv_graph *g, clv_buf *out)
     graph_put_ids(&w, "outputs", g->outputs, g->n_outputs);
     jsonw_array(&w, "values");
     for (uint32_t v = 0; v < g->n_values; v++)
-        graph_put_value(&w, g, v);
+        if (!told || told[v])
+            graph_put_value(&w, g, v);
     jsonw_end(&w);
     jsonw_array(&w, "nodes");
-    for (uint32_t i = 0; i < g->n_nodes; i++)
-        graph_put_node(&w, g, i);
+    for (uint32_t i = 0; i < (l ? l->n_rows : g->n_nodes); i++)
+        graph_put_node(&w, g, l, l ? l->row_node[i] : i);
     jsonw_end(&w);
     jsonw_end(&w);
     jsonw_finish(&w);
+    clv__free(told);
 }
 
 /* -- Netron ---------------------------------------------------------------*/

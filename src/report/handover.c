@@ -104,22 +104,85 @@ static const char ort_runner[] =
 
 static const char ort_annotate[] =
     "# Writes the stage of each node into a copy of the model, for\n"
-    "# session.layer_assignment_settings (settings.json).\n"
+    "# session.layer_assignment_settings, and beside it node_memory_stats.csv\n"
+    "# with the names that ONNX Runtime gives to nodes, for\n"
+    "# session.resource_cuda_partitioning_settings (settings.json has both).\n"
     "#   python annotate.py MODEL.onnx ANNOTATED.onnx\n"
+    "import csv\n"
     "import json\n"
     "import os\n"
     "import sys\n"
     "\n"
     "import onnx\n"
     "\n"
-    "here = os.path.dirname(os.path.abspath(__file__))\n"
-    "layer = json.load(open(os.path.join(here, \"layers.json\")))\n"
-    "model = onnx.load(sys.argv[1])\n"
-    "for node in model.graph.node:\n"
-    "    if node.name in layer:\n"
-    "        node.metadata_props.add(key=\"layer_ann\", "
+    "M = 0xFFFFFFFF\n"
+    "C = (0x239B961B, 0xAB0E9789, 0x38B34AE5, 0xA1E38B93)\n"
+    "ADD = (0x561CCD1B, 0x0BCAA747, 0x96CD1C35, 0x32AC3B17)\n"
+    "TURN = ((15, 19), (16, 17), (17, 15), (18, 13))\n"
+    "\n"
+    "\n"
+    "def turn(x, r):\n"
+    "    return (x << r | x >> (32 - r)) & M\n"
+    "\n"
+    "\n"
+    "def murmur(data, seed):\n"
+    "    \"\"\"MurmurHash3 x86_128 as four numbers.\"\"\"\n"
+    "    def mixed(k, i):\n"
+    "        return turn(k * C[i] & M, TURN[i][0]) * C[(i + 1) % 4] & M\n"
+    "\n"
+    "    h, tail = [seed] * 4, data[len(data) // 16 * 16:]\n"
+    "    for at in range(0, len(data) - len(tail), 16):\n"
+    "        for i in range(4):\n"
+    "            h[i] ^= mixed(int.from_bytes(data[at + 4 * i:at + 4 * i + 4], "
+    "\"little\"), i)\n"
+    "            h[i] = ((turn(h[i], TURN[i][1]) + h[(i + 1) % 4]) * 5 + "
+    "ADD[i]) & M\n"
+    "    for i in range(4):\n"
+    "        if tail[4 * i:]:\n"
+    "            h[i] ^= mixed(int.from_bytes(tail[4 * i:4 * i + 4], "
+    "\"little\"), i)\n"
+    "    h = [x ^ len(data) for x in h]\n"
+    "    for last in (False, True):\n"
+    "        h[0] = sum(h) & M\n"
+    "        h[1:] = [(x + h[0]) & M for x in h[1:]]\n"
+    "        for i in range(0 if last else 4):\n"
+    "            h[i] = (h[i] ^ h[i] >> 16) * 0x85EBCA6B & M\n"
+    "            h[i] = (h[i] ^ h[i] >> 13) * 0xC2B2AE35 & M\n"
+    "            h[i] ^= h[i] >> 16\n"
+    "    return h\n"
+    "\n"
+    "\n"
+    "def unique(node):\n"
+    "    \"\"\"What ONNX Runtime calls a node in its statistics.\"\"\"\n"
+    "    h = [0] * 4\n"
+    "    for text in [*node.input, *node.output]:\n"
+    "        h = murmur(text.encode(), h[0])\n"
+    "    return f\"{node.name or node.op_type}_{h[0] | h[1] << 32}\"\n"
+    "\n"
+    "\n"
+    "def main():\n"
+    "    here = os.path.dirname(os.path.abspath(__file__))\n"
+    "    layer = json.load(open(os.path.join(here, \"layers.json\")))\n"
+    "    rows = list(csv.reader(open(os.path.join(here, "
+    "\"node_memory_stats.csv\"))))\n"
+    "    bytes_of = {r[0]: r[1:] for r in rows[1:]}\n"
+    "    model = onnx.load(sys.argv[1])\n"
+    "    beside = os.path.join(os.path.dirname(os.path.abspath(sys.argv[2])), "
+    "\"node_memory_stats.csv\")\n"
+    "    with open(beside, \"w\") as out:\n"
+    "        out.write(\",\".join(rows[0]) + \"\\n\")\n"
+    "        for node in model.graph.node:\n"
+    "            if node.name in layer:\n"
+    "                node.metadata_props.add(key=\"layer_ann\", "
     "value=layer[node.name])\n"
-    "onnx.save(model, sys.argv[2])\n";
+    "            if node.name in bytes_of:\n"
+    "                out.write(\",\".join([unique(node), "
+    "*bytes_of[node.name]]) + \"\\n\")\n"
+    "    onnx.save(model, sys.argv[2])\n"
+    "\n"
+    "\n"
+    "if __name__ == \"__main__\":\n"
+    "    main()\n";
 
 /* A field of CSV: in quotes when it must be. */
 static void ort_put_field(clv_buf *b, const char *text)
@@ -152,6 +215,32 @@ static const char *handover_device(const handover *h, uint32_t k)
     return *d ? d : arena_printf((arena *)(uintptr_t)&h->mem, "part%u", k);
 }
 
+/* "gpu:0(first); cpu(second)": each name that nodes are annotated with, once,
+ * and the device for it. NULL: out of memory. */
+static const char *ort_assignment(handover *h)
+{
+    const char *assign = "";
+    uint32_t gpus = 0;
+    for (uint32_t k = 0; assign && k < h->c->n_subs; k++) {
+        const char *d = handover_device(h, k);
+        bool known = false;
+        for (uint32_t i = 0; d && i < k && !known; i++) {
+            const char *other = handover_device(h, i);
+            known = other && !strcmp(d, other);
+        }
+        if (known)
+            continue;
+        if (!d)
+            return NULL;
+        const char *on =
+            strcmp(d, "cpu") ? arena_printf(&h->mem, "gpu:%u", gpus++) : "cpu";
+        assign = on ? arena_printf(&h->mem, "%s%s%s(%s)", assign, k ? "; " : "",
+                                   on, d)
+                    : NULL;
+    }
+    return assign;
+}
+
 static clv_status handover_ort(handover *h, clv_err *e)
 {
     clv_buf b = {0};
@@ -169,16 +258,12 @@ static clv_status handover_ort(handover *h, clv_err *e)
     jsonw_end(&w);
     jsonw_finish(&w);
     CLV_TRY(handover_put(h, "layers.json", &b, e));
-    const char *assign = "";
+    const char *assign = ort_assignment(h);
     int64_t most = 0;
-    for (uint32_t k = 0; assign && k < h->c->n_subs; k++) {
-        const clv_subgraph *s = &h->c->subs[k];
-        int64_t needs = s->cost.bytes_weights + s->cost.bytes_out;
-        const char *d = handover_device(h, k);
+    for (uint32_t k = 0; k < h->c->n_subs; k++) {
+        const clv_subgraph *sub = &h->c->subs[k];
+        int64_t needs = sub->cost.bytes_weights + sub->cost.bytes_out;
         most = needs > most ? needs : most;
-        assign =
-            d ? arena_printf(&h->mem, "%s%s%s(%s)", assign, k ? "; " : "", d, d)
-              : NULL;
     }
     if (!assign)
         return clv__nomem(e);

@@ -31,16 +31,23 @@ static void html_block(clv_buf *out, const char *name, uint32_t model,
     clv_buf_free(text);
 }
 
-static const clv_report_opts html_json = {
-    .size = sizeof html_json, .format = CLV_REPORT_JSON, .brief = true};
+/* Large models are told by the rows of their layout. */
+static clv_report_opts html_json(const clv_html_model *m)
+{
+    return (clv_report_opts){.size = sizeof(clv_report_opts),
+                             .format = CLV_REPORT_JSON,
+                             .brief = true,
+                             .fold = m ? m->layout : NULL};
+}
 
 static void html_cut(clv_buf *out, const char *name, uint32_t i,
-                     const clv_cut *c, const clv_summary *s)
+                     const clv_cut *c, const clv_summary *s,
+                     const clv_report_opts *o)
 {
     clv_buf text = {0};
     if (!c || !s)
         return;
-    clv_report_partition(c, s, &html_json, &text);
+    clv_report_partition(c, s, o, &text);
     html_block(out, name, i, &text);
 }
 
@@ -48,21 +55,22 @@ static void html_cut(clv_buf *out, const char *name, uint32_t i,
 static void html_model(clv_buf *out, const clv_html_model *m, uint32_t i)
 {
     const clv_graph *g = clv_profile_graph(m->profile);
+    const clv_report_opts o = html_json(m);
     clv_buf text = {0};
-    clv_report_profile(m->profile, &html_json, &text);
+    clv_report_profile(m->profile, &o, &text);
     html_block(out, "profile", i, &text);
     clv__html_layout(g, clv_layout_get(m->layout), &text);
     html_block(out, "layout", i, &text);
-    clv_report_graph(g, &text);
+    clv__report_graph(g, clv_layout_get(m->layout), &text);
     html_block(out, "graph", i, &text);
-    html_cut(out, "fusion", i, m->fusion, m->fusion_summary);
-    html_cut(out, "capability", i, m->capability, m->capability_summary);
+    html_cut(out, "fusion", i, m->fusion, m->fusion_summary, &o);
+    html_cut(out, "capability", i, m->capability, m->capability_summary, &o);
     if (m->memory) {
-        clv_report_memory(m->memory, &html_json, &text);
+        clv_report_memory(m->memory, &o, &text);
         html_block(out, "memory", i, &text);
     }
     if (m->concurrency) {
-        clv_report_concurrency(m->concurrency, 1, &html_json, &text);
+        clv_report_concurrency(m->concurrency, 1, &o, &text);
         html_block(out, "concurrency", i, &text);
     }
     if (m->whatif) {
@@ -70,7 +78,7 @@ static void html_model(clv_buf *out, const clv_html_model *m, uint32_t i)
         html_block(out, "whatif", i, &text);
     }
     if (m->n_maps) {
-        clv_report_maps(m->maps, m->n_maps, &html_json, &text);
+        clv_report_maps(m->maps, m->n_maps, &o, &text);
         html_block(out, "map", i, &text);
     }
 }
@@ -175,8 +183,9 @@ static void html_data(clv_buf *out, const clv_html *h)
     for (uint32_t i = 0; i < h->n_models; i++)
         html_model(out, &h->models[i], i);
     if (h->compare) {
+        const clv_report_opts o = html_json(NULL);
         clv_buf text = {0};
-        clv_report_compare(h->compare, &html_json, &text);
+        clv_report_compare(h->compare, &o, &text);
         html_block(out, "compare", 0, &text);
     }
     if (h->merged && h->merged_layout)

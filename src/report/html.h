@@ -16,6 +16,10 @@ extern const clv_page_file clv__page_files[];
 void clv__html_layout(const clv_graph *g, const clv_layout_info *l,
                       clv_buf *out);
 
+/* The graph as JSON; of a folded layout, the nodes that it draws. */
+void clv__report_graph(const clv_graph *g, const clv_layout_info *l,
+                       clv_buf *out);
+
 /* The polynomials and the devices that the page answers "what if" with. */
 void clv__html_whatif(const clv_graph *g, const clv_profile *p,
                       const clv_html_whatif *w, clv_buf *out);

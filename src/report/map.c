@@ -1,6 +1,7 @@
 /* map.c - a model on one device in detail, or on several side by side. */
 #include "cleave/map.h"
 #include "core/jsonw.h"
+#include "layout/folded.h"
 #include "report/csv.h"
 #include "report/table.h"
 
@@ -153,7 +154,7 @@ static void maps_text(const clv_map *const *maps, uint32_t n,
 
 /* -- JSON and CSV ---------------------------------------------------------*/
 
-static void put_map(jsonw *w, const clv_map *m)
+static void put_map(jsonw *w, const clv_map *m, const folded_cut *f)
 {
     const clv_map_info *t = clv_map_get(m);
     uint32_t n;
@@ -181,8 +182,12 @@ static void put_map(jsonw *w, const clv_map *m)
     jsonw_end(w);
     jsonw_array(w, "subgraphs");
     for (uint32_t k = 0; k < n; k++) {
+        if (clv__folded_number(f, k) == CLV_NONE)
+            continue;
         jsonw_object(w, NULL);
-        jsonw_int(w, "id", k);
+        jsonw_int(w, "id", clv__folded_number(f, k));
+        if (clv__folded_times(f, k) > 1)
+            jsonw_int(w, "folded", clv__folded_times(f, k));
         jsonw_str(w, "name", sub_name(m, k));
         jsonw_str(w, "pattern", subs[k].pattern);
         jsonw_num(w, "seconds", r[k].seconds);
@@ -198,9 +203,15 @@ static void put_map(jsonw *w, const clv_map *m)
     jsonw_end(w);
 }
 
-static void maps_json(const clv_map *const *maps, uint32_t n, clv_buf *out)
+static void maps_json(const clv_map *const *maps, uint32_t n,
+                      const clv_layout *fold, clv_buf *out)
 {
+    folded_cut f;
     jsonw w;
+    if (!clv__folded_cut_make(fold, clv_map_cut(maps[0]), &f)) {
+        out->failed = true;
+        return;
+    }
     jsonw_start(&w, out, JSONW_LINES);
     jsonw_object(&w, NULL);
     jsonw_int(&w, "schema", 1);
@@ -208,10 +219,11 @@ static void maps_json(const clv_map *const *maps, uint32_t n, clv_buf *out)
     jsonw_str(&w, "strategy", clv_cut_strategy(clv_map_cut(maps[0])));
     jsonw_array(&w, "devices");
     for (uint32_t i = 0; i < n; i++)
-        put_map(&w, maps[i]);
+        put_map(&w, maps[i], &f);
     jsonw_end(&w);
     jsonw_end(&w);
     jsonw_finish(&w);
+    clv__folded_cut_free(&f);
 }
 
 static void maps_csv(const clv_map *const *maps, uint32_t n, clv_buf *out)
@@ -249,7 +261,7 @@ void clv_report_maps(const clv_map *const *maps, uint32_t n,
     if (!(opts = clv__report_opts(opts, &own, out)))
         return;
     if (opts->format == CLV_REPORT_JSON)
-        maps_json(maps, n, out);
+        maps_json(maps, n, opts->fold, out);
     else if (opts->format == CLV_REPORT_CSV)
         maps_csv(maps, n, out);
     else

@@ -108,12 +108,35 @@ static void memory_text(const clv_memory *m, const clv_cut *c,
 
 /* -- JSON and CSV ---------------------------------------------------------*/
 
-static void put_buffers(jsonw *w, const clv_memory *m, const clv_graph *g)
+enum { FOLDED_SPANS = 4000, FOLDED_ALIVE = 2000 };
+
+/* Whether a folded report tells of buffer b: it is made by a node that is
+ * drawn, or one of the first that are alive at the peak. */
+static bool told_buffer(const clv_layout *fold, const clv_memory *m,
+                        const clv_graph *g, const clv_buffer *b,
+                        uint32_t *alive)
 {
-    uint32_t n;
+    const clv_layout_info *l = fold ? clv_layout_get(fold) : NULL;
+    uint32_t peak = clv_memory_get(m)->peak_step;
+    uint32_t maker = clv_graph_value(g, b->value).producer;
+    if (!l || l->n_rows == 0)
+        return true;
+    if (maker != CLV_NONE && l->row_node[l->row[maker]] == maker)
+        return true;
+    return b->first <= peak && b->last >= peak && (*alive)++ < FOLDED_ALIVE;
+}
+
+static void put_buffers(jsonw *w, const clv_memory *m, const clv_graph *g,
+                        const clv_layout *fold)
+{
+    uint32_t n, alive = 0;
     const clv_buffer *b = clv_memory_buffers(m, &n);
+    if (fold && clv_layout_get(fold)->n_rows)
+        jsonw_int(w, "total_tensors", n);
     jsonw_array(w, "tensors");
     for (uint32_t i = 0; i < n; i++) {
+        if (!told_buffer(fold, m, g, &b[i], &alive))
+            continue;
         clv_value_info v = clv_graph_value(g, b[i].value);
         jsonw_object(w, NULL);
         jsonw_str(w, "name", v.name);
@@ -126,7 +149,43 @@ static void put_buffers(jsonw *w, const clv_memory *m, const clv_graph *g)
     jsonw_end(w);
 }
 
-static void memory_json(const clv_memory *m, const clv_cut *c, clv_buf *out)
+/* The step of `span` from `from` on at which most is alive. */
+static uint32_t span_highest(const clv_memory *m, uint32_t from, uint32_t span)
+{
+    const int64_t *live = clv_memory_timeline(m);
+    uint32_t steps = clv_memory_get(m)->steps, best = from;
+    for (uint32_t k = from; k < steps && k - from < span; k++)
+        best = live[k] > live[best] ? k : best;
+    return best;
+}
+
+/* Bytes at each step, and what runs then. A folded report has the highest step
+ * of every span, and the row of what runs. */
+static void memory_put_steps(jsonw *w, const clv_memory *m, const clv_cut *c,
+                             const clv_layout *fold)
+{
+    const clv_layout_info *l = fold ? clv_layout_get(fold) : NULL;
+    uint32_t steps = clv_memory_get(m)->steps, n, span = 1;
+    const clv_subgraph *subs = clv_cut_subgraphs(c, &n);
+    bool folded = l && l->n_rows;
+    if (folded)
+        span = steps / FOLDED_SPANS + 1;
+    if (folded)
+        jsonw_int(w, "span", span);
+    jsonw_array_flat(w, "timeline");
+    for (uint32_t k = 0; k < steps; k += span)
+        jsonw_int(w, NULL, clv_memory_timeline(m)[span_highest(m, k, span)]);
+    jsonw_end(w);
+    jsonw_array_flat(w, "order");
+    for (uint32_t k = 0; k < steps; k += span) {
+        uint32_t s = clv_memory_order(m)[span_highest(m, k, span)];
+        jsonw_int(w, NULL, folded ? l->row[subs[s].nodes[0]] : s);
+    }
+    jsonw_end(w);
+}
+
+static void memory_json(const clv_memory *m, const clv_cut *c,
+                        const clv_layout *fold, clv_buf *out)
 {
     const clv_graph *g = clv_profile_graph(clv_cut_profile(c));
     const clv_memory_info *t = clv_memory_get(m);
@@ -153,12 +212,8 @@ static void memory_json(const clv_memory *m, const clv_cut *c, clv_buf *out)
         jsonw_int(&w, "budget", t->budget);
         jsonw_bool(&w, "fits", t->over_budget == 0);
     }
-    jsonw_ints(&w, "timeline", clv_memory_timeline(m), t->steps);
-    jsonw_array_flat(&w, "order");
-    for (uint32_t k = 0; k < t->steps; k++)
-        jsonw_int(&w, NULL, clv_memory_order(m)[k]);
-    jsonw_end(&w);
-    put_buffers(&w, m, g);
+    memory_put_steps(&w, m, c, fold);
+    put_buffers(&w, m, g, fold);
     jsonw_end(&w);
     jsonw_finish(&w);
 }
@@ -185,7 +240,7 @@ void clv_report_memory(const clv_memory *m, const clv_report_opts *opts,
         return;
     const clv_cut *c = clv_memory_cut(m);
     if (opts->format == CLV_REPORT_JSON)
-        memory_json(m, c, out);
+        memory_json(m, c, opts->fold, out);
     else if (opts->format == CLV_REPORT_CSV)
         memory_csv(m, c, out);
     else

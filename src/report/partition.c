@@ -3,6 +3,7 @@
 #include "report/partition.h"
 
 #include "cleave/cluster.h"
+#include "layout/folded.h"
 #include "report/csv.h"
 #include "report/profile.h"
 #include "report/text.h"
@@ -65,25 +66,34 @@ static void json_patterns(jsonw *w, const clv_summary_info *t)
     jsonw_end(w);
 }
 
-static void json_nodes(jsonw *w, const clv_graph *g, const clv_subgraph *s)
+/* All nodes, or of a folded cut the first and those that are drawn. */
+static void json_nodes(jsonw *w, const clv_graph *g, const clv_subgraph *s,
+                       const folded_cut *f)
 {
+    if (f->number)
+        jsonw_int(w, "operators", s->n_nodes);
     jsonw_array_flat(w, "node_names");
     for (uint32_t i = 0; i < s->n_nodes; i++)
-        jsonw_str(w, NULL, clv_graph_node(g, s->nodes[i]).name);
+        if (i == 0 || clv__folded_drawn(f, s->nodes[i]))
+            jsonw_str(w, NULL, clv_graph_node(g, s->nodes[i]).name);
     jsonw_end(w);
     jsonw_array_flat(w, "operation_types");
     for (uint32_t i = 0; i < s->n_nodes; i++)
-        jsonw_str(w, NULL, clv_graph_node(g, s->nodes[i]).op);
+        if (i == 0 || clv__folded_drawn(f, s->nodes[i]))
+            jsonw_str(w, NULL, clv_graph_node(g, s->nodes[i]).op);
     jsonw_end(w);
 }
 
 static void json_subgraph(jsonw *w, const clv_graph *g, uint32_t id,
                           const clv_subgraph *s,
-                          const clv_capability_info *capability)
+                          const clv_capability_info *capability,
+                          const folded_cut *f)
 {
     jsonw_object_flat(w, NULL);
-    jsonw_int(w, "id", id);
-    json_nodes(w, g, s);
+    jsonw_int(w, "id", clv__folded_number(f, id));
+    if (clv__folded_times(f, id) > 1)
+        jsonw_int(w, "folded", clv__folded_times(f, id));
+    json_nodes(w, g, s, f);
     jsonw_str(w, "pattern", s->pattern);
     jsonw_str(w, "device", *s->device ? s->device : NULL);
     jsonw_int(w, "flops", s->cost.flops);
@@ -101,20 +111,27 @@ static void json_subgraph(jsonw *w, const clv_graph *g, uint32_t id,
     clv__json_parallel(w, &s->parallel);
     jsonw_array_flat(w, "depends_on");
     for (uint32_t i = 0; i < s->n_depends_on; i++)
-        jsonw_int(w, NULL, s->depends_on[i]);
+        if (clv__folded_number(f, s->depends_on[i]) != CLV_NONE)
+            jsonw_int(w, NULL, clv__folded_number(f, s->depends_on[i]));
     jsonw_end(w);
     jsonw_str(w, "partition_reason", clv_reason_name(s->reason));
     jsonw_str(w, "detail", s->detail);
     jsonw_end(w);
 }
 
-static void partition_json(const clv_cut *c, const clv_summary *s, clv_buf *out)
+static void partition_json(const clv_cut *c, const clv_summary *s,
+                           const clv_layout *fold, clv_buf *out)
 {
     const clv_graph *g = clv_profile_graph(clv_cut_profile(c));
     const clv_summary_info *t = clv_summary_get(s);
     uint32_t n;
     const clv_subgraph *subs = clv_cut_subgraphs(c, &n);
+    folded_cut f;
     jsonw w;
+    if (!clv__folded_cut_make(fold, c, &f)) {
+        out->failed = true;
+        return;
+    }
     jsonw_start(&w, out, JSONW_LINES);
     jsonw_object(&w, NULL);
     jsonw_int(&w, "schema", 1);
@@ -124,16 +141,18 @@ static void partition_json(const clv_cut *c, const clv_summary *s, clv_buf *out)
     partition_json_totals(&w, t);
     json_distributions(&w, t);
     json_patterns(&w, t);
-    clv__json_capability(&w, c);
+    clv__json_capability(&w, c, f.number != NULL);
     clv__json_placement(&w, c);
     clv__json_pipeline(&w, c);
     clv__json_cluster(&w, c);
     jsonw_array(&w, "subgraphs");
     for (uint32_t k = 0; k < n; k++)
-        json_subgraph(&w, g, k, &subs[k], clv_cut_capability_info(c));
+        if (clv__folded_number(&f, k) != CLV_NONE)
+            json_subgraph(&w, g, k, &subs[k], clv_cut_capability_info(c), &f);
     jsonw_end(&w);
     jsonw_end(&w);
     jsonw_finish(&w);
+    clv__folded_cut_free(&f);
 }
 
 /* -- CSV ------------------------------------------------------------------*/
@@ -214,7 +233,7 @@ void clv_report_partition(const clv_cut *c, const clv_summary *s,
     if (!(opts = clv__report_opts(opts, &own, out)))
         return;
     if (opts->format == CLV_REPORT_JSON)
-        partition_json(c, s, out);
+        partition_json(c, s, opts->fold, out);
     else if (opts->format == CLV_REPORT_CSV)
         partition_csv(c, out);
     else if (clv_cut_capability_info(c))

@@ -13,8 +13,8 @@ void clv__partition_text(const clv_cut *c, const clv_summary *s,
 /* A capability cut: support, partitions, certificate, what-if. */
 void clv__capability_text(const clv_cut *c, const clv_report_opts *o,
                           clv_buf *out);
-/* Its keys; nothing for other cuts. */
-void clv__json_capability(jsonw *w, const clv_cut *c);
+/* Its keys; nothing for other cuts. With `folded` long paths are cut short. */
+void clv__json_capability(jsonw *w, const clv_cut *c, bool folded);
 /* The same for placements and pipelines. */
 void clv__placement_text(const clv_cut *c, const clv_report_opts *o,
                          clv_buf *out);

@@ -3,6 +3,7 @@
 #include "report/profile.h"
 
 #include "core/jsonw.h"
+#include "layout/folded.h"
 #include "report/csv.h"
 #include "report/text.h"
 
@@ -41,7 +42,15 @@ static void json_values(jsonw *w, const char *key, const clv_graph *g,
     jsonw_end(w);
 }
 
-static void json_coverage(jsonw *w, const clv_profile *p)
+/* Whether node i is told: all are, or those that a folded layout draws. */
+static bool json_told(const clv_report_opts *o, uint32_t i)
+{
+    const clv_layout_info *l = o->fold ? clv_layout_get(o->fold) : NULL;
+    return !l || !l->n_rows || l->row_node[l->row[i]] == i;
+}
+
+static void json_coverage(jsonw *w, const clv_profile *p,
+                          const clv_report_opts *o)
 {
     const clv_totals *t = clv_profile_totals(p);
     uint32_t n;
@@ -51,7 +60,7 @@ static void json_coverage(jsonw *w, const clv_profile *p)
         jsonw_int(w, clv_trust_name((clv_trust)i), t->trust[i]);
     jsonw_array(w, "unknown_ops");
     for (uint32_t i = 0; i < n; i++)
-        if (layers[i].cost.trust == CLV_TRUST_UNKNOWN)
+        if (layers[i].cost.trust == CLV_TRUST_UNKNOWN && json_told(o, i))
             jsonw_str(w, NULL, clv_graph_node(clv_profile_graph(p), i).origin);
     jsonw_end(w);
     jsonw_end(w);
@@ -126,13 +135,16 @@ clv_value_info clv__first_output(const clv_graph *g, uint32_t node)
                        : (clv_value_info){.rank = CLV_NONE};
 }
 
+/* `id` is the number of the row, which has `count` operators. */
 static void json_layer(jsonw *w, const clv_graph *g, const clv_layer *l,
-                       bool brief)
+                       uint32_t id, uint32_t count, bool brief)
 {
     clv_node_info n = clv_graph_node(g, l->node);
     clv_value_info out = clv__first_output(g, l->node);
     jsonw_object_flat(w, NULL);
-    jsonw_int(w, "id", l->node);
+    jsonw_int(w, "id", id);
+    if (count > 1)
+        jsonw_int(w, "folded", count);
     jsonw_str(w, "name", n.name);
     jsonw_str(w, "module", n.module);
     jsonw_str(w, "type", n.op);
@@ -156,6 +168,23 @@ static void json_layer(jsonw *w, const clv_graph *g, const clv_layer *l,
     if (!brief)
         clv__json_parallel(w, &l->parallel);
     jsonw_end(w);
+}
+
+/* Rows in place of layers. */
+static void profile_json_rows(jsonw *w, const clv_profile *p,
+                              const clv_report_opts *o)
+{
+    const clv_layout_info *l = clv_layout_get(o->fold);
+    clv_layer *rows = clv__zalloc(((size_t)l->n_rows + 1) * sizeof *rows);
+    if (!rows) {
+        w->out->failed = true;
+        return;
+    }
+    clv__folded_layers(l, p, rows);
+    for (uint32_t i = 0; i < l->n_rows; i++)
+        json_layer(w, clv_profile_graph(p), &rows[i], i, l->row_count[i],
+                   o->brief);
+    clv__free(rows);
 }
 
 static void json_kinds(jsonw *w, const clv_profile *p)
@@ -194,14 +223,17 @@ void clv__profile_json(const clv_profile *p, const clv_report_opts *o,
     json_values(&w, "outputs", g, values, n);
     jsonw_str(&w, "convention", clv_convention_name(clv_profile_convention(p)));
     profile_json_totals(&w, clv_profile_totals(p));
-    json_coverage(&w, p);
+    json_coverage(&w, p, o);
     profile_json_types(&w, p);
     json_kinds(&w, p);
     json_bottlenecks(&w, clv_profile_totals(p));
     const clv_layer *layers = clv_profile_layers(p, &n);
     jsonw_array(&w, "layers");
-    for (uint32_t i = 0; i < n; i++)
-        json_layer(&w, g, &layers[i], o->brief);
+    if (o->fold && clv_layout_get(o->fold)->n_rows)
+        profile_json_rows(&w, p, o);
+    else
+        for (uint32_t i = 0; i < n; i++)
+            json_layer(&w, g, &layers[i], layers[i].node, 1, o->brief);
     jsonw_end(&w);
     jsonw_end(&w);
     jsonw_finish(&w);

@@ -2,6 +2,7 @@
  * operator types, bottlenecks, the largest layers, and what can be trusted. */
 #include "analysis/profile.h"
 #include "analysis/tree.h"
+#include "graph/graph.h"
 #include "report/profile.h"
 #include "report/table.h"
 
@@ -228,7 +229,7 @@ static bool has_times(const clv_graph *g, const clv_profile *p)
     uint32_t n;
     const clv_layer *layers = clv_profile_layers(p, &n);
     for (uint32_t i = 0; i < n; i++)
-        if (clv_graph_node(g, layers[i].node).times != 1)
+        if (clv__node_times(g, &g->nodes[layers[i].node]) != 1)
             return true;
     return false;
 }

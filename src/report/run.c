@@ -19,7 +19,35 @@ static uint32_t n_outputs(const clv_run_result *r)
     return n;
 }
 
+/* The keys of an output that stands for maps, one per column; false for any
+ * other output. */
+static bool output_labels(const clv_run_result *r, uint32_t i,
+                          clv_attr_info *labels)
+{
+    const uint32_t *ids = clv_graph_outputs(r->g, NULL);
+    uint32_t node = clv_graph_value(r->g, ids[i]).producer;
+    *labels = (clv_attr_info){.size = sizeof *labels};
+    if (node == CLV_NONE || strcmp(clv_graph_node(r->g, node).op, "zip_map"))
+        return false;
+    return (clv_graph_attr(r->g, node, "label_texts", labels, NULL) == CLV_OK &&
+            labels->type == CLV_ATTR_STRINGS) ||
+           (clv_graph_attr(r->g, node, "labels", labels, NULL) == CLV_OK &&
+            labels->type == CLV_ATTR_INTS);
+}
+
 /* -- text -----------------------------------------------------------------*/
+
+static void put_map_keys(clv_buf *out, const clv_attr_info *labels)
+{
+    clv_buf_printf(out, "    maps, a row each; the keys of its columns:");
+    for (uint32_t k = 0; k < labels->n && k < LISTED; k++)
+        if (labels->type == CLV_ATTR_STRINGS)
+            clv_buf_printf(out, "%s %.40s", k ? "," : "", labels->u.strings[k]);
+        else
+            clv_buf_printf(out, "%s %lld", k ? "," : "",
+                           (long long)labels->u.ints[k]);
+    clv_buf_printf(out, labels->n > LISTED ? ", ...\n" : "\n");
+}
 
 /* What it is besides a tensor; "" for one. */
 static const char *form_name(const clv_tensor *t)
@@ -69,6 +97,7 @@ static void put_output(const clv_run_result *r, uint32_t i, clv_buf *out)
 {
     const clv_tensor *t = clv_context_output(r->c, i);
     const clv_tensor_stats *s = &r->outputs[i];
+    clv_attr_info labels;
     clv_buf_printf(out, "  %s  ", output_name(r, i));
     put_shape(out, t);
     bool tensor = t->form == CLV_FORM_TENSOR;
@@ -88,6 +117,8 @@ static void put_output(const clv_run_result *r, uint32_t i, clv_buf *out)
                            (long long)s->top[k], clv_tensor_get(t, s->top[k]));
         clv_buf_printf(out, "\n");
     }
+    if (output_labels(r, i, &labels))
+        put_map_keys(out, &labels);
     if (r->abs_error)
         clv_buf_printf(out, "    against ref: max abs %.3g, max rel %.3g\n",
                        r->abs_error[i], r->rel_error[i]);
@@ -277,9 +308,21 @@ static void run_text(const clv_run_result *r, const clv_report_opts *o,
 
 /* -- JSON -----------------------------------------------------------------*/
 
+static void json_labels(jsonw *w, const clv_attr_info *labels)
+{
+    jsonw_array(w, "labels");
+    for (uint32_t k = 0; k < labels->n; k++)
+        if (labels->type == CLV_ATTR_STRINGS)
+            jsonw_str(w, NULL, labels->u.strings[k]);
+        else
+            jsonw_int(w, NULL, labels->u.ints[k]);
+    jsonw_end(w);
+}
+
 static void json_output(jsonw *w, const clv_run_result *r, uint32_t i)
 {
     const clv_tensor *t = clv_context_output(r->c, i);
+    clv_attr_info labels;
     const clv_tensor_stats *s = &r->outputs[i];
     jsonw_object(w, NULL);
     jsonw_str(w, "name", output_name(r, i));
@@ -293,6 +336,8 @@ static void json_output(jsonw *w, const clv_run_result *r, uint32_t i)
     jsonw_int(w, "nans", s->nans);
     if (s->n_top)
         jsonw_ints(w, "top", s->top, s->n_top);
+    if (output_labels(r, i, &labels))
+        json_labels(w, &labels);
     if (r->abs_error) {
         jsonw_num(w, "max_abs_error", r->abs_error[i]);
         jsonw_num(w, "max_rel_error", r->rel_error[i]);

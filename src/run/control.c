@@ -330,8 +330,10 @@ static clv_status run_loop(loop *l)
                    : limit ? limit
                            : LOOP_TRIPS;
     uint8_t cond = !c || !c->data || get_f(c, 0) != 0;
-    clv_tensor index = {.dtype = CLV_INT64, .data = &i};
-    clv_tensor flag = {.dtype = CLV_BOOL, .data = &cond};
+    clv_tensor index = {.dtype = CLV_INT64, .data = &i, .dims = {1}};
+    clv_tensor flag = {.dtype = CLV_BOOL, .data = &cond, .dims = {1}};
+    index.rank = l->body->values[l->body->inputs[0]].rank == 1;
+    flag.rank = l->body->values[l->body->inputs[1]].rank == 1;
     bool go_on = cond;
     clv_status s = loop_begin(l);
     for (; s == CLV_OK && go_on && i < trips; i++) {

@@ -2,7 +2,8 @@
  *
  * A ViT without a table of positions: every block adds to its scores a learned
  * number per head and offset between two patches, and three more for pairs
- * with the class token. The mean of all patches is classified. */
+ * with the class token; they are stretched for images of other sizes. The mean
+ * of all patches is classified. */
 #include "zoo/transformer.h"
 
 typedef struct beit {
@@ -28,30 +29,55 @@ static const block_words beit_words = {
     .act = CLV_OP_GELU,
 };
 
-/* Rows of the table for all pairs of tokens, the class token first. */
-static tensor beit_offsets(builder *b, int64_t side)
+/* Rows of the table for all pairs of tokens of an image of h x w patches, the
+ * class token first. If two patches differ by (dy, dx), that is row
+ * (dy + h - 1) * (2 w - 1) + dx + w - 1. */
+static tensor beit_offsets(builder *b, int64_t h, int64_t w)
 {
-    int64_t n = side * side + 1, offsets = (2 * side - 1) * (2 * side - 1);
+    int64_t n = h * w + 1, across = 2 * w - 1, rows = (2 * h - 1) * across;
     int64_t *at;
-    const int64_t *rows = offset_rows(b, side);
     tensor index = whole_table(b, "relative_position_index", 1,
                                (const int64_t[]){n * n}, &at);
-    for (int64_t i = 0; at && rows && i < n; i++)
-        for (int64_t k = 0; k < n; k++)
-            at[i * n + k] = i && k ? rows[(i - 1) * (n - 1) + k - 1]
-                            : i    ? offsets + 1
-                            : k    ? offsets
-                                   : offsets + 2;
+    for (int64_t i = 0; at && i < n; i++) {
+        *at++ = i ? rows + 1 : rows + 2;
+        if (i == 0)
+            for (int64_t k = 1; k < n; k++)
+                *at++ = rows;
+        int64_t y = i ? (i - 1) / w : 0, x = i ? (i - 1) % w : 0;
+        for (int64_t k = 0; i && k < h; k++)
+            for (int64_t l = 0; l < w; l++)
+                *at++ = (y - k + h - 1) * across + x - l + w - 1;
+    }
     return index;
 }
 
-/* What block i adds to its scores: (1,heads,n,n). */
-static tensor beit_bias(builder *b, const beit *v, tensor index)
+/* The table of offsets resized for h x w patches; its last three rows, which
+ * are of the class token, stay. */
+static tensor beit_stretch(builder *b, tensor table, int64_t side, int64_t h,
+                           int64_t w)
 {
-    int64_t side = v->image / BEIT_PATCH, n = side * side + 1;
+    int64_t old = 2 * side - 1, heads = dim(b, table, 1);
+    tensor last = slice(b, table, 0, old * old, old * old + 3);
+    tensor x = slice(b, table, 0, 0, old * old);
+    x = permute(b, NULL, reshape(b, x, 1, old, old, heads), 0, 3, 1, 2);
+    x = zoo_call(
+        b, CLV_OP_INTERPOLATE, "interpolate", TENSORS(x),
+        ATTRS(INTS(SIZE, 2 * h - 1, 2 * w - 1), STRING(MODE, "bilinear")));
+    x = reshape(b, permute(b, NULL, x, 0, 2, 3, 1), (2 * h - 1) * (2 * w - 1),
+                heads);
+    return cat_of(b, 0, x, last);
+}
+
+/* What block i adds to its scores, of h x w patches: (1,heads,n,n). */
+static tensor beit_bias(builder *b, const beit *v, tensor index, int64_t h,
+                        int64_t w)
+{
+    int64_t side = v->image / BEIT_PATCH, n = h * w + 1;
     int64_t rows = (2 * side - 1) * (2 * side - 1) + 3, heads = v->sizes.heads;
     enter(b, "relative_position_bias");
     tensor table = parameter(b, "relative_position_bias_table", rows, heads);
+    if (h != side || w != side)
+        table = beit_stretch(b, table, side, h, w);
     tensor x = embedding_of(b, "", table, index);
     x = permute(b, NULL, reshape(b, x, n, n, heads), 2, 0, 1);
     x = reshape(b, x, 1, heads, n, n);
@@ -62,14 +88,12 @@ static tensor beit_bias(builder *b, const beit *v, tensor index)
 static tensor beit_embed(builder *b, const beit *v, tensor x)
 {
     int64_t n = dim(b, x, 0), e = v->sizes.width;
-    if (dim(b, x, 2) != v->image || dim(b, x, 3) != v->image)
-        refuse(b, "an image of %lldx%lld: its offsets are for %lldx%lld",
-               (long long)dim(b, x, 2), (long long)dim(b, x, 3),
-               (long long)v->image, (long long)v->image);
     enter(b, "embeddings");
     tensor first = expand(b, parameter(b, "cls_token", 1, 1, e), n, -1, -1);
     enter(b, "patch_embeddings");
-    x = patch_tokens(b, "projection", x, e, BEIT_PATCH);
+    x = conv2d(b, "projection", x, e, .kernel = BEIT_PATCH,
+               .stride = BEIT_PATCH);
+    x = transpose(b, flatten(b, x, 2), 1, 2);
     leave(b);
     x = cat_of(b, 1, first, x);
     leave(b);
@@ -81,14 +105,15 @@ static void beit_build(builder *b, const zoo_input *in, const void *variant)
     const beit *v = variant;
     b->norm_eps = 1e-12;
     tensor x = input(b, "pixel_values", in);
+    int64_t h = dim(b, x, 2) / BEIT_PATCH, w = dim(b, x, 3) / BEIT_PATCH;
     enter(b, "beit");
     x = beit_embed(b, v, x);
-    tensor index = beit_offsets(b, v->image / BEIT_PATCH);
+    tensor index = beit_offsets(b, h, w);
     enter(b, "layers");
     for (int i = 0; i < v->sizes.layers; i++) {
         enter(b, "%d", i);
         x = transformer_block_biased(b, &beit_words, &v->sizes, x,
-                                     beit_bias(b, v, index));
+                                     beit_bias(b, v, index, h, w));
         leave(b);
     }
     leave(b);

@@ -1,6 +1,6 @@
 /* builder.c - the words of zoo.h. */
 #include "ops/build.h"
-#include "zoo/zoo.h"
+#include "zoo/quantized.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +57,8 @@ static tensor builder_input(builder *b, const char *name, const zoo_input *in,
 
 tensor input(builder *b, const char *name, const zoo_input *in)
 {
-    return builder_input(b, name, in, b->dtype);
+    tensor x = builder_input(b, name, in, b->dtype);
+    return b->bytes ? quantized_input(b, x) : x;
 }
 
 tensor input_ids(builder *b, const char *name, const zoo_input *in)
@@ -85,6 +86,8 @@ tensor zoo_further(builder *b, const char *name, clv_dtype dtype, uint32_t rank,
 
 void output(builder *b, tensor x)
 {
+    if (b->bytes)
+        x = quantized_output(b, x);
     if (!builder_failed(b) && !clv__graph_output(b->g, x))
         builder_nomem(b);
 }
@@ -105,13 +108,20 @@ void enter(builder *b, const char *fmt, ...)
 {
     if (builder_failed(b))
         return;
-    char name[128];
+    char text[128];
+    const char *name = text;
     va_list ap;
     va_start(ap, fmt);
-    int n = clv_vformat(name, sizeof name, fmt, ap);
+    if (!strcmp(fmt, "%s")) {
+        name = va_arg(ap, const char *);
+    } else if (!strchr(fmt, '%')) {
+        name = fmt;
+    } else {
+        int n = clv_vformat(text, sizeof text, fmt, ap);
+        if (n < 0 || (size_t)n >= sizeof text)
+            refuse(b, "a module name of %d characters", n);
+    }
     va_end(ap);
-    if (n < 0 || (size_t)n >= sizeof name)
-        refuse(b, "a module name of %d characters", n);
     builder_step_in(b, name);
 }
 
@@ -289,6 +299,8 @@ void zoo_calls(builder *b, clv_op op, const char *name, const tensor *ins,
     if (id == CLV_NONE)
         return;
     memcpy(outs, node_outs(b->g, &b->g->nodes[id]), n_out * sizeof *outs);
+    for (uint32_t i = 0; b->bytes && i < n_out; i++)
+        quantized_as(b, outs[i], ins[0]);
     if (!b->whole)
         b->g->nodes[id].flags |= CLV_N_FUNCTION;
 }
@@ -303,25 +315,30 @@ tensor zoo_call(builder *b, clv_op op, const char *name, const tensor *ins,
 
 /* -- modules --------------------------------------------------------------*/
 
-/* A node named after the current scope: the module's own operator. */
-static tensor builder_module_node(builder *b, clv_op op, const tensor *ins,
-                                  uint32_t n_in, const clv_attr *attrs,
-                                  uint32_t n_attrs)
+tensor zoo_node(builder *b, clv_op op, const tensor *ins, uint32_t n_in,
+                const clv_attr *attrs, uint32_t n_attrs)
 {
     if (builder_failed(b))
         return CLV_NONE;
     const char *path = b->g->scopes[b->scope].path;
     uint32_t id = builder_make(b, op, path, ins, n_in, attrs, n_attrs, 1);
-    return id == CLV_NONE ? CLV_NONE : node_outs(b->g, &b->g->nodes[id])[0];
+    if (id == CLV_NONE)
+        return CLV_NONE;
+    tensor y = node_outs(b->g, &b->g->nodes[id])[0];
+    if (b->bytes)
+        quantized_as(b, y, ins[0]);
+    return y;
 }
 
 tensor zoo_module(builder *b, clv_op op, const char *name, tensor x,
                   const clv_attr *attrs, uint32_t n_attrs)
 {
+    if (b->bytes && quantized_acts(op))
+        return quantized_act(b, op, name, x, attrs, n_attrs);
     if (!name)
         return zoo_call(b, op, clv__op_name(op), &x, 1, attrs, n_attrs);
     builder_step_in(b, name);
-    tensor y = builder_module_node(b, op, &x, 1, attrs, n_attrs);
+    tensor y = zoo_node(b, op, &x, 1, attrs, n_attrs);
     leave(b);
     return y;
 }
@@ -333,10 +350,10 @@ static int64_t builder_or_else(int64_t value, int64_t otherwise)
 
 tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a)
 {
-    bool turned = op == CLV_OP_CONVT2D;
-    uint32_t nd = op == CLV_OP_CONV1D             ? 1
-                  : op == CLV_OP_CONV2D || turned ? 2
-                                                  : 3;
+    bool turned = op == CLV_OP_CONVT1D || op == CLV_OP_CONVT2D;
+    uint32_t nd = op == CLV_OP_CONV1D || op == CLV_OP_CONVT1D   ? 1
+                  : op == CLV_OP_CONV2D || op == CLV_OP_CONVT2D ? 2
+                                                                : 3;
     int64_t groups = builder_or_else(a.groups, 1),
             dilation = builder_or_else(a.dilation, 1);
     int64_t in = dim(b, x, 1), stride[3], padding[3];
@@ -349,10 +366,6 @@ tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a)
         padding[i] = builder_or_else(a.padding_hw[i], a.padding);
     }
     builder_step_in(b, name);
-    tensor ins[3] = {x, weight(b, "weight", CLV_VALUE_PARAM, nd + 2, w),
-                     CLV_NONE};
-    if (!a.no_bias)
-        ins[2] = parameter(b, "bias", a.out);
     clv_attr attrs[] = {
         {.key = CLV_A_STRIDE, .type = CLV_ATTR_INTS, .n = nd, .u.ints = stride},
         {.key = CLV_A_PADDING,
@@ -362,7 +375,16 @@ tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a)
         INT(DILATION, dilation),
         INT(GROUPS, groups),
     };
-    tensor y = builder_module_node(b, op, ins, a.no_bias ? 2 : 3, attrs, 4);
+    tensor y;
+    if (b->bytes) {
+        y = quantized_conv(b, x, w, attrs, 4);
+    } else {
+        tensor ins[3] = {x, weight(b, "weight", CLV_VALUE_PARAM, nd + 2, w),
+                         CLV_NONE};
+        if (!a.no_bias)
+            ins[2] = parameter(b, "bias", a.out);
+        y = zoo_node(b, op, ins, a.no_bias ? 2 : 3, attrs, 4);
+    }
     leave(b);
     return y;
 }
@@ -371,11 +393,15 @@ static tensor builder_dense(builder *b, const char *name, tensor x, int64_t out,
                             bool bias)
 {
     builder_step_in(b, name);
+    if (b->bytes) {
+        tensor z = quantized_linear(b, x, out);
+        leave(b);
+        return z;
+    }
     tensor ins[3] = {x, parameter(b, "weight", out, dim(b, x, -1)), CLV_NONE};
     if (bias)
         ins[2] = parameter(b, "bias", out);
-    tensor y =
-        builder_module_node(b, CLV_OP_LINEAR, ins, bias ? 3 : 2, NO_ATTRS);
+    tensor y = zoo_node(b, CLV_OP_LINEAR, ins, bias ? 3 : 2, NO_ATTRS);
     leave(b);
     return y;
 }
@@ -392,6 +418,8 @@ tensor linear_no_bias(builder *b, const char *name, tensor x, int64_t out)
 
 tensor batch_norm(builder *b, const char *name, tensor x)
 {
+    if (b->bytes) /* it is part of the convolution */
+        return x;
     int64_t c = dim(b, x, 1);
     clv_value_kind kind = b->frozen ? CLV_VALUE_BUFFER : CLV_VALUE_PARAM;
     builder_step_in(b, name);
@@ -400,8 +428,7 @@ tensor batch_norm(builder *b, const char *name, tensor x)
                     weight(b, "running_mean", CLV_VALUE_BUFFER, 1, &c),
                     weight(b, "running_var", CLV_VALUE_BUFFER, 1, &c)};
     clv_attr eps = FLOAT(EPSILON, b->norm_eps);
-    tensor y = builder_module_node(b, CLV_OP_BATCH_NORM, ins, 5, &eps,
-                                   b->norm_eps > 0);
+    tensor y = zoo_node(b, CLV_OP_BATCH_NORM, ins, 5, &eps, b->norm_eps > 0);
     leave(b);
     return y;
 }
@@ -412,8 +439,8 @@ tensor group_norm(builder *b, const char *name, tensor x, int64_t groups)
     builder_step_in(b, name);
     tensor ins[] = {x, parameter(b, "weight", c), parameter(b, "bias", c)};
     clv_attr attrs[] = {INT(GROUPS, groups), FLOAT(EPSILON, b->norm_eps)};
-    tensor y = builder_module_node(b, CLV_OP_GROUP_NORM, ins, 3, attrs,
-                                   b->norm_eps > 0 ? 2 : 1);
+    tensor y =
+        zoo_node(b, CLV_OP_GROUP_NORM, ins, 3, attrs, b->norm_eps > 0 ? 2 : 1);
     leave(b);
     return y;
 }
@@ -428,7 +455,7 @@ tensor layer_norm(builder *b, const char *name, tensor x)
     uint32_t n = b->norm_eps > 0 ? 2 : 1;
     if (!name)
         return zoo_call(b, CLV_OP_LAYER_NORM, "layer_norm", ins, 3, attrs, n);
-    tensor y = builder_module_node(b, CLV_OP_LAYER_NORM, ins, 3, attrs, n);
+    tensor y = zoo_node(b, CLV_OP_LAYER_NORM, ins, 3, attrs, n);
     leave(b);
     return y;
 }
@@ -459,6 +486,28 @@ tensor mul(builder *b, tensor x, tensor y)
     return zoo_call(b, CLV_OP_MUL, "mul", TENSORS(x, y), NO_ATTRS);
 }
 
+tensor add_as(builder *b, const char *name, tensor x, tensor y)
+{
+    return b->bytes ? quantized_two(b, CLV_OP_ADD, name, x, y) : add(b, x, y);
+}
+
+tensor mul_as(builder *b, const char *name, tensor x, tensor y)
+{
+    return b->bytes ? quantized_two(b, CLV_OP_MUL, name, x, y) : mul(b, x, y);
+}
+
+tensor cat_as(builder *b, const char *name, const tensor *xs, uint32_t n,
+              int64_t axis)
+{
+    return b->bytes ? quantized_cat(b, name, xs, n, axis) : cat(b, xs, n, axis);
+}
+
+void idle(builder *b, const char *name)
+{
+    if (b->bytes)
+        quantized_idle(b, name);
+}
+
 tensor flatten(builder *b, tensor x, int64_t start)
 {
     return zoo_call(b, CLV_OP_FLATTEN, "flatten", TENSORS(x),
@@ -472,6 +521,9 @@ tensor cat(builder *b, const tensor *xs, uint32_t n, int64_t axis)
 
 tensor spatial_mean(builder *b, tensor x)
 {
+    if (b->bytes)
+        return quantized_act(b, CLV_OP_MEAN, NULL, x,
+                             ATTRS(INTS(AXES, 2, 3), INT(KEEPDIM, 0)));
     return zoo_call(b, CLV_OP_MEAN, "mean", TENSORS(x),
                     ATTRS(INTS(AXES, 2, 3), INT(KEEPDIM, 0)));
 }

@@ -46,7 +46,7 @@ static void convmixer_build(builder *b, const zoo_input *in,
         leave(b);
     }
     leave(b);
-    x = flatten(b, adaptive_avg_pool2d(b, "pooling", x, 1), 1);
+    x = flatten(b, timm_pool(b, x), 1);
     output(b, linear(b, "head", x, 1000));
 }
 

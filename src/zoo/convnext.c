@@ -11,19 +11,6 @@ typedef struct convnext {
     int depth[4];
 } convnext;
 
-/* A layer norm over the channels of (N,C,H,W). */
-static tensor convnext_layer_norm_2d(builder *b, const char *name, tensor x)
-{
-    b->whole = true;
-    enter(b, "%s", name);
-    x = permute(b, NULL, x, 0, 2, 3, 1);
-    x = layer_norm(b, NULL, x);
-    x = permute(b, NULL, x, 0, 3, 1, 2);
-    leave(b);
-    b->whole = false;
-    return x;
-}
-
 static tensor convnext_block(builder *b, tensor x)
 {
     int64_t c = dim(b, x, 1);
@@ -51,11 +38,11 @@ static void convnext_build(builder *b, const zoo_input *in, const void *variant)
         int64_t step = stage ? 2 : 4;
         enter(b, "%d", at++);
         if (stage)
-            x = convnext_layer_norm_2d(b, "0", x);
+            x = layer_norm_2d(b, "0", x);
         x = conv2d(b, stage ? "1" : "0", x, v->width[stage], .kernel = step,
                    .stride = step);
         if (!stage)
-            x = convnext_layer_norm_2d(b, "1", x);
+            x = layer_norm_2d(b, "1", x);
         leave(b);
         enter(b, "%d", at++);
         for (int i = 0; i < v->depth[stage]; i++) {
@@ -68,7 +55,7 @@ static void convnext_build(builder *b, const zoo_input *in, const void *variant)
     leave(b);
     x = adaptive_avg_pool2d(b, "avgpool", x, 1);
     enter(b, "classifier");
-    x = convnext_layer_norm_2d(b, "0", x);
+    x = layer_norm_2d(b, "0", x);
     x = zoo_module(b, CLV_OP_FLATTEN, "1", x, ATTRS(INT(START, 1)));
     x = linear(b, "2", x, 1000);
     leave(b);

@@ -7,6 +7,8 @@
  * weights as the tokens; far ones share a vector. */
 #include "zoo/transformer.h"
 
+#include <string.h>
+
 #include <math.h>
 
 enum {
@@ -44,13 +46,16 @@ static tensor deberta_rows(builder *b, const char *name, int64_t heads,
 {
     int64_t *at;
     tensor rows = whole_table(b, name, 3, (const int64_t[]){heads, s, s}, &at);
-    for (int64_t i = 0; at && i < heads * s * s; i++) {
-        int64_t q = i / s % s, k = i % s, bucket = deberta_bucket(q - k);
-        int64_t row = (back ? -bucket : bucket) + DEBERTA_SPAN;
-        at[i] = row < 0                  ? 0
-                : row < 2 * DEBERTA_SPAN ? row
-                                         : 2 * DEBERTA_SPAN - 1;
-    }
+    for (int64_t q = 0; at && q < s; q++)
+        for (int64_t k = 0; k < s; k++) {
+            int64_t bucket = deberta_bucket(q - k);
+            int64_t row = (back ? -bucket : bucket) + DEBERTA_SPAN;
+            at[q * s + k] = row < 0                  ? 0
+                            : row < 2 * DEBERTA_SPAN ? row
+                                                     : 2 * DEBERTA_SPAN - 1;
+        }
+    for (int64_t h = 1; at && h < heads; h++)
+        memcpy(at + h * s * s, at, (size_t)(s * s) * sizeof *at);
     return rows;
 }
 

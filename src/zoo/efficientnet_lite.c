@@ -69,7 +69,7 @@ static void lite_build(builder *b, const zoo_input *in, const void *variant)
     leave(b);
     x = conv2d(b, "conv_head", x, 1280, .no_bias = true);
     x = norm_act(b, "bn2", x, CLV_OP_RELU6);
-    x = flatten(b, adaptive_avg_pool2d(b, "global_pool", x, 1), 1);
+    x = flatten(b, timm_pool(b, x), 1);
     output(b, linear(b, "classifier", x, 1000));
 }
 

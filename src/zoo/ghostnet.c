@@ -79,9 +79,9 @@ static tensor ghost_block(builder *b, const ghost_row *r, double width,
 {
     int64_t wide = make_divisible((double)r->expand * width, 4),
             out = make_divisible((double)r->out * width, 4);
-    timm_se se = {"conv_reduce", "conv_expand",
-                  make_divisible((double)wide / 4, 4), CLV_OP_RELU,
-                  CLV_OP_HARDSIGMOID};
+    timm_se se = {
+        "conv_reduce", "conv_expand",      make_divisible((double)wide / 4, 4),
+        CLV_OP_RELU,   CLV_OP_HARDSIGMOID, "act1"};
     tensor y = ghost_module(b, "ghost1", x, wide, true);
     if (r->stride > 1) {
         y = conv2d(b, "conv_dw", y, wide, .kernel = r->kernel,
@@ -102,8 +102,10 @@ static tensor ghost_blocks(builder *b, double width, tensor x)
     for (int i = 0; i < GHOST_ROWS; i++) {
         const ghost_row *r = &ghost_rows[i];
         at = i && r->stage == r[-1].stage ? at + 1 : 0;
-        enter(b, "%d.%d", r->stage, at);
+        enter(b, "%d", r->stage);
+        enter(b, "%d", at);
         x = ghost_block(b, r, width, x);
+        leave(b);
         leave(b);
     }
     enter(b, "9");
@@ -124,7 +126,7 @@ static void ghostnet_build(builder *b, const zoo_input *in, const void *variant)
                .stride = 2, .padding = 1, .no_bias = true);
     x = relu(b, "act1", batch_norm(b, "bn1", x));
     x = ghost_blocks(b, v->width, x);
-    x = adaptive_avg_pool2d(b, "global_pool", x, 1);
+    x = timm_pool(b, x);
     x = relu(b, "act2", conv2d(b, "conv_head", x, 1280));
     x = zoo_module(b, CLV_OP_FLATTEN, "flatten", x, ATTRS(INT(START, 1)));
     output(b, linear(b, "classifier", x, 1000));

@@ -46,7 +46,7 @@ static tensor googlenet_branches(builder *b, const inception *m, tensor x)
                              .ceil = true);
     pool = basic_conv(b, "1", pool, m->pool);
     leave(b);
-    x = cat_of(b, 1, one, three, five, pool);
+    x = cat_as(b, "cat", TENSORS(one, three, five, pool), 1);
     leave(b);
     return x;
 }

@@ -3,7 +3,7 @@
  *
  * Patches are tokens; a class token, and in distilled DeiT a second one, goes
  * in front; positions are added. DINOv2 scales its branches and has no
- * classifier. The table of positions is as long as the image asks. */
+ * classifier, and stretches its table of positions to images of other sizes. */
 #include "zoo/transformer.h"
 
 typedef struct hub_vit {
@@ -14,6 +14,7 @@ typedef struct hub_vit {
     block_sizes sizes;
     double eps;
     bool distilled, features;
+    int64_t image; /* size that positions are learned for */
 } hub_vit;
 
 static const block_words hub_vit_words = {
@@ -52,21 +53,59 @@ static tensor hub_vit_token(builder *b, const char *name, int64_t n, int64_t e)
                     ATTRS(INTS(SHAPE, n, -1, -1)));
 }
 
+/* The table (1,1 + side * side,E) resized to h x w patches. */
+static tensor hub_vit_stretch(builder *b, tensor table, int64_t side, int64_t h,
+                              int64_t w)
+{
+    int64_t e = dim(b, table, 2), rows = side * side;
+    tensor first = slice(b, table, 1, 0, 1);
+    tensor x = slice(b, table, 1, 1, 1 + rows);
+    x = permute(b, NULL, reshape(b, x, 1, side, side, e), 0, 3, 1, 2);
+    x = zoo_call(b, CLV_OP_INTERPOLATE, "interpolate", TENSORS(x),
+                 ATTRS(INTS(SIZE, h, w), STRING(MODE, "bicubic")));
+    x = reshape(b, permute(b, NULL, x, 0, 2, 3, 1), 1, h * w, e);
+    return cat_of(b, 1, first, x);
+}
+
+/* Positions of the tokens of h x w patches. */
+static tensor hub_vit_positions(builder *b, const hub_vit *v, int64_t h,
+                                int64_t w)
+{
+    int64_t side = v->image / v->patch, tokens = side * side + 1;
+    tensor table = parameter(b, "position_embeddings", 1, tokens + v->distilled,
+                             v->sizes.width);
+    return h == side && w == side ? table
+                                  : hub_vit_stretch(b, table, side, h, w);
+}
+
+/* (N,3,H,W) -> (N,patches,E). DINOv2 leaves out what makes no whole patch. */
+static tensor hub_vit_patches(builder *b, const hub_vit *v, tensor x,
+                              int64_t *h, int64_t *w)
+{
+    if (!v->features)
+        need_size(b, x, v->image, v->image);
+    enter(b, "patch_embeddings");
+    x = conv2d(b, "projection", x, v->sizes.width, .kernel = v->patch,
+               .stride = v->patch);
+    leave(b);
+    *h = dim(b, x, 2);
+    *w = dim(b, x, 3);
+    return transpose(b, flatten(b, x, 2), 1, 2);
+}
+
 /* (N,3,H,W) -> (N,tokens,E) */
 static tensor hub_vit_embed(builder *b, const hub_vit *v, tensor x)
 {
-    int64_t n = dim(b, x, 0), e = v->sizes.width;
+    int64_t n = dim(b, x, 0), e = v->sizes.width, h, w;
     enter(b, "embeddings");
     tensor first = hub_vit_token(b, "cls_token", n, e);
     if (v->features)
         unused(b, "mask_token", 1, e);
-    enter(b, "patch_embeddings");
-    x = patch_tokens(b, "projection", x, e, v->patch);
-    leave(b);
+    x = hub_vit_patches(b, v, x, &h, &w);
     x = v->distilled ? cat_of(b, 1, first,
                               hub_vit_token(b, "distillation_token", n, e), x)
                      : cat_of(b, 1, first, x);
-    x = add(b, x, parameter(b, "position_embeddings", 1, dim(b, x, 1), e));
+    x = add(b, x, hub_vit_positions(b, v, h, w));
     leave(b);
     return x;
 }
@@ -116,7 +155,7 @@ static void hub_vit_build(builder *b, const zoo_input *in, const void *variant)
          .input_name = "pixel_values"}, \
             hub_vit_build, &(const hub_vit) \
         { \
-            __VA_ARGS__ \
+            __VA_ARGS__, .image = size \
         } \
     }
 #define VIT(name, family, size, patch_, year, ...) \

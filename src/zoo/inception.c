@@ -23,7 +23,9 @@ static tensor inception_module_a(builder *b, tensor x, int64_t pool)
     tensor dbl = basic_conv(b, "branch3x3dbl_1", x, 64);
     dbl = basic_conv(b, "branch3x3dbl_2", dbl, 96, .kernel = 3, .padding = 1);
     dbl = basic_conv(b, "branch3x3dbl_3", dbl, 96, .kernel = 3, .padding = 1);
-    return cat_of(b, 1, one, five, dbl, inception_pool_branch(b, x, pool));
+    return cat_as(b, "myop",
+                  TENSORS(one, five, dbl, inception_pool_branch(b, x, pool)),
+                  1);
 }
 
 static tensor inception_module_b(builder *b, tensor x, int64_t unused_width)
@@ -34,7 +36,7 @@ static tensor inception_module_b(builder *b, tensor x, int64_t unused_width)
     dbl = basic_conv(b, "branch3x3dbl_2", dbl, 96, .kernel = 3, .padding = 1);
     dbl = basic_conv(b, "branch3x3dbl_3", dbl, 96, .kernel = 3, .stride = 2);
     tensor pool = max_pool2d(b, NULL, x, .kernel = 3, .stride = 2);
-    return cat_of(b, 1, three, dbl, pool);
+    return cat_as(b, "myop", TENSORS(three, dbl, pool), 1);
 }
 
 static tensor inception_module_c(builder *b, tensor x, int64_t width)
@@ -48,7 +50,8 @@ static tensor inception_module_c(builder *b, tensor x, int64_t width)
     dbl = basic_conv(b, "branch7x7dbl_3", dbl, width, FACTORED(1, 7));
     dbl = basic_conv(b, "branch7x7dbl_4", dbl, width, FACTORED(7, 1));
     dbl = basic_conv(b, "branch7x7dbl_5", dbl, 192, FACTORED(1, 7));
-    return cat_of(b, 1, one, sep, dbl, inception_pool_branch(b, x, 192));
+    return cat_as(b, "myop",
+                  TENSORS(one, sep, dbl, inception_pool_branch(b, x, 192)), 1);
 }
 
 static tensor inception_module_d(builder *b, tensor x, int64_t unused_width)
@@ -61,7 +64,7 @@ static tensor inception_module_d(builder *b, tensor x, int64_t unused_width)
     sep = basic_conv(b, "branch7x7x3_3", sep, 192, FACTORED(7, 1));
     sep = basic_conv(b, "branch7x7x3_4", sep, 192, .kernel = 3, .stride = 2);
     tensor pool = max_pool2d(b, NULL, x, .kernel = 3, .stride = 2);
-    return cat_of(b, 1, three, sep, pool);
+    return cat_as(b, "myop", TENSORS(three, sep, pool), 1);
 }
 
 static tensor inception_module_e(builder *b, tensor x, int64_t unused_width)
@@ -71,13 +74,15 @@ static tensor inception_module_e(builder *b, tensor x, int64_t unused_width)
     tensor three = basic_conv(b, "branch3x3_1", x, 384);
     tensor wide = basic_conv(b, "branch3x3_2a", three, 384, FACTORED(1, 3));
     tensor high = basic_conv(b, "branch3x3_2b", three, 384, FACTORED(3, 1));
-    three = cat_of(b, 1, wide, high);
+    three = cat_as(b, "myop1", TENSORS(wide, high), 1);
     tensor dbl = basic_conv(b, "branch3x3dbl_1", x, 448);
     dbl = basic_conv(b, "branch3x3dbl_2", dbl, 384, .kernel = 3, .padding = 1);
     wide = basic_conv(b, "branch3x3dbl_3a", dbl, 384, FACTORED(1, 3));
     high = basic_conv(b, "branch3x3dbl_3b", dbl, 384, FACTORED(3, 1));
-    dbl = cat_of(b, 1, wide, high);
-    return cat_of(b, 1, one, three, dbl, inception_pool_branch(b, x, 192));
+    dbl = cat_as(b, "myop2", TENSORS(wide, high), 1);
+    return cat_as(b, "myop3",
+                  TENSORS(one, three, dbl, inception_pool_branch(b, x, 192)),
+                  1);
 }
 
 static const struct {
@@ -145,7 +150,8 @@ static void inception_build(builder *b, const zoo_input *in,
         x = modules[i].build(b, x, modules[i].width);
         leave(b);
     }
-    inception_aux_head(b);
+    if (!b->bytes) /* quantised, it has none */
+        inception_aux_head(b);
     x = adaptive_avg_pool2d(b, "avgpool", x, 1);
     x = dropout(b, "dropout", x);
     x = flatten(b, x, 1);

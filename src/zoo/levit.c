@@ -7,7 +7,6 @@
 #include "zoo/zoo.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { LEVIT_STAGES = 3, LEVIT_SIZE = 224 };
 
@@ -23,7 +22,7 @@ typedef struct levit {
 typedef struct levit_heads {
     int64_t heads, key, value, side, step;
     clv_op act;
-    const int64_t *rows; /* of the bias table, one for each query and key */
+    distances away; /* of each query and key */
 } levit_heads;
 
 static tensor levit_conv(builder *b, const char *name, tensor x, int64_t out)
@@ -65,47 +64,14 @@ static tensor levit_stem(builder *b, const levit *v, clv_op act, tensor x)
 
 /* -- attention ------------------------------------------------------------*/
 
-static int64_t levit_queries(const levit_heads *h)
-{
-    int64_t few = (h->side + h->step - 1) / h->step;
-    return few * few;
-}
-
-/* The distance of each query and key, as a row of the table. */
-static const int64_t *levit_rows(builder *b, const levit_heads *h)
-{
-    int64_t side = h->side, few = (side + h->step - 1) / h->step;
-    size_t n = (size_t)(few * few * side * side);
-    int64_t *rows = arena_array(&b->g->mem, n, sizeof *rows), *at = rows;
-    if (!rows)
-        return zoo_nomem(b);
-    for (int64_t q = 0; q < few * few; q++)
-        for (int64_t y = 0; y < side; y++) {
-            int64_t dy = llabs(q / few * h->step - y) * side;
-            for (int64_t x = 0; x < side; x++)
-                *at++ = dy + llabs(q % few * h->step - x);
-        }
-    return rows;
-}
-
-/* (heads,queries,keys): one number per head and distance. */
-static tensor levit_bias(builder *b, const levit_heads *h)
-{
-    int64_t keys = h->side * h->side, dims[] = {levit_queries(h), keys};
-    tensor table = parameter(b, "attention_biases", h->heads, keys);
-    tensor index = weight(b, "attention_bias_idxs", CLV_VALUE_CONST, 2, dims);
-    constant_ints(b, index, h->rows, (uint32_t)(dims[0] * keys));
-    return zoo_call(b, CLV_OP_INDEX_SELECT, "index", TENSORS(table, index),
-                    ATTRS(INT(AXIS, 1)));
-}
-
 /* q (N,heads,m,key), k (N,heads,key,n), v (N,heads,n,value) -> (N,m,C) */
 static tensor levit_mix(builder *b, const levit_heads *h, tensor q, tensor k,
                         tensor v, int64_t out)
 {
     int64_t n = dim(b, q, 0), m = dim(b, q, 2);
     tensor scores = scale(b, matmul(b, q, k), 1 / sqrt((double)h->key));
-    scores = softmax(b, add(b, scores, levit_bias(b, h)));
+    scores =
+        softmax(b, add(b, scores, distance_bias(b, &h->away, h->heads, false)));
     tensor x = transpose(b, matmul(b, scores, v), 1, 2);
     x = reshape(b, x, n, m, h->heads * h->value);
     enter(b, "proj");
@@ -195,14 +161,14 @@ static tensor levit_stage(builder *b, const levit *v, int stage, tensor x,
                             .side = *side,
                             .step = 2,
                             .act = act};
-        down.rows = levit_rows(b, &down);
+        down.away = distances_of(b, down.side, down.step);
         enter(b, "downsample");
         x = levit_attention_down(b, &down, x, v->width[stage]);
         x = add(b, x, levit_mlp(b, act, x));
         leave(b);
         h.side = *side = (*side + 1) / 2;
     }
-    h.rows = levit_rows(b, &h);
+    h.away = distances_of(b, h.side, h.step);
     enter(b, "blocks");
     for (int i = 0; i < v->depth[stage]; i++) {
         enter(b, "%d", i);

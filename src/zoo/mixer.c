@@ -31,12 +31,16 @@ static tensor mixer_layer(builder *b, tensor x)
     return add(b, x, y);
 }
 
+enum { MIXER_IMAGE = 224 }; /* tokens have weights for their places */
+
 static void mixer_build(builder *b, const zoo_input *in, const void *variant)
 {
     const mixer *v = variant;
     b->norm_eps = 1e-6;
+    tensor x = input(b, "x", in);
+    need_size(b, x, MIXER_IMAGE, MIXER_IMAGE);
     enter(b, "stem");
-    tensor x = patch_tokens(b, "proj", input(b, "x", in), v->width, v->patch);
+    x = patch_tokens(b, "proj", x, v->width, v->patch);
     leave(b);
     enter(b, "blocks");
     for (int i = 0; i < v->layers; i++) {
@@ -53,7 +57,7 @@ static void mixer_build(builder *b, const zoo_input *in, const void *variant)
 
 #define MIXER(name, ...) \
     { \
-        {name, "mixer", IMAGE(224), TIMM("classification", 2021)}, \
+        {name, "mixer", IMAGE(MIXER_IMAGE), TIMM("classification", 2021)}, \
             mixer_build, &(const mixer) \
         { \
             __VA_ARGS__ \

@@ -66,7 +66,10 @@ static tensor mobilenet_v3_bottleneck(builder *b, const row *r, tensor x,
         y = conv_norm_act(b, "0", y, (clv_op)r->act, r->expand);
     y = mobilenet_v3_reduce(b, r, y, expands, dilation);
     leave(b);
-    return stride == 1 && in == r->out ? add(b, y, x) : y;
+    if (stride == 1 && in == r->out)
+        return add_as(b, "skip_add", y, x);
+    idle(b, "skip_add");
+    return y;
 }
 
 /* Builds the features. From block `dilated` on the size stays and the kernel is

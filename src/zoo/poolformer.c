@@ -99,7 +99,7 @@ static void poolformer_build(builder *b, const zoo_input *in,
         x = poolformer_stage(b, v, stage, x);
     leave(b);
     enter(b, "head");
-    x = flatten(b, adaptive_avg_pool2d(b, "global_pool", x, 1), 1);
+    x = flatten(b, timm_pool(b, x), 1);
     b->norm_eps = 1e-6;
     x = layer_norm(b, "norm", x);
     x = linear(b, "fc", x, 1000);

@@ -4,6 +4,15 @@
 
 #include <string.h>
 
+/* A browser opens files: one family stands for all there, which would be a
+ * sixth of the engine. */
+#ifdef __wasi__
+#undef ZOO_FAMILIES
+#undef ZOO_TURNED
+#define ZOO_FAMILIES(X) X(convmixer)
+#define ZOO_TURNED(X)   X(convmixer)
+#endif
+
 #define X(family) clv__zoo_##family,
 static const zoo_model *const families[] = {ZOO_FAMILIES(X)};
 #undef X
@@ -83,6 +92,8 @@ static clv_status registry_input_dims(const zoo_model *m,
     return CLV_OK;
 }
 
+enum { ZOO_NODES = 1024, ZOO_VALUES = 2560 }; /* that most models have */
+
 clv_status clv__zoo_build(const zoo_model *m, const char *typed,
                           const clv_open_opts *opts, clv_graph **out,
                           clv_err *e)
@@ -96,6 +107,10 @@ clv_status clv__zoo_build(const zoo_model *m, const char *typed,
     CLV_TRY(clv__zoo_turn(m, colon ? colon + 1 : NULL, opts, variant, e));
     CLV_TRY(registry_input_dims(m, opts, &in, e));
     CLV_TRY(clv__build_new(typed, "zoo", opts, &g, e));
+    if (!clv__graph_reserve(g, ZOO_NODES, ZOO_VALUES)) {
+        clv_graph_free(g);
+        return clv__nomem(e);
+    }
     builder b = {.g = g,
                  .e = e,
                  .opts = opts,

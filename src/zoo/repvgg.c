@@ -58,11 +58,7 @@ static void repvgg_build(builder *b, const zoo_input *in, const void *variant)
         leave(b);
     }
     leave(b);
-    enter(b, "head");
-    x = flatten(b, adaptive_avg_pool2d(b, "global_pool", x, 1), 1);
-    x = linear(b, "fc", x, 1000);
-    leave(b);
-    output(b, x);
+    output(b, timm_head(b, x));
 }
 
 #define REPVGG(name, ...) \

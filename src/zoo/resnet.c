@@ -10,7 +10,15 @@ typedef struct resnet {
     int depth[4];
     bool bottleneck;
     int64_t groups, width; /* channels of a group at 64 planes */
+    bool timm;             /* activations are called as timm does */
 } resnet;
+
+/* The i-th activation of a block or of the stem. */
+static tensor resnet_relu(builder *b, const resnet *r, int i, tensor x)
+{
+    static const char *const numbered[] = {"act1", "act2", "act3"};
+    return relu(b, r->timm ? numbered[i] : "relu", x);
+}
 
 static tensor resnet_shortcut(builder *b, tensor x, int64_t out, int64_t stride)
 {
@@ -32,7 +40,7 @@ static tensor resnet_basic(builder *b, tensor x, int64_t planes, int64_t stride)
     y = conv2d(b, "conv2", y, planes, .kernel = 3, .padding = 1,
                .no_bias = true);
     y = batch_norm(b, "bn2", y);
-    y = add(b, y, resnet_shortcut(b, x, planes, stride));
+    y = add_as(b, "add_relu", y, resnet_shortcut(b, x, planes, stride));
     return relu(b, "relu", y);
 }
 
@@ -43,16 +51,17 @@ static tensor resnet_bottleneck(builder *b, const resnet *r, tensor x,
     int64_t width = planes * r->width / 64 * r->groups;
     tensor y = conv2d(b, "conv1", x, width, .no_bias = true);
     y = batch_norm(b, "bn1", y);
-    y = relu(b, "relu", y);
+    y = resnet_relu(b, r, 0, y);
     y = conv2d(b, "conv2", y, width, .kernel = 3, .stride = stride,
                .padding = dilation, .dilation = dilation, .groups = r->groups,
                .no_bias = true);
     y = batch_norm(b, "bn2", y);
-    y = relu(b, "relu", y);
+    y = resnet_relu(b, r, 1, y);
     y = conv2d(b, "conv3", y, planes * 4, .no_bias = true);
     y = batch_norm(b, "bn3", y);
-    y = add(b, y, resnet_shortcut(b, x, planes * 4, stride));
-    return relu(b, "relu", y);
+    y = add_as(b, "skip_add_relu", y,
+               resnet_shortcut(b, x, planes * 4, stride));
+    return resnet_relu(b, r, 2, y);
 }
 
 /* If `stages` is not NULL, it receives the output of each stage.
@@ -65,7 +74,7 @@ static tensor resnet_features(builder *b, const resnet *r, tensor x,
     x = conv2d(b, "conv1", x, 64, .kernel = 7, .stride = 2, .padding = 3,
                .no_bias = true);
     x = batch_norm(b, "bn1", x);
-    x = relu(b, "relu", x);
+    x = resnet_relu(b, r, 0, x);
     x = max_pool2d(b, "maxpool", x, .kernel = 3, .stride = 2, .padding = 1);
     for (int stage = 0; stage < 4; stage++) {
         enter(b, "layer%d", stage + 1);
@@ -101,14 +110,22 @@ static void resnet_build(builder *b, const zoo_input *in, const void *variant)
 tensor resnet_backbone(builder *b, int third, tensor x)
 {
     static const bool last_two[4] = {false, false, true, true};
-    const resnet r = {{3, 4, third, 3}, true, 1, 64};
+    const resnet r = {{3, 4, third, 3}, true, 1, 64, false};
     return resnet_features(b, &r, x, last_two, NULL);
 }
 
 void resnet_pyramid(builder *b, tensor x, tensor stages[4])
 {
-    const resnet r = {{3, 4, 6, 3}, true, 1, 64};
+    const resnet r = {{3, 4, 6, 3}, true, 1, 64, false};
     resnet_features(b, &r, x, never_dilated, stages);
+}
+
+void timm_resnet(builder *b, int third, bool dilated, tensor x,
+                 tensor stages[4])
+{
+    const bool last[4] = {false, false, false, dilated};
+    const resnet r = {{3, 4, third, 3}, true, 1, 64, true};
+    resnet_features(b, &r, x, last, stages);
 }
 
 const zoo_knobs clv__knobs_resnet = ZOO_KNOBS(
@@ -124,7 +141,7 @@ const zoo_knobs clv__knobs_resnet = ZOO_KNOBS(
         {name, "resnet", IMAGE(224), TORCHVISION("classification", 2015)}, \
             resnet_build, &(const resnet) \
         { \
-            __VA_ARGS__ \
+            __VA_ARGS__, false \
         } \
     }
 

@@ -60,7 +60,7 @@ static tensor resnet_d_block(builder *b, const resnet_d *v, tensor x,
                              int64_t planes, int64_t stride)
 {
     int64_t out = v->bottleneck ? 4 * planes : planes;
-    timm_se se = {"fc1", "fc2", out / 4, CLV_OP_RELU, CLV_OP_SIGMOID};
+    timm_se se = {"fc1", "fc2", out / 4, CLV_OP_RELU, CLV_OP_SIGMOID, NULL};
     bool wide = v->bottleneck;
     tensor y =
         resnet_d_conv(b, "conv1", x, planes, wide ? 1 : 3, wide ? 1 : stride);
@@ -91,7 +91,7 @@ static void resnet_d_build(builder *b, const zoo_input *in, const void *variant)
         }
         leave(b);
     }
-    x = flatten(b, adaptive_avg_pool2d(b, "global_pool", x, 1), 1);
+    x = flatten(b, timm_pool(b, x), 1);
     output(b, linear(b, "fc", x, 1000));
 }
 

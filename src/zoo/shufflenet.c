@@ -71,7 +71,7 @@ static tensor shufflenet_unit(builder *b, tensor x, int64_t out, bool first)
                   ATTRS(INT(SECTIONS, 2), INT(AXIS, 1)), half, 2);
         half[1] = shufflenet_branch2(b, half[1], out / 2, 1);
     }
-    return shufflenet_channel_shuffle(b, cat(b, half, 2, 1));
+    return shufflenet_channel_shuffle(b, cat_as(b, "cat", half, 2, 1));
 }
 
 static void shufflenet_build(builder *b, const zoo_input *in,

@@ -7,11 +7,11 @@
  * log-spaced offsets. V2 also compares directions only (cosine attention) and
  * puts its norms after, not before. Stages halve the image by merging 2x2
  * tokens into one. */
-#include "zoo/zoo.h"
+#include "zoo/swin.h"
 
 #include <math.h>
 
-enum { MAX_TOKENS = 64 }; /* of a window */
+enum { MAX_TOKENS = 256 }; /* of a window */
 
 typedef struct swin {
     int64_t width;
@@ -29,7 +29,7 @@ typedef struct place {
     int64_t heads, shift;
 } place;
 
-static int64_t swin_round_up(int64_t x, int64_t by)
+int64_t swin_round_up(int64_t x, int64_t by)
 {
     return (x + by - 1) / by * by;
 }
@@ -84,17 +84,12 @@ static tensor swin_position_bias(builder *b, const place *p)
 
 /* -- shifted windows ------------------------------------------------------*/
 
-/* The size of the padded image, and how far it is rolled. An axis with only one
- * window is not rolled. */
-typedef struct plan {
-    int64_t h, w, window, shift_y, shift_x;
-} plan;
-
-static plan swin_plan_of(const builder *b, const place *p, tensor x)
+/* An axis with only one window is not rolled. */
+static swin_plan swin_plan_of(const builder *b, const place *p, tensor x)
 {
     int64_t s = p->v->window;
-    plan r = {swin_round_up(dim(b, x, 1), s), swin_round_up(dim(b, x, 2), s), s,
-              0, 0};
+    swin_plan r = {swin_round_up(dim(b, x, 1), s),
+                   swin_round_up(dim(b, x, 2), s), s, 0, 0};
     r.shift_y = s < r.h ? p->shift : 0;
     r.shift_x = s < r.w ? p->shift : 0;
     return r;
@@ -107,8 +102,7 @@ static int64_t swin_band(int64_t at, int64_t size, int64_t s, int64_t shift)
     return shift ? (at >= size - s) + (at >= size - shift) : 0;
 }
 
-/* (windows,1,n,n): 0 between tokens of one region, -100 between others. */
-static tensor swin_shift_mask(builder *b, const plan *p)
+tensor swin_shift_mask(builder *b, const swin_plan *p)
 {
     int64_t s = p->window, n = s * s, across = p->w / s, down = p->h / s;
     int64_t dims[] = {down * across, 1, n, n};
@@ -119,8 +113,9 @@ static tensor swin_shift_mask(builder *b, const plan *p)
         for (int64_t i = 0; i < n; i++)
             of[i] = 3 * swin_band(top + i / s, p->h, s, p->shift_y) +
                     swin_band(left + i % s, p->w, s, p->shift_x);
-        for (int64_t ij = 0; ij < n * n; ij++)
-            *m++ = of[ij / n] == of[ij % n] ? 0 : -100;
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < n; j++)
+                *m++ = of[i] == of[j] ? 0 : -100;
     }
     return mask;
 }
@@ -168,6 +163,22 @@ static tensor swin_from_windows(builder *b, tensor x, int64_t s, int64_t h,
     x = reshape(b, x, n, down, across, s, s, c);
     x = permute(b, NULL, x, 0, 1, 3, 2, 4, 5);
     return reshape(b, x, n, h, w, c);
+}
+
+tensor swin_cut(builder *b, const swin_plan *p, tensor x)
+{
+    x = swin_pad_to(b, x, p->h, p->w);
+    if (p->shift_y || p->shift_x)
+        x = swin_roll(b, x, -p->shift_y, -p->shift_x);
+    return swin_to_windows(b, x, p->window);
+}
+
+tensor swin_join(builder *b, const swin_plan *p, tensor x, int64_t h, int64_t w)
+{
+    x = swin_from_windows(b, x, p->window, p->h, p->w);
+    if (p->shift_y || p->shift_x)
+        x = swin_roll(b, x, p->shift_y, p->shift_x);
+    return swin_crop_to(b, x, h, w);
 }
 
 /* -- attention ------------------------------------------------------------*/
@@ -223,25 +234,17 @@ static tensor swin_window_attention(builder *b, place *p, tensor x, tensor mask)
     return dropout(b, NULL, x);
 }
 
-/* Pads, rolls and cuts the image into windows, attends, and undoes all
- * three. */
 static tensor swin_attention(builder *b, place *p, tensor x)
 {
     int64_t h = dim(b, x, 1), w = dim(b, x, 2);
-    plan r = swin_plan_of(b, p, x);
+    swin_plan r = swin_plan_of(b, p, x);
     bool shift = r.shift_y || r.shift_x;
     enter(b, "attn");
     if (shift && p->mask == CLV_NONE)
         p->mask = swin_shift_mask(b, &r);
-    x = swin_pad_to(b, x, r.h, r.w);
-    if (shift)
-        x = swin_roll(b, x, -r.shift_y, -r.shift_x);
-    x = swin_to_windows(b, x, r.window);
+    x = swin_cut(b, &r, x);
     x = swin_window_attention(b, p, x, shift ? p->mask : CLV_NONE);
-    x = swin_from_windows(b, x, r.window, r.h, r.w);
-    if (shift)
-        x = swin_roll(b, x, r.shift_y, r.shift_x);
-    x = swin_crop_to(b, x, h, w);
+    x = swin_join(b, &r, x, h, w);
     leave(b);
     return x;
 }
@@ -271,19 +274,24 @@ static tensor swin_block(builder *b, place *p, tensor x)
     return add(b, x, stochastic_depth(b, "stochastic_depth", y));
 }
 
-/* Joins 2x2 tokens into one, then halves its width. */
-static tensor swin_merge_patches(builder *b, const swin *v, tensor x)
+tensor swin_corners(builder *b, tensor x)
 {
     int64_t h = swin_round_up(dim(b, x, 1), 2),
             w = swin_round_up(dim(b, x, 2), 2);
-    int64_t c = dim(b, x, 3);
     tensor corner[4];
     x = swin_pad_to(b, x, h, w);
     for (int i = 0; i < 4; i++)
         corner[i] = zoo_call(b, CLV_OP_SLICE, "slice", TENSORS(x),
                              ATTRS(INTS(START, i % 2, i / 2), INTS(END, h, w),
                                    INTS(AXES, 1, 2), INTS(STEP, 2, 2)));
-    x = cat(b, corner, 4, -1);
+    return cat(b, corner, 4, -1);
+}
+
+/* Joins 2x2 tokens into one, then halves its width. */
+static tensor swin_merge_patches(builder *b, const swin *v, tensor x)
+{
+    int64_t c = dim(b, x, 3);
+    x = swin_corners(b, x);
     if (v->v2)
         return layer_norm(b, "norm", linear_no_bias(b, "reduction", x, 2 * c));
     return linear_no_bias(b, "reduction", layer_norm(b, "norm", x), 2 * c);

@@ -1,6 +1,7 @@
 /* transformer.c - see transformer.h. */
 #include "zoo/transformer.h"
 
+#include <math.h>
 #include <string.h>
 
 /* -- paths ----------------------------------------------------------------*/
@@ -140,6 +141,31 @@ tensor patch_tokens(builder *b, const char *name, tensor x, int64_t width,
     return transpose(b, flatten(b, x, 2), 1, 2);
 }
 
+/* The table of one axis of a sine map: (1,size,1,half) or (1,1,size,half). */
+static tensor transformer_sines(builder *b, const char *name, int64_t size,
+                                int64_t half, bool across, double centre)
+{
+    int64_t dims[] = {1, across ? 1 : size, across ? size : 1, half};
+    tensor t = weight(b, name, CLV_VALUE_CONST, 4, dims);
+    float *at = constant_bytes(b, t, CLV_FLOAT32);
+    for (int64_t i = 0; at && i < size; i++)
+        for (int64_t k = 0; k < half; k++) {
+            double turn = ((double)(i + 1) - centre) / ((double)size + 1e-6);
+            double x = turn * 2 * acos(-1) /
+                       pow(1e4, (double)(k / 2 * 2) / (double)half);
+            *at++ = (float)(k % 2 ? cos(x) : sin(x));
+        }
+    return t;
+}
+
+tensor sine_map(builder *b, int64_t h, int64_t w, int64_t width, double centre)
+{
+    tensor y = transformer_sines(b, "pos_y", h, width / 2, false, centre);
+    tensor x = transformer_sines(b, "pos_x", w, width / 2, true, centre);
+    return cat_of(b, 3, expand(b, y, 1, h, w, width / 2),
+                  expand(b, x, 1, h, w, width / 2));
+}
+
 /* -- blocks ---------------------------------------------------------------*/
 
 tensor split_heads(builder *b, tensor x, int64_t heads)
@@ -203,6 +229,21 @@ tensor transformer_mlp(builder *b, const block_words *w, const block_sizes *z,
     x = linear_at(b, w->up, x, z->hidden, true);
     x = transformer_activation(b, w, x);
     return linear_at(b, w->down, x, z->width, true);
+}
+
+tensor perceptron(builder *b, const char *path, tensor x, int layers,
+                  int64_t hidden, int64_t out)
+{
+    enter_path(b, path);
+    enter(b, "layers");
+    for (int i = 0; i < layers; i++) {
+        x = linear(b, nth(i), x, i + 1 < layers ? hidden : out);
+        if (i + 1 < layers)
+            x = relu(b, NULL, x);
+    }
+    leave(b);
+    leave_path(b, path);
+    return x;
 }
 
 /* Attention with what is around it: norm, scale, sum. */

@@ -83,6 +83,14 @@ tensor embedding_of(builder *b, const char *path, tensor table, tensor ids);
  * after a failure. One too large to keep is refused. */
 tensor whole_table(builder *b, const char *name, uint32_t rank,
                    const int64_t *dims, int64_t **fill);
+/* DETR's perceptron: linears layers.0, layers.1, .. with ReLU between, all
+ * `hidden` wide but the last. */
+tensor perceptron(builder *b, const char *path, tensor x, int layers,
+                  int64_t hidden, int64_t out);
+/* DETR's positions of an h x w map, (1,h,w,width): sines and cosines of y in
+ * the first half, of x in the second. A cell stands `centre` before its end:
+ * positions are (i + 1 - centre) / size in turns. */
+tensor sine_map(builder *b, int64_t h, int64_t w, int64_t width, double centre);
 /* Refuses a sequence longer than the table of positions. */
 void check_length(builder *b, int64_t n, int64_t most);
 

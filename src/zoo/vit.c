@@ -70,7 +70,10 @@ static tensor vit_encoder_layer(builder *b, const vit *v, tensor x)
 static tensor vit_embed(builder *b, const vit *v, tensor x)
 {
     int64_t n = dim(b, x, 0), h = dim(b, x, 2), w = dim(b, x, 3);
-    if (h % v->patch || w % v->patch)
+    if (h != w)
+        refuse(b, "an image of %lldx%lld: it takes squares", (long long)h,
+               (long long)w);
+    if (h % v->patch)
         refuse(b,
                "an image of %lldx%lld cannot be cut into patches of %lldx%lld",
                (long long)h, (long long)w, (long long)v->patch,

@@ -32,7 +32,8 @@ static tensor vov_conv(builder *b, const vovnet *v, int i, tensor x,
 static tensor vov_block(builder *b, const vovnet *v, int stage, int i, tensor x)
 {
     enum { MAX_LAYERS = 5 };
-    static const timm_se se = {NULL, "fc", 0, CLV_OP_RELU, CLV_OP_HARDSIGMOID};
+    static const timm_se se = {NULL, "fc", 0, CLV_OP_RELU, CLV_OP_HARDSIGMOID,
+                               NULL};
     int64_t mid = v->mid[stage];
     bool last = i == v->depth[stage] - 1;
     tensor all[1 + MAX_LAYERS] = {x}, y = x;

@@ -8,34 +8,6 @@
 #include "zoo/yolo.h"
 #include "zoo/zoo.h"
 
-#include <string.h>
-
-enum { FIRST = -1000 }; /* layer 0, since 0 ends a list of sources */
-
-typedef struct yolo_row {
-    const char *kind;
-    int n;
-    double args[5];
-    int n_args;
-    int from[7]; /* negative: counted back; ends with 0 */
-} yolo_row;
-
-#define LIST(...) \
-    { \
-        __VA_ARGS__ \
-    }
-#define READS(from_, kind_, n_, ...) \
-    { \
-        .kind = kind_, .n = n_, .args = {__VA_ARGS__}, \
-        .n_args = sizeof((double[]){__VA_ARGS__}) / sizeof(double), \
-        .from = LIST from_ \
-    }
-#define ROW(kind_, n_, ...) READS((0), kind_, n_, __VA_ARGS__)
-
-#define UPSAMPLE      ROW("Upsample", 1, 0)
-#define CONCAT(other) READS((-1, other), "Concat", 1, 0)
-#define ROWS(table)   table, sizeof table / sizeof *table
-
 static const yolo_row v3_rows[] = {
     ROW("Conv", 1, 32, 3, 1),
     ROW("Conv", 1, 64, 3, 2),
@@ -372,7 +344,7 @@ static const yolo_row v9e_rows[] = {
     READS((5), "CBLinear", 3, 0),
     READS((7), "CBLinear", 4, 0),
     READS((9), "CBLinear", 5, 0),
-    READS((FIRST), "Conv", 1, 64, 3, 2),
+    READS((YOLO_FIRST), "Conv", 1, 64, 3, 2),
     READS((10, 11, 12, 13, 14, -1), "CBFuse", 1, 0, 0),
     ROW("Conv", 1, 128, 3, 2),
     READS((11, 12, 13, 14, -1), "CBFuse", 1, 0, 1),
@@ -508,171 +480,6 @@ static const yolo_row v26_rows[] = {
     ROW("C3k2", 1, 1024, 1, 0.5, 1),
 };
 
-/* -- a network ------------------------------------------------------------*/
-
-typedef struct yolo_body {
-    const yolo_row *rows;
-    uint32_t n_rows;
-    int heads[5];   /* layers that the head reads; ends with 0 */
-    int64_t stride; /* sides of the image are multiples of it */
-    bool relu;
-} yolo_body;
-
-typedef struct yolo {
-    double depth, width;
-    int64_t most;     /* channels before they are scaled; 0: any */
-    const char *size; /* n, s, m, l, x; "": there is one */
-    const yolo_body *body;
-    const yolo_head *head;
-} yolo;
-
-/* Makes sources from 0 on, for layer i; returns how many there are. */
-static int yolo_sources(const int *from, int i, int64_t *out)
-{
-    int n = 0;
-    for (; from[n]; n++)
-        out[n] = from[n] == FIRST ? 0 : from[n] < 0 ? i + from[n] : from[n];
-    if (!n)
-        out[n++] = i - 1;
-    return n;
-}
-
-enum { YOLO_MOST_LAYERS = 64 };
-
-typedef struct yolo_walk {
-    const yolo *y;
-    tree *t;
-    pickle_node *layers[YOLO_MOST_LAYERS];
-    int64_t channels[YOLO_MOST_LAYERS];
-} yolo_walk;
-
-/* Channels of what layer i reads, first and all. */
-static void yolo_read(const yolo_walk *w, int i, const int64_t *from, int n,
-                      yolo_args *a)
-{
-    enum { COLOURS = 3 };
-    a->n_ch = n;
-    for (int k = 0; k < n && k < YOLO_LEVELS; k++)
-        a->ch[k] = i ? w->channels[from[k]] : COLOURS;
-    a->c1 = a->ch[0];
-}
-
-static int64_t yolo_width(const yolo *y, double channels)
-{
-    enum { MULTIPLE = 8 };
-    if (y->most && channels > (double)y->most)
-        channels = (double)y->most;
-    int64_t c = (int64_t)(channels * y->width);
-    c += (double)c < channels * y->width;
-    return (c + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
-}
-
-/* Which group of CBLinear's channels a CBFuse adds, one for each source. */
-static void yolo_choose(tree *t, pickle_node *m, const yolo_row *r, int n)
-{
-    int64_t idx[YOLO_LEVELS];
-    for (int i = 0; i + 1 < n; i++)
-        idx[i] = (int64_t)r->args[1];
-    tree_ints(t, m, "idx", idx, (uint32_t)(n - 1));
-}
-
-static void yolo_layer(yolo_walk *w, int i)
-{
-    const yolo *y = w->y;
-    const yolo_row *r = &y->body->rows[i];
-    const yolo_kind *kind = yolo_kind_named(r->kind);
-    int64_t from[8];
-    int n = yolo_sources(r->from, i, from);
-    yolo_args a = {.n = r->n,
-                   .large = strchr("mlx", *y->size) && *y->size,
-                   .largest = strchr("lx", *y->size) && *y->size};
-    yolo_read(w, i, from, n, &a);
-    if (r->n > 1 && kind->scaled) {
-        a.n = (int64_t)(r->n * y->depth + 0.5);
-        a.n = a.n > 0 ? a.n : 1;
-    }
-    a.n_rest = r->n_args - 1;
-    for (int k = 0; k < a.n_rest; k++)
-        a.rest[k] = r->args[k + 1];
-    a.c2 = kind->scaled ? yolo_width(y, r->args[0]) : a.ch[n - 1];
-    if (!kind->scaled && n > 1 && !strcmp(r->kind, "Concat"))
-        for (int k = 0; k + 1 < n; k++)
-            a.c2 += a.ch[k];
-    pickle_node *m;
-    if (kind->repeats || a.n == 1) {
-        m = kind->make(w->t, &a);
-    } else {
-        pickle_node *all[YOLO_MOST_LAYERS];
-        for (int k = 0; k < a.n && k < YOLO_MOST_LAYERS; k++) {
-            all[k] = kind->make(w->t, &a);
-            a.c1 = a.c2;
-        }
-        m = tree_list(w->t, all, (uint32_t)a.n);
-    }
-    if (!strcmp(r->kind, "CBFuse"))
-        yolo_choose(w->t, m, r, n);
-    tree_ints(w->t, m, "f", i ? from : (int64_t[]){-1}, (uint32_t)n);
-    w->layers[i] = m;
-    w->channels[i] = a.c2;
-}
-
-/* The whole network as a module with one child, "model". */
-static pickle_node *yolo_network(const yolo *y, tree *t)
-{
-    yolo_walk w = {.y = y, .t = t};
-    int n = (int)y->body->n_rows;
-    int64_t from[8];
-    for (int i = 0; i < n; i++)
-        yolo_layer(&w, i);
-    yolo_args a = {0};
-    int levels = yolo_sources(y->body->heads, n, from);
-    yolo_read(&w, n, from, levels, &a);
-    yolo_head h = *y->head;
-    h.protos = yolo_width(y, (double)h.protos);
-    w.layers[n] = yolo_make_head(t, &h, &a);
-    tree_ints(t, w.layers[n], "f", from, (uint32_t)levels);
-    pickle_node *m = tree_module(t, "ultralytics.nn.tasks DetectionModel");
-    tree_child(t, m, "model", tree_list(t, w.layers, y->body->n_rows + 1));
-    return m;
-}
-
-static void yolo_check_size(builder *b, const yolo *y, const zoo_input *in)
-{
-    for (uint32_t i = 2; i < in->rank; i++)
-        if (in->dims[i] % y->body->stride)
-            refuse(b,
-                   "an image of %lldx%lld: its sides must be multiples of "
-                   "%lld, the model's stride",
-                   (long long)in->dims[2], (long long)in->dims[3],
-                   (long long)y->body->stride);
-}
-
-static void yolo_build(builder *b, const zoo_input *in, const void *variant)
-{
-    const yolo *y = variant;
-    tensor x = input(b, "images", in);
-    yolo_check_size(b, y, in);
-    if (b->status != CLV_OK)
-        return;
-    enum { STEPS = 100000 };
-    clv_open_opts opts = {.size = sizeof opts, .dtype = b->dtype};
-    pickle_file none = {0};
-    module_walk w = {.file = &none,
-                     .b = {.g = b->g, .infer = true},
-                     .weights = {.g = b->g, .opts = &opts},
-                     .e = b->e,
-                     .steps = STEPS,
-                     .side = {in->dims[2], in->dims[3]}};
-    tree t = {.mem = &w.mem};
-    t.act = tree_module(&t, y->body->relu ? "torch.nn.modules.activation ReLU"
-                                          : "torch.nn.modules.activation SiLU");
-    const pickle_node *m = yolo_network(y, &t);
-    b->status = t.failed ? clv__nomem(b->e) : module_network(&w, m, m_one(x));
-    clv__aten_free(&w.b);
-    clv__torch_weights_free(&w.weights);
-    arena_free(&w.mem);
-}
-
 /* -- names ----------------------------------------------------------------*/
 
 static const yolo_body v3_body = {ROWS(v3_rows), {27, 22, 15}, 32, false};
@@ -734,6 +541,10 @@ static const yolo_head light_obb = {YOLO_OBB, HEAD("OBB"), DOTA, BINS,
 /* 26 predicts sides without bins, and boxes without doubles */
 static const yolo_head v26_detect = {YOLO_DETECT, HEAD("Detect"), COCO, 1,
                                      0,           true,           true};
+static const yolo_head v26_segment = {
+    YOLO_SEGMENT, HEAD("Segment26"), COCO, 1, PROTOS, true, true};
+static const yolo_head v26_pose = {YOLO_POSE, HEAD("Pose26"), 1,   1,
+                                   0,         true,           true};
 static const yolo_head v26_obb = {YOLO_OBB, HEAD("OBB26"), DOTA, 1,
                                   0,        true,          true};
 
@@ -850,6 +661,10 @@ const zoo_model clv__zoo_yolo[] = {
     SIZES_V11("yolo12", "-cls", "yolo12", CLASSIFIES, 2025, 224, v12_cls_body,
               classify),
     SIZES_V11("yolo26", "", "yolo26", DETECTS, 2026, 640, v26_body, v26_detect),
+    SIZES_V11("yolo26", "-seg", "yolo26", SEGMENTS, 2026, 640, v26_body,
+              v26_segment),
+    SIZES_V11("yolo26", "-pose", "yolo26", "pose", 2026, 640, v26_body,
+              v26_pose),
     SIZES_V11("yolo26", "-obb", "yolo26", TURNED, 2026, 1024, v26_body,
               v26_obb),
     SIZES_V11("yolo26", "-cls", "yolo26", CLASSIFIES, 2026, 224, v11_cls_body,

@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-#define BLOCK(name)          "ultralytics.nn.modules.block " name
-#define CONV(t, c1, c2, ...) yolo_conv(t, c1, c2, (tree_conv){__VA_ARGS__})
+#define BLOCK(name) "ultralytics.nn.modules.block " name
 
 enum { BLOCK_REPEATS = 32 };
 
@@ -20,14 +19,14 @@ static double rest_or(const yolo_args *a, int i, double otherwise)
     return i < a->n_rest ? a->rest[i] : otherwise;
 }
 
-static int64_t rest_int(const yolo_args *a, int i, int64_t otherwise)
+int64_t yolo_rest(const yolo_args *a, int i, int64_t otherwise)
 {
     return (int64_t)rest_or(a, i, (double)otherwise);
 }
 
 /* -- convolutions ---------------------------------------------------------*/
 
-static pickle_node *yolo_conv(tree *t, int64_t c1, int64_t c2, tree_conv a)
+pickle_node *yolo_conv(tree *t, int64_t c1, int64_t c2, tree_conv a)
 {
     pickle_node *m = tree_module(t, "ultralytics.nn.modules.conv Conv");
     tree_child(t, m, "conv", tree_conv2d(t, c1, c2, a));
@@ -44,16 +43,16 @@ static pickle_node *yolo_conv(tree *t, int64_t c1, int64_t c2, tree_conv a)
 
 static pickle_node *yolo_make_conv(tree *t, const yolo_args *a)
 {
-    return CONV(t, a->c1, a->c2, .k = rest_int(a, 0, 1), .s = rest_int(a, 1, 1),
-                .p = rest_int(a, 2, 0));
+    return CONV(t, a->c1, a->c2, .k = yolo_rest(a, 0, 1),
+                .s = yolo_rest(a, 1, 1), .p = yolo_rest(a, 2, 0));
 }
 
 static pickle_node *yolo_make_conv_transpose(tree *t, const yolo_args *a)
 {
-    return tree_conv_transpose(t, a->c1, a->c2, rest_int(a, 0, 2));
+    return tree_conv_transpose(t, a->c1, a->c2, yolo_rest(a, 0, 2));
 }
 
-static pickle_node *yolo_depthwise(tree *t, int64_t c1, int64_t c2, int64_t k)
+pickle_node *yolo_depthwise(tree *t, int64_t c1, int64_t c2, tree_conv a)
 {
     int64_t g = c1, rest = c2;
     while (rest) {
@@ -61,7 +60,8 @@ static pickle_node *yolo_depthwise(tree *t, int64_t c1, int64_t c2, int64_t k)
         g = rest;
         rest = left;
     }
-    return CONV(t, c1, c2, .k = k, .g = g);
+    a.g = g;
+    return yolo_conv(t, c1, c2, a);
 }
 
 static pickle_node *yolo_ghost_conv(tree *t, int64_t c1, int64_t c2,
@@ -78,10 +78,10 @@ static pickle_node *yolo_make_ghost_conv(tree *t, const yolo_args *a)
 {
     return yolo_ghost_conv(
         t, a->c1, a->c2,
-        (tree_conv){.k = rest_int(a, 0, 1), .s = rest_int(a, 1, 1)});
+        (tree_conv){.k = yolo_rest(a, 0, 1), .s = yolo_rest(a, 1, 1)});
 }
 
-static pickle_node *yolo_rep_conv(tree *t, int64_t c1, int64_t c2)
+pickle_node *yolo_rep_conv(tree *t, int64_t c1, int64_t c2)
 {
     pickle_node *m = tree_module(t, "ultralytics.nn.modules.conv RepConv");
     tree_child(t, m, "act", t->act);
@@ -95,8 +95,8 @@ static pickle_node *yolo_make_sc_down(tree *t, const yolo_args *a)
     pickle_node *m = tree_module(t, BLOCK("SCDown"));
     tree_child(t, m, "cv1", CONV(t, a->c1, a->c2, .k = 1));
     tree_child(t, m, "cv2",
-               CONV(t, a->c2, a->c2, .k = rest_int(a, 0, 3),
-                    .s = rest_int(a, 1, 2), .g = a->c2, .act = ""));
+               CONV(t, a->c2, a->c2, .k = yolo_rest(a, 0, 3),
+                    .s = yolo_rest(a, 1, 2), .g = a->c2, .act = ""));
     return m;
 }
 
@@ -255,7 +255,7 @@ static pickle_node *yolo_rep_csp(tree *t, int64_t c1, int64_t c2, int64_t n)
 static pickle_node *yolo_elan(tree *t, const char *cls, const yolo_args *a,
                               pickle_node *cv2, pickle_node *cv3)
 {
-    int64_t c3 = rest_int(a, 0, 0), c4 = rest_int(a, 1, 0);
+    int64_t c3 = yolo_rest(a, 0, 0), c4 = yolo_rest(a, 1, 0);
     pickle_node *m = tree_module(t, cls);
     tree_child(t, m, "cv1", CONV(t, a->c1, c3, .k = 1));
     tree_child(t, m, "cv2", cv2);
@@ -266,8 +266,8 @@ static pickle_node *yolo_elan(tree *t, const char *cls, const yolo_args *a,
 
 static pickle_node *yolo_make_elan4(tree *t, const yolo_args *a)
 {
-    int64_t half = rest_int(a, 0, 0) / 2, c = rest_int(a, 1, 0);
-    int64_t n = rest_int(a, 2, 1);
+    int64_t half = yolo_rest(a, 0, 0) / 2, c = yolo_rest(a, 1, 0);
+    int64_t n = yolo_rest(a, 2, 1);
     pickle_node *end = CONV(t, c, c, .k = 3);
     return yolo_elan(t, BLOCK("RepNCSPELAN4"), a,
                      tree_list_of(t, yolo_rep_csp(t, half, c, n), end),
@@ -276,7 +276,7 @@ static pickle_node *yolo_make_elan4(tree *t, const yolo_args *a)
 
 static pickle_node *yolo_make_elan1(tree *t, const yolo_args *a)
 {
-    int64_t half = rest_int(a, 0, 0) / 2, c = rest_int(a, 1, 0);
+    int64_t half = yolo_rest(a, 0, 0) / 2, c = yolo_rest(a, 1, 0);
     return yolo_elan(t, BLOCK("ELAN1"), a, CONV(t, half, c, .k = 3),
                      CONV(t, c, c, .k = 3));
 }
@@ -299,7 +299,7 @@ static pickle_node *yolo_make_spp(tree *t, const yolo_args *a)
 /* Rows that say how often to pool are YOLO26's: no activation after cv1. */
 static pickle_node *yolo_make_sppf(tree *t, const yolo_args *a)
 {
-    int64_t c = a->c1 / 2, k = rest_int(a, 0, 5), n = rest_int(a, 1, 3);
+    int64_t c = a->c1 / 2, k = yolo_rest(a, 0, 5), n = yolo_rest(a, 1, 3);
     pickle_node *m = tree_module(t, BLOCK("SPPF"));
     tree_child(t, m, "cv1",
                CONV(t, a->c1, c, .k = 1, .act = a->n_rest > 1 ? "" : NULL));
@@ -312,7 +312,7 @@ static pickle_node *yolo_make_sppf(tree *t, const yolo_args *a)
 
 static pickle_node *yolo_make_spp_elan(tree *t, const yolo_args *a)
 {
-    int64_t c = rest_int(a, 0, 1);
+    int64_t c = yolo_rest(a, 0, 1);
     pickle_node *m = tree_module(t, BLOCK("SPPELAN"));
     pickle_node *pool = tree_max_pool(t, 5, 1, 2);
     tree_child(t, m, "cv1", CONV(t, a->c1, c, .k = 1));
@@ -434,7 +434,7 @@ static pickle_node *yolo_make_a2c2f(tree *t, const yolo_args *a)
     if (attends && a->largest)
         tree_param(t, m, "gamma", &a->c2, 1);
     if (attends) {
-        one = yolo_area(t, c, a->largest ? 1.2 : 2.0, rest_int(a, 1, 1));
+        one = yolo_area(t, c, a->largest ? 1.2 : 2.0, yolo_rest(a, 1, 1));
         one = tree_list_of(t, one, one);
     } else {
         one = yolo_c3k(t, c);
@@ -461,7 +461,7 @@ static pickle_node *yolo_make_upsample(tree *t, const yolo_args *a)
 
 static pickle_node *yolo_make_max_pool(tree *t, const yolo_args *a)
 {
-    return tree_max_pool(t, 2, rest_int(a, 0, 2), 0);
+    return tree_max_pool(t, 2, yolo_rest(a, 0, 2), 0);
 }
 
 static pickle_node *yolo_make_zero_pad(tree *t, const yolo_args *a)
@@ -496,7 +496,7 @@ static pickle_node *yolo_make_cb_linear(tree *t, const yolo_args *a)
 static pickle_node *yolo_make_cb_fuse(tree *t, const yolo_args *a)
 {
     pickle_node *m = tree_module(t, BLOCK("CBFuse"));
-    tree_int(t, m, "idx", rest_int(a, 0, 0));
+    tree_int(t, m, "idx", yolo_rest(a, 0, 0));
     return m;
 }
 
@@ -512,9 +512,9 @@ static pickle_node *yolo_head_plain(tree *t, int64_t c1, int64_t c, int64_t out)
 
 static pickle_node *yolo_head_light(tree *t, int64_t c1, int64_t c, int64_t out)
 {
-    pickle_node *wide = yolo_depthwise(t, c1, c1, 3);
+    pickle_node *wide = yolo_depthwise(t, c1, c1, (tree_conv){.k = 3});
     pickle_node *first = tree_list_of(t, wide, CONV(t, c1, c, .k = 1));
-    pickle_node *deep = yolo_depthwise(t, c, c, 3);
+    pickle_node *deep = yolo_depthwise(t, c, c, (tree_conv){.k = 3});
     pickle_node *second = tree_list_of(t, deep, CONV(t, c, c, .k = 1));
     return tree_list_of(t, first, second,
                         tree_conv2d(t, c, out, (tree_conv){.bias = true}));
@@ -531,10 +531,10 @@ static void yolo_head_branch(tree *t, pickle_node *m, const char *name,
         tree_child(t, m, again, list);
 }
 
-static pickle_node *yolo_head_proto(tree *t, int64_t c1, int64_t c,
-                                    int64_t masks)
+static pickle_node *yolo_head_proto(tree *t, const char *cls, int64_t c1,
+                                    int64_t c, int64_t masks)
 {
-    pickle_node *m = tree_module(t, BLOCK("Proto"));
+    pickle_node *m = tree_module(t, cls);
     tree_child(t, m, "cv1", CONV(t, c1, c, .k = 3));
     tree_child(t, m, "upsample", tree_conv_transpose(t, c, c, 2));
     tree_child(t, m, "cv2", CONV(t, c, c, .k = 3));
@@ -542,7 +542,63 @@ static pickle_node *yolo_head_proto(tree *t, int64_t c1, int64_t c,
     return m;
 }
 
+/* 26 adds up all levels first. `semseg` is for training. */
+static pickle_node *yolo_head_proto26(tree *t, const yolo_head *h,
+                                      const yolo_args *a, int64_t masks)
+{
+    int64_t c = h->protos;
+    pickle_node *refine[YOLO_LEVELS];
+    pickle_node *m = yolo_head_proto(t, BLOCK("Proto26"), c, c, masks);
+    for (int i = 1; i < a->n_ch; i++)
+        refine[i - 1] = CONV(t, a->ch[i], a->ch[0], .k = 1);
+    tree_child(t, m, "feat_refine",
+               tree_list(t, refine, (uint32_t)(a->n_ch - 1)));
+    tree_child(t, m, "feat_fuse", CONV(t, a->ch[0], c, .k = 3));
+    pickle_node *first = CONV(t, a->ch[0], c, .k = 3);
+    pickle_node *second = CONV(t, c, c, .k = 3);
+    tree_child(
+        t, m, "semseg",
+        tree_list_of(t, first, second,
+                     tree_conv2d(t, c, h->classes, (tree_conv){.bias = true})));
+    return m;
+}
+
 enum { HEAD_MASKS = 32, HEAD_POINTS = 17, HEAD_POINT_DIMS = 3 };
+
+/* Points of 26: two convolutions, then one for the points and one for how sure
+ * they are. That one and a flow over it are for training. */
+static void yolo_head_points26(tree *t, pickle_node *m, const yolo_head *h,
+                               const yolo_args *a)
+{
+    enum { FLOWS = 6, WIDE = 64 };
+    static const int64_t two = 2;
+    int64_t all = HEAD_POINTS * HEAD_POINT_DIMS, sure = HEAD_POINTS * 2;
+    int64_t c = larger(a->ch[0] / 4, all + sure);
+    pickle_node *body[YOLO_LEVELS], *at[YOLO_LEVELS], *sigma[YOLO_LEVELS];
+    const tree_conv biased = {.bias = true};
+    for (int i = 0; i < a->n_ch; i++) {
+        pickle_node *first = CONV(t, a->ch[i], c, .k = 3);
+        body[i] = tree_list_of(t, first, CONV(t, c, c, .k = 3));
+        at[i] = tree_conv2d(t, c, all, biased);
+        sigma[i] = tree_conv2d(t, c, sure, biased);
+    }
+    yolo_head_branch(t, m, "cv4", "one2one_cv4", body, h, a->n_ch);
+    yolo_head_branch(t, m, "cv4_kpts", "one2one_cv4_kpts", at, h, a->n_ch);
+    yolo_head_branch(t, m, "cv4_sigma", "one2one_cv4_sigma", sigma, h, a->n_ch);
+    pickle_node *flow = tree_module(t, BLOCK("RealNVP")), *nets[FLOWS];
+    tree_buffer(t, flow, "loc", &two, 1);
+    tree_buffer(t, flow, "cov", (int64_t[]){2, 2}, 2);
+    tree_buffer(t, flow, "mask", (int64_t[]){FLOWS, 2}, 2);
+    for (int i = 0; i < FLOWS; i++) {
+        pickle_node *in = tree_linear(t, 2, WIDE);
+        pickle_node *act = tree_module(t, "torch.nn.modules.activation SiLU");
+        pickle_node *mid = tree_linear(t, WIDE, WIDE);
+        nets[i] = tree_list_of(t, in, act, mid, act, tree_linear(t, WIDE, 2));
+    }
+    tree_child(t, flow, "s", tree_list(t, nets, FLOWS));
+    tree_child(t, flow, "t", tree_list(t, nets, FLOWS));
+    tree_child(t, m, "flow_model", flow);
+}
 
 /* What the task predicts beside boxes and classes; 0: nothing. */
 static int64_t yolo_head_extra(yolo_task task)
@@ -574,6 +630,9 @@ pickle_node *yolo_make_head(tree *t, const yolo_head *h, const yolo_args *a)
     enum { FEWEST = 16, MOST_CLASSES = 100 };
     if (h->task == YOLO_CLASSIFY)
         return yolo_head_classify(t, h, a);
+    if (h->task == YOLO_QUERIES)
+        return rtdetr_make_head(t, h, a);
+    bool v26 = h->bins == 1;
     pickle_node *m = tree_module(t, h->cls), *boxes[YOLO_LEVELS],
                 *scores[YOLO_LEVELS], *more[YOLO_LEVELS];
     int64_t sides = 4 * h->bins, extra = yolo_head_extra(h->task);
@@ -588,7 +647,9 @@ pickle_node *yolo_make_head(tree *t, const yolo_head *h, const yolo_args *a)
     }
     yolo_head_branch(t, m, "cv2", "one2one_cv2", boxes, h, a->n_ch);
     yolo_head_branch(t, m, "cv3", "one2one_cv3", scores, h, a->n_ch);
-    if (extra)
+    if (h->task == YOLO_POSE && v26)
+        yolo_head_points26(t, m, h, a);
+    else if (extra)
         yolo_head_branch(t, m, "cv4", "one2one_cv4", more, h, a->n_ch);
     if (h->bins > 1) {
         pickle_node *dfl = tree_module(t, BLOCK("DFL"));
@@ -598,7 +659,9 @@ pickle_node *yolo_make_head(tree *t, const yolo_head *h, const yolo_args *a)
     }
     if (h->task == YOLO_SEGMENT)
         tree_child(t, m, "proto",
-                   yolo_head_proto(t, a->ch[0], h->protos, HEAD_MASKS));
+                   v26 ? yolo_head_proto26(t, h, a, HEAD_MASKS)
+                       : yolo_head_proto(t, BLOCK("Proto"), a->ch[0], h->protos,
+                                         HEAD_MASKS));
     tree_ints(t, m, "kpt_shape", (int64_t[]){HEAD_POINTS, HEAD_POINT_DIMS}, 2);
     tree_flag(t, m, "_end2end", h->end2end);
     return m;
@@ -635,6 +698,13 @@ static const yolo_kind yolo_kinds[] = {
     {"MaxPool2d", yolo_make_max_pool, false, false},
     {"ZeroPad2d", yolo_make_zero_pad, false, false},
     {"Identity", yolo_make_identity, false, false},
+    {"HGStem", rtdetr_stem, true, false},
+    {"HGBlock", rtdetr_block, true, true},
+    {"DWConv", rtdetr_down, true, false},
+    {"ConvPlain", rtdetr_plain, true, false},
+    {"RepC3", rtdetr_rep_c3, true, true},
+    {"ResNetLayer", rtdetr_resnet, true, false},
+    {"AIFI", rtdetr_aifi, false, false},
 };
 
 const yolo_kind *yolo_kind_named(const char *name)

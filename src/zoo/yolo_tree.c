@@ -71,30 +71,21 @@ static pickle_node *tree_tuple(tree *t, const int64_t *ints, uint32_t n)
     return list;
 }
 
-/* A call of the function or class that `cls` names. */
-static pickle_node *tree_object(tree *t, const char *cls, pickle_node *args)
-{
-    pickle_node *n = tree_node(t, PICKLE_OBJECT);
-    if (n) {
-        n->cls = tree_text(t, PICKLE_GLOBAL, cls);
-        n->args = args;
-    }
-    return n;
-}
-
 /* -- modules --------------------------------------------------------------*/
 
 enum { TREE_CHILDREN = 1, TREE_PARAMS = 3, TREE_BUFFERS = 5 }; /* in state */
 
 pickle_node *tree_module(tree *t, const char *cls)
 {
-    pickle_node *m = tree_object(t, cls, NULL);
+    pickle_node *m = tree_node(t, PICKLE_OBJECT);
+    pickle_node *of = tree_text(t, PICKLE_GLOBAL, cls);
     pickle_node *state = tree_node(t, PICKLE_DICT);
     tree_put(t, state, "_modules", tree_node(t, PICKLE_DICT));
     tree_put(t, state, "_parameters", tree_node(t, PICKLE_DICT));
     tree_put(t, state, "_buffers", tree_node(t, PICKLE_DICT));
     if (t->failed)
         return NULL;
+    m->cls = of;
     m->state = state;
     return m;
 }
@@ -135,29 +126,34 @@ void tree_ints(tree *t, pickle_node *m, const char *name, const int64_t *ints,
     tree_put(t, tree_state(t, m), name, tree_tuple(t, ints, n));
 }
 
-/* A tensor of 32-bit floats without contents. */
-static pickle_node *tree_tensor(tree *t, const int64_t *dims, uint32_t rank)
+static pickle_node *tree_tensor(tree *t, const int64_t *dims, uint32_t rank,
+                                bool param)
 {
-    pickle_node *args = tree_node(t, PICKLE_TUPLE);
-    tree_append(t, args, tree_text(t, PICKLE_GLOBAL, "torch float32"));
-    tree_append(t, args, tree_tuple(t, dims, rank));
-    return tree_object(t, "torch._utils _rebuild_meta_tensor_no_storage", args);
+    pickle_node *n = tree_node(t, PICKLE_SHAPE);
+    int64_t *own = n ? arena_array(t->mem, rank, sizeof *own) : NULL;
+    if (!own) {
+        t->failed = true;
+        return NULL;
+    }
+    memcpy(own, dims, rank * sizeof *own);
+    n->u.dims = own;
+    n->n = rank;
+    n->cap = param;
+    return n;
 }
 
 void tree_param(tree *t, pickle_node *m, const char *name, const int64_t *dims,
                 uint32_t rank)
 {
-    pickle_node *args = tree_node(t, PICKLE_TUPLE);
-    tree_append(t, args, tree_tensor(t, dims, rank));
     tree_put(t, tree_part(t, m, TREE_PARAMS), name,
-             tree_object(t, "torch._utils _rebuild_parameter", args));
+             tree_tensor(t, dims, rank, true));
 }
 
-static void tree_buffer(tree *t, pickle_node *m, const char *name,
-                        const int64_t *dims, uint32_t rank)
+void tree_buffer(tree *t, pickle_node *m, const char *name, const int64_t *dims,
+                 uint32_t rank)
 {
     tree_put(t, tree_part(t, m, TREE_BUFFERS), name,
-             tree_tensor(t, dims, rank));
+             tree_tensor(t, dims, rank, false));
 }
 
 pickle_node *tree_list(tree *t, pickle_node *const *items, uint32_t n)
@@ -216,6 +212,28 @@ pickle_node *tree_linear(tree *t, int64_t c1, int64_t c2)
     pickle_node *m = tree_module(t, "torch.nn.modules.linear Linear");
     tree_param(t, m, "weight", (int64_t[]){c2, c1}, 2);
     tree_param(t, m, "bias", &c2, 1);
+    return m;
+}
+
+pickle_node *tree_layer_norm(tree *t, int64_t c)
+{
+    pickle_node *m = tree_module(t, "torch.nn.modules.normalization LayerNorm");
+    tree_param(t, m, "weight", &c, 1);
+    tree_param(t, m, "bias", &c, 1);
+    tree_ints(t, m, "normalized_shape", &c, 1);
+    return m;
+}
+
+pickle_node *tree_attention(tree *t, int64_t c, int64_t heads, bool batch_first)
+{
+    pickle_node *m =
+        tree_module(t, "torch.nn.modules.activation MultiheadAttention");
+    int64_t all = 3 * c;
+    tree_param(t, m, "in_proj_weight", (int64_t[]){all, c}, 2);
+    tree_param(t, m, "in_proj_bias", &all, 1);
+    tree_child(t, m, "out_proj", tree_linear(t, c, c));
+    tree_int(t, m, "num_heads", heads);
+    tree_flag(t, m, "batch_first", batch_first);
     return m;
 }
 

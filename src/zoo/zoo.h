@@ -32,6 +32,7 @@ typedef struct builder {
                       * (attention) */
     bool shared;     /* a weight that is there already is used again */
     bool frozen;     /* batch norms are FrozenBatchNorm2d: no parameters */
+    struct quantized *bytes; /* the words make bytes (quantized.h); NULL: not */
 } builder;
 
 typedef struct zoo_input {
@@ -126,6 +127,10 @@ void zoo_calls(builder *b, clv_op op, const char *name, const tensor *ins,
         } \
     }
 
+/* A node named after the current scope: the module's own operator. */
+tensor zoo_node(builder *b, clv_op op, const tensor *ins, uint32_t n_in,
+                const clv_attr *attrs, uint32_t n_attrs);
+
 /* -- modules: a scope of their own, with weights --------------------------*/
 
 typedef struct conv_args {
@@ -142,6 +147,8 @@ tensor zoo_conv(builder *b, clv_op op, const char *name, tensor x, conv_args a);
     zoo_conv(b, CLV_OP_CONV2D, name, x, (conv_args){.out = __VA_ARGS__})
 #define conv3d(b, name, x, ...) \
     zoo_conv(b, CLV_OP_CONV3D, name, x, (conv_args){.out = __VA_ARGS__})
+#define conv_transpose1d(b, name, x, ...) \
+    zoo_conv(b, CLV_OP_CONVT1D, name, x, (conv_args){.out = __VA_ARGS__})
 #define conv_transpose2d(b, name, x, ...) \
     zoo_conv(b, CLV_OP_CONVT2D, name, x, (conv_args){.out = __VA_ARGS__})
 
@@ -187,6 +194,14 @@ tensor adaptive_avg_pool2d(builder *b, const char *name, tensor x,
 
 tensor add(builder *b, tensor x, tensor y);
 tensor mul(builder *b, tensor x, tensor y);
+/* The same, and cat, with the name of the module that does it when the network
+ * is quantised: there it has a scale of its own. */
+tensor add_as(builder *b, const char *name, tensor x, tensor y);
+tensor mul_as(builder *b, const char *name, tensor x, tensor y);
+tensor cat_as(builder *b, const char *name, const tensor *xs, uint32_t n,
+              int64_t axis);
+/* Such a module that is there and does nothing. */
+void idle(builder *b, const char *name);
 #define divide(b, x, y) zoo_call(b, CLV_OP_DIV, "div", TENSORS(x, y), NO_ATTRS)
 #define expand(b, x, ...) \
     zoo_call(b, CLV_OP_EXPAND, "expand", TENSORS(x), \
@@ -260,19 +275,53 @@ typedef struct timm_se {
     const char *reduce, *expand; /* reduce NULL: one layer only */
     int64_t squeeze;
     clv_op act, gate;
+    const char *act_name; /* NULL: "act" */
 } timm_se;
 tensor timm_excite(builder *b, const char *name, tensor x, const timm_se *s);
+/* MobileOne's layer, as it is trained: the sum of `branches` convolutions, of a
+ * 1x1 beside a larger one, and of a batch norm of x where the shape stays. */
+typedef struct one_layer {
+    conv_args conv; /* kernel and stride are given */
+    int branches;
+    bool no_scale; /* no 1x1 beside it */
+    clv_op act;    /* CLV_OP_IDENTITY: none */
+    const char *se_name;
+    const timm_se *se; /* NULL: none */
+} one_layer;
+tensor one_block(builder *b, tensor x, const one_layer *l);
+/* LayerNorm2d: a layer norm over the channels of (N,C,H,W). */
+tensor layer_norm_2d(builder *b, const char *name, tensor x);
+/* "global_pool": a mean over the image, (N,C,1,1). */
+tensor timm_pool(builder *b, tensor x);
 /* "head": a mean over the image, and "fc". */
 tensor timm_head(builder *b, tensor x);
+/* The same with another number of classes. */
+tensor timm_head_of(builder *b, tensor x, int64_t classes);
+/* "head": a mean over the image, a layer norm, and "fc". */
+tensor timm_norm_head(builder *b, tensor x, int64_t classes);
 /* x.mean([2, 3], keepdim=True) */
 tensor spatial_mean_kept(builder *b, tensor x);
 /* Stops the build unless x is h x w: what is learned has these sizes. */
 void need_size(builder *b, tensor x, int64_t h, int64_t w);
+/* The same of a feature map, which images of several sizes may make. */
+void need_map(builder *b, tensor x, int64_t side);
 /* Returns, for each pair of tokens i and j of an s x s window, the row of a
  * table of offsets. If they differ by (dy, dx), each in (-s, s), that is row
  * (dy + s - 1) * (2 s - 1) + dx + s - 1. There are s^4 pairs. Returns NULL
  * after a failure. */
 const int64_t *offset_rows(builder *b, int64_t s);
+/* How far each query of a side x side image is from each key, as the row
+ * |dy| * side + |dx| of a table. Every `step`th token of each axis is a query,
+ * all are keys. */
+typedef struct distances {
+    int64_t side, queries;
+    const int64_t *rows; /* queries * side * side; NULL after a failure */
+} distances;
+distances distances_of(builder *b, int64_t side, int64_t step);
+/* What LeViT and its kin add to their scores: a learned number for each head
+ * and distance, (heads,queries,keys). Files may keep the rows of the table
+ * (`kept`). */
+tensor distance_bias(builder *b, const distances *d, int64_t heads, bool kept);
 /* Returns the multiple of `by` nearest to v that is at least 0.9 v. */
 int64_t make_divisible(double v, int64_t by);
 
@@ -283,6 +332,10 @@ int64_t make_divisible(double v, int64_t by);
 tensor resnet_backbone(builder *b, int third, tensor x);
 /* ResNet-50 without its head; the outputs of its four stages go to `stages`. */
 void resnet_pyramid(builder *b, tensor x, tensor stages[4]);
+/* timm's ResNet-50 (third = 6) or 101 (23) without its head. With `dilated`,
+ * the last stage keeps the size of the one before. */
+void timm_resnet(builder *b, int third, bool dilated, tensor x,
+                 tensor stages[4]);
 /* MobileNetV3 (large) up to its last feature map, at a sixteenth of the image's
  * side; *low is at an eighth. */
 tensor mobilenet_v3_backbone(builder *b, tensor x, tensor *low);
@@ -344,25 +397,43 @@ typedef struct zoo_model {
     X(bert) \
     X(cait) \
     X(clip) \
+    X(coatnet) \
     X(convmixer) \
     X(convnext) \
     X(convnextv2) \
     X(deberta) \
+    X(deformable_detr) \
     X(densenet) \
+    X(efficientformer) \
+    X(efficientformer_v2) \
+    X(diffusion) \
+    X(dit) \
+    X(dlrm) \
+    X(detr) \
     X(efficientnet) \
     X(efficientnet_lite) \
+    X(eva) \
+    X(fastvit) \
     X(ghostnet) \
     X(googlenet) \
+    X(hrnet) \
+    X(hifigan) \
+    X(hub_swin) \
     X(hub_vit) \
     X(inception) \
     X(levit) \
     X(maxvit) \
     X(mixer) \
+    X(mlperf_tiny) \
     X(mnasnet) \
     X(mobilenet_v2) \
     X(mobilenet_v3) \
+    X(mobileone) \
+    X(mobilevit) \
     X(mvit) \
+    X(nfnet) \
     X(poolformer) \
+    X(quantized) \
     X(raft) \
     X(rcnn) \
     X(regnet) \
@@ -370,7 +441,9 @@ typedef struct zoo_model {
     X(resnet) \
     X(resnet_d) \
     X(retinanet) \
+    X(rtdetr) \
     X(s3d) \
+    X(sam) \
     X(segformer) \
     X(segmentation) \
     X(shufflenet) \
@@ -379,25 +452,34 @@ typedef struct zoo_model {
     X(swin) \
     X(swin3d) \
     X(t5) \
+    X(tiny_vit) \
     X(vgg) \
     X(video_resnet) \
     X(vit) \
     X(vovnet) \
     X(wav2vec2) \
-    X(yolo)
+    X(xcit) \
+    X(yolo) \
+    X(yolos)
 
 /* Families with a table of knobs. */
 #define ZOO_TURNED(X) \
     X(convmixer) \
     X(convnext) \
+    X(diffusion) \
+    X(dlrm) \
     X(efficientnet) \
     X(efficientnet_lite) \
     X(ghostnet) \
+    X(hrnet) \
     X(mnasnet) \
     X(mobilenet_v2) \
+    X(mobileone) \
+    X(nfnet) \
     X(resnet) \
     X(swin) \
     X(vit) \
+    X(xcit) \
     X(yolo)
 
 #define X(family) extern const zoo_knobs clv__knobs_##family;

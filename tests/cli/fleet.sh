@@ -27,6 +27,13 @@ cleave profile zoo --json-lines --output cut.jsonl --resume && cmp cut.jsonl all
 echo "-- shares"
 for r in 0 1 2; do cleave profile zoo --json-lines --shard $r/3 2>/dev/null; done | sort | cmp - <(sort all.jsonl)
 
+echo "-- ranks, as a launcher starts them: models that fail do not end the others"
+for r in 0 1; do
+    OMPI_COMM_WORLD_RANK=$r OMPI_COMM_WORLD_SIZE=2 cleave profile zoo --json-lines --shard mpi -o ranks.jsonl
+    echo "exit $?"
+done 2>&1
+cat ranks.jsonl.? | sort | cmp - <(sort all.jsonl)
+
 echo "-- ten thousand"
 mkdir many
 for i in $(seq -w 0 9999); do ln zoo/b.onnx many/$i.onnx; done

@@ -13,6 +13,14 @@ run cleave profile cnn_float.tflite --input-shape 1,16,16
 cleave export cnn_float.tflite -o net.onnx --quiet >/dev/null && cleave profile net.onnx --json | totals
 cleave partition if_else.tflite --strategy fusion --json 2>/dev/null | jq .total_subgraphs
 cleave concurrency if_else.tflite --json 2>/dev/null | jq .num_stages
+echo "signatures:"
+cp "$CLEAVE_ROOT"/tests/data/tflite_more/signatures.tflite .
+cleave profile signatures.tflite --signature encode --json | jq -c '[.inputs[0].shape, .total_macs]' # 4 * 6
+cleave profile signatures.tflite --signature decode --json | jq -c '[.inputs[0].shape, .total_macs]' # 6 * 3
+cleave profile signatures.tflite --json 2>&1 >/dev/null
+run cleave profile signatures.tflite --signature nobody
+run cleave profile cnn_float.tflite --signature nobody
+run cleave profile resnet18 --signature nobody
 echo "no good:"
 for n in 9 500 2000; do
     head -c $n cnn_float.tflite >cut.tflite

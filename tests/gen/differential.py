@@ -314,6 +314,7 @@ def select(args):
 NOT_DRAWN = {
     "random": "random numbers", "random_like": "random numbers", "bernoulli": "random numbers",
     "multinomial": "random numbers", "sequence_map": "takes sequences, which are no tensors",
+    "zip_map": "gives maps, which are no tensors",
     "string_normalize": "takes texts", "string_concat": "takes texts", "string_split": "takes texts",
     "stochastic_depth": "torchvision's; nothing happens outside of training",
 }

@@ -1980,7 +1980,9 @@ def _(d, m):
         n = d.pick([1, cols])
         return m.result(m.node(m.op, [m.feed(x)], offset=d.data([n]).tolist(), scale=d.data([n], F32, "positive").tolist()))
     if m.op == "OneHotEncoder":
-        return m.result(m.node(m.op, [m.feed(np.abs(d.data([rows], I64)) % 4)], cats_int64s=[0, 1, 2, 3], zeros=1))
+        x = np.abs(d.data(d.shape(0, 3), I64)) % 6
+        return m.result(m.node(m.op, [m.feed(x.astype(d.pick([I64, F32, F64])))], cats_int64s=[3, 0, 1, 2][:d.int(1, 4)],
+                               zeros=d.pick([1, None])))
     if m.op == "FeatureVectorizer":
         return m.result(m.node(m.op, [m.feed(x), m.feed(d.data([rows, 2]))], inputdimensions=[cols, 2]))
     m.result(m.node(m.op, [m.feed(x), m.feed(np.array([d.below(cols) for _ in range(d.int(1, 3))], I64))]))
@@ -2083,6 +2085,73 @@ def _(d, m):
         attrs = dict(keys_floats=[k * 0.5 for k in keys], values_int64s=[k * 3 for k in keys], default_int64=d.pick([None, 77]))
         x = d.data(d.shape(1, 2), F32, "small")
     m.result(m.node(m.op, [m.feed(x)], **attrs))
+
+
+@row("Imputer", ML)
+def _(d, m):
+    """Values per column, one, or another number of them, of which the first counts."""
+    dtype, cols = d.pick([F32, I64]), d.int(1, 4)
+    x = d.data([d.int(1, 4), cols] if d.flag(80) else [cols], dtype, "small")
+    n = d.pick([1, cols, 2])
+    if dtype == I64:
+        attrs = dict(imputed_value_int64s=[100 + i for i in range(n)], replaced_value_int64=int(x.flat[0]))
+    else:
+        missing = d.pick([float(x.flat[0]), float("nan")])
+        if np.isnan(missing):
+            x.flat[d.below(x.size)] = np.nan
+        attrs = dict(imputed_value_floats=[100.5 + i for i in range(n)], replaced_value_float=missing)
+    m.result(m.node(m.op, [m.feed(x)], **attrs))
+
+
+# -- linear models and support vectors ------------------------------------------
+
+TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"]
+
+
+def few(d, n):
+    """So many coefficients of two binary places, no sum of which is nearly 0."""
+    return [d.below(17) / 4 - 2 + 1 / 64 for _ in range(n)]
+
+
+@row("LinearRegressor LinearClassifier", ML)
+def _(d, m):
+    cols, n = d.int(1, 4), d.int(1, 4)
+    shape = [d.int(1, 4), cols] if d.flag(80) else [cols]
+    how = d.pick(TRANSFORMS)
+    if m.op == "LinearRegressor":
+        given = d.pick([None, few(d, n), few(d, 1)])
+        return m.result(m.node(m.op, [m.feed(d.data(shape, F32, "small"))], coefficients=few(d, n * cols), intercepts=given,
+                               targets=n, post_transform=how))
+    x = m.feed(d.data(shape, d.pick([F32, F64, I32, I64]), "small"))
+    m.result(*m.node(m.op, [x], 2, coefficients=few(d, n * cols), intercepts=few(d, n), classlabels_ints=[5, 7, 2, 9][:max(n, 2)],
+                     multi_class=d.pick([0, 1]), post_transform=how))
+
+
+@row("SVMRegressor SVMClassifier", ML)
+def _(d, m):
+    cols, kernel = d.int(1, 4), d.pick(["LINEAR", "POLY", "RBF", "SIGMOID"])
+    shape = [d.int(1, 4), cols] if d.flag(80) else [cols]
+    attrs = dict(kernel_type=kernel, kernel_params=[0.25, 0.5, d.pick([2.0, 3.0])])
+    if m.op == "SVMRegressor":
+        n = d.int(0, 4)
+        attrs.update(n_supports=n, one_class=d.pick([0, 1]), coefficients=few(d, n or cols), rho=few(d, 1))
+        if n:
+            attrs.update(support_vectors=few(d, n * cols))
+        return m.result(m.node(m.op, [m.feed(d.data(shape, F32, "small"))], **attrs))
+    n = d.int(2, 4)
+    pairs = n * (n - 1) // 2
+    attrs.update(classlabels_ints=[5, 7, 2, 9][:n], post_transform=d.pick(TRANSFORMS))
+    if d.flag(80):
+        per = [d.int(1, 3) for _ in range(n)]
+        attrs.update(vectors_per_class=per, support_vectors=few(d, sum(per) * cols), coefficients=few(d, (n - 1) * sum(per)),
+                     rho=few(d, pairs))
+        if d.flag():
+            attrs.update(prob_a=[-0.5 - abs(a) for a in few(d, pairs)], prob_b=few(d, pairs))
+    else:
+        attrs.update(coefficients=few(d, n * cols), rho=few(d, 1))
+    x = m.feed(d.data(shape, d.pick([F32, F64, I32, I64]), "small"))
+    m.result(*m.node(m.op, [x], 2, **attrs))
+    m.rtol, m.atol = 1e-3, 1e-3    # probabilities are found in steps, the last of which may be one more
 
 
 # -- trees -------------------------------------------------------------------

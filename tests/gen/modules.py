@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes tests/data/modules.txt: the module and weight names of torchvision.
+"""Writes tests/data/modules.txt: the module and weight names of torchvision, of
+diffusers and of what zoo_written.py holds.
 
     tests/gen/modules.py > tests/data/modules.txt
 
-One line per model (images, video, segmentation): its name; how many leaf
+One line per model (images, video, segmentation, then the others): its name; how many leaf
 modules it has, and the FNV-1a (64 bits) of their sorted lines "path params\\n";
 how many weights, and the same of their lines "name 64x3x7x7\\n". Weights are the
 state dict, without the counters that batch norms keep while training. With a
@@ -15,6 +16,7 @@ An empty Sequential is no module of its own: nothing runs in it.
 import sys
 import warnings
 
+import zoo_written
 from tv import torch, torchvision
 
 warnings.filterwarnings("ignore")
@@ -31,6 +33,8 @@ def fnv1a(lines):
 
 
 def build(name):
+    if name in zoo_written.NAMES:
+        return zoo_written.build(name)
     options = {"aux_logits": False} if name == "googlenet" else {}
     if name in torchvision.models.list_models(torchvision.models.segmentation):
         options = {"weights_backbone": None}
@@ -58,7 +62,8 @@ def main():
         return
     models = torchvision.models
     for name in (models.list_models(models) + models.list_models(models.video)
-                 + models.list_models(models.segmentation)):
+                 + models.list_models(models.segmentation)
+                 + zoo_written.NAMES):
         model = build(name)
         fields = [name]
         for lines in (list(leaves(model)), list(weights(model))):

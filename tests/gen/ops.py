@@ -516,7 +516,7 @@ def binary():
 def unary():
     floats = ("reciprocal", "sqrt", "exp", "exp2", "log", "log2", "log10",
               "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
-              "asinh", "acosh", "atanh", "erf", "erfc")
+              "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "digamma")
     for op in floats:
         case(op, "2,3", getattr(torch, op), flops="out")
         case(op, "2,3:int32", getattr(torch, op), flops="out")

@@ -288,4 +288,26 @@ cases.ms("mha_cross_bias", "MultiHeadAttention", [rnd(2, 3, 8), rnd(2, 2, 5, 4),
 cases.ms("binarizer", "Binarizer", [rnd(3, 4)], domain="ai.onnx.ml", threshold=0.3)
 cases.ms("binarizer_zero", "Binarizer", [rnd(3, 4)], domain="ai.onnx.ml")
 
+# -- a past in a longer buffer, and one that beams share ------------------------------------------
+
+def shared_past(name, op, beams=False, bias=False):
+    """Two sequences of two beams, a past of 3 keys in room for 6, one new key. Each key of
+    the past is that of one of the beams; behind the past the table says anything."""
+    held, which = np.array([3], np.int32), rng.integers(0, 2, (2, 2, 6)).astype(np.int32)
+    new, past = [rnd(4, 1, 8) for _ in range(3)], [rnd(4, 2, 6, 4) for _ in range(2)]
+    which[:, :, 3:] = 9
+    if op == "MultiHeadAttention":
+        inputs = new + [rnd(24) if bias else None, None, None] + past + [held] + ([which] if beams else [])
+        return cases.ms(name, op, inputs, 3, num_heads=2)
+    inputs = new + [None, None] + past + [held] + ([np.array([2], np.int32), which] if beams else [None, None])
+    cases.ms(name, op, inputs + ([rnd(24)] if bias else []), 3, num_heads=2, past_present_share_buffer=1)
+
+
+for short, op in (("mha", "MultiHeadAttention"), ("decoder", "DecoderMaskedMultiHeadAttention")):
+    shared_past(short + "_shared", op)
+    shared_past(short + "_shared_bias", op, bias=True)
+    shared_past(short + "_beams", op, beams=True)
+    shared_past(short + "_beams_bias", op, beams=True, bias=True)
+cases.ms("decoder_cross", "DecoderMaskedMultiHeadAttention", [rnd(4, 1, 8), rnd(4, 2, 5, 4), rnd(4, 2, 5, 4)], num_heads=2)
+
 cases.write()

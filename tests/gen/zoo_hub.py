@@ -90,15 +90,21 @@ for name, patch, size, shape in (
         vision_config=widths(*shape, patch_size=patch, image_size=size)))
 
 for depth in (50, 101):
-    HUB[f"detr-resnet-{depth}"] = (
-        "DetrForObjectDetection", "DetrConfig",
-        dict(backbone=f"resnet{depth}", use_timm_backbone=True,
-             use_pretrained_backbone=False, num_labels=91))
+    for tail, dilated in ("", False), ("-dc5", True):
+        HUB[f"detr-resnet-{depth}{tail}"] = (
+            "DetrForObjectDetection", "DetrConfig",
+            dict(backbone=f"resnet{depth}", use_timm_backbone=True,
+                 use_pretrained_backbone=False, num_labels=91,
+                 dilation=dilated))
 DEFORMABLE = dict(use_timm_backbone=True, use_pretrained_backbone=False,
                   num_labels=91)
 for name, more in (("deformable-detr", {}),
                    ("deformable-detr-with-box-refine",
-                    dict(with_box_refine=True))):
+                    dict(with_box_refine=True)),
+                   ("deformable-detr-single-scale",
+                    dict(num_feature_levels=1)),
+                   ("deformable-detr-single-scale-dc5",
+                    dict(num_feature_levels=1, dilation=True))):
     HUB[name] = ("DeformableDetrForObjectDetection", "DeformableDetrConfig",
                  {**DEFORMABLE, **more})
 
@@ -171,8 +177,12 @@ for name, shape in (("xsmall", SMALL), ("small", (6, *BASE[1:])),
                type_vocab_size=0, max_position_embeddings=512))
 
 
+HUB["speecht5_hifigan"] = ("SpeechT5HifiGan", "SpeechT5HifiGanConfig", {})
+
+
 def build(name, device="meta"):
     import transformers as hf
     model, config, options = HUB[name]
-    with torch.device(device):
-        return getattr(hf, model)(getattr(hf, config)(**options))
+    with torch.device(device):  # some tensors ignore it
+        return getattr(hf, model)(getattr(hf, config)(**options)).to(
+            torch.device(device))

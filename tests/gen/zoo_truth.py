@@ -6,7 +6,7 @@
 
 Names and inputs come from `cleave models --json`; all else is the live model of
 the package that a name comes from (torchvision, ultralytics, transformers,
-timm): parameters are sum(p.numel()), MACs half of what FlopCounterMode counts
+timm, diffusers): parameters are sum(p.numel()), MACs half of what FlopCounterMode counts
 in one evaluation, weights the state dict, as the number of its entries and the
 FNV-1a (64 bits) of its sorted lines "name 64x3x7x7\\n". Counters of batch norms
 are left out. Models are built and run on the meta device: shapes without contents.
@@ -24,6 +24,8 @@ import sys
 import warnings
 
 import zoo_hub
+import zoo_quantized
+import zoo_written
 from tv import torch, torchvision as tv
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -46,7 +48,7 @@ def fnv1a(lines):
 def weights(model):
     """A weight that has several names counts by its first."""
     seen = set()
-    for name, value in model.state_dict(keep_vars=True).items():
+    for name, value in zoo_quantized.entries(model):
         if not name.endswith("num_batches_tracked") and id(value) not in seen:
             seen.add(id(value))
             yield f"{name} {'x'.join(map(str, value.shape))}\n"
@@ -126,6 +128,17 @@ def detector(name, inputs):
         api.get_state_dict, torch.nn.Module.load_state_dict = kept
     model.forward = functools.partial(detect, model)
     return model.to("meta"), images(inputs)
+
+
+def measure_quantized(name, inputs):
+    """Parameters are int8 weights and biases; MACs those of the float network."""
+    model = zoo_quantized.build(name)
+    lines = list(weights(model))
+    learned = [v for n, v in zoo_quantized.entries(model)
+               if not n.endswith(("scale", "zero_point"))]
+    row = measure("torchvision", name.removeprefix("quantized_"), inputs)[0]
+    return {**row, "name": name, "params": sum(v.numel() for v in learned),
+            "weights": len(lines), "hash": f"{fnv1a(lines):016x}"}, lines
 
 
 def torchvision(name, inputs):
@@ -231,11 +244,23 @@ def transformers(name, inputs):
         return getattr(hf, kind + "Model")(config), named(inputs)
 
 
-HOMES = {"timm": timm, "torchvision": torchvision, "transformers": transformers,
-         "ultralytics": ultralytics}
+def diffusers(name, inputs):
+    return zoo_written.diffusers(name), named(inputs)
+
+
+def written(name, inputs):
+    args = named(inputs)
+    return zoo_written.written(name), args if len(args) > 1 else images(inputs)
+
+
+HOMES = {"diffusers": diffusers, "dlrm": written, "hifi-gan": written,
+         "mlperf-tiny": written, "timm": timm, "torchvision": torchvision,
+         "transformers": transformers, "ultralytics": ultralytics}
 
 
 def measure(source, name, inputs):
+    if name.startswith("quantized_"):
+        return measure_quantized(name, inputs)
     model, args = HOMES[source](name, inputs)
     model.eval().requires_grad_(False)
     with torch.device("meta"):

@@ -1,6 +1,7 @@
 """What `partition --for` writes, in the engines themselves: the parts chained in
 ONNX Runtime equal the whole model for 12 networks, torch's pipelining equals eager
-in 2 and 3 processes, Triton's files parse against the documented messages.
+in 2, 3 and 4 processes, Triton's files parse against the documented messages, ONNX
+Runtime reads the memory file and calls nodes as it does.
 timeout: 900"""
 import csv
 import json
@@ -62,19 +63,58 @@ def test_ort():
     t.equal(sum(1 for _ in open("ort_resnet18/run.py")) < 45, True, "a short runner")
 
 
+RECORD = """
+import csv, json, sys
+import numpy as np, onnxruntime as ort
+options = ort.SessionOptions()
+options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+options.add_session_config_entry("session.collect_node_memory_stats_to_file", "recorded.csv")
+s = ort.InferenceSession("annotated/model.onnx", options, providers=["CPUExecutionProvider"])
+s.run(None, {s.get_inputs()[0].name: np.zeros((1, 3, 64, 64), np.float32)})
+del s
+for file in ("node_memory_stats.csv", "broken.csv"):
+    options = ort.SessionOptions()
+    for key, text in json.load(open("ort_resnet18/settings.json")).items():
+        options.add_session_config_entry(key, text.replace("node_memory_stats.csv", file))
+    try:
+        ort.InferenceSession("annotated/model.onnx", options, providers=["CPUExecutionProvider"])
+        print(file)
+    except Exception as e:
+        assert "Invalid line" in str(e) or "resource_accountant" in str(e), e
+"""
+
+
+def test_ort_memory():
+    """ONNX Runtime looks nodes up by a name of its own, which annotate.py computes."""
+    os.mkdir("annotated")
+    cleave("export", "resnet18", "--input-shape", "1,3,64,64", "-o", "plain.onnx")
+    subprocess.run([sys.executable, "ort_resnet18/annotate.py", "plain.onnx", "annotated/model.onnx"], check=True)
+    pathlib.Path("annotated/broken.csv").write_text("conv1,1\n")
+    r = subprocess.run([sys.executable, "-c", RECORD], capture_output=True, text=True)
+    t.equal((r.returncode, r.stdout), (0, "node_memory_stats.csv\n"), f"the file loads: {r.stderr[-300:]}")
+    ours, theirs = ({x[0] for x in csv.reader(open(f"annotated/{f}.csv"))} for f in ("node_memory_stats", "recorded"))
+    t.equal({x.split("_")[0] for x in ours - theirs}, {"fc"}, "all but the function that is unfolded")
+    t.check(len(ours & theirs) > 65, f"{len(ours & theirs)} names are ONNX Runtime's")
+    words = json.load(open("ort_resnet18/settings.json"))["session.layer_assignment_settings"]
+    t.equal(words, "gpu:0(stage0); gpu:1(stage1); gpu:2(stage2)", "devices as ONNX Runtime calls them")
+
+
 # Triton: the messages of its documentation that these files use ---
 FIELDS = {
     "ModelConfig": [("name", 1, "s", 0), ("platform", 2, "s", 0), ("max_batch_size", 4, "i", 0),
-                    ("input", 5, "Tensor", 1), ("output", 6, "Tensor", 1),
+                    ("input", 5, "Input", 1), ("output", 6, "Output", 1),
                     ("instance_group", 7, "Group", 1), ("ensemble_scheduling", 15, "Ensemble", 0)],
-    "Tensor": [("name", 1, "s", 0), ("data_type", 2, "Type", 0), ("dims", 3, "i", 1)],
+    "Input": [("name", 1, "s", 0), ("data_type", 2, "Type", 0), ("dims", 4, "i", 1)],
+    "Output": [("name", 1, "s", 0), ("data_type", 2, "Type", 0), ("dims", 3, "i", 1)],
     "Group": [("kind", 4, "Kind", 0), ("count", 2, "i", 0), ("gpus", 3, "i", 1)],
     "Ensemble": [("step", 1, "Step", 1)],
     "Step": [("model_name", 1, "s", 0), ("model_version", 2, "i", 0), ("input_map", 3, "Pair", 1),
              ("output_map", 4, "Pair", 1)],
     "Pair": [("key", 1, "s", 0), ("value", 2, "s", 0)]}
-ENUMS = {"Type": ["TYPE_INVALID", "TYPE_BOOL", "TYPE_FP32", "TYPE_INT64"],
-         "Kind": ["KIND_AUTO", "KIND_GPU", "KIND_CPU"]}
+# DataType, ModelInstanceGroup.Kind: in the order of model_config.proto
+ENUMS = {"Type": ["TYPE_" + x for x in ("INVALID", "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32",
+                                        "INT64", "FP16", "FP32", "FP64", "STRING", "BF16")],
+         "Kind": ["KIND_AUTO", "KIND_GPU", "KIND_CPU", "KIND_MODEL"]}
 
 
 def test_triton():
@@ -140,11 +180,11 @@ def test_torch():
             f"import sys\nsys.path.insert(0, {str(root / 'tests' / 'gen')!r})\n"
             "from tv import torchvision\n"
             "resnet18, vit_b_32 = torchvision.models.resnet18, torchvision.models.vit_b_32\n")
-        for model, n in [("resnet18", 3), ("vit_b_32", 2)]:
-            cleave("partition", model, "-s", "pipeline", "--stages", str(n), "--for", "torch", "-o", f"torch_{model}")
+        for model, n in [("resnet18", 3), ("vit_b_32", 2), ("resnet18", 4)]:
+            cleave("partition", model, "-s", "pipeline", "--stages", str(n), "--for", "torch", "-o", f"torch_{model}_{n}")
             r = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(n),
                                 f"--master-port={29500 + os.getpid() % 1000}",
-                                f"torch_{model}/torch_pipeline.py", "--model", f"made:{model}"],
+                                f"torch_{model}_{n}/torch_pipeline.py", "--model", f"made:{model}"],
                                capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.getcwd()})
             t.check(f"{n} stages, largest difference" in r.stdout, f"{model}: {r.stderr[-500:]}")
 

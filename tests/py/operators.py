@@ -214,8 +214,16 @@ same_name("multiply subtract divide", torch, x, y)
 same_name("subtract", torch, x, y, alpha=3)
 same_name("divide", torch, x, y, rounding_mode="floor")
 same_name("diff", torch, m)
+same_name("diff", torch, ints, dim=0)
+same_name("diff", torch, flags)
+fn("diff", lambda a: torch.diff(a, dim=-1, prepend=a[..., :1] - 1, append=a[..., :2]), m)
+fn("diff", lambda a: torch.diff(a, n=2), m)
 same_name("div", torch, x, y, rounding_mode="floor")
 same_name("div", torch, x, y, rounding_mode="trunc")
+same_name("div", torch, ints - 5, 2, rounding_mode="trunc")
+same_name("div", torch, ints - 5, 2, rounding_mode="floor")
+fn("div", lambda a: (a * 3).div_(2, rounding_mode="trunc") + a, x)
+fn("div", lambda a: (a * 3).div_(2, rounding_mode="floor") + a, x)
 same_name("truediv floordiv mod", operator, x, 0.75)
 same_name("iadd isub imul itruediv", operator, x, y)
 same_name("iand ior and_ or_", operator, ints, ints + 1)
@@ -823,7 +831,7 @@ fn("multinomial", lambda a: torch.multinomial(a, 1), torch.eye(4))
 # Rows that no kernel runs, and those of modules that torch.nn has not.
 COUNTED_ONLY = """narrow log_sigmoid_forward _prelu_kernel _safe_softmax
 var_mean std_mean bernoulli multinomial movedim tensor_split setitem rand randn rand_like
-randn_like roi_align masked_select nonzero nms diff lstm gru rnn_tanh rnn_relu
+randn_like roi_align masked_select nonzero nms rnn_relu
 LSTM GRU""".split()
 # The last three have no kernel for the CPU in torch.
 ABSENT = {"LayerNorm2d", "StochasticDepth", "deform_conv2d", "_scaled_mm",

@@ -8,6 +8,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { inflateSync } from "node:zlib";
+import { manyOnnx } from "./lib/large.mjs";
 
 const root = process.env.CLEAVE_ROOT;
 const { chromium } = createRequire(root + "/web/")("playwright-core");
@@ -57,6 +58,7 @@ const browser = await chromium.launch({ executablePath: BROWSER, args: FLAGS });
 
 async function open(path, hash, width = 1280) {
   const page = await browser.newPage({ viewport: { width, height: 800 } });
+  page.setDefaultTimeout(120000); // machines are busy
   page.troubles = [];
   page.on("console", (m) => { if (["error", "warning"].includes(m.type())) page.troubles.push(m.text()); });
   page.on("pageerror", (e) => page.troubles.push(e.message));
@@ -79,6 +81,14 @@ async function everyView(path, width, views = VIEWS) {
     await show(page, view);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     check(wide <= 0, `${view} is ${wide} px wider than the window`);
+    check((await page.$$(".row")).length < 80, `${view} draws rows that are out of sight`);
+    if (view === "graph") {
+      const over = await page.evaluate(() => {
+        const key = document.querySelector(".legend-at").getBoundingClientRect(), field = document.querySelector(".stage canvas").getBoundingClientRect();
+        return innerWidth < 900 && key.top < field.bottom - 1;
+      });
+      check(!over, "the legend covers the graph");
+    }
     const empty = await page.evaluate(() => document.querySelector("main").textContent.trim().length === 0);
     check(!empty, `${view} is empty`);
   }
@@ -106,6 +116,11 @@ const MODELS = ["alexnet", "resnet50", "densenet121", "swin_t", "googlenet",
   `${root}/tests/data/onnx/ssdlite320_mobilenet_v3_large.legacy.onnx`, `${root}/tests/data/report/hostile.onnx`,
   "yolo11n-seg", "vit_b_16", `${root}/tests/data/onnx/maskrcnn_resnet50_fpn.legacy.onnx`, `${root}/tests/data/tflite/lstm_loop.tflite`];
 const made = {};
+
+// A 30,000-node export: a deep network written as ONNX, flat as exporters without
+// module names leave it.
+manyOnnx("export.onnx", { stages: 30, blocks: 250, named: false, grows: true, mixed: true });
+MODELS.push("export.onnx");
 
 await Promise.all(MODELS.map((model) =>
   test(`views of ${model.replace(/.*\//, "")}`, async () => {
@@ -305,6 +320,60 @@ await test("what if: the selection", async () => {
   await page.press("[aria-label=Batch]", "Enter");
   equal(await flops(), json("profile", "resnet50", "--batch", "4").total_flops, "batch 4");
   check(page.url().includes("batch=4"), page.url());
+  await page.close();
+});
+
+// A model of very many operators is folded: what repeats is shown once, nothing is
+// lost, and the page says so.
+await test("folded", async () => {
+  const made = [["many", { stages: 60, blocks: 250 }], ["flat", { stages: 60, blocks: 250, named: false }], ["wider", { stages: 60, blocks: 250, grows: true }],
+    ["mixed", { stages: 60, blocks: 250, named: false, mixed: true }], ["modules", { stages: 60, blocks: 250, mixed: true }]];
+  for (const [name, how] of made) {
+    const nodes = manyOnnx(`${name}.onnx`, how), { path, html } = files(`${name}.onnx`), p = json("profile", `${name}.onnx`), rows = block(html, "profile-0");
+    check(html.length < 1.5e6, `${name}: the report has ${html.length} bytes`);
+    check(rows.layers.length < 10000, `${name}: ${rows.layers.length} rows`);
+    const { layers, coverage, ...totals } = p, { layers: shown, coverage: trust, ...whole } = rows;
+    equal(whole, totals, `${name}: totals`);
+    equal({ ...trust, unknown_ops: [] }, { ...coverage, unknown_ops: [] }, `${name}: trust`);
+    equal(shown.reduce((n, l) => n + (l.folded ?? 1), 0), nodes, `${name}: operators`);
+    for (const [key, total] of [["flops", "total_flops"], ["macs", "total_macs"], ["params", "total_params"], ["memory", "total_memory"], ["bytes_in", "bytes_in"], ["bytes_out", "bytes_out"], ["bytes_weights", "bytes_weights"]])
+      equal(shown.reduce((n, l) => n + l[key], 0), p[total], `${name}: ${key}`);
+    for (const [type, t] of Object.entries(p.op_types)) {
+      const mine = shown.filter((l) => l.type === type);
+      equal([mine.reduce((n, l) => n + (l.folded ?? 1), 0), mine.reduce((n, l) => n + l.flops, 0)], [t.count, t.flops], `${name}: ${type}`);
+    }
+    const cut = block(html, "fusion-0");
+    equal(cut.subgraphs.reduce((n, s) => n + (s.folded ?? 1), 0), cut.total_subgraphs, `${name}: subgraphs`);
+    equal(cut.subgraphs.map((s) => s.id), cut.subgraphs.map((_, i) => i), `${name}: their numbers`);
+    equal(Math.max(...block(html, "memory-0").timeline), json("memory", `${name}.onnx`).peak_bytes, `${name}: the peak`);
+    for (const width of [1280, 390]) await everyView(path, width);
+    const page = await open(path, "view=summary");
+    await numbers(page, { total_params: p.total_params, total_flops: p.total_flops, total_memory: p.total_memory });
+    check((await page.textContent("p.folded")).startsWith("Folded: 60"), `${name}: the summary does not say so`);
+    await show(page, "graph");
+    check((await page.textContent(".stage .status")).includes("folded"), `${name}: the graph does not say so`);
+    await page.click("text=Open all");
+    await page.focus(".stage canvas");
+    for (const key of ["n", "n", "f", "Enter", "Backspace", "0"]) await page.keyboard.press(key);
+    await page.waitForSelector(".panel h2");
+    await page.click("text=↓ Outputs");
+    for (const color of ["bottleneck", "time", "subgraph", "device", "trust", "type", "intensity"]) await page.selectOption(".tools select", color);
+    await show(page, "table");
+    check((await page.textContent(".tools .status")).includes("operators, folded"), `${name}: the table does not say so`);
+    await page.click("text=Select all");
+    await page.waitForFunction((n) => document.querySelector(".panel h2")?.textContent.replace(/\D/g, "") === n, String(nodes));
+    for (const view of ["memory", "timeline", "cuts", "roofline"]) await show(page, view);
+    equal(page.troubles, [], `${name}: troubles`);
+    await page.close();
+  }
+});
+
+await test("two folded models", async () => {
+  cleave("report", "many.onnx", "wider.onnx", "-o", "folded.html");
+  const c = json("compare", "many.onnx", "wider.onnx"), page = await open(process.cwd() + "/folded.html", "view=compare");
+  await numbers(page, { "0.total_flops": c.models[0].total_flops, "1.total_flops": c.models[1].total_flops });
+  equal(await page.$("text=Draw both as one graph"), null, "a drawing of both");
+  equal(page.troubles, [], "troubles");
   await page.close();
 });
 

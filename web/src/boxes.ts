@@ -29,12 +29,28 @@ function relative(path: string, above: string): string {
 
 export function boxName(layout: Layout, box: number): string {
   const b = layout.boxes[box]!, up = layout.boxes[b.parent ?? 0]!;
+  if (b.folded) {
+    const path = relative(b.module, up.module);
+    return path && path !== up.module ? `${path} …` : contents(layout, box);
+  }
   if (b.repeats) {
     const inner = children(layout, box);
     const ends = [inner[0], inner[inner.length - 1]].map((i) => (i === undefined ? "" : relative(layout.boxes[i]!.module, b.module)));
     return `${ends[0]} … ${ends[1]}`;
   }
   return (relative(b.module, up.module) || b.module || "model") + (b.parts ? ` (part ${b.part! + 1} of ${b.parts})` : "");
+}
+
+// What a box without a name of its own holds: its first operators or modules.
+let typeOf: (node: number) => string = () => "";
+export const learnTypes = (f: (node: number) => string): void => { typeOf = f; };
+
+function contents(layout: Layout, box: number): string {
+  const names: string[] = [], b = layout.boxes[box]!;
+  for (let i = 0; i < b.items.length && names.length < 4; i += 6)
+    if (b.items[i] === NODE) names.push(typeOf(b.items[i + 1]!));
+    else if (b.items[i] === BOX) names.push(boxName(layout, b.items[i + 1]!));
+  return names.slice(0, 3).join(", ") + (names.length > 3 ? " …" : "");
 }
 
 // How many equal modules a box stands for: a row of them, or all it holds.

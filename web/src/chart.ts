@@ -65,9 +65,11 @@ export function gridUp(g: CanvasRenderingContext2D, x: number, y0: number, y1: n
   g.lineTo(Math.round(x) + 0.5, y1);
   g.stroke();
   g.fillStyle = css("quiet");
+  // The last one may not leave the canvas.
+  const room = g.canvas.clientWidth - 2 - g.measureText(label).width / 2;
   g.textAlign = "center";
   g.textBaseline = "top";
-  g.fillText(label, x, y1 + 5);
+  g.fillText(label, Math.min(x, room), y1 + 5);
 }
 
 export function axisName(g: CanvasRenderingContext2D, text: string, x: number, y: number, up = false): void {

@@ -50,6 +50,7 @@ export interface Mode {
   values?: Float64Array; unit?: Unit; total?: number;
   ratio?: (nodes: Iterable<number>) => number; // of sums: intensity
   classes?: Int32Array | Uint8Array; names?: string[]; colors?: string[];
+  weights?: number[] | null; // operators of each row, when the model is folded
 }
 
 export const MODES: [string, string][] = [
@@ -65,12 +66,12 @@ function additive(model: Model, key: string, title: string, unit: Unit, of: (l: 
 function classed(model: Model, key: string, title: string, of: (l: Layer) => string, colors?: Record<string, string>): Mode {
   const names: string[] = colors ? Object.keys(colors) : [], index = new Map(names.map((n, i) => [n, i]));
   const counts = new Map<string, number>();
-  for (const l of model.layers) counts.set(of(l), (counts.get(of(l)) ?? 0) + 1);
+  for (const l of model.layers) counts.set(of(l), (counts.get(of(l)) ?? 0) + (l.folded ?? 1));
   for (const [name] of [...counts].sort((a, b) => b[1] - a[1]))
     if (!index.has(name)) index.set(name, names.push(name) - 1);
   return {
     key, title, classes: Int32Array.from(model.layers, (l) => index.get(of(l))!), names: names.map(words),
-    colors: names.map((n, i) => colors?.[n] ?? category(i)),
+    colors: names.map((n, i) => colors?.[n] ?? category(i)), weights: model.folded ? model.layers.map((l) => l.folded ?? 1) : null,
   };
 }
 
@@ -80,7 +81,7 @@ function byTime(model: Model, device: MapDevice, of: Int32Array): Mode {
   of.forEach((s, node) => { if (s >= 0 && !first.has(s)) first.set(s, node); });
   for (const s of device.subgraphs) {
     const node = first.get(s.id);
-    if (node !== undefined) values[node] = Math.max(0, s.seconds);
+    if (node !== undefined) values[node] = Math.max(0, s.seconds) * (s.folded ?? 1);
   }
   return { key: "time", title: `time on ${device.device}, per fused subgraph`, unit: "seconds", values, total: device.seconds };
 }
@@ -141,7 +142,7 @@ export function legend(mode: Mode): HTMLElement {
   const box = h("div", { class: "legend", role: "group", "aria-label": "Legend: " + mode.title }, h("b", {}, mode.title));
   if (mode.classes && mode.names) {
     const used = new Array<number>(mode.names.length).fill(0);
-    for (const c of mode.classes) used[c]!++;
+    mode.classes.forEach((c, i) => { used[c]! += mode.weights?.[i] ?? 1; });
     const rows = mode.names.map((name, i) => ({ name, i, n: used[i]! })).filter((r) => r.n).sort((a, b) => b.n - a.n);
     for (const r of rows.slice(0, 12)) {
       const dot = h("i", { class: "dot" });
@@ -154,7 +155,7 @@ export function legend(mode: Mode): HTMLElement {
   const bar = h("div", { class: "ramp" });
   bar.style.background = `linear-gradient(90deg, ${[0, 0.2, 0.4, 0.6, 0.8, 1].map(ramp).join(",")})`;
   const ends = mode.ratio ? ["0.1", "1", "10", "100", "1000"] : ["0", "4%", "16%", "36%", "64%", "100%"];
-  box.append(bar, h("div", { class: "ticks" }, ...ends.map((e) => h("small", {}, e))));
+  box.append(h("div", { class: "scale" }, bar, h("div", { class: "ticks" }, ...ends.map((e) => h("small", {}, e)))));
   if (mode.total !== undefined && mode.unit) box.append(h("small", {}, "share of ", datum(mode.total, mode.unit)));
   return box;
 }

@@ -50,7 +50,7 @@ export class CutsView implements View {
   }
 
   private subgraphs(cut: Partition): HTMLElement {
-    const body = h("div", { class: "panel-block" }, h("h3", {}, "Subgraphs ", h("small", {}, "in execution order")));
+    const body = h("div", { class: "panel-block" }, h("h3", {}, "Subgraphs ", h("small", {}, this.model.folded ? `in execution order; folded: ${exact(cut.subgraphs.length)} of ${exact(cut.total_subgraphs)}, each the first of those like it, with the figures of one` : "in execution order")));
     const table = this.table(["#", "Pattern", "Operators", "FLOPs", "Read", "Weights", "Written", "Why it ends"],
       cut.subgraphs.slice(0, PAGE).map((s) => ({ id: s.id, go: () => select(this.model.nodesOf(s)), cells: this.cells(s) })));
     body.append(table);
@@ -62,7 +62,8 @@ export class CutsView implements View {
   private cells(s: Subgraph): (Node | string)[] {
     const dot = h("i", { class: "dot" });
     dot.style.background = s.device === "cpu" ? "#e8a33d" : s.device ? "#4fb286" : category(s.id);
-    return [String(s.id), h("span", {}, dot, s.device ? `${s.device}: ` : "", s.pattern || plural(s.node_names.length, "operator")), exact(s.node_names.length), datum(s.flops, "count"), datum(s.total_input_bytes, "bytes"), datum(s.total_weight_bytes, "bytes"), datum(s.total_output_bytes, "bytes"),
+    const n = s.operators ?? s.node_names.length;
+    return [String(s.id), h("span", {}, dot, s.device ? `${s.device}: ` : "", s.pattern || plural(n, "operator"), s.folded ? ` × ${exact(s.folded)}` : ""), exact(n), datum(s.flops, "count"), datum(s.total_input_bytes, "bytes"), datum(s.total_weight_bytes, "bytes"), datum(s.total_output_bytes, "bytes"),
       words(s.partition_reason) + (s.detail ? `: ${s.detail}` : "")];
   }
 
@@ -84,7 +85,7 @@ export class CutsView implements View {
     const paths = [cut.certificate ?? [], cut.certificate_2 ?? []].filter((p) => p.length > 1);
     if (!paths.length) return null;
     return h("div", { class: "panel-block" }, h("h3", {}, "Why not fewer"), h("p", { class: "hint" }, "Each of these depends on the one before and runs on the other device:"),
-      ...paths.map((path) => h("p", { class: "path" }, path.slice(0, 60).flatMap((name, i) => [i ? " → " : "", h("button", { type: "button", class: "link", onclick: () => select([this.model.byName.get(name) ?? 0]) }, name)]), path.length > 60 ? ` … ${count(path.length)} in all` : "")));
+      ...paths.map((path) => h("p", { class: "path" }, path.slice(0, 60).flatMap((name, i) => [i ? " → " : "", h("button", { type: "button", class: "link", onclick: () => select([this.model.byName.get(name) ?? 0]) }, name)]), path.length > 60 ? ` … ${count(cut.certificate_length ?? path.length)} in all` : "")));
   }
 
   private table(head: string[], rows: { id?: number; go: () => void; cells: (Node | string)[] }[]): HTMLElement {

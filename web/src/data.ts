@@ -6,6 +6,7 @@ export interface Layer {
   bytes_in: number; bytes_out: number; bytes_weights: number;
   arithmetic_intensity: number; bottleneck: string; output_shape: number[] | null;
   trust: string; compute_dtype: string;
+  folded?: number; // operators in this row, when the model is folded
 }
 export interface Port { name: string; shape: number[] | null; dtype: string }
 export interface Profile {
@@ -22,8 +23,9 @@ export interface Profile {
 export interface Box {
   module: string; parent?: number; part?: number; parts?: number; repeats?: number;
   form: number; nodes: number; w: number; h: number; items: number[]; wires: number[];
+  folded?: boolean; shut?: boolean; // the first of its repeats is drawn; its kinds of operators are
 }
-export interface Layout { boxes: Box[]; values: number[]; straight: number; crossings: number }
+export interface Layout { boxes: Box[]; values: number[]; straight: number; crossings: number; rows?: number; hidden?: number }
 export interface GraphValue { id: number; name: string; kind: string; dtype: string; shape: number[] | null }
 export interface GraphNode { id: number; name: string; inputs: (number | null)[]; outputs: number[]; attributes?: Record<string, unknown> }
 export interface GraphFile { values: GraphValue[]; nodes: GraphNode[]; inputs: number[]; outputs: number[] }
@@ -31,6 +33,7 @@ export interface Subgraph {
   id: number; node_names: string[]; operation_types: string[]; pattern: string; device: string | null;
   flops: number; macs: number; total_input_bytes: number; total_output_bytes: number; total_weight_bytes: number;
   internal_bytes: number; arithmetic_intensity: number; recommended_bottleneck: string; partition_reason: string; detail: string;
+  folded?: number; operators?: number; // subgraphs like it; its operators, when names of some are given
 }
 export interface Support { op: string; origin: string; count: number; reason?: string }
 export interface Partition {
@@ -39,18 +42,20 @@ export interface Partition {
   patterns: { pattern: string; count: number; operators: number; flops: number; external_bytes: number; saved_bytes: number }[];
   subgraphs: Subgraph[];
   support?: { device: string; supported: number; total: number; percentage: number; unsupported: Support[] };
-  minimum_subgraphs?: number; crossing_bytes?: number; certificate?: string[]; certificate_2?: string[];
+  minimum_subgraphs?: number; crossing_bytes?: number; certificate?: string[]; certificate_2?: string[]; certificate_length?: number;
   what_if?: { op: string; nodes: number; subgraphs: number; crossing_bytes: number; fewer_subgraphs: number; fewer_bytes: number; reason: string }[];
 }
 export interface Memory {
   steps: number; weight_bytes: number; peak_bytes: number; peak_step: number; peak_node: string; total_bytes: number;
   arena_bytes: number; arena_lower_bound: number; arena_planner: string; timeline: number[]; order: number[];
+  span?: number; total_tensors?: number; // of a folded model: steps of an entry of timeline and order, and all tensors
   tensors: { name: string; bytes: number; first_step: number; last_step: number; offset: number }[];
 }
 export interface Concurrency {
   strategy: string; total_subgraphs: number; num_stages: number; max_parallel_ops_per_stage: number; weight_unit: string;
   work: number; span: number; work_span_speedup: number; critical_path: number[];
   hardware?: { name: string };
+  critical_path_length: number;
   schedule?: { streams: number; makespan: number; lower_bound: number; utilisation: number };
   subgraphs: { id: number; name: string; pattern: string; stage: number; slack: number; critical: boolean; weight: number; slack_time: number; stream: number; start: number; finish: number }[];
 }
@@ -58,7 +63,7 @@ export interface MapDevice {
   device: string; batch: number; rate: string; seconds: number; critical_path_seconds: number; launch_seconds: number;
   throughput: number; attained_ops: number; peak_share: number; joules: number | null; ridge: number; memory_bytes: number; fits: boolean; cannot: number;
   bound: Record<string, number>;
-  subgraphs: { id: number; name: string; pattern: string; seconds: number; compute_seconds: number; memory_seconds: number; bound: string; occupancy: number; roof_share: number; arithmetic_intensity: number }[];
+  subgraphs: { id: number; name: string; pattern: string; folded?: number; seconds: number; compute_seconds: number; memory_seconds: number; bound: string; occupancy: number; roof_share: number; arithmetic_intensity: number }[];
 }
 export interface Roofs { strategy: string; devices: MapDevice[] }
 export interface Device { device: string; title: string; peak: number; bandwidth: number; memory: number }
@@ -79,9 +84,10 @@ export const has = (name: string, model = 0): boolean => document.getElementById
 async function unpack(id: string): Promise<unknown> {
   const block = document.getElementById(id);
   if (!block) throw new Error(`this report has no ${id}`);
-  const packed = Uint8Array.from(atob(block.textContent ?? ""), (c) => c.charCodeAt(0));
+  const text = atob(block.textContent ?? ""), packed = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
+  return new Response(stream).json();
 }
 
 export function load<T>(name: string, model = 0): Promise<T> {
@@ -96,12 +102,28 @@ export class Model {
   readonly byName = new Map<string, number>();
   changes: (Change | null)[] = []; // of each node of two models in one
   private subgraphOf: Promise<Int32Array> | null = null;
+  private graphOf: Promise<GraphFile> | null = null;
   constructor(readonly index: number, readonly profile: Profile, readonly layout: Layout) {
     for (const layer of profile.layers) this.byName.set(layer.name, layer.id);
   }
   get layers(): Layer[] { return this.profile.layers; }
+  get folded(): boolean { return this.layout.rows !== undefined; }
+  // How many operators these rows are.
+  operators(rows: Iterable<number>): number {
+    let n = 0;
+    for (const i of rows) n += this.layers[i]?.folded ?? 1;
+    return n;
+  }
   has(name: string): boolean { return has(name, this.index); }
-  graph(): Promise<GraphFile> { return load("graph", this.index); }
+  graph(): Promise<GraphFile> {
+    this.graphOf ??= load<GraphFile>("graph", this.index).then((g) => {
+      if (!this.folded) return g;
+      const values: GraphValue[] = []; // by their numbers, of which a folded model has some
+      for (const v of g.values) values[v.id] = v;
+      return { ...g, values };
+    });
+    return this.graphOf;
+  }
   fusion(): Promise<Partition> { return load("fusion", this.index); }
   capability(): Promise<Partition> { return load("capability", this.index); }
   memory(): Promise<Memory> { return load("memory", this.index); }

@@ -1,17 +1,19 @@
 // graph.ts - the graph on a canvas: pan, zoom, open and close, select, colour.
-import { ancestors, boxName, nodesOf, openAtFirst, repeated } from "./boxes";
+import { ancestors, boxName, learnTypes, nodesOf, openAtFirst, repeated } from "./boxes";
 import { css, heat, inkOn, legend, makeMode, MODES, ramp, valueText, type Mode } from "./color";
 import type { Change, Model } from "./data";
 import { fill, h } from "./dom";
-import { count, plural, shape } from "./format";
+import { count, exact, plural, shape } from "./format";
 import { find } from "./search";
-import { Bands, BOX, INPUT, NODE, OUTPUT, Scene, type Item, type Wire } from "./scene";
+import { Bands, BOX, FAR, INPUT, NODE, OUTPUT, Scene, type Item, type Wire } from "./scene";
 import { select, state, update } from "./state";
 import { reach } from "./walk";
 import { tooltip } from "./tooltip";
 import type { View } from "./view";
 
-const TEXT_FROM = 0.42, DETAIL_FROM = 0.62, SHAPES_FROM = 0.14; // zoom at which they are drawn
+const TEXT_FROM = 0.42, DETAIL_FROM = 0.62, SHAPES_FROM = FAR; // zoom at which they are drawn
+const NARROW = 600; // px
+const MAP_LATER = 3000; // items with which the map is drawn after the graph
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 
 interface Paint { fill: string; ink: string; parts: [string, number][] | null; text: string }
@@ -29,6 +31,7 @@ export class GraphView implements View {
   private bands!: Bands;
   private paints: Paint[] = [];
   private picture: HTMLCanvasElement | null = null;
+  private mapDue = false;
   private bytes = new Map<number, number>();
   private most = 1;
   private x = 0;
@@ -41,7 +44,7 @@ export class GraphView implements View {
   private fitted = false;
 
   constructor() {
-    this.el = h("section", { class: "graph", "aria-label": "Graph" }, this.bar, h("div", { class: "stage" }, this.canvas, this.key, this.map, this.status));
+    this.el = h("section", { class: "graph", "aria-label": "Graph" }, this.bar, h("div", { class: "stage" }, h("div", { class: "field" }, this.canvas, this.map, this.status), this.key));
     new ResizeObserver(() => {
       if (!this.fitted && this.scene) this.fit();
       this.draw();
@@ -52,6 +55,7 @@ export class GraphView implements View {
   async show(model: Model): Promise<void> {
     const fresh = model !== this.model;
     this.model = model;
+    learnTypes((n) => this.type(n));
     if (fresh) {
       this.bytes = new Map();
       for (let i = 0; i < model.layout.values.length; i += 2) this.bytes.set(model.layout.values[i]!, model.layout.values[i + 1]!);
@@ -96,17 +100,22 @@ export class GraphView implements View {
   private repaint(): void {
     this.matches = new Set(state.query ? find(this.model, state.query) : []);
     this.selected = new Set(state.selection);
-    this.paints = this.scene.items.map((t) => this.paint(t));
+    this.paints = [];
     this.picture = null;
     fill(this.key, legend(this.mode));
     const shown = this.scene.items.filter((t) => t.kind === NODE || (t.kind === BOX && !t.open)).length;
-    fill(this.status, `${plural(shown, "item")} of ${plural(this.model.layers.length, "operator")}`,
+    fill(this.status, `${plural(shown, "item")} of ${plural(this.model.folded ? this.model.profile.operators : this.model.layers.length, "operator")}`,
+      this.model.folded ? " · folded: what repeats is drawn once" : "",
       state.query ? ` · ${plural(this.matches.size, "match").replace("matchs", "matches")}` : "",
-      this.model.layout.straight ? ` · ${plural(this.model.layout.straight, "long wire")} drawn straight` : "");
+      this.model.layout.straight ? ` · ${plural(this.model.layout.straight, "long wire")} drawn straight` : "",
+      this.model.layout.hidden ? ` · ${plural(this.model.layout.hidden, "wire")} left out where very many meet` : "");
     this.draw();
   }
 
   private nodesIn(t: Item): number[] { return t.kind === NODE ? [t.id] : t.kind === BOX ? nodesOf(this.model.layout, t.id) : []; }
+
+  // Colours are made when they are first needed: most items are out of sight.
+  private paintOf(i: number): Paint { return (this.paints[i] ??= this.paint(this.scene.items[i]!)); }
 
   private paint(t: Item): Paint {
     const m = this.mode, nodes = this.nodesIn(t);
@@ -147,15 +156,24 @@ export class GraphView implements View {
     g.fillRect(0, 0, w, hgt);
     g.setTransform(ratio * this.zoom, 0, 0, ratio * this.zoom, ratio * (w / 2 - this.x * this.zoom), ratio * (hgt / 2 - this.y * this.zoom));
     const y0 = this.y - hgt / 2 / this.zoom, y1 = this.y + hgt / 2 / this.zoom, x0 = this.x - w / 2 / this.zoom, x1 = this.x + w / 2 / this.zoom;
-    const items = this.bands.itemsIn(y0, y1).filter((i) => {
+    const items = [...this.bands.itemsIn(y0, y1, this.zoom), ...this.farChosen()].filter((i) => {
       const t = this.scene.items[i]!;
       return t.x + t.w / 2 >= x0 && t.x - t.w / 2 <= x1;
     });
     for (const i of items) if (this.scene.items[i]!.open) this.drawFrame(g, this.scene.items[i]!);
-    this.drawWires(g, this.bands.wiresIn(y0, y1).map((i) => this.scene.wires[i]!).filter((e) => e.x1 >= x0 && e.x0 <= x1 && e.y1 >= y0 && e.y0 <= y1));
+    this.drawWires(g, this.bands.wiresIn(y0, y1, this.zoom).map((i) => this.scene.wires[i]!).filter((e) => e.x1 >= x0 && e.x0 <= x1 && e.y1 >= y0 && e.y0 <= y1));
     if (this.zoom >= SHAPES_FROM) for (const i of items) if (this.scene.items[i]!.open) this.drawTitle(g, this.scene.items[i]!);
     for (const i of items) if (!this.scene.items[i]!.open) this.drawItem(g, i);
     this.drawMap(w, hgt);
+  }
+
+  // What is selected or found is drawn even where others hide it.
+  private farChosen(): number[] {
+    if (this.zoom >= FAR || !(this.selected.size || this.matches.size)) return [];
+    const out = new Set<number>();
+    for (const set of [this.matches, this.selected])
+      for (const n of set) if (out.size < 5000 && this.scene.ofNode[n]! >= 0) out.add(this.scene.ofNode[n]!);
+    return [...out];
   }
 
   private drawFrame(g: CanvasRenderingContext2D, t: Item): void {
@@ -174,7 +192,7 @@ export class GraphView implements View {
     g.textBaseline = "middle";
     g.textAlign = "left";
     const times = repeated(this.model.layout, t.id), x = t.x - t.w / 2 + 10, y = t.y - t.h / 2 + Math.max(14, size * 0.8);
-    const text = clip(g, "▾ " + boxName(this.model.layout, t.id) + (times ? ` × ${times}` : ""), t.w - 20);
+    const text = clip(g, "▾ " + boxName(this.model.layout, t.id) + (times ? ` × ${exact(times)}` : ""), t.w - 20);
     g.fillStyle = css("canvas");
     g.globalAlpha = 0.8;
     g.fillRect(x - 3, y - size * 0.62, g.measureText(text).width + 6, size * 1.24);
@@ -214,7 +232,7 @@ export class GraphView implements View {
   }
 
   private drawItem(g: CanvasRenderingContext2D, i: number): void {
-    const t = this.scene.items[i]!, p = this.paints[i]!, x = t.x - t.w / 2, y = t.y - t.h / 2;
+    const t = this.scene.items[i]!, p = this.paintOf(i), x = t.x - t.w / 2, y = t.y - t.h / 2;
     if (t.kind === INPUT || t.kind === OUTPUT) {
       if (t.box !== 0) return;
     }
@@ -277,14 +295,19 @@ export class GraphView implements View {
     g.fillText(clip(g, sub, t.w - 10), t.x, middle + 8);
   }
 
+  private type(node: number): string {
+    const l = this.model.layers[node]!;
+    return l.type === "unknown" ? l.origin || l.type : l.type;
+  }
+
   private label(t: Item, p: Paint): [string, string] {
     if (t.kind === NODE) {
       const l = this.model.layers[t.id]!;
-      return [l.type === "unknown" ? l.origin || l.type : l.type, shape(l.output_shape)];
+      return [this.type(t.id) + (l.folded ? ` × ${exact(l.folded)}` : ""), shape(l.output_shape)];
     }
     if (t.kind === BOX) {
       const times = repeated(this.model.layout, t.id);
-      return ["▸ " + boxName(this.model.layout, t.id) + (times ? ` × ${times}` : ""), p.text || plural(this.model.layout.boxes[t.id]!.nodes, "operator")];
+      return ["▸ " + boxName(this.model.layout, t.id) + (times ? ` × ${exact(times)}` : ""), p.text || plural(this.model.layout.boxes[t.id]!.nodes, "operator")];
     }
     const ports = t.kind === INPUT ? this.model.profile.inputs : this.model.profile.outputs;
     const before = this.scene.items.filter((o) => o.kind === t.kind && o.box === 0);
@@ -294,12 +317,18 @@ export class GraphView implements View {
 
   private drawMap(w: number, hgt: number): void {
     const m = this.map, g = m.getContext("2d")!, s = this.scene, k = Math.min(m.width / (s.width + 40), m.height / (s.height + 40));
+    if (!this.picture && s.items.length > MAP_LATER && !this.mapDue) { // after what is in sight
+      this.mapDue = true;
+      setTimeout(() => this.draw(), 50);
+      return;
+    }
     if (!this.picture) {
+      this.mapDue = false;
       this.picture = h("canvas", { width: m.width, height: m.height });
-      const o = this.picture.getContext("2d")!;
+      const o = this.picture.getContext("2d")!, frame = css("frame");
       o.translate((m.width - s.width * k) / 2, (m.height - s.height * k) / 2);
       s.items.forEach((t, i) => {
-        o.fillStyle = t.open ? css("frame") : this.paints[i]!.fill;
+        o.fillStyle = t.open ? frame : this.paintOf(i).fill;
         if (t.kind === NODE || t.kind === BOX) o.fillRect((t.x - t.w / 2) * k, (t.y - t.h / 2) * k, Math.max(1, t.w * k), Math.max(1, t.h * k));
       });
     }
@@ -320,6 +349,7 @@ export class GraphView implements View {
     this.zoom = Math.min(1.1, (w - 60) / Math.max(this.scene.width, 1), (hgt - 60) / Math.max(this.scene.height, 1));
     // A tall graph is read from its top.
     if (this.zoom < 0.55) this.zoom = Math.min(0.8, Math.max(this.zoom, (w - 60) / Math.max(this.scene.width, 900)));
+    if (w < NARROW && this.scene.items.length < MAP_LATER) this.zoom = Math.max(this.zoom, DETAIL_FROM); // the names can be read
     this.x = this.scene.width / 2;
     this.y = Math.max(this.scene.height / 2, 0);
     if (this.scene.height * this.zoom > hgt - 40) this.y = hgt / 2 / this.zoom - 30 / this.zoom;
@@ -424,10 +454,10 @@ export class GraphView implements View {
     if (!t || (t.kind !== NODE && t.kind !== BOX)) return tooltip.hide();
     if (t.kind === NODE) {
       const l = this.model.layers[t.id]!;
-      tooltip.show(e.clientX, e.clientY, h("b", {}, l.name), h("span", {}, `${l.type} → ${shape(l.output_shape)} ${l.compute_dtype}`),
-        h("span", {}, `${count(l.flops)} FLOPs · ${count(l.params)} parameters · ${l.trust}`), h("span", {}, this.paints[i]!.text), ...differs(this.model.changes[t.id]));
+      tooltip.show(e.clientX, e.clientY, h("b", {}, l.name), ...(l.folded ? [h("span", {}, `and ${plural(l.folded - 1, "operator")} like it, in sum:`)] : []), h("span", {}, `${l.type} → ${shape(l.output_shape)} ${l.compute_dtype}`),
+        h("span", {}, `${count(l.flops)} FLOPs · ${count(l.params)} parameters · ${l.trust}`), h("span", {}, this.paintOf(i).text), ...differs(this.model.changes[t.id]));
     } else tooltip.show(e.clientX, e.clientY, h("b", {}, this.model.layout.boxes[t.id]!.module || "model"), h("span", {}, plural(this.model.layout.boxes[t.id]!.nodes, "operator")),
-      h("span", {}, this.paints[i]!.text), h("small", {}, t.open ? "double-click closes it" : "double-click opens it"));
+      h("span", {}, this.paintOf(i).text), ...(this.model.layout.boxes[t.id]!.shut ? [h("small", {}, "folded: one of each kind of operator is drawn")] : []), h("small", {}, t.open ? "double-click closes it" : "double-click opens it"));
   }
 
   private listen(): void {

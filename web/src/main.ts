@@ -64,7 +64,7 @@ function theme(): void {
 }
 
 function header(meta: Meta): HTMLElement {
-  const search = h("input", { type: "search", placeholder: "Search: conv 3x3 >100M", "aria-label": "Search operators", spellcheck: "false", autocomplete: "off", value: state.query });
+  const search = h("input", { type: "search", placeholder: "conv 3x3 >100M", "aria-label": "Search operators", spellcheck: "false", autocomplete: "off", value: state.query });
   const found = h("span", { class: "found", role: "status" });
   const tell = (): void => {
     const m = models[state.model];

@@ -3,7 +3,7 @@ import { category, css } from "./color";
 import { Chart, grid, gridUp, ticks } from "./chart";
 import type { Memory, Model } from "./data";
 import { fill, h } from "./dom";
-import { bytes, datum, percent, tick } from "./format";
+import { bytes, datum, exact, percent, plural, tick } from "./format";
 import { select, state } from "./state";
 import { tooltip } from "./tooltip";
 import type { View } from "./view";
@@ -20,11 +20,13 @@ export class MemoryView implements View {
 
   constructor() {
     const step = (e: MouseEvent): number => Math.max(0, Math.min(this.data.steps - 1, Math.floor(((e.offsetX - L) / (this.live.width - L - PAD_R)) * this.data.steps)));
+    // A folded model has the highest step of every span of steps.
+    const entry = (e: MouseEvent): number => Math.floor(step(e) / this.span());
     this.live.canvas.addEventListener("pointermove", (e) => {
-      const i = step(e), node = this.data.order[i] ?? 0;
-      tooltip.show(e.clientX, e.clientY, h("b", {}, `step ${i}: ${this.model.layers[node]?.name ?? ""}`), h("span", {}, `${bytes(this.data.timeline[i] ?? 0)} alive`));
+      const i = entry(e), node = this.data.order[i] ?? 0;
+      tooltip.show(e.clientX, e.clientY, h("b", {}, `${this.span() > 1 ? `highest of ${this.span()} steps from ${i * this.span()}` : `step ${i}`}: ${this.model.layers[node]?.name ?? ""}`), h("span", {}, `${bytes(this.data.timeline[i] ?? 0)} alive`));
     });
-    this.live.canvas.addEventListener("click", (e) => select([this.data.order[step(e)] ?? 0], e.shiftKey));
+    this.live.canvas.addEventListener("click", (e) => select([this.data.order[entry(e)] ?? 0], e.shiftKey));
     const at = (e: MouseEvent): Memory["tensors"][number] | undefined => {
       const i = step(e), y = (1 - (e.offsetY - 8) / (this.arena.height - 40)) * this.data.arena_bytes;
       return this.data.tensors.find((t) => i >= t.first_step && i <= t.last_step && y >= t.offset && y <= t.offset + t.bytes);
@@ -44,7 +46,8 @@ export class MemoryView implements View {
   async show(model: Model): Promise<void> {
     this.model = model;
     if (!model.has("memory")) return fill(this.el, h("p", { class: "empty" }, "Memory could not be planned; the notes in the summary say why."));
-    const [data, graph] = await Promise.all([model.memory(), model.graph()]), names = new Map(graph.values.map((v) => [v.id, v.name]));
+    const [data, graph] = await Promise.all([model.memory(), model.graph()]), names = new Map<number, string>();
+    graph.values.forEach((v) => names.set(v.id, v.name));
     this.data = data;
     this.maker.clear();
     for (const n of graph.nodes) for (const v of n.outputs) this.maker.set(names.get(v) || n.name, n.id);
@@ -55,8 +58,8 @@ export class MemoryView implements View {
       card("Weights", datum(d.weight_bytes, "bytes", "weight_bytes"), "stored, tied ones once"),
       card("Both", datum(d.total_bytes, "bytes", "total_bytes"), "what a device must hold"),
       card("Arena", datum(d.arena_bytes, "bytes", "arena_bytes"), `no plan needs less than ${bytes(d.arena_lower_bound)} (${d.arena_planner.replace(/_/g, " ")})`)),
-      h("h3", {}, "Live tensors over time"), this.live.el,
-      h("h3", {}, "Arena"), this.arena.el,
+      h("h3", {}, "Live tensors over time ", this.span() > 1 ? h("small", {}, `the highest of every ${this.span()} steps`) : null), this.live.el,
+      h("h3", {}, "Arena ", d.total_tensors !== undefined ? h("small", {}, `${exact(d.tensors.length)} of ${plural(d.total_tensors, "tensor")}: those of operators that are shown, and those alive at the peak`) : null), this.arena.el,
       h("h3", {}, "Alive at the peak"),
       h("div", { class: "list" }, alive.slice(0, 40).map((t) => {
         const bar = h("i", { class: "fillbar" });
@@ -68,6 +71,8 @@ export class MemoryView implements View {
     this.arena.draw();
   }
 
+  private span(): number { return this.data.span ?? 1; }
+
   changed(): void {
     this.live.draw();
     this.arena.draw();
@@ -75,7 +80,7 @@ export class MemoryView implements View {
 
   private steps(g: CanvasRenderingContext2D, w: number, T: number, B: number): (i: number) => number {
     const X = (i: number): number => L + (i / Math.max(1, this.data.steps)) * (w - L - PAD_R);
-    for (const t of ticks(0, this.data.steps, Math.max(3, w / 120))) if (Number.isInteger(t)) gridUp(g, X(t), T, B, String(t));
+    for (const t of ticks(0, this.data.steps, Math.max(3, w / 120))) if (Number.isInteger(t)) gridUp(g, X(t), T, B, exact(t));
     return X;
   }
 
@@ -86,7 +91,8 @@ export class MemoryView implements View {
     for (const t of ticks(0, top, 5)) grid(g, L, Y(t), w - PAD_R, tick(t, "bytes"));
     g.beginPath();
     g.moveTo(X(0), B);
-    d.timeline.forEach((v, i) => { g.lineTo(X(i), Y(v)); g.lineTo(X(i + 1), Y(v)); });
+    const span = this.span();
+    d.timeline.forEach((v, i) => { g.lineTo(X(i * span), Y(v)); g.lineTo(X(Math.min(d.steps, (i + 1) * span)), Y(v)); });
     g.lineTo(X(d.steps), B);
     g.closePath();
     g.fillStyle = css("area");
@@ -97,7 +103,7 @@ export class MemoryView implements View {
     const chosen = new Set(state.selection);
     g.fillStyle = css("accent");
     g.globalAlpha = 0.35;
-    d.order.forEach((n, i) => { if (chosen.has(n)) g.fillRect(X(i), T, Math.max(1.5, X(i + 1) - X(i)), B - T); });
+    d.order.forEach((n, i) => { if (chosen.has(n)) g.fillRect(X(i * span), T, Math.max(1.5, X((i + 1) * span) - X(i * span)), B - T); });
     g.globalAlpha = 1;
     g.fillStyle = css("ink");
     g.beginPath();
@@ -105,7 +111,11 @@ export class MemoryView implements View {
     g.fill();
     g.textAlign = d.peak_step > d.steps * 0.7 ? "right" : "left";
     g.textBaseline = "middle";
-    g.fillText(`peak ${bytes(d.peak_bytes)}`, X(d.peak_step) + (d.peak_step > d.steps * 0.7 ? -8 : 14), Y(d.peak_bytes) + 2);
+    const label = `peak ${bytes(d.peak_bytes)}`, at = X(d.peak_step) + (d.peak_step > d.steps * 0.7 ? -8 : 14);
+    g.strokeStyle = css("card"); // a rim, so that the curve does not cross it
+    g.lineWidth = 4;
+    g.strokeText(label, at, Y(d.peak_bytes) + 2);
+    g.fillText(label, at, Y(d.peak_bytes) + 2);
   }
 
   private paintArena(g: CanvasRenderingContext2D): void {

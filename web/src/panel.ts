@@ -42,10 +42,10 @@ export class Panel {
   private async times(model: Model, ids: number[]): Promise<HTMLElement | null> {
     if (!model.has("map") || !model.has("fusion")) return null;
     const [roofs, of] = await Promise.all([model.roofs(), model.subgraphs()]), wanted = new Set(ids.map((i) => of[i]!));
-    return h("div", {}, h("h4", {}, wanted.size === 1 ? "Time of its fused subgraph" : `Time of its ${wanted.size} fused subgraphs`), h("table", { class: "facts" }, h("tbody", {}, roofs.devices.map((d, i) => {
+    return h("div", {}, h("h4", {}, wanted.size === 1 && !model.folded ? "Time of its fused subgraph" : model.folded ? "Time of the fused subgraphs that begin here" : `Time of its ${wanted.size} fused subgraphs`), h("table", { class: "facts" }, h("tbody", {}, roofs.devices.map((d, i) => {
       let t = 0;
       const bounds = new Set<string>();
-      for (const s of d.subgraphs) if (wanted.has(s.id)) t += Math.max(0, s.seconds), bounds.add(s.bound);
+      for (const s of d.subgraphs) if (wanted.has(s.id)) t += Math.max(0, s.seconds) * (s.folded ?? 1), bounds.add(s.bound);
       const dot = h("i", { class: "dot" });
       dot.style.background = category(i);
       return h("tr", {}, h("th", { scope: "row" }, dot, d.device), h("td", { title: String(t) }, seconds(t)), h("td", { class: "share" }, percent(t / (d.seconds || 1)), bounds.size === 1 ? ` · ${[...bounds][0]}` : ""));
@@ -70,7 +70,7 @@ export class Panel {
       dot.style.background = color ?? "gray";
       return h("span", { class: "tag" }, dot, words(text));
     };
-    return h("div", {}, this.crumbs(model, l), h("h2", {}, l.name), h("p", { class: "kind" }, h("b", {}, l.type), l.origin && l.origin !== l.type ? ` from ${l.origin}` : "", l.source ? h("small", {}, " " + l.source) : null),
+    return h("div", {}, this.crumbs(model, l), h("h2", {}, l.name), l.folded ? h("p", { class: "folded" }, `and ${plural(l.folded - 1, "operator")} like it; figures are their sum`) : null, h("p", { class: "kind" }, h("b", {}, l.type), l.origin && l.origin !== l.type ? ` from ${l.origin}` : "", l.source ? h("small", {}, " " + l.source) : null),
       h("p", {}, tag(l.trust, TRUST[l.trust]), tag(l.bottleneck, BOTTLENECK[l.bottleneck]), h("span", { class: "tag" }, `${number(l.arithmetic_intensity)} FLOP/byte`)),
       h("p", { class: "kind" }, "→ ", h("b", {}, shape(l.output_shape)), ` ${l.compute_dtype}`), this.sums(model, (k) => Number(l[k])), await this.times(model, [l.id]),
       this.difference(model, l),
@@ -107,11 +107,11 @@ export class Panel {
       else types.set(l.type, [l.id]);
     }
     const sum = (key: keyof Layer): number => layers.reduce((s, l) => s + Number(l[key]), 0), p = model.profile;
-    return h("div", {}, h("h2", {}, plural(ids.length, "operator")), h("p", { class: "kind" }, common(layers)), this.sums(model, sum), await this.times(model, ids),
+    return h("div", {}, h("h2", {}, plural(model.operators(ids), "operator")), model.folded ? h("p", { class: "folded" }, `in ${plural(ids.length, "row")}`) : null, h("p", { class: "kind" }, common(layers)), this.sums(model, sum), await this.times(model, ids),
       h("div", {}, h("h4", {}, "Without them"), h("table", { class: "facts" }, h("tbody", {},
         h("tr", {}, h("th", { scope: "row" }, "FLOPs"), h("td", {}, datum(p.total_flops - sum("flops"), "count"))), h("tr", {}, h("th", { scope: "row" }, "Parameters"), h("td", {}, datum(p.total_params - sum("params"), "count"))),
         h("tr", {}, h("th", { scope: "row" }, "Bytes moved"), h("td", {}, bytes(p.total_memory - sum("memory"))))))),
-      h("h4", {}, "Operators"), h("p", { class: "chips" }, [...types].sort((a, b) => b[1].length - a[1].length).slice(0, 20).map(([t, list]) => h("button", { type: "button", class: "chip", onclick: () => select(list) }, `${t} × ${exact(list.length)}`))), this.links(model, ids));
+      h("h4", {}, "Operators"), h("p", { class: "chips" }, [...types].sort((a, b) => b[1].length - a[1].length).slice(0, 20).map(([t, list]) => h("button", { type: "button", class: "chip", onclick: () => select(list) }, `${t} × ${exact(model.operators(list))}`))), this.links(model, ids));
   }
 }
 

@@ -4,7 +4,7 @@ import { category, css } from "./color";
 import { axisName, Chart, grid, gridUp } from "./chart";
 import { load, type Device, type MapDevice, type Model, type Partition } from "./data";
 import { fill, h } from "./dom";
-import { datum, number, percent, seconds, tick } from "./format";
+import { datum, exact, number, percent, plural, seconds, tick } from "./format";
 import { select, state, update } from "./state";
 import { tooltip } from "./tooltip";
 import type { View } from "./view";
@@ -15,6 +15,7 @@ export class RooflineView implements View {
   readonly el = h("section", { class: "scroll", "aria-label": "Roofline" });
   private readonly chart = new Chart("Roofline: operations per second over operations per byte, logarithmic", (g) => this.paint(g), "tall");
   private readonly side = h("div", { class: "cards" });
+  private readonly note = h("p", { class: "folded" });
   private model!: Model;
   private devices: MapDevice[] = [];
   private figures: Device[] = [];
@@ -23,7 +24,7 @@ export class RooflineView implements View {
   private hover: Point | null = null;
 
   constructor() {
-    this.el.append(this.side, this.chart.el);
+    this.el.append(this.side, this.chart.el, this.note);
     const at = (e: MouseEvent): Point | null => {
       let best: Point | null = null, least = 12;
       for (const p of this.points) {
@@ -58,6 +59,7 @@ export class RooflineView implements View {
     this.figures = figures;
     this.cut = cut;
     fill(this.side, this.devices.map((d, i) => this.card(d, i)));
+    fill(this.note, model.folded ? `Folded: ${exact(cut.subgraphs.length)} of ${plural(cut.total_subgraphs, "subgraph")} are drawn, each the first of those like it. The figures above are those of all.` : "");
     this.chart.draw();
   }
 
@@ -135,7 +137,8 @@ export class RooflineView implements View {
     g.stroke();
     g.fillStyle = category(k);
     g.textAlign = "right";
-    g.textBaseline = "bottom";
-    g.fillText(f.device, X(to) - 6, Y(f.peak) - 3);
+    const low = Y(f.peak) < 32; // no room above the line
+    g.textBaseline = low ? "top" : "bottom";
+    g.fillText(f.device, X(to) - 6, Y(f.peak) + (low ? 4 : -3));
   }
 }

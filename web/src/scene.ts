@@ -141,18 +141,20 @@ export class Scene {
     };
     for (let i = 0; i < b.wires.length;) {
       const from = first[b.wires[i]!]!, to = first[b.wires[i + 1]!]!, value = b.wires[i + 2]!, bends = b.wires[i + 3]!;
-      const a = this.items[from]!, z = this.items[to]!, path: number[] = [];
+      const a = this.items[from]!, z = this.items[to]!, path = new Float64Array(8 + 4 * bends);
       const start = this.end(a, OUTPUT, value, corners.get(a.id)), stop = this.end(z, INPUT, value, corners.get(z.id));
       const below = edge(b.wires[i]!, 1), above = edge(b.wires[i + 1]!, -1);
-      path.push(...start);
-      if (below > start[1] + 1) path.push(start[0], below);
+      let n = 0;
+      path[n++] = start[0], path[n++] = start[1];
+      if (below > start[1] + 1) path[n++] = start[0], path[n++] = below;
       for (let k = 0; k < bends; k++) {
         const x = left + fx(b.wires[i + 4 + 2 * k]!), y = b.wires[i + 5 + 2 * k]!, tall = half.get(y) ?? 0;
-        path.push(x, top + fy(y - tall), x, top + fy(y + tall));
+        path[n++] = x, path[n++] = top + fy(y - tall);
+        path[n++] = x, path[n++] = top + fy(y + tall);
       }
-      if (above < stop[1] - 1) path.push(stop[0], above);
-      path.push(...stop);
-      const points = Float64Array.from(path);
+      if (above < stop[1] - 1) path[n++] = stop[0], path[n++] = above;
+      path[n++] = stop[0], path[n++] = stop[1];
+      const points = n < path.length ? path.slice(0, n) : path;
       let x0 = Infinity, x1 = -Infinity;
       for (let k = 0; k < points.length; k += 2) {
         x0 = Math.min(x0, points[k]!);
@@ -166,6 +168,7 @@ export class Scene {
 
 // What lies at some height: items and wires by bands of the drawing.
 const BAND = 600, LONG = 24;
+export const FAR = 0.14; // zoom below which things are dots
 
 export class Bands {
   private readonly items: number[][] = [];
@@ -193,9 +196,34 @@ export class Bands {
           yield i;
         }
   }
-  // In the order they were made: frames lie below what is in them.
-  itemsIn(y0: number, y1: number): number[] { return [...this.range(this.items, y0, y1)].sort((a, b) => a - b); }
-  wiresIn(y0: number, y1: number): number[] { return [...this.range(this.wires, y0, y1), ...this.long]; }
+  // In the order they were made: frames lie below what is in them. Asked for again
+  // and again while the drawing moves, so the last answer is kept.
+  itemsIn(y0: number, y1: number, zoom: number): number[] { return this.keep("items", y0, y1, zoom, () => [...this.range(this.items, y0, y1)].sort((a, b) => a - b)); }
+  wiresIn(y0: number, y1: number, zoom: number): number[] { return this.keep("wires", y0, y1, zoom, () => [...this.range(this.wires, y0, y1), ...this.long]); }
+  private readonly last = new Map<string, { key: string; list: number[] }>();
+  private keep(what: "items" | "wires", y0: number, y1: number, zoom: number, make: () => number[]): number[] {
+    const bands = what === "items" ? this.items : this.wires, from = Math.max(0, Math.floor(y0 / BAND)), to = Math.min(bands.length - 1, Math.floor(y1 / BAND));
+    const key = `${from} ${to} ${zoom < FAR ? zoom : 1}`, last = this.last.get(what);
+    if (last?.key === key) return last.list;
+    const list = zoom < FAR ? this.thin(what, make(), zoom) : make();
+    this.last.set(what, { key, list });
+    return list;
+  }
+  // From far away many things fall on one dot of the screen: one of them is enough.
+  private thin(what: "items" | "wires", list: number[], zoom: number): number[] {
+    const seen = new Set<string>(), dot = (x: number): number => Math.round(x * zoom);
+    return list.filter((i) => {
+      let key;
+      if (what === "items") {
+        const t = this.scene.items[i]!;
+        key = `${dot(t.x - t.w / 2)} ${dot(t.y - t.h / 2)} ${dot(t.x + t.w / 2)} ${dot(t.y + t.h / 2)} ${t.open}`;
+      } else {
+        const w = this.scene.wires[i]!;
+        key = `${dot(w.x0)} ${dot(w.y0)} ${dot(w.x1)} ${dot(w.y1)}`;
+      }
+      return !seen.has(key) && !!seen.add(key);
+    });
+  }
   at(x: number, y: number): number {
     let best = -1;
     for (const i of this.range(this.items, y, y)) {

@@ -2,7 +2,7 @@
 import { BOTTLENECK, category, ramp, inkOn, TRUST, words } from "./color";
 import { load, type MapDevice, type Meta, type Model } from "./data";
 import { fill, h } from "./dom";
-import { bytes, count, datum, number, percent, plural, shape, show, type Unit } from "./format";
+import { bytes, count, datum, exact, number, percent, plural, shape, show, type Unit } from "./format";
 import { select, state, update } from "./state";
 import { tooltip } from "./tooltip";
 import type { View } from "./view";
@@ -43,7 +43,12 @@ export class SummaryView implements View {
     const p = this.model.profile;
     return h("header", { class: "title" }, h("h1", {}, p.model),
       h("p", {}, `${plural(p.operators, "operator")} from ${p.source} · input ${p.inputs.map((i) => `${i.name} ${shape(i.shape)} ${i.dtype}`).join(", ") || "none"}`),
-      h("code", {}, meta.command));
+      h("code", {}, meta.command), this.folded());
+  }
+
+  private folded(): HTMLElement | null {
+    const m = this.model;
+    return m.folded ? h("p", { class: "folded" }, `Folded: ${plural(m.profile.operators, "operator")} in ${plural(m.layers.length, "row")}. What repeats (modules, and sequences of the same operators with the same shapes) is shown once; the figures of a row are the sum over its operators, and totals are those of the whole model.`) : null;
   }
 
   private card(label: string, value: Node, sub: string): HTMLElement {
@@ -147,7 +152,7 @@ export class SummaryView implements View {
       deepest = Math.max(deepest, depth);
       const on = chosen.size > 0 && s.nodes.some((n) => chosen.has(n));
       const el = h("button", { type: "button", class: "slice" + (on ? " on" : ""), "aria-label": `${s.path || s.name}: ${show(s.value, unit)}, ${percent(share)}`, onclick: (e: MouseEvent) => select(s.nodes, e.shiftKey),
-        onpointermove: (e: PointerEvent) => tooltip.show(e.clientX, e.clientY, h("b", {}, s.path || s.name), h("span", {}, `${show(s.value, unit)} · ${percent(share)}`), h("span", {}, plural(s.nodes.length, "operator"))), onpointerleave: () => tooltip.hide() },
+        onpointermove: (e: PointerEvent) => tooltip.show(e.clientX, e.clientY, h("b", {}, s.path || s.name), h("span", {}, `${show(s.value, unit)} · ${percent(share)}`), h("span", {}, plural(this.model.operators(s.nodes), "operator"))), onpointerleave: () => tooltip.hide() },
         share > 0.025 ? s.name : "");
       const color = depth === 0 ? ramp(0.12) : ramp(Math.sqrt(share) * 0.9 + 0.08);
       Object.assign(el.style, { left: from * 100 + "%", width: `calc(${share * 100}% - 1px)`, top: depth * 27 + "px", background: color, color: inkOn(color) });
@@ -168,7 +173,7 @@ export class SummaryView implements View {
     return h("div", { class: "panel-block" }, h("h3", {}, "Most FLOPs"), h("div", { class: "list" }, rows.map((l) => {
       const bar = h("i", { class: "fillbar" });
       bar.style.width = (100 * l.flops) / most + "%";
-      return h("button", { type: "button", class: "line", onclick: () => select([l.id]) }, bar, h("span", {}, l.name, h("small", {}, ` ${l.type} ${shape(l.output_shape)}`)),
+      return h("button", { type: "button", class: "line", onclick: () => select([l.id]) }, bar, h("span", {}, l.name, h("small", {}, ` ${l.type}${l.folded ? ` × ${exact(l.folded)}` : ""} ${shape(l.output_shape)}`)),
         h("span", { class: "end" }, datum(l.flops, "count"), h("small", {}, ` ${percent(l.flops / total)} · ${number(l.arithmetic_intensity)} FLOP/B`)));
     })));
   }
@@ -181,6 +186,6 @@ export class SummaryView implements View {
   private notes(meta: Meta): HTMLElement {
     const all = [...meta.notes.map((n) => "Left out: " + n), ...meta.warnings];
     return h("footer", {}, all.length ? h("details", { open: meta.notes.length > 0 }, h("summary", {}, plural(all.length, "note")), h("ul", {}, all.slice(0, 200).map((n) => h("li", {}, n)))) : null,
-      h("p", { class: "hint" }, `cleave ${meta.version}. All numbers are those of `, h("code", {}, "cleave … --json"), `; ${count(this.model.layers.length)} operators, nothing loaded from elsewhere.`));
+      h("p", { class: "hint" }, `cleave ${meta.version}. All numbers are those of `, h("code", {}, "cleave … --json"), `; ${count(this.model.profile.operators)} operators, nothing loaded from elsewhere.`));
   }
 }

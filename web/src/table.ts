@@ -14,6 +14,7 @@ interface Column { key: string; title: string; unit?: Unit; wide: number; text?:
 const COLUMNS: Column[] = [
   { key: "id", title: "#", wide: 56, number: (l) => l.id },
   { key: "name", title: "Name", wide: 260, text: (l) => l.name },
+  { key: "folded", title: "Operators", unit: "count", wide: 90, number: (l) => l.folded ?? 1, sums: true },
   { key: "type", title: "Operator", wide: 140, text: (l) => l.type },
   { key: "module", title: "Module", wide: 180, text: (l) => l.module },
   { key: "output_shape", title: "Output", wide: 140, text: (l) => shape(l.output_shape) },
@@ -67,7 +68,7 @@ export class TableView implements View {
   }
 
   private columns(): Column[] {
-    return COLUMNS.filter((c) => !this.hidden.has(c.key) && !(state.group && ["id", "type", "module", "output_shape", "bottleneck", "trust", "compute_dtype", "origin", "source"].includes(c.key)));
+    return COLUMNS.filter((c) => !this.hidden.has(c.key) && (c.key !== "folded" || this.model.folded) && !(state.group && ["id", "type", "module", "output_shape", "bottleneck", "trust", "compute_dtype", "origin", "source"].includes(c.key)));
   }
 
   private build(): void {
@@ -113,7 +114,7 @@ export class TableView implements View {
   private toolbar(n: number): void {
     const group = h("select", { "aria-label": "Group by", onchange: () => update({ group: group.value }) },
       ...[["", "no groups"], ["module1", "module"], ["module2", "module, 2 deep"], ["module3", "module, 3 deep"], ["type", "operator"], ["bottleneck", "bottleneck"]].map(([k, t]) => h("option", { value: k!, selected: state.group === k }, t!)));
-    const menu = h("details", { class: "menu" }, h("summary", {}, "Columns"), h("div", {}, ...COLUMNS.filter((c) => c.key !== "name").map((c) => {
+    const menu = h("details", { class: "menu" }, h("summary", {}, "Columns"), h("div", {}, ...COLUMNS.filter((c) => c.key !== "name" && c.key !== "folded").map((c) => {
       const box = h("input", { type: "checkbox", checked: !this.hidden.has(c.key), onchange: () => {
         box.checked ? this.hidden.delete(c.key) : this.hidden.add(c.key);
         this.header();
@@ -124,7 +125,7 @@ export class TableView implements View {
     fill(this.bar, h("label", {}, "Group ", group), menu,
       h("span", { class: "group" }, h("button", { type: "button", onclick: () => select(this.rows.flatMap((r) => r.nodes)) }, "Select all"),
         h("button", { type: "button", onclick: (e: Event) => void this.copy(e.target as HTMLElement) }, "Copy CSV")),
-      h("span", { class: "status", role: "status" }, `${plural(n, "operator")}${state.group ? ` in ${plural(this.rows.length, "group")}` : ""}`));
+      h("span", { class: "status", role: "status" }, `${this.model.folded ? `${plural(n, "row")} of ${plural(this.model.profile.operators, "operator")}, folded; figures are sums` : plural(n, "operator")}${state.group ? ` in ${plural(this.rows.length, "group")}` : ""}`));
   }
 
   private header(): void {

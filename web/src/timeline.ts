@@ -4,7 +4,7 @@ import { BOTTLENECK, css, words } from "./color";
 import { Chart, gridUp, ticks } from "./chart";
 import type { Concurrency, Model, Partition } from "./data";
 import { fill, h } from "./dom";
-import { count, datum, number, percent, seconds, tick } from "./format";
+import { count, datum, exact, number, percent, plural, seconds, tick } from "./format";
 import { select, state } from "./state";
 import { tooltip } from "./tooltip";
 import type { View } from "./view";
@@ -66,7 +66,7 @@ export class TimelineView implements View {
     const unit = d.weight_unit === "s" ? "seconds" : "count";
     fill(this.cards,
       card("One after the other", datum(d.work, unit, "work"), d.hardware ? `on ${d.hardware.name}` : "in FLOPs"),
-      card("Critical path", datum(d.span, unit, "span"), `${d.critical_path.length} of ${d.total_subgraphs} subgraphs`),
+      card("Critical path", datum(d.span, unit, "span"), `${exact(d.critical_path_length)} of ${plural(d.total_subgraphs, "subgraph")}`),
       card("Schedule", datum(d.schedule?.makespan ?? NaN, unit, "makespan"), `${d.schedule?.streams ?? 1} streams, ${percent(d.schedule?.utilisation ?? 0)} busy`),
       card("Most at once", datum(d.max_parallel_ops_per_stage, "count", "max_parallel_ops_per_stage"), `${d.num_stages} stages; at best ${number(d.work_span_speedup)} times as fast`));
     this.chart.el.style.height = Math.min(520, 90 + 46 * (d.schedule?.streams ?? 1)) + "px";
@@ -74,7 +74,7 @@ export class TimelineView implements View {
       const dot = h("i", { class: "dot" });
       dot.style.background = color;
       return h("span", { class: "key" }, dot, words(k));
-    })), h("p", { class: "hint" }, "Outlined bars are on the critical path. Wheel zooms, drag moves, click selects."));
+    })), model.folded ? h("p", { class: "folded" }, `Folded: ${exact(d.subgraphs.length)} of ${plural(d.total_subgraphs, "subgraph")} are drawn, each the first of those like it, where it runs. The figures above are those of all.`) : null, h("p", { class: "hint" }, "Outlined bars are on the critical path. Wheel zooms, drag moves, click selects."));
     this.chart.draw();
   }
 

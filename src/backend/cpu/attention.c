@@ -254,6 +254,8 @@ static int64_t attention_block_size(const kernel *k, const attention_job *j)
 bool CPU_NAME(cpu_attention)(kernel *k)
 {
     attention_job j = {0};
+    if (input_of(k, 4))
+        return CPU_NAME(cpu_attention_past)(k);
     if (!attention_is_plain(k) || !attention_fill(k, &j))
         return false;
     j.block = attention_block_size(k, &j);

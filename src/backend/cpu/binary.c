@@ -257,6 +257,11 @@ typedef void choice_loop(const uint8_t *c, int64_t sc, const void *a,
                 uint##bits##_t u = a[0], v = b[i]; \
                 y[i] = c[i] ? u : v; \
             } \
+        else if (sc == 1 && sa == 1 && sb == 0) \
+            for (int64_t i = 0; i < n; i++) { \
+                uint##bits##_t u = a[i], v = b[0]; \
+                y[i] = c[i] ? u : v; \
+            } \
         else \
             for (int64_t i = 0; i < n; i++) \
                 y[i] = c[i * sc] ? a[i * sa] : b[i * sb]; \

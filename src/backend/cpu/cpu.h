@@ -27,6 +27,11 @@ typedef const void *cpu_ready_fn(kernel *k, arena *mem);
     cpu_ready_fn CPU_NAME(ready);
 #include "backend/cpu/kernels.def"
 #undef CPU
+cpu_fn CPU_NAME(cpu_attention_past); /* what cpu_attention hands on */
+/* Turns the first 2 * half numbers of a head of `width` by their angles, in
+ * pairs of neighbours or of halves, and copies the rest (rotary.c). */
+void CPU_NAME(clv__cpu_turn)(const float *x, const float *cos, const float *sin,
+                             int64_t half, int64_t width, bool pairs, float *y);
 /* y[idx] = x[base + idx . strides] over y's shape; false: a place lies outside
  * of x, or the types differ (move.c). */
 bool CPU_NAME(clv__cpu_move)(const kernel *k, clv_tensor *y,

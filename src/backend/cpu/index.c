@@ -198,14 +198,25 @@ bool CPU_NAME(cpu_gather_nd)(kernel *k)
     return true;
 }
 
-/* Slices that replace what was there. */
+/* Whether a coordinate is below 0. */
+static bool slices_any_negative(const clv_tensor *index)
+{
+    for (int64_t i = 0, n = numel(index); i < n; i++)
+        if (get_i(index, i) < 0)
+            return true;
+    return false;
+}
+
+/* Slices that replace what was there. Where some are to be left out, the plain
+ * kernel takes over: slices_at refuses what is too large. */
 bool CPU_NAME(cpu_scatter_nd)(kernel *k)
 {
     const clv_tensor *x = k->in[0], *index = k->in[1], *u = input_of(k, 2);
     if (!index || !u || !index->rank || !numel(index) ||
         index->dims[index->rank - 1] > x->rank || x->dtype != k->out[0].dtype ||
         u->dtype != x->dtype || numel(x) != numel(&k->out[0]) ||
-        !attr_is(k->n, CLV_A_REDUCTION, "none"))
+        !attr_is(k->n, CLV_A_REDUCTION, "none") ||
+        (attr_is(k->n, CLV_A_OUTSIDE, "skip") && slices_any_negative(index)))
         return false;
     int64_t depth = index->dims[index->rank - 1], n = numel(index) / depth;
     int64_t run = dims_product(x->dims, (uint32_t)depth, x->rank);

@@ -532,7 +532,7 @@ typedef struct table_job {
     int64_t *from[CLV_MAX_RANK]; /* -1: filled */
     int64_t own[CLV_MAX_RANK], size;
     const char *fill;
-    int64_t first, last; /* of the last axis: a run that lies in x in order */
+    int64_t *runs; /* of the last axis: how many from here lie in order */
 } table_job;
 
 static bool table_start(kernel *k, table_job *j)
@@ -543,25 +543,22 @@ static bool table_start(kernel *k, table_job *j)
         if (!(j->from[a] = arena_array(k->scratch, (size_t)j->y->dims[a] + 1,
                                        sizeof **j->from)))
             return false;
-    return j->x->dtype == j->y->dtype && j->size <= 8 && j->y->rank > 0;
+    if (j->x->dtype != j->y->dtype || j->size > 8 || !j->y->rank)
+        return false;
+    j->runs = arena_array(k->scratch, (size_t)j->y->dims[j->y->rank - 1] + 1,
+                          sizeof *j->runs);
+    return j->runs != NULL;
 }
 
-/* The longest run of the last axis that is copied whole. */
-static void table_find_run(table_job *j)
+/* Runs of the last axis are copied whole. */
+static void table_find_runs(table_job *j)
 {
     uint32_t last = j->y->rank - 1;
     const int64_t *from = j->from[last];
-    for (int64_t i = 0; i < j->y->dims[last];) {
-        int64_t end = i + 1;
-        while (end < j->y->dims[last] && from[i] >= 0 &&
-               from[end] == from[end - 1] + 1)
-            end++;
-        if (end - i > j->last - j->first) {
-            j->first = i;
-            j->last = end;
-        }
-        i = end;
-    }
+    for (int64_t n = j->y->dims[last], i = n - 1; i >= 0; i--)
+        j->runs[i] = i + 1 < n && from[i] >= 0 && from[i + 1] == from[i] + 1
+                         ? j->runs[i + 1] + 1
+                         : 1;
 }
 
 static void move_by_tables(void *ctx, int64_t begin, int64_t end)
@@ -580,15 +577,11 @@ static void move_by_tables(void *ctx, int64_t begin, int64_t end)
         }
         char *y = (char *)j->y->data + r * width * size;
         const char *x = (const char *)j->x->data + at * size;
-        for (int64_t i = 0; i < width; i++) {
+        for (int64_t i = 0, n; i < width; i += n) {
             int64_t p = inside ? j->from[last][i] : -1;
-            if (inside && i == j->first && p >= 0) {
-                memcpy(y + i * size, x + p * size,
-                       (size_t)((j->last - i) * size));
-                i = j->last - 1;
-                continue;
-            }
-            memcpy(y + i * size, p < 0 ? j->fill : x + p * size, (size_t)size);
+            n = p < 0 ? 1 : j->runs[i];
+            memcpy(y + i * size, p < 0 ? j->fill : x + p * size,
+                   (size_t)(n * size));
         }
     }
 }
@@ -602,7 +595,7 @@ static bool table_run(const kernel *k, table_job *j)
             if (j->from[a][i] >= j->x->dims[a] ||
                 (j->from[a][i] < 0 && !j->fill))
                 return false;
-    table_find_run(j);
+    table_find_runs(j);
     clv__parallel(k->threads, numel(j->y) / j->y->dims[last],
                   1 + CPU_GRAIN / j->y->dims[last], move_by_tables, j);
     return true;

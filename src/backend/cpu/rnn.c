@@ -12,6 +12,7 @@
  * processor has them, else of what the bytes stand for. */
 #include "backend/cpu/bytes.h"
 #include "backend/cpu/vmath.h"
+#include "backend/rnn_layers.h"
 
 #include <string.h>
 
@@ -474,10 +475,18 @@ static bool rnn_make_room(kernel *k, rnn_job *j)
     return j->seen && (!b || (j->codes && j->sums));
 }
 
+/* One layer of several, by the fast kernel where it can. */
+static clv_status rnn_any_layer(kernel *k)
+{
+    return CPU_NAME(cpu_rnn)(k) ? CLV_OK : kernel_rnn(k);
+}
+
 bool CPU_NAME(cpu_rnn)(kernel *k)
 {
     bool lstm = k->n->op == CLV_OP_LSTM, gru = k->n->op == CLV_OP_GRU;
     const clv_tensor *x = k->in[0];
+    if (!attr_is(k->n, CLV_A_LAYOUT, "onnx"))
+        return clv__rnn_layers(k, rnn_any_layer) == CLV_OK;
     if (!rnn_usual(k, gru))
         return false;
     const char *direction = attr_str(k->n, CLV_A_DIRECTION);

@@ -31,8 +31,9 @@ static inline float unary_softplus(float x)
 LOOP(relu, x < 0 ? 0 : x)
 LOOP(relu6, cpu_clip(x, 0, 6))
 LOOP(leaky, x >= 0 ? x : a * x)
-LOOP(elu, x > 0 ? x : a * expm1f(x))
-LOOP(selu, b *(x > 0 ? x : a * expm1f(x)))
+LOOP(elu, x > 0 ? x : a * v_expm1(x))
+LOOP(celu, x > 0 ? x : a * v_expm1(x / a))
+LOOP(selu, b *(x > 0 ? x : a * v_expm1(x)))
 LOOP(gelu, 0.5f * x * (1 + v_erf(x * 0.707106781f)))
 LOOP(gelu_tanh,
      0.5f * x * (1 + v_tanh(0.797884561f * (x + 0.044715f * x * x * x))))
@@ -64,7 +65,7 @@ LOOP(atan, atanf(x))
 LOOP(erf, v_erf(x))
 LOOP(erfc, erfcf(x))
 LOOP(exp2, exp2f(x))
-LOOP(expm1, expm1f(x))
+LOOP(expm1, v_expm1(x))
 LOOP(log2, log2f(x))
 LOOP(log10, log10f(x))
 LOOP(tan, tanf(x))
@@ -90,6 +91,7 @@ static const struct unary_row {
     ROW(RELU6, relu6, OTHER, OTHER),
     ROW(LEAKY_RELU, leaky, ALPHA, OTHER),
     ROW(ELU, elu, ALPHA, OTHER),
+    ROW(CELU, celu, ALPHA, OTHER),
     ROW(SELU, selu, ALPHA, GAMMA),
     ROW(GELU, gelu, OTHER, OTHER),
     ROW(SILU, silu, ALPHA, OTHER),

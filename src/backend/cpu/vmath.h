@@ -52,6 +52,19 @@ static inline float v_exp(float x)
     return p * v_power(half) * v_power(whole - half);
 }
 
+/* e^x - 1: near zero the polynomial of v_exp without its 1. */
+static inline float v_expm1(float x)
+{
+    float p = 1.9841270e-4f, e = v_exp(x) - 1.0f;
+    p = p * x + 1.3888889e-3f;
+    p = p * x + 8.3333333e-3f;
+    p = p * x + 4.1666667e-2f;
+    p = p * x + 1.6666667e-1f;
+    p = p * x + 0.5f;
+    p = p * x * x + x;
+    return fabsf(x) < 0.35f ? p : e;
+}
+
 /* The integer nearest to x, the even one of two, within bounds that are whole
  * and below 2^22. NaN is the lower bound. */
 static inline int32_t v_nearest(float x, float low, float high)

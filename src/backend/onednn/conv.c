@@ -221,9 +221,10 @@ static bool own_last(const lowering *l, uint32_t x)
            (s != CLV_NONE && dnn_channels_last(&l->x->slots[s].md));
 }
 
-/* Fewer share too little of our weights, which are larger than plain ones, to
- * be faster than oneDNN with wide vectors. */
-enum { OWN_PIXELS = 100 };
+/* Fewer pixels share too little of our weights, which are larger than plain
+ * ones, and fewer outputs too little of the turned inputs, to be faster than
+ * oneDNN with wide vectors. */
+enum { OWN_PIXELS = 1000, OWN_OUT = 64 };
 
 /* The 3x3 convolutions that Winograd's way is better for. */
 static bool fits_own(const lowering *l, const chain *c, uint32_t n,
@@ -251,7 +252,8 @@ static bool fits_own(const lowering *l, const chain *c, uint32_t n,
     bool wide = dnn_works_last();
     int64_t pixels = y->dims[0] * y->dims[2] * y->dims[3];
     return !l->dry && simple_end(c, n, &k->low, &k->high) && has_avx2() &&
-           (!wide || pixels >= OWN_PIXELS) && winograd_choose(k);
+           (!wide || (pixels >= OWN_PIXELS && k->out >= OWN_OUT)) &&
+           winograd_choose(k);
 }
 
 static clv_status own_weights(lowering *l, uint32_t w, const dnn_affine *a,

@@ -125,7 +125,6 @@ clv_status ort_part_make(const clv_subject *s, ort_part *p, clv_err *e)
     clv_status st =
         of ? clv__extract(g, &what, of, &part, &why) : clv__nomem(&why);
     if (st == CLV_OK) {
-        part->format = g->format; /* some forms are those of ONNX alone */
         clv_tensor *tensor = part_tensors(p, g, part, of, s);
         st = tensor && part_rename(part) && part_border(p, g, part, of, s)
                  ? part_write(p, part, tensor, &why)

@@ -2,7 +2,7 @@
  * x (L,N,I), W (D,G*H,I), R (D,G*H,H), B (D,2*G*H), then lengths, h0, c0, P. A
  * quantised LSTM may have bytes W (D,I,G*H) and R (D,H,G*H) with their scales
  * and zero points as inputs 8 to 11. */
-#include "backend/kernel.h"
+#include "backend/rnn_layers.h"
 
 #include <math.h>
 #include <string.h>
@@ -357,8 +357,7 @@ clv_status kernel_rnn(kernel *k)
                        : gru ? 3
                              : 1};
     if (strcmp(attr_str(k->n, CLV_A_LAYOUT), "onnx") != 0)
-        return clv__fail(k->e, CLV_UNSUPPORTED,
-                         "recurrent layers run in ONNX's form only");
+        return clv__rnn_layers(k, kernel_rnn);
     c.reset_after = gru && attr_int(k->n, CLV_A_LINEAR_BEFORE_RESET);
     c.length = c.x->dims[0];
     c.batch = c.x->dims[1];

@@ -71,6 +71,19 @@ clv_status kernel_scatter(kernel *k)
     return CLV_OK;
 }
 
+/* Whether coordinates lie outside of x, where such updates are left out. There
+ * negative ones do not count from the end. */
+static bool scatter_skips(const kernel *k, const clv_tensor *x,
+                          const clv_tensor *index, int64_t at, int64_t depth)
+{
+    if (!attr_is(k->n, CLV_A_OUTSIDE, "skip"))
+        return false;
+    for (int64_t d = 0; d < depth; d++)
+        if (get_i(index, at + d) < 0 || get_i(index, at + d) >= x->dims[d])
+            return true;
+    return false;
+}
+
 /* x, coordinates (..,depth), updates: slices. */
 clv_status kernel_scatter_nd(kernel *k)
 {
@@ -85,6 +98,8 @@ clv_status kernel_scatter_nd(kernel *k)
     copy_run(y, 0, x, 0, numel(x));
     for (int64_t i = 0; i < n && clv__in_time(run); i++) {
         int64_t at;
+        if (scatter_skips(k, x, index, i * depth, depth))
+            continue;
         CLV_TRY(nd_offset(k, x, index, i * depth, depth, 0, &at));
         for (int64_t r = 0; r < run; r++)
             scatter_combine(y, at + r, u, i * run + r, scatter_reduction(k));

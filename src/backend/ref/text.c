@@ -116,12 +116,16 @@ static bool is_key(const clv_tensor *x, int64_t i, const clv_tensor *keys,
 clv_status kernel_lookup(kernel *k)
 {
     const clv_tensor *x = k->in[0], *keys = k->in[1], *values = k->in[2];
+    const clv_tensor *otherwise = input_of(k, 3);
     int64_t n_keys = numel(keys);
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
+    for (int64_t i = 0, n = numel(x); i < n && clv__in_time(n_keys); i++) {
         int64_t at = 0;
         while (at < n_keys && !is_key(x, i, keys, at))
             at++;
-        copy_run(&k->out[0], i, at < n_keys ? values : k->in[3],
+        if (at == n_keys && !otherwise)
+            return clv__fail(k->e, CLV_FORMAT, "element %lld has no key",
+                             (long long)i);
+        copy_run(&k->out[0], i, at < n_keys ? values : otherwise,
                  at < n_keys ? at : 0, 1);
     }
     return CLV_OK;

@@ -5,7 +5,7 @@
  * each for one target; those of all trees are summed (or their least or
  * greatest taken), and scores are made of them. Of classes there is a label
  * too. Sums are in double and rounded once. */
-#include "backend/kernel.h"
+#include "backend/ref/scores.h"
 
 #include <math.h>
 #include <string.h>
@@ -211,48 +211,6 @@ static void trees_take(const forest *f, int64_t leaf, double *sums, bool *has)
 
 /* -- scores ---------------------------------------------------------------*/
 
-static double trees_logistic(double v)
-{
-    double p = 1 / (1 + exp(-fabs(v)));
-    return v < 0 ? 1 - p : p;
-}
-
-/* The inverse of the normal distribution, by Winitzki's approximation of the
- * inverse error function, which ONNX's implementations have. */
-static double trees_probit(double v)
-{
-    double x = 2 * v - 1, l = log((1 - x) * (1 + x));
-    double a = 2 / (acos(-1.0) * 0.147) + l / 2;
-    double root = sqrt(sqrt(a * a - l / 0.147) - a);
-    return sqrt(2) * (x < 0 ? -root : root);
-}
-
-/* In SOFTMAX_ZERO a score of 0 stays 0. */
-static void trees_softmax(double *s, int64_t n, bool zero)
-{
-    double most = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        most = s[i] > most ? s[i] : most;
-    for (int64_t i = 0; i < n; i++) {
-        s[i] =
-            zero && fabs(s[i]) <= 1e-7 ? s[i] * exp(-most) : exp(s[i] - most);
-        sum += s[i];
-    }
-    for (int64_t i = 0; i < n; i++)
-        s[i] /= sum;
-}
-
-static void trees_transform(const char *how, double *s, int64_t n)
-{
-    if (!strncmp(how, "SOFTMAX", 7))
-        trees_softmax(s, n, how[7] != '\0');
-    for (int64_t i = 0; i < n; i++)
-        if (!strcmp(how, "LOGISTIC"))
-            s[i] = trees_logistic(s[i]);
-        else if (!strcmp(how, "PROBIT"))
-            s[i] = trees_probit(s[i]);
-}
-
 /* The target that all weights are for; -1: there are several. */
 static int64_t trees_target(const forest *f)
 {
@@ -273,7 +231,7 @@ static int64_t trees_binary(const forest *f, int64_t target, double *s)
         s[0] = f->positive && !logistic ? 1 - score : -score;
         s[1] = score;
     }
-    trees_transform(f->transform, s, 2);
+    scores_transform(f->transform, s, 2);
     return label;
 }
 
@@ -285,7 +243,7 @@ static int64_t trees_classify(const forest *f, double *s)
     int64_t label = 0;
     for (int64_t i = 1; i < n; i++)
         label = s[i] > s[label] ? i : label;
-    trees_transform(f->transform, s, n);
+    scores_transform(f->transform, s, n);
     return label;
 }
 
@@ -329,24 +287,6 @@ static clv_status trees_sum(const kernel *k, const forest *f, int64_t row,
     return CLV_OK;
 }
 
-static clv_status trees_put_label(const kernel *k, int64_t row, int64_t label)
-{
-    const clv_attr *texts = attr_get(k->n, CLV_A_LABEL_TEXTS);
-    const clv_attr *ints = attr_get(k->n, CLV_A_LABELS);
-    clv_tensor *y = output_of(k, 0);
-    if (!y)
-        return CLV_OK;
-    if ((texts && label >= texts->n) || (ints && label >= ints->n))
-        return clv__fail(k->e, CLV_FORMAT, "no label for class %lld",
-                         (long long)label);
-    if (texts)
-        ((clv_text *)y->data)[row] = (clv_text){
-            texts->u.strings[label], strlen(texts->u.strings[label])};
-    else
-        put_i(y, row, ints ? ints->u.ints[label] : label);
-    return CLV_OK;
-}
-
 /* x (N,C), thresholds, weights, base, codes, members -> labels (N) of a
  * classifier; scores (N,k) */
 clv_status kernel_tree_scores(kernel *k)
@@ -366,9 +306,9 @@ clv_status kernel_tree_scores(kernel *k)
     for (int64_t r = 0; r < rows; r++) {
         CLV_TRY(trees_sum(k, &f, r, s, has));
         if (classes)
-            CLV_TRY(trees_put_label(k, r, trees_classify(&f, s)));
+            CLV_TRY(scores_label(k, r, trees_classify(&f, s)));
         else
-            trees_transform(f.transform, s, f.n_targets);
+            scores_transform(f.transform, s, f.n_targets);
         for (int64_t i = 0; y && i < f.n_targets; i++)
             put_f(y, r * f.n_targets + i, s[i]);
     }

@@ -20,6 +20,42 @@ typedef struct unary_row {
     clv_attr_key key_a, key_b; /* CLV_A_OTHER: none */
 } unary_row;
 
+/* The x whose erf is y: a first guess by Winitzki's formula, then Newton. */
+static double unary_erfinv(double y)
+{
+    const double a = 0.147, half_root_pi = 0.88622692545275801365;
+    if (!(fabs(y) < 1))
+        return fabs(y) > 1 || isnan(y) ? NAN : copysign(INFINITY, y);
+    double w = log1p(-y * y), t = 2 / (3.14159265358979323846 * a) + w / 2;
+    double x = copysign(sqrt(sqrt(t * t - w / a) - t), y);
+    for (int i = 0; i < 4; i++) {
+        double off = y > 0.5    ? (1 - y) - erfc(x)
+                     : y < -0.5 ? erfc(-x) - (1 + y)
+                                : erf(x) - y;
+        x -= off * half_root_pi * exp(x * x);
+    }
+    return x;
+}
+
+/* The derivative of lgamma: reflected below 0, stepped up to where its series
+ * holds. */
+static double unary_digamma(double x)
+{
+    const double pi = 3.14159265358979323846;
+    enum { SERIES = 10 };
+    double sum = 0;
+    if (x <= 0) {
+        if (x == floor(x))
+            return x == 0 ? copysign(INFINITY, -x) : NAN;
+        return unary_digamma(1 - x) - pi / tan(pi * x);
+    }
+    for (; x < SERIES; x++)
+        sum -= 1 / x;
+    double q = 1 / (x * x);
+    return sum + log(x) - 0.5 / x -
+           q * (1. / 12 - q * (1. / 120 - q * (1. / 252 - q / 240)));
+}
+
 #define FN(name, expr) \
     static double name(double x, params p) \
     { \
@@ -107,6 +143,9 @@ FN(fn_acosh, acosh(x))
 FN(fn_atanh, atanh(x))
 FN(fn_erf, erf(x))
 FN(fn_erfc, erfc(x))
+FN(fn_erfinv, unary_erfinv(x))
+FN(fn_lgamma, lgamma(x))
+FN(fn_digamma, unary_digamma(x))
 FN(fn_not, x == 0)
 FN(fn_isnan, isnan(x))
 FN(fn_isfinite, isfinite(x))
@@ -174,6 +213,9 @@ static const unary_row unary[] = {
     PLAIN(ACOSH, fn_acosh),
     PLAIN(ATANH, fn_atanh),
     PLAIN(ERF, fn_erf),
+    PLAIN(ERFINV, fn_erfinv),
+    PLAIN(LGAMMA, fn_lgamma),
+    PLAIN(DIGAMMA, fn_digamma),
     PLAIN(ERFC, fn_erfc),
     PLAIN(LOGICAL_NOT, fn_not),
     PLAIN(ISNAN, fn_isnan),

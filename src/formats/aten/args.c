@@ -135,10 +135,10 @@ static bool args_read_attr(aten_reading *r, const aten_arg *arg, clv_attr *a)
 /* Puts a number, a text or a list of numbers under our name, or, for kernels
  * that know it, under a foreign one. None says nothing, nor does an empty
  * list. */
-static void args_put_attr(aten_reading *r, const char *name,
+static void args_put_attr(aten_reading *r, clv_attr_key key, const char *name,
                           const aten_arg *arg)
 {
-    clv_attr a = {.key = (uint8_t)clv__attr_find(name)};
+    clv_attr a = {.key = (uint8_t)key};
     bool empty = arg->kind == ATEN_LIST && arg->n == 0;
     if (arg->kind == ATEN_NONE || (empty && a.key != CLV_A_PERM))
         return;
@@ -155,7 +155,7 @@ static void args_put_attr(aten_reading *r, const char *name,
 void clv__aten_put_int(aten_reading *r, clv_attr_key key, int64_t v)
 {
     aten_arg arg = {.kind = ATEN_INT, .u.i = v};
-    args_put_attr(r, clv__attr_name(key), &arg);
+    args_put_attr(r, key, clv__attr_name(key), &arg);
 }
 
 void clv__aten_put_ints(aten_reading *r, clv_attr_key key, const int64_t *v,
@@ -165,7 +165,7 @@ void clv__aten_put_ints(aten_reading *r, clv_attr_key key, const int64_t *v,
     for (uint32_t i = 0; i < n && i < CLV_MAX_RANK; i++)
         items[i] = (aten_arg){.kind = ATEN_INT, .u.i = v[i]};
     aten_arg list = {.kind = ATEN_LIST, .n = n, .u.items = items};
-    args_put_attr(r, clv__attr_name(key), &list);
+    args_put_attr(r, key, clv__attr_name(key), &list);
 }
 
 /* torch pads the last axis first, begin and end in turn; we list the begins of
@@ -310,7 +310,7 @@ static void args_put_tensor(aten_reading *r, const aten_word *w,
     uint32_t v = args_value(r, arg);
     if (arg->kind != ATEN_TENSOR && arg->kind != ATEN_NONE) {
         if (w->ours[0]) { /* a tensor, or else a number for the attribute */
-            args_put_attr(r, w->ours, arg);
+            args_put_attr(r, w->key, w->ours, arg);
             return;
         }
         v = args_constant(r, arg);
@@ -343,7 +343,7 @@ static void args_put_name(aten_reading *r, const aten_word *w,
     char name[sizeof w->value];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(p, ","), p);
     aten_arg text = {.kind = ATEN_STRING, .u.s = name};
-    args_put_attr(r, w->ours, &text);
+    args_put_attr(r, w->key, w->ours, &text);
 }
 
 static void args_see_inplace(aten_reading *r, const char *name,
@@ -371,7 +371,7 @@ static void args_put_word(aten_reading *r, const aten_word *w,
     else if (w->kind == WORD_ATTR && w->names)
         args_put_name(r, w, arg);
     else if (w->kind == WORD_ATTR)
-        args_put_attr(r, w->ours, arg);
+        args_put_attr(r, w->key, w->ours, arg);
 }
 
 /* Words that say something by themselves. */
@@ -386,7 +386,7 @@ static void args_put_saying(aten_reading *r, const aten_word *w)
         r->common = true;
     if (w->kind == WORD_LITERAL) {
         aten_arg value = args_literal(w->value, pair);
-        args_put_attr(r, w->ours, &value);
+        args_put_attr(r, w->key, w->ours, &value);
     }
 }
 
@@ -431,15 +431,15 @@ static uint32_t args_gather(const aten_call *c, uint32_t *i, const char *names,
 /* A keyword that no word names must not matter. */
 static void args_check_keyword(aten_reading *r, const aten_named *k)
 {
-    const char *words = r->row->args;
-    aten_word w;
     args_see_inplace(r, k->name, &k->value);
     bool known = k->value.kind == ATEN_NONE;
     for (size_t i = 0;
          !known && i < sizeof args_harmless / sizeof *args_harmless; i++)
         known = !strcmp(args_harmless[i], k->name);
-    while (!known && clv__aten_word(&words, &w))
-        known = clv__aten_takes(&w) && clv__aten_among(w.torch, k->name);
+    for (uint32_t i = 0; !known && i < r->row->n_words; i++) {
+        const aten_word *w = &r->row->words[i];
+        known = clv__aten_takes(w) && clv__aten_among(w->torch, k->name);
+    }
     if (!known)
         clv__aten_counted(r, "argument '%s' is not carried over", k->name);
 }
@@ -484,15 +484,14 @@ static void args_read_word(aten_reading *r, const aten_word *w, uint32_t *i)
 
 static void args_read_function(aten_reading *r)
 {
-    const char *words = r->row->args;
-    aten_word w;
     uint32_t i = 0;
-    while (clv__aten_word(&words, &w)) {
-        if (!clv__aten_takes(&w)) {
-            args_put_saying(r, &w);
+    for (uint32_t k = 0; k < r->row->n_words; k++) {
+        const aten_word *w = &r->row->words[k];
+        if (!clv__aten_takes(w)) {
+            args_put_saying(r, w);
             continue;
         }
-        args_read_word(r, &w, &i);
+        args_read_word(r, w, &i);
         i++;
     }
     args_check_rest(r, i);
@@ -517,21 +516,23 @@ static void args_put_weight(aten_reading *r, const aten_word *w,
 static void args_read_module(aten_reading *r)
 {
     const aten_call *c = r->call;
-    const char *words = r->row->args;
-    aten_word w;
     for (uint32_t i = 0; i < c->n_args; i++) {
         if (c->args[i].kind == ATEN_TENSOR && r->n_ins < i)
             clv__aten_counted(r, "argument %u is absent", r->n_ins + 1);
         clv__aten_put_tensors(r, &c->args[i]);
     }
-    while (clv__aten_word(&words, &w)) {
-        const aten_arg *arg = args_named(c->members, c->n_members, w.torch);
-        if (!clv__aten_takes(&w))
-            args_put_saying(r, &w);
-        else if (arg && w.kind == WORD_TENSOR)
-            args_put_weight(r, &w, arg);
+    for (uint32_t i = 0, k = 0; i < r->row->n_words; i++) {
+        const aten_word *w = &r->row->words[i];
+        bool given =
+            k < c->n_members && (c->members[k].name == w->torch ||
+                                 clv__aten_among(w->torch, c->members[k].name));
+        const aten_arg *arg = given ? &c->members[k++].value : NULL;
+        if (!clv__aten_takes(w))
+            args_put_saying(r, w);
+        else if (arg && w->kind == WORD_TENSOR)
+            args_put_weight(r, w, arg);
         else if (arg)
-            args_put_word(r, &w, arg);
+            args_put_word(r, w, arg);
     }
     while (r->n_ins && r->ins[r->n_ins - 1] == CLV_NONE)
         r->n_ins--;

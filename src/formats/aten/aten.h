@@ -71,7 +71,8 @@ typedef struct aten_call {
     const char *cls;    /* that module's class, with its package; may be NULL */
     const char *source; /* "model.py:12", or NULL */
     const aten_arg *args;
-    const aten_named *named, *members; /* members: those of a leaf module */
+    const aten_named *named;
+    const aten_named *members; /* of a leaf module, in the order of its row */
     const aten_type *results;
     uint32_t n_args, n_named, n_members, n_results;
     bool method;      /* of a tensor: its arguments are those of ATen */
@@ -97,6 +98,7 @@ typedef struct aten_builder {
     uint32_t *latest; /* by value: the value that took its place */
     uint32_t n_latest;
     size_t cap_latest;
+    struct aten_rows *rows; /* that calls had so far: row.c */
 } aten_builder;
 
 /* Adds the node of a call, and sets b->node and b->made. x[1] of a list of
@@ -112,11 +114,11 @@ CLV_MUST clv_status clv__aten_finish(aten_builder *b, clv_err *e);
 /* Frees what the builder holds; the graph stays. */
 void clv__aten_free(aten_builder *b);
 
-/* Steps through the members of leaf module `cls` that its row reads, such as
- * "out_proj.weight". *at starts as NULL. False past the last, and for a class
- * without a row. */
-bool clv__aten_member(const char *cls, const char **at, char *name,
-                      size_t size);
+/* Names of the members of leaf module `cls` that its row reads, such as
+ * "out_proj.weight", in order; *n is 0 for a class without a row. They live as
+ * long as the builder. Returns false when memory ran out. */
+bool clv__aten_members(aten_builder *b, const char *cls,
+                       const char *names[ATEN_MAX_MEMBERS], uint32_t *n);
 /* "L['self']._modules['layer1'][0].conv", as torch spells the path of a
  * module, becomes "layer1.0.conv", in place. */
 void clv__aten_path(char *path);

@@ -75,11 +75,12 @@ static bool call_in_place(const char *target)
     static const char *const names[] = {"iadd", "isub", "imul",    "itruediv",
                                         "iand", "ior",  "imatmul", "setitem"};
     const char *name = strncmp(target, "aten.", 5) ? target : target + 5;
-    size_t n = strcspn(name, ".");
+    const char *dot = strchr(name, '.');
+    size_t n = dot ? (size_t)(dot - name) : strlen(name);
     bool yes = n > 1 && name[n - 1] == '_' && name[0] != '_' &&
                strcmp(name, "and_") && strcmp(name, "or_");
     for (size_t i = 0; !yes && i < sizeof names / sizeof *names; i++)
-        yes = !strcmp(names[i], name);
+        yes = *names[i] == *name && !strcmp(names[i], name);
     return yes;
 }
 
@@ -184,13 +185,28 @@ static void call_all_tensors(aten_reading *r)
         clv__aten_put_tensors(r, &r->call->named[i].value);
 }
 
+/* Starts to read a call. Attributes are not cleared: n_attrs of them count. */
+static void call_begin(aten_reading *r, aten_builder *b, const aten_call *c)
+{
+    r->b = b;
+    r->call = c;
+    r->row = NULL;
+    r->op = CLV_OP_UNKNOWN;
+    r->ins = NULL;
+    r->n_ins = r->n_attrs = 0;
+    r->cap_ins = 0;
+    r->writes = r->first_only = r->common = r->no_memory = false;
+    r->why[0] = '\0';
+}
+
 /* A tensor that went into no attribute is still waited for: a call that is
  * counted only keeps it as one more input, where its operator has room. */
 static void call_keep_edges(aten_reading *r)
 {
-    aten_reading all = {.b = r->b, .call = r->call};
+    aten_reading all;
     if (!r->row || !r->why[0])
         return;
+    call_begin(&all, r->b, r->call);
     call_all_tensors(&all);
     r->no_memory |= all.no_memory;
     for (uint32_t i = 0; i < all.n_ins; i++) {
@@ -256,16 +272,14 @@ static clv_attr call_result_attr(const clv_graph *g, const clv_node *n,
 static void call_put_result_attrs(aten_reading *r, const clv_node *n)
 {
     const clv_graph *g = r->b->g;
-    const char *words = r->row ? r->row->args : "";
-    aten_word w;
-    bool scaled = false;     /* the scales say exactly what the size rounds */
-    if (!strchr(words, '>')) /* no word is a WORD_RESULT */
+    bool scaled = false; /* the scales say exactly what the size rounds */
+    if (!r->row || !r->row->asks_result)
         return;
     for (uint32_t i = 0; i < r->n_attrs; i++)
         scaled |= r->attrs[i].key == CLV_A_SCALES;
-    while (clv__aten_word(&words, &w)) {
-        clv_attr_key key =
-            w.kind == WORD_RESULT ? clv__attr_find(w.ours) : CLV_A_OTHER;
+    for (uint32_t i = 0; i < r->row->n_words; i++) {
+        const aten_word *w = &r->row->words[i];
+        clv_attr_key key = w->kind == WORD_RESULT ? w->key : CLV_A_OTHER;
         if (key == CLV_A_OTHER || node_out(g, n, 0)->rank == CLV_NO_RANK ||
             r->n_attrs == ATEN_MAX_ATTRS || (key == CLV_A_SIZE && scaled))
             continue;
@@ -281,10 +295,17 @@ static char *call_name(const aten_reading *r, const char *plain)
     arena *mem = &r->b->g->mem;
     const char *path = c->path ? c->path : "", *cls = c->cls ? c->cls : "";
     if (!path[0])
-        return arena_printf(mem, "%s", c->name);
+        return arena_strndup(mem, c->name, strlen(c->name));
+    size_t n = strlen(path), more = strlen(plain);
     if (c->module || strstr(cls, "torch.nn.modules."))
-        return arena_printf(mem, "%s", path);
-    return arena_printf(mem, "%s.%s", path, plain);
+        return arena_strndup(mem, path, n);
+    char *own = arena_alloc(mem, n + more + 2);
+    if (!own)
+        return NULL;
+    memcpy(own, path, n);
+    own[n] = '.';
+    memcpy(own + n + 1, plain, more + 1);
+    return own;
 }
 
 static bool call_set_type(clv_graph *g, uint32_t v, const aten_type *t)
@@ -364,13 +385,15 @@ static bool call_add(aten_reading *r, const char *plain)
 static bool call_build(aten_builder *b, const aten_call *c)
 {
     char plain[256];
-    aten_reading r = {.b = b, .call = c};
+    aten_reading r;
+    call_begin(&r, b, c);
     clv__aten_plain(c->target, plain, sizeof plain);
     if (!strcmp(plain, "getitem") && !call_pick(b, c))
         return false;
     if (b->n_made)
         return true;
-    r.row = clv__aten_find(b, c, plain);
+    if (!clv__aten_find(b, c, plain, &r.row))
+        return false;
     r.op = r.row ? r.row->op : CLV_OP_UNKNOWN;
     call_read(&r, plain);
     if (r.row && !r.no_memory)
@@ -431,6 +454,10 @@ clv_status clv__aten_call(aten_builder *b, const aten_call *call, clv_err *e)
     if (!known)
         return clv__fail(e, CLV_FORMAT, "%s '%s' reads no value of the graph",
                          call->target, call->name);
+    bool done;
+    CLV_TRY(clv__aten_several(b, call, &done, e));
+    if (done)
+        return CLV_OK;
     if (!call_build(b, call))
         return clv__nomem(e);
     return b->infer && b->node != CLV_NONE ? call_infer(b, call, e) : CLV_OK;
@@ -441,6 +468,7 @@ void clv__aten_free(aten_builder *b)
     clv__free(b->made);
     clv__free(b->writes);
     clv__free(b->latest);
+    clv__aten_rows_free(b->rows);
     *b = (aten_builder){.g = b->g, .node = CLV_NONE};
 }
 

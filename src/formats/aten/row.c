@@ -4,7 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static const aten_row aten_functions[] = {
+/* One row as it is written. */
+typedef struct row_text {
+    const char *name;
+    clv_op op;
+    const char *args;
+    size_t len; /* of the name */
+} row_text;
+
+static const row_text aten_functions[] = {
 #define FN(name, op, args) {name, CLV_OP_##op, args, sizeof(name) - 1},
 #define MODULE(name, op, args)
 #include "aten.def"
@@ -12,7 +20,7 @@ static const aten_row aten_functions[] = {
 #undef MODULE
 };
 
-static const aten_row aten_modules[] = {
+static const row_text aten_modules[] = {
 #define FN(name, op, args)
 #define MODULE(name, op, args) {name, CLV_OP_##op, args, sizeof(name) - 1},
 #include "aten.def"
@@ -22,119 +30,15 @@ static const aten_row aten_modules[] = {
 
 #define COUNT(rows) (sizeof(rows) / sizeof *(rows))
 
-/* -- the row of a call ----------------------------------------------------*/
+/* -- words ----------------------------------------------------------------*/
 
-static const aten_row *row_named(const aten_row *rows, size_t n,
-                                 const char *name)
-{
-    size_t len = strlen(name);
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].len == len && !memcmp(rows[i].name, name, len))
-            return &rows[i];
-    return NULL;
-}
-
-static const aten_row *row_of_function(const char *name)
-{
-    return row_named(aten_functions, COUNT(aten_functions), name);
-}
-
-/* Copies n bytes, as far as they fit. Words are read for every call of a
- * program, which is too often for snprintf. */
+/* Copies n bytes, as far as they fit. */
 static void word_copy(char *buf, size_t size, const char *text, size_t n)
 {
     n = n < size ? n : size - 1;
     memcpy(buf, text, n);
     buf[n] = '\0';
 }
-
-void clv__aten_plain(const char *target, char *buf, size_t size)
-{
-    const char *start = strncmp(target, "aten.", 5) ? target : target + 5;
-    word_copy(buf, size, start, strcspn(start, "."));
-    size_t len = strlen(buf);
-    if (len > 1 && buf[len - 1] == '_' && buf[0] != '_')
-        buf[len - 1] = '\0';
-}
-
-/* Whether a call reduces over the one dim it gives: torch.max(x, 1). ATen says
- * so in the name of the overload. */
-static bool row_gives_dim(const aten_call *c)
-{
-    bool yes = c->n_args > 1 && c->args[1].kind == ATEN_INT;
-    for (uint32_t i = 0; !yes && i < c->n_named; i++)
-        yes = !strcmp(c->named[i].name, "dim");
-    return yes;
-}
-
-/* "aten.convolution" is one of six operators: the axes of its weight and an
- * argument tell which. Writes "convolution.2d", or "_convolution_mode.2d" where
- * the padding has a name; false for any other call. */
-static bool row_of_convolution(const aten_builder *b, const aten_call *c,
-                               const char *plain, char *buf, size_t size)
-{
-    enum { WEIGHT = 1, TRANSPOSED = 6 };
-    bool named = !strcmp(plain, "_convolution_mode"); /* padding="same" */
-    if (!named && strcmp(plain, "convolution") && strcmp(plain, "_convolution"))
-        return false;
-    if (c->n_args <= (named ? WEIGHT : TRANSPOSED) ||
-        c->args[WEIGHT].kind != ATEN_TENSOR)
-        return false;
-    uint32_t rank = b->g->values[c->args[WEIGHT].u.value].rank;
-    if (named) {
-        snprintf(buf, size, "%s.%ud", plain, rank - 2u);
-        return true;
-    }
-    bool turned =
-        c->args[TRANSPOSED].kind == ATEN_BOOL && c->args[TRANSPOSED].u.b;
-    snprintf(buf, size, "convolution.%s%ud", turned ? "transposed" : "",
-             rank - 2u);
-    return true;
-}
-
-/* The most telling row of a function: that of the overload
- * ("aten.var.default"), of ATen's operator ("aten.embedding"), of a call with
- * one dim ("max.dim"), of the number of arguments ("arange.1"), or of the name
- * alone. */
-const aten_row *clv__aten_find(const aten_builder *b, const aten_call *call,
-                               const char *plain)
-{
-    char text[300];
-    const char *target = call->target;
-    if (call->module)
-        return row_named(aten_modules, COUNT(aten_modules), target);
-    if (row_of_convolution(b, call, plain, text, sizeof text))
-        return row_of_function(text);
-    const aten_row *r = strchr(target, '.') ? row_of_function(target) : NULL;
-    if (!r && (call->method || !strncmp(target, "aten.", 5))) {
-        snprintf(text, sizeof text, "aten.%s", plain);
-        r = row_of_function(text);
-    }
-    if (!r && row_gives_dim(call)) {
-        snprintf(text, sizeof text, "%s.dim", plain);
-        r = row_of_function(text);
-    }
-    if (!r) {
-        snprintf(text, sizeof text, "%s.%u", plain, call->n_args);
-        r = row_of_function(text);
-    }
-    return r ? r : row_of_function(plain);
-}
-
-bool clv__aten_row(size_t i, const char **name, clv_op *op)
-{
-    size_t n = COUNT(aten_functions);
-    const aten_row *row = i < n ? &aten_functions[i] : NULL;
-    if (!row && i - n < COUNT(aten_modules))
-        row = &aten_modules[i - n];
-    if (!row)
-        return false;
-    *name = row->name;
-    *op = row->op;
-    return true;
-}
-
-/* -- words ----------------------------------------------------------------*/
 
 /* Cuts text at the first `mark`. Returns what follows it, or NULL. */
 static char *word_cut(char *text, char mark)
@@ -177,33 +81,8 @@ static void word_read_named(char *p, aten_word *out)
     out->has_default = otherwise != NULL;
 }
 
-/* Most words are "x", "x$" or "x=ours": reads those of n characters without
- * looking for other marks. Returns false for any other. */
-static bool word_read_simple(const char *text, size_t n, aten_word *out)
-{
-    size_t dollar = n, equals = n;
-    for (size_t i = 0; i < n; i++) {
-        char c = text[i];
-        if (c == '$' && dollar == n && equals == n)
-            dollar = i;
-        else if (c == '=' && equals == n)
-            equals = i;
-        else if (strchr("~^&->:|![.=$+*<", c) || (c <= '9' && dollar < n))
-            return false;
-    }
-    bool tensor = dollar < n;
-    size_t len = dollar < equals ? dollar : equals;
-    out->kind = tensor ? WORD_TENSOR : WORD_ATTR;
-    word_copy(out->torch, sizeof out->torch, text, len);
-    if (equals < n)
-        word_copy(out->ours, sizeof out->ours, text + equals + 1,
-                  n - equals - 1);
-    else
-        word_copy(out->ours, sizeof out->ours, text, tensor ? 0 : len);
-    return true;
-}
-
-bool clv__aten_word(const char **args, aten_word *out)
+/* Takes the next word off *args; false when there is none. */
+static bool row_word(const char **args, aten_word *out)
 {
     while (**args == ' ')
         (*args)++;
@@ -213,10 +92,6 @@ bool clv__aten_word(const char **args, aten_word *out)
     if (n == 0)
         return false;
     *out = (aten_word){0};
-    if (word_read_simple(*args, n, out)) {
-        *args += n;
-        return true;
-    }
     char text[96];
     word_copy(text, sizeof text, *args, n);
     *args += n;
@@ -240,6 +115,199 @@ bool clv__aten_word(const char **args, aten_word *out)
     return true;
 }
 
+/* -- rows that a program's calls had --------------------------------------*/
+
+enum { ROWS_FUNCTIONS, ROWS_MODULES };
+
+/* A program calls few operators often: a name is looked for once, and the
+ * words of a row are read once. */
+struct aten_rows {
+    arena mem;
+    strmap names[2];        /* of functions and of modules: place in `found` */
+    const aten_row **found; /* NULL: no row has that name */
+    uint32_t n;
+    size_t cap;
+};
+
+void clv__aten_rows_free(struct aten_rows *rows)
+{
+    if (!rows)
+        return;
+    strmap_free(&rows->names[ROWS_FUNCTIONS]);
+    strmap_free(&rows->names[ROWS_MODULES]);
+    clv__free(rows->found);
+    arena_free(&rows->mem);
+    clv__free(rows);
+}
+
+static const row_text *row_written(const row_text *rows, size_t n,
+                                   const char *name, size_t len)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].len == len && !memcmp(rows[i].name, name, len))
+            return &rows[i];
+    return NULL;
+}
+
+/* The row with its words, NULL when memory ran out. */
+static const aten_row *row_read(arena *mem, const row_text *text)
+{
+    const char *at = text->args;
+    uint32_t n = 0;
+    for (aten_word w; row_word(&at, &w);)
+        n++;
+    aten_row *row = arena_alloc(mem, sizeof *row);
+    aten_word *words = arena_array(mem, n + 1u, sizeof *words);
+    if (!row || !words)
+        return NULL;
+    *row = (aten_row){text->name, text->op, words, n, false};
+    at = text->args;
+    for (uint32_t i = 0; row_word(&at, &words[i]); i++) {
+        words[i].key = clv__attr_find(words[i].ours);
+        row->asks_result |= words[i].kind == WORD_RESULT;
+    }
+    return row;
+}
+
+/* Looks for a name that was not looked for before. */
+static bool row_learn(struct aten_rows *k, int kind, const char *name,
+                      size_t len)
+{
+    const row_text *text =
+        kind == ROWS_MODULES
+            ? row_written(aten_modules, COUNT(aten_modules), name, len)
+            : row_written(aten_functions, COUNT(aten_functions), name, len);
+    const aten_row *row = text ? row_read(&k->mem, text) : NULL;
+    const char *own = arena_strndup(&k->mem, name, len);
+    if ((text && !row) || !own || !CLV_GROW(k->found, k->n, k->cap))
+        return false;
+    k->found[k->n] = row;
+    return strmap_put(&k->names[kind], own, len, k->n++);
+}
+
+/* The row called `name` in *out, or NULL; false when memory ran out. */
+static bool row_named(aten_builder *b, int kind, const char *name,
+                      const aten_row **out)
+{
+    size_t len = strlen(name);
+    *out = NULL;
+    if (!b->rows && !(b->rows = clv__zalloc(sizeof *b->rows)))
+        return false;
+    uint32_t at = strmap_get(&b->rows->names[kind], name, len);
+    if (at == CLV_NONE && !row_learn(b->rows, kind, name, len))
+        return false;
+    *out = b->rows->found[at == CLV_NONE ? b->rows->n - 1 : at];
+    return true;
+}
+
+/* -- the row of a call ----------------------------------------------------*/
+
+void clv__aten_plain(const char *target, char *buf, size_t size)
+{
+    const char *start = strncmp(target, "aten.", 5) ? target : target + 5;
+    const char *dot = strchr(start, '.');
+    word_copy(buf, size, start, dot ? (size_t)(dot - start) : strlen(start));
+    size_t len = strlen(buf);
+    if (len > 1 && buf[len - 1] == '_' && buf[0] != '_')
+        buf[len - 1] = '\0';
+}
+
+/* Whether a call reduces over the one dim it gives: torch.max(x, 1). ATen says
+ * so in the name of the overload. */
+static bool row_gives_dim(const aten_call *c)
+{
+    bool yes = c->n_args > 1 && c->args[1].kind == ATEN_INT;
+    for (uint32_t i = 0; !yes && i < c->n_named; i++)
+        yes = !strcmp(c->named[i].name, "dim");
+    return yes;
+}
+
+/* "aten.convolution" is one of six operators: the axes of its weight and an
+ * argument tell which. Writes "convolution.2d", or "_convolution_mode.2d" where
+ * the padding has a name; false for any other call. */
+static bool row_of_convolution(const aten_builder *b, const aten_call *c,
+                               const char *plain, char *buf, size_t size)
+{
+    enum { WEIGHT = 1, TRANSPOSED = 6 };
+    bool named = !strcmp(plain, "_convolution_mode"); /* padding="same" */
+    if (!named && strcmp(plain, "convolution") && strcmp(plain, "_convolution"))
+        return false;
+    if (c->n_args <= (named ? WEIGHT : TRANSPOSED) ||
+        c->args[WEIGHT].kind != ATEN_TENSOR)
+        return false;
+    uint32_t rank = b->g->values[c->args[WEIGHT].u.value].rank;
+    if (named) {
+        snprintf(buf, size, "%s.%ud", plain, rank - 2u);
+        return true;
+    }
+    bool turned =
+        c->args[TRANSPOSED].kind == ATEN_BOOL && c->args[TRANSPOSED].u.b;
+    snprintf(buf, size, "convolution.%s%ud", turned ? "transposed" : "",
+             rank - 2u);
+    return true;
+}
+
+/* Puts a before b; what does not fit is left out. */
+static const char *row_join(char *buf, size_t size, const char *a,
+                            const char *b)
+{
+    word_keep(buf, size, a);
+    size_t n = strlen(buf);
+    word_keep(buf + n, size - n, b);
+    return buf;
+}
+
+/* The most telling row of a function: that of the overload
+ * ("aten.var.default"), of ATen's operator ("aten.embedding"), of a call with
+ * one dim ("max.dim"), of the number of arguments ("arange.1"), or of the name
+ * alone. */
+static bool row_of_function(aten_builder *b, const aten_call *call,
+                            const char *plain, const aten_row **out)
+{
+    char text[300];
+    const char *target = call->target;
+    bool aten = !strncmp(target, "aten.", 5), ok = true;
+    *out = NULL;
+    if (strchr(target, '.'))
+        ok = row_named(b, ROWS_FUNCTIONS, target, out);
+    row_join(text, sizeof text, "aten.", plain);
+    if (ok && !*out && (call->method || aten) && strcmp(text, target) != 0)
+        ok = row_named(b, ROWS_FUNCTIONS, text, out);
+    if (ok && !*out && row_gives_dim(call))
+        ok = row_named(b, ROWS_FUNCTIONS,
+                       row_join(text, sizeof text, plain, ".dim"), out);
+    if (ok && !*out && call->n_args < 10) {
+        const char count[] = {'.', (char)('0' + call->n_args), '\0'};
+        ok = row_named(b, ROWS_FUNCTIONS,
+                       row_join(text, sizeof text, plain, count), out);
+    }
+    return ok && (*out || row_named(b, ROWS_FUNCTIONS, plain, out));
+}
+
+bool clv__aten_find(aten_builder *b, const aten_call *call, const char *plain,
+                    const aten_row **out)
+{
+    char text[300];
+    if (call->module)
+        return row_named(b, ROWS_MODULES, call->target, out);
+    if (row_of_convolution(b, call, plain, text, sizeof text))
+        return row_named(b, ROWS_FUNCTIONS, text, out);
+    return row_of_function(b, call, plain, out);
+}
+
+bool clv__aten_row(size_t i, const char **name, clv_op *op)
+{
+    size_t n = COUNT(aten_functions);
+    const row_text *row = i < n ? &aten_functions[i] : NULL;
+    if (!row && i - n < COUNT(aten_modules))
+        row = &aten_modules[i - n];
+    if (!row)
+        return false;
+    *name = row->name;
+    *op = row->op;
+    return true;
+}
+
 bool clv__aten_takes(const aten_word *w)
 {
     return w->kind == WORD_TENSOR || w->kind == WORD_ATTR ||
@@ -255,17 +323,15 @@ bool clv__aten_among(const char *names, const char *key)
     return false;
 }
 
-bool clv__aten_member(const char *cls, const char **at, char *name, size_t size)
+bool clv__aten_members(aten_builder *b, const char *cls,
+                       const char *names[ATEN_MAX_MEMBERS], uint32_t *n)
 {
-    aten_word w;
-    if (!*at) {
-        const aten_row *r = row_named(aten_modules, COUNT(aten_modules), cls);
-        *at = r ? r->args : "";
-    }
-    while (clv__aten_word(at, &w))
-        if (clv__aten_takes(&w)) {
-            word_copy(name, size, w.torch, strlen(w.torch));
-            return true;
-        }
-    return false;
+    const aten_row *row;
+    *n = 0;
+    if (!row_named(b, ROWS_MODULES, cls, &row))
+        return false;
+    for (uint32_t i = 0; row && i < row->n_words && *n < ATEN_MAX_MEMBERS; i++)
+        if (clv__aten_takes(&row->words[i]))
+            names[(*n)++] = row->words[i].torch;
+    return true;
 }

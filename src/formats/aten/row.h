@@ -5,6 +5,7 @@
  *   index.c   x[...] of a tensor
  *   promote.c operands of one type
  *   call.c    builds the node
+ *   several.c calls that are several nodes
  *   untold.c  what arguments say of results that nobody saw
  *   finish.c  compares shapes with those torch saw */
 #ifndef CLV_ATEN_ROW_H
@@ -13,14 +14,6 @@
 #include "formats/aten/aten.h"
 #include "graph/schema.h"
 #include "ops/ops.h"
-
-/* One row of aten.def. */
-typedef struct aten_row {
-    const char *name;
-    clv_op op;
-    const char *args;
-    size_t len; /* of the name */
-} aten_row;
 
 typedef enum aten_word_kind {
     WORD_TENSOR,
@@ -38,12 +31,22 @@ typedef enum aten_word_kind {
 typedef struct aten_word {
     aten_word_kind kind;
     char torch[48], ours[48]; /* torch's names and ours */
+    clv_attr_key key;         /* of our name */
     char value[48];           /* what must be, a literal, or a list of names */
     char otherwise[32];       /* the value when it is left out */
     bool list, rest, first;   /* of tensors */
     bool needed, names, has_default;
     int at; /* input number from 1, or 0: the next */
 } aten_word;
+
+/* One row of aten.def with its words. */
+typedef struct aten_row {
+    const char *name;
+    clv_op op;
+    const aten_word *words;
+    uint32_t n_words;
+    bool asks_result; /* some word is a WORD_RESULT */
+} aten_row;
 
 enum { ATEN_MAX_ATTRS = 16 };
 
@@ -70,10 +73,12 @@ typedef struct aten_reading {
 /* The name of a target without namespace, overload, and the underscore of
  * operators in place. */
 void clv__aten_plain(const char *target, char *buf, size_t size);
-const aten_row *clv__aten_find(const aten_builder *b, const aten_call *call,
-                               const char *plain);
-/* Takes the next word off *args; false when there is none. */
-bool clv__aten_word(const char **args, aten_word *out);
+/* The row of a call in *out, NULL when it has none. It lives as long as the
+ * builder. Returns false when memory ran out. */
+bool clv__aten_find(aten_builder *b, const aten_call *call, const char *plain,
+                    const aten_row **out);
+/* Frees the rows that were found. */
+void clv__aten_rows_free(struct aten_rows *rows);
 /* Whether the word stands for an argument of torch's. */
 bool clv__aten_takes(const aten_word *w);
 /* Whether `key` is one of the names in "dim/axis". */
@@ -119,6 +124,13 @@ void clv__aten_read_index(aten_reading *r);
 /* Gives plain numbers their type, and casts operands of a row that says so to
  * their common type where that changes them. */
 void clv__aten_promote(aten_reading *r);
+
+/* -- several.c ------------------------------------------------------------*/
+
+/* Reads a call that is several nodes, or another call. Sets *done when it was
+ * one; b->node and b->made are then those of the last node. */
+CLV_MUST clv_status clv__aten_several(aten_builder *b, const aten_call *call,
+                                      bool *done, clv_err *e);
 
 /* -- finish.c -------------------------------------------------------------*/
 

@@ -318,21 +318,12 @@ static clv_dtype untold_dtype(const aten_reading *r, const char *plain)
 
 /* -- entry ----------------------------------------------------------------*/
 
-static bool untold_wanted(const aten_reading *r)
-{
-    const char *words = r->row ? r->row->args : "";
-    aten_word w;
-    while (clv__aten_word(&words, &w))
-        if (w.kind == WORD_RESULT)
-            return true;
-    return false;
-}
-
 aten_type clv__aten_untold(const aten_reading *r, const char *plain, uint32_t i,
                            int64_t *dims)
 {
     aten_type t = {.rank = CLV_NO_RANK, .dims = dims};
-    int n = untold_wanted(r) ? untold_shape(r, plain, i, dims) : -1;
+    bool wanted = r->row && r->row->asks_result;
+    int n = wanted ? untold_shape(r, plain, i, dims) : -1;
     for (int k = 0; k < n; k++)
         if (dims[k] < 0)
             return t;

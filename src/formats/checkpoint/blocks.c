@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK_MOST = 64 }; /* tensors that a block joins */
@@ -406,17 +407,23 @@ static m_val block_cb_linear(module_walk *w, const pickle_node *m, m_val x)
     return n > 0 ? m_split(w, x, sizes, (uint32_t)n, 1) : x;
 }
 
+/* x at the size of another map. */
+static m_val block_resized(module_walk *w, m_val x, m_val as)
+{
+    aten_arg size[2] = {{ATEN_INT, 0, {.i = m_dim(w, as, 2)}},
+                        {ATEN_INT, 0, {.i = m_dim(w, as, 3)}}};
+    aten_arg args[2] = {{ATEN_TENSOR, 0, {.value = x.v}},
+                        {ATEN_LIST, 2, {.items = size}}};
+    return m_fn(w, "upsample_nearest2d", args, 2);
+}
+
 /* Sums what several such convolutions sent here, at the size of the last. */
 static m_val block_cb_fuse(module_walk *w, const pickle_node *m, m_val x)
 {
     (void)m;
     m_val last = m_at(x, x.n - 1), sum = m_none();
     for (uint32_t i = 0; i + 1 < x.n; i++) {
-        aten_arg size[2] = {{ATEN_INT, 0, {.i = m_dim(w, last, 2)}},
-                            {ATEN_INT, 0, {.i = m_dim(w, last, 3)}}};
-        aten_arg args[2] = {{ATEN_TENSOR, 0, {.value = m_at(x, i).v}},
-                            {ATEN_LIST, 2, {.items = size}}};
-        m_val y = m_fn(w, "upsample_nearest2d", args, 2);
+        m_val y = block_resized(w, m_at(x, i), last);
         sum = i ? m_add(w, sum, y) : y;
     }
     return x.n > 1 ? m_add(w, sum, last) : last;
@@ -424,88 +431,113 @@ static m_val block_cb_fuse(module_walk *w, const pickle_node *m, m_val x)
 
 static m_val block_proto(module_walk *w, const pickle_node *m, m_val x)
 {
-    x = m_run(w, m, "upsample", m_run(w, m, "cv1", x));
+    x = m_run(w, m, "upsample", m_run(w, m, "cv1", m_at(x, 0)));
     return m_run(w, m, "cv3", m_run(w, m, "cv2", x));
+}
+
+/* The same from all levels, brought to the first one's size and added up. */
+static m_val block_proto26(module_walk *w, const pickle_node *m, m_val x)
+{
+    uint32_t n;
+    m_val sum = m_at(x, 0);
+    pickle_node *const *parts = m_children(m_child(m, "feat_refine"), &n);
+    for (uint32_t i = 0; i < n && i + 1 < x.n; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "feat_refine.%u", i);
+        m_val y = m_forward(w, parts[2 * i + 1], path, m_at(x, i + 1));
+        sum = m_add(w, sum, block_resized(w, y, sum));
+    }
+    m_unused(w, m_child(m, "semseg"), "semseg");
+    return block_proto(w, m, m_run(w, m, "feat_fuse", sum));
 }
 
 /* -- the table ------------------------------------------------------------*/
 
+/* In the order of names, in which they are looked for. */
 static const struct block_row {
     const char *cls;
     module_fn *forward;
 } block_rows[] = {
-    {"Conv", block_conv},
-    {"DWConv", block_conv},
-    {"ConvTranspose", block_conv},
-    {"Conv2", block_conv2},
-    {"RepConv", block_rep},
-    {"RepConvN", block_rep},
-    {"RepVGGDW", block_rep},
-    {"LightConv", block_light},
-    {"GhostConv", block_ghost},
-    {"Focus", block_focus},
-    {"SCDown", block_pair},
+    {"A2C2f", block_a2c2f},
+    {"AAttn", block_area_attention},
+    {"ABlock", block_area_block},
+    {"AConv", block_aconv},
+    {"ADown", block_adown},
+    {"AIFI", detr_aifi},
+    {"Attention", block_attention},
     {"Bottleneck", block_bottleneck},
-    {"RepBottleneck", block_bottleneck},
-    {"GhostBottleneck", block_ghost_bottleneck},
-    {"CIB", block_cib},
-    {"ResNetBlock", block_resnet},
-    {"ResNetLayer", block_layer},
+    {"BottleneckCSP", block_csp},
     {"C1", block_c1},
     {"C2", block_c2},
+    {"C2PSA", block_c2psa},
     {"C2f", block_c2f},
-    {"C3k2", block_c2f},
     {"C2fCIB", block_c2f},
     {"C2fPSA", block_c2f},
     {"C3", block_c3},
-    {"C3x", block_c3},
-    {"C3k", block_c3},
     {"C3Ghost", block_c3},
     {"C3SPP", block_c3},
-    {"RepCSP", block_c3},
     {"C3f", block_c3f},
-    {"RepC3", block_rep_c3},
-    {"BottleneckCSP", block_csp},
-    {"RepNCSPELAN4", block_elan},
-    {"ELAN1", block_elan},
-    {"SPP", block_spp},
-    {"SPPF", block_sppf},
-    {"SPPELAN", block_spp_elan},
-    {"AConv", block_aconv},
-    {"ADown", block_adown},
-    {"Attention", block_attention},
-    {"AAttn", block_area_attention},
-    {"PSABlock", block_psa_block},
-    {"ABlock", block_area_block},
-    {"PSA", block_psa},
-    {"C2PSA", block_c2psa},
-    {"A2C2f", block_a2c2f},
-    {"HGStem", block_hg_stem},
-    {"HGBlock", block_hg},
-    {"Concat", block_concat},
-    {"Index", block_index},
-    {"CBLinear", block_cb_linear},
+    {"C3k", block_c3},
+    {"C3k2", block_c2f},
+    {"C3x", block_c3},
     {"CBFuse", block_cb_fuse},
-    {"Proto", block_proto},
-    {"DFL", head_dfl},
-    {"Detect", head_detect},
-    {"v10Detect", head_detect},
-    {"Segment", head_detect},
-    {"Pose", head_detect},
-    {"OBB", head_detect},
-    {"OBB26", head_detect},
+    {"CBLinear", block_cb_linear},
+    {"CIB", block_cib},
     {"Classify", head_classify},
-    {"AIFI", detr_aifi},
+    {"Concat", block_concat},
+    {"Conv", block_conv},
+    {"Conv2", block_conv2},
+    {"ConvTranspose", block_conv},
+    {"DFL", head_dfl},
+    {"DWConv", block_conv},
+    {"DeformableTransformerDecoderLayer", detr_layer},
+    {"Detect", head_detect},
+    {"ELAN1", block_elan},
+    {"Focus", block_focus},
+    {"GhostBottleneck", block_ghost_bottleneck},
+    {"GhostConv", block_ghost},
+    {"HGBlock", block_hg},
+    {"HGStem", block_hg_stem},
+    {"Index", block_index},
+    {"LightConv", block_light},
     {"MLP", detr_mlp},
     {"MSDeformAttn", detr_deform},
-    {"DeformableTransformerDecoderLayer", detr_layer},
+    {"OBB", head_detect},
+    {"OBB26", head_detect},
+    {"PSA", block_psa},
+    {"PSABlock", block_psa_block},
+    {"Pose", head_detect},
+    {"Pose26", head_detect},
+    {"Proto", block_proto},
+    {"Proto26", block_proto26},
     {"RTDETRDecoder", detr_head},
+    {"RepBottleneck", block_bottleneck},
+    {"RepC3", block_rep_c3},
+    {"RepCSP", block_c3},
+    {"RepConv", block_rep},
+    {"RepConvN", block_rep},
+    {"RepNCSPELAN4", block_elan},
+    {"RepVGGDW", block_rep},
+    {"ResNetBlock", block_resnet},
+    {"ResNetLayer", block_layer},
+    {"SCDown", block_pair},
+    {"SPP", block_spp},
+    {"SPPELAN", block_spp_elan},
+    {"SPPF", block_sppf},
+    {"Segment", head_detect},
+    {"Segment26", head_detect},
+    {"v10Detect", head_detect},
 };
+
+static int block_by_name(const void *cls, const void *row)
+{
+    return strcmp(cls, ((const struct block_row *)row)->cls);
+}
 
 module_fn *module_forward(const char *cls)
 {
-    for (size_t i = 0; i < sizeof block_rows / sizeof *block_rows; i++)
-        if (!strcmp(block_rows[i].cls, cls))
-            return block_rows[i].forward;
-    return NULL;
+    const struct block_row *row =
+        bsearch(cls, block_rows, sizeof block_rows / sizeof *block_rows,
+                sizeof *block_rows, block_by_name);
+    return row ? row->forward : NULL;
 }

@@ -2,7 +2,7 @@
  *
  *   x[i]  --cv2[i]--> 4*bins sides of boxes   --\
  *         --cv3[i]--> scores of classes          > joined over all levels
- *         --cv4[i]--> masks, points or an angle -/
+ *         --cv4[i]--> masks, points or an angle -/   (26: --cv4_kpts[i]--)
  *
  * Sides come as distributions over bins, whose mean a fixed convolution takes
  * (dfl); boxes are distances from the centres of cells, which depend on the
@@ -35,10 +35,13 @@ typedef struct head {
 static double head_stride(const head *h, uint32_t i)
 {
     torch_tensor t;
-    int64_t rows = m_dim(h->w, h->levels[i], 2);
+    int64_t rows = m_dim(h->w, h->levels[i], 2), list[HEAD_LEVELS];
     double by_size = rows ? (double)h->w->side[0] / (double)rows : 1;
-    if (!pickle_tensor(h->w->file, m_member(h->m, "stride"), &t) ||
-        t.rank != 1 || t.dims[0] <= (int64_t)i || !t.bytes || t.offset ||
+    const pickle_node *said = m_member(h->m, "stride");
+    if (pickle_ints(said, list, HEAD_LEVELS) > (int)i)
+        return (double)list[i];
+    if (!pickle_tensor(h->w->file, said, &t) || t.rank != 1 ||
+        t.dims[0] <= (int64_t)i || !t.bytes || t.offset ||
         clv_dtype_bytes(t.dtype, t.dims[0]) > (int64_t)t.size)
         return by_size;
     clv_tensor all = {.dtype = t.dtype,
@@ -84,19 +87,31 @@ static void head_cells(head *h)
 
 /* -- levels ---------------------------------------------------------------*/
 
-/* What list `name` of the head makes of every level, flat and joined. */
-static m_val head_branch(head *h, const char *name)
+/* What module i of list `name` of the head makes of x. */
+static m_val head_part(head *h, const char *name, uint32_t i, m_val x)
+{
+    uint32_t n;
+    char path[64];
+    pickle_node *const *parts = m_children(m_child(h->m, name), &n);
+    if (i >= n)
+        return m_none();
+    snprintf(path, sizeof path, "%s.%s", name, pickle_text(parts[2 * i], "?"));
+    return m_forward(h->w, parts[2 * i + 1], path, x);
+}
+
+/* What list `name` of the head makes of every level, flat and joined. If the
+ * head has a list `then`, that comes after it. */
+static m_val head_branch(head *h, const char *name, const char *then)
 {
     m_val flat[HEAD_LEVELS];
     uint32_t n;
     module_walk *w = h->w;
-    pickle_node *const *parts = m_children(m_child(h->m, name), &n);
+    m_children(m_child(h->m, name), &n);
     n = n < h->n ? n : h->n;
     for (uint32_t i = 0; i < n; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "%s.%s", name,
-                 pickle_text(parts[2 * i], "?"));
-        m_val y = m_forward(w, parts[2 * i + 1], path, h->levels[i]);
+        m_val y = head_part(h, name, i, h->levels[i]);
+        if (m_child(h->m, then))
+            y = head_part(h, then, i, y);
         flat[i] = m_view(w, y, (int64_t[]){h->batch, m_dim(w, y, 1), -1}, 3);
     }
     return n ? m_cat(w, flat, n, 2) : m_none();
@@ -154,8 +169,12 @@ static m_val head_points(head *h, m_val points)
     int64_t all = sat_mul(shape[0], shape[1]);
     m_val y =
         m_view(w, points, (int64_t[]){h->batch, shape[0], shape[1], -1}, 4);
-    m_val at = m_scale(w, "mul", m_slice(w, y, 2, 0, 2, 1), 2);
-    at = m_add(w, at, m_scale(w, "sub", h->anchors, 0.5));
+    m_val at = m_slice(w, y, 2, 0, 2, 1);
+    if (!strcmp(pickle_class(h->m), "Pose26"))
+        at = m_add(w, at, h->anchors);
+    else
+        at = m_add(w, m_scale(w, "mul", at, 2),
+                   m_scale(w, "sub", h->anchors, 0.5));
     at = m_binary(w, "mul", at, h->strides);
     if (shape[1] == 3) {
         m_val seen = m_unary(w, "sigmoid", m_slice(w, y, 2, 2, 3, 1));
@@ -179,15 +198,18 @@ typedef struct head_raw {
 
 static head_raw head_branches(head *h, const char *one)
 {
-    char name[32];
+    char name[32], then[32];
     head_raw r = {.more = m_none()};
     snprintf(name, sizeof name, "%scv2", one);
-    r.boxes = head_branch(h, name);
+    r.boxes = head_branch(h, name, "");
     snprintf(name, sizeof name, "%scv3", one);
-    r.scores = head_branch(h, name);
+    r.scores = head_branch(h, name, "");
     snprintf(name, sizeof name, "%scv4", one);
+    snprintf(then, sizeof then, "%scv4_kpts", one);
     if (m_child(h->m, name))
-        r.more = head_branch(h, name);
+        r.more = head_branch(h, name, then);
+    snprintf(then, sizeof then, "%scv4_sigma", one);
+    m_unused(h->w, m_child(h->m, then), then);
     return r;
 }
 
@@ -196,7 +218,7 @@ static m_val head_decode(head *h, head_raw r, bool corners)
 {
     module_walk *w = h->w;
     const char *cls = pickle_class(h->m);
-    bool turned = !strncmp(cls, "OBB", 3), points = !strcmp(cls, "Pose");
+    bool turned = !strncmp(cls, "OBB", 3), points = !strncmp(cls, "Pose", 4);
     if (!strcmp(cls, "OBB")) /* between -45 and 135 degrees */
         r.more = m_scale(w, "mul",
                          m_scale(w, "sub", m_unary(w, "sigmoid", r.more), 0.25),
@@ -212,14 +234,12 @@ static m_val head_decode(head *h, head_raw r, bool corners)
 }
 
 /* Whether the second set of branches, trained without doubles, is the one that
- * counts. */
+ * counts: it was chosen, or is all that fusing left. */
 static bool head_is_end2end(const pickle_node *m)
 {
-    if (!m_child(m, "one2one_cv2"))
-        return false;
-    const pickle_node *said = pickle_get(m, "_end2end");
-    return !m_child(m, "cv2") ||
-           pickle_true(said, !strcmp(pickle_class(m), "v10Detect"));
+    return m_child(m, "one2one_cv2") &&
+           (!m_child(m, "cv2") ||
+            pickle_true(pickle_get(m, "_end2end"), false));
 }
 
 m_val head_detect(module_walk *w, const pickle_node *m, m_val x)
@@ -240,7 +260,8 @@ m_val head_detect(module_walk *w, const pickle_node *m, m_val x)
     m_val y = head_decode(&h, end2end ? one : many, end2end);
     head_output(w, y);
     if (m_child(m, "proto"))
-        head_output(w, m_run(w, m, "proto", h.levels[0]));
+        head_output(w, m_run(w, m, "proto", x));
+    m_unused(w, m_child(m, "flow_model"), "flow_model");
     head_raw rest = end2end ? many : one; /* computed and returned as it is */
     if (rest.boxes.v != CLV_NONE) {
         head_output(w, rest.boxes);

@@ -68,14 +68,31 @@ const pickle_node *m_child(const pickle_node *m, const char *name)
     return c && c->kind == PICKLE_OBJECT ? c : NULL;
 }
 
+/* Where a module keeps its members. */
+typedef struct module_parts {
+    const pickle_node *m, *params, *buffers;
+} module_parts;
+
+static module_parts module_parts_of(const pickle_node *m)
+{
+    return (module_parts){m, pickle_get(m, "_parameters"),
+                          pickle_get(m, "_buffers")};
+}
+
+static const pickle_node *module_part(const module_parts *p, const char *name)
+{
+    const pickle_node *n = pickle_get(p->m, name);
+    if (!n)
+        n = pickle_get(p->params, name);
+    if (!n)
+        n = pickle_get(p->buffers, name);
+    return n ? n : m_child(p->m, name);
+}
+
 const pickle_node *m_member(const pickle_node *m, const char *name)
 {
-    const pickle_node *n = module_state(m, "_parameters", name);
-    if (!n)
-        n = module_state(m, "_buffers", name);
-    if (!n)
-        n = m_child(m, name);
-    return n ? n : pickle_get(m, name);
+    module_parts p = module_parts_of(m);
+    return module_part(&p, name);
 }
 
 int64_t m_int(const pickle_node *m, const char *name, int64_t otherwise)
@@ -94,6 +111,21 @@ pickle_node *const *m_children(const pickle_node *m, uint32_t *n)
     return pickle_pairs(pickle_get(m, "_modules"), n);
 }
 
+/* -- paths ----------------------------------------------------------------*/
+
+/* "model.0" and "conv" make "model.0.conv"; what does not fit is left out. */
+static void module_join(char *buf, size_t size, const char *a, const char *b)
+{
+    size_t n = strlen(a), more = strlen(b);
+    n = n < size ? n : size - 1;
+    memmove(buf, a, n);
+    if (n && n + 1 < size)
+        buf[n++] = '.';
+    more = more < size - n ? more : size - n - 1;
+    memcpy(buf + n, b, more);
+    buf[n + more] = '\0';
+}
+
 /* -- weights --------------------------------------------------------------*/
 
 static uint32_t module_weight(module_walk *w, const pickle_node *node,
@@ -104,7 +136,7 @@ static uint32_t module_weight(module_walk *w, const pickle_node *node,
     char path[640];
     if (module_failed(w) || !pickle_tensor(w->file, node, &t))
         return CLV_NONE;
-    snprintf(path, sizeof path, "%s%s%s", w->path, *w->path ? "." : "", name);
+    module_join(path, sizeof path, w->path, name);
     clv_value_kind kind =
         pickle_is_parameter(node) ? CLV_VALUE_PARAM : CLV_VALUE_BUFFER;
     m_fail(w, clv__torch_weight(&w->weights, path, kind, &t, &v, w->e));
@@ -115,6 +147,43 @@ m_val m_param(module_walk *w, const pickle_node *m, const char *name)
 {
     uint32_t v = module_weight(w, m_member(m, name), name);
     return v == CLV_NONE ? m_none() : m_one(v);
+}
+
+/* Weights of a dict of them. Those that are there already are read. */
+static void module_unused_weights(module_walk *w, const pickle_node *dict)
+{
+    uint32_t n;
+    clv_graph *g = w->b.g;
+    pickle_node *const *all = pickle_pairs(dict, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *name = pickle_text(all[2 * i], "weight");
+        uint32_t before = g->n_values, v = CLV_NONE;
+        if (strcmp(name, "num_batches_tracked") != 0)
+            v = module_weight(w, all[2 * i + 1], name);
+        if (v != CLV_NONE && g->n_values > before &&
+            g->values[v].kind == CLV_VALUE_PARAM)
+            g->unused_params =
+                sat_add(g->unused_params, clv__numel(&g->values[v]));
+    }
+}
+
+void m_unused(module_walk *w, const pickle_node *m, const char *name)
+{
+    uint32_t n;
+    size_t len = strlen(w->path);
+    if (module_failed(w) || !m || m->kind != PICKLE_OBJECT || !w->steps ||
+        w->depth >= MODULE_MAX_DEPTH || len + strlen(name) + 2 > sizeof w->path)
+        return;
+    w->steps--;
+    w->depth++;
+    snprintf(w->path + len, sizeof w->path - len, "%s%s", len ? "." : "", name);
+    module_unused_weights(w, pickle_get(m, "_parameters"));
+    module_unused_weights(w, pickle_get(m, "_buffers"));
+    pickle_node *const *children = m_children(m, &n);
+    for (uint32_t i = 0; i < n; i++)
+        m_unused(w, children[2 * i + 1], pickle_text(children[2 * i], "?"));
+    w->path[len] = '\0';
+    w->depth--;
 }
 
 /* -- calls ----------------------------------------------------------------*/
@@ -146,7 +215,7 @@ m_val m_fn(module_walk *w, const char *name, const aten_arg *args, uint32_t n)
         if (args[i].kind == ATEN_TENSOR && args[i].u.value == CLV_NONE)
             return m_none();
     char target[64];
-    snprintf(target, sizeof target, "aten.%s", name);
+    module_join(target, sizeof target, "aten", name);
     return module_call(
         w, &(aten_call){
                .target = target, .name = name, .args = args, .n_args = n});
@@ -226,38 +295,36 @@ static bool module_arg(module_walk *w, const pickle_node *n, const char *name,
 }
 
 /* "out_proj.weight" is a member of a child. */
-static const pickle_node *module_dotted(const pickle_node *m, const char *name)
+static const pickle_node *module_dotted(const module_parts *p, const char *name)
 {
     const char *dot = strchr(name, '.');
     char first[64];
     if (!dot || (size_t)(dot - name) >= sizeof first)
-        return m_member(m, name);
+        return module_part(p, name);
     memcpy(first, name, (size_t)(dot - name));
     first[dot - name] = '\0';
-    return m_member(m_child(m, first), dot + 1);
+    return m_member(m_child(p->m, first), dot + 1);
 }
 
-/* A layer of torch.nn, by its row. Models are evaluated, whatever they were
- * doing when they were saved. */
-static m_val module_leaf(module_walk *w, const pickle_node *m, m_val x)
+/* A layer of torch.nn, by the `count` members that its row reads. Models are
+ * evaluated, whatever they were doing when they were saved. */
+static m_val module_leaf(module_walk *w, const pickle_node *m,
+                         const char *const *names, uint32_t count, m_val x)
 {
     aten_named members[ATEN_MAX_MEMBERS];
     aten_arg args[8];
-    char name[64];
-    const char *at = NULL, *cls = pickle_class(m);
-    aten_call call = {.target = cls, .module = true, .name = w->path};
-    while (call.n_members < ATEN_MAX_MEMBERS &&
-           clv__aten_member(cls, &at, name, sizeof name)) {
-        const pickle_node *n = module_dotted(m, name);
+    module_parts parts = module_parts_of(m);
+    aten_call call = {
+        .target = pickle_class(m), .module = true, .name = w->path};
+    for (uint32_t i = 0; i < count; i++) {
+        const pickle_node *n = module_dotted(&parts, names[i]);
         aten_named *one = &members[call.n_members];
         if (!n)
             continue;
-        one->name = arena_strndup(&w->mem, name, strlen(name));
-        if (!one->name)
-            return m_fail(w, clv__nomem(w->e));
+        one->name = names[i];
         if (!module_arg(w, n, one->name, &one->value))
             return m_none();
-        if (!strcmp(name, "training"))
+        if (!strcmp(one->name, "training"))
             one->value = (aten_arg){.kind = ATEN_BOOL};
         call.n_members++;
     }
@@ -322,18 +389,19 @@ static m_val module_sequential(module_walk *w, const pickle_node *m, m_val x)
 
 static m_val module_dispatch(module_walk *w, const pickle_node *m, m_val x)
 {
-    const char *cls = pickle_class(m), *at = NULL;
-    char name[64];
+    const char *cls = pickle_class(m), *names[ATEN_MAX_MEMBERS];
+    uint32_t n;
     module_fn *fn = module_forward(cls);
     if (fn)
         return fn(w, m, x);
     if (!strcmp(cls, "Sequential"))
         return module_sequential(w, m, x);
+    if (!clv__aten_members(&w->b, cls, names, &n))
+        return m_fail(w, clv__nomem(w->e));
     bool plain = !strncmp(pickle_class_path(m), "torch.nn", 8);
-    bool leaf = clv__aten_member(cls, &at, name, sizeof name) ||
-                !strcmp(cls, "Identity") || !strcmp(cls, "Sigmoid") ||
+    bool leaf = n || !strcmp(cls, "Identity") || !strcmp(cls, "Sigmoid") ||
                 !strcmp(cls, "Tanh");
-    return plain && leaf ? module_leaf(w, m, x) : m_unknown(w, m, x);
+    return plain && leaf ? module_leaf(w, m, names, n, x) : m_unknown(w, m, x);
 }
 
 m_val m_forward(module_walk *w, const pickle_node *m, const char *name, m_val x)
@@ -348,7 +416,7 @@ m_val m_forward(module_walk *w, const pickle_node *m, const char *name, m_val x)
                                 "modules nested without end at '%s'", w->path));
     w->steps--;
     w->depth++;
-    snprintf(w->path + len, sizeof w->path - len, "%s%s", len ? "." : "", name);
+    module_join(w->path, sizeof w->path, w->path, name);
     m_val y = module_dispatch(w, m, x);
     w->path[len] = '\0';
     w->depth--;
@@ -482,7 +550,7 @@ m_val m_const(module_walk *w, const char *name, const float *data,
     char path[640];
     if (module_failed(w))
         return m_none();
-    snprintf(path, sizeof path, "%s%s%s", w->path, *w->path ? "." : "", name);
+    module_join(path, sizeof path, w->path, name);
     char *own = arena_strndup(&g->mem, path, strlen(path));
     uint32_t v =
         own ? clv__value_add(g, own, CLV_VALUE_CONST, CLV_FLOAT32) : CLV_NONE;

@@ -108,6 +108,9 @@ m_val m_const(module_walk *w, const char *name, const float *data,
               const int64_t *dims, uint32_t rank);
 /* A parameter of m that is no layer's. */
 m_val m_param(module_walk *w, const pickle_node *m, const char *name);
+/* A module that stands at `name` below the current path and that evaluation
+ * never runs: its weights are there, and counted as never read. */
+void m_unused(module_walk *w, const pickle_node *m, const char *name);
 /* Size of an axis; 0 when it is not known. */
 int64_t m_dim(const module_walk *w, m_val x, uint32_t axis);
 uint32_t m_rank(const module_walk *w, m_val x);

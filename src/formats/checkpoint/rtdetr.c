@@ -341,32 +341,18 @@ static m_val detr_best(module_walk *w, m_val boxes, m_val scores, int64_t most)
     return m_cat(w, y, 3, 2);
 }
 
-/* Counts what only training reads. */
-static void detr_unused(module_walk *w, const pickle_node *m)
-{
-    uint32_t n;
-    pickle_node *const *all = pickle_pairs(pickle_get(m, "_parameters"), &n);
-    for (uint32_t i = 0; i < n; i++) {
-        torch_tensor t;
-        int64_t count;
-        if (pickle_tensor(w->file, all[2 * i + 1], &t) &&
-            clv__torch_numel(&t, &count, NULL) == CLV_OK)
-            w->b.g->unused_params = sat_add(w->b.g->unused_params, count);
-    }
-    all = m_children(m, &n);
-    for (uint32_t i = 0; i < n && w->steps; i++, w->steps--)
-        if (all[2 * i + 1]->kind == PICKLE_OBJECT)
-            detr_unused(w, all[2 * i + 1]);
-}
-
+/* Modules of list `name` that evaluation does not run. */
 static void detr_unused_but(module_walk *w, const pickle_node *list,
-                            uint32_t from, uint32_t to)
+                            const char *name, uint32_t from, uint32_t to)
 {
     uint32_t n;
+    char path[64];
     pickle_node *const *all = m_children(list, &n);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "%s.%u", name, i);
         if (i < from || i >= to)
-            detr_unused(w, all[2 * i + 1]);
+            m_unused(w, all[2 * i + 1], path);
+    }
 }
 
 m_val detr_head(module_walk *w, const pickle_node *m, m_val x)
@@ -406,10 +392,10 @@ m_val detr_head(module_walk *w, const pickle_node *m, m_val x)
     }
     scores = detr_run_at(w, m, "dec_score_head", (uint32_t)last, q);
     uint32_t end = (uint32_t)last + 1;
-    detr_unused_but(w, m_child(decoder, "layers"), 0, end);
-    detr_unused_but(w, m_child(m, "dec_bbox_head"), 0, end);
-    detr_unused_but(w, m_child(m, "dec_score_head"), end - 1, end);
-    if (m_child(m, "denoising_class_embed"))
-        detr_unused(w, m_child(m, "denoising_class_embed"));
+    detr_unused_but(w, m_child(decoder, "layers"), "decoder.layers", 0, end);
+    detr_unused_but(w, m_child(m, "dec_bbox_head"), "dec_bbox_head", 0, end);
+    detr_unused_but(w, m_child(m, "dec_score_head"), "dec_score_head", end - 1,
+                    end);
+    m_unused(w, m_child(m, "denoising_class_embed"), "denoising_class_embed");
     return detr_best(w, boxes, m_unary(w, "sigmoid", scores), k);
 }

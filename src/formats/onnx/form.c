@@ -14,14 +14,6 @@ static void body_identity(body *b)
     node1(b, "Identity", in(0), out(0));
 }
 
-static void body_not_equal(body *b)
-{
-    name same = fresh(b);
-    b->unable = b->n->n_in != 2;
-    node2(b, "Equal", in(0), in(1), same);
-    node1(b, "Not", same, out(0));
-}
-
 /* x @ w' + bias; bias has its own Add */
 static void body_linear(body *b)
 {
@@ -525,6 +517,20 @@ static bool form_is_cast(const clv_graph *g, const clv_node *n, uint32_t i)
                n->op == CLV_OP_CAST_LIKE;
     return !own && x && x->dtype != CLV_NODTYPE &&
            (clv_dtype)x->dtype != form_type(g, n);
+}
+
+static void body_not_equal(body *b)
+{
+    clv_dtype t = form_type(b->g, b->n);
+    name x[2], same = fresh(b);
+    b->unable = b->n->n_in != 2 || !form_in(b, 1);
+    for (int i = 0; i < 2 && !b->unable; i++)
+        x[i] = form_is_cast(b->g, b->n, (uint32_t)i) ? cast_to(b, in(i), t)
+                                                     : in(i);
+    if (b->unable)
+        return;
+    node2(b, "Equal", x[0], x[1], same);
+    node1(b, "Not", same, out(0));
 }
 
 /* The attribute that stands for the second operand, as 2 does in x + 2. */

@@ -430,3 +430,120 @@ void body_sdpa(body *b)
     name v = repeated(b, in(2), s.v, s.q[1] / s.v[1]);
     node1(b, "Identity", mixed(b, &s, in(0), k, v), out(0));
 }
+
+/* The three equal parts of a projection's weight or bias. */
+static void mha_thirds(body *b, name x, int64_t e, name to[3])
+{
+    onnx_out o;
+    name sizes = ints(b, (const int64_t[]){e, e, e}, 3);
+    out_start(&o, "Split", "", "");
+    out_input(&o, x.s);
+    out_input(&o, sizes.s);
+    for (int i = 0; i < 3; i++) {
+        to[i] = fresh(b);
+        out_output(&o, to[i].s);
+    }
+    out_int(&o, "axis", 0);
+    out_finish(b, &o);
+}
+
+/* x w' + bias */
+static name mha_project(body *b, name x, name w, name bias)
+{
+    static const int64_t turned[2] = {1, 0};
+    name y = fresh(b), z = fresh(b);
+    node2(b, "MatMul", x, permuted(b, w, turned, 2), y);
+    node2(b, "Add", y, bias, z);
+    return z;
+}
+
+/* All four projections, no mask, and keys and values as wide as queries. */
+static bool mha_is_plain(const body *b)
+{
+    const clv_value *q = form_in(b, 0);
+    bool plain =
+        q->rank == 3 && b->n->n_out <= 2 && !attr_int(b->n, CLV_A_CAUSAL);
+    for (uint32_t i = 1; i < 3; i++)
+        plain = plain && form_in(b, i)->dims[2] == q->dims[2];
+    for (uint32_t i = 3; i < 11; i++)
+        plain = plain && !form_in(b, i) == (i > 6);
+    return plain;
+}
+
+/* torch's module: projections, attention, projection. Result 1 is the mean of
+ * the scores of all heads. */
+void body_mha(body *b)
+{
+    static const int64_t rows[3] = {1, 0, 2}, second = 1;
+    int64_t heads = attr_int(b->n, CLV_A_HEADS);
+    bool batch = attr_is(b->n, CLV_A_LAYOUT, "batch");
+    b->unable = !mha_is_plain(b) || heads < 1;
+    if (b->unable)
+        return;
+    int64_t e = form_in(b, 0)->dims[2], n = form_in(b, 0)->dims[batch ? 0 : 1];
+    name w[3], bias[3], x[3], dot = fresh(b), scaled = fresh(b);
+    name soft = fresh(b), y = fresh(b);
+    mha_thirds(b, in(3), e, w);
+    mha_thirds(b, in(4), e, bias);
+    for (int i = 0; i < 3; i++) {
+        int64_t s = form_in(b, (uint32_t)i)->dims[batch ? 1 : 0];
+        x[i] = batch ? in(i) : permuted(b, in(i), rows, 3);
+        x[i] = mha_project(b, x[i], w[i], bias[i]);
+        x[i] = shaped(b, x[i], (const int64_t[]){n, s, heads, e / heads}, 4);
+        x[i] = permuted(b, x[i], swap, 4);
+    }
+    node2(b, "MatMul", x[0], permuted(b, x[1], last_two, 4), dot);
+    node2(b, "Mul", dot, number_like(b, 1 / sqrt((double)(e / heads))), scaled);
+    onnx_out o;
+    begin(&o, "Softmax", scaled, soft);
+    out_int(&o, "axis", -1);
+    out_finish(b, &o);
+    node2(b, "MatMul", soft, x[2], y);
+    int64_t l = form_in(b, 0)->dims[batch ? 1 : 0];
+    y = shaped(b, permuted(b, y, swap, 4), (const int64_t[]){n, l, e}, 3);
+    y = mha_project(b, y, in(5), in(6));
+    node1(b, "Identity", batch ? y : permuted(b, y, rows, 3), out(0));
+    if (b->n->n_out > 1)
+        reduce(b, "ReduceMean", soft, &second, 1, false, out(1));
+}
+
+/* The k largest, k as an attribute; ONNX has it as an input. */
+void body_topk(body *b)
+{
+    onnx_out o;
+    int64_t k = attr_int(b->n, CLV_A_K);
+    b->unable = b->n->n_in != 1 || b->n->n_out != 2;
+    if (b->unable)
+        return;
+    name count = ints(b, &k, 1);
+    out_start(&o, "TopK", "", "");
+    out_input(&o, in(0).s);
+    out_input(&o, count.s);
+    out_output(&o, out(0).s);
+    out_output(&o, out(1).s);
+    out_int(&o, "axis", attr_int(b->n, CLV_A_AXIS));
+    out_int(&o, "largest", attr_int(b->n, CLV_A_LARGEST));
+    out_int(&o, "sorted", attr_int(b->n, CLV_A_SORTED));
+    out_finish(b, &o);
+}
+
+/* The quotient rounded down. Of integers: x - x mod y is a multiple of y. */
+void body_floor_divide(body *b)
+{
+    const clv_attr *given = attr_get(b->n, CLV_A_VALUE);
+    clv_dtype t = (clv_dtype)form_in(b, 0)->dtype;
+    b->unable = b->n->n_in < 2 && !given;
+    if (b->unable)
+        return;
+    name by =
+        b->n->n_in > 1 ? in(1) : number_like(b, attr_float(b->n, CLV_A_VALUE));
+    name rest = fresh(b), y = fresh(b);
+    if (dtype_is_integral(t)) {
+        node2(b, "Mod", in(0), by, rest);
+        node2(b, "Sub", in(0), rest, y);
+        node2(b, "Div", y, by, out(0));
+    } else {
+        node2(b, "Div", in(0), by, y);
+        node1(b, "Floor", y, out(0));
+    }
+}

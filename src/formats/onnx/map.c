@@ -719,6 +719,8 @@ clv_status map_resize(draft *d, clv_err *e)
         d->ins[2] = CLV_NONE; /* an empty list stands for none */
     draft_keep(d, short_form ? old : now, crop && !short_form ? 4 : 3);
     draft_sampling(d, short_form);
+    if (draft_in(d, 1)) /* sizes, which a policy may have rounded */
+        draft_set_int(d, CLV_A_SCALED_WIDTH, 0);
     /* Version 10 says nothing of rounding: this is what ONNX Runtime does. */
     if (short_form && text_is(d->p->op, "Resize"))
         draft_set_str(d, CLV_A_ROUNDING, "ceil_if_smaller");

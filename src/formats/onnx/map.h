@@ -19,9 +19,9 @@ onnx_map_fn map_activation, map_argmax, map_arithmetic, map_attention,
     map_softmax, map_split, map_string, map_sum, map_trilu, map_unpool,
     map_window, map_window_attrs;
 
-onnx_map_fn map_ml_binarizer, map_ml_encode, map_ml_linear, map_ml_lookup,
+onnx_map_fn map_ml_binarizer, map_ml_imputer, map_ml_linear, map_ml_lookup,
     map_ml_normalizer, map_ml_one_hot, map_ml_pick, map_ml_scaler, map_ml_svm,
-    map_ml_trees, map_ml_vectorize;
+    map_ml_trees, map_ml_vectorize, map_ml_zip_map;
 
 onnx_map_fn map_ms_attention, map_ms_bias_add, map_ms_bias_dropout,
     map_ms_beam_search, map_ms_bias_gelu, map_ms_bias_softmax, map_ms_convt,
@@ -31,10 +31,10 @@ onnx_map_fn map_ms_attention, map_ms_bias_add, map_ms_bias_dropout,
     map_ms_dynamic_matmul, map_ms_nchwc_conv, map_ms_nhwc_pool, map_ms_qconv,
     map_ms_reorder, map_ms_embed, map_ms_fused_conv, map_ms_fused_gemm,
     map_ms_fused_matmul, map_ms_gqa, map_ms_group_norm, map_ms_integer_to_float,
-    map_ms_mha, map_ms_nbits, map_ms_nchwc_upsample, map_ms_nhwc_conv,
-    map_ms_qconcat, map_ms_qgemm, map_ms_qlinear1, map_ms_qlinear2,
-    map_ms_qpool, map_ms_qsoftmax, map_ms_quick_gelu, map_ms_qwhere,
-    map_ms_rotary, map_ms_skip_norm;
+    map_ms_decoder_mha, map_ms_mha, map_ms_nbits, map_ms_nchwc_upsample,
+    map_ms_nhwc_conv, map_ms_qconcat, map_ms_qgemm, map_ms_qlinear1,
+    map_ms_qlinear2, map_ms_qpool, map_ms_qsoftmax, map_ms_quick_gelu,
+    map_ms_qwhere, map_ms_rotary, map_ms_skip_norm;
 
 /* Input i of the draft, NULL when it is absent. */
 static inline const clv_value *draft_in(const draft *d, uint32_t i)

@@ -15,5 +15,9 @@ CLV_MUST clv_status ml_stored(draft *d, const char *name, clv_value_kind kind,
 void ml_set_scores(draft *d, int64_t scores, const char *strings,
                    const char *ints);
 bool ml_classifies(const draft *d);
+/* The labels of list `ints` or classlabels_strings, under our names. */
+void ml_labels(draft *d, const char *ints);
+/* Drops what operator `op` has no name for: it has been said in other words. */
+void ml_forget(draft *d, clv_op op);
 
 #endif

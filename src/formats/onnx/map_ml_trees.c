@@ -6,7 +6,6 @@
  * both become one form: branches in order, whose children are branches (their
  * number) or leaves (-1 - number), and a root for each tree. */
 #include "formats/onnx/map_ml.h"
-#include "graph/schema.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,7 +200,8 @@ static clv_status tree_thresholds(draft *d, const forest *f, uint32_t v,
                                   clv_err *e)
 {
     clv_payload *p = d->g->values[v].data;
-    bool list = p && p->floats && p->n >= f->n;
+    bool list =
+        p && p->floats && p->n >= f->n && !p->bytes && !p->proto && !p->file;
     double *kept = arena_array(&d->g->mem, f->branches + 1u, sizeof *kept);
     int64_t *places = tree_array(d, f->branches), n = 0;
     if (!kept || !places)
@@ -300,33 +300,6 @@ static const char *tree_word(const draft *d, const char *name,
     return words[otherwise];
 }
 
-/* The labels of a classifier, under our names. */
-static void tree_labels(draft *d)
-{
-    static const struct {
-        const char *name;
-        clv_attr_key key;
-    } lists[] = {{"classlabels_int64s", CLV_A_LABELS},
-                 {"classlabels_strings", CLV_A_LABEL_TEXTS}};
-    for (size_t i = 0; i < 2; i++) {
-        clv_attr *a = draft_named(d, lists[i].name);
-        if (!a || !a->n)
-            continue;
-        a->key = (uint8_t)lists[i].key;
-        a->name = clv__attr_name(lists[i].key);
-    }
-}
-
-/* What remains of the file's lists has been said in other words. */
-static void tree_forget(draft *d)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < d->n_attrs; i++)
-        if (clv__attr_spec(CLV_OP_TREE_SCORES, (clv_attr_key)d->attrs[i].key))
-            d->attrs[kept++] = d->attrs[i];
-    d->n_attrs = kept;
-}
-
 clv_status map_ml_trees(draft *d, clv_err *e)
 {
     static const char *const thresholds[] = {
@@ -371,8 +344,8 @@ clv_status map_ml_trees(draft *d, clv_err *e)
         draft_set_int(d, CLV_A_SCORE_DTYPE, CLV_FLOAT64);
     draft_set_int(d, CLV_A_DEPTH, f.depth);
     draft_set_int(d, CLV_A_TREES, f.trees);
-    tree_labels(d);
-    tree_forget(d);
+    ml_labels(d, "classlabels_int64s");
+    ml_forget(d, CLV_OP_TREE_SCORES);
     d->done = true;
     return draft_emit(d, d->op, "", ins, 6, d->attrs, d->n_attrs, d->outs,
                       d->n_out, NULL, e);

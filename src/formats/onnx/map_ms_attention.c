@@ -146,30 +146,123 @@ static clv_status unpack_mha(draft *d, uint32_t ins[3], clv_err *e)
     return ms_unpack_heads(d, all ? q : kv, all ? 2 : 1, &ins[V], e);
 }
 
-/* The past is a buffer, longer than what it holds, and so is the present: input
- * 8 says how many keys of it count. The attention gets the last key's index of
- * each batch entry instead. */
-static clv_status mha_buffer(draft *d, uint32_t ins[INPUTS], clv_err *e)
+/* A number for each entry of the batch: that of `x`, of one element, and more.
+ */
+static clv_status mha_each(draft *d, uint32_t x, int64_t more, int64_t batch,
+                           uint32_t *out, clv_err *e)
+{
+    clv_attr add[1] = {INT(VALUE, more)}, all[1], one[1];
+    CLV_TRY(ms_ints(d, CLV_A_SHAPE, &batch, 1, all, e));
+    CLV_TRY(ms_ints(d, CLV_A_SHAPE, &(int64_t){1}, 1, one, e));
+    CLV_TRY(ms_emit(d, CLV_OP_ADD, "last", IN(x), add, 1, out, e));
+    CLV_TRY(ms_emit(d, CLV_OP_RESHAPE, "last_one", IN(*out), one, 1, out, e));
+    return ms_emit(d, CLV_OP_EXPAND, "last_each", IN(*out), all, 1, out, e);
+}
+
+/* The past (B*W,H,M,D) of W beams as each beam has it: key t of beam w is that
+ * of the beam which `beams` (B,W,M) names. Behind the past it names anything.
+ */
+static clv_status mha_gather(draft *d, uint32_t beams, uint32_t *past,
+                             clv_err *e)
+{
+    const int64_t *b = d->g->values[beams].dims;
+    const int64_t *p = d->g->values[*past].dims;
+    const int64_t flat[4] = {p[0], p[1], p[2], p[3]};
+    const int64_t split[5] = {b[0], b[1], p[1], p[2], p[3]};
+    const int64_t thin[5] = {b[0], b[1], 1, p[2], 1};
+    clv_attr range[2] = {INT(MIN, 0), INT(MAX, b[1] - 1)};
+    clv_attr axis[1] = {INT(AXIS, 1)}, shape[1];
+    uint32_t which, x;
+    CLV_TRY(ms_emit(d, CLV_OP_CLAMP, "beams", IN(beams), range, 2, &which, e));
+    CLV_TRY(ms_ints(d, CLV_A_SHAPE, thin, 5, shape, e));
+    CLV_TRY(ms_emit(d, CLV_OP_RESHAPE, "beams_thin", IN(which), shape, 1,
+                    &which, e));
+    CLV_TRY(ms_ints(d, CLV_A_SHAPE, split, 5, shape, e));
+    CLV_TRY(
+        ms_emit(d, CLV_OP_EXPAND, "beams_all", IN(which), shape, 1, &which, e));
+    CLV_TRY(
+        ms_emit(d, CLV_OP_RESHAPE, "past_by_beam", IN(*past), shape, 1, &x, e));
+    CLV_TRY(ms_emit(d, CLV_OP_GATHER_ELEMENTS, "past_of_beam", IN(x, which),
+                    axis, 1, &x, e));
+    CLV_TRY(ms_ints(d, CLV_A_SHAPE, flat, 4, shape, e));
+    return ms_emit(d, CLV_OP_RESHAPE, "past", IN(x), shape, 1, past, e);
+}
+
+/* Output i: the past with new keys (B,S,H*D) behind the first `at`. */
+static clv_status mha_present(draft *d, uint32_t i, uint32_t past, uint32_t x,
+                              uint32_t at, clv_err *e)
+{
+    static const int64_t perm[4] = {0, 2, 1, 3};
+    const int64_t *p = d->g->values[past].dims;
+    const int64_t heads[4] = {p[0], d->g->values[x].dims[1], p[1], p[3]};
+    clv_attr shape[1], axis = INT(AXIS, 2);
+    uint32_t ins[3] = {past, CLV_NONE, at};
+    if (!ms_wanted(d, i))
+        return CLV_OK;
+    axis.name = clv__attr_name(CLV_A_AXIS);
+    CLV_TRY(ms_ints(d, CLV_A_SHAPE, heads, 4, shape, e));
+    CLV_TRY(ms_emit(d, CLV_OP_RESHAPE, "heads", IN(x), shape, 1, &x, e));
+    CLV_TRY(ms_permute(d, "heads_first", x, perm, 4, &ins[1], e));
+    return draft_emit(d, CLV_OP_TENSOR_SCATTER, "present", ins, 3, &axis, 1,
+                      &d->outs[i], 1, NULL, e);
+}
+
+/* Is the table of beams one for this past? */
+static bool mha_has_beams(const draft *d, uint32_t beams, const uint32_t *ins)
+{
+    const clv_value *b = &d->g->values[beams], *p = &d->g->values[ins[PAST_K]];
+    const clv_value *v = &d->g->values[ins[PAST_V]];
+    return b->rank == 3 && v->rank == 4 && v->dims[0] == p->dims[0] &&
+           v->dims[2] == p->dims[2] && b->dims[1] > 0 &&
+           sat_mul(b->dims[0], b->dims[1]) == p->dims[0] &&
+           b->dims[2] == p->dims[2];
+}
+
+/* The past is a buffer, longer than what it holds, and so is the present, which
+ * keeps what lies behind the new keys: `held` says how many keys of it count.
+ * The attention gets the last key's index of each batch entry instead. With
+ * beams it reads keys of others. */
+static clv_status mha_buffer(draft *d, uint32_t ins[INPUTS], uint32_t held,
+                             uint32_t beams, clv_err *e)
 {
     const clv_value *past = &d->g->values[ins[PAST_K]];
     const clv_value *key = &d->g->values[ins[K]];
-    if (past->rank != 4 || key->rank != 3 || ins[KEEP] != CLV_NONE ||
-        ms_input(d, 9) != CLV_NONE) {
-        ms_count_only(d, "a shared past that is masked, or gathered");
+    if (held == CLV_NONE || ins[PAST_V] == CLV_NONE || past->rank != 4 ||
+        key->rank != 3 || d->g->values[ins[V]].rank != 3 ||
+        ins[KEEP] != CLV_NONE ||
+        (beams != CLV_NONE && !mha_has_beams(d, beams, ins))) {
+        ms_count_only(d, "a shared past that is masked");
         return CLV_OK;
     }
+    uint32_t at;
     int64_t batch = key->dims[0], room = past->dims[2];
-    clv_attr more[1] = {INT(VALUE, key->dims[1] - 1)}, all[1], one[1];
-    CLV_TRY(ms_ints(d, CLV_A_SHAPE, &batch, 1, all, e));
-    CLV_TRY(ms_ints(d, CLV_A_SHAPE, &(int64_t){1}, 1, one, e));
-    CLV_TRY(ms_emit(d, CLV_OP_ADD, "last", IN(ms_input(d, 8)), more, 1,
-                    &ins[KEEP], e));
-    CLV_TRY(ms_emit(d, CLV_OP_RESHAPE, "last_one", IN(ins[KEEP]), one, 1,
-                    &ins[KEEP], e));
-    CLV_TRY(ms_emit(d, CLV_OP_EXPAND, "last_each", IN(ins[KEEP]), all, 1,
-                    &ins[KEEP], e));
+    CLV_TRY(mha_each(d, held, key->dims[1] - 1, batch, &ins[KEEP], e));
+    CLV_TRY(mha_each(d, held, 0, batch, &at, e));
+    for (uint32_t i = 0; i < 2; i++) {
+        CLV_TRY(mha_present(d, 1 + i, ins[PAST_K + i], ins[K + i], at, e));
+        if (beams != CLV_NONE)
+            CLV_TRY(mha_gather(d, beams, &ins[PAST_K + i], e));
+    }
+    d->n_out = 1;
     draft_set_int(d, CLV_A_SIZE, room);
     draft_set_int(d, CLV_A_CACHE, 1);
+    return CLV_OK;
+}
+
+/* Adds the parts of one bias to queries, keys and values; keys and values by
+ * heads have theirs. */
+static clv_status mha_bias(draft *d, uint32_t of_all, uint32_t ins[3],
+                           clv_err *e)
+{
+    uint32_t bias[3];
+    int64_t sizes[3] = {width(d, ins[Q]), width(d, ins[K]), width(d, ins[V])};
+    bool even = sizes[0] == sizes[1] && sizes[0] == sizes[2];
+    if (of_all == CLV_NONE)
+        return CLV_OK;
+    CLV_TRY(split3(d, "split_bias", of_all, even ? NULL : sizes, bias, e));
+    for (int i = 0; i < 3; i++)
+        if (d->g->values[ins[i]].rank != 4)
+            CLV_TRY(ms_add(d, "bias", ins[i], bias[i], &ins[i], e));
     return CLV_OK;
 }
 
@@ -181,25 +274,40 @@ clv_status map_ms_mha(draft *d, clv_err *e)
     uint32_t ins[INPUTS] = {ms_input(d, 0), ms_input(d, 1), ms_input(d, 2),
                             ms_input(d, 5), ms_input(d, 6), ms_input(d, 7),
                             ms_input(d, 4), CLV_NONE,       CLV_NONE};
+    uint32_t held = ms_input(d, 8), beams = ms_input(d, 9);
     const clv_value *q = draft_in(d, 0);
     if (!q || (ins[K] == CLV_NONE && (ins[V] != CLV_NONE || q->rank != 5))) {
         d->op = CLV_OP_UNKNOWN;
         return CLV_OK;
     }
     CLV_TRY(unpack_mha(d, ins, e));
-    if (ins[PAST_K] != CLV_NONE &&
-        (ms_input(d, 8) != CLV_NONE || ms_input(d, 9) != CLV_NONE))
-        CLV_TRY(mha_buffer(d, ins, e));
-    if (ms_input(d, 3) == CLV_NONE)
-        return ms_attend(d, ins, CLV_NONE, e);
-    uint32_t bias[3];
-    int64_t sizes[3] = {width(d, ins[Q]), width(d, ins[K]), width(d, ins[V])};
-    bool even = sizes[0] == sizes[1] && sizes[0] == sizes[2];
-    CLV_TRY(
-        split3(d, "split_bias", ms_input(d, 3), even ? NULL : sizes, bias, e));
-    for (int i = 0; i < 3; i++) /* keys and values by heads have theirs */
-        if (d->g->values[ins[i]].rank != 4)
-            CLV_TRY(ms_add(d, "bias", ins[i], bias[i], &ins[i], e));
+    CLV_TRY(mha_bias(d, ms_input(d, 3), ins, e));
+    if (ins[PAST_K] != CLV_NONE && (held != CLV_NONE || beams != CLV_NONE))
+        CLV_TRY(mha_buffer(d, ins, held, beams, e));
+    return ms_attend(d, ins, CLV_NONE, e);
+}
+
+/* The same for one new key, its inputs in another order: mask, bias of scores,
+ * past, how much of it counts, number of beams, which beam, bias of all. Keys
+ * given by heads are those of another sequence and have no past. */
+clv_status map_ms_decoder_mha(draft *d, clv_err *e)
+{
+    uint32_t ins[INPUTS] = {ms_input(d, 0), ms_input(d, 1), ms_input(d, 2),
+                            ms_input(d, 4), ms_input(d, 5), ms_input(d, 6),
+                            ms_input(d, 3), CLV_NONE,       CLV_NONE};
+    const clv_value *q = draft_in(d, 0), *k = draft_in(d, 1);
+    if (!q || !k || !draft_in(d, 2)) {
+        d->op = CLV_OP_UNKNOWN;
+        return CLV_OK;
+    }
+    bool shared = draft_other_int(d, "past_present_share_buffer", 0) != 0;
+    CLV_TRY(mha_bias(d, ms_input(d, 10), ins, e));
+    if (k->rank == 4)
+        ins[PAST_K] = ins[PAST_V] = CLV_NONE;
+    else if (shared && ins[PAST_K] != CLV_NONE)
+        CLV_TRY(mha_buffer(d, ins, ms_input(d, 7), ms_input(d, 9), e));
+    else if (ms_input(d, 9) != CLV_NONE)
+        ms_count_only(d, "a past by beams that is not shared");
     return ms_attend(d, ins, CLV_NONE, e);
 }
 

@@ -84,7 +84,7 @@ enum {
     ONNX_MAX_VIEWS = 64,     /* views or Concats between a weight and its
                               * reader; a warning says that there are more */
     ONNX_RESERVED = 1 << 15, /* names that tables are made for at once */
-    ONNX_RECENT = 64,        /* rows of operators that are kept at hand */
+    ONNX_RECENT = 64,        /* rows of operators and attributes at hand */
     ONNX_PEEK = 2 * 4096,    /* bytes copied at once, at most */
     ONNX_NEWEST_IR = 14,
     ONNX_NEWEST_OPSET = 28,
@@ -170,6 +170,7 @@ typedef struct unit {
     bool deep;      /* warned that there are more than ONNX_MAX_VIEWS */
     bool each;      /* done for each tensor of a sequence: sizes differ */
     bool typed;     /* the shapes that a body declares for its inputs count */
+    bool loop;      /* the first two inputs are a loop's number and condition */
     bool stores;    /* weights are initializers here, not Constant nodes */
     uint32_t n_formal; /* inputs the body declares; captured ones follow */
 } unit;
@@ -247,6 +248,7 @@ typedef struct reader {
     wire graph; /* the model's, whole */
     const struct onnx_op
         *recent[ONNX_RECENT]; /* rows of ai.onnx that nodes had */
+    const struct onnx_attr_row *recent_attrs[ONNX_RECENT];
 } reader;
 
 typedef struct draft {
@@ -275,7 +277,7 @@ CLV_MUST clv_status onnx_attrs_read(draft *d, clv_err *e);
 
 /* Whether what a says has been translated, or changes nothing; a node with
  * another attribute is counted only. */
-bool onnx_attr_understood(const clv_attr *a);
+bool onnx_attr_understood(reader *r, const clv_attr *a);
 
 clv_attr *draft_attr(const draft *d, clv_attr_key key);
 clv_attr *draft_other(const draft *d, const char *name); /* by ONNX name */

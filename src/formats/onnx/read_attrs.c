@@ -11,280 +11,291 @@
 
 #include <string.h>
 
-/* A row of the lists below, which are in the order of strcmp. */
-typedef struct attrs_row {
+/* What becomes of an attribute, by its name. */
+typedef struct onnx_attr_row {
     const char *name;
-    clv_attr_key key;
+    uint8_t key;
+    bool renamed;
 } attrs_row;
 
-static const attrs_row attrs_renamed[] = {
-    {"align_corners", CLV_A_ALIGN_CORNERS},
-    {"allowzero", CLV_A_ALLOWZERO},
-    {"alpha", CLV_A_ALPHA},
-    {"approximate", CLV_A_APPROXIMATE},
-    {"auto_pad", CLV_A_AUTO_PAD},
-    {"axes", CLV_A_AXES},
-    {"axis", CLV_A_AXIS},
-    {"batch_dims", CLV_A_BATCH_DIMS},
-    {"beta", CLV_A_BETA},
-    {"bits", CLV_A_BITS},
-    {"block_size", CLV_A_BLOCK},
-    {"blocksize", CLV_A_BLOCK},
-    {"body", CLV_A_BODY},
-    {"ceil_mode", CLV_A_CEIL},
-    {"count_include_pad", CLV_A_COUNT_INCLUDE_PAD},
-    {"cubic_coeff_a", CLV_A_CUBIC},
-    {"decoder", CLV_A_BODY},
-    {"dilations", CLV_A_DILATION},
-    {"direction", CLV_A_DIRECTION},
-    {"dtype", CLV_A_DTYPE},
-    {"else_branch", CLV_A_ELSE},
-    {"encoder", CLV_A_ENCODER},
-    {"end", CLV_A_END},
-    {"ends", CLV_A_END},
-    {"epsilon", CLV_A_EPSILON},
-    {"equation", CLV_A_EQUATION},
-    {"exclusive", CLV_A_EXCLUSIVE},
-    {"group", CLV_A_GROUPS},
-    {"groups", CLV_A_GROUPS},
-    {"hidden_size", CLV_A_HIDDEN},
-    {"init_decoder", CLV_A_FIRST},
-    {"is_causal", CLV_A_CAUSAL},
-    {"k", CLV_A_K},
-    {"keep_aspect_ratio_policy", CLV_A_ASPECT},
-    {"keepdims", CLV_A_KEEPDIM},
-    {"kernel_shape", CLV_A_KERNEL},
-    {"kv_num_heads", CLV_A_KV_HEADS},
-    {"largest", CLV_A_LARGEST},
-    {"layout", CLV_A_LAYOUT},
-    {"max", CLV_A_MAX},
-    {"min", CLV_A_MIN},
-    {"mode", CLV_A_MODE},
-    {"num_groups", CLV_A_GROUPS},
-    {"num_heads", CLV_A_HEADS},
-    {"output_padding", CLV_A_OUTPUT_PADDING},
-    {"p", CLV_A_P},
-    {"paddings", CLV_A_PADDING},
-    {"pads", CLV_A_PADDING},
-    {"perm", CLV_A_PERM},
-    {"q_num_heads", CLV_A_HEADS},
-    {"reduction", CLV_A_REDUCTION},
-    {"reverse", CLV_A_REVERSE},
-    {"scale", CLV_A_SCALE},
-    {"scales", CLV_A_SCALES},
-    {"shape", CLV_A_SHAPE},
-    {"size", CLV_A_SIZE},
-    {"sorted", CLV_A_SORTED},
-    {"start", CLV_A_START},
-    {"starts", CLV_A_START},
-    {"strides", CLV_A_STRIDE},
-    {"then_branch", CLV_A_THEN},
-    {"to", CLV_A_DTYPE},
-    {"transA", CLV_A_TRANS_A},
-    {"transB", CLV_A_TRANS_B},
-    {"unidirectional", CLV_A_CAUSAL},
-    {"value", CLV_A_VALUE},
-};
+/* It has a key of ours wherever it stands. */
+#define RENAMED(name, key) \
+    { \
+        name, CLV_A_##key, true \
+    }
 
-/* Attributes of single operators that mean the same under another name. They
- * are kept as they came, for people and for the writer, and said again under
- * our key where the operator has it. */
-static const attrs_row attrs_said_again[] = {
-    {"activation_alpha", CLV_A_ALPHAS},
-    {"activation_beta", CLV_A_BETAS},
-    {"activation_type", CLV_A_ACTIVATION},
-    {"activations", CLV_A_ACTIVATIONS},
-    {"antialias", CLV_A_ANTIALIAS},
-    {"batch_axis", CLV_A_BATCH_AXIS},
-    {"case_change_action", CLV_A_CASE},
-    {"clip", CLV_A_CLIP},
-    {"decay_factor", CLV_A_DECAY},
-    {"delimiter", CLV_A_DELIMITER},
-    {"detect_negative", CLV_A_DETECT_NEGATIVE},
-    {"detect_positive", CLV_A_DETECT_POSITIVE},
-    {"exclude_outside", CLV_A_EXCLUDE_OUTSIDE},
-    {"extrapolation_value", CLV_A_EXTRAPOLATION},
-    {"high", CLV_A_HIGH},
-    {"ignore_index", CLV_A_IGNORE_INDEX},
-    {"input_forget", CLV_A_INPUT_FORGET},
-    {"interleaved", CLV_A_INTERLEAVED},
-    {"is_case_sensitive", CLV_A_CASE_SENSITIVE},
-    {"left_window_size", CLV_A_LEFT_WINDOW},
-    {"linear_before_reset", CLV_A_LINEAR_BEFORE_RESET},
-    {"low", CLV_A_LOW},
-    {"mask_filter_value", CLV_A_MASK_VALUE},
-    {"max_gram_length", CLV_A_MAX_GRAM},
-    {"max_skip_count", CLV_A_MAX_SKIP},
-    {"maxsplit", CLV_A_MAX_SPLITS},
-    {"mean", CLV_A_MEAN},
-    {"min_gram_length", CLV_A_MIN_GRAM},
-    {"momentum", CLV_A_MOMENTUM},
-    {"new_axis", CLV_A_NEW_AXIS},
-    {"ngram_counts", CLV_A_GRAM_STARTS},
-    {"ngram_indexes", CLV_A_GRAM_PLACES},
-    {"norm_coefficient", CLV_A_NORM_COEFFICIENT},
-    {"norm_coefficient_post", CLV_A_NORM_COEFFICIENT_POST},
-    {"normalize_routing_weights", CLV_A_NORMALIZE},
-    {"padding_mode", CLV_A_PADDING_MODE},
-    {"pattern", CLV_A_PATTERN},
-    {"periodic", CLV_A_PERIODIC},
-    {"pool_int64s", CLV_A_GRAM_POOL},
-    {"right_window_size", CLV_A_RIGHT_WINDOW},
-    {"rotary_embedding_dim", CLV_A_ROTARY_DIM},
-    {"rotary_interleaved", CLV_A_INTERLEAVED},
-    {"round_mode", CLV_A_ROUNDING},
-    {"sampling_ratio", CLV_A_SAMPLING},
-    {"saturate", CLV_A_SATURATE},
-    {"seed", CLV_A_SEED},
-    {"select_last_index", CLV_A_SELECT_LAST},
-    {"smooth_softmax", CLV_A_SMOOTH_SOFTMAX},
-    {"softcap", CLV_A_SOFTCAP},
-    {"spatial_scale", CLV_A_SPATIAL_SCALE},
-    {"stopwords", CLV_A_STOPWORDS},
-    {"swiglu_fusion", CLV_A_FUSION},
-    {"swiglu_limit", CLV_A_LIMIT},
-    {"time_axis", CLV_A_TIME_AXIS},
-    {"training_mode", CLV_A_TRAINING},
-    {"update_rule", CLV_A_RULE},
-    {"weights", CLV_A_GRAM_WEIGHTS},
-};
+/* An attribute of single operators that means the same under another name. It
+ * is kept as it came, for people and for the writer, and said again under our
+ * key where the operator has it. */
+#define SAID_AGAIN(name, key) \
+    { \
+        name, CLV_A_##key, false \
+    }
 
-/* Attributes that mapping functions translate, or that change nothing that is
- * computed here. */
-static const char *const understood[] = {
-    "K",
-    "N",
-    "accuracy_level", /* how exact products need be at least */
-    "activation",
-    "activation_alpha",
-    "activation_beta",
-    "activation_params",
-    "aggregate_function",
-    "base_values",
-    "base_values_as_tensor",
-    "bias",
-    "broadcast",
-    "cats_int64s",
-    "cats_strings",
-    "center_point_box",
-    "channels",
-    "channels_last",
-    "chunk_size",
-    "class_ids",
-    "class_nodeids",
-    "class_treeids",
-    "class_weights",
-    "class_weights_as_tensor",
-    "classes_strings",
-    "classlabels_int64s",
-    "classlabels_ints",
-    "classlabels_strings",
-    "coefficients",
-    "consumed_inputs",
-    "coordinate_transformation_mode",
-    "decoder_start_token_id",
-    "dim",
-    "directions",
-    "do_rotary",
-    "early_stopping",
-    "eos_token_id",
-    "expert_weight_bits",
-    "fc1_expert_weight_bits",
-    "fc2_expert_weight_bits",
-    "fc3_expert_weight_bits",
-    "fmod",
-    "gamma",
-    "gather_axis",
-    "imputed_value_floats",
-    "inputdimensions",
-    "intercepts",
-    "inverse",
-    "is_test",
-    "kernel_params",
-    "kernel_type",
-    "keys_floats",
-    "keys_int64s",
-    "keys_strings",
-    "keys_tensor",
-    "lambd",
-    "leaf_targetids",
-    "leaf_weights",
-    "local_window_size",
-    "model_type",
-    "multi_class",
-    "n_supports",
-    "n_targets",
-    "nearest_mode",
-    "no_repeat_ngram_size",
-    "nodes_falseleafs",
-    "nodes_falsenodeids",
-    "nodes_featureids",
-    "nodes_hitrates",
-    "nodes_missing_value_tracks_true",
-    "nodes_modes",
-    "nodes_nodeids",
-    "nodes_splits",
-    "nodes_treeids",
-    "nodes_trueleafs",
-    "nodes_truenodeids",
-    "nodes_values",
-    "nodes_values_as_tensor",
-    "noop_with_empty_axes",
-    "norm",
-    "num_outputs",
-    "num_scan_inputs",
-    "offset",
-    "offset_group",
-    "onesided",
-    "opset",
-    "output_datatype",
-    "output_dtype",
-    "output_height",
-    "output_sequence",
-    "output_shape",
-    "output_width",
-    "pad_token_id",
-    "pooled_shape",
-    "post_transform",
-    "precision",
-    "prob_a",
-    "prob_b",
-    "qk_matmul_output_mode",
-    "qkv_hidden_sizes",
-    "quant_type",
-    "ratio",
-    "replaced_value_float",
-    "rho",
-    "sample_size",
-    "scan_input_axes",
-    "scan_input_directions",
-    "scan_output_axes",
-    "scan_output_directions",
-    "softmax_precision",
-    "split",
-    "stash_type",
-    "step",
-    "storage_order",
-    "support_vectors",
-    "target_ids",
-    "target_nodeids",
-    "target_treeids",
-    "target_weights",
-    "target_weights_as_tensor",
-    "targets",
-    "threshold",
-    "transBatchA",
-    "transBatchB",
-    "tree_roots",
-    "upper",
-    "values_floats",
-    "values_int64s",
-    "values_strings",
-    "values_tensor",
-    "vectors_per_class",
-    "vocab_size",
-    "xs",
-    "y",
+/* Mapping functions translate it, or it changes nothing that is computed here.
+ */
+#define UNDERSTOOD(name) \
+    { \
+        name, CLV_A_OTHER, false \
+    }
+
+static const attrs_row attrs_rows[] = {
+    /* in the order of strcmp */
+    UNDERSTOOD("K"),
+    UNDERSTOOD("N"),
+    UNDERSTOOD("accuracy_level"), /* how exact products need be at least */
+    UNDERSTOOD("activation"),
+    SAID_AGAIN("activation_alpha", ALPHAS),
+    SAID_AGAIN("activation_beta", BETAS),
+    UNDERSTOOD("activation_params"),
+    SAID_AGAIN("activation_type", ACTIVATION),
+    SAID_AGAIN("activations", ACTIVATIONS),
+    UNDERSTOOD("aggregate_function"),
+    RENAMED("align_corners", ALIGN_CORNERS),
+    RENAMED("allowzero", ALLOWZERO),
+    RENAMED("alpha", ALPHA),
+    SAID_AGAIN("antialias", ANTIALIAS),
+    RENAMED("approximate", APPROXIMATE),
+    RENAMED("auto_pad", AUTO_PAD),
+    RENAMED("axes", AXES),
+    RENAMED("axis", AXIS),
+    UNDERSTOOD("base_values"),
+    UNDERSTOOD("base_values_as_tensor"),
+    SAID_AGAIN("batch_axis", BATCH_AXIS),
+    RENAMED("batch_dims", BATCH_DIMS),
+    RENAMED("beta", BETA),
+    UNDERSTOOD("bias"),
+    RENAMED("bits", BITS),
+    RENAMED("block_size", BLOCK),
+    RENAMED("blocksize", BLOCK),
+    RENAMED("body", BODY),
+    UNDERSTOOD("broadcast"),
+    SAID_AGAIN("case_change_action", CASE),
+    UNDERSTOOD("cats_int64s"),
+    UNDERSTOOD("cats_strings"),
+    RENAMED("ceil_mode", CEIL),
+    UNDERSTOOD("center_point_box"),
+    UNDERSTOOD("channels"),
+    UNDERSTOOD("channels_last"),
+    UNDERSTOOD("chunk_size"),
+    UNDERSTOOD("class_ids"),
+    UNDERSTOOD("class_nodeids"),
+    UNDERSTOOD("class_treeids"),
+    UNDERSTOOD("class_weights"),
+    UNDERSTOOD("class_weights_as_tensor"),
+    UNDERSTOOD("classes_strings"),
+    UNDERSTOOD("classlabels_int64s"),
+    UNDERSTOOD("classlabels_ints"),
+    UNDERSTOOD("classlabels_strings"),
+    SAID_AGAIN("clip", CLIP),
+    UNDERSTOOD("coefficients"),
+    UNDERSTOOD("consumed_inputs"),
+    UNDERSTOOD("coordinate_transformation_mode"),
+    RENAMED("count_include_pad", COUNT_INCLUDE_PAD),
+    RENAMED("cubic_coeff_a", CUBIC),
+    SAID_AGAIN("decay_factor", DECAY),
+    RENAMED("decoder", BODY),
+    UNDERSTOOD("decoder_start_token_id"),
+    SAID_AGAIN("delimiter", DELIMITER),
+    SAID_AGAIN("detect_negative", DETECT_NEGATIVE),
+    SAID_AGAIN("detect_positive", DETECT_POSITIVE),
+    RENAMED("dilations", DILATION),
+    UNDERSTOOD("dim"),
+    RENAMED("direction", DIRECTION),
+    UNDERSTOOD("directions"),
+    UNDERSTOOD("do_rotary"),
+    RENAMED("dtype", DTYPE),
+    UNDERSTOOD("early_stopping"),
+    RENAMED("else_branch", ELSE),
+    RENAMED("encoder", ENCODER),
+    RENAMED("end", END),
+    RENAMED("ends", END),
+    UNDERSTOOD("eos_token_id"),
+    RENAMED("epsilon", EPSILON),
+    RENAMED("equation", EQUATION),
+    SAID_AGAIN("exclude_outside", EXCLUDE_OUTSIDE),
+    RENAMED("exclusive", EXCLUSIVE),
+    UNDERSTOOD("expert_weight_bits"),
+    SAID_AGAIN("extrapolation_value", EXTRAPOLATION),
+    UNDERSTOOD("fc1_expert_weight_bits"),
+    UNDERSTOOD("fc2_expert_weight_bits"),
+    UNDERSTOOD("fc3_expert_weight_bits"),
+    UNDERSTOOD("fmod"),
+    UNDERSTOOD("gamma"),
+    UNDERSTOOD("gather_axis"),
+    RENAMED("group", GROUPS),
+    RENAMED("groups", GROUPS),
+    RENAMED("hidden_size", HIDDEN),
+    SAID_AGAIN("high", HIGH),
+    SAID_AGAIN("ignore_index", IGNORE_INDEX),
+    UNDERSTOOD("imputed_value_floats"),
+    RENAMED("init_decoder", FIRST),
+    SAID_AGAIN("input_forget", INPUT_FORGET),
+    UNDERSTOOD("inputdimensions"),
+    UNDERSTOOD("intercepts"),
+    SAID_AGAIN("interleaved", INTERLEAVED),
+    UNDERSTOOD("inverse"),
+    SAID_AGAIN("is_case_sensitive", CASE_SENSITIVE),
+    RENAMED("is_causal", CAUSAL),
+    UNDERSTOOD("is_test"),
+    RENAMED("k", K),
+    RENAMED("keep_aspect_ratio_policy", ASPECT),
+    RENAMED("keepdims", KEEPDIM),
+    UNDERSTOOD("kernel_params"),
+    RENAMED("kernel_shape", KERNEL),
+    UNDERSTOOD("kernel_type"),
+    UNDERSTOOD("keys_floats"),
+    UNDERSTOOD("keys_int64s"),
+    UNDERSTOOD("keys_strings"),
+    UNDERSTOOD("keys_tensor"),
+    RENAMED("kv_num_heads", KV_HEADS),
+    UNDERSTOOD("lambd"),
+    RENAMED("largest", LARGEST),
+    RENAMED("layout", LAYOUT),
+    UNDERSTOOD("leaf_targetids"),
+    UNDERSTOOD("leaf_weights"),
+    SAID_AGAIN("left_window_size", LEFT_WINDOW),
+    SAID_AGAIN("linear_before_reset", LINEAR_BEFORE_RESET),
+    UNDERSTOOD("local_window_size"),
+    SAID_AGAIN("low", LOW),
+    SAID_AGAIN("mask_filter_value", MASK_VALUE),
+    RENAMED("max", MAX),
+    SAID_AGAIN("max_gram_length", MAX_GRAM),
+    SAID_AGAIN("max_skip_count", MAX_SKIP),
+    SAID_AGAIN("maxsplit", MAX_SPLITS),
+    SAID_AGAIN("mean", MEAN),
+    RENAMED("min", MIN),
+    SAID_AGAIN("min_gram_length", MIN_GRAM),
+    RENAMED("mode", MODE),
+    UNDERSTOOD("model_type"),
+    SAID_AGAIN("momentum", MOMENTUM),
+    UNDERSTOOD("multi_class"),
+    UNDERSTOOD("n_supports"),
+    UNDERSTOOD("n_targets"),
+    UNDERSTOOD("nearest_mode"),
+    SAID_AGAIN("new_axis", NEW_AXIS),
+    SAID_AGAIN("ngram_counts", GRAM_STARTS),
+    SAID_AGAIN("ngram_indexes", GRAM_PLACES),
+    UNDERSTOOD("no_repeat_ngram_size"),
+    UNDERSTOOD("nodes_falseleafs"),
+    UNDERSTOOD("nodes_falsenodeids"),
+    UNDERSTOOD("nodes_featureids"),
+    UNDERSTOOD("nodes_hitrates"),
+    UNDERSTOOD("nodes_missing_value_tracks_true"),
+    UNDERSTOOD("nodes_modes"),
+    UNDERSTOOD("nodes_nodeids"),
+    UNDERSTOOD("nodes_splits"),
+    UNDERSTOOD("nodes_treeids"),
+    UNDERSTOOD("nodes_trueleafs"),
+    UNDERSTOOD("nodes_truenodeids"),
+    UNDERSTOOD("nodes_values"),
+    UNDERSTOOD("nodes_values_as_tensor"),
+    UNDERSTOOD("noop_with_empty_axes"),
+    UNDERSTOOD("norm"),
+    SAID_AGAIN("norm_coefficient", NORM_COEFFICIENT),
+    SAID_AGAIN("norm_coefficient_post", NORM_COEFFICIENT_POST),
+    SAID_AGAIN("normalize_routing_weights", NORMALIZE),
+    RENAMED("num_groups", GROUPS),
+    RENAMED("num_heads", HEADS),
+    UNDERSTOOD("num_outputs"),
+    UNDERSTOOD("num_scan_inputs"),
+    UNDERSTOOD("offset"),
+    UNDERSTOOD("offset_group"),
+    UNDERSTOOD("onesided"),
+    UNDERSTOOD("opset"),
+    UNDERSTOOD("output_datatype"),
+    UNDERSTOOD("output_dtype"),
+    UNDERSTOOD("output_height"),
+    RENAMED("output_padding", OUTPUT_PADDING),
+    UNDERSTOOD("output_sequence"),
+    UNDERSTOOD("output_shape"),
+    UNDERSTOOD("output_width"),
+    RENAMED("p", P),
+    UNDERSTOOD("pad_token_id"),
+    SAID_AGAIN("padding_mode", PADDING_MODE),
+    RENAMED("paddings", PADDING),
+    RENAMED("pads", PADDING),
+    UNDERSTOOD("past_present_share_buffer"),
+    SAID_AGAIN("pattern", PATTERN),
+    SAID_AGAIN("periodic", PERIODIC),
+    RENAMED("perm", PERM),
+    SAID_AGAIN("pool_int64s", GRAM_POOL),
+    UNDERSTOOD("pooled_shape"),
+    UNDERSTOOD("post_transform"),
+    UNDERSTOOD("precision"),
+    UNDERSTOOD("prob_a"),
+    UNDERSTOOD("prob_b"),
+    RENAMED("q_num_heads", HEADS),
+    UNDERSTOOD("qk_matmul_output_mode"),
+    UNDERSTOOD("qkv_hidden_sizes"),
+    UNDERSTOOD("quant_type"),
+    UNDERSTOOD("ratio"),
+    RENAMED("reduction", REDUCTION),
+    UNDERSTOOD("replaced_value_float"),
+    RENAMED("reverse", REVERSE),
+    UNDERSTOOD("rho"),
+    SAID_AGAIN("right_window_size", RIGHT_WINDOW),
+    SAID_AGAIN("rotary_embedding_dim", ROTARY_DIM),
+    SAID_AGAIN("rotary_interleaved", INTERLEAVED),
+    SAID_AGAIN("round_mode", ROUNDING),
+    UNDERSTOOD("sample_size"),
+    SAID_AGAIN("sampling_ratio", SAMPLING),
+    SAID_AGAIN("saturate", SATURATE),
+    RENAMED("scale", SCALE),
+    RENAMED("scales", SCALES),
+    UNDERSTOOD("scan_input_axes"),
+    UNDERSTOOD("scan_input_directions"),
+    UNDERSTOOD("scan_output_axes"),
+    UNDERSTOOD("scan_output_directions"),
+    SAID_AGAIN("seed", SEED),
+    SAID_AGAIN("select_last_index", SELECT_LAST),
+    RENAMED("shape", SHAPE),
+    RENAMED("size", SIZE),
+    SAID_AGAIN("smooth_softmax", SMOOTH_SOFTMAX),
+    SAID_AGAIN("softcap", SOFTCAP),
+    UNDERSTOOD("softmax_precision"),
+    RENAMED("sorted", SORTED),
+    SAID_AGAIN("spatial_scale", SPATIAL_SCALE),
+    UNDERSTOOD("split"),
+    RENAMED("start", START),
+    RENAMED("starts", START),
+    UNDERSTOOD("stash_type"),
+    UNDERSTOOD("step"),
+    SAID_AGAIN("stopwords", STOPWORDS),
+    UNDERSTOOD("storage_order"),
+    RENAMED("strides", STRIDE),
+    UNDERSTOOD("support_vectors"),
+    SAID_AGAIN("swiglu_fusion", FUSION),
+    SAID_AGAIN("swiglu_limit", LIMIT),
+    UNDERSTOOD("target_ids"),
+    UNDERSTOOD("target_nodeids"),
+    UNDERSTOOD("target_treeids"),
+    UNDERSTOOD("target_weights"),
+    UNDERSTOOD("target_weights_as_tensor"),
+    UNDERSTOOD("targets"),
+    RENAMED("then_branch", THEN),
+    UNDERSTOOD("threshold"),
+    SAID_AGAIN("time_axis", TIME_AXIS),
+    RENAMED("to", DTYPE),
+    SAID_AGAIN("training_mode", TRAINING),
+    RENAMED("transA", TRANS_A),
+    RENAMED("transB", TRANS_B),
+    UNDERSTOOD("transBatchA"),
+    UNDERSTOOD("transBatchB"),
+    UNDERSTOOD("tree_roots"),
+    RENAMED("unidirectional", CAUSAL),
+    SAID_AGAIN("update_rule", RULE),
+    UNDERSTOOD("upper"),
+    RENAMED("value", VALUE),
+    UNDERSTOOD("values_floats"),
+    UNDERSTOOD("values_int64s"),
+    UNDERSTOOD("values_strings"),
+    UNDERSTOOD("values_tensor"),
+    UNDERSTOOD("vectors_per_class"),
+    UNDERSTOOD("vocab_size"),
+    SAID_AGAIN("weights", GRAM_WEIGHTS),
+    UNDERSTOOD("xs"),
+    UNDERSTOOD("y"),
 };
 
 /* Attributes that change nothing as long as they have this value. */
@@ -293,53 +304,28 @@ static const struct {
     int64_t value;
 } usual[] = {{"spatial", 1}};
 
+enum { ATTRS_ROWS = sizeof attrs_rows / sizeof *attrs_rows };
+
 bool clv__onnx_attr_row(size_t i, const char **name, clv_attr_key *key)
 {
-    enum {
-        RENAMED = sizeof attrs_renamed / sizeof *attrs_renamed,
-        AGAIN = sizeof attrs_said_again / sizeof *attrs_said_again,
-        OTHERS = sizeof understood / sizeof *understood
-    };
-    if (i < RENAMED) {
-        *name = attrs_renamed[i].name;
-        *key = attrs_renamed[i].key;
-    } else if (i < RENAMED + AGAIN) {
-        *name = attrs_said_again[i - RENAMED].name;
-        *key = attrs_said_again[i - RENAMED].key;
-    } else if (i < RENAMED + AGAIN + OTHERS) {
-        *name = understood[i - RENAMED - AGAIN];
-        *key = CLV_A_OTHER;
-    }
-    return i < RENAMED + AGAIN + OTHERS;
+    if (i >= ATTRS_ROWS)
+        return false;
+    *name = attrs_rows[i].name;
+    *key = (clv_attr_key)attrs_rows[i].key;
+    return true;
 }
 
-#define ATTRS_COUNT(list) (sizeof(list) / sizeof *(list))
-
-/* Compares two names that begin with the same character. */
-static int attrs_rest(text name, const char *other)
+static const attrs_row *attrs_search(text name)
 {
-    int order = strncmp(name.s, other, name.n);
-    size_t n = order ? 0 : strlen(other);
-    return order ? order : (name.n > n) - (name.n < n);
-}
-
-/* Looks a name up among n rows of `size` bytes, each of which begins with its
- * name, sorted. Most rows are told apart by their first character. */
-static const void *attrs_search(text name, const void *rows, size_t n,
-                                size_t size)
-{
-    unsigned char first = name.n ? (unsigned char)*name.s : 0;
-    size_t from = 0, to = n;
+    size_t from = 0, to = ATTRS_ROWS;
     while (from < to) {
         size_t mid = from + (to - from) / 2;
-        const char *row = (const char *)rows + mid * size;
-        const char *other = *(const char *const *)row;
-        int order = first - (unsigned char)*other;
-        if (!order)
-            order = attrs_rest(name, other);
-        if (!order)
-            return row;
-        if (order < 0)
+        const char *other = attrs_rows[mid].name;
+        int order = strncmp(name.s, other, name.n);
+        size_t n = order ? 0 : strlen(other);
+        if (!order && name.n == n)
+            return &attrs_rows[mid];
+        if (order < 0 || (!order && name.n < n))
             to = mid;
         else
             from = mid + 1;
@@ -347,20 +333,24 @@ static const void *attrs_search(text name, const void *rows, size_t n,
     return NULL;
 }
 
-static const attrs_row *attrs_find(text name, const attrs_row *list, size_t n)
+/* The row of a name, or NULL. Nodes have the same few again and again. */
+static const attrs_row *attrs_find(reader *r, text name)
 {
-    return attrs_search(name, list, n, sizeof *list);
+    const unsigned char *s = (const unsigned char *)name.s;
+    if (!name.n)
+        return NULL;
+    const attrs_row **slot =
+        &r->recent_attrs[(name.n + 5u * s[0]) % ONNX_RECENT];
+    if (!*slot || !text_is(name, (*slot)->name))
+        *slot = attrs_search(name);
+    return *slot;
 }
 
-bool onnx_attr_understood(const clv_attr *a)
+bool onnx_attr_understood(reader *r, const clv_attr *a)
 {
-    text name = {a->name, strlen(a->name)};
-    if (attrs_find(name, attrs_renamed, ATTRS_COUNT(attrs_renamed)) ||
-        attrs_find(name, attrs_said_again, ATTRS_COUNT(attrs_said_again)) ||
-        attrs_search(name, understood, ATTRS_COUNT(understood),
-                     sizeof *understood))
+    if (attrs_find(r, (text){a->name, strlen(a->name)}))
         return true;
-    for (size_t i = 0; i < ATTRS_COUNT(usual); i++)
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         if (!strcmp(a->name, usual[i].name))
             return a->type == CLV_ATTR_INT && a->u.i == usual[i].value;
     return false;
@@ -369,11 +359,9 @@ bool onnx_attr_understood(const clv_attr *a)
 /* Says attribute a of operator op again under our key. */
 static void attrs_say_again(draft *d, clv_op op, const clv_attr *a)
 {
-    const attrs_row *row =
-        attrs_find((text){a->name, strlen(a->name)}, attrs_said_again,
-                   ATTRS_COUNT(attrs_said_again));
-    if (!row || !clv__attr_spec(op, row->key) || draft_attr(d, row->key) ||
-        d->n_attrs >= ONNX_ATTR_ROOM)
+    const attrs_row *row = attrs_find(d->r, (text){a->name, strlen(a->name)});
+    if (!row || row->key == CLV_A_OTHER || !clv__attr_spec(op, row->key) ||
+        draft_attr(d, row->key) || d->n_attrs >= ONNX_ATTR_ROOM)
         return;
     clv_attr *own = &d->attrs[d->n_attrs++];
     *own = *a;
@@ -551,10 +539,9 @@ static clv_status attrs_name(draft *d, text name, clv_attr *out, clv_err *e)
         out->key = (uint8_t)(out->name ? clv__attr_find(out->name) : 0);
         return out->name ? CLV_OK : clv__nomem(e);
     }
-    const attrs_row *row =
-        attrs_find(name, attrs_renamed, ATTRS_COUNT(attrs_renamed));
-    if (row) {
-        out->key = (uint8_t)row->key;
+    const attrs_row *row = attrs_find(d->r, name);
+    if (row && row->renamed) {
+        out->key = row->key;
         out->name = clv__attr_name(row->key);
         return CLV_OK;
     }

@@ -185,6 +185,7 @@ static clv_status graph_input(reader *r, frame *f, wire w, clv_err *e)
 {
     clv_graph *g = f->unit->g;
     size_t at = (size_t)(w.cur - w.file);
+    const int64_t one = 1;
     text name;
     onnx_type t;
     CLV_TRY(onnx_value_info(w, &name, &t, e));
@@ -202,6 +203,8 @@ static clv_status graph_input(reader *r, frame *f, wire w, clv_err *e)
         clv__err_prefix(e, "byte %zu: input", at);
     if (s == CLV_OK && f->unit->typed && t.rank != CLV_NO_RANK)
         return graph_typed_input(g, v, &t, e);
+    if (s == CLV_OK && f->unit->loop && g->n_inputs <= 2 && t.rank == 1)
+        return clv__value_set_shape(g, v, 1, &one) ? CLV_OK : clv__nomem(e);
     if (s != CLV_OK || f->outer)
         return s; /* a body's inputs get their shapes from its node */
     return onnx_bind_input(r, g, v, &t, e);
@@ -608,7 +611,8 @@ clv_status onnx_body(draft *d, wire w, clv_graph **body, clv_err *e)
               .unordered = d->op != CLV_OP_IF || d->f->unit->unordered,
               .branch = d->op == CLV_OP_IF,
               .each = d->op == CLV_OP_SEQUENCE_MAP,
-              .typed = d->op == CLV_OP_BEAM_SEARCH};
+              .typed = d->op == CLV_OP_BEAM_SEARCH,
+              .loop = d->op == CLV_OP_LOOP};
     frame f = {.unit = &u,
                .outer = d->f,
                .bound = d->f->bound,

@@ -433,12 +433,24 @@ clv_status clv__onnx_load(clv_mapping map, const char *path,
 
 /* ONNX has no magic number. The file's name tells, or else that it begins with
  * a version and goes on with fields of a ModelProto up to the graph. */
+enum { HIGHEST_IR = 99 };
+
+/* A version, then the tag of another field of the model. A TFLite file may have
+ * such an offset at its start, and then says what it is. */
+bool clv__onnx_begins(const clv_mapping *map)
+{
+    const uint8_t *p = map->data;
+    return map->size > 8 && p[0] == (PB_MODEL_IR_VERSION << 3 | WIRE_VARINT) &&
+           p[1] > 0 && p[1] <= HIGHEST_IR && p[2] >> 3 > PB_MODEL_IR_VERSION &&
+           p[2] >> 3 <= PB_MODEL_OPSET_IMPORT && memcmp(p + 4, "TFL3", 4) != 0;
+}
+
 bool clv__onnx_knows(const clv_mapping *map, const char *path)
 {
     size_t n = strlen(path);
     if (n > 5 && !strcmp(path + n - 5, ".onnx"))
         return true;
-    enum { LOOKED_AT = 16, HIGHEST_IR = 99 };
+    enum { LOOKED_AT = 16 };
     wire w = wire_over(map->data, map->size);
     for (int i = 0; i < LOOKED_AT && wire_left(&w); i++) {
         wire_field f;

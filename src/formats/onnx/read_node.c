@@ -367,7 +367,8 @@ static const char *node_untold(const draft *d, clv_op op, const clv_attr *attrs,
                                uint32_t n)
 {
     for (uint32_t i = 0; op != CLV_OP_UNKNOWN && i < n; i++)
-        if (attrs[i].key == CLV_A_OTHER && !onnx_attr_understood(&attrs[i]))
+        if (attrs[i].key == CLV_A_OTHER &&
+            !onnx_attr_understood(d->r, &attrs[i]))
             return arena_printf(&d->g->mem,
                                 "attribute '%.60s' is not carried over",
                                 attrs[i].name);

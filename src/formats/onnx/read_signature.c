@@ -16,12 +16,15 @@
 static bool signature_cut(text *rest, const char *mark, text *head)
 {
     size_t n = strlen(mark);
-    for (size_t i = 0; i + n <= rest->n; i++) {
-        if (memcmp(rest->s + i, mark, n) != 0)
-            continue;
-        *head = (text){rest->s, i};
-        *rest = (text){rest->s + i + n, rest->n - i - n};
-        return true;
+    const char *at = rest->s, *end = rest->s + rest->n;
+    while ((size_t)(end - at) >= n &&
+           (at = memchr(at, *mark, (size_t)(end - at) - n + 1))) {
+        if (memcmp(at, mark, n) == 0) {
+            *head = (text){rest->s, (size_t)(at - rest->s)};
+            *rest = (text){at + n, (size_t)(end - at) - n};
+            return true;
+        }
+        at++;
     }
     return false;
 }

@@ -82,7 +82,8 @@ direct_fn conv_attrs, pool_attrs, avg_pool_attrs, epsilon_attr,
     group_norm_attrs, roi_align_attrs;
 /* Bodies for opsets that lack a newer operator (form_new.c). */
 body_fn body_layer_norm, body_rms_norm, body_group_norm, body_attention,
-    body_sdpa, body_rotary, body_hardswish, body_mish, body_unfold;
+    body_sdpa, body_mha, body_topk, body_floor_divide, body_rotary,
+    body_hardswish, body_mish, body_unfold;
 
 /* A node that was read from ONNX and is the same at this opset: its name, and
  * how its attributes are written back (write_same.c). */

@@ -116,6 +116,8 @@ static const pickle_node *file_unwrap(const pickle_node *n)
 bool pickle_is_parameter(const pickle_node *n)
 {
     const char *name = n && n->kind == PICKLE_OBJECT ? pickle_class(n) : "";
+    if (n && n->kind == PICKLE_SHAPE)
+        return n->cap > 0;
     return !strncmp(name, "_rebuild_parameter", 18) ||
            !strcmp(name, "Parameter");
 }
@@ -145,11 +147,22 @@ static bool file_meta(const pickle_node *args, torch_tensor *t)
     return rank >= 0 && t->dtype != CLV_NODTYPE;
 }
 
+static bool file_shape(const pickle_node *n, torch_tensor *t)
+{
+    t->dtype = CLV_FLOAT32;
+    t->rank = n->n;
+    memcpy(t->dims, n->u.dims, n->n * sizeof *t->dims);
+    clv__torch_dense(t);
+    return true;
+}
+
 bool pickle_tensor_in(const pickle_file *p, const char *folder,
                       const pickle_node *node, torch_tensor *t)
 {
     const pickle_node *n = file_unwrap(node);
     *t = (torch_tensor){0};
+    if (n && n->kind == PICKLE_SHAPE)
+        return file_shape(n, t);
     if (!n || n->kind != PICKLE_OBJECT)
         return false;
     const char *name = pickle_class(n);

@@ -30,15 +30,17 @@ typedef enum pickle_kind {
     PICKLE_TUPLE,
     PICKLE_DICT, /* items: key, value, key, value .. */
     PICKLE_SET,
-    PICKLE_GLOBAL, /* text: "torch._utils _rebuild_tensor_v2" */
-    PICKLE_OBJECT, /* cls called with args, then given state and items */
-    PICKLE_STORAGE /* args: what names it outside of the pickle */
+    PICKLE_GLOBAL,  /* text: "torch._utils _rebuild_tensor_v2" */
+    PICKLE_OBJECT,  /* cls called with args, then given state and items */
+    PICKLE_STORAGE, /* args: what names it outside of the pickle */
+    PICKLE_SHAPE    /* a tensor of floats without contents; no file has one */
 } pickle_kind;
 
 typedef struct pickle_node pickle_node;
 struct pickle_node {
     pickle_kind kind;
-    uint32_t n, cap; /* items; of a text, its bytes */
+    uint32_t n, cap; /* items; of a text, its bytes; of a shape, its axes, and
+                      * whether it is a parameter */
     uint32_t at;     /* byte of the pickle that made it */
     union {
         bool b;
@@ -46,6 +48,7 @@ struct pickle_node {
         double f;
         const char *s; /* NUL-terminated */
         pickle_node **items;
+        const int64_t *dims;
     } u;
     const pickle_node *cls, *args, *state; /* of an object */
 };

@@ -24,13 +24,12 @@ pickle_node *const *pickle_items(const pickle_node *n, uint32_t *count)
 static const pickle_node *value_find(const pickle_node *n, const char *key)
 {
     uint32_t count;
-    const pickle_node *found = NULL;
     pickle_node *const *pairs = pickle_pairs(n, &count);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = count; i-- > 0;) /* the last of several counts */
         if (pairs[2 * i]->kind == PICKLE_STRING && *pairs[2 * i]->u.s == *key &&
             !strcmp(pairs[2 * i]->u.s, key))
-            found = pairs[2 * i + 1];
-    return found;
+            return pairs[2 * i + 1];
+    return NULL;
 }
 
 const pickle_node *pickle_get(const pickle_node *n, const char *key)
@@ -91,9 +90,8 @@ const char *pickle_class_path(const pickle_node *n)
 
 const char *pickle_class(const pickle_node *n)
 {
-    const char *path = pickle_class_path(n);
-    const char *at = strrchr(path, ' ');
-    at = at ? at + 1 : path;
-    const char *dot = strrchr(at, '.'); /* a class within a class */
-    return dot ? dot + 1 : at;
+    const char *path = pickle_class_path(n), *at = path + strlen(path);
+    while (at > path && at[-1] != ' ' && at[-1] != '.') /* of a class within */
+        at--;
+    return at;
 }

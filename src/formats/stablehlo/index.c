@@ -605,7 +605,9 @@ clv_status hlo_map_scatter(hlo_scope *s, const hlo_row *row, const mlir_op *op,
     CLV_TRY(hlo_permute(s, x, perm, &ins[0], e));
     CLV_TRY(picks_all(s, &p, x, false, &ins[1], e));
     CLV_TRY(hlo_permute(s, updates, inverse, &ins[2], e));
-    clv_attr a = hlo_str(CLV_A_REDUCTION, how);
-    CLV_TRY(hlo_emit(s, "", row->op, ins, 3, &a, 1, &y, 1, e));
+    clv_attr a[2] = {hlo_str(CLV_A_OUTSIDE, "skip"),
+                     hlo_str(CLV_A_REDUCTION, how)};
+    CLV_TRY(hlo_emit(s, "", row->op, ins, 3, a, strcmp(how, "none") ? 2 : 1, &y,
+                     1, e));
     return hlo_permute(s, y, back, outs, e);
 }

@@ -615,53 +615,151 @@ clv_status hlo_map_reduce_window(hlo_scope *s, const hlo_row *row,
 
 /* -- order ----------------------------------------------------------------*/
 
-/* Which operand is the key, and 1 where the largest comes first, -1 where the
- * smallest does; 0 when the region says neither. */
-static int sort_by(const mlir_region *r, uint32_t *key)
+enum { SORT_KEYS = 8 };
+
+/* What a sort looks at first, second ..: operands, and 1 where the largest
+ * comes first, -1 where the smallest does. */
+typedef struct sort_keys {
+    uint32_t at[SORT_KEYS], n;
+    int way[SORT_KEYS];
+} sort_keys;
+
+/* The operand that both sides of a comparison are of. Returns 1 when the first
+ * side is of the earlier element, -1 when the second is, else 0. */
+static int sort_sides(const mlir_region *r, const mlir_op *by, uint32_t *key)
 {
-    const mlir_op *end = region_return(r);
-    const mlir_op *by =
-        end && end->n_ins == 1 ? region_maker(r, end->ins[0].name) : NULL;
-    int way = by ? region_direction(by) : 0;
-    if (!way)
-        return 0;
     uint64_t a = region_sources(r, by->ins[0].name, 16);
     uint64_t b = region_sources(r, by->ins[1].name, 16);
     for (uint32_t i = 0; i < 32 && 2 * i + 1 < r->n_args; i++) {
         uint64_t bit = UINT64_C(1) << 2 * i;
         *key = i;
         if (a == bit && b == bit << 1)
-            return way;
+            return 1;
         if (b == bit && a == bit << 1)
-            return -way;
+            return -1;
     }
     return 0;
+}
+
+/* a < b: adds its key. */
+static bool sort_one(const mlir_region *r, const mlir_op *by, sort_keys *k)
+{
+    int way = by ? region_direction(by) : 0;
+    if (!way || k->n == SORT_KEYS)
+        return false;
+    int side = sort_sides(r, by, &k->at[k->n]);
+    k->way[k->n++] = way * side;
+    return side != 0;
+}
+
+/* The other operand of `op` than the one that `is` holds for; NULL when it
+ * holds for none. */
+static const mlir_op *sort_other(const mlir_region *r, const mlir_op *op,
+                                 bool is(const mlir_op *),
+                                 const mlir_op **other)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const mlir_op *one = region_maker(r, op->ins[i].name);
+        *other = region_maker(r, op->ins[1 - i].name);
+        if (one && is(one))
+            return one;
+    }
+    return NULL;
+}
+
+static bool sort_is_order(const mlir_op *op)
+{
+    return region_direction(op) != 0;
+}
+
+static bool sort_is_equal(const mlir_op *op)
+{
+    const hlo_row *row = hlo_row_of(op->name);
+    const mlir_attr *way = mlir_attr_of(op->attrs, "comparison_direction", "");
+    return row && row->map == hlo_map_compare && op->n_ins == 2 && way &&
+           mlir_is(way->text, "EQ");
+}
+
+static bool sort_is(const mlir_op *op, clv_op what)
+{
+    const hlo_row *row = op && op->n_ins == 2 ? hlo_row_of(op->name) : NULL;
+    return row && row->op == what;
+}
+
+/* a < b, or a < b || (a == b && the rest). */
+static bool sort_by(const mlir_region *r, const mlir_op *op, sort_keys *k)
+{
+    const mlir_op *rest, *next;
+    uint32_t same;
+    while (sort_is(op, CLV_OP_BITWISE_OR)) {
+        const mlir_op *less = sort_other(r, op, sort_is_order, &rest);
+        if (!sort_one(r, less, k) || !sort_is(rest, CLV_OP_BITWISE_AND))
+            return false;
+        const mlir_op *equal = sort_other(r, rest, sort_is_equal, &next);
+        if (!equal || !sort_sides(r, equal, &same) || same != k->at[k->n - 1])
+            return false;
+        op = next;
+    }
+    return sort_one(r, op, k);
+}
+
+/* The places of the sorted elements: by the last key first, the others keep
+ * what is equal to them in order. *first is the first key, sorted. */
+static clv_status sort_places(hlo_scope *s, const hlo_row *row,
+                              const sort_keys *k, int64_t axis, uint32_t *first,
+                              uint32_t *places, clv_err *e)
+{
+    uint32_t sorted[2];
+    *places = CLV_NONE;
+    for (uint32_t i = k->n; i-- > 0;) {
+        uint32_t ins[2];
+        clv_attr a[2] = {hlo_int(CLV_A_AXIS, axis),
+                         hlo_int(CLV_A_LARGEST, k->way[i] > 0)};
+        CLV_TRY(hlo_in(s, k->at[i], &ins[0], e));
+        ins[1] = *places;
+        if (*places != CLV_NONE)
+            CLV_TRY(hlo_emit(s, "order", CLV_OP_GATHER_ELEMENTS, ins, 2, a, 1,
+                             &ins[0], 1, e));
+        CLV_TRY(
+            hlo_emit(s, i ? "key" : "", row->op, ins, 1, a, 2, sorted, 2, e));
+        ins[0] = *places;
+        ins[1] = *places = sorted[1];
+        if (ins[0] != CLV_NONE)
+            CLV_TRY(hlo_emit(s, "order", CLV_OP_GATHER_ELEMENTS, ins, 2, a, 1,
+                             places, 1, e));
+    }
+    *first = sorted[0];
+    return CLV_OK;
 }
 
 clv_status hlo_map_sort(hlo_scope *s, const hlo_row *row, const mlir_op *op,
                         uint32_t *outs, clv_err *e)
 {
     const mlir_attr *axis = mlir_attr_of(op->attrs, "dimension", NULL);
-    uint32_t key = 0, x, sorted[2];
-    int way = op->regions ? sort_by(op->regions, &key) : 0;
-    if (!way || key >= op->n_ins || op->n_results != op->n_ins)
+    const mlir_op *end = op->regions ? region_return(op->regions) : NULL;
+    sort_keys k = {.n = 0};
+    uint32_t x, first, places;
+    if (!end || end->n_ins != 1 || op->n_results != op->n_ins ||
+        !sort_by(op->regions, region_maker(op->regions, end->ins[0].name), &k))
         return CLV_OK;
-    CLV_TRY(hlo_in(s, key, &x, e));
+    for (uint32_t i = 0; i < k.n; i++)
+        if (k.at[i] >= op->n_ins)
+            return CLV_OK;
+    CLV_TRY(hlo_in(s, k.at[0], &x, e));
     int64_t rank = hlo_value(s, x)->rank, at = axis ? axis->i : -1;
     at += at < 0 ? rank : 0;
     if (at < 0 || at >= rank)
         return hlo_fail(s, e, "axis %lld of %lld", (long long)at,
                         (long long)rank);
-    clv_attr a[2] = {hlo_int(CLV_A_AXIS, at), hlo_int(CLV_A_LARGEST, way > 0)};
-    CLV_TRY(hlo_emit(s, "", row->op, &x, 1, a, 2, sorted, 2, e));
+    CLV_TRY(sort_places(s, row, &k, at, &first, &places, e));
+    clv_attr a = hlo_int(CLV_A_AXIS, at);
     for (uint32_t i = 0; i < op->n_ins; i++) {
-        uint32_t ins[2];
+        uint32_t ins[2] = {0, places};
         CLV_TRY(hlo_in(s, i, &ins[0], e));
-        ins[1] = sorted[1];
-        outs[i] = sorted[i == key ? 0 : 1];
-        if (i == key || reduce_counts(s, ins[0], (uint32_t)at))
+        outs[i] = i == k.at[0] ? first : places;
+        if (i == k.at[0] || reduce_counts(s, ins[0], (uint32_t)at))
             continue;
-        CLV_TRY(hlo_emit(s, "order", CLV_OP_GATHER_ELEMENTS, ins, 2, a, 1,
+        CLV_TRY(hlo_emit(s, "order", CLV_OP_GATHER_ELEMENTS, ins, 2, &a, 1,
                          &outs[i], 1, e));
     }
     return CLV_OK;

@@ -128,6 +128,19 @@ void lite_sparse_to_dense(tfl_call *c)
     tfl_give(c, 0, index_scatter(c, base, places, values, "none"), false);
 }
 
+/* How many segments ids that are in the file name: one more than the last,
+ * which is the largest. */
+static bool segment_count(tfl_call *c, int64_t *count)
+{
+    enum { MOST = 4096 };
+    int64_t *ids = arena_array(&c->m->mem, MOST, sizeof *ids);
+    uint32_t n;
+    if (!ids || !tfl_list(c, 1, ids, &n, MOST) || n == 0 || ids[n - 1] < 0)
+        return false;
+    *count = ids[n - 1] + 1;
+    return true;
+}
+
 /* Rows of x joined by the number of their segment. arg 0: a sum, of as many
  * segments as the file says; 1: product, 2: maximum, 3: minimum, 4: sum, of as
  * many as operand 2 says. */
@@ -149,7 +162,13 @@ void lite_segment(tfl_call *c)
     if (arg == 3 && !real)
         start = INT32_MAX;
     uint32_t base;
-    if (arg && tfl_list(c, 2, &segments, &n, 1) && n == 1) {
+    bool counted = arg ? tfl_list(c, 2, &segments, &n, 1) && n == 1
+                       : segment_count(c, &segments);
+    if (!counted && !arg) { /* only running tells how many there are */
+        tfl_unknown(c);
+        return;
+    }
+    if (counted) {
         dims[0] = segments;
         for (uint32_t i = inner; i < rank; i++)
             dims[i - inner + 1] = tfl_dim(c, x, i);

@@ -403,6 +403,19 @@ void lite_pack(tfl_call *c)
     for (uint32_t i = 0; i < n && !tfl_failed(c->m); i++)
         ins[i] = same ? tfl_codes(c, i) : tfl_in(c, i);
     tfl_attrs a = {0};
+    bool numbers = n > 0;
+    for (uint32_t i = 0; i < n && !tfl_failed(c->m); i++)
+        numbers = numbers && tfl_rank(c, ins[i]) == 0;
+    if (numbers && !tfl_failed(c->m)) { /* sizes, which are computed at once */
+        int64_t first = 0;
+        tfl_attrs one = {0};
+        tfl_ints(&one, CLV_A_AXES, &first, 1);
+        for (uint32_t i = 0; i < n && !tfl_failed(c->m); i++)
+            ins[i] = tfl_1(c, CLV_OP_UNSQUEEZE, ins[i], &one);
+        tfl_int(&a, CLV_A_AXIS, 0);
+        shape_give(c, 0, tfl_node(c, CLV_OP_CAT, ins, n, 1, &a), false);
+        return;
+    }
     tfl_int(&a, CLV_A_AXIS, flat_i32(&c->m->f, c->opts, 1, 0));
     shape_give(c, 0, tfl_node(c, CLV_OP_STACK, ins, n, 1, &a), false);
 }

@@ -16,7 +16,6 @@ enum {
     MODEL_CODES = 1,
     MODEL_SUBGRAPHS = 2,
     MODEL_BUFFERS = 4,
-    MODEL_SIGNATURES = 7,
     MODEL_GROUPS = 8,
     MODEL_EXTERNAL = 9,
     SUBGRAPH_INPUTS = 1,
@@ -349,7 +348,9 @@ static clv_status read_head(tfl_model *m)
 
 static clv_status read_main(tfl_model *m, tfl_scope *s)
 {
-    CLV_TRY(tfl_open(s, m, m->g, 0, 0));
+    int64_t subgraph;
+    CLV_TRY(tfl_signature(m, &subgraph));
+    CLV_TRY(tfl_open(s, m, m->g, subgraph, 0));
     uint32_t n_in = tfl_ports(s, false), n_out = tfl_ports(s, true);
     for (uint32_t i = 0; i < n_in; i++)
         CLV_TRY(read_main_input(s, i, i == 0));

@@ -117,6 +117,11 @@ typedef struct tfl_row {
 
 const tfl_row *tfl_row_of(int64_t code);
 
+/* -- signature.c ----------------------------------------------------------*/
+
+/* The subgraph that is the model. Warns where the file has several. */
+CLV_MUST clv_status tfl_signature(tfl_model *m, int64_t *subgraph);
+
 /* -- read.c ---------------------------------------------------------------*/
 
 /* Opens subgraph `index` for reading into g. */

@@ -178,9 +178,10 @@ clv_status clv__torch_weight(torch_weights *w, const char *name,
                              clv_value_kind kind, const torch_tensor *t,
                              uint32_t *value, clv_err *e)
 {
-    char key[WEIGHTS_KEY];
-    size_t n = t->bytes ? weights_key(t, key) : 0;
-    *value = n ? strmap_get(&w->known, key, n) : CLV_NONE;
+    char storage[WEIGHTS_KEY]; /* a tensor without one is told by its name */
+    const char *key = t->bytes ? storage : name;
+    size_t n = t->bytes ? weights_key(t, storage) : strlen(name);
+    *value = strmap_get(&w->known, key, n);
     if (*value != CLV_NONE)
         return CLV_OK;
     clv_status s = weights_add(w, name, kind, t, value, e);
@@ -188,10 +189,9 @@ clv_status clv__torch_weight(torch_weights *w, const char *name,
         clv__err_prefix(e, "tensor '%s'", name);
         return s;
     }
-    char *own = t->bytes ? arena_strndup(&w->g->mem, key, n) : NULL;
-    if (t->bytes && (!own || !strmap_put(&w->known, own, n, *value)))
-        return clv__nomem(e);
-    return CLV_OK;
+    char *own = arena_strndup(&w->g->mem, key, n);
+    return own && strmap_put(&w->known, own, n, *value) ? CLV_OK
+                                                        : clv__nomem(e);
 }
 
 bool clv__torch_int_at(const torch_tensor *t, int64_t i, int64_t *out)

@@ -99,6 +99,8 @@ static clv_status builtin_ask(builtin_call *c, bool *known)
                           x->dtype == CLV_BFLOAT16 || x->dtype == CLV_FLOAT64);
     else if (!strcmp(name, "is_cuda") || !strcmp(name, "is_mkldnn") ||
              !strcmp(name, "is_sparse") || !strcmp(name, "is_quantized") ||
+             !strcmp(name, "is_nested") || !strcmp(name, "is_meta") ||
+             !strcmp(name, "is_xpu") || !strcmp(name, "is_mps") ||
              !strcmp(name, "requires_grad") ||
              !strcmp(name, "is_grad_enabled") ||
              !strcmp(name, "is_autocast_enabled") ||
@@ -372,6 +374,17 @@ static void builtin_extreme(builtin_call *c, bool *known)
     }
 }
 
+/* Whether all, or any, of a list hold. */
+static void builtin_hold(builtin_call *c)
+{
+    const ts_items *from = c->args[0].u.items;
+    bool all = !strcmp(c->name, "all"), yes = all, told;
+    for (uint32_t i = 0; i < from->n; i++)
+        if (ts_truth(c->m, &from->v[i], &told) != all)
+            yes = !all;
+    *c->out = ts_bool(yes);
+}
+
 static clv_status builtin_list(builtin_call *c, bool *known)
 {
     ts_items *list = c->args[0].u.items;
@@ -381,6 +394,8 @@ static clv_status builtin_list(builtin_call *c, bool *known)
     *known = true;
     if (!strcmp(name, "len"))
         *c->out = ts_int(list->n);
+    else if (!strcmp(name, "all") || !strcmp(name, "any"))
+        builtin_hold(c);
     else if (!strcmp(name, "append") && two)
         return ts_append(c->m, list, c->args[1], c->e);
     else if ((!strcmp(name, "add") || !strcmp(name, "extend") ||
@@ -476,7 +491,14 @@ static clv_status builtin_any(builtin_call *c, bool *known)
         if (!told)
             return ts_fail(c->m, CLV_UNSUPPORTED, c->e,
                            "a condition that depends on the data");
-    } else if (!strcmp(name, "RaiseException"))
+    } else if (!strcmp(name, "dict") && c->n == 0)
+        return ts_new_items(c->m, TS_V_DICT, c->out, c->e);
+    else if (!strcmp(name, "len") && c->n == 1 && c->args[0].kind == TS_V_STR)
+        *c->out = ts_int((int64_t)strlen(c->args[0].u.s));
+    else if (!strcmp(name, "type") && c->n == 1 &&
+             c->args[0].kind == TS_V_OTHER) /* of a device */
+        *c->out = ts_str("cpu");
+    else if (!strcmp(name, "RaiseException"))
         return ts_fail(c->m, CLV_SHAPE, c->e, "the model raises: %.120s",
                        c->n && c->args[0].kind == TS_V_STR ? c->args[0].u.s
                                                            : "an exception");
@@ -528,7 +550,7 @@ static clv_status builtin_computed(builtin_call *c, bool *known)
 {
     CLV_TRY(builtin_unwrap(c));
     CLV_TRY(builtin_any(c, known));
-    if (!*known && c->n)
+    if (!*known)
         CLV_TRY(builtin_ask(c, known));
     if (*known || !c->n)
         return CLV_OK;

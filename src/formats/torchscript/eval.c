@@ -143,12 +143,14 @@ static clv_status eval_method(eval_frame *f, const ts_object *o,
     memmove(a->names + 1, a->names, a->n * sizeof *a->names);
     a->v[0] = (ts_val){.kind = TS_V_OBJECT, .u.object = o};
     a->names[0] = NULL;
-    const char *path = m->path, *was = m->cls;
+    const char *path = m->path, *was = m->cls, *where = m->where;
     m->path = o->path;
     m->cls = o->cls;
+    m->where = o->cls;
     clv_status s = ts_run(m, def, a->v, a->n + 1, a->names, out, e);
     m->path = path;
     m->cls = was;
+    m->where = where;
     return s;
 }
 
@@ -193,8 +195,13 @@ static clv_status eval_named(eval_frame *f, const char *name, eval_args *a,
     CLV_TRY(ts_find(f->m, name, &def, e));
     if (!def)
         return ts_fail(f->m, CLV_FORMAT, e, "'%s' is not in the file", name);
-    if (def->kind == TS_DEF)
-        return ts_run(f->m, def, a->v, a->n, a->names, out, e);
+    if (def->kind == TS_DEF) {
+        const char *where = f->m->where;
+        f->m->where = name;
+        clv_status s = ts_run(f->m, def, a->v, a->n, a->names, out, e);
+        f->m->where = where;
+        return s;
+    }
     if (!def->flag)
         return ts_fail(f->m, CLV_UNSUPPORTED, e, "it makes objects of '%s'",
                        name);

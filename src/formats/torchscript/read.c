@@ -163,6 +163,7 @@ clv_status clv__torchscript_load(clv_mapping map, const char *path,
     clv__aten_free(&m.b);
     clv__torch_weights_free(&m.weights);
     strmap_free(&m.file_names);
+    clv__free(m.dicts);
     clv__free(m.files);
     arena_free(&m.mem);
     pickle_close(&m.file);

@@ -157,6 +157,12 @@ typedef struct ts_file {
     ts_node *root;      /* NULL: there is no such file */
 } ts_file;
 
+/* A dict of the pickle: modules that write to it read it again. */
+typedef struct ts_dict {
+    const pickle_node *node;
+    ts_val value;
+} ts_dict;
+
 typedef struct ts_machine {
     pickle_file file;
     aten_builder b;
@@ -166,6 +172,9 @@ typedef struct ts_machine {
     uint32_t n_files;
     size_t cap_files;
     strmap file_names;
+    ts_dict *dicts;
+    uint32_t n_dicts;
+    size_t cap_dicts;
     const pickle_node *constants;
     uint64_t steps; /* that may still be taken */
     int depth;

@@ -161,13 +161,20 @@ bool ts_same(const ts_val *a, const ts_val *b)
 
 /* -- what the pickle holds ------------------------------------------------*/
 
+/* A list, a tuple, or a dict: its keys and values in turn. */
 static clv_status value_list(ts_machine *m, const pickle_node *n,
                              const char *path, const char *folder, ts_val *out,
                              clv_err *e)
 {
     uint32_t count;
-    pickle_node *const *items = pickle_items(n, &count);
-    CLV_TRY(ts_new_items(m, n->kind == PICKLE_TUPLE ? TS_V_TUPLE : TS_V_LIST,
+    bool dict = n->kind == PICKLE_DICT;
+    pickle_node *const *items =
+        dict ? pickle_pairs(n, &count) : pickle_items(n, &count);
+    count *= dict ? 2 : 1;
+    CLV_TRY(ts_new_items(m,
+                         dict                      ? TS_V_DICT
+                         : n->kind == PICKLE_TUPLE ? TS_V_TUPLE
+                                                   : TS_V_LIST,
                          out, e));
     for (uint32_t i = 0; i < count; i++) {
         ts_val v;
@@ -179,6 +186,24 @@ static clv_status value_list(ts_machine *m, const pickle_node *n,
         m->depth--;
         CLV_TRY(ts_append(m, out->u.items, v, e));
     }
+    return CLV_OK;
+}
+
+/* A dict is made once, so that what was written to it stays. */
+static clv_status value_dict(ts_machine *m, const pickle_node *n,
+                             const char *path, const char *folder, ts_val *out,
+                             clv_err *e)
+{
+    for (uint32_t i = 0; i < m->n_dicts; i++) {
+        *out = m->dicts[i].value;
+        if (m->dicts[i].node == n)
+            return CLV_OK;
+        m->steps -= m->steps > 0;
+    }
+    CLV_TRY(value_list(m, n, path, folder, out, e));
+    if (!CLV_GROW(m->dicts, m->n_dicts, m->cap_dicts))
+        return clv__nomem(e);
+    m->dicts[m->n_dicts++] = (ts_dict){n, *out};
     return CLV_OK;
 }
 
@@ -234,6 +259,8 @@ clv_status ts_of_pickle(ts_machine *m, const pickle_node *n, const char *path,
     case PICKLE_LIST:
     case PICKLE_TUPLE:
         return value_list(m, n, path, folder, out, e);
+    case PICKLE_DICT:
+        return value_dict(m, n, path, folder, out, e);
     default:
         break;
     }
