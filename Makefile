@@ -30,8 +30,9 @@ SOURCES = find $(FOLDERS) -name '*.[ch]'
 all:
 	@tools/build $(BUILD)
 
-test: all
+test:
 	@-tools/deps test
+	@tools/build $(BUILD)
 	@tests/run --build $(BUILD)
 
 check:

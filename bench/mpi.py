@@ -1,12 +1,14 @@
 """Parts on two MPI ranks with one thread each: what a hop costs beyond the copy of its bytes
 (50 us), how much of the schedule's prediction is reached (0.9), how much faster two ranks are
-than one process (1.7 times, resnet50), and whether batches take what the simulation says.
+than one process (1.7 times, resnet50), whether batches take what the simulation says, and how
+soon all ranks end when one is killed (5 s).
 
 Runs alternate, and medians of them are shown; a hop is the fastest of many, less the fastest
 of each stage. On a machine that others use, two ranks do not get two cores."""
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -77,6 +79,27 @@ def throughput(folder):
          2 * sum(inside) > len(inside))
 
 
+def rank_of(pid):
+    with open(f"/proc/{pid}/environ", "rb") as f:
+        names = dict(x.split(b"=", 1) for x in f.read().split(b"\0") if b"=" in x)
+    return int(names.get(b"OMPI_COMM_WORLD_RANK", names.get(b"PMI_RANK", b"-1")))
+
+
+def ends(folder):
+    """Kills each rank in turn, a second after it was started."""
+    slowest = 0.0
+    for rank in range(2):
+        job = subprocess.Popen([*MPIRUN, "-n", "2", MPI, "run", folder, "--random", "--repeat", "1000000"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(1)
+        pids = subprocess.run(["pgrep", "-f", f"^{MPI} run {folder}"], capture_output=True, text=True).stdout.split()
+        os.kill(next(int(p) for p in pids if rank_of(p) == rank), signal.SIGKILL)
+        t = time.perf_counter()
+        job.wait()
+        slowest = max(slowest, time.perf_counter() - t)
+    line("all ranks end after a kill", f"{slowest:.2f}", "s", "below 5", slowest < 5)
+
+
 def main():
     if not shutil.which("mpirun") or subprocess.run([MPI, "--version"], capture_output=True).returncode:
         print("SKIPPED mpi: no MPI")
@@ -84,6 +107,7 @@ def main():
     print(f"load {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as folder:
         hops(f"{folder}/hop")
+        ends(f"{folder}/hop")
         throughput(f"{folder}/resnet50")
     print(f"load {os.getloadavg()[0]:.1f}")
     return missed

@@ -135,8 +135,9 @@ static void minder_look(rank_pulse *p, int pipe_end, pid_t rank, pid_t launcher)
         if (n > 0) {
             char c;
             bool farewell = read(pipe_end, &c, 1) == 1;
-            bool first = !farewell && minder_first(set, rank, launcher);
-            if (first && p->state != RANK_STOPPING)
+            bool died = !farewell && p->state != RANK_STOPPING;
+            bool first = died && minder_first(set, rank, launcher);
+            if (first)
                 minder_line(p, "was killed or crashed: all ranks end");
             if (!farewell)
                 minder_clean(p);
@@ -228,9 +229,11 @@ rank_pulse *rank_mind(int argc, char **argv)
     minder_pulse = p;
     if (pipe(ends) != 0)
         return p;
+    signal(SIGTERM, minder_told_to_stop);
     pid_t rank = getpid(), launcher = getppid(), child = fork();
     if (child == 0) {
         setsid(); /* signals for the rank's group are not for the minder */
+        signal(SIGTERM, SIG_DFL);
         signal(SIGPIPE, SIG_IGN);
         minder_rename(argc, argv);
         (void)!freopen("/dev/null", "r", stdin);
@@ -246,6 +249,5 @@ rank_pulse *rank_mind(int argc, char **argv)
     minder_farewell = ends[1];
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     atexit(minder_say_farewell);
-    signal(SIGTERM, minder_told_to_stop);
     return p;
 }
