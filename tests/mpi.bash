@@ -136,5 +136,5 @@ END
         flags=(-hosts "$hosts" -launcher ssh -launcher-exec "$PWD/agent" -iface "$wire" -localhost 10.77.0.1
             -genv MPIR_CVAR_NOLOCAL 1 -genv UCX_TLS tcp,self -genv UCX_NET_DEVICES "$wire")
     fi
-    timeout "${patience:-120}" "$PWD/agent" 10.77.0.1 $launcher "${flags[@]}" -n "$n" "$@"
+    timeout 120 "$PWD/agent" 10.77.0.1 $launcher "${flags[@]}" -n "$n" "$@"
 }

@@ -26,15 +26,17 @@ for delay in 0 5; do
     before=$(sent_by 1)
     job --micro-batches 5 --verify=$model >out 2>err
     shown "1 Gbit/s, $delay ms"
-    awk -v delay=$delay '/ 1 -> 2 / { if ($5 < delay || $5 > delay + 50) print "a message took", $5, "ms" }' out
+    awk -v delay=$delay '/ 1 -> 2 / { if ($5 < delay) print "a message took", $5, "ms" }' out
 done
 
-# ended SECONDS: all ranks end within so many seconds, with the reason.
+# ended: all ranks end, with the reason. The launcher of Open MPI waits for its
+# daemon behind a wire that is cut: when the ranks are gone, it is stopped.
 ended() {
-    local begun=$EPOCHREALTIME took
-    for _ in $(seq 200); do pid_of_rank '.*' | grep -q . && sleep 0.1 || break; done
-    took=$(((${EPOCHREALTIME/./} - ${begun/./}) / 1000))
-    [ $took -le $((1000 * $1)) ] || echo "ended after $took ms"
+    local i
+    for ((i = 0; i < 600; i++)); do pid_of_rank '.*' | grep -q . || break; sleep 0.1; done
+    [ $i -lt 600 ] || echo "a rank lives on"
+    for ((i = 0; i < 20; i++)); do [ ! -e rc ] || break; sleep 0.1; done
+    [ -e rc ] || ip netns pids "clv$$-1" | xargs -r kill -9
     wait $started
     grep cleave-mpi: err | sed -E 's/.*\(clv[^)]*\)/cleave-mpi: all others/' | sort -u
 }
@@ -50,11 +52,9 @@ begin() {
 echo "-- killed on another machine"
 begin
 kill -9 "$(pid_of_rank 2)"
-ended 5
+ended
 
-# The ranks that are left end by themselves; Open MPI's launcher waits for its
-# daemon on the other machine, and is stopped here.
 echo "-- a wire that is cut"
-patience=10 begin --timeout 1
+begin --timeout 1
 ip -n "clv$$-3" link set $wire down
-ended 8
+ended
