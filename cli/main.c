@@ -10,30 +10,24 @@
 #include <unistd.h>
 
 /* Puts the heap on large pages, all but its beginning, which is enough for
- * small models: a large page costs what 25 small ones do, and the heap begins
- * with some 35. What malloc has already is held while it asks for more, so that
- * its next piece begins shortly before a large page and leaves that one
- * untouched until it is asked for. */
+ * most models: a large page costs what 25 to 110 small ones do, depending on
+ * the machine. The beginning is what malloc has already and SMALL bytes more,
+ * which end where a large page begins. That page stays untouched until malloc
+ * needs it. */
 static void use_large_pages(void)
 {
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
-    enum { LARGE = 2 << 20, SMALL = 40 << 10, HEAP = 2 * SMALL + 2 * LARGE };
-    void *volatile probe = malloc(1);
-    uintptr_t now = (uintptr_t)sbrk(0), rest = now - (uintptr_t)probe;
-    uintptr_t large = (now + 2 * SMALL + LARGE - 1) / LARGE * LARGE;
-    free(probe);
-    if (rest <= SMALL || rest > LARGE)
+    enum { LARGE = 2 << 20, SMALL = 384 << 10, HEAP = SMALL + 2 * LARGE };
+    uintptr_t now = (uintptr_t)sbrk(0);
+    uintptr_t large = (now + SMALL + LARGE - 1) / LARGE * LARGE;
+    if (sbrk((intptr_t)(large - SMALL - now)) == (void *)-1)
         return;
-    void *volatile held = malloc(rest - SMALL);
-    if (sbrk((intptr_t)(large - 2 * SMALL - now)) != (void *)-1) {
-        mallopt(M_TOP_PAD, HEAP);
-        mallopt(M_MMAP_THRESHOLD, HEAP);
-        mallopt(M_TRIM_THRESHOLD, 2 * HEAP);
-        void *volatile first = malloc(SMALL);
-        madvise((void *)large, 2 * LARGE, MADV_HUGEPAGE);
-        free(first);
-    }
-    free(held);
+    mallopt(M_TOP_PAD, HEAP);
+    mallopt(M_MMAP_THRESHOLD, HEAP);
+    mallopt(M_TRIM_THRESHOLD, 2 * HEAP);
+    void *volatile first = malloc(SMALL / 4 * 3); /* more than there is yet */
+    free(first);
+    madvise((void *)large, 2 * LARGE, MADV_HUGEPAGE);
 #endif
 }
 
