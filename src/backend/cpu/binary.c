@@ -57,7 +57,40 @@ NUMBERS(f32, float, float)
 NUMBERS(f64, double, double)
 NUMBERS(i64, int64_t, uint64_t)
 NUMBERS(i32, int32_t, uint32_t)
+NUMBERS(i8, int8_t, uint32_t)
+NUMBERS(u8, uint8_t, uint32_t)
 LOOP(div_f32, float, float, a / b)
+
+/* Division by zero gives zero; -1 is told apart as the smallest number has no
+ * negative. The rest has the sign of b (rest), or of a (left). */
+#define WHOLES(suffix, T, U) \
+    static inline T whole_quotient_##suffix(T a, T b) \
+    { \
+        return b == 0                    ? 0 \
+               : b == (T)-1 && (T)-1 < 0 ? (T)(0 - (U)a) \
+                                         : (T)(a / b); \
+    } \
+    static inline T whole_left_##suffix(T a, T b) \
+    { \
+        return b == 0 || (b == (T)-1 && (T)-1 < 0) ? 0 : (T)(a % b); \
+    } \
+    static inline T whole_rest_##suffix(T a, T b) \
+    { \
+        T r = whole_left_##suffix(a, b); \
+        return b == 0 ? a : r == 0 || (r > 0) == (b > 0) ? r : (T)(r + b); \
+    } \
+    LOOP(div_##suffix, T, T, whole_quotient_##suffix(a, b)) \
+    LOOP(left_##suffix, T, T, whole_left_##suffix(a, b)) \
+    LOOP(rest_##suffix, T, T, whole_rest_##suffix(a, b)) \
+    LOOP(bits_and_##suffix, T, T, a &b) \
+    LOOP(bits_or_##suffix, T, T, a | b) \
+    LOOP(bits_xor_##suffix, T, T, a ^ b)
+WHOLES(i64, int64_t, uint64_t)
+WHOLES(i32, int32_t, uint32_t)
+WHOLES(i8, int8_t, uint32_t)
+WHOLES(u8, uint8_t, uint32_t)
+LOOP(left_f32, float, float, fmodf(a, b))
+LOOP(pow_f64, double, double, pow(a, b))
 LOOP(div_f64, double, double, a / b)
 LOOP(pow_f32, float, float, powf(a, b))
 LOOP(square_f32, float, float, ((void)b, a *a))
@@ -94,7 +127,25 @@ static const struct binary_row {
     ROWS(f64, CLV_FLOAT64),
     ROWS(i64, CLV_INT64),
     ROWS(i32, CLV_INT32),
+    ROWS(i8, CLV_INT8),
+    ROWS(u8, CLV_UINT8),
 #undef ROWS
+#define ROWS(suffix, T) \
+    {CLV_OP_DIV, T, T, loop_div_##suffix}, \
+        {CLV_OP_FMOD, T, T, loop_left_##suffix}, \
+        {CLV_OP_REMAINDER, T, T, loop_rest_##suffix}, \
+        {CLV_OP_BITWISE_AND, T, T, loop_bits_and_##suffix}, \
+        {CLV_OP_BITWISE_OR, T, T, loop_bits_or_##suffix}, \
+    { \
+        CLV_OP_BITWISE_XOR, T, T, loop_bits_xor_##suffix \
+    }
+    ROWS(i64, CLV_INT64),
+    ROWS(i32, CLV_INT32),
+    ROWS(i8, CLV_INT8),
+    ROWS(u8, CLV_UINT8),
+#undef ROWS
+    {CLV_OP_FMOD, CLV_FLOAT32, CLV_FLOAT32, loop_left_f32},
+    {CLV_OP_POW, CLV_FLOAT64, CLV_FLOAT64, loop_pow_f64},
     {CLV_OP_DIV, CLV_FLOAT32, CLV_FLOAT32, loop_div_f32},
     {CLV_OP_DIV, CLV_FLOAT64, CLV_FLOAT64, loop_div_f64},
     {CLV_OP_POW, CLV_FLOAT32, CLV_FLOAT32, loop_pow_f32},
@@ -185,7 +236,7 @@ bool CPU_NAME(cpu_binary)(kernel *k)
     for (uint32_t i = 2; i < k->n->n_in; i++)
         if (!k->in[i] || k->in[i]->dtype != y->dtype)
             return false;
-    if (op == CLV_OP_POW && numel(b) == 1)
+    if (op == CLV_OP_POW && a->dtype == CLV_FLOAT32 && numel(b) == 1)
         loop = pow_loop(*(const float *)b->data, loop);
     binary_job j = {.loop = loop};
     bool done = binary_run(k, &j, a, b, y);

@@ -2,8 +2,8 @@
  *
  * The columns of a block of output points (what each kernel tap reads there)
  * are laid out as a matrix and multiplied by the weights; a kernel of one point
- * reads the image itself. With one channel per group there is nothing to
- * multiply: taps are added plane by plane.
+ * reads the image itself. With one channel per group, and one or two outputs,
+ * there is nothing to multiply: taps are added plane by plane.
  *
  * Bytes are multiplied as floats, which are exact: a product of two differences
  * of bytes is at most 255 * 255, and a sum of DEPTH of them stays below 2^24.
@@ -16,7 +16,13 @@
 #define gemm      CPU_NAME(clv__gemm)
 #define gemm_room CPU_NAME(clv__gemm_room)
 
-enum { POINTS = 256, DEPTH = 256 };
+enum {
+    POINTS = 256,
+    DEPTH = 256,
+    VECTOR = CPU_VECTOR / 4,
+    WIDEST = 8,    /* stride that planes are taken apart for */
+    MOST_ALIKE = 2 /* outputs of one channel that are summed plane by plane */
+};
 
 /* -- columns --------------------------------------------------------------*/
 
@@ -159,68 +165,162 @@ static void conv_part(void *ctx, int64_t from, int64_t to)
 
 /* -- one channel per group ------------------------------------------------*/
 
-/* Adds one tap to a row: y[i] += w * x[i * step + shift] where that lies in the
- * image. */
-static void plane_row(const float *x, int64_t width, float *y, int64_t n,
-                      int64_t step, int64_t shift, float w)
+/* A plane of the image is copied once, its rows padded and, with a stride of s,
+ * taken apart into s rows of every s-th number: tap t of output i is number
+ * i + t / s of row t % s, so all that is read for an output row lies side by
+ * side. Output columns are then summed a few vectors at a time, in registers,
+ * over all taps. */
+typedef float vec __attribute__((vector_size(VECTOR * 4), aligned(4)));
+
+enum { VECS = 4 }; /* vectors of a block of columns */
+
+/* Taps of an output row that lie in the image. */
+typedef struct plane_taps {
+    const float *at[DEPTH];
+    float w[DEPTH];
+    int64_t n;
+} plane_taps;
+
+static inline __attribute__((always_inline)) void
+plane_columns(const plane_taps *t, int64_t from, float bias, int vecs, float *y,
+              int64_t n)
 {
-    int64_t from = shift < 0 ? (-shift + step - 1) / step : 0;
-    int64_t to = width > shift ? (width - shift - 1) / step + 1 : 0;
-    to = to < n ? to : n;
-    x += shift;
-    if (step == 1)
-        for (int64_t i = from; i < to; i++)
-            y[i] += w * x[i];
-    else if (step == 2)
-        for (int64_t i = from; i < to; i++)
-            y[i] += w * x[2 * i];
-    else
-        for (int64_t i = from; i < to; i++)
-            y[i] += w * x[i * step];
+    vec sum[VECS];
+    float tail[VECS * VECTOR];
+    for (int v = 0; v < vecs; v++)
+        sum[v] = (vec){0} + bias;
+    for (int64_t i = 0; i < t->n; i++) {
+        const float *x = t->at[i] + from;
+        for (int v = 0; v < vecs; v++)
+            sum[v] += t->w[i] * *(const vec *)(const void *)(x + v * VECTOR);
+    }
+    memcpy(n < vecs * VECTOR ? tail : y, sum,
+           (size_t)(vecs * VECTOR) * sizeof *y);
+    if (n < vecs * VECTOR)
+        memcpy(y, tail, (size_t)n * sizeof *y);
+}
+
+static void plane_row(const plane_taps *t, float bias, float *y, int64_t n)
+{
+    int64_t i = 0;
+    for (; n - i > 2 * VECTOR; i += VECS * VECTOR)
+        plane_columns(t, i, bias, VECS, y + i,
+                      n - i < VECS * VECTOR ? n - i : VECS * VECTOR);
+    if (n - i > VECTOR)
+        plane_columns(t, i, bias, 2, y + i, n - i);
+    else if (n > i)
+        plane_columns(t, i, bias, 1, y + i, n - i);
+}
+
+/* Numbers of one of the rows that a padded row is taken apart into. */
+static int64_t plane_phase(const conv_job *j)
+{
+    int64_t reach = (j->kernel[2] - 1) * j->dilation[2] / j->stride[2] + 1;
+    return j->out[2] + reach + VECS * VECTOR;
+}
+
+/* Copies a row of the image to `stride` rows of `phase` numbers. */
+static void plane_spread(const conv_job *j, const float *x, int64_t phase,
+                         float *to)
+{
+    int64_t s = j->stride[2], pad = j->pad[2], n = j->in[2];
+    for (int64_t p = 0; p < s; p++, to += phase) {
+        int64_t first = pad > p ? (pad - p + s - 1) / s : 0; /* in the image */
+        int64_t count = (n + pad - p + s - 1) / s;
+        count = count < phase ? count : phase;
+        first = first < phase ? first : phase;
+        memset(to, 0, (size_t)phase * sizeof *to);
+        if (s == 1 && count > first)
+            memcpy(to + first, x + first - pad,
+                   (size_t)(count - first) * sizeof *to);
+        else if (s == 2)
+            for (int64_t i = first; i < count; i++)
+                to[i] = x[2 * i + p - pad];
+        else
+            for (int64_t i = first; i < count; i++)
+                to[i] = x[i * s + p - pad];
+    }
 }
 
 static void plane_all(const conv_job *j, const float *x, const float *w,
                       float bias, float *y)
 {
+    int64_t phase = plane_phase(j), row = phase * j->stride[2];
+    plane_taps t;
     for (int64_t od = 0; od < j->out[0]; od++)
         for (int64_t oh = 0;
              oh < j->out[1] && clv__in_time(j->taps * j->out[2]);
              oh++, y += j->out[2]) {
-            for (int64_t i = 0; i < j->out[2]; i++)
-                y[i] = bias;
-            for (int64_t t = 0; t < j->taps; t++) {
-                int64_t l = t % j->kernel[2];
-                int64_t b = t / j->kernel[2] % j->kernel[1];
-                int64_t a = t / (j->kernel[2] * j->kernel[1]);
+            t.n = 0;
+            for (int64_t i = 0; i < j->taps; i++) {
+                int64_t l = i % j->kernel[2] * j->dilation[2];
+                int64_t b = i / j->kernel[2] % j->kernel[1];
+                int64_t a = i / (j->kernel[2] * j->kernel[1]);
                 int64_t id = od * j->stride[0] - j->pad[0] + a * j->dilation[0];
                 int64_t ih = oh * j->stride[1] - j->pad[1] + b * j->dilation[1];
-                if (id >= 0 && id < j->in[0] && ih >= 0 && ih < j->in[1])
-                    plane_row(x + (id * j->in[1] + ih) * j->in[2], j->in[2], y,
-                              j->out[2], j->stride[2],
-                              l * j->dilation[2] - j->pad[2], w[t]);
+                if (id < 0 || id >= j->in[0] || ih < 0 || ih >= j->in[1])
+                    continue;
+                t.at[t.n] = x + (id * j->in[1] + ih) * row +
+                            l % j->stride[2] * phase + l / j->stride[2];
+                t.w[t.n++] = w[i];
             }
+            plane_row(&t, bias, y, j->out[2]);
         }
 }
 
-/* Items are output planes. Their sums of bytes are exact as they are: a kernel
- * of more than DEPTH taps does not come here. */
+/* Output plane p. Its sums of bytes are exact as they are: a kernel of more
+ * than DEPTH taps does not come here. */
+static void plane_one(const conv_job *j, int64_t p, const float *image)
+{
+    int64_t m = p % (j->groups * j->cout);
+    float *y = j->y + p * j->out_plane;
+    plane_all(j, image, j->w + m * j->taps, j->bias ? j->bias[m] : 0, y);
+    if (!j->q)
+        return;
+    int32_t *sum = (int32_t *)(void *)y;
+    for (int64_t i = 0; i < j->out_plane; i++) {
+        float v = y[i];
+        sum[i] = (int32_t)v;
+    }
+    CPU_NAME(clv__bytes_put)(j->q, m, p * j->out_plane, sum, j->out_plane);
+}
+
+/* Items are parts of the image's planes, each with room for one. */
 static void plane_part(void *ctx, int64_t from, int64_t to)
 {
     const conv_job *j = ctx;
-    for (int64_t p = from; p < to; p++) {
-        int64_t m = p % (j->groups * j->cout), ng = p / j->cout;
-        float *y = j->y + p * j->out_plane;
-        plane_all(j, j->x + ng * j->in_plane, j->w + m * j->taps,
-                  j->bias ? j->bias[m] : 0, y);
-        if (!j->q)
-            continue;
-        int32_t *sum = (int32_t *)(void *)y;
-        for (int64_t i = 0; i < j->out_plane; i++) {
-            float v = y[i];
-            sum[i] = (int32_t)v;
+    int64_t planes = j->batch * j->groups, phase = plane_phase(j);
+    int64_t rows = j->in[0] * j->in[1], row = phase * j->stride[2];
+    for (int64_t part = from; part < to; part++) {
+        float *image = j->room + part * j->room_each;
+        int64_t last = planes * (part + 1) / j->parts;
+        for (int64_t g = planes * part / j->parts; g < last; g++) {
+            for (int64_t r = 0; r < rows && clv__in_time(row); r++)
+                plane_spread(j, j->x + g * j->in_plane + r * j->in[2], phase,
+                             image + r * row);
+            for (int64_t c = 0; c < j->cout; c++)
+                plane_one(j, g * j->cout + c, image);
         }
-        CPU_NAME(clv__bytes_put)(j->q, m, p * j->out_plane, sum, j->out_plane);
     }
+}
+
+static bool plane_run(kernel *k, conv_job *j)
+{
+    int64_t planes = j->batch * j->groups;
+    j->parts =
+        4 * (int64_t)k->threads < planes ? 4 * (int64_t)k->threads : planes;
+    j->room_each = j->in[0] * j->in[1] * plane_phase(j) * j->stride[2];
+    j->room = arena_array(k->scratch, (size_t)(j->parts * j->room_each),
+                          sizeof *j->room);
+    if (!j->room ||
+        (j->q && !(j->y = arena_array(k->scratch, (size_t)numel(&k->out[0]) + 1,
+                                      sizeof *j->y))))
+        return false;
+    clv__parallel(k->threads, j->parts,
+                  1 + CPU_GRAIN / (j->cout * j->out_plane * j->taps) *
+                          j->parts / planes,
+                  plane_part, j);
+    return true;
 }
 
 /* -- all of it ------------------------------------------------------------*/
@@ -273,16 +373,9 @@ bool CPU_NAME(clv__conv_shape)(const kernel *k, const clv_tensor *x,
 
 static bool conv_run(kernel *k, conv_job *j)
 {
-    int64_t planes = j->batch * j->groups * j->cout;
-    if (j->cin == 1 && j->taps <= DEPTH) {
-        if (j->q &&
-            !(j->y = arena_array(k->scratch, (size_t)(planes * j->out_plane),
-                                 sizeof *j->y)))
-            return false;
-        clv__parallel(k->threads, planes,
-                      1 + CPU_GRAIN / (j->out_plane * j->taps), plane_part, j);
-        return true;
-    }
+    if (j->cin == 1 && j->cout <= MOST_ALIKE && j->taps <= DEPTH &&
+        j->pad[2] >= 0 && j->stride[2] <= WIDEST)
+        return plane_run(k, j);
     j->blocks = (j->out_plane + POINTS - 1) / POINTS;
     j->items = j->batch * j->groups * j->blocks;
     j->parts =

@@ -17,6 +17,15 @@ typedef bool cpu_fn(kernel *k);
  * matrices. Inputs that are no weights have no data yet. NULL: nothing. */
 typedef const void *cpu_ready_fn(kernel *k, arena *mem);
 
+/* Bytes of a vector at this level. */
+#if defined(__AVX512F__)
+enum { CPU_VECTOR = 64 };
+#elif defined(__AVX__)
+enum { CPU_VECTOR = 32 };
+#else
+enum { CPU_VECTOR = 16 };
+#endif
+
 #ifdef CPU_LEVEL
 #define CPU_JOIN_(a, b) a##_##b
 #define CPU_JOIN(a, b)  CPU_JOIN_(a, b)

@@ -1,6 +1,7 @@
 /* product.c - products of float matrices, and attention, which is two of them
  * with a softmax between. */
 #include "backend/cpu/gemm.h"
+#include "backend/cpu/product_typed.h"
 #include "backend/cpu/vmath.h"
 #include "backend/einsum.h"
 
@@ -65,17 +66,59 @@ static bool product(kernel *k, int64_t m, int64_t n, int64_t depth,
     return p->n == n && p->k == depth && gemm_ready(k, m, a, p, bias, y, n);
 }
 
+/* All inputs and the output are of one type, not float32. */
+static bool product_is_typed(const kernel *k)
+{
+    clv_dtype t = k->out[0].dtype;
+    for (uint32_t i = 0; i < k->n->n_in; i++)
+        if (k->in[i] && k->in[i]->dtype != t)
+            return false;
+    return t != CLV_FLOAT32 && !k->ready;
+}
+
+/* y = alpha y + beta c, of float64 */
+static void typed_blend(clv_tensor *y, const clv_tensor *c, int64_t cols,
+                        double alpha, double beta)
+{
+    double *v = y->data;
+    const double *add = c ? c->data : NULL;
+    int64_t s[2] = {0, 0}, n = numel(y);
+    if (c)
+        broadcast_strides(c, 2, s);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = alpha * v[i] +
+               (c ? beta * add[i / cols * s[0] + i % cols * s[1]] : 0);
+}
+
 /* x (..,K), w (M,K), bias (M) -> (..,M) */
 bool CPU_NAME(cpu_linear)(kernel *k)
 {
     const clv_tensor *x = k->in[0], *w = input_of(k, 1), *b = input_of(k, 2);
-    if (!all_float32(k) || !w || !x->rank || w->rank != 2)
+    bool typed = product_is_typed(k) && w && (!b || w->dtype == CLV_FLOAT64);
+    if ((!typed && !all_float32(k)) || !w || !x->rank || w->rank != 2)
         return false;
     int64_t depth = x->dims[x->rank - 1], cols = w->dims[0];
     int64_t rows = numel(x) / depth;
     if (w->dims[1] != depth || (b && numel(b) != cols) ||
         numel(&k->out[0]) != rows * cols)
         return false;
+    if (typed) {
+        clv_tensor y = {.dims = {rows, cols},
+                        .rank = 2,
+                        .dtype = x->dtype,
+                        .data = k->out[0].data};
+        clv_tensor line = {.dims = {cols},
+                           .rank = 1,
+                           .dtype = x->dtype,
+                           .data = b ? b->data : NULL};
+        typed_product p = {rows,  cols, depth, x->data, w->data,
+                           depth, 1,    1,     depth,   y.data};
+        if (!CPU_NAME(clv__typed_product)(k, x->dtype, &p))
+            return false;
+        if (b)
+            typed_blend(&y, &line, cols, 1, 1);
+        return true;
+    }
     return product(k, rows, cols, depth, (cpu_matrix){x->data, depth, 1},
                    (cpu_matrix){w->data, 1, depth}, b ? b->data : NULL,
                    k->out[0].data);
@@ -85,8 +128,9 @@ bool CPU_NAME(cpu_linear)(kernel *k)
 
 typedef struct batch_job {
     int64_t m, n, k, batches, parts, room_each;
-    const float *a, *b;
+    const float *a, *b; /* or of another type, all of which is `type` */
     float *y, *room;
+    clv_dtype type;
     uint32_t lead;
     int64_t dims[CLV_MAX_RANK], sa[CLV_MAX_RANK], sb[CLV_MAX_RANK];
 } batch_job;
@@ -111,8 +155,38 @@ static void batch_part(void *ctx, int64_t from, int64_t to)
         }
 }
 
+/* The same for other types: the threads work on one product after another. */
+static bool batch_typed(kernel *k, const batch_job *j)
+{
+    int64_t size = clv_dtype_bytes(j->type, 1);
+    for (int64_t t = 0; t < j->batches && clv__in_time(j->k); t++) {
+        int64_t rest = t, ia = 0, ib = 0;
+        for (uint32_t i = j->lead; i-- > 0; rest /= j->dims[i]) {
+            ia += rest % j->dims[i] * j->sa[i];
+            ib += rest % j->dims[i] * j->sb[i];
+        }
+        typed_product p = {
+            .m = j->m,
+            .n = j->n,
+            .k = j->k,
+            .a = (const char *)j->a + ia * j->m * j->k * size,
+            .b = (const char *)j->b + ib * j->k * j->n * size,
+            .a_row = j->k,
+            .a_col = 1,
+            .b_row = j->n,
+            .b_col = 1,
+            .y = (char *)j->y + t * j->m * j->n * size,
+        };
+        if (!CPU_NAME(clv__typed_product)(k, j->type, &p))
+            return false;
+    }
+    return true;
+}
+
 static bool batch_run(kernel *k, batch_job *j)
 {
+    if (j->type != CLV_FLOAT32)
+        return batch_typed(k, j);
     if (j->batches == 1)
         return gemm_all(k, j->m, j->n, j->k, (cpu_matrix){j->a, j->k, 1},
                         (cpu_matrix){j->b, j->n, 1}, NULL, j->y, j->n);
@@ -134,9 +208,11 @@ bool CPU_NAME(cpu_matmul)(kernel *k)
 {
     const clv_tensor *a = k->in[0], *b = input_of(k, 1);
     clv_tensor *y = &k->out[0];
-    if (!all_float32(k) || !b || !a->rank || !b->rank)
+    bool typed = product_is_typed(k);
+    if ((!typed && !all_float32(k)) || !b || !a->rank || !b->rank)
         return false;
-    batch_job j = {.m = a->rank > 1 ? a->dims[a->rank - 2] : 1,
+    batch_job j = {.type = y->dtype,
+                   .m = a->rank > 1 ? a->dims[a->rank - 2] : 1,
                    .k = a->dims[a->rank - 1],
                    .n = b->rank > 1 ? b->dims[b->rank - 1] : 1,
                    .a = a->data,
@@ -155,7 +231,10 @@ bool CPU_NAME(cpu_matmul)(kernel *k)
                             &fits))
         return false;
     j.batches = numel(&by);
-    if (numel(&bb) == 1 && numel(&ba) == j.batches)
+    if (numel(&bb) == 1 && numel(&ba) == j.batches && typed) {
+        j.m *= j.batches;
+        j.batches = 1;
+    } else if (numel(&bb) == 1 && numel(&ba) == j.batches)
         return product(k, j.batches * j.m, j.n, j.k, (cpu_matrix){j.a, j.k, 1},
                        (cpu_matrix){j.b, j.n, 1}, NULL, j.y);
     memcpy(j.dims, y->dims, j.lead * sizeof *j.dims);
@@ -265,6 +344,7 @@ bool CPU_NAME(cpu_einsum)(kernel *k)
                    .a = a.data,
                    .b = b.data,
                    .y = made.data,
+                   .type = CLV_FLOAT32,
                    .lead = 1,
                    .dims = {batch.size},
                    .sa = {1},
@@ -300,13 +380,26 @@ bool CPU_NAME(cpu_gemm)(kernel *k)
     bool tb = attr_int(k->n, CLV_A_TRANS_B) != 0;
     float alpha = (float)attr_float(k->n, CLV_A_ALPHA);
     float beta = (float)attr_float(k->n, CLV_A_BETA);
-    if (!all_float32(k) || !b || a->rank != 2 || b->rank != 2 || y->rank != 2)
+    bool typed = product_is_typed(k) && a->dtype == CLV_FLOAT64;
+    if ((!typed && !all_float32(k)) || !b || a->rank != 2 || b->rank != 2 ||
+        y->rank != 2)
         return false;
     int64_t m = a->dims[ta], depth = a->dims[!ta], n = b->dims[!tb];
     cpu_walk fits;
     if (b->dims[tb] != depth || y->dims[0] != m || y->dims[1] != n ||
         (c && !clv__cpu_broadcast(y, (const clv_tensor *const[]){c}, 1, &fits)))
         return false;
+    if (typed) {
+        typed_product p = {m,          n,          depth,
+                           a->data,    b->data,    ta ? 1 : depth,
+                           ta ? m : 1, tb ? 1 : n, tb ? depth : 1,
+                           y->data};
+        if (!CPU_NAME(clv__typed_product)(k, CLV_FLOAT64, &p))
+            return false;
+        typed_blend(y, c, n, attr_float(k->n, CLV_A_ALPHA),
+                    attr_float(k->n, CLV_A_BETA));
+        return true;
+    }
     bool plain = alpha == 1 && (!c || (beta == 1 && numel(c) == n && c->rank &&
                                        c->dims[c->rank - 1] == n));
     if (!product(k, m, n, depth,

@@ -7,7 +7,7 @@
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/vmath.h"
 
-enum { LANES = 16, PIECE = 4096 };
+enum { LANES = 16, MANY = 64, PIECE = 4096 };
 
 typedef enum reduce_kind { SUM, SQUARES, MOST, LEAST } reduce_kind;
 
@@ -40,37 +40,49 @@ static double row_sum(const float *x, int64_t n, bool squares)
     return sum;
 }
 
-/* The largest of a row; a NaN is found first. */
+/* Of n numbers in lanes: each joins its lane, and a NaN of any is told. */
+static void extreme_lanes(const float *restrict x, float *restrict to,
+                          uint32_t *restrict nan, bool least)
+{
+    if (least)
+        for (int l = 0; l < MANY; l++)
+            to[l] = x[l] < to[l] ? x[l] : to[l];
+    else
+        for (int l = 0; l < MANY; l++)
+            to[l] = x[l] > to[l] ? x[l] : to[l];
+    for (int l = 0; l < MANY; l++)
+        nan[l] |= x[l] != x[l];
+}
+
+/* The largest or least of a row; a NaN is found first. */
+static float row_extreme(const float *x, int64_t n, bool least)
+{
+    float some[MANY], best = x[0];
+    uint32_t nan[MANY] = {0}, any = 0;
+    int64_t i = 0;
+    for (int l = 0; l < MANY; l++)
+        some[l] = best;
+    for (; i + MANY <= n; i += MANY)
+        extreme_lanes(x + i, some, nan, least);
+    for (int l = 0; i && l < MANY; l++) {
+        best = (least ? some[l] < best : some[l] > best) ? some[l] : best;
+        any |= nan[l];
+    }
+    for (; i < n; i++) {
+        best = (least ? x[i] < best : x[i] > best) ? x[i] : best;
+        any |= x[i] != x[i];
+    }
+    return any ? NAN : best;
+}
+
 static float row_most(const float *x, int64_t n)
 {
-    float most[LANES];
-    int32_t nan[LANES] = {0};
-    int64_t i = 0;
-    for (int l = 0; l < LANES; l++)
-        most[l] = x[0];
-    for (; i + LANES <= n; i += LANES)
-        for (int l = 0; l < LANES; l++) {
-            float v = x[i + l];
-            most[l] = v > most[l] ? v : most[l];
-            nan[l] |= v != v;
-        }
-    for (; i < n; i++) {
-        most[0] = x[i] > most[0] ? x[i] : most[0];
-        nan[0] |= x[i] != x[i];
-    }
-    for (int l = 1; l < LANES; l++) {
-        most[0] = most[l] > most[0] ? most[l] : most[0];
-        nan[0] |= nan[l];
-    }
-    return nan[0] ? NAN : most[0];
+    return row_extreme(x, n, false);
 }
 
 static float row_least(const float *x, int64_t n)
 {
-    float least = x[0];
-    for (int64_t i = 1; i < n; i++)
-        least = x[i] < least || x[i] != x[i] ? x[i] : least;
-    return least;
+    return row_extreme(x, n, true);
 }
 
 typedef struct reduce_job {

@@ -29,6 +29,8 @@ enum {
 /* W or R of one way, packed. */
 typedef struct rnn_packed {
     cpu_packed floats;
+    cpu_packed last; /* R of a GRU whose reset comes first: its last gate, and
+                      * `floats` are the other two */
     const bytes_packed *bytes; /* NULL: floats have it */
     float scale;               /* of the bytes */
     int32_t zero;
@@ -39,6 +41,7 @@ typedef struct rnn_job {
     int64_t length, batch, hidden, gates, ways, way;
     uint32_t threads;             /* of one step */
     bool back;                    /* from the last step to the first */
+    bool reset_first;             /* GRU: the state is reset, then multiplied */
     const float *r, *b2;          /* of this way */
     const rnn_packed *w, *packed; /* of this way: W and R; or NULL */
     uint8_t *codes;               /* of a state that is rounded; or NULL */
@@ -71,6 +74,22 @@ static void gru_cell(const float *restrict x, const float *restrict g,
         float t = v_tanh(x[2 * n + u] + r * g[2 * n + u]);
         h[u] = (1 - z) * t + z * h[u];
     }
+}
+
+/* What a state is reset to: x has the gates z and r. */
+static void gru_reset(float *restrict x, const float *restrict h,
+                      float *restrict to, int64_t n)
+{
+    for (int64_t u = 0; u < n; u++) {
+        x[u] = v_sigmoid(x[u]);
+        to[u] = v_sigmoid(x[n + u]) * h[u];
+    }
+}
+
+static void gru_end(const float *restrict x, float *restrict h, int64_t n)
+{
+    for (int64_t u = 0; u < n; u++)
+        h[u] = (1 - x[u]) * v_tanh(x[2 * n + u]) + x[u] * h[u];
 }
 
 /* -- 8 bits ---------------------------------------------------------------*/
@@ -190,6 +209,7 @@ static void rnn_bytes_state(const rnn_job *j, float *to)
 /* A range of panels of what the state gives, added to `to`. */
 typedef struct rnn_state {
     const rnn_job *j;
+    const cpu_packed *r;
     const float *h;
     float *to;
 } rnn_state;
@@ -198,19 +218,27 @@ static void rnn_panels(void *ctx, int64_t from, int64_t to)
 {
     const rnn_state *s = ctx;
     const rnn_job *j = s->j;
-    const cpu_packed *p = &j->packed->floats;
+    const cpu_packed *p = s->r;
     int64_t rows = j->gates * j->hidden, first = from * p->wide;
-    int64_t last = to * p->wide < rows ? to * p->wide : rows;
+    int64_t last = to * p->wide < p->n ? to * p->wide : p->n;
     CPU_NAME(clv__gemm_onto)
     (j->batch, (cpu_matrix){s->h, j->hidden, 1}, p, first, last - first, s->to,
      rows);
+}
+
+static void rnn_add_packed(rnn_state s)
+{
+    uint32_t threads = s.j->threads;
+    int64_t panels = (s.r->n + s.r->wide - 1) / s.r->wide;
+    clv__parallel(threads, panels, (panels + threads - 1) / threads, rnn_panels,
+                  &s);
 }
 
 /* Adds h R' to `to`. */
 static void rnn_add_state(const rnn_job *j, float *to)
 {
     int64_t rows = j->gates * j->hidden, states = j->batch * j->hidden;
-    rnn_state s = {j, j->h, to};
+    rnn_state s = {j, NULL, j->h, to};
     if (j->packed && j->packed->bytes) {
         rnn_bytes_state(j, to);
         return;
@@ -225,16 +253,42 @@ static void rnn_add_state(const rnn_job *j, float *to)
              (cpu_matrix){j->r, 1, j->hidden}, to, rows, true, j->room);
         return;
     }
-    int64_t wide = j->packed->floats.wide, panels = (rows + wide - 1) / wide;
-    clv__parallel(j->threads, panels, (panels + j->threads - 1) / j->threads,
-                  rnn_panels, &s);
+    s.r = &j->packed->floats;
+    rnn_add_packed(s);
 }
 
-/* One step over the whole batch. */
-static void cpu_rnn_step(const rnn_job *j, int64_t t)
+/* Adds to the gates of x from `first` on what a state h gives to them. */
+static void gru_add(const rnn_job *j, const float *h, int64_t first,
+                    int64_t gates, float *x)
+{
+    int64_t hid = j->hidden;
+    float *to = x + first * hid;
+    if (j->packed) {
+        rnn_add_packed((rnn_state){
+            j, first ? &j->packed->last : &j->packed->floats, h, to});
+        return;
+    }
+    gemm(j->batch, gates * hid, hid, (cpu_matrix){h, hid, 1},
+         (cpu_matrix){j->r + first * hid * hid, 1, hid}, to, 3 * hid, true,
+         j->room);
+}
+
+/* One step of a GRU whose reset comes before the product. */
+static void gru_reset_first(const rnn_job *j, float *x)
+{
+    int64_t hid = j->hidden;
+    gru_add(j, j->h, 0, 2, x);
+    for (int64_t n = 0; n < j->batch; n++)
+        gru_reset(x + n * 3 * hid, j->h + n * hid, j->gate + n * hid, hid);
+    gru_add(j, j->gate, 2, 1, x);
+    for (int64_t n = 0; n < j->batch; n++)
+        gru_end(x + n * 3 * hid, j->h + n * hid, hid);
+}
+
+static void rnn_cells(const rnn_job *j, float *x)
 {
     int64_t hid = j->hidden, rows = j->gates * hid;
-    float *x = j->x + t * j->batch * rows, *to = x;
+    float *to = x;
     if (j->op == CLV_OP_GRU) {
         to = j->gate;
         for (int64_t n = 0; n < j->batch; n++)
@@ -252,6 +306,17 @@ static void cpu_rnn_step(const rnn_job *j, int64_t t)
             for (int64_t u = 0; u < hid; u++)
                 state[u] = v_tanh(g[u]);
     }
+}
+
+/* One step over the whole batch. */
+static void cpu_rnn_step(const rnn_job *j, int64_t t)
+{
+    int64_t hid = j->hidden;
+    float *x = j->x + t * j->batch * j->gates * hid;
+    if (j->reset_first)
+        gru_reset_first(j, x);
+    else
+        rnn_cells(j, x);
     if (j->y)
         memcpy(j->y + (t * j->ways + j->way) * j->batch * hid, j->h,
                (size_t)(j->batch * hid) * sizeof *j->h);
@@ -307,21 +372,25 @@ static bool rnn_is_bytes(const kernel *k)
     return k->n->op == CLV_OP_LSTM;
 }
 
-static bool rnn_usual(const kernel *k, bool gru)
+static bool gru_resets_first(const kernel *k)
+{
+    return k->n->op == CLV_OP_GRU && !attr_int(k->n, CLV_A_LINEAR_BEFORE_RESET);
+}
+
+static bool rnn_usual(const kernel *k)
 {
     return k->in[0]->dtype == CLV_FLOAT32 && k->in[0]->rank == 3 &&
            input_of(k, 1) && input_of(k, 2) && !input_of(k, 7) &&
            attr_is(k->n, CLV_A_LAYOUT, "onnx") &&
            !attr_get(k->n, CLV_A_ACTIVATIONS) && !attr_get(k->n, CLV_A_CLIP) &&
-           (gru ? attr_int(k->n, CLV_A_LINEAR_BEFORE_RESET) != 0
-                : k->n->op != CLV_OP_LSTM ||
-                      (attr_int(k->n, CLV_A_INPUT_FORGET) == 0 &&
-                       (attr_int(k->n, CLV_A_QUANTIZED) == 0 ||
-                        (rnn_is_bytes(k) && k->ready))));
+           (k->n->op != CLV_OP_LSTM ||
+            (attr_int(k->n, CLV_A_INPUT_FORGET) == 0 &&
+             (attr_int(k->n, CLV_A_QUANTIZED) == 0 ||
+              (rnn_is_bytes(k) && k->ready))));
 }
 
 /* What the inputs give to the gates of all steps, both biases added but for the
- * part of a GRU's that its reset gate scales. */
+ * part that a GRU's reset gate scales. */
 static bool rnn_inputs(kernel *k, rnn_job *j, const float *w, const float *b)
 {
     int64_t rows = j->gates * j->hidden, in = k->in[0]->dims[2];
@@ -329,7 +398,9 @@ static bool rnn_inputs(kernel *k, rnn_job *j, const float *w, const float *b)
     if (b) {
         bias = arena_array(k->scratch, (size_t)rows, sizeof *bias);
         for (int64_t i = 0; bias && i < rows; i++)
-            bias[i] = b[i] + (j->op == CLV_OP_GRU ? 0 : b[rows + i]);
+            bias[i] =
+                b[i] +
+                (j->op == CLV_OP_GRU && !j->reset_first ? 0 : b[rows + i]);
         if (!bias)
             return false;
     }
@@ -423,6 +494,26 @@ static bool rnn_floats_fit(const kernel *k)
            w->dims[0] == r->dims[0];
 }
 
+static bool rnn_pack_floats(kernel *k, arena *mem, const float *w, int64_t n,
+                            int64_t depth, cpu_packed *to)
+{
+    return CPU_NAME(clv__gemm_pack)(k, mem, n, depth, (cpu_matrix){w, 1, depth},
+                                    to);
+}
+
+/* Packs one way of a matrix of floats (D,N,K). */
+static bool rnn_pack_way(kernel *k, arena *mem, uint32_t i, int64_t way,
+                         rnn_packed *to)
+{
+    const clv_tensor *t = k->in[i];
+    int64_t n = t->dims[1], depth = t->dims[2];
+    const float *w = (const float *)t->data + way * n * depth;
+    int64_t first = i == 2 && gru_resets_first(k) ? n / 3 * 2 : n;
+    return rnn_pack_floats(k, mem, w, first, depth, &to->floats) &&
+           (first == n || rnn_pack_floats(k, mem, w + first * depth, n - first,
+                                          depth, &to->last));
+}
+
 /* W and R of each way, packed. */
 const void *CPU_NAME(cpu_ready_rnn)(kernel *k, arena *mem)
 {
@@ -434,15 +525,11 @@ const void *CPU_NAME(cpu_ready_rnn)(kernel *k, arena *mem)
     int64_t ways = k->in[1]->dims[0];
     rnn_packed *p = arena_zalloc(mem, (size_t)(2 * ways) * sizeof *p);
     for (int64_t i = 0; p && i < 2 * ways; i++) {
-        const clv_tensor *t = k->in[1 + i % 2];
-        int64_t n = t->dims[1], depth = t->dims[2];
-        if (bytes ? !rnn_pack_bytes(k, mem, t, (uint32_t)(W_SCALE + i % 2 * 2),
-                                    i / 2, &p[i])
-                  : !CPU_NAME(clv__gemm_pack)(
-                        k, mem, n, depth,
-                        (cpu_matrix){(const float *)t->data + i / 2 * n * depth,
-                                     1, depth},
-                        &p[i].floats))
+        uint32_t which = (uint32_t)(1 + i % 2);
+        if (bytes
+                ? !rnn_pack_bytes(k, mem, k->in[which],
+                                  (uint32_t)(W_SCALE + i % 2 * 2), i / 2, &p[i])
+                : !rnn_pack_way(k, mem, which, i / 2, &p[i]))
             return NULL;
     }
     return p;
@@ -487,7 +574,7 @@ bool CPU_NAME(cpu_rnn)(kernel *k)
     const clv_tensor *x = k->in[0];
     if (!attr_is(k->n, CLV_A_LAYOUT, "onnx"))
         return clv__rnn_layers(k, rnn_any_layer) == CLV_OK;
-    if (!rnn_usual(k, gru))
+    if (!rnn_usual(k))
         return false;
     const char *direction = attr_str(k->n, CLV_A_DIRECTION);
     rnn_job j = {.op = (clv_op)k->n->op,
@@ -498,6 +585,7 @@ bool CPU_NAME(cpu_rnn)(kernel *k)
                           : gru ? 3
                                 : 1,
                  .ways = strcmp(direction, "bidirectional") ? 1 : 2,
+                 .reset_first = gru_resets_first(k),
                  .y = k->out[0].data};
     int64_t rows = j.gates * j.hidden, in = x->dims[2];
     int64_t states = j.batch * j.hidden;

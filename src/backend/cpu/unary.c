@@ -24,8 +24,7 @@ static inline float cpu_clip(float x, float lo, float hi)
 
 static inline float unary_softplus(float x)
 {
-    float l = log1pf(expf(-fabsf(x)));
-    return (x > 0 ? x : 0) + l;
+    return (x > 0 ? x : 0) + v_log1p(v_exp(-fabsf(x)));
 }
 
 LOOP(relu, x < 0 ? 0 : x)
@@ -44,7 +43,7 @@ LOOP(tanh, v_tanh(x))
 LOOP(hardtanh, cpu_clip(x, a, b))
 LOOP(hardsigmoid, cpu_clip(a *x + b, 0, 1))
 LOOP(hardswish, x *cpu_clip(x / 6 + 0.5f, 0, 1))
-LOOP(softplus, a *x > b ? x : log1pf(expf(a * x)) / a)
+LOOP(softplus, a *x > b ? x : unary_softplus(a * x) / a)
 LOOP(softsign, x / (1 + fabsf(x)))
 LOOP(neg, -x)
 LOOP(abs, fabsf(x))
@@ -58,10 +57,12 @@ LOOP(sqrt, sqrtf(x))
 LOOP(rsqrt, 1 / sqrtf(x))
 LOOP(exp, v_exp(x))
 LOOP(log, v_log(x))
-LOOP(log1p, log1pf(x))
-LOOP(sin, sinf(x))
-LOOP(cos, cosf(x))
-LOOP(atan, atanf(x))
+LOOP(log1p, v_log1p(x))
+LOOP(sin_small, v_sine(x, 0))
+LOOP(cos_small, v_sine(x, 1))
+LOOP(sin_any, sinf(x))
+LOOP(cos_any, cosf(x))
+LOOP(atan, v_atan(x))
 LOOP(erf, v_erf(x))
 LOOP(erfc, erfcf(x))
 LOOP(exp2, exp2f(x))
@@ -77,6 +78,35 @@ LOOP(asinh, asinhf(x))
 LOOP(acosh, acoshf(x))
 LOOP(atanh, atanhf(x))
 LOOP(sign, x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x)
+
+enum { TURNS = 256 }; /* angles that are looked at together */
+
+/* Angles go by `small` where none of a block is too large for it. */
+static void loop_turns(unary_loop *small, unary_loop *any, const float *x,
+                       float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += TURNS) {
+        int64_t w = n - i < TURNS ? n - i : TURNS;
+        int fit = 1;
+        for (int64_t c = 0; c < w; c++)
+            fit &= v_turns(x[i + c]);
+        (fit ? small : any)(x + i, y + i, w, 0, 0);
+    }
+}
+
+static void loop_sin(const float *x, float *y, int64_t n, float a, float b)
+{
+    (void)a;
+    (void)b;
+    loop_turns(loop_sin_small, loop_sin_any, x, y, n);
+}
+
+static void loop_cos(const float *x, float *y, int64_t n, float a, float b)
+{
+    (void)a;
+    (void)b;
+    loop_turns(loop_cos_small, loop_cos_any, x, y, n);
+}
 
 static const struct unary_row {
     clv_op op;

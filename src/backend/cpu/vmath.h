@@ -132,6 +132,55 @@ static inline float v_erf(float x)
     return x != x ? x : y;
 }
 
+/* Whether v_sin and v_cos take x: larger numbers lose too much of their angle.
+ */
+static inline int v_turns(float x)
+{
+    return fabsf(x) <= 8192.0f;
+}
+
+/* The sine of x + `quarter` right angles: x less the nearest multiple of a
+ * right angle, in three parts, then a polynomial of the sine or the cosine. */
+static inline float v_sine(float x, int32_t quarter)
+{
+    const float shift = 12582912.0f; /* 1.5 * 2^23: rounds to an integer */
+    float t = x * 0.636619772f + shift;
+    float n = t - shift;
+    int32_t q = (int32_t)(v_bits(t) & 3u) + quarter;
+    float r = x - n * 1.5703125f;
+    r -= n * 4.837512969970703e-4f;
+    r -= n * 7.54978995489188e-8f;
+    float s = r * r;
+    float p = -1.9515295891e-4f;
+    p = p * s + 8.3321608736e-3f;
+    p = p * s - 1.6666654611e-1f;
+    float sine = p * s * r + r;
+    float c = 2.443315711809948e-5f;
+    c = c * s - 1.388731625493765e-3f;
+    c = c * s + 4.166664568298827e-2f;
+    float cosine = c * s * s - 0.5f * s + 1.0f;
+    float y = q & 1 ? cosine : sine;
+    return q & 2 ? -y : y;
+}
+
+/* A polynomial below tan(pi/8), of (a - 1) / (a + 1) below its inverse, of
+ * -1 / a above. */
+static inline float v_atan(float x)
+{
+    float a = fabsf(x);
+    int far = a > 2.414213562f, mid = a > 0.414213562f;
+    float over = far ? -1.0f : mid ? a - 1.0f : a;
+    float under = far ? a : mid ? a + 1.0f : 1.0f;
+    float base = far ? 1.570796327f : mid ? 0.785398163f : 0.0f;
+    float t = over / under, s = t * t;
+    float p = 8.05374449538e-2f;
+    p = p * s - 1.38776856032e-1f;
+    p = p * s + 1.99777106478e-1f;
+    p = p * s - 3.33329491539e-1f;
+    float y = base + (p * s * t + t);
+    return copysignf(y, x);
+}
+
 /* ln x: x = 2^n m, m around 1, and a polynomial of m - 1. */
 static inline float v_log(float x)
 {
@@ -156,6 +205,15 @@ static inline float v_log(float x)
     y = x == INFINITY ? x : y;
     y = x == 0.0f ? -INFINITY : y;
     return x < 0.0f || x != x ? NAN : y;
+}
+
+/* ln (1 + x), by what is lost of x in the sum. */
+static inline float v_log1p(float x)
+{
+    float u = 1.0f + x, d = u - 1.0f;
+    float y = v_log(u) * (x / (d == 0.0f ? 1.0f : d));
+    y = d == 0.0f ? x : y;
+    return u == INFINITY ? u : y;
 }
 
 #endif

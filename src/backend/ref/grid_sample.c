@@ -1,17 +1,11 @@
 /* grid_sample.c - an image read between its elements at the places of a grid,
  * and the grid of an affine map. */
-#include "backend/kernel.h"
+#include "backend/sampling.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef struct grid {
-    bool align, border, reflect;
-    bool first; /* places are rounded before the padding */
-    int taps;   /* 1 nearest, 2 linear, 4 cubic */
-} grid;
-
-static clv_status read_grid(const kernel *k, grid *g)
+clv_status clv__grid_read(const kernel *k, grid *g)
 {
     const char *mode = attr_str(k->n, CLV_A_MODE);
     const char *pad = attr_str(k->n, CLV_A_PADDING_MODE);
@@ -58,9 +52,8 @@ static double grid_keys(double t)
     return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
 }
 
-/* The taps along one axis for a coordinate of [-1, 1]; -1: outside. */
-static void grid_taps(const grid *g, double c, int64_t size, int64_t *at,
-                      double *weight)
+void clv__grid_taps(const grid *g, double c, int64_t size, int64_t *at,
+                    double *weight)
 {
     double n = (double)size;
     double x = g->align ? (c + 1) / 2 * (n - 1) : ((c + 1) * n - 1) / 2;
@@ -119,7 +112,7 @@ clv_status kernel_grid_sample(kernel *k)
     grid g;
     int64_t at[3][4];
     double weight[3][4];
-    CLV_TRY(read_grid(k, &g));
+    CLV_TRY(clv__grid_read(k, &g));
     if (nd < 1 || nd > 3)
         return clv__fail(k->e, CLV_UNSUPPORTED, "a grid over %u axes", nd);
     int64_t channels = x->dims[1], places = 1;
@@ -128,8 +121,9 @@ clv_status kernel_grid_sample(kernel *k)
     for (int64_t b = 0; b < x->dims[0]; b++)
         for (int64_t p = 0; p < places && clv__in_time(channels); p++) {
             for (uint32_t a = 0; a < nd; a++)
-                grid_taps(&g, get_f(where, (b * places + p) * nd + nd - 1 - a),
-                          x->dims[2 + a], at[a], weight[a]);
+                clv__grid_taps(&g,
+                               get_f(where, (b * places + p) * nd + nd - 1 - a),
+                               x->dims[2 + a], at[a], weight[a]);
             for (int64_t c = 0; c < channels; c++)
                 if (g.taps == 1)
                     put_nearest(y, (b * channels + c) * places + p, x,

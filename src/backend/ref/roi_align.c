@@ -1,12 +1,7 @@
 /* roi_align.c - regions of an image as bins of a fixed number. */
-#include "backend/kernel.h"
+#include "backend/sampling.h"
 
 #include <math.h>
-
-typedef struct region {
-    int64_t batch, samples_y, samples_x;
-    double y, x, bin_y, bin_x;
-} region;
 
 /* Between four elements; 0 more than one beyond the edge. `most`: the largest
  * of the four with their weights, not the sum. */
@@ -48,9 +43,7 @@ static double bin_of(const clv_tensor *x, const region *r, int64_t plane,
     return most ? top : sum / (double)(r->samples_y * r->samples_x);
 }
 
-/* The image of a region, its corner and bins, from a row of boxes: x1, y1, x2,
- * y2, led by the image's number where there are five. */
-static clv_status region_of(const kernel *k, int64_t i, region *r)
+clv_status clv__region_of(const kernel *k, int64_t i, region *r)
 {
     const clv_tensor *boxes = k->in[1], *batch = input_of(k, 2);
     const clv_tensor *y = &k->out[0];
@@ -89,7 +82,7 @@ clv_status kernel_roi_align(kernel *k)
     int64_t channels = x->dims[1], bins = y->dims[2] * y->dims[3];
     for (int64_t i = 0; i < y->dims[0]; i++) {
         region r = {0};
-        CLV_TRY(region_of(k, i, &r));
+        CLV_TRY(clv__region_of(k, i, &r));
         for (int64_t c = 0; c < channels; c++) {
             int64_t cell[2] = {0, 0};
             for (int64_t b = 0; b < bins; b++) {
