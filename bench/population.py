@@ -291,7 +291,7 @@ def table(a):
     lines = []
     if timed:
         lines += ["| files | n | median | p90 | max | ≤ 1.0 | first: median | peak: median |", "|---|---|---|---|---|---|---|---|"]
-        kinds = [(h, lambda r, h=h: r["half"] == h) for h in ("tune", "held")] + \
+        kinds = [(h, lambda r, h=h: r["half"] == h) for h in ("tune", "held", "fresh")] + \
                 [(g, lambda r, g=g: r["group"] == g) for g in sorted({r["group"] for r in timed})]
         for name, is_in in [("all", lambda r: True)] + kinds:
             some = [r for r in timed if is_in(r)]

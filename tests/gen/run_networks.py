@@ -100,6 +100,10 @@ def timm_make(name, size):
 def transformers_inputs(kind, config):
     import torch
     draw = torch.Generator().manual_seed(0)
+    if isinstance(kind, dict):  # shapes by name; (shape, high) is of whole numbers below high, "ones" of ones
+        return {name: torch.randn(what, generator=draw) if isinstance(what[0], int) else
+                torch.ones(what[0], dtype=torch.int64) if what[1] == "ones" else
+                torch.randint(min(5, what[1] - 1), what[1], what[0], generator=draw) for name, what in kind.items()}
     ids = torch.randint(5, 8000, (1, 128), generator=draw)
     if kind == "ids":
         return {"input_ids": ids, "attention_mask": torch.ones(1, 128, dtype=torch.int64)}

@@ -1,6 +1,6 @@
 """Exports the population of networks that `cleave run` is measured on.
 
-    run_population.py -o FOLDER [--half tune|held] [--group G,...] [--only TEXT] [--batch N] [--list]
+    run_population.py -o FOLDER [--half tune|held|fresh] [--group G,...] [--only TEXT] [--batch N] [--list]
 
 Each network has the random weights of its own initialisation and is exported by
 both exporters of torch, where they export; quantised files are made by ONNX
@@ -22,8 +22,10 @@ import sys
 import time
 import warnings
 
+import run_fresh
 import run_networks
 
+HALVES = ("tune", "held", "fresh")
 TUNE_SHARE = 0.4
 MAX_SECONDS = 420
 MAX_BYTES = 400e6
@@ -57,18 +59,21 @@ def save_inputs(path, feed):
     graph = onnx.load(path, load_external_data=False).graph
     names = [i.name for i in graph.input]
     missing = [n for n in names if n not in feed]
+    if not names:
+        raise ValueError("the file takes no inputs")
     if missing:
         raise ValueError(f"inputs {missing} of the file are none of {list(feed)}")
     np.savez(path[:-len("onnx")] + "npz", **{n: feed[n] for n in names})
 
 
-def export(make, path, exporter):
+def export(make, path, exporter, batch=0, open_axes=None):
     """Exports make() -> (module, {input name: tensor}), whose batch is one."""
     import torch
     torch.manual_seed(0)
     model, inputs = make()
-    if BATCH > 1:
-        inputs = {n: v.repeat(BATCH, *[1] * (v.dim() - 1)) for n, v in inputs.items()}
+    batch = batch or BATCH
+    if batch > 1:
+        inputs = {n: v.repeat(batch, *[1] * (v.dim() - 1)) for n, v in inputs.items()}
     model = model.eval()
     jitter(model)
     args, part = tuple(inputs.values()), path + ".part"
@@ -77,7 +82,8 @@ def export(make, path, exporter):
             torch.onnx.export(model, args, part, input_names=list(inputs), dynamo=True,
                               external_data=False, verbose=False)
         else:
-            torch.onnx.export(model, args, part, input_names=list(inputs), dynamo=False, opset_version=18)
+            torch.onnx.export(model, args, part, input_names=list(inputs), dynamo=False, opset_version=18,
+                              dynamic_axes={n: a for n, a in (open_axes or {}).items() if n in inputs})
     if os.path.getsize(part) > MAX_BYTES:
         size = os.path.getsize(part)
         os.remove(part)
@@ -97,6 +103,29 @@ def export_zoo(name, path):
                        for i in said["inputs"]})
 
 
+def export_quantised(make, quantise, path, **way):
+    """Exports make() and has quantise(source, path) write what is kept."""
+    plain = path + ".float.onnx"
+    try:
+        export(make, plain, "script", **way)
+        quantise(plain, path)
+        os.rename(plain[:-len("onnx")] + "npz", path[:-len("onnx")] + "npz")
+    finally:
+        for left in (plain, plain[:-len("onnx")] + "npz"):
+            if os.path.exists(left):
+                os.remove(left)
+
+
+def fresh_jobs(folder):
+    for group, family, name, make, way in run_fresh.fresh():
+        path = os.path.join(folder, "fresh", f"{group}-{name}.onnx")
+        more = dict(batch=way.batch, open_axes=way.open_axes)
+        if way.convert:
+            yield group, family, path, lambda m=make, c=way.convert, p=path, o=more: export_quantised(m, c, p, **o)
+        else:
+            yield group, family, path, lambda m=make, e=way.exporter, p=path, o=more: export(m, p, e, **o)
+
+
 def jobs(folder):
     """Yields (group, family, file, function) in the order in which they are made."""
     def exported(exporter):
@@ -106,23 +135,13 @@ def jobs(folder):
     yield from exported("script")  # the quick one first
     for family, name, make, quantise in run_networks.quantised():
         path = os.path.join(folder, half_of(family), f"quant-{name}.onnx")
-
-        def both(make=make, quantise=quantise, path=path):
-            plain = path + ".float.onnx"
-            try:
-                export(make, plain, "script")
-                quantise(plain, path)
-                os.rename(plain[:-len("onnx")] + "npz", path[:-len("onnx")] + "npz")
-            finally:
-                for left in (plain, plain[:-len("onnx")] + "npz"):
-                    if os.path.exists(left):
-                        os.remove(left)
-        yield "quant", family, path, both
+        yield "quant", family, path, lambda m=make, q=quantise, p=path: export_quantised(m, q, p)
     said = json.loads(subprocess.run([CLEAVE, "models", "--json"], capture_output=True).stdout)
     for m in run_networks.zoo(said):
         path = os.path.join(folder, half_of(m["family"]), f"zoo-{m['name']}.onnx")
         yield "zoo", m["family"], path, lambda m=m, p=path: export_zoo(m["name"], p)
     yield from exported("dynamo")
+    yield from fresh_jobs(folder)
 
 
 # -- each in a process --------------------------------------------------------
@@ -163,7 +182,7 @@ def in_child(work, log):
 
 def write_readme(folder, failures):
     lines = ["Files of tests/gen/run_population.py: NAME.onnx with its inputs NAME.npz.", ""]
-    for half in ("tune", "held"):
+    for half in HALVES:
         there = sorted(f for f in os.listdir(os.path.join(folder, half)) if f.endswith(".onnx"))
         lines += [f"{half}: {len(there)} files"]
         for f in there:
@@ -178,7 +197,7 @@ def write_readme(folder, failures):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("-o", "--output", required=True)
-    p.add_argument("--half", choices=("tune", "held"))
+    p.add_argument("--half", choices=HALVES)
     p.add_argument("--group", default="")
     p.add_argument("--only", default="")
     p.add_argument("--batch", type=int, default=1)
@@ -187,7 +206,7 @@ def main():
     a = p.parse_args()
     global BATCH
     BATCH = a.batch
-    for half in ("tune", "held"):
+    for half in HALVES:
         os.makedirs(os.path.join(a.output, half), exist_ok=True)
     warnings.simplefilter("ignore")
     if not a.list:  # once, for all children
