@@ -3,9 +3,9 @@
  * tests/gen/differential.py draws small models, lets ONNX Runtime or PyTorch
  * say what comes out, and stores a seeded selection in
  * tests/data/differential.gz, and cases that failed once in
- * tests/data/differential_found.gz. Each is run by plain C kernels, and again
- * by oneDNN where that takes a part: shapes, types, values and MACs must agree,
- * those that are inferred too. A case is (little-endian)
+ * tests/data/differential_found.gz. Each is run by plain C kernels, by the fast
+ * ones, and by oneDNN where that takes a part: shapes, types, values and MACs
+ * must agree, those that are inferred too. A case is (little-endian)
  *
  *     u32 bytes that follow
  *     f32 rtol, f32 atol      |got - want| <= atol + rtol * |want|
@@ -316,8 +316,6 @@ static void put_operators(const clv_graph *g, clv_buf *out)
         clv_buf_printf(out, "%s%s", i ? " " : "", clv_graph_node(g, i).op);
 }
 
-/* Runs s on plain C, then on oneDNN; `why` says what is not as expected. `ops`,
- * unless NULL, receives the operators of the graph. */
 /* Ends the process when it has computed for so long; a busy machine does not
  * count. 0: no limit any more. */
 static void limit(int seconds)
@@ -326,6 +324,8 @@ static void limit(int seconds)
               NULL);
 }
 
+/* Runs s on plain C, on the fast kernels, then on oneDNN; `why` says what is
+ * not as expected. `ops`, unless NULL, receives the operators of the graph. */
 static answer sample_run(const sample *s, bool *used, clv_buf *ops, char *why)
 {
     job j = {.s = s};

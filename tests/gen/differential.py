@@ -315,6 +315,9 @@ NOT_DRAWN = {
     "random": "random numbers", "random_like": "random numbers", "bernoulli": "random numbers",
     "multinomial": "random numbers", "sequence_map": "takes sequences, which are no tensors",
     "zip_map": "gives maps, which are no tensors",
+    "qlinear_add": "com.microsoft's row and quantised chains become it", "qlinear_mul": "the same",
+    "byte_table": "functions in quantised chains become it",
+    "beam_search": "tests/gen/search_cases.py draws searches", "regex_match": "takes texts",
     "string_normalize": "takes texts", "string_concat": "takes texts", "string_split": "takes texts",
     "stochastic_depth": "torchvision's; nothing happens outside of training",
 }

@@ -2286,6 +2286,25 @@ def _(d, m):
     m.rtol, m.atol = 1e-3, 5e-3    # a number between two steps may go either way
 
 
+@row("LinearAttention", first=27, last=27)
+def _(d, m):
+    """Heads that share keys too; decay and rate where the rule has them."""
+    batch, steps, kv, share, dk, dv = (d.int(1, 3) for _ in range(6))
+    rule = d.pick([None, "linear", "gated", "delta", "gated_delta"])
+
+    def rows(size, low=False):
+        x = d.data([batch, steps, size], F32, "small")
+        return m.feed(-np.abs(x) if low else x)
+    inputs = [rows(kv * share * dk), rows(kv * dk), rows(kv * dv)]
+    inputs.append(m.feed(d.data([batch, kv, dk, dv], F32, "small")) if d.flag() else None)
+    inputs.append(rows(kv * d.pick([1, dk]), True) if rule in (None, "gated", "gated_delta") else None)
+    inputs.append(rows(d.pick([1, kv])) if rule in (None, "delta", "gated_delta") else None)
+    m.result(*m.node(m.op, inputs, 2, q_num_heads=kv * share, kv_num_heads=kv, update_rule=rule,
+                     scale=d.pick([None, 0.5]), chunk_size=d.pick([None, 2])))
+    m.source = "reference"
+    m.rtol, m.atol = 1e-3, 1e-3
+
+
 @row("FlexAttention", "ai.onnx.preview")
 def _(d, m):
     """Of graphs between the steps, a sum and a product."""

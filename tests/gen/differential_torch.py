@@ -29,7 +29,7 @@ torch.set_num_threads(1)
 torch.set_grad_enabled(False)
 
 ROWS = {}
-BACKENDS = [("plain C", None)] + [("oneDNN", "onednn")] * ("onednn" in cleave._cleave.backends())
+BACKENDS = [("plain C", "ref"), ("fast kernels", "cpu")] + [("oneDNN", "onednn")] * ("onednn" in cleave._cleave.backends())
 f32, f64, f16, bf16 = torch.float32, torch.float64, torch.float16, torch.bfloat16
 i8, i16, i32, i64, u8, boolean = torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool
 FLOATS, INTS = [f32, f32, f64, f16, bf16], [i64, i32, i8, u8, i16]
@@ -209,14 +209,14 @@ def ask(full, d):
             return Answer("wrong", f"{counted} MACs, expected {call.macs}", ops), call
     used = False
     for name, backend in BACKENDS:
-        if backend and any(t.is_floating_point() and not t.isfinite().all() for t in feeds):
+        if backend == "onednn" and any(t.is_floating_point() and not t.isfinite().all() for t in feeds):
             continue
         try:
             model = graph.compile(backend, threads=1)
-            used = used or bool(backend and any(p[0] != "cpu" for p in model.parts()))
+            used = used or any(p[0] != "cpu" for p in model.parts())
             got = model.run(feeds)
         except cleave.Error as e:
-            return Answer("refuse" if not backend else "wrong", f"{name}: {e}", ops), call
+            return Answer("refuse" if backend == "ref" else "wrong", f"{name}: {e}", ops), call
         if len(got) != len(want):
             return Answer("wrong", f"{name}: {len(got)} results, expected {len(want)}", ops), call
         for i, (a, b) in enumerate(zip(got, want)):
@@ -269,6 +269,13 @@ def _(d, name):
         kind = "small"
     close = 2e-4 if name in ("tan", "exp", "sinh", "cosh", "exp2", "expm1") and dtype not in (f16, bf16) else None
     return Call(getattr(torch, name), T(d, dtype=dtype, kind=kind), close=close)
+
+
+@row("erfinv lgamma digamma")
+def _(d, name):
+    """Away from the poles, where the last bit of x shows."""
+    x = T(d, dtype=d.pick([f32, f32, f64]))
+    return Call(getattr(torch, name), x / 8 if name == "erfinv" else x.abs() + 0.375, close=2e-4 if x.dtype == f32 else 1e-6)
 
 
 @row("asin acos atanh")

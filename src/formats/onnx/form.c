@@ -519,17 +519,22 @@ static bool form_is_cast(const clv_graph *g, const clv_node *n, uint32_t i)
            (clv_dtype)x->dtype != form_type(g, n);
 }
 
+/* Operand i in the type that the node computes in. */
+static name form_input(body *b, uint32_t i)
+{
+    return form_is_cast(b->g, b->n, i)
+               ? cast_to(b, in((int)i), form_type(b->g, b->n))
+               : in((int)i);
+}
+
 static void body_not_equal(body *b)
 {
-    clv_dtype t = form_type(b->g, b->n);
-    name x[2], same = fresh(b);
+    name same = fresh(b);
     b->unable = b->n->n_in != 2 || !form_in(b, 1);
-    for (int i = 0; i < 2 && !b->unable; i++)
-        x[i] = form_is_cast(b->g, b->n, (uint32_t)i) ? cast_to(b, in(i), t)
-                                                     : in(i);
     if (b->unable)
         return;
-    node2(b, "Equal", x[0], x[1], same);
+    name x = form_input(b, 0), y = form_input(b, 1);
+    node2(b, "Equal", x, y, same);
     node1(b, "Not", same, out(0));
 }
 
@@ -551,6 +556,27 @@ static name form_operand(body *b, const clv_attr *a, clv_dtype t)
         b->unable = true;
     name one = number(b, x);
     return t == CLV_FLOAT32 ? one : cast_to(b, one, t);
+}
+
+/* The quotient rounded down. Of integers: x - x mod y is a multiple of y. */
+void body_floor_divide(body *b)
+{
+    clv_dtype t = form_type(b->g, b->n);
+    const clv_attr *given = form_number(b->g, b->n);
+    b->unable = !given && (b->n->n_in < 2 || !form_in(b, 1));
+    if (b->unable)
+        return;
+    name x = form_input(b, 0);
+    name by = given ? form_operand(b, given, t) : form_input(b, 1);
+    name rest = fresh(b), y = fresh(b);
+    if (dtype_is_integral(t)) {
+        node2(b, "Mod", x, by, rest);
+        node2(b, "Sub", x, rest, y);
+        node2(b, "Div", y, by, out(0));
+    } else {
+        node2(b, "Div", x, by, y);
+        node1(b, "Floor", y, out(0));
+    }
 }
 
 bool onnx_form_casts(const clv_graph *g, const clv_node *n)
@@ -575,10 +601,7 @@ void body_cast(body *b, const onnx_form *f)
     b->unable = b->n->n_out != 1 || (form_out(b)->rank == 0 && b->n->n_in > 1);
     out_start(&o, f->name, "", "");
     for (uint32_t i = 0; i < b->n->n_in; i++)
-        out_input(&o, !form_in(b, i) ? ""
-                      : form_is_cast(b->g, b->n, i)
-                          ? cast_to(b, in((int)i), t).s
-                          : in((int)i).s);
+        out_input(&o, form_in(b, i) ? form_input(b, i).s : "");
     const clv_attr *a = form_number(b->g, b->n);
     if (a)
         out_input(&o, form_operand(b, a, t).s);

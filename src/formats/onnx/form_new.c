@@ -526,24 +526,3 @@ void body_topk(body *b)
     out_int(&o, "sorted", attr_int(b->n, CLV_A_SORTED));
     out_finish(b, &o);
 }
-
-/* The quotient rounded down. Of integers: x - x mod y is a multiple of y. */
-void body_floor_divide(body *b)
-{
-    const clv_attr *given = attr_get(b->n, CLV_A_VALUE);
-    clv_dtype t = (clv_dtype)form_in(b, 0)->dtype;
-    b->unable = b->n->n_in < 2 && !given;
-    if (b->unable)
-        return;
-    name by =
-        b->n->n_in > 1 ? in(1) : number_like(b, attr_float(b->n, CLV_A_VALUE));
-    name rest = fresh(b), y = fresh(b);
-    if (dtype_is_integral(t)) {
-        node2(b, "Mod", in(0), by, rest);
-        node2(b, "Sub", in(0), rest, y);
-        node2(b, "Div", y, by, out(0));
-    } else {
-        node2(b, "Div", in(0), by, y);
-        node1(b, "Floor", y, out(0));
-    }
-}

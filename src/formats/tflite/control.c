@@ -65,6 +65,10 @@ void tfl_inline(tfl_call *c, int64_t index, uint32_t from)
     }
     if (!control_run(&in, c, c->g, index, args, n))
         return;
+    uint32_t given = tfl_ports(&in, true);
+    if (c->outs.n > given)
+        flat_fail(&c->m->f, c->is.at, "%s has %u results, its subgraph %u",
+                  c->origin, c->outs.n, given);
     for (uint32_t i = 0; i < c->outs.n && !tfl_failed(c->m); i++) {
         uint32_t at = tfl_port(&in, true, i);
         if (at != CLV_NONE)
@@ -112,29 +116,43 @@ static bool body_takes(tfl_call *c, clv_graph *body, const uint32_t *args,
 
 static bool body_output(tfl_call *c, clv_graph *body, uint32_t v)
 {
-    if (v == CLV_NONE)
+    if (v == CLV_NONE) {
+        flat_fail(&c->m->f, c->is.at, "%s: a result of a subgraph is missing",
+                  c->origin);
         return false;
+    }
     return clv__graph_output(body, v) || tfl_nomem(c->m);
+}
+
+/* A graph for the nodes of a body; NULL, and the first error stays, when the
+ * file has been found bad already. */
+static clv_graph *body_new(tfl_call *c)
+{
+    clv_graph *body;
+    flat *f = &c->m->f;
+    if (tfl_failed(c->m))
+        return NULL;
+    f->status = clv__build_body(c->g, c->origin, &body, f->e);
+    return f->status == CLV_OK ? body : NULL;
 }
 
 static bool body_finish(tfl_call *c, clv_graph *body)
 {
-    clv_status s = clv__build_finish(body, CLV_BUILT_INFERRED, c->m->f.e);
-    if (s != CLV_OK)
-        c->m->f.status = s;
-    return s == CLV_OK;
+    if (!tfl_failed(c->m))
+        c->m->f.status = clv__build_finish(body, CLV_BUILT_INFERRED, c->m->f.e);
+    return !tfl_failed(c->m);
 }
 
 /* A subgraph as the body of an if. */
 static clv_graph *body_branch(tfl_call *c, int64_t index, const uint32_t *args,
                               uint32_t n)
 {
-    clv_graph *body;
     tfl_scope in;
+    clv_graph *body = body_new(c);
     uint32_t *own = arena_array(&c->m->mem, n + 1u, sizeof *own);
-    clv_status s = clv__build_body(c->g, c->origin, &body, c->m->f.e);
-    if (s != CLV_OK || !own) {
-        c->m->f.status = own ? s : clv__nomem(c->m->f.e);
+    if (!body || !own) {
+        if (!own)
+            tfl_nomem(c->m);
         return NULL;
     }
     if (!body_takes(c, body, args, n, own) ||
@@ -142,14 +160,19 @@ static clv_graph *body_branch(tfl_call *c, int64_t index, const uint32_t *args,
         return NULL;
     for (uint32_t i = 0; i < tfl_ports(&in, true); i++) {
         uint32_t at = tfl_port(&in, true, i);
-        if (at == CLV_NONE || !body_output(c, body, tfl_value(&in, at)))
+        uint32_t v = at == CLV_NONE ? CLV_NONE : tfl_value(&in, at);
+        if (!body_output(c, body, v))
             return NULL;
     }
     return body_finish(c, body) ? body : NULL;
 }
 
-static void control_results(tfl_call *c, uint32_t first)
+/* Hands on n results, of which `first` is the first. */
+static void control_results(tfl_call *c, uint32_t first, uint32_t n)
 {
+    if (c->outs.n > n && !tfl_failed(c->m))
+        flat_fail(&c->m->f, c->is.at, "%s has %u results, its subgraph %u",
+                  c->origin, c->outs.n, n);
     for (uint32_t i = 0; i < c->outs.n && !tfl_failed(c->m); i++)
         tfl_give_codes(c, i, first + i, false);
 }
@@ -166,15 +189,20 @@ void lite_if(tfl_call *c)
     clv_graph *no =
         yes ? body_branch(c, flat_i32(f, c->opts, 1, 0), args, n) : NULL;
     uint32_t *ins = arena_array(&c->m->mem, 2u * n + 1u, sizeof *ins);
-    if (!yes || !no || !ins)
+    if (!yes || !no)
         return;
+    if (!ins) {
+        tfl_nomem(c->m);
+        return;
+    }
     ins[0] = tfl_codes(c, 0);
     memcpy(ins + 1, args, n * sizeof *ins);
     memcpy(ins + 1 + n, args, n * sizeof *ins);
     tfl_attrs a = {0};
     tfl_body(&a, CLV_A_THEN, yes);
     tfl_body(&a, CLV_A_ELSE, no);
-    control_results(c, tfl_node(c, CLV_OP_IF, ins, 2 * n + 1, c->outs.n, &a));
+    uint32_t y = tfl_node(c, CLV_OP_IF, ins, 2 * n + 1, c->outs.n, &a);
+    control_results(c, y, c->outs.n);
 }
 
 /* -- loops ----------------------------------------------------------------*/
@@ -199,6 +227,11 @@ static uint32_t loop_condition(tfl_call *c, clv_graph *g, const uint32_t *args,
         return CLV_NONE;
     uint32_t at = tfl_port(&in, true, 0);
     uint32_t v = at == CLV_NONE ? CLV_NONE : tfl_value(&in, at);
+    if (v == CLV_NONE) {
+        flat_fail(&c->m->f, c->is.at, "%s: its condition gives nothing",
+                  c->origin);
+        return CLV_NONE;
+    }
     tfl_call own = *c;
     own.g = g;
     own.s = &in;
@@ -208,13 +241,13 @@ static uint32_t loop_condition(tfl_call *c, clv_graph *g, const uint32_t *args,
 
 static clv_graph *loop_body(tfl_call *c, const uint32_t *args, uint32_t n)
 {
-    clv_graph *body;
     tfl_scope in;
+    clv_graph *body = body_new(c);
     uint32_t *own = arena_array(&c->m->mem, n + 1u, sizeof *own);
     uint32_t *made = arena_array(&c->m->mem, n + 1u, sizeof *made);
-    clv_status s = clv__build_body(c->g, c->origin, &body, c->m->f.e);
-    if (s != CLV_OK || !own || !made) {
-        c->m->f.status = s != CLV_OK ? s : clv__nomem(c->m->f.e);
+    if (!body || !own || !made) {
+        if (!own || !made)
+            tfl_nomem(c->m);
         return NULL;
     }
     if (!loop_inputs(c, body) || !body_takes(c, body, args, n, own) ||
@@ -244,7 +277,11 @@ void lite_while(tfl_call *c)
         return;
     }
     uint32_t *ins = arena_array(&c->m->mem, n + 2u, sizeof *ins);
-    uint32_t go = ins ? loop_condition(c, c->g, args, n) : CLV_NONE;
+    if (!ins) {
+        tfl_nomem(c->m);
+        return;
+    }
+    uint32_t go = loop_condition(c, c->g, args, n);
     clv_graph *body = go == CLV_NONE ? NULL : loop_body(c, args, n);
     if (!body)
         return;
@@ -257,7 +294,7 @@ void lite_while(tfl_call *c)
     if (c->m->opts && c->m->opts->loop > 0)
         tfl_int(&a, CLV_A_TRIPS, c->m->opts->loop);
     uint32_t y = tfl_node(c, CLV_OP_LOOP, ins, n + 2, n, &a);
-    control_results(c, y);
+    control_results(c, y, n);
 }
 
 /* -- variables ------------------------------------------------------------*/
