@@ -312,6 +312,15 @@ static uint32_t tensor_stored(tfl_scope *s, uint32_t i,
     return v;
 }
 
+/* A list of nothing, such as the shape of a scalar, has no bytes. */
+static bool tensor_is_empty(const tfl_tensor *t)
+{
+    for (uint32_t i = 0; t->rank != CLV_NO_RANK && i < t->rank; i++)
+        if (t->dims[i] == 0)
+            return true;
+    return false;
+}
+
 /* A variable of the interpreter starts as zeros. */
 static uint32_t tensor_zeros(tfl_scope *s, uint32_t i)
 {
@@ -362,7 +371,7 @@ uint32_t tfl_value(tfl_scope *s, uint32_t i)
     }
     if (tfl_failed(s->m))
         return CLV_NONE;
-    if (t->variable && t->rank != CLV_NO_RANK)
+    if ((t->variable || tensor_is_empty(t)) && t->rank != CLV_NO_RANK)
         return t->value = tensor_zeros(s, i);
     flat_fail(&s->m->f, t->is.at, "tensor '%s' is read before it is made",
               t->name);

@@ -90,6 +90,7 @@ static bool words_infer(tfl_call *c, uint32_t id)
         return false;
     }
     g->nodes[id].op = CLV_OP_UNKNOWN;
+    c->m->misfit |= s == CLV_SHAPE;
     return clv__graph_warn(g, "%s", why.msg) || tfl_nomem(c->m);
 }
 
