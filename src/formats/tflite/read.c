@@ -426,10 +426,8 @@ static clv_status read_attempt(read_load *l, int64_t open, clv_err *e)
     l->g = NULL;
     CLV_TRY(clv__import_begin(view, l->path, "tflite", l->opts, &l->g, e));
     l->g->file = l->map->borrowed ? NULL : l->map->data;
-    tfl_model m = {.f = flat_open(l->map->data, l->map->size, e),
-                   .g = l->g,
-                   .opts = l->opts,
-                   .open = open};
+    tfl_model m = {
+        .f = flat_open(l->map, e), .g = l->g, .opts = l->opts, .open = open};
     clv_status s = read_model(&m);
     clv__free(m.variables);
     strmap_free(&m.known);
