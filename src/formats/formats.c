@@ -164,13 +164,30 @@ static bool formats_has(const clv_mapping *map, size_t at, const char *bytes,
            !memcmp((const char *)map->data + at, bytes, n);
 }
 
+static const formats_kind formats_cut = {
+    .text = "a zip archive without the directory at its end",
+    .advice = "the file is cut short"};
+
 /* The name of a zip's first member lies behind a head of 30 bytes. */
+enum { ZIP_NAME_LENGTH = 26, ZIP_NAME = 30 };
+
+/* Whether the archive has a directory that lists its first member, whose name
+ * has n bytes. A file that is cut short may end with that of an archive in it.
+ */
+static bool formats_zip_whole(const clv_mapping *map, size_t n)
+{
+    zip z;
+    zip_entry x;
+    if (clv__zip_open(map->data, map->size, &z, NULL) != CLV_OK)
+        return false;
+    while (z.next < z.count && clv__zip_list(&z, &x, NULL) == CLV_OK)
+        if (x.name_size == n && formats_has(map, ZIP_NAME, x.name, n))
+            return true;
+    return false;
+}
+
 static const formats_kind *formats_zip(const clv_mapping *map)
 {
-    enum { NAME_LENGTH = 26, NAME = 30 };
-    static const formats_kind cut = {
-        .text = "a zip archive without the directory at its end",
-        .advice = "the file is cut short"};
     static const formats_kind torch = {
         .text = "a PyTorch archive of another kind",
         .advice = "torch.export.save writes a model that is"};
@@ -206,19 +223,20 @@ static const formats_kind *formats_zip(const clv_mapping *map)
         {"MANIFEST.json", &served},
     };
     const uint8_t *p = map->data;
-    if (!formats_has(map, 0, "PK\3\4", 4) || map->size < NAME)
+    if (!formats_has(map, 0, "PK\3\4", 4) || map->size < ZIP_NAME)
         return NULL;
-    size_t n = p[NAME_LENGTH] | (size_t)p[NAME_LENGTH + 1] << 8;
-    zip z;
-    bool whole = clv__zip_open(map->data, map->size, &z, NULL) == CLV_OK;
+    size_t n = p[ZIP_NAME_LENGTH] | (size_t)p[ZIP_NAME_LENGTH + 1] << 8;
+    bool whole = formats_zip_whole(map, n);
     if (clv__archive_has(map->data, map->size, ".data/extern_modules"))
         return &package;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         size_t end = strlen(members[i].end);
-        if (n >= end && formats_has(map, NAME + n - end, members[i].end, end))
-            return members[i].kind == &torch && !whole ? &cut : members[i].kind;
+        if (n >= end &&
+            formats_has(map, ZIP_NAME + n - end, members[i].end, end))
+            return members[i].kind == &torch && !whole ? &formats_cut
+                                                       : members[i].kind;
     }
-    return whole ? &plain : &cut;
+    return whole ? &plain : &formats_cut;
 }
 
 /* Eight bytes of length, then that much JSON, which begins with a brace. */
@@ -276,11 +294,14 @@ static const formats_kind *formats_kind_named(const clv_mapping *map,
 }
 
 static clv_status formats_refuse(const char *path, const formats_kind *kind,
-                                 clv_err *e)
+                                 size_t size, clv_err *e)
 {
     if (!kind)
         return clv__fail(e, CLV_FORMAT,
                          "%s: not a model file that is understood here", path);
+    if (kind == &formats_cut)
+        return clv__fail(e, CLV_FORMAT, "%s: byte %zu: %s; %s", path, size,
+                         kind->text, kind->advice);
     return clv__fail(e, CLV_FORMAT, "%s: %s is not read here%s%s", path,
                      kind->text, *kind->advice ? "; " : "", kind->advice);
 }
@@ -342,7 +363,7 @@ clv_status clv__import(const char *path, const clv_open_opts *opts,
     clv_status opened = clv__mapping_open(path, &map, e);
     if (opened == CLV_IO && (kind = formats_folder(path)) != NULL) {
         clv__err_clear(e);
-        return formats_refuse(path, kind, e);
+        return formats_refuse(path, kind, 0, e);
     }
     CLV_TRY(opened);
     const clv_importer *row = formats_of(&map, path, &kind);
@@ -359,6 +380,7 @@ clv_status clv__import(const char *path, const clv_open_opts *opts,
     }
     if (!kind)
         kind = formats_kind_named(&map, path);
+    size_t size = map.size;
     clv__mapping_close(&map);
-    return formats_refuse(path, kind, e);
+    return formats_refuse(path, kind, size, e);
 }
