@@ -460,9 +460,12 @@ static int64_t read_smallest(read_load *l)
  * no sense and which some graphs refuse. */
 static clv_status read_with_sizes(read_load *l, clv_err *e)
 {
-    CLV_TRY(read_attempt(l, 0, e));
-    if (!l->said.n_open || (!l->said.misfit && !l->said.picture))
-        return CLV_OK;
+    clv_status s = read_attempt(l, 0, e);
+    bool misfit = s == CLV_SHAPE || l->said.misfit;
+    if (!l->said.n_open || (!misfit && !l->said.picture) ||
+        (s != CLV_OK && s != CLV_SHAPE))
+        return s;
+    clv__err_clear(e);
     if (l->said.picture && read_attempt(l, PICTURE, NULL) == CLV_OK)
         return CLV_OK;
     return read_attempt(l, read_smallest(l), e);
