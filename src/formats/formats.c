@@ -7,6 +7,7 @@
  * one of these does (their first bytes are no field of a protobuf message), so
  * they are looked for first, whatever the file's name ends in. */
 #include "formats/formats.h"
+#include "formats/torch/archive.h"
 #include "tensor/zip.h"
 
 #include <string.h>
@@ -60,16 +61,23 @@ typedef struct formats_kind {
     const char *bytes;
     const char *text;   /* what it is */
     const char *advice; /* what to do; "": nothing to say */
+    bool sure;          /* it holds files of formats that are read */
 } formats_kind;
 
 #define KIND(at, bytes, text, advice) \
     { \
-        at, sizeof(bytes) - 1, bytes, text, advice \
+        at, sizeof(bytes) - 1, bytes, text, advice, false \
     }
 
 static const formats_kind formats_kinds[] = {
     KIND(0, "\x89HDF\r\n\x1a\n", "an HDF5 file (Keras .h5)", FORMATS_TF2ONNX),
-    KIND(0, "GGUF", "a GGUF model", ""),
+    KIND(0, "GGUF", "a GGUF model", FORMATS_EXPORT),
+    KIND(4, "ORTM", "a model in ONNX Runtime's own format",
+         "the .onnx file that it was made of is"),
+    KIND(4, "ET12", "an ExecuTorch program",
+         "torch.export.save writes a model that is"),
+    KIND(0, "ftrt", "a TensorRT engine", FORMATS_BUILT),
+    KIND(0, "ptrt", "a TensorRT engine", FORMATS_BUILT),
     KIND(0, "\x80\x02", "a Python pickle", FORMATS_EXPORT),
     KIND(0, "\x80\x03", "a Python pickle", FORMATS_EXPORT),
     KIND(0, "\x80\x04", "a Python pickle", FORMATS_EXPORT),
@@ -94,7 +102,10 @@ static const formats_kind formats_kinds[] = {
     KIND(0, "<!DOCTYPE", "a web page", ""),
     KIND(0, "<!doctype", "a web page", ""),
     KIND(0, "<html", "a web page", ""),
-    KIND(0, "<?xml", "an XML file (OpenVINO .xml)", ""),
+    KIND(0, "<?xml", "an XML file (OpenVINO .xml)", FORMATS_BUILT),
+    KIND(0, "\x89PNG", "a picture", ""),
+    KIND(0, "\xff\xd8\xff", "a picture", ""),
+    KIND(0, "%PDF-", "a PDF file", ""),
     KIND(0,
          "\x7f"
          "ELF",
@@ -118,6 +129,13 @@ static const struct formats_named {
     {".ort",
      {.text = "a model in ONNX Runtime's own format",
       .advice = "the .onnx file that it was made of is"}},
+    {".pte",
+     {.text = "an ExecuTorch program",
+      .advice = "torch.export.save writes a model that is"}},
+    {".dlc", {.text = "a Qualcomm container", .advice = FORMATS_BUILT}},
+    {".pkl", {.text = "a Python pickle", .advice = FORMATS_EXPORT}},
+    {".t7", {.text = "a model of Lua Torch", .advice = ""}},
+    {".cfg", {.text = "a network of Darknet", .advice = ""}},
     {".pdmodel",
      {.text = "a PaddlePaddle model",
       .advice = "paddle2onnx writes a model that is"}},
@@ -146,13 +164,30 @@ static bool formats_has(const clv_mapping *map, size_t at, const char *bytes,
            !memcmp((const char *)map->data + at, bytes, n);
 }
 
+static const formats_kind formats_cut = {
+    .text = "a zip archive without the directory at its end",
+    .advice = "the file is cut short"};
+
 /* The name of a zip's first member lies behind a head of 30 bytes. */
+enum { ZIP_NAME_LENGTH = 26, ZIP_NAME = 30 };
+
+/* Whether the archive has a directory that lists its first member, whose name
+ * has n bytes. A file that is cut short may end with that of an archive in it.
+ */
+static bool formats_zip_whole(const clv_mapping *map, size_t n)
+{
+    zip z;
+    zip_entry x;
+    if (clv__zip_open(map->data, map->size, &z, NULL) != CLV_OK)
+        return false;
+    while (z.next < z.count && clv__zip_list(&z, &x, NULL) == CLV_OK)
+        if (x.name_size == n && formats_has(map, ZIP_NAME, x.name, n))
+            return true;
+    return false;
+}
+
 static const formats_kind *formats_zip(const clv_mapping *map)
 {
-    enum { NAME_LENGTH = 26, NAME = 30 };
-    static const formats_kind cut = {
-        .text = "a zip archive without the directory at its end",
-        .advice = "the file is cut short"};
     static const formats_kind torch = {
         .text = "a PyTorch archive of another kind",
         .advice = "torch.export.save writes a model that is"};
@@ -160,6 +195,15 @@ static const formats_kind *formats_zip(const clv_mapping *map)
                                      .advice = ""};
     static const formats_kind keras = {.text = "a Keras .keras archive",
                                        .advice = FORMATS_TF2ONNX};
+    static const formats_kind package = {
+        .sure = true,
+        .text = "a torch.package archive",
+        .advice = "torch.export.save writes a model that is"};
+    static const formats_kind coreml = {
+        .text = "a Core ML package",
+        .advice = "export the network that it was made of to ONNX"};
+    static const formats_kind served = {.text = "a TorchServe archive",
+                                        .advice = "unpack it first"};
     static const formats_kind plain = {.text = "a zip archive",
                                        .advice = "unpack it first"};
     static const struct {
@@ -175,26 +219,32 @@ static const formats_kind *formats_zip(const clv_mapping *map)
         {"exported_program.json", &torch},
         {".npy", &npz},
         {"metadata.json", &keras},
+        {"Manifest.json", &coreml},
+        {"MANIFEST.json", &served},
     };
     const uint8_t *p = map->data;
-    if (!formats_has(map, 0, "PK\3\4", 4) || map->size < NAME)
+    if (!formats_has(map, 0, "PK\3\4", 4) || map->size < ZIP_NAME)
         return NULL;
-    size_t n = p[NAME_LENGTH] | (size_t)p[NAME_LENGTH + 1] << 8;
-    zip z;
-    bool whole = clv__zip_open(map->data, map->size, &z, NULL) == CLV_OK;
+    size_t n = p[ZIP_NAME_LENGTH] | (size_t)p[ZIP_NAME_LENGTH + 1] << 8;
+    bool whole = formats_zip_whole(map, n);
+    if (clv__archive_has(map->data, map->size, ".data/extern_modules"))
+        return &package;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         size_t end = strlen(members[i].end);
-        if (n >= end && formats_has(map, NAME + n - end, members[i].end, end))
-            return members[i].kind == &torch && !whole ? &cut : members[i].kind;
+        if (n >= end &&
+            formats_has(map, ZIP_NAME + n - end, members[i].end, end))
+            return members[i].kind == &torch && !whole ? &formats_cut
+                                                       : members[i].kind;
     }
-    return whole ? &plain : &cut;
+    return whole ? &plain : &formats_cut;
 }
 
 /* Eight bytes of length, then that much JSON, which begins with a brace. */
 static const formats_kind *formats_safetensors(const clv_mapping *map)
 {
     static const formats_kind kind = {
-        .text = "a safetensors file (weights without a graph)", .advice = ""};
+        .text = "a safetensors file (weights without a graph)",
+        .advice = FORMATS_EXPORT};
     const uint8_t *p = map->data;
     uint64_t length = 0;
     for (int i = 7; map->size > 8 && i >= 0; i--)
@@ -213,10 +263,24 @@ static const formats_kind *formats_kind_of(const clv_mapping *map)
     return archive ? archive : formats_safetensors(map);
 }
 
+/* Whether the file begins as text does. No ONNX model does: the tags of the
+ * fields that every node has are no characters. */
+static bool formats_is_text(const clv_mapping *map)
+{
+    enum { LOOK = 4096 };
+    const uint8_t *p = map->data;
+    size_t n = map->size < LOOK ? map->size : LOOK;
+    for (size_t i = 0; i < n; i++)
+        if (p[i] < ' ' && p[i] != '\n' && p[i] != '\r' && p[i] != '\t')
+            return false;
+    return n > 0;
+}
+
 static const formats_kind *formats_kind_named(const clv_mapping *map,
                                               const char *path)
 {
     static const formats_kind empty = {.text = "an empty file", .advice = ""};
+    static const formats_kind text = {.text = "a text file", .advice = ""};
     size_t n = strlen(path);
     for (size_t i = 0;
          map->size && i < sizeof formats_named / sizeof *formats_named; i++) {
@@ -224,15 +288,20 @@ static const formats_kind *formats_kind_named(const clv_mapping *map,
         if (n >= end && !strcmp(path + n - end, formats_named[i].end))
             return &formats_named[i].kind;
     }
+    if (formats_is_text(map))
+        return &text;
     return map->size ? NULL : &empty;
 }
 
 static clv_status formats_refuse(const char *path, const formats_kind *kind,
-                                 clv_err *e)
+                                 size_t size, clv_err *e)
 {
     if (!kind)
         return clv__fail(e, CLV_FORMAT,
                          "%s: not a model file that is understood here", path);
+    if (kind == &formats_cut)
+        return clv__fail(e, CLV_FORMAT, "%s: byte %zu: %s; %s", path, size,
+                         kind->text, kind->advice);
     return clv__fail(e, CLV_FORMAT, "%s: %s is not read here%s%s", path,
                      kind->text, *kind->advice ? "; " : "", kind->advice);
 }
@@ -249,9 +318,39 @@ static const clv_importer *formats_of(const clv_mapping *map, const char *path,
     if (clv__onnx_begins(map))
         return &formats[n - 1];
     *kind = formats_kind_of(map);
+    if (*kind && (*kind)->sure)
+        return NULL;
+    bool other = *kind || formats_is_text(map);
     for (size_t i = 0; i < n; i++)
-        if ((formats[i].told || !*kind) && formats[i].knows(map, path))
+        if ((formats[i].told || !other) && formats[i].knows(map, path))
             return &formats[i];
+    return NULL;
+}
+
+/* Folders that are models of another kind are told by a file in them. */
+static const formats_kind *formats_folder(const char *path)
+{
+    static const struct {
+        const char *member;
+        formats_kind kind;
+    } rows[] = {
+        {"saved_model.pb",
+         {.text = "a TensorFlow SavedModel", .advice = FORMATS_TF2ONNX}},
+        {"Manifest.json",
+         {.text = "a Core ML package",
+          .advice = "export the network that it was made of to ONNX"}},
+        {"config.json",
+         {.text = "a folder of Hugging Face", .advice = FORMATS_EXPORT}},
+    };
+    char file[1024];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        clv_mapping map;
+        clv_format(file, sizeof file, "%s/%s", path, rows[i].member);
+        if (clv__mapping_open(file, &map, NULL) != CLV_OK)
+            continue;
+        clv__mapping_close(&map);
+        return &rows[i].kind;
+    }
     return NULL;
 }
 
@@ -260,8 +359,13 @@ clv_status clv__import(const char *path, const clv_open_opts *opts,
 {
     clv_mapping map;
     *out = NULL;
-    CLV_TRY(clv__mapping_open(path, &map, e));
     const formats_kind *kind;
+    clv_status opened = clv__mapping_open(path, &map, e);
+    if (opened == CLV_IO && (kind = formats_folder(path)) != NULL) {
+        clv__err_clear(e);
+        return formats_refuse(path, kind, 0, e);
+    }
+    CLV_TRY(opened);
     const clv_importer *row = formats_of(&map, path, &kind);
     if (row && opts && opts->signature && row->load != clv__tflite_load) {
         clv__mapping_close(&map);
@@ -276,6 +380,7 @@ clv_status clv__import(const char *path, const clv_open_opts *opts,
     }
     if (!kind)
         kind = formats_kind_named(&map, path);
+    size_t size = map.size;
     clv__mapping_close(&map);
-    return formats_refuse(path, kind, e);
+    return formats_refuse(path, kind, size, e);
 }

@@ -46,13 +46,26 @@ static bool bundle_onnx_same_type(const json *stated, const clv_value *v)
     return true;
 }
 
+/* Whether a file may call the value that: of several with the same name all but
+ * the first have "//" and a number behind it. */
+static bool bundle_onnx_is_called(const char *stated, const char *name)
+{
+    size_t n = strlen(stated);
+    if (strncmp(stated, name, n) != 0)
+        return false;
+    if (name[n] == '\0')
+        return true;
+    return !strncmp(name + n, "//", 2) && name[n + 2] &&
+           strspn(name + n + 2, "0123456789") == strlen(name + n + 2);
+}
+
 /* Returns the value called `name` among the numbers of a list, or NULL. */
 static const json *bundle_onnx_named(const pair *p, const json *ids,
                                      const char *name)
 {
     for (const json *id = ids ? ids->child : NULL; id; id = id->next) {
         const json *v = id->type == JSON_INT ? value_of(p, id->u.i) : NULL;
-        if (v && strcmp(json_string(v, "name", ""), name) == 0)
+        if (v && bundle_onnx_is_called(json_string(v, "name", ""), name))
             return v;
     }
     return NULL;

@@ -16,6 +16,15 @@ bytes lfs.onnx 'version https://git-lfs.github.com/spec/v1\noid sha256:0\n'
 bytes page.onnx '<!DOCTYPE html><html>'
 bytes net.onnx.gz '\x1f\x8b\x08\0'
 bytes notes.txt 'This is no model.'
+bytes readme.onnx 'This is no model.'
+bytes any.bin '\x20\0\0\0ORTM\0\0'
+bytes net.pte '\x20\0\0\0ET12\0\0'
+bytes engine.bin 'ftrt\0\0'
+bytes picture.onnx '\x89PNG\r\n'
+mkdir saved plain
+bytes saved/saved_model.pb '\x08\x01'
+name=.data/extern_modules
+bytes package.pt "PK\x03\x04\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x14\0\0\0${name}PK\x01\x02\0\0\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0${name}PK\x05\x06\0\0\0\0\x01\0\x01\0\x42\0\0\0\x32\0\0\0\0\0"
 for f in net.caffemodel net.pdmodel saved_model.pb net.mlmodel net.engine params.msgpack net.ort net.param config.json; do
     bytes $f '\x0a\x03net\x12\x01x'
 done

@@ -106,6 +106,7 @@ def reverse_sequence(x, n):
 unary("reshape", lambda x: tf.reshape(x, (4, -1)))
 unary("transpose", lambda x: tf.transpose(x, (2, 0, 1)))
 unary("expand_dims", lambda x: tf.expand_dims(x, 1))
+unary("reshape_scalar", lambda x: x * tf.reshape(tf.reduce_sum(x, keepdims=True), []))  # its shape is a list of nothing
 unary("squeeze", lambda x: tf.squeeze(tf.reshape(x, (2, 1, 12)), 1))
 unary("slice", lambda x: tf.slice(x, (0, 1, 1), (2, -1, 2)))
 unary("strided_slice", lambda x: x[:, ::-1, 1:4:2])

@@ -194,6 +194,33 @@ static clv_status tables_add(read_tables *t, const char *name,
     return CLV_OK;
 }
 
+static clv_status tables_walk(read_tables *t, const pickle_node *n, int depth,
+                              int param, clv_err *e);
+
+/* Takes all tensors in what a dict has under the key. */
+static clv_status tables_member(read_tables *t, const pickle_node *name,
+                                const pickle_node *n, int depth, int param,
+                                clv_err *e)
+{
+    module_walk *w = t->w;
+    const char *key = pickle_text(name, NULL);
+    size_t len = strlen(w->path);
+    if (!key || len + strlen(key) + 2 > sizeof w->path)
+        return CLV_OK;
+    snprintf(w->path + len, sizeof w->path - len, "%s%s", len ? "." : "", key);
+    CLV_TRY(tables_walk(t, n, depth + 1, param, e));
+    w->path[len] = '\0';
+    return CLV_OK;
+}
+
+/* Python 2 writes an ordered dict as a call with a list of its pairs. */
+static pickle_node *const *tables_listed(const pickle_node *n, uint32_t *count)
+{
+    bool dict = !strcmp(pickle_class_path(n), "collections OrderedDict");
+    pickle_node *const *args = pickle_items(dict ? n->args : NULL, count);
+    return pickle_items(*count == 1 ? args[0] : NULL, count);
+}
+
 /* Takes all tensors in a dict, in dicts in it, and in modules; names are joined
  * by dots. */
 static clv_status tables_walk(read_tables *t, const pickle_node *n, int depth,
@@ -205,7 +232,6 @@ static clv_status tables_walk(read_tables *t, const pickle_node *n, int depth,
     } parts[] = {{"_parameters", 1}, {"_buffers", 0}, {"_modules", -1}};
     module_walk *w = t->w;
     torch_tensor tensor;
-    size_t len = strlen(w->path);
     uint32_t count;
     if (!n || depth > READ_MAX_DEPTH || w->steps == 0)
         return CLV_OK;
@@ -220,14 +246,16 @@ static clv_status tables_walk(read_tables *t, const pickle_node *n, int depth,
         return CLV_OK;
     }
     pickle_node *const *pairs = pickle_pairs(n, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        const char *key = pickle_text(pairs[2 * i], NULL);
-        if (!key || len + strlen(key) + 2 > sizeof w->path)
-            continue;
-        snprintf(w->path + len, sizeof w->path - len, "%s%s", len ? "." : "",
-                 key);
-        CLV_TRY(tables_walk(t, pairs[2 * i + 1], depth + 1, param, e));
-        w->path[len] = '\0';
+    for (uint32_t i = 0; i < count; i++)
+        CLV_TRY(
+            tables_member(t, pairs[2 * i], pairs[2 * i + 1], depth, param, e));
+    pickle_node *const *listed = tables_listed(n, &count);
+    for (uint32_t i = 0; i < count && w->steps; i++) {
+        uint32_t two;
+        pickle_node *const *pair = pickle_items(listed[i], &two);
+        w->steps--;
+        if (two == 2)
+            CLV_TRY(tables_member(t, pair[0], pair[1], depth, param, e));
     }
     return CLV_OK;
 }

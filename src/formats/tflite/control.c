@@ -362,9 +362,11 @@ void lite_read_variable(tfl_call *c)
         tfl_scope s = {.m = c->m, .g = c->g, .tensors = &own, .n_tensors = 1};
         own.value = own.first = own.real = own.real_first = CLV_NONE;
         v = tfl_value(&s, 0);
+        if (v != CLV_NONE) /* it is not learned */
+            c->g->values[v].kind = CLV_VALUE_BUFFER;
     } else {
         c->s->tensors[at].variable = true;
         v = tfl_value(c->s, at);
     }
-    tfl_give_codes(c, 0, tfl_1(c, CLV_OP_IDENTITY, v, NULL), false);
+    tfl_give_codes(c, 0, v, false);
 }

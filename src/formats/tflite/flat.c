@@ -8,11 +8,12 @@
  * what a model with shared parts needs. */
 enum { FLAT_VISITS = 8, FLAT_FREE = 1 << 20 };
 
-flat flat_open(const uint8_t *data, size_t size, clv_err *e)
+flat flat_open(const clv_mapping *map, clv_err *e)
 {
-    return (flat){.data = data,
-                  .size = size,
-                  .left = (uint64_t)size * FLAT_VISITS + FLAT_FREE,
+    return (flat){.data = map->data,
+                  .size = map->size,
+                  .map = map,
+                  .left = (uint64_t)map->size * FLAT_VISITS + FLAT_FREE,
                   .e = e};
 }
 
@@ -36,11 +37,17 @@ static bool flat_has(const flat *f, size_t at, size_t n)
     return at <= f->size && n <= f->size - at;
 }
 
-static uint64_t flat_bits(const flat *f, size_t at, uint32_t n)
+/* n is 2, 4 or 8. */
+static inline uint64_t flat_bits(const flat *f, size_t at, uint32_t n)
 {
-    uint64_t bits = 0;
-    for (uint32_t i = 0; i < n; i++)
-        bits |= (uint64_t)f->data[at + i] << (8 * i);
+    bool copied = at >= f->near && at - f->near + n <= f->near_n;
+    const uint8_t *p = copied ? f->window + (at - f->near) : f->data + at;
+    uint64_t bits = (uint64_t)p[0] | (uint64_t)p[1] << 8;
+    if (n > 2)
+        bits |= (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24;
+    if (n > 4)
+        bits |= (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 |
+                (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
     return bits;
 }
 
@@ -166,6 +173,24 @@ flat_table flat_item(flat *f, flat_vector v, uint32_t i)
         return (flat_table){0};
     size_t at = flat_follow(f, v.at + 4 * (size_t)i);
     return at ? flat_table_at(f, at) : (flat_table){0};
+}
+
+flat_table flat_item_alone(flat *f, flat_vector v, uint32_t i)
+{
+    enum {
+        BEFORE = FLAT_WINDOW / 4, /* the vtable often stands there */
+        APART = 8192 /* a fault brings many that are closer together */
+    };
+    if (v.n && f->size / v.n < APART)
+        return flat_item(f, v, i);
+    if (f->status != CLV_OK || i >= v.n)
+        return (flat_table){0};
+    size_t at = flat_follow(f, v.at + 4 * (size_t)i);
+    if (!at)
+        return (flat_table){0};
+    f->near = at > BEFORE ? at - BEFORE : 0;
+    f->near_n = clv__mapping_peek(f->map, f->near, f->window, FLAT_WINDOW);
+    return flat_table_at(f, at);
 }
 
 flat_text flat_string(flat *f, flat_table t, uint32_t field)

@@ -18,11 +18,17 @@
 #ifndef CLV_FLAT_H
 #define CLV_FLAT_H
 
-#include "core/core.h"
+#include "core/mapping.h"
+
+enum { FLAT_WINDOW = 128 };
 
 typedef struct flat {
     const uint8_t *data;
     size_t size;
+    const clv_mapping *map;
+    size_t near; /* where the bytes lie that `window` is a copy of */
+    size_t near_n;
+    uint8_t window[FLAT_WINDOW];
     uint64_t left; /* bytes that may still be visited */
     clv_status status;
     clv_err *e;
@@ -44,7 +50,8 @@ typedef struct flat_text {
     uint32_t n;
 } flat_text;
 
-flat flat_open(const uint8_t *data, size_t size, clv_err *e);
+/* Borrows map. */
+flat flat_open(const clv_mapping *map, clv_err *e);
 /* Says that the bytes at `at` are wrong; the first failure stays. */
 clv_status flat_fail(flat *f, size_t at, const char *fmt, ...) CLV_PRINTF(3, 4);
 
@@ -55,6 +62,9 @@ flat_table flat_sub(flat *f, flat_table t, uint32_t field);
 flat_vector flat_list(flat *f, flat_table t, uint32_t field, uint32_t each);
 /* Element i of a vector of offsets to tables. */
 flat_table flat_item(flat *f, flat_vector v, uint32_t i);
+/* The same of a table that stands alone among weights: its surroundings are
+ * copied, which costs less than a fault of their page. */
+flat_table flat_item_alone(flat *f, flat_vector v, uint32_t i);
 flat_text flat_string(flat *f, flat_table t, uint32_t field);
 
 int64_t flat_i8(flat *f, flat_table t, uint32_t field, int64_t otherwise);

@@ -36,6 +36,9 @@ enum {
     CUSTOM_OPERATOR = 32
 };
 
+/* Sizes that are left open. */
+enum { COLOURS = 4, PICTURE = 224, LARGEST = 1 << 20 };
+
 static const tfl_row tfl_rows[] = {
 #define BUILTIN(code, name, op, map, arg, share) \
     [code] = {name, CLV_OP_##op, map, arg, TFL_SHARE_##share},
@@ -259,6 +262,32 @@ static void read_data_sizes(tfl_scope *s, const tfl_tensor *t, uint32_t place,
     }
 }
 
+/* A size that nobody gives is m->open. Batches stay as they are. */
+static bool read_open_sizes(tfl_scope *s, const tfl_tensor *t,
+                            clv_build_input *in)
+{
+    tfl_model *m = s->m;
+    const clv_open_opts *o = m->opts;
+    flat_vector open = flat_list(&m->f, t->is, TENSOR_SIGNATURE, 4);
+    bool asked = o && (o->n_shapes || o->n_data);
+    bool is_open[CLV_MAX_RANK] = {false};
+    for (uint32_t k = in->rank > 1; !asked && k < in->rank && k < open.n; k++) {
+        is_open[k] = flat_i32_at(&m->f, open, k) < 0;
+        m->n_open += is_open[k];
+        if (!is_open[k] || !m->open)
+            continue;
+        in->dims[k] = m->open;
+        if (!clv__graph_warn_about(
+                s->g, CLV_SUBJECT_SIZES, t->name,
+                "input '%s': axis %u has no size and is taken as %lld", t->name,
+                k, (long long)m->open))
+            return tfl_nomem(m);
+    }
+    m->picture |= in->rank == 4 && is_open[1] && is_open[2] &&
+                  in->dims[3] > 0 && in->dims[3] <= COLOURS;
+    return true;
+}
+
 static clv_status read_main_input(tfl_scope *s, uint32_t place, bool first)
 {
     tfl_model *m = s->m;
@@ -279,6 +308,8 @@ static clv_status read_main_input(tfl_scope *s, uint32_t place, bool first)
     if (t->rank != CLV_NO_RANK)
         memcpy(in.dims, t->dims, sizeof in.dims);
     read_data_sizes(s, t, place, &in);
+    if (in.rank != CLV_NO_RANK && !read_open_sizes(s, t, &in))
+        return m->f.status;
     clv_status st = clv__build_shape(m->opts, &in, m->f.e);
     if (st != CLV_OK)
         return m->f.status = st;
@@ -376,16 +407,79 @@ bool clv__tflite_knows(const clv_mapping *map, const char *path)
     return map->size >= 8 && !memcmp(map->data + 4, "TFL3", 4);
 }
 
-clv_status clv__tflite_load(clv_mapping map, const char *path,
-                            const clv_open_opts *opts, clv_graph **out,
-                            clv_err *e)
+/* One load of a file, which may be read several times with other sizes. */
+typedef struct read_load {
+    const clv_mapping *map;
+    const char *path;
+    const clv_open_opts *opts;
+    clv_graph *g; /* of the last attempt, or NULL */
+    tfl_model said;
+} read_load;
+
+/* Reads the file with its open sizes as `open`. */
+static clv_status read_attempt(read_load *l, int64_t open, clv_err *e)
 {
-    clv_graph *g;
-    CLV_TRY(clv__import_begin(map, path, "tflite", opts, &g, e));
-    tfl_model m = {.f = flat_open(map.data, map.size, e), .g = g, .opts = opts};
+    clv_mapping view = *l->map; /* stays open for the next attempt */
+    view.borrowed = true;
+    view.file = 0;
+    clv_graph_free(l->g);
+    l->g = NULL;
+    CLV_TRY(clv__import_begin(view, l->path, "tflite", l->opts, &l->g, e));
+    l->g->file = l->map->borrowed ? NULL : l->map->data;
+    tfl_model m = {
+        .f = flat_open(l->map, e), .g = l->g, .opts = l->opts, .open = open};
     clv_status s = read_model(&m);
     clv__free(m.variables);
     strmap_free(&m.known);
     arena_free(&m.mem);
-    return clv__import_end(g, s, out, e);
+    l->said = m;
+    return s;
+}
+
+/* The smallest size that every operator accepts: a power of two, then what lies
+ * between it and the one before. 0 when there is none. */
+static int64_t read_smallest(read_load *l)
+{
+    int64_t high = 2, low;
+    while (high <= LARGEST && read_attempt(l, high, NULL) == CLV_SHAPE)
+        high *= 2;
+    if (high > LARGEST || l->said.f.status != CLV_OK)
+        return 0;
+    for (low = high / 2; high - low > 1;) {
+        int64_t middle = low + (high - low) / 2;
+        clv_status s = read_attempt(l, middle, NULL);
+        if (s == CLV_OK)
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+/* Sizes that the file leaves open stand there as 1, which for a picture makes
+ * no sense and which some graphs refuse. */
+static clv_status read_with_sizes(read_load *l, clv_err *e)
+{
+    clv_status s = read_attempt(l, 0, e);
+    bool misfit = s == CLV_SHAPE || l->said.misfit;
+    if (!l->said.n_open || (!misfit && !l->said.picture) ||
+        (s != CLV_OK && s != CLV_SHAPE))
+        return s;
+    clv__err_clear(e);
+    if (l->said.picture && read_attempt(l, PICTURE, NULL) == CLV_OK)
+        return CLV_OK;
+    return read_attempt(l, read_smallest(l), e);
+}
+
+clv_status clv__tflite_load(clv_mapping map, const char *path,
+                            const clv_open_opts *opts, clv_graph **out,
+                            clv_err *e)
+{
+    read_load l = {.map = &map, .path = path, .opts = opts};
+    clv_status s = read_with_sizes(&l, e);
+    if (l.g)
+        *(clv_mapping *)l.g->owner = map;
+    else
+        clv__mapping_close(&map);
+    return clv__import_end(l.g, s, out, e);
 }

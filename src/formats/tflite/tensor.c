@@ -163,7 +163,7 @@ static bool tensor_find(tfl_model *m, const tfl_tensor *t, tensor_bytes *out)
                       at, m->buffers.n);
         return false;
     }
-    flat_table b = flat_item(f, m->buffers, at);
+    flat_table b = flat_item_alone(f, m->buffers, at);
     flat_vector data = flat_list(f, b, BUFFER_DATA, 1);
     uint64_t offset = (uint64_t)flat_i64(f, b, BUFFER_OFFSET, 0);
     uint64_t size = (uint64_t)flat_i64(f, b, BUFFER_SIZE, 0);
@@ -273,17 +273,24 @@ static bool tensor_fill(tfl_scope *s, uint32_t i, uint32_t v,
     return tensor_contents(m, s->g, v);
 }
 
-/* Tensors that share a buffer, type and shape are one weight. */
-static size_t tensor_key(const tfl_scope *s, const tfl_tensor *t,
-                         const tensor_bytes *bytes, char *key, size_t size)
+/* Tensors of a graph that share a buffer, type and shape are one weight. */
+typedef struct tensor_key {
+    const clv_graph *g;
+    const uint8_t *data;
+    uint64_t offset, dtype;
+    int64_t dims[CLV_MAX_RANK];
+} tensor_key;
+
+static size_t tensor_key_of(const tfl_scope *s, const tfl_tensor *t,
+                            const tensor_bytes *bytes, tensor_key *key)
 {
-    int n = clv_format(key, size, "%p %p %llu %d", (const void *)s->g,
-                       (const void *)bytes->data,
-                       (unsigned long long)bytes->offset, (int)t->dtype);
-    for (uint32_t i = 0; i < t->rank && n > 0; i++)
-        n += clv_format(key + n, size - (size_t)n, " %lld",
-                        (long long)t->dims[i]);
-    return (size_t)n;
+    size_t dims = t->rank * sizeof *t->dims;
+    key->g = s->g;
+    key->data = bytes->data;
+    key->offset = bytes->offset;
+    key->dtype = t->dtype;
+    memcpy(key->dims, t->dims, dims);
+    return offsetof(tensor_key, dims) + dims;
 }
 
 static uint32_t tensor_stored(tfl_scope *s, uint32_t i,
@@ -291,14 +298,17 @@ static uint32_t tensor_stored(tfl_scope *s, uint32_t i,
 {
     tfl_model *m = s->m;
     const tfl_tensor *t = &s->tensors[i];
-    char key[512];
-    size_t len = tensor_key(s, t, bytes, key, sizeof key);
-    uint32_t v = bytes->file ? CLV_NONE : strmap_get(&m->known, key, len);
+    tensor_key key;
+    size_t len = tensor_key_of(s, t, bytes, &key);
+    const char *as_text = (const char *)&key;
+    uint32_t v = bytes->file ? CLV_NONE : strmap_get(&m->known, as_text, len);
     if (v != CLV_NONE)
         return v;
     clv_dtype counted = clv__build_dtype(m->opts, t->dtype);
     v = clv__value_add(s->g, t->name, CLV_VALUE_CONST, counted);
-    char *own = arena_strndup(&m->mem, key, len);
+    char *own = arena_alloc(&m->mem, len);
+    if (own)
+        memcpy(own, &key, len);
     if (v == CLV_NONE || !own ||
         !clv__value_set_shape(s->g, v, t->rank, t->dims) ||
         !strmap_put(&m->known, own, len, v)) {
@@ -310,6 +320,15 @@ static uint32_t tensor_stored(tfl_scope *s, uint32_t i,
     s->g->values[v].kind =
         (uint8_t)tensor_kind(s, i, clv__numel(&s->g->values[v]));
     return v;
+}
+
+/* A list of nothing, such as the shape of a scalar, has no bytes. */
+static bool tensor_is_empty(const tfl_tensor *t)
+{
+    for (uint32_t i = 0; t->rank != CLV_NO_RANK && i < t->rank; i++)
+        if (t->dims[i] == 0)
+            return true;
+    return false;
 }
 
 /* A variable of the interpreter starts as zeros. */
@@ -362,7 +381,7 @@ uint32_t tfl_value(tfl_scope *s, uint32_t i)
     }
     if (tfl_failed(s->m))
         return CLV_NONE;
-    if (t->variable && t->rank != CLV_NO_RANK)
+    if ((t->variable || tensor_is_empty(t)) && t->rank != CLV_NO_RANK)
         return t->value = tensor_zeros(s, i);
     flat_fail(&s->m->f, t->is.at, "tensor '%s' is read before it is made",
               t->name);

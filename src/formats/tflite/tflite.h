@@ -70,6 +70,11 @@ typedef struct tfl_model {
     strmap known; /* stored bytes: the value they are, by graph */
     bool resized; /* inputs have other sizes than in the file */
     bool sparse;  /* said that weights are stored without their zeros */
+    bool misfit;  /* some operator refuses the sizes */
+    bool picture; /* open sizes are a height and a width */
+    uint32_t n_open;
+    int64_t open; /* what sizes that the file leaves open are taken as; 0: as
+                   * the file has them */
 } tfl_model;
 
 /* A subgraph while it is read into g. */

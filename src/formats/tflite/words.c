@@ -90,6 +90,7 @@ static bool words_infer(tfl_call *c, uint32_t id)
         return false;
     }
     g->nodes[id].op = CLV_OP_UNKNOWN;
+    c->m->misfit |= s == CLV_SHAPE;
     return clv__graph_warn(g, "%s", why.msg) || tfl_nomem(c->m);
 }
 
@@ -99,7 +100,15 @@ static const char *words_name(tfl_call *c, clv_op op)
 {
     if (c->row && (c->row->op == op || op == CLV_OP_UNKNOWN))
         return c->name;
-    return arena_printf(&c->g->mem, "%s:%s", c->name, clv__op_name(op));
+    const char *what = clv__op_name(op);
+    size_t a = strlen(c->name), b = strlen(what);
+    char *own = arena_alloc(&c->g->mem, a + b + 2);
+    if (!own)
+        return NULL;
+    memcpy(own, c->name, a);
+    own[a] = ':';
+    memcpy(own + a + 1, what, b + 1);
+    return own;
 }
 
 uint32_t tfl_node(tfl_call *c, clv_op op, const uint32_t *ins, uint32_t n_in,
