@@ -129,6 +129,7 @@ static clv_status main_run(rank_world *w, clv_err *err)
     free(stats.stage);
     free(stats.least);
     free(stats.slow);
+    free(stats.look);
     free(stats.batch);
     free(w->seat);
     free(w->links);
@@ -141,6 +142,9 @@ int main(int argc, char **argv)
     rank_world w = {0};
     clv_err err = {0};
     setenv("GOMP_SPINCOUNT", "10000", 0); /* ranks share cores */
+    /* Open MPI hands three pieces of a large message on at a look, and a rank
+     * that computes looks once a step. */
+    setenv("OMPI_MCA_pml_ob1_send_pipeline_depth", "64", 0);
     prctl(PR_SET_TIMERSLACK, 1UL);
     clv_status s = rank_options_parse(argc, argv, &w.o, &err);
     if (s == CLV_OK && (w.o.help || w.o.version)) {

@@ -81,6 +81,8 @@ clv_status rank_gather(rank_world *w, rank_stats *s, clv_err *err)
         st = measure_largest(w, s->least, w->plan->n_parts, err);
     if (st == CLV_OK)
         st = measure_largest(w, s->slow, w->plan->n_parts, err);
+    if (st == CLV_OK)
+        st = measure_largest(w, s->look, w->plan->n_parts, err);
     double *both = calloc((size_t)w->n_links * 2 + 1, sizeof *both);
     if (!both || st != CLV_OK) {
         free(both);

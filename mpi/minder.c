@@ -119,11 +119,23 @@ static bool minder_first(int set, pid_t rank, pid_t launcher)
     return minder_take(launcher, "ended", 0) >= 0;
 }
 
+/* Adds up the seconds for which the rank gave no sign. Time in which this
+ * process did not run either, because the machine was paused or has too much to
+ * do, counts as one look. */
+static double minder_silence(const rank_pulse *p, double silent, double look)
+{
+    const double most = 2e-3 * MINDER_LOOKS_MS;
+    static uint64_t last;
+    uint64_t beat = p->beat;
+    bool lives = beat != last || p->state == RANK_STOPPING;
+    last = beat;
+    return lives ? 0 : silent + (look < most ? look : most);
+}
+
 static void minder_look(rank_pulse *p, int pipe_end, pid_t rank, pid_t launcher)
 {
     struct pollfd fd = {.fd = pipe_end, .events = POLLIN};
-    uint64_t last = p->beat;
-    double since = rank_now();
+    double silent = 0, looked = rank_now();
     int set = -1;
     bool watched = false;
     for (;;) {
@@ -149,10 +161,10 @@ static void minder_look(rank_pulse *p, int pipe_end, pid_t rank, pid_t launcher)
         if (n < 0 && errno != EINTR)
             return;
         double limit = p->timeout * (p->state == RANK_RUNNING ? 1 : 2);
-        if (p->beat != last || p->state == RANK_STOPPING) {
-            last = p->beat;
-            since = rank_now();
-        } else if (limit > 0 && rank_now() - since > limit) {
+        double now = rank_now();
+        silent = minder_silence(p, silent, now - looked);
+        looked = now;
+        if (limit > 0 && silent > limit) {
             char text[200];
             snprintf(text, sizeof text,
                      "hangs: no sign of life for %g s (--timeout): all ranks "

@@ -162,9 +162,10 @@ void rank_part_close(rank_part *p);
 
 /* What was measured. Per part; complete on rank 0 after rank_gather. */
 typedef struct rank_stats {
-    double *stage; /* median seconds of a micro-batch, per part */
+    double *stage; /* mean seconds of a micro-batch, per part */
     double *least; /* the fastest of them */
     double *slow;  /* 95 of 100 are faster */
+    double *look;  /* mean of its longest step: messages wait for that */
     double *batch; /* seconds of each batch that counts; rank 0 */
     double idle;   /* seconds without work while a batch was under way */
     uint32_t alive;

@@ -10,14 +10,18 @@
 /* What the measured times of stages and links predict of a batch. */
 typedef struct forecast {
     double batch, bound, bubble;
-    double low, high; /* of the batch: all stages at their fastest, or slow */
-    double formula;   /* bubble of equal stages: (p - 1) / (m + p - 1) */
-    double slowest;   /* rank, per micro-batch */
+    /* Of the batch: all stages at their fastest, and messages at once; all
+     * stages slow, and each message waits for the longest step of its maker. */
+    double low, high;
+    double formula; /* bubble of equal stages: (p - 1) / (m + p - 1) */
+    double slowest; /* rank, per micro-batch */
 } forecast;
 
-/* Runs the schedule with these seconds per part. */
+/* Runs the schedule with these seconds per part; look: per part, seconds that
+ * its messages wait before they move, or NULL. */
 static clv_status show_simulate(const rank_world *w, const double *seconds,
-                                clv_sim_info *out, clv_err *err)
+                                const double *look, clv_sim_info *out,
+                                clv_err *err)
 {
     uint32_t n = w->plan->n_parts, n_links = 0;
     clv_sim *sim = NULL;
@@ -31,11 +35,14 @@ static clv_status show_simulate(const rank_world *w, const double *seconds,
     for (uint32_t k = 0; k < n; k++)
         stages[k] = (clv_sim_stage){seconds[k], (uint32_t)w->seat[k].rank,
                                     w->seat[k].replicas};
-    for (uint32_t i = 0; i < w->n_links; i++)
-        if (w->links[i].from != CLV_NONE && w->links[i].to != CLV_NONE)
-            links[n_links++] = (clv_sim_link){.from = w->links[i].from,
-                                              .to = w->links[i].to,
-                                              .seconds = w->links[i].seconds};
+    for (uint32_t i = 0; i < w->n_links; i++) {
+        const rank_link *l = &w->links[i];
+        if (l->from == CLV_NONE || l->to == CLV_NONE)
+            continue;
+        double wait = look ? look[l->from] : 0;
+        links[n_links++] = (clv_sim_link){
+            .from = l->from, .to = l->to, .seconds = l->seconds + wait};
+    }
     const clv_sim_opts o = {.size = sizeof o,
                             .stages = stages,
                             .links = links,
@@ -65,11 +72,11 @@ static clv_status show_forecast(const rank_world *w, const rank_stats *s,
                 each += s->stage[k] / w->seat[k].replicas;
         f->slowest = each > f->slowest ? each : f->slowest;
     }
-    clv_status st = show_simulate(w, s->stage, &usual, err);
+    clv_status st = show_simulate(w, s->stage, NULL, &usual, err);
     if (st == CLV_OK)
-        st = show_simulate(w, s->least, &low, err);
+        st = show_simulate(w, s->least, NULL, &low, err);
     if (st == CLV_OK)
-        st = show_simulate(w, s->slow, &high, err);
+        st = show_simulate(w, s->slow, s->look, &high, err);
     f->batch = usual.makespan;
     f->bound = usual.bound;
     f->bubble = usual.bubble;
@@ -168,8 +175,8 @@ static void show_text(const page *g, clv_buf *b)
         "\n  Batch       %.3f ms, 95th percentile %.3f ms, of %u\n"
         "  Predicted   %.3f ms by the schedule of the measured "
         "stages and links (%.2f of it reached);\n"
-        "              %.3f to %.3f ms by their fastest and slow "
-        "times (95 of 100)\n"
+        "              %.3f to %.3f ms by their fastest, and by slow "
+        "times (95 of 100) and late messages\n"
         "  Throughput  %.1f samples/s; bound %.1f (%.3f ms in the "
         "busiest rank)\n"
         "  Bubble      %.1f %%; schedule %.1f %%; equal stages "

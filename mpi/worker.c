@@ -18,6 +18,11 @@
 
 enum { MAKER_SLOTS = 2, NO_REQUEST = -1 };
 
+/* For so long a rank stays with a message that it has just sent. A reader that
+ * waits for it asks for its bytes within microseconds; without this it would
+ * get them between two steps of what this rank computes next. */
+static const double WORK_SEND_OFF = 100e-6;
+
 /* A tensor that one of this rank's parts reads. */
 typedef struct in_port {
     uint32_t value, from, link; /* from: a part, or CLV_NONE: the source */
@@ -52,8 +57,10 @@ typedef struct work_part {
     out_port *out;
     uint32_t n_in, n_out;
     uint64_t done, total; /* micro-batches of this replica */
-    double *seconds;      /* of the last so many */
+    double *seconds;      /* of the last so many, those that warm up left out */
     uint64_t n_seconds, cap_seconds;
+    double look; /* the longest that a step kept it from looking for messages */
+    double looks; /* the sum of these over what is in `seconds` */
 } work_part;
 
 /* What a request belongs to. */
@@ -75,6 +82,8 @@ typedef struct worker {
     int n_req, feed_first, sink_first;
     double progress; /* when something last happened */
     double called;   /* when this rank last told the others that it lives */
+    double looked;   /* when it last looked for messages */
+    work_part *now;  /* that is being computed */
     double *heard;   /* per rank: when it last said so; 0: never */
     /* Rank 0 only: */
     uint32_t batch, fed, *left; /* of this batch; outputs to come per micro */
@@ -393,12 +402,23 @@ static void work_poll(worker *x)
         x->progress = now;
 }
 
+/* Notes how long a step kept this rank from looking for messages. */
+static void work_note_look(worker *x)
+{
+    double look = rank_now() - x->looked;
+    if (look > x->now->look)
+        x->now->look = look;
+}
+
 /* Called between the steps of a part, so that messages move meanwhile. */
 static void work_in_compute(void *ctx, uint32_t done, uint32_t total)
 {
+    worker *x = ctx;
     (void)done;
     (void)total;
-    work_poll(ctx);
+    work_note_look(x);
+    work_poll(x);
+    x->looked = rank_now();
 }
 
 /* Posts the receive for this replica's j-th micro-batch. */
@@ -471,6 +491,21 @@ static void work_send(worker *x, work_part *p, uint32_t port, uint32_t slot,
     }
 }
 
+static bool work_sent(const work_part *p, uint32_t slot)
+{
+    for (uint32_t i = 0; i < p->n_out; i++)
+        if (p->out[i].sending[slot])
+            return false;
+    return true;
+}
+
+static void work_send_off(worker *x, const work_part *p, uint32_t slot)
+{
+    double begun = rank_now();
+    while (!work_sent(p, slot) && rank_now() - begun < WORK_SEND_OFF)
+        work_poll(x);
+}
+
 /* -- computing ------------------------------------------------------------*/
 
 /* Returns the first tensor that the next micro-batch of p lacks; n_in: none. */
@@ -532,6 +567,17 @@ static clv_status work_take_output(const worker *x, work_part *p, uint32_t i,
     return CLV_OK;
 }
 
+/* Notes how long a micro-batch took, unless it is one that warms up. */
+static void work_note_run(const worker *x, work_part *p, double seconds)
+{
+    const rank_world *w = x->w;
+    uint64_t warm = (uint64_t)w->micro * (w->batches - (uint32_t)w->o.repeat);
+    if (p->replica + p->done * p->replicas < warm)
+        return;
+    p->seconds[p->n_seconds++ % p->cap_seconds] = seconds;
+    p->looks += p->look;
+}
+
 static clv_status work_compute(worker *x, work_part *p, clv_err *err)
 {
     uint64_t j = p->done;
@@ -547,10 +593,13 @@ static clv_status work_compute(worker *x, work_part *p, clv_err *err)
         (void)clv_context_place(c, i, NULL); /* the other buffer */
         (void)clv_context_place(c, i, p->out[i].data[out_slot]);
     }
-    double before = rank_now();
+    double before = x->looked = rank_now();
+    x->now = p;
+    p->look = 0;
     if (s == CLV_OK)
         s = clv_context_run(c, err);
-    p->seconds[p->n_seconds++ % p->cap_seconds] = rank_now() - before;
+    work_note_look(x);
+    work_note_run(x, p, rank_now() - before);
     for (uint32_t i = 0; i < p->n_out && s == CLV_OK; i++)
         s = work_take_output(x, p, i, out_slot, err);
     if (s != CLV_OK)
@@ -562,6 +611,7 @@ static clv_status work_compute(worker *x, work_part *p, clv_err *err)
         p->in[i].full[j % p->in[i].depth] = false;
         work_post(x, p, i, j + p->in[i].depth);
     }
+    work_send_off(x, p, out_slot);
     x->progress = rank_now();
     return CLV_OK;
 }
@@ -735,8 +785,9 @@ static clv_status work_stats(worker *x, rank_stats *s, clv_err *err)
     s->stage = calloc(n, sizeof *s->stage);
     s->least = calloc(n, sizeof *s->least);
     s->slow = calloc(n, sizeof *s->slow);
+    s->look = calloc(n, sizeof *s->look);
     s->batch = calloc(w->batches, sizeof *s->batch);
-    if (!s->stage || !s->least || !s->slow || !s->batch)
+    if (!s->stage || !s->least || !s->slow || !s->look || !s->batch)
         return rank_fail(err, CLV_NOMEM, "out of memory");
     for (uint32_t i = 0; i < x->n_parts; i++) {
         work_part *p = &x->parts[i];
@@ -745,7 +796,9 @@ static clv_status work_stats(worker *x, rank_stats *s, clv_err *err)
         if (!have)
             continue;
         qsort(p->seconds, have, sizeof *p->seconds, work_by_size);
-        s->stage[p->k] = p->seconds[have / 2];
+        for (uint64_t j = 0; j < have; j++)
+            s->stage[p->k] += p->seconds[j] / (double)have;
+        s->look[p->k] = p->looks / (double)p->n_seconds;
         s->least[p->k] = p->seconds[0];
         s->slow[p->k] = p->seconds[(have - 1) * 95 / 100];
     }

@@ -26,7 +26,7 @@ ranks() {
     fi
     local n=$1
     shift
-    timeout 120 $launcher "${flags[@]}" -n "$n" "$@"
+    timeout 600 $launcher "${flags[@]}" -n "$n" "$@"
 }
 
 # The folder of this test marks its ranks: others may run ranks of their own.
@@ -136,5 +136,5 @@ END
         flags=(-hosts "$hosts" -launcher ssh -launcher-exec "$PWD/agent" -iface "$wire" -localhost 10.77.0.1
             -genv MPIR_CVAR_NOLOCAL 1 -genv UCX_TLS tcp,self -genv UCX_NET_DEVICES "$wire")
     fi
-    timeout 120 "$PWD/agent" 10.77.0.1 $launcher "${flags[@]}" -n "$n" "$@"
+    timeout 600 "$PWD/agent" 10.77.0.1 $launcher "${flags[@]}" -n "$n" "$@"
 }

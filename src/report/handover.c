@@ -506,16 +506,17 @@ static const handover_engine handover_engines[] = {
     {"ort", "python run.py; cleave verify .", true, handover_ort},
     {"triton", "tritonserver --model-repository=.", true, handover_triton},
     {"torch",
-     "python -m torch.distributed.run --nproc-per-node N torch_pipeline.py",
+     "python -m torch.distributed.run --nproc-per-node # torch_pipeline.py",
      false, handover_torch},
     {"deepspeed", "len(PipelineModule(...).parts) == num_stages + 1", false,
      handover_deepspeed},
-    {"vllm", "env $(cat vllm.env) vllm serve MODEL --pipeline-parallel-size N",
+    {"vllm", "env $(cat vllm.env) vllm serve MODEL --pipeline-parallel-size #",
      false, handover_vllm},
     {"llama.cpp", "llama-cli -m MODEL.gguf $(cat llama.args)", false,
      handover_llama_cpp},
-    {"hf", "from_pretrained(..., device_map=json.load(open(...)))", false,
-     handover_hf},
+    {"hf",
+     "from_pretrained(..., device_map=json.load(open(\"device_map.json\")))",
+     false, handover_hf},
     {"genai", "cleave verify .", true, handover_genai},
     {"openvino", "python hetero.py MODEL.onnx", false, handover_openvino},
 };
@@ -581,6 +582,16 @@ static clv_status readme_simulate(const handover *h, double *makespan,
     return s;
 }
 
+/* Writes how to check what was written, with the number of parts for #. */
+static void readme_put_check(clv_buf *b, const char *check, uint32_t parts)
+{
+    for (; *check; check++)
+        if (*check == '#')
+            clv_buf_printf(b, "%u", parts);
+        else
+            clv_buf_add(b, check, 1);
+}
+
 static clv_status handover_readme(handover *h, const handover_engine *engine,
                                   clv_err *e)
 {
@@ -611,9 +622,11 @@ static clv_status handover_readme(handover *h, const handover_engine *engine,
     clv_buf_printf(&b,
                    "\nMemory is weights and border tensors. A batch of %d "
                    "micro-batches as a pipeline takes %.6g %s, of which %.1f "
-                   "%% of the devices' time is bubble.\n\nCheck: `%s`\n",
+                   "%% of the devices' time is bubble.\n\nCheck: `",
                    HANDOVER_MICRO_BATCHES, makespan, timed ? "s" : "FLOP",
-                   100 * bubble, engine->check);
+                   100 * bubble);
+    readme_put_check(&b, engine->check, h->c->n_subs);
+    clv_buf_printf(&b, "`\n");
     return handover_put(h, "README.md", &b, e);
 }
 

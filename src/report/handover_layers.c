@@ -131,9 +131,9 @@ clv_status handover_vllm(handover *h, clv_err *e)
     handover_layers l = {0};
     clv_buf b = {0};
     CLV_TRY(clv__handover_layers(h, &l, e));
-    clv_buf_printf(&b, "VLLM_PP_LAYER_PARTITION=\"");
+    clv_buf_printf(&b, "VLLM_PP_LAYER_PARTITION=");
     layers_put_counts(h, &l, &b);
-    clv_buf_printf(&b, "\"\n");
+    clv_buf_printf(&b, "\n");
     return layers_save(h, "vllm.env", &b, e);
 }
 

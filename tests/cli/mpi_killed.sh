@@ -20,26 +20,44 @@ minded() {
     [ -n "$pid" ] && pgrep -P "$pid" -x clv-minder >/dev/null
 }
 
-# struck WHEN RANK: in a folder of its own, says what ended the job.
-struck() {
-    local many='--repeat 1000000' i
-    [ "$1" != end ] || many='--micro-batches 20 --backend ref --verify'
-    mkdir "$1-$2" && cd "$1-$2" || return
-    export CLEAVE_TEST_RANKS=$PWD
-    (ranks 3 cleave-mpi run ../parts --random $many --threads 1 -o killed >out 2>err; echo $? >rc) &
-    until [ -e rc ] || minded "$2"; do :; done
-    case $1 in
+# begun WHEN RANK FLAGS...: starts a job, and kills the rank when it is time.
+begun() {
+    local when=$1 rank=$2 pid
+    shift 2
+    rm -f rc
+    (ranks 3 cleave-mpi run ../parts --random "$@" --threads 1 -o killed >out 2>err; echo $? >rc) &
+    until [ -e rc ] || minded "$rank"; do :; done
+    case $when in
     middle) sleep 1 ;;
     end) until [ -e rc ] || compares; do sleep 0.05; done ;;
     esac
-    kill -9 "$(pid_of_rank "$2")"
+    pid=$(pid_of_rank "$rank")
+    [ -z "$pid" ] || kill -9 "$pid"
     wait
+}
+
+# struck WHEN RANK: in a folder of its own, says what ended the job. A job that had
+# ended before it was hit is begun again with more to compare.
+struck() {
+    local many=20 i
+    mkdir "$1-$2" && cd "$1-$2" || return
+    export CLEAVE_TEST_RANKS=$PWD
+    if [ "$1" != end ]; then
+        begun "$1" "$2" --repeat 1000000
+    else
+        while
+            begun "$1" "$2" --micro-batches $many --backend ref --verify
+            [ "$(cat rc)" -eq 0 ] && [ $((many *= 2)) -le 2000 ]
+        do
+            rm -rf killed*
+        done
+    fi
     {
         echo "$1: $(grep cleave-mpi: err)"
         [ "$(cat rc)" -ne 0 ] || echo "ended well"
         ls -d killed* 2>/dev/null
-        for ((i = 0; i < 100; i++)); do pid_of_rank '.*' | grep -q . || break; sleep 0.1; done
-        [ $i -lt 100 ] || echo "a rank lives on"
+        for ((i = 0; i < 600; i++)); do pid_of_rank '.*' | grep -q . || break; sleep 0.1; done
+        [ $i -lt 600 ] || echo "a rank lives on"
     } >said
 }
 for when in start middle end; do

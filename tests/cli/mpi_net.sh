@@ -29,13 +29,13 @@ for delay in 0 5; do
     awk -v delay=$delay '/ 1 -> 2 / { if ($5 < delay) print "a message took", $5, "ms" }' out
 done
 
-# ended: all ranks end, with the reason. The launcher of Open MPI waits for its
-# daemon behind a wire that is cut: when the ranks are gone, it is stopped.
+# ended TENTHS: all ranks end, with the reason. The launcher of Open MPI waits for
+# its daemon behind a wire that is cut: so long after the ranks it is stopped.
 ended() {
     local i
     for ((i = 0; i < 600; i++)); do pid_of_rank '.*' | grep -q . || break; sleep 0.1; done
     [ $i -lt 600 ] || echo "a rank lives on"
-    for ((i = 0; i < 20; i++)); do [ ! -e rc ] || break; sleep 0.1; done
+    for ((i = 0; i < $1; i++)); do [ ! -e rc ] || break; sleep 0.1; done
     [ -e rc ] || ip netns pids "clv$$-1" | xargs -r kill -9
     wait $started
     grep cleave-mpi: err | sed -E 's/.*\(clv[^)]*\)/cleave-mpi: all others/' | sort -u
@@ -52,9 +52,9 @@ begin() {
 echo "-- killed on another machine"
 begin
 kill -9 "$(pid_of_rank 2)"
-ended
+ended 600
 
 echo "-- a wire that is cut"
-begin --timeout 1
+begin --timeout 2
 ip -n "clv$$-3" link set $wire down
-ended
+ended 30

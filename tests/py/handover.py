@@ -152,7 +152,11 @@ def test_triton():
 
 def test_words():
     cleave("partition", "vit_b_32", "-s", "pipeline", "--stages", "3", "--for", "vllm", "-o", "vllm")
-    t.equal(open("vllm/vllm.env").read(), 'VLLM_PP_LAYER_PARTITION="4,4,4"\n', "vLLM's variable")
+    # As `env $(cat vllm.env)` gives it, and as vLLM reads it: numbers between commas.
+    seen = subprocess.run(["sh", "-c", "env $(cat vllm/vllm.env) printenv VLLM_PP_LAYER_PARTITION"],
+                          capture_output=True, text=True, check=True).stdout
+    t.equal([int(n) for n in seen.split(",")], [4, 4, 4], "vLLM's variable")
+    t.check("--pipeline-parallel-size 3`" in open("vllm/README.md").read(), "how to start vLLM with it")
     cleave("partition", "vit_b_32", "-s", "pipeline", "--stages", "3", "--for", "llama.cpp", "-o", "l.cpp")
     t.equal(open("l.cpp/llama.args").read(), "-ngl 13 --tensor-split 4,4,4\n", "llama.cpp's flags")
     cleave("partition", "vit_b_32", "-s", "pipeline", "--stages", "2", "--for", "hf", "-o", "hf")
