@@ -74,8 +74,9 @@ static bool same_graph(const clv_graph *a, const clv_graph *b)
 }
 
 /* Sets w->scaling and w->dtypes, without the types of another graph. */
-static clv_status scale(const options *o, const char *model, bool batches,
-                        whatif_points *all, report_whatif *w, clv_err *err)
+static clv_status whatif_scale(const options *o, const char *model,
+                               bool batches, whatif_points *all,
+                               report_whatif *w, clv_err *err)
 {
     clv_scaling_type types[WHATIF_TYPES] = {0};
     uint32_t n = 0;
@@ -155,7 +156,8 @@ clv_status report_whatif_new(const options *o, const char *model,
                  "left out: the model has more than %d operators",
                  MOST_OPERATORS);
     if (s == CLV_OK) {
-        s = w->batches ? scale(o, model, true, all, w, err) : CLV_UNSUPPORTED;
+        s = w->batches ? whatif_scale(o, model, true, all, w, err)
+                       : CLV_UNSUPPORTED;
         if (s == CLV_OK && !clv_scaling_fits(w->scaling, g)) {
             clv_scaling_free(w->scaling);
             w->scaling = NULL;
@@ -169,7 +171,7 @@ clv_status report_whatif_new(const options *o, const char *model,
             memset(err, 0, sizeof *err);
             free_points(all);
             w->batches = false;
-            s = scale(o, model, false, all, w, err);
+            s = whatif_scale(o, model, false, all, w, err);
         }
     }
     report_words(o, model, &w->words);
