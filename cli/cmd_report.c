@@ -24,14 +24,16 @@ static const char *const usual_devices[] = {"h100-sxm", "jetson-agx-orin",
 enum { USUAL_DEVICES = sizeof usual_devices / sizeof *usual_devices };
 static const char USUAL_BACKEND[] = "nvidia-dla";
 
-enum { MOST_MODELS = 2, MOST_DEVICES = 8, MOST_NOTES = 32, STREAMS = 4 };
+enum { MOST_MODELS = 2, MOST_DEVICES = 8, MOST_NOTES = 32 };
+enum { STREAMS = 4, STAGES = 4 };
 
 typedef struct shown {
     clv_graph *g;
     clv_profile *p;
     clv_layout *layout;
-    clv_cut *op, *fusion, *capability;
-    clv_summary *fusion_summary, *capability_summary;
+    clv_cut *op, *fusion, *capability, *placement, *pipeline;
+    clv_summary *fusion_summary, *capability_summary, *placement_summary,
+        *pipeline_summary;
     clv_memory *memory;
     clv_concurrency *concurrency;
     clv_schedule *schedule;
@@ -159,6 +161,40 @@ static clv_status report_capability(report *r, shown *m, clv_err *err)
     return r->o->backend ? s : report_without(r, asked.backend, s, err);
 }
 
+/* One cut by one of the strategies that weigh devices. */
+static clv_status report_cut(const options *o, strategy_fn *make, shown *m,
+                             clv_cut **cut, clv_summary **summary, clv_err *err)
+{
+    clv_status s = make(o, m->p, NULL, cut, err);
+    return s == CLV_OK ? clv_summary_new(*cut, summary, err) : s;
+}
+
+/* On the first device: placed on it and the CPU beside it, and in stages. */
+static clv_status report_placed(report *r, shown *m, clv_err *err)
+{
+    const char *device[] = {r->devices[0]->name};
+    options asked = *r->o;
+    asked.backend = NULL; /* any operator may run on either */
+    asked.stages = STAGES;
+    asked.hardware.items = device;
+    asked.hardware.n = 1;
+    if (clv_layout_get(m->layout)->n_rows)
+        return report_without(
+            r, "placement and pipeline",
+            fail(err, CLV_UNSUPPORTED,
+                 "left out of a folded report; `cleave partition` answers"),
+            err);
+    clv_status s = report_cut(&asked, cut_placement, m, &m->placement,
+                              &m->placement_summary, err);
+    s = report_without(r, "placement", s, err);
+    if (s == CLV_OK)
+        s = report_without(r, "pipeline",
+                           report_cut(&asked, cut_pipeline, m, &m->pipeline,
+                                      &m->pipeline_summary, err),
+                           err);
+    return s;
+}
+
 static clv_status report_scenarios(report *r, shown *m, const char *name,
                                    clv_err *err)
 {
@@ -219,6 +255,8 @@ static clv_status report_model(report *r, shown *m, const char *name,
     if (s == CLV_OK)
         s = report_capability(r, m, err);
     if (s == CLV_OK)
+        s = report_placed(r, m, err);
+    if (s == CLV_OK)
         s = report_scenarios(r, m, name, err);
     return s;
 }
@@ -277,6 +315,10 @@ static void report_fill(const shown *m, clv_html_model *out)
         .maps = (const clv_map *const *)m->maps,
         .n_maps = m->n_maps,
         .whatif = m->whatif.scaling ? &m->whatif_page : NULL,
+        .placement = m->placement,
+        .placement_summary = m->placement_summary,
+        .pipeline = m->pipeline,
+        .pipeline_summary = m->pipeline_summary,
     };
 }
 
@@ -349,9 +391,13 @@ static void report_free(report *r)
         clv_memory_free(m->memory);
         clv_summary_free(m->fusion_summary);
         clv_summary_free(m->capability_summary);
+        clv_summary_free(m->placement_summary);
+        clv_summary_free(m->pipeline_summary);
         clv_cut_free(m->op);
         clv_cut_free(m->fusion);
         clv_cut_free(m->capability);
+        clv_cut_free(m->placement);
+        clv_cut_free(m->pipeline);
         clv_layout_free(m->layout);
         clv_profile_free(m->p);
         clv_graph_free(m->g);

@@ -66,18 +66,32 @@ static void free_points(whatif_points *all)
     memset(all, 0, sizeof *all);
 }
 
-static clv_status scale(const options *o, const char *model, bool batches,
-                        whatif_points *all, clv_scaling **out, clv_err *err)
+/* In some types a model is another graph: operators are gone, or more. */
+static bool same_graph(const clv_graph *a, const clv_graph *b)
+{
+    return clv_graph_num_nodes(a) == clv_graph_num_nodes(b) &&
+           clv_graph_num_values(a) == clv_graph_num_values(b);
+}
+
+/* Sets w->scaling and w->dtypes, without the types of another graph. */
+static clv_status whatif_scale(const options *o, const char *model,
+                               bool batches, whatif_points *all,
+                               report_whatif *w, clv_err *err)
 {
     clv_scaling_type types[WHATIF_TYPES] = {0};
+    uint32_t n = 0;
     clv_status s = open_points(o, model, batches, all, err);
-    for (int t = 0; t < WHATIF_TYPES; t++) {
+    for (int t = 0; s == CLV_OK && t < WHATIF_TYPES; t++) {
+        if (!same_graph(all->g[t][0], all->g[0][0]))
+            continue;
+        clv_dtype type = t ? whatif_types[t] : o->dtype;
         for (int i = 0; i < CLV_SCALING_POINTS; i++)
-            types[t].at[i] = all->p[t][i];
-        types[t].extra = all->p[t][CLV_SCALING_POINTS];
-        types[t].extra_batch = EXTRA_BATCH;
+            types[n].at[i] = all->p[t][i];
+        types[n].extra = all->p[t][CLV_SCALING_POINTS];
+        types[n].extra_batch = EXTRA_BATCH;
+        w->dtypes[n++] = type == CLV_NODTYPE ? "" : clv_dtype_name(type);
     }
-    return s == CLV_OK ? clv_scaling_new(types, WHATIF_TYPES, out, err) : s;
+    return s == CLV_OK ? clv_scaling_new(types, n, &w->scaling, err) : s;
 }
 
 /* A word of a shell. */
@@ -142,7 +156,7 @@ clv_status report_whatif_new(const options *o, const char *model,
                  "left out: the model has more than %d operators",
                  MOST_OPERATORS);
     if (s == CLV_OK) {
-        s = w->batches ? scale(o, model, true, all, &w->scaling, err)
+        s = w->batches ? whatif_scale(o, model, true, all, w, err)
                        : CLV_UNSUPPORTED;
         if (s == CLV_OK && !clv_scaling_fits(w->scaling, g)) {
             clv_scaling_free(w->scaling);
@@ -157,15 +171,9 @@ clv_status report_whatif_new(const options *o, const char *model,
             memset(err, 0, sizeof *err);
             free_points(all);
             w->batches = false;
-            s = scale(o, model, false, all, &w->scaling, err);
+            s = whatif_scale(o, model, false, all, w, err);
         }
     }
-    for (int t = 0; t < WHATIF_TYPES; t++)
-        w->dtypes[t] = whatif_types[t] == CLV_NODTYPE
-                           ? ""
-                           : clv_dtype_name(whatif_types[t]);
-    if (o->dtype != CLV_NODTYPE)
-        w->dtypes[0] = clv_dtype_name(o->dtype);
     report_words(o, model, &w->words);
     if (o->batch.n)
         clv_buf_printf(&w->words, " --batch %lld",

@@ -217,7 +217,8 @@ static void folder_of(const char *path, char *folder, size_t size)
         slash[slash == folder] = '\0';
 }
 
-static clv_status confine(const char *const *outputs, size_t n, clv_err *err)
+static clv_status sandbox_confine(const char *const *outputs, size_t n,
+                                  clv_err *err)
 {
     char folder[4096], other[4096];
     folder_of(outputs[0], folder, sizeof folder);
@@ -246,7 +247,7 @@ clv_status sandbox_enter(const options *o, clv_err *err)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return fail(err, CLV_IO, "--sandbox: %s", strerror(errno));
     if (n) {
-        clv_status s = confine(outputs, n, err);
+        clv_status s = sandbox_confine(outputs, n, err);
         if (s != CLV_OK)
             return s;
     }

@@ -255,6 +255,23 @@ static void repeats(void)
     clv_graph_free(g);
 }
 
+/* Exporters leave what takes weights out of int8 outside of the modules: it is
+ * drawn in those that read it, not in a row of a hundred above them. */
+static void weights_inside(void)
+{
+    clv_graph *g;
+    clv_layout *l;
+    CHECK_OR_RETURN(clv_graph_open("tests/data/onnx/mobilenet_v2-qdq.onnx",
+                                   NULL, &g, NULL) == CLV_OK);
+    check_layout(g);
+    CHECK_OR_RETURN(clv_layout_new(g, &l, NULL) == CLV_OK);
+    const clv_layout_info *info = clv_layout_get(l);
+    for (uint32_t i = 0; i < info->n_boxes; i++)
+        CHECK(info->boxes[i].n_items <= 24);
+    clv_layout_free(l);
+    clv_graph_free(g);
+}
+
 /* One value read at every depth: a line with branches, not a square of them. */
 static void long_edges(void)
 {
@@ -436,6 +453,7 @@ static const check_case cases[] = {
     {"crossings", crossings},
     {"cycles", cycles},
     {"repeats", repeats},
+    {"weights_inside", weights_inside},
     {"long_edges", long_edges},
     {"too_long", too_long},
     {"deep_modules", deep_modules},

@@ -203,6 +203,8 @@ typedef struct clv_html_model {
     const clv_map *const *maps; /* of the fusion cut */
     uint32_t n_maps;
     const clv_html_whatif *whatif; /* NULL: none */
+    const clv_cut *placement, *pipeline;
+    const clv_summary *placement_summary, *pipeline_summary;
 } clv_html_model;
 
 typedef struct clv_html {

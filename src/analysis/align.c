@@ -410,7 +410,7 @@ static bool run_round(aligner *x, const align_round *r)
 /* How well places p and q fit, given that they meet at a pair; 0: not at all.
  * Two operators that do different things fit only if pairs lie on both sides:
  * then one was put in the place of the other. */
-static uint32_t fit(const aligner *x, uint32_t p, uint32_t q)
+static uint32_t align_fit(const aligner *x, uint32_t p, uint32_t q)
 {
     const structure *s = &x->s[0], *t = &x->s[1];
     uint32_t before = 0, after = 0;
@@ -442,7 +442,7 @@ static uint32_t best_reader(const aligner *x, uint32_t p, uint32_t from,
         return best;
     for (uint32_t k = t->out_first[from]; k < t->out_first[from + 1]; k++) {
         uint32_t q = t->out[k].place, f;
-        if (align_free_place(x, 1, q) && (f = fit(x, p, q)) > *score) {
+        if (align_free_place(x, 1, q) && (f = align_fit(x, p, q)) > *score) {
             *score = f;
             best = q;
         }
@@ -459,7 +459,7 @@ static uint32_t best_source(const aligner *x, uint32_t p, uint32_t reader,
     for (uint32_t k = t->in_first[reader]; k < t->in_first[reader + 1]; k++) {
         uint32_t q = t->in[k].place, f;
         if (q != CLV_NONE && align_free_place(x, 1, q) &&
-            (f = fit(x, p, q)) > *score) {
+            (f = align_fit(x, p, q)) > *score) {
             *score = f;
             best = q;
         }
@@ -519,7 +519,7 @@ static bool align_structures(aligner *x, const align_way *way,
 
 /* -- by name --------------------------------------------------------------*/
 
-static bool telling(const clv_graph *g, const clv_node *n)
+static bool name_telling(const clv_graph *g, const clv_node *n)
 {
     const char *path = g->scopes[n->scope].path;
     size_t len = strlen(n->name), own = strlen(path);
@@ -536,12 +536,12 @@ static bool pair_names(aligner *x, bool same)
     bool ok = true;
     for (uint32_t j = 0; ok && j < b->n_nodes; j++) {
         const clv_node *n = &b->nodes[j];
-        if (x->out->from[j] == CLV_NONE && telling(b, n))
+        if (x->out->from[j] == CLV_NONE && name_telling(b, n))
             ok = strmap_put(&names, n->name, strlen(n->name), j);
     }
     for (uint32_t i = 0; ok && i < a->n_nodes; i++) {
         const clv_node *n = &a->nodes[i];
-        if (x->out->to[i] != CLV_NONE || !telling(a, n))
+        if (x->out->to[i] != CLV_NONE || !name_telling(a, n))
             continue;
         uint32_t j = strmap_get(&names, n->name, strlen(n->name));
         if (j != CLV_NONE && x->out->from[j] == CLV_NONE &&

@@ -36,12 +36,12 @@ typedef struct item {
 
 /* -- greedy: one buffer after the other -----------------------------------*/
 
-static int64_t span(const item *x)
+static int64_t item_span(const item *x)
 {
     return (int64_t)x->last - x->first;
 }
 
-static int cmp(int64_t a, int64_t b)
+static int compare_sizes(int64_t a, int64_t b)
 {
     return a < b ? -1 : a > b;
 }
@@ -49,22 +49,22 @@ static int cmp(int64_t a, int64_t b)
 static int larger_first(const void *a, const void *b)
 {
     const item *x = a, *y = b;
-    int c = cmp(y->bytes, x->bytes);
-    return c ? c : cmp(x->id, y->id);
+    int c = compare_sizes(y->bytes, x->bytes);
+    return c ? c : compare_sizes(x->id, y->id);
 }
 
 static int longer_first(const void *a, const void *b)
 {
     const item *x = a, *y = b;
-    int c = cmp(span(y), span(x));
+    int c = compare_sizes(item_span(y), item_span(x));
     return c ? c : larger_first(a, b);
 }
 
 static int lower_first(const void *a, const void *b)
 {
     const item *const *x = a, *const *y = b;
-    int c = cmp((*x)->offset, (*y)->offset);
-    return c ? c : cmp((*x)->id, (*y)->id);
+    int c = compare_sizes((*x)->offset, (*y)->offset);
+    return c ? c : compare_sizes((*x)->id, (*y)->id);
 }
 
 /* The best gap below or above the placed buffers that live with x. `placed`
@@ -87,8 +87,8 @@ static int64_t best_gap(const item *x, item *const *placed, uint32_t n)
     return best >= 0 ? best : end;
 }
 
-static int64_t greedy(item *x, uint32_t n,
-                      int (*order)(const void *, const void *))
+static int64_t place_greedy(item *x, uint32_t n,
+                            int (*order)(const void *, const void *))
 {
     item **placed = clv__alloc(((size_t)n + 1) * sizeof *placed);
     if (!placed)
@@ -113,25 +113,25 @@ static int64_t greedy(item *x, uint32_t n,
 
 static int64_t by_size(item *x, uint32_t n)
 {
-    return n <= GREEDY_MAX ? greedy(x, n, larger_first) : CLV_SAT;
+    return n <= GREEDY_MAX ? place_greedy(x, n, larger_first) : CLV_SAT;
 }
 
 static int64_t by_span(item *x, uint32_t n)
 {
-    return n <= GREEDY_MAX ? greedy(x, n, longer_first) : CLV_SAT;
+    return n <= GREEDY_MAX ? place_greedy(x, n, longer_first) : CLV_SAT;
 }
 
 static int blamed_first(const void *a, const void *b)
 {
     const item *x = a, *y = b;
-    int c = cmp(y->blame, x->blame);
+    int c = compare_sizes(y->blame, x->blame);
     return c ? c : larger_first(a, b);
 }
 
 static int blamed_and_longer_first(const void *a, const void *b)
 {
     const item *x = a, *y = b;
-    int c = cmp(y->blame, x->blame);
+    int c = compare_sizes(y->blame, x->blame);
     return c ? c : longer_first(a, b);
 }
 
@@ -147,7 +147,7 @@ static int64_t blame_rounds(item *x, uint32_t n,
              : rounds > MOST_ROUNDS ? MOST_ROUNDS
                                     : rounds;
     for (int64_t round = 0; best && round < rounds; round++) {
-        int64_t size = greedy(x, n, order);
+        int64_t size = place_greedy(x, n, order);
         if (size == CLV_SAT)
             break;
         for (uint32_t i = 0; i < n; i++) {
@@ -191,14 +191,14 @@ typedef struct holes {
     int64_t top;          /* end of the block so far */
 } holes;
 
-static uint32_t priority(uint32_t slot)
+static uint32_t hole_priority(uint32_t slot)
 {
     slot *= 0x9e3779b9u;
     slot ^= slot >> 16;
     return slot * 0x85ebca6bu;
 }
 
-static void update(holes *h, uint32_t t)
+static void hole_update(holes *h, uint32_t t)
 {
     hole *x = &h->at[t];
     x->most = x->bytes;
@@ -209,39 +209,39 @@ static void update(holes *h, uint32_t t)
 }
 
 /* All of a lies below all of b. */
-static uint32_t merge(holes *h, uint32_t a, uint32_t b)
+static uint32_t holes_merge(holes *h, uint32_t a, uint32_t b)
 {
     if (!a || !b)
         return a ? a : b;
-    if (priority(a) > priority(b)) {
-        h->at[a].right = merge(h, h->at[a].right, b);
-        update(h, a);
+    if (hole_priority(a) > hole_priority(b)) {
+        h->at[a].right = holes_merge(h, h->at[a].right, b);
+        hole_update(h, a);
         return a;
     }
-    h->at[b].left = merge(h, a, h->at[b].left);
-    update(h, b);
+    h->at[b].left = holes_merge(h, a, h->at[b].left);
+    hole_update(h, b);
     return b;
 }
 
 /* Parts t into the holes that start below offset and the others. */
-static void split(holes *h, uint32_t t, int64_t offset, uint32_t *below,
-                  uint32_t *above)
+static void holes_split(holes *h, uint32_t t, int64_t offset, uint32_t *below,
+                        uint32_t *above)
 {
     if (!t) {
         *below = *above = 0;
         return;
     }
     if (h->at[t].offset < offset) {
-        split(h, h->at[t].right, offset, &h->at[t].right, above);
+        holes_split(h, h->at[t].right, offset, &h->at[t].right, above);
         *below = t;
     } else {
-        split(h, h->at[t].left, offset, below, &h->at[t].left);
+        holes_split(h, h->at[t].left, offset, below, &h->at[t].left);
         *above = t;
     }
-    update(h, t);
+    hole_update(h, t);
 }
 
-static void drop(holes *h, uint32_t t)
+static void hole_drop(holes *h, uint32_t t)
 {
     h->at[t].left = h->spare;
     h->spare = t;
@@ -264,7 +264,7 @@ static uint32_t new_hole(holes *h, int64_t offset, int64_t bytes)
 
 /* Takes the hole at the low (or high) end of *t away if it touches offset;
  * returns its size. */
-static int64_t absorb(holes *h, uint32_t *t, bool low, int64_t offset)
+static int64_t hole_absorb(holes *h, uint32_t *t, bool low, int64_t offset)
 {
     uint32_t end = *t, rest;
     while (end && (low ? h->at[end].left : h->at[end].right))
@@ -274,44 +274,44 @@ static int64_t absorb(holes *h, uint32_t *t, bool low, int64_t offset)
     hole x = h->at[end];
     if (low ? x.offset != offset : x.offset + x.bytes != offset)
         return 0;
-    split(h, *t, low ? x.offset + 1 : x.offset, low ? &rest : t,
-          low ? t : &rest);
-    drop(h, rest);
+    holes_split(h, *t, low ? x.offset + 1 : x.offset, low ? &rest : t,
+                low ? t : &rest);
+    hole_drop(h, rest);
     return x.bytes;
 }
 
 /* Gives [offset, offset + bytes) back, joined with its neighbours. */
-static bool give(holes *h, int64_t offset, int64_t bytes)
+static bool holes_give(holes *h, int64_t offset, int64_t bytes)
 {
     uint32_t below, above;
-    split(h, h->root, offset, &below, &above);
-    int64_t before = absorb(h, &below, false, offset);
-    int64_t after = absorb(h, &above, true, offset + bytes);
+    holes_split(h, h->root, offset, &below, &above);
+    int64_t before = hole_absorb(h, &below, false, offset);
+    int64_t after = hole_absorb(h, &above, true, offset + bytes);
     uint32_t t = new_hole(h, offset - before, before + bytes + after);
-    h->root = merge(h, merge(h, below, t), above);
+    h->root = holes_merge(h, holes_merge(h, below, t), above);
     return t != 0;
 }
 
 /* Takes bytes from the lowest hole of t that has them; returns what is left
  * of t. */
-static uint32_t carve(holes *h, uint32_t t, int64_t bytes, int64_t *offset)
+static uint32_t hole_carve(holes *h, uint32_t t, int64_t bytes, int64_t *offset)
 {
     hole *x = &h->at[t];
     if (x->left && h->at[x->left].most >= bytes) {
-        x->left = carve(h, x->left, bytes, offset);
+        x->left = hole_carve(h, x->left, bytes, offset);
     } else if (x->bytes >= bytes) {
         *offset = x->offset;
         x->offset += bytes;
         x->bytes -= bytes;
         if (x->bytes == 0) {
-            uint32_t rest = merge(h, x->left, x->right);
-            drop(h, t);
+            uint32_t rest = holes_merge(h, x->left, x->right);
+            hole_drop(h, t);
             return rest;
         }
     } else {
-        x->right = carve(h, x->right, bytes, offset);
+        x->right = hole_carve(h, x->right, bytes, offset);
     }
-    update(h, t);
+    hole_update(h, t);
     return t;
 }
 
@@ -320,10 +320,10 @@ static int64_t arena_take_place(holes *h, int64_t bytes)
 {
     int64_t offset;
     if (h->root && h->at[h->root].most >= bytes) {
-        h->root = carve(h, h->root, bytes, &offset);
+        h->root = hole_carve(h, h->root, bytes, &offset);
         return offset;
     }
-    offset = h->top - absorb(h, &h->root, false, h->top);
+    offset = h->top - hole_absorb(h, &h->root, false, h->top);
     h->top = offset + bytes;
     return offset;
 }
@@ -331,15 +331,15 @@ static int64_t arena_take_place(holes *h, int64_t bytes)
 static int earlier_first(const void *a, const void *b)
 {
     const item *x = a, *y = b;
-    int c = cmp(x->first, y->first);
+    int c = compare_sizes(x->first, y->first);
     return c ? c : larger_first(a, b);
 }
 
 static int ends_first(const void *a, const void *b)
 {
     const item *const *x = a, *const *y = b;
-    int c = cmp((*x)->last, (*y)->last);
-    return c ? c : cmp((*x)->id, (*y)->id);
+    int c = compare_sizes((*x)->last, (*y)->last);
+    return c ? c : compare_sizes((*x)->id, (*y)->id);
 }
 
 static int64_t by_time(item *x, uint32_t n)
@@ -354,7 +354,7 @@ static int64_t by_time(item *x, uint32_t n)
         qsort(dying, n, sizeof *dying, ends_first);
     for (uint32_t i = 0, dead = 0; ok && i < n; i++) {
         while (ok && dying[dead]->last < x[i].first) {
-            ok = give(&h, dying[dead]->offset, dying[dead]->bytes);
+            ok = holes_give(&h, dying[dead]->offset, dying[dead]->bytes);
             dead++;
         }
         x[i].offset = arena_take_place(&h, x[i].bytes);

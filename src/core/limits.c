@@ -42,7 +42,7 @@ void clv__budget_file(size_t size)
     b->memory = sat_add(b->memory, sat_mul(more, b->limits.memory_per_byte));
 }
 
-static clv_status reached(clv_err *e, const char *which, clv_status s)
+static clv_status limit_reached(clv_err *e, const char *which, clv_status s)
 {
     return clv__about(e, s, CLV_SUBJECT_LIMIT, which);
 }
@@ -51,15 +51,17 @@ clv_status clv__within_now(uint32_t nodes, clv_err *e)
 {
     const clv_limits *l = &clv__budget.limits;
     if (l->max_nodes > 0 && nodes > l->max_nodes)
-        return reached(e, "nodes",
-                       clv__fail(e, CLV_EXCEEDED,
-                                 "more than %lld nodes, which is the limit",
-                                 (long long)l->max_nodes));
+        return limit_reached(
+            e, "nodes",
+            clv__fail(e, CLV_EXCEEDED,
+                      "more than %lld nodes, which is the limit",
+                      (long long)l->max_nodes));
     if (l->max_seconds > 0 && clv__now() > clv__budget.deadline)
-        return reached(e, "seconds",
-                       clv__fail(e, CLV_EXCEEDED,
-                                 "not done after %lld ms, which is the limit",
-                                 (long long)(l->max_seconds * 1e3)));
+        return limit_reached(
+            e, "seconds",
+            clv__fail(e, CLV_EXCEEDED,
+                      "not done after %lld ms, which is the limit",
+                      (long long)(l->max_seconds * 1e3)));
     return CLV_OK;
 }
 
@@ -102,9 +104,10 @@ clv_status clv__nomem(clv_err *e)
     const thread_budget *b = library_limits ? library_limits() : &clv__budget;
     if (!b->refused)
         return clv__fail(e, CLV_NOMEM, "out of memory");
-    return reached(e, "memory",
-                   clv__fail(e, CLV_EXCEEDED,
-                             "needs more than %lld bytes of memory, which is "
-                             "the limit",
-                             (long long)b->memory));
+    return limit_reached(
+        e, "memory",
+        clv__fail(e, CLV_EXCEEDED,
+                  "needs more than %lld bytes of memory, which is "
+                  "the limit",
+                  (long long)b->memory));
 }

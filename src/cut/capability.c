@@ -555,7 +555,7 @@ static bool list_demoted(job *j, clv_cut *c)
     return list != NULL;
 }
 
-static clv_status publish(job *j, clv_cut *c, clv_err *e)
+static clv_status capability_publish(job *j, clv_cut *c, clv_err *e)
 {
     clv_capability_info *info = arena_alloc(&c->mem, sizeof *info);
     const char *device = j->s->device;
@@ -591,7 +591,8 @@ static clv_status capability_run(job *j, clv_cut **out, clv_err *e)
     CLV_TRY(capability_meet_limits(j, e));
     CLV_TRY(clv__blocks_cut(j->p, "capability", &j->b, j->s->device, out, e));
     memcpy(j->side, given, j->d.n); /* certificate and what-if: as supported */
-    return capability_certify(j, *out) ? publish(j, *out, e) : clv__nomem(e);
+    return capability_certify(j, *out) ? capability_publish(j, *out, e)
+                                       : clv__nomem(e);
 }
 
 clv_status clv_cut_capability(const clv_profile *p, const clv_support_info *s,

@@ -268,8 +268,9 @@ int64_t clv_concurrency_fill(const clv_concurrency_info *a, int64_t units,
 
 /* -- the analysis ---------------------------------------------------------*/
 
-static clv_status analyse(clv_concurrency *a, const clv_concurrency_opts *o,
-                          arena *scratch, clv_err *e)
+static clv_status concurrency_analyse(clv_concurrency *a,
+                                      const clv_concurrency_opts *o,
+                                      arena *scratch, clv_err *e)
 {
     packed p;
     uint32_t n = a->cut->n_subs, last = 0;
@@ -307,7 +308,7 @@ clv_status clv_concurrency_new(const clv_cut *c,
     a->cut = c;
     a->info.size = sizeof a->info;
     arena scratch = {0};
-    clv_status s = analyse(a, &o, &scratch, err);
+    clv_status s = concurrency_analyse(a, &o, &scratch, err);
     arena_free(&scratch);
     if (s != CLV_OK) {
         clv_concurrency_free(a);

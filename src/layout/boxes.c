@@ -94,7 +94,7 @@ static bool split_by_module(box_maker *m, const box_part *box, box_part **items,
     *n = 0;
     for (uint32_t i = 0; i < box->n; i++) {
         uint32_t node = box->nodes[i];
-        uint32_t s = m->scope[m->g->nodes[node].scope], at = *n;
+        uint32_t s = m->home[node], at = *n;
         if (s != box->scope) {
             s = scope_below(m->g, box->scope, s);
             if (m->scope_mark[s] == mark)

@@ -22,8 +22,7 @@ typedef struct box_part {
 typedef struct box_maker {
     const clv_graph *g;
     arena *mem, *scratch;
-    uint32_t *scope; /* per scope: itself, or its ancestor that is not too
-                        deep to be a box */
+    uint32_t *home;  /* per node: the module it is drawn in */
     uint32_t *item;  /* per node: item of the box at work */
     uint32_t *stamp; /* per node: the box that `item` is of, plus 1 */
     uint32_t *scope_mark, *scope_item; /* per scope, likewise */

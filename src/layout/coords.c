@@ -120,14 +120,14 @@ static void align_all(const placer *p, direction d)
 }
 
 /* Between the middles of neighbours a and b. */
-static double apart(const placer *p, uint32_t a, uint32_t b)
+static double least_apart(const placer *p, uint32_t a, uint32_t b)
 {
     const ranked *r = p->r;
     return (r->width[a] + r->width[b]) / 2.0 + (p->gap[a] + p->gap[b]) / 2.0;
 }
 
 /* The vertex next to v on the side it is packed to, or CLV_NONE. */
-static uint32_t beside(const ranked *r, direction d, uint32_t v)
+static uint32_t vertex_beside(const ranked *r, direction d, uint32_t v)
 {
     uint32_t layer = r->rank[v], i = r->first[layer] + r->pos[v];
     if (d.left)
@@ -142,7 +142,7 @@ static void block_lists(const placer *p, direction d)
     memset(p->out_first, 0, ((size_t)r->n + 2) * sizeof *p->out_first);
     memset(p->left, 0, ((size_t)r->n + 1) * sizeof *p->left);
     for (uint32_t v = 0; v < r->n; v++) {
-        uint32_t w = beside(r, d, v);
+        uint32_t w = vertex_beside(r, d, v);
         if (w == CLV_NONE)
             continue;
         p->out_first[p->root[w] + 2]++;
@@ -151,7 +151,7 @@ static void block_lists(const placer *p, direction d)
     for (uint32_t v = 1; v <= r->n; v++)
         p->out_first[v + 1] += p->out_first[v];
     for (uint32_t v = 0; v < r->n; v++) {
-        uint32_t w = beside(r, d, v);
+        uint32_t w = vertex_beside(r, d, v);
         if (w != CLV_NONE)
             p->out[p->out_first[p->root[w] + 1]++] = v;
     }
@@ -173,7 +173,7 @@ static void pack_blocks(const placer *p, direction d, double *x)
         uint32_t b = p->queue[head++];
         for (uint32_t k = p->out_first[b]; k < p->out_first[b + 1]; k++) {
             uint32_t v = p->out[k], to = p->root[v];
-            double at = p->block[b] + apart(p, beside(r, d, v), v);
+            double at = p->block[b] + least_apart(p, vertex_beside(r, d, v), v);
             p->block[to] = at > p->block[to] ? at : p->block[to];
             if (--p->left[to] == 0)
                 p->queue[tail++] = to;
@@ -184,7 +184,8 @@ static void pack_blocks(const placer *p, direction d, double *x)
         double least = INFINITY;
         for (uint32_t k = p->out_first[b]; k < p->out_first[b + 1]; k++) {
             uint32_t v = p->out[k];
-            double at = p->block[p->root[v]] - apart(p, beside(r, d, v), v);
+            double at = p->block[p->root[v]] -
+                        least_apart(p, vertex_beside(r, d, v), v);
             least = at < least ? at : least;
         }
         if (least < INFINITY && least > p->block[b])
@@ -194,8 +195,8 @@ static void pack_blocks(const placer *p, direction d, double *x)
         x[v] = d.left ? p->block[p->root[v]] : -p->block[p->root[v]];
 }
 
-static void extent(const ranked *r, const double *x, double *least,
-                   double *most)
+static void coords_extent(const ranked *r, const double *x, double *least,
+                          double *most)
 {
     *least = INFINITY;
     *most = -INFINITY;
@@ -212,7 +213,7 @@ static void line_up(const placer *p)
     double least[4], most[4];
     int narrow = 0;
     for (int i = 0; i < 4; i++) {
-        extent(p->r, p->x[i], &least[i], &most[i]);
+        coords_extent(p->r, p->x[i], &least[i], &most[i]);
         if (most[i] - least[i] < most[narrow] - least[narrow])
             narrow = i;
     }
@@ -268,7 +269,7 @@ double *clv__ranked_place(arena *a, const ranked *r, const int32_t *gap)
     for (uint32_t v = 0; v < r->n; v++)
         p.block[v] = middle_of(p.x[0][v], p.x[1][v], p.x[2][v], p.x[3][v]);
     double least, most;
-    extent(r, p.block, &least, &most);
+    coords_extent(r, p.block, &least, &most);
     for (uint32_t v = 0; v < r->n; v++)
         p.block[v] -= least;
     return p.block;

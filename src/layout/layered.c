@@ -58,7 +58,7 @@ static bool result_alloc(arena *out, const layered_graph *g, const ranked *r,
     return l->rank && l->center && l->bend_first && l->bends;
 }
 
-static int32_t rounded(double x)
+static int32_t coord_rounded(double x)
 {
     return (int32_t)floor(x + 0.5);
 }
@@ -72,7 +72,8 @@ static void result_fill(const layered_graph *g, const ranked *r,
         uint32_t k = r->rank[v];
         int32_t half = g->width[v] - g->width[v] / 2;
         l->rank[v] = k;
-        l->center[v] = (layered_point){rounded(x[v]), (top[k] + bottom[k]) / 2};
+        l->center[v] =
+            (layered_point){coord_rounded(x[v]), (top[k] + bottom[k]) / 2};
         if (l->center[v].x + half > l->width)
             l->width = l->center[v].x + half;
     }
@@ -81,7 +82,7 @@ static void result_fill(const layered_graph *g, const ranked *r,
         uint32_t to = r->rank[g->edges[e].to];
         l->bend_first[e] = at;
         for (uint32_t k = from + 1; r->chain[e] != CLV_NONE && k < to; k++) {
-            int32_t at_x = rounded(x[r->chain[e] + (k - from - 1)]);
+            int32_t at_x = coord_rounded(x[r->chain[e] + (k - from - 1)]);
             l->bends[at++] = (layered_point){at_x, (top[k] + bottom[k]) / 2};
             l->width = at_x > l->width ? at_x : l->width;
         }

@@ -40,27 +40,87 @@ static bool maker_alloc(box_maker *m)
     m->stamp = arena_zalloc(m->scratch, nodes);
     m->index = arena_zalloc(m->scratch, nodes);
     m->index_mark = arena_zalloc(m->scratch, nodes);
-    m->scope = arena_zalloc(m->scratch, scopes);
+    m->home = arena_zalloc(m->scratch, nodes);
     m->scope_mark = arena_zalloc(m->scratch, scopes);
     m->scope_item = arena_zalloc(m->scratch, scopes);
     m->value_mark = arena_zalloc(m->scratch, values);
     m->value_item = arena_zalloc(m->scratch, values);
-    return m->item && m->stamp && m->index && m->index_mark && m->scope &&
+    return m->item && m->stamp && m->index && m->index_mark && m->home &&
            m->scope_mark && m->scope_item && m->value_mark && m->value_item;
 }
 
+/* The module tree without what is too deep to be a box. */
+typedef struct scope_tree {
+    uint32_t *box;   /* per scope: itself, or its ancestor that is a box */
+    uint32_t *depth; /* per scope */
+} scope_tree;
+
 /* Parents have lower numbers than what is below them. */
-static bool find_scopes(box_maker *m)
+static bool find_scopes(const box_maker *m, scope_tree *t)
 {
     const clv_graph *g = m->g;
-    uint32_t *depth =
-        arena_zalloc(m->scratch, ((size_t)g->n_scopes + 1) * sizeof *depth);
-    if (!depth)
+    size_t scopes = ((size_t)g->n_scopes + 1) * sizeof(uint32_t);
+    t->box = arena_zalloc(m->scratch, scopes);
+    t->depth = arena_zalloc(m->scratch, scopes);
+    if (!t->box || !t->depth)
         return false;
     for (uint32_t s = 1; s < g->n_scopes; s++) {
         uint32_t up = g->scopes[s].parent;
-        depth[s] = depth[up] + 1;
-        m->scope[s] = depth[s] <= MOST_NESTED ? s : m->scope[up];
+        t->depth[s] = t->depth[up] + 1;
+        t->box[s] = t->depth[s] <= MOST_NESTED ? s : t->box[up];
+    }
+    return true;
+}
+
+/* The innermost module that holds both a and b. */
+static uint32_t scope_of_both(const clv_graph *g, const scope_tree *t,
+                              uint32_t a, uint32_t b)
+{
+    while (a != b) {
+        uint32_t *deeper = t->depth[a] > t->depth[b] ? &a : &b;
+        *deeper = g->scopes[*deeper].parent;
+    }
+    return a;
+}
+
+/* The innermost module that holds all readers of a node's outputs. CLV_NONE:
+ * the node makes something that depends on more than weights, or that nobody
+ * in the graph reads. */
+static uint32_t scope_of_readers(const box_maker *m, const scope_tree *t,
+                                 const clv_node *n)
+{
+    const clv_graph *g = m->g;
+    uint32_t scope = CLV_NONE;
+    for (uint32_t k = 0; k < n->n_out; k++) {
+        const clv_value *v = node_out(g, n, k);
+        uint32_t id = (uint32_t)(v - g->values);
+        if (!(v->flags & CLV_V_FIXED) || v->flags & CLV_V_OUTPUT)
+            return CLV_NONE;
+        for (uint32_t i = g->user_first[id]; i < g->user_first[id + 1]; i++) {
+            uint32_t reader = m->home[g->users[i]];
+            scope =
+                scope == CLV_NONE ? reader : scope_of_both(g, t, scope, reader);
+        }
+    }
+    return scope;
+}
+
+/* Gives every node the module it is drawn in: its own. What prepares weights,
+ * such as taking them out of int8, moves inward to the module that reads them:
+ * exporters leave all of it outside of the modules, a hundred in a row. */
+static bool find_homes(box_maker *m)
+{
+    const clv_graph *g = m->g;
+    scope_tree t;
+    if (!find_scopes(m, &t))
+        return false;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        m->home[i] = t.box[g->nodes[i].scope];
+    for (uint32_t i = g->n_nodes; i-- > 0;) { /* readers first */
+        uint32_t to = scope_of_readers(m, &t, &g->nodes[i]);
+        if (to != CLV_NONE &&
+            scope_of_both(g, &t, to, m->home[i]) == m->home[i])
+            m->home[i] = to;
     }
     return true;
 }
@@ -205,7 +265,7 @@ static bool fold_start(box_maker *m)
 static bool do_all(box_list *l, box_maker *m, uint32_t most, clv_layout *out)
 {
     box_part root;
-    if (!maker_alloc(m) || !find_scopes(m))
+    if (!maker_alloc(m) || !find_homes(m))
         return false;
     if (most && (!fold_start(m) || !plan_make(l, m, most)))
         return false;

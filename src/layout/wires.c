@@ -144,7 +144,7 @@ static bool add_wire(box_drawing *d, uint32_t from, uint32_t to, uint32_t value)
     return true;
 }
 
-static bool inside(const box_drawing *d, uint32_t node)
+static bool node_inside(const box_drawing *d, uint32_t node)
 {
     return node != CLV_NONE && d->m->stamp[node] == d->mark;
 }
@@ -162,7 +162,7 @@ static bool wire_inputs(box_drawing *d)
                 continue;
             uint32_t maker = g->values[v].producer;
             uint32_t from =
-                inside(d, maker) ? d->m->item[maker] : input_item(d, v);
+                node_inside(d, maker) ? d->m->item[maker] : input_item(d, v);
             if (!add_wire(d, from, to, v))
                 return false;
         }
@@ -171,13 +171,13 @@ static bool wire_inputs(box_drawing *d)
 }
 
 /* Whether something outside the box reads value v. */
-static bool leaves(const box_drawing *d, uint32_t v)
+static bool value_leaves(const box_drawing *d, uint32_t v)
 {
     const clv_graph *g = d->m->g;
     if (g->values[v].flags & CLV_V_OUTPUT)
         return true;
     for (uint32_t k = g->user_first[v]; k < g->user_first[v + 1]; k++)
-        if (!inside(d, g->users[k]))
+        if (!node_inside(d, g->users[k]))
             return true;
     return false;
 }
@@ -200,7 +200,7 @@ static bool wire_outputs(box_drawing *d)
         const clv_node *node = &g->nodes[d->box->nodes[i]];
         for (uint32_t k = 0; k < node->n_out; k++) {
             uint32_t v = node_outs(g, node)[k];
-            if (leaves(d, v) &&
+            if (value_leaves(d, v) &&
                 !wire_output(d, d->m->item[d->box->nodes[i]], v))
                 return false;
         }

@@ -9,15 +9,15 @@
 
 /* Adds the cost of `scores` scores with head size d that mix values of size dv:
  * two products, and per score a scale, a softmax of 5 and the mask. */
-static void attend(clv_cost *c, int64_t scores, int64_t d, int64_t dv,
-                   bool mask)
+static void attention_cost(clv_cost *c, int64_t scores, int64_t d, int64_t dv,
+                           bool mask)
 {
     c->macs = sat_mul(scores, sat_add(d, dv));
     c->flops = sat_add(sat_mul(2, c->macs), sat_mul(6 + mask, scores));
 }
 
-static void project(clv_cost *c, int64_t rows, int64_t in, int64_t out,
-                    bool bias)
+static void attention_project(clv_cost *c, int64_t rows, int64_t in,
+                              int64_t out, bool bias)
 {
     int64_t macs = sat_mul(rows, sat_mul(in, out));
     c->macs = sat_add(c->macs, macs);
@@ -78,7 +78,7 @@ void cost_sdpa(const clv_graph *g, const clv_node *n, clv_cost *c)
     const clv_value *y = node_out(g, n, 0);
     uint32_t r = q->rank;
     int64_t scores = sat_mul(dims_product(y->dims, 0, r - 1), v->dims[r - 2]);
-    attend(c, scores, q->dims[r - 1], v->dims[r - 1], node_in(g, n, 3));
+    attention_cost(c, scores, q->dims[r - 1], v->dims[r - 1], node_in(g, n, 3));
 }
 
 /* -- with projections -----------------------------------------------------*/
@@ -145,11 +145,11 @@ void cost_mha(const clv_graph *g, const clv_node *n, clv_cost *c)
     int64_t q_rows = sat_mul(m.batch, m.queries);
     int64_t k_rows = sat_mul(m.batch, m.keys), head = m.embed / m.heads;
     int64_t scores = sat_mul(sat_mul(q_rows, m.keys), m.heads);
-    attend(c, scores, head, head, node_in(g, n, 7));
-    project(c, q_rows, m.embed, m.embed, in);
-    project(c, k_rows, m.k->dims[m.k->rank - 1], m.embed, in);
-    project(c, k_rows, m.v->dims[m.v->rank - 1], m.embed, in);
-    project(c, q_rows, m.embed, m.embed, out);
+    attention_cost(c, scores, head, head, node_in(g, n, 7));
+    attention_project(c, q_rows, m.embed, m.embed, in);
+    attention_project(c, k_rows, m.k->dims[m.k->rank - 1], m.embed, in);
+    attention_project(c, k_rows, m.v->dims[m.v->rank - 1], m.embed, in);
+    attention_project(c, q_rows, m.embed, m.embed, out);
 }
 
 /* -- with a cache ---------------------------------------------------------*/
@@ -234,7 +234,7 @@ void cost_attention(const clv_graph *g, const clv_node *n, clv_cost *c)
     if (get_cached(g, n, &a, NULL) != CLV_OK)
         return;
     int64_t rows = sat_mul(a.batch, sat_mul(a.heads, a.queries));
-    attend(c, sat_mul(rows, a.keys), a.d, a.dv, node_in(g, n, 3));
+    attention_cost(c, sat_mul(rows, a.keys), a.d, a.dv, node_in(g, n, 3));
 }
 
 /* -- with a state ---------------------------------------------------------*/

@@ -65,6 +65,8 @@ static void html_model(clv_buf *out, const clv_html_model *m, uint32_t i)
     html_block(out, "graph", i, &text);
     html_cut(out, "fusion", i, m->fusion, m->fusion_summary, &o);
     html_cut(out, "capability", i, m->capability, m->capability_summary, &o);
+    html_cut(out, "placement", i, m->placement, m->placement_summary, &o);
+    html_cut(out, "pipeline", i, m->pipeline, m->pipeline_summary, &o);
     if (m->memory) {
         clv_report_memory(m->memory, &o, &text);
         html_block(out, "memory", i, &text);
@@ -83,6 +85,19 @@ static void html_model(clv_buf *out, const clv_html_model *m, uint32_t i)
     }
 }
 
+/* Peaks in each type, for operators that compute in another than most. */
+static void html_peaks(jsonw *w, const clv_device *d)
+{
+    const clv_figure_info *key;
+    jsonw_object_flat(w, "peaks");
+    for (uint32_t i = 0; (key = clv_figure_at(i)) != NULL; i++) {
+        double peak = clv_device_figure(d, i)->value;
+        if (!strcmp(key->unit, "op/s") && peak > 0)
+            jsonw_num(w, key->key, peak);
+    }
+    jsonw_end(w);
+}
+
 /* Figures of the devices that the roofs are drawn with. */
 static void html_devices(clv_buf *out, const clv_html_model *m)
 {
@@ -97,6 +112,7 @@ static void html_devices(clv_buf *out, const clv_html_model *m)
         jsonw_str(&w, "device", d->name);
         jsonw_str(&w, "title", d->title);
         jsonw_num(&w, "peak", info->peak);
+        html_peaks(&w, d);
         jsonw_num(&w, "bandwidth", d->bandwidth.value);
         jsonw_num(&w, "memory", d->memory.value);
         jsonw_end(&w);

@@ -46,7 +46,7 @@ static void add_base64(const uint8_t *p, size_t n, clv_buf *out)
 }
 
 /* Gives zlib the next part of what is left: it counts in 32 bits. */
-static void feed(z_stream *z, const char *end)
+static void pack_feed(z_stream *z, const char *end)
 {
     size_t left = (size_t)(end - (const char *)z->next_in);
     z->avail_in = (uInt)(left > UINT32_MAX ? UINT32_MAX : left);
@@ -68,7 +68,7 @@ void clv__pack(const clv_buf *text, clv_buf *out)
         z.next_out = piece;
         z.avail_out = sizeof piece;
         while (result == Z_OK && z.avail_out) {
-            feed(&z, end);
+            pack_feed(&z, end);
             bool last = (const char *)z.next_in + z.avail_in == end;
             result = deflate(&z, last ? Z_FINISH : Z_NO_FLUSH);
         }

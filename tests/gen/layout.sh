@@ -2,9 +2,10 @@
 # tests/gen/layout.sh - how many edges cross when Graphviz draws a model of the
 # zoo: what `dot -v` says of its layers. Writes tests/data/layout/dot.txt.
 #
-#   tests/gen/layout.sh CLEAVE > tests/data/layout/dot.txt
+#   tests/gen/layout.sh CLEAVE [MODEL ...] > tests/data/layout/dot.txt
 #
-# An edge per pair of operators, nodes of one size. Models that dot does not
+# Without names, all models of the zoo. An edge per pair of operators, nodes of
+# one size. Models that dot does not
 # finish in a minute of the processor are left out.
 set -euo pipefail
 cleave=${1:-build/cli/cleave}
@@ -12,7 +13,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 echo "# model, crossings ($(dot -V 2>&1)); written by tests/gen/layout.sh"
-for model in $("$cleave" models --names); do
+names=("${@:2}")
+[ $# -ge 2 ] || mapfile -t names < <("$cleave" models --names)
+for model in "${names[@]}"; do
     "$cleave" export "$model" -o "$work/g.json" --quiet >/dev/null
     jq -r '[.nodes[] | {i: .id, o: .outputs[]}] as $made
         | ([$made[] | {key: (.o | tostring), value: .i}] | from_entries) as $maker

@@ -114,7 +114,7 @@ async function numbers(page, wanted) {
 
 const MODELS = ["alexnet", "resnet50", "densenet121", "swin_t", "googlenet",
   `${root}/tests/data/onnx/ssdlite320_mobilenet_v3_large.legacy.onnx`, `${root}/tests/data/report/hostile.onnx`,
-  "yolo11n-seg", "vit_b_16", `${root}/tests/data/onnx/maskrcnn_resnet50_fpn.legacy.onnx`, `${root}/tests/data/tflite/lstm_loop.tflite`];
+  "yolo11n-seg", "vit_b_16", `${root}/tests/data/onnx/control_flow.onnx`, `${root}/tests/data/onnx/mobilenet_v2-qdq.onnx`, `${root}/tests/data/stablehlo/transformer.mlir`, `${root}/tests/data/onnx/maskrcnn_resnet50_fpn.legacy.onnx`, `${root}/tests/data/tflite/lstm_loop.tflite`];
 const made = {};
 
 // A 30,000-node export: a deep network written as ONNX, flat as exporters without
@@ -179,6 +179,10 @@ await test("numbers of the other views", async () => {
   await show(page, "cuts");
   await numbers(page, { total_subgraphs: f.total_subgraphs, total_memory: f.total_memory, data_movement_reduction: f.data_movement_reduction,
     percentage: c.support.percentage / 100, crossing_bytes: c.crossing_bytes, "capability.total_subgraphs": c.total_subgraphs });
+  const place = json("partition", model, "--strategy", "placement", "--hardware", "h100-sxm").placement.optimum;
+  const pipe = json("partition", model, "--strategy", "pipeline", "--stages", "4", "--hardware", "h100-sxm").pipeline;
+  await numbers(page, { "optimum.seconds": place.seconds, "placement.total_subgraphs": place.subgraphs, moved_bytes: place.moved_bytes,
+    bottleneck: pipe.bottleneck, lower_bound: pipe.lower_bound, gap: pipe.gap });
   const t = json("concurrency", model, "--strategy", "fusion", "--streams", "4", "--hardware", "h100-sxm");
   await show(page, "timeline");
   await numbers(page, { work: t.work, span: t.span, makespan: t.schedule.makespan, max_parallel_ops_per_stage: t.max_parallel_ops_per_stage });
@@ -292,7 +296,8 @@ await test("two models", async () => {
 await test("what if", async () => {
   const file = (name) => root + "/tests/data/onnx/" + name;
   const scenes = [["resnet50", "batch=16&type=1&device=1&int8=40-60&cpu=170.171&gone=3-5"], ["resnet50", "batch=3&type=3"], ["swin_t", "batch=5&cpu=10-40.77&device=2"],
-    [file("bert_tiny.legacy.onnx"), "type=2&int8=1-30&gone=60.70-80"], ["densenet121", "batch=1000&type=3&device=2&cpu=1.3.5.7.9"], [file("yolov8n.legacy.onnx"), "batch=2&int8=0-400"]];
+    [file("bert_tiny.legacy.onnx"), "type=2&int8=1-30&gone=60.70-80"], ["densenet121", "batch=1000&type=3&device=2&cpu=1.3.5.7.9"], [file("yolov8n.legacy.onnx"), "batch=2&int8=0-400"],
+    [root + "/tests/data/stablehlo/transformer.mlir", "type=2&int8=1-5&cpu=3-9&gone=20"]]; // in int8 it has more operators
   for (const [model, hash] of scenes) {
     const page = await open((made[model] ?? files(model)).path, "view=whatif&" + hash);
     const line = await page.textContent("code.command"), wanted = JSON.parse(execFileSync("bash", ["-c", line + " --json --quiet"], { encoding: "utf8" }));
@@ -386,6 +391,13 @@ await test("light, dark and print", async () => {
   equal(await page.evaluate(() => getComputedStyle(document.querySelector(".tabs")).display), "none", "tabs in print");
   const unnamed = await page.$$eval("button, input, select, canvas", (all) => all.filter((e) => !(e.textContent.trim() || e.ariaLabel || e.title || e.labels?.length || e.ariaHidden === "true")).map((e) => e.outerHTML.slice(0, 80)));
   equal(unnamed, [], "controls without a name");
+  await page.emulateMedia({ media: "screen" });
+  await show(page, "table");
+  await page.setViewportSize({ width: 1280, height: 300 });
+  const rows = async () => (await page.$$(".row")).length, all = json("profile", "alexnet").layers.length;
+  check((await rows()) < all, "rows out of sight are drawn");
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  equal(await rows(), all, "rows in print");
   await page.close();
 });
 

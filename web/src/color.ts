@@ -1,7 +1,7 @@
 // color.ts - the modes nodes are coloured by, their ramps and legends.
 import { datum, percent, show, type Unit } from "./format";
 import { h } from "./dom";
-import type { Layer, MapDevice, Model, Partition } from "./data";
+import type { Layer, MapDevice, Model, Partition, Subgraph } from "./data";
 
 export const dark = (): boolean => document.documentElement.dataset["theme"] === "dark";
 
@@ -56,6 +56,7 @@ export interface Mode {
 export const MODES: [string, string][] = [
   ["difference", "difference"],  ["flops", "FLOPs"], ["memory", "bytes moved"], ["params", "parameters"], ["time", "time"], ["intensity", "intensity"],
   ["bottleneck", "bottleneck"], ["type", "operator"], ["trust", "trust"], ["subgraph", "fused subgraph"], ["device", "device"],
+  ["placement", "placement"], ["stage", "pipeline stage"],
 ];
 
 function additive(model: Model, key: string, title: string, unit: Unit, of: (l: Layer) => number): Mode {
@@ -96,12 +97,22 @@ function bySubgraph(cut: Partition, of: Int32Array): Mode {
   return { key: "subgraph", title: "pattern of the fused subgraph", classes: of.map((s) => (s < 0 ? 0 : class_of[s]!)), names, colors: names.map((_, i) => category(i)) };
 }
 
-function byDevice(cut: Partition, of: Int32Array): Mode {
-  const names = [...new Set(cut.subgraphs.map((s) => s.device ?? ""))];
+// The block of the file that a mode needs.
+const NEEDS: Record<string, string> = { time: "map", subgraph: "fusion", device: "capability", placement: "placement", stage: "pipeline" };
+export const modesOf = (model: Model): [string, string][] => MODES.filter(([k]) => (k !== "difference" || model.changes.length > 0) && (!NEEDS[k] || model.has(NEEDS[k])));
+
+export const onHost = (s: Subgraph, cut: Partition): boolean => s.device === "cpu" || s.device === cut.placement?.host;
+
+function byDevice(key: string, title: string, cut: Partition, of: Int32Array): Mode {
+  const names = [...new Set(cut.subgraphs.map((s) => s.device ?? ""))], hosts = new Set(cut.subgraphs.filter((s) => onHost(s, cut)).map((s) => s.device ?? ""));
   return {
-    key: "device", title: "device of the capability cut", classes: of.map((s) => (s < 0 ? 0 : names.indexOf(cut.subgraphs[s]!.device ?? ""))),
-    names, colors: names.map((n) => (n === "cpu" ? "#e8a33d" : "#4fb286")),
+    key, title, classes: of.map((s) => (s < 0 ? 0 : names.indexOf(cut.subgraphs[s]!.device ?? ""))),
+    names, colors: names.map((n) => (hosts.has(n) ? "#e8a33d" : "#4fb286")),
   };
+}
+
+function byStage(cut: Partition, of: Int32Array): Mode {
+  return { key: "stage", title: "stage of the pipeline", classes: of.map((s) => Math.max(0, s)), names: cut.subgraphs.map((s) => `stage ${s.id}`), colors: cut.subgraphs.map((s) => category(s.id)) };
 }
 
 export async function makeMode(model: Model, key: string, device: number): Promise<Mode> {
@@ -128,7 +139,17 @@ export async function makeMode(model: Model, key: string, device: number): Promi
     case "subgraph": if (model.has("fusion")) return bySubgraph(await model.fusion(), await model.subgraphs()); break;
     case "device": if (model.has("capability")) {
       const cut = await model.capability();
-      return byDevice(cut, model.assign(cut));
+      return byDevice(key, "device of the capability cut", cut, model.assign(cut));
+    }
+    break;
+    case "placement": if (model.has("placement")) {
+      const cut = await model.placement();
+      return byDevice(key, "device of the fastest placement", cut, model.assign(cut));
+    }
+    break;
+    case "stage": if (model.has("pipeline")) {
+      const cut = await model.pipeline();
+      return byStage(cut, model.assign(cut));
     }
   }
   return additive(model, "flops", "FLOPs", "count", (l) => l.flops);

@@ -19,11 +19,14 @@ export class CompareView implements View {
     const c = await load<Compare>("compare"), [a, b] = c.models as [Total, Total];
     const num = (v: number | null | undefined, unit: Unit): Node | string => (v === null || v === undefined ? "–" : datum(v, unit));
     const pair = (rows: Pair[], key: "type" | "module"): HTMLElement => {
-      const moved = rows.filter((r) => r.flops[0] !== r.flops[1] || r.count[0] !== r.count[1]);
+      // Of a module that is new or gone as a whole, the modules inside say nothing more.
+      const whole = new Set(key === "module" ? rows.filter((r) => !r.count[0] || !r.count[1]).map((r) => r.module) : []);
+      const inside = (path: string): boolean => path.split(".").some((_, i, parts) => i > 0 && whole.has(parts.slice(0, i).join(".")));
+      const differ = rows.filter((r) => r.flops[0] !== r.flops[1] || r.count[0] !== r.count[1]), moved = differ.filter((r) => !inside(r.module ?? ""));
       return h("div", {}, this.table([key === "type" ? "Operator" : "Module", a.model, b.model, `FLOPs, ${a.model}`, `FLOPs, ${b.model}`, "Difference"], moved.slice(0, MOST).map((r) => ({
         go: () => select(model.layers.filter((l) => key === "type" ? l.type === r.type : l.module === r.module || l.module.startsWith(r.module + ".")).map((l) => l.id)),
         cells: [String(r[key] ?? ""), exact(r.count[0] ?? 0), exact(r.count[1] ?? 0), num(r.flops[0], "count"), num(r.flops[1], "count"), this.delta((r.flops[1] ?? 0) - (r.flops[0] ?? 0), "count")] }))),
-        h("p", { class: "hint" }, `${rows.length - moved.length} ${key === "type" ? "types" : "modules"} are the same${moved.length > MOST ? `; the first ${MOST} of ${moved.length} are shown` : ""}.`));
+        h("p", { class: "hint" }, `${rows.length - differ.length} ${key === "type" ? "types" : "modules"} are the same${differ.length > moved.length ? `; ${differ.length - moved.length} are inside modules that one of the two does not have` : ""}${moved.length > MOST ? `; the first ${MOST} of ${moved.length} are shown` : ""}.`));
     };
     const both = has("both") ? await load<Both>("both") : null, cost = (l: Change, key: "params" | "flops" | "memory"): number => (l.after?.[key] ?? 0) - (l.before?.[key] ?? 0);
     const draw = (ids: number[]): void => update({ model: BOTH, view: "graph", color: "difference", selection: ids, ...(state.model === BOTH ? {} : { open: null }) });

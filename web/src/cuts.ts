@@ -1,8 +1,8 @@
 // cuts.ts - the model cut into subgraphs: fused, and by what a device supports.
-import { category, words } from "./color";
-import type { Model, Partition, Subgraph } from "./data";
+import { category, onHost, words } from "./color";
+import type { Model, Partition, Placed, Subgraph } from "./data";
 import { fill, h } from "./dom";
-import { bytes, count, datum, exact, plural } from "./format";
+import { bytes, count, datum, exact, plural, type Unit } from "./format";
 import { select, state, update } from "./state";
 import type { View } from "./view";
 
@@ -19,6 +19,8 @@ export class CutsView implements View {
     const parts: (HTMLElement | null)[] = [];
     if (model.has("fusion")) parts.push(this.fusion(await model.fusion()));
     if (model.has("capability")) parts.push(this.capability(await model.capability()));
+    if (model.has("placement")) parts.push(this.placement(await model.placement()));
+    if (model.has("pipeline")) parts.push(this.pipeline(await model.pipeline()));
     fill(this.el, parts.length ? parts : h("p", { class: "empty" }, "No cut could be made; the notes in the summary say why."));
     this.mark();
   }
@@ -46,22 +48,22 @@ export class CutsView implements View {
       h("div", { class: "panel-block" }, h("h3", {}, "Patterns"), this.table(["Pattern", "Subgraphs", "Operators", "FLOPs", "Moved", "Saved"],
         cut.patterns.slice(0, PAGE).map((p) => ({ go: () => select(cut.subgraphs.filter((s) => s.pattern === p.pattern).flatMap((s) => this.model.nodesOf(s))),
           cells: [p.pattern || "(mixed)", exact(p.count), exact(p.operators), datum(p.flops, "count"), datum(p.external_bytes, "bytes"), datum(p.saved_bytes, "bytes")] })))),
-      this.subgraphs(cut), h("p", {}, h("button", { type: "button", onclick: () => update({ view: "graph", color: "subgraph" }) }, "Show on the graph")));
+      this.subgraphs(cut), this.onGraph("subgraph"));
   }
 
   private subgraphs(cut: Partition): HTMLElement {
     const body = h("div", { class: "panel-block" }, h("h3", {}, "Subgraphs ", h("small", {}, this.model.folded ? `in execution order; folded: ${exact(cut.subgraphs.length)} of ${exact(cut.total_subgraphs)}, each the first of those like it, with the figures of one` : "in execution order")));
     const table = this.table(["#", "Pattern", "Operators", "FLOPs", "Read", "Weights", "Written", "Why it ends"],
-      cut.subgraphs.slice(0, PAGE).map((s) => ({ id: s.id, go: () => select(this.model.nodesOf(s)), cells: this.cells(s) })));
+      cut.subgraphs.slice(0, PAGE).map((s) => ({ id: s.id, go: () => select(this.model.nodesOf(s)), cells: this.cells(s, cut) })));
     body.append(table);
     if (cut.subgraphs.length > PAGE) body.append(h("p", { class: "hint" }, `the first ${PAGE} of ${plural(cut.subgraphs.length, "subgraph")}; all of them: cleave partition --json`));
     this.lists.push({ cut, body });
     return body;
   }
 
-  private cells(s: Subgraph): (Node | string)[] {
+  private cells(s: Subgraph, cut: Partition): (Node | string)[] {
     const dot = h("i", { class: "dot" });
-    dot.style.background = s.device === "cpu" ? "#e8a33d" : s.device ? "#4fb286" : category(s.id);
+    dot.style.background = onHost(s, cut) ? "#e8a33d" : s.device ? "#4fb286" : category(s.id);
     const n = s.operators ?? s.node_names.length;
     return [String(s.id), h("span", {}, dot, s.device ? `${s.device}: ` : "", s.pattern || plural(n, "operator"), s.folded ? ` × ${exact(s.folded)}` : ""), exact(n), datum(s.flops, "count"), datum(s.total_input_bytes, "bytes"), datum(s.total_weight_bytes, "bytes"), datum(s.total_output_bytes, "bytes"),
       words(s.partition_reason) + (s.detail ? `: ${s.detail}` : "")];
@@ -77,7 +79,36 @@ export class CutsView implements View {
         go: () => select(this.model.layers.filter((l) => l.type === u.op && (!u.origin || l.origin === u.origin)).map((l) => l.id)), cells: [u.origin || u.op, exact(u.count), u.reason ?? ""] })))) : null,
       cut.what_if?.length ? h("div", { class: "panel-block" }, h("h3", {}, "If one more kind were supported"), this.table(["Operator", "Subgraphs", "Fewer", "Crossing", "Less"], cut.what_if.map((w) => ({
         go: () => select(this.model.layers.filter((l) => l.type === w.op || l.origin === w.op).map((l) => l.id)), cells: [w.op, exact(w.subgraphs), exact(w.fewer_subgraphs), datum(w.crossing_bytes, "bytes"), datum(w.fewer_bytes, "bytes")] })))) : null,
-      this.proof(cut), this.subgraphs(cut), h("p", {}, h("button", { type: "button", onclick: () => update({ view: "graph", color: "device" }) }, "Show on the graph")));
+      this.proof(cut), this.subgraphs(cut), this.onGraph("device"));
+  }
+
+  private onGraph(color: string): HTMLElement {
+    return h("p", {}, h("button", { type: "button", onclick: () => update({ view: "graph", color }) }, "Show on the graph"));
+  }
+
+  // Two devices: everything on one, on the other, and the least time there is.
+  private placement(cut: Partition): HTMLElement {
+    const p = cut.placement!, rows: [string, Placed][] = [[`all on ${p.host}`, p.all_host], [`all on ${p.accelerator}`, p.all_supported], ["the fastest", p.optimum]];
+    return h("div", {}, h("h2", {}, `Placed on ${p.accelerator} and ${p.host}`), h("div", { class: "cards" },
+      this.card("Time", datum(p.optimum.seconds, "seconds", "optimum.seconds"), "no placement takes less"),
+      this.card("Subgraphs", datum(p.optimum.subgraphs, "count", "placement.total_subgraphs"), `${plural(p.optimum.accelerator_nodes, "operator")} of ${exact(cut.operators)} on ${p.accelerator}`),
+      this.card("Crossing", datum(p.optimum.moved_bytes, "bytes", "moved_bytes"), "between the devices")),
+      h("div", { class: "panel-block" }, this.table(["", "Time", p.host, p.accelerator, "Transfer", "Crossing", "Subgraphs"], rows.map(([title, r]) => ({ go: () => undefined,
+        cells: [title, datum(r.seconds, "seconds"), datum(r.host_seconds, "seconds"), datum(r.accelerator_seconds, "seconds"), datum(r.transfer_seconds, "seconds"), datum(r.moved_bytes, "bytes"), exact(r.subgraphs)] })))),
+      this.subgraphs(cut), this.onGraph("placement"));
+  }
+
+  // Stages one after the other: the slowest says how many batches there are in a second.
+  private pipeline(cut: Partition): HTMLElement {
+    const p = cut.pipeline!, unit: Unit = p.unit === "s" ? "seconds" : "count";
+    return h("div", {}, h("h2", {}, `Pipeline of ${plural(cut.total_subgraphs, "stage")}`), h("div", { class: "cards" },
+      this.card("Slowest stage", datum(p.bottleneck, unit, "bottleneck"), p.unit === "s" ? "sets the pace" : "in FLOPs; sets the pace"),
+      this.card("No cut is below", datum(p.lower_bound, unit, "lower_bound"), "an equal share, or the heaviest operator"),
+      this.card("From that bound", datum(p.gap, "percent", "gap"), `operators in the order ${p.order}`)),
+      h("div", { class: "panel-block" }, this.table(["Stage", "Compute", "Transfer", "Memory", "Operators", "First", "Last"], p.stages.map((t, i) => {
+        const s = cut.subgraphs[i]!;
+        return { id: i, go: () => select(this.model.nodesOf(s)), cells: [String(i), datum(t.cost, unit), datum(t.transfer, unit), datum(t.memory, "bytes"), exact(s.node_names.length), s.node_names[0] ?? "", s.node_names[s.node_names.length - 1] ?? ""] };
+      }))), this.onGraph("stage"));
   }
 
   // The path that proves the minimum: each node runs on the other device than the one before.

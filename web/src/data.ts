@@ -6,6 +6,7 @@ export interface Layer {
   bytes_in: number; bytes_out: number; bytes_weights: number;
   arithmetic_intensity: number; bottleneck: string; output_shape: number[] | null;
   trust: string; compute_dtype: string;
+  times?: number; // how often it runs, when not once: in loops, and 0 in branches that are not counted
   folded?: number; // operators in this row, when the model is folded
 }
 export interface Port { name: string; shape: number[] | null; dtype: string }
@@ -36,8 +37,11 @@ export interface Subgraph {
   folded?: number; operators?: number; // subgraphs like it; its operators, when names of some are given
 }
 export interface Support { op: string; origin: string; count: number; reason?: string }
+export interface Placed { seconds: number; host_seconds: number; accelerator_seconds: number; transfer_seconds: number; moved_bytes: number; subgraphs: number; accelerator_nodes: number }
 export interface Partition {
-  strategy: string; total_subgraphs: number; operators: number; total_memory: number; internal_bytes: number; unfused_memory: number;
+  strategy: string; placement?: { host: string; accelerator: string } & Record<"all_host" | "all_supported" | "optimum", Placed>;
+  pipeline?: { unit: string; order: string; bottleneck: number; lower_bound: number; gap: number; stages: { cost: number; transfer: number; memory: number }[] };
+  total_subgraphs: number; operators: number; total_memory: number; internal_bytes: number; unfused_memory: number;
   data_movement_reduction: number; average_fusion_size: number; max_fusion_size: number;
   patterns: { pattern: string; count: number; operators: number; flops: number; external_bytes: number; saved_bytes: number }[];
   subgraphs: Subgraph[];
@@ -66,7 +70,7 @@ export interface MapDevice {
   subgraphs: { id: number; name: string; pattern: string; folded?: number; seconds: number; compute_seconds: number; memory_seconds: number; bound: string; occupancy: number; roof_share: number; arithmetic_intensity: number }[];
 }
 export interface Roofs { strategy: string; devices: MapDevice[] }
-export interface Device { device: string; title: string; peak: number; bandwidth: number; memory: number }
+export interface Device { device: string; title: string; peak: number; peaks: Record<string, number>; bandwidth: number; memory: number }
 export interface Meta { version: string; command: string; models: number; notes: string[]; warnings: string[] }
 export interface Side { id: number; name: string; type: string; params: number; macs: number; flops: number; memory: number }
 export interface Change { name: string; change: "added" | "removed" | "changed"; what: string[]; before: Side | null; after: Side | null }
@@ -101,10 +105,12 @@ export function load<T>(name: string, model = 0): Promise<T> {
 export class Model {
   readonly byName = new Map<string, number>();
   changes: (Change | null)[] = []; // of each node of two models in one
+  readonly loops: boolean; // some operators run more than once, or never
   private subgraphOf: Promise<Int32Array> | null = null;
   private graphOf: Promise<GraphFile> | null = null;
   constructor(readonly index: number, readonly profile: Profile, readonly layout: Layout) {
     for (const layer of profile.layers) this.byName.set(layer.name, layer.id);
+    this.loops = profile.layers.some((l) => l.times !== undefined);
   }
   get layers(): Layer[] { return this.profile.layers; }
   get folded(): boolean { return this.layout.rows !== undefined; }
@@ -126,6 +132,8 @@ export class Model {
   }
   fusion(): Promise<Partition> { return load("fusion", this.index); }
   capability(): Promise<Partition> { return load("capability", this.index); }
+  placement(): Promise<Partition> { return load("placement", this.index); }
+  pipeline(): Promise<Partition> { return load("pipeline", this.index); }
   memory(): Promise<Memory> { return load("memory", this.index); }
   concurrency(): Promise<Concurrency> { return load("concurrency", this.index); }
   roofs(): Promise<Roofs> { return load("map", this.index); }

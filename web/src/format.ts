@@ -47,4 +47,13 @@ export function datum(x: number, unit: Unit, key = ""): HTMLElement {
   return h("data", { value: String(x), title: unit === "count" || unit === "bytes" ? exact(x) : String(x), "data-key": key || null }, show(x, unit));
 }
 
+// Of an operator in a loop, or in a branch that is not counted.
+export const runs = (times: number | undefined): string => (times === undefined ? "" : times ? `runs ${exact(times)} times` : "not counted: the other branch is");
+
 export const plural = (n: number, word: string): string => `${exact(n)} ${word}${n === 1 ? "" : "s"}`;
+
+// The value of an attribute, up to so many letters.
+export function attribute(v: unknown, most: number): string {
+  const text = Array.isArray(v) ? v.map((x) => (typeof x === "object" ? JSON.stringify(x) : String(x))).join(", ") : typeof v === "object" ? JSON.stringify(v) : String(v);
+  return text.length > most ? text.slice(0, most) + "…" : text;
+}

@@ -1,9 +1,9 @@
 // graph.ts - the graph on a canvas: pan, zoom, open and close, select, colour.
 import { ancestors, boxName, learnTypes, nodesOf, openAtFirst, repeated } from "./boxes";
-import { css, heat, inkOn, legend, makeMode, MODES, ramp, valueText, type Mode } from "./color";
-import type { Change, Model } from "./data";
+import { css, heat, inkOn, legend, makeMode, modesOf, ramp, valueText, type Mode } from "./color";
+import type { Change, GraphFile, Layer, Model } from "./data";
 import { fill, h } from "./dom";
-import { count, exact, plural, shape } from "./format";
+import { attribute, bytes, count, exact, plural, runs, shape } from "./format";
 import { find } from "./search";
 import { Bands, BOX, FAR, INPUT, NODE, OUTPUT, Scene, type Item, type Wire } from "./scene";
 import { select, state, update } from "./state";
@@ -13,6 +13,8 @@ import type { View } from "./view";
 
 const TEXT_FROM = 0.42, DETAIL_FROM = 0.62, SHAPES_FROM = FAR; // zoom at which they are drawn
 const NARROW = 600; // px
+const MOST_OF_ONE = 60, MOST_OF_ALL = 240; // letters of attributes in a tooltip
+const READ_LATER = 300; // ms after which the attributes are read
 const MAP_LATER = 3000; // items with which the map is drawn after the graph
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 
@@ -42,6 +44,7 @@ export class GraphView implements View {
   private matches = new Set<number>();
   private pending = false;
   private fitted = false;
+  private graph: GraphFile | null = null; // attributes, once it is read
 
   constructor() {
     this.el = h("section", { class: "graph", "aria-label": "Graph" }, this.bar, h("div", { class: "stage" }, h("div", { class: "field" }, this.canvas, this.map, this.status), this.key));
@@ -57,6 +60,7 @@ export class GraphView implements View {
     this.model = model;
     learnTypes((n) => this.type(n));
     if (fresh) {
+      this.graph = null;
       this.bytes = new Map();
       for (let i = 0; i < model.layout.values.length; i += 2) this.bytes.set(model.layout.values[i]!, model.layout.values[i + 1]!);
       this.most = Math.max(1, ...[...this.bytes.values()].slice(0, 60000));
@@ -65,6 +69,7 @@ export class GraphView implements View {
     this.toolbar();
     this.build();
     if (fresh) this.reveal(true);
+    setTimeout(() => void model.graph().then((g) => { if (model === this.model) this.graph = g; }), READ_LATER);
   }
 
   changed(keys: Set<string>): void {
@@ -303,7 +308,7 @@ export class GraphView implements View {
   private label(t: Item, p: Paint): [string, string] {
     if (t.kind === NODE) {
       const l = this.model.layers[t.id]!;
-      return [this.type(t.id) + (l.folded ? ` × ${exact(l.folded)}` : ""), shape(l.output_shape)];
+      return [this.type(t.id) + (l.folded ? ` × ${exact(l.folded)}` : ""), l.times === 0 ? "not counted" : shape(l.output_shape) + (l.times ? ` ↻ ${exact(l.times)}` : "")];
     }
     if (t.kind === BOX) {
       const times = repeated(this.model.layout, t.id);
@@ -422,7 +427,7 @@ export class GraphView implements View {
 
   private toolbar(): void {
     const choose = h("select", { "aria-label": "Colour by", onchange: () => update({ color: choose.value }) },
-      ...MODES.filter(([k]) => (k !== "difference" || this.model.changes.length > 0) && (k !== "time" || this.model.has("map")) && (k !== "device" || this.model.has("capability")) && (k !== "subgraph" || this.model.has("fusion")))
+      ...modesOf(this.model)
         .map(([k, title]) => h("option", { value: k, selected: this.mode.key === k }, title)));
     const button = (label: string, title: string, f: () => void): HTMLElement => h("button", { type: "button", title, onclick: f }, label);
     fill(this.bar, h("label", {}, "Colour ", choose),
@@ -455,9 +460,17 @@ export class GraphView implements View {
     if (t.kind === NODE) {
       const l = this.model.layers[t.id]!;
       tooltip.show(e.clientX, e.clientY, h("b", {}, l.name), ...(l.folded ? [h("span", {}, `and ${plural(l.folded - 1, "operator")} like it, in sum:`)] : []), h("span", {}, `${l.type} → ${shape(l.output_shape)} ${l.compute_dtype}`),
-        h("span", {}, `${count(l.flops)} FLOPs · ${count(l.params)} parameters · ${l.trust}`), h("span", {}, this.paintOf(i).text), ...differs(this.model.changes[t.id]));
+        h("span", {}, `${count(l.flops)} FLOPs · ${count(l.params)} parameters · ${bytes(l.memory)} moved · ${l.trust}`), h("span", {}, this.paintOf(i).text),
+        ...this.origin(l), ...differs(this.model.changes[t.id]));
     } else tooltip.show(e.clientX, e.clientY, h("b", {}, this.model.layout.boxes[t.id]!.module || "model"), h("span", {}, plural(this.model.layout.boxes[t.id]!.nodes, "operator")),
       h("span", {}, this.paintOf(i).text), ...(this.model.layout.boxes[t.id]!.shut ? [h("small", {}, "folded: one of each kind of operator is drawn")] : []), h("small", {}, t.open ? "double-click closes it" : "double-click opens it"));
+  }
+
+  // What else there is to say of an operator: how often it runs, its attributes, where it comes from.
+  private origin(l: Layer): HTMLElement[] {
+    const attrs = Object.entries(this.graph?.nodes[l.id]?.attributes ?? {}).map(([k, v]) => `${k} ${attribute(v, MOST_OF_ONE)}`).join(", ");
+    const from = [l.origin && l.origin !== l.type ? `from ${l.origin}` : "", l.source ?? ""].filter(Boolean).join(" · ");
+    return [runs(l.times), attrs.length > MOST_OF_ALL ? attrs.slice(0, MOST_OF_ALL) + "…" : attrs, from].filter(Boolean).map((t) => h("small", {}, t));
   }
 
   private listen(): void {

@@ -109,6 +109,13 @@ async function start(): Promise<void> {
   for (const [key, title] of known())
     tabs.append(h("button", { type: "button", role: "tab", "data-view": key, onclick: () => update({ view: key }) }, title));
   fill(document.getElementById("app")!, h("a", { class: "skip", href: "#", onclick: (e: Event) => { e.preventDefault(); stage.focus(); } }, "Skip to the view"), header(meta), h("div", { class: "body" }, stage, panel.el));
+  tabs.addEventListener("keydown", (e) => {
+    const by = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0, all = [...tabs.querySelectorAll<HTMLButtonElement>("button:enabled")], at = all.indexOf(document.activeElement as HTMLButtonElement);
+    if (!by || at < 0) return;
+    const to = all[(at + by + all.length) % all.length]!;
+    to.focus();
+    to.click();
+  });
   tooltip.mount();
   onChange((keys) => {
     if (keys.has("theme")) theme();

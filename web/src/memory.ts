@@ -34,7 +34,7 @@ export class MemoryView implements View {
     this.arena.canvas.addEventListener("pointermove", (e) => {
       const t = at(e);
       if (!t) return tooltip.hide();
-      tooltip.show(e.clientX, e.clientY, h("b", {}, t.name), h("span", {}, `${bytes(t.bytes)} at ${bytes(t.offset)}`), h("span", {}, `steps ${t.first_step} to ${t.last_step}`));
+      tooltip.show(e.clientX, e.clientY, h("b", {}, t.name, this.by(t.name)), h("span", {}, `${bytes(t.bytes)} at ${bytes(t.offset)}`), h("span", {}, `steps ${t.first_step} to ${t.last_step}`));
     });
     this.arena.canvas.addEventListener("click", (e) => {
       const t = at(e), node = t && this.maker.get(t.name);
@@ -65,10 +65,16 @@ export class MemoryView implements View {
         const bar = h("i", { class: "fillbar" });
         bar.style.width = (100 * t.bytes) / Math.max(1, d.peak_bytes) + "%";
         const node = this.maker.get(t.name);
-        return h("button", { type: "button", class: "line", disabled: node === undefined, onclick: () => node !== undefined && select([node]) }, bar, h("span", {}, t.name), h("span", { class: "end" }, datum(t.bytes, "bytes"), " ", percent(t.bytes / Math.max(1, d.peak_bytes))));
+        return h("button", { type: "button", class: "line", disabled: node === undefined, onclick: () => node !== undefined && select([node]) }, bar, h("span", {}, t.name, this.by(t.name)), h("span", { class: "end" }, datum(t.bytes, "bytes"), " ", percent(t.bytes / Math.max(1, d.peak_bytes))));
       }), alive.length > 40 ? h("p", { class: "hint" }, `and ${alive.length - 40} more`) : null));
     this.live.draw();
     this.arena.draw();
+  }
+
+  // The operator that makes a tensor, when the tensor is not named after it.
+  private by(name: string): HTMLElement | null {
+    const node = this.maker.get(name), layer = node === undefined ? "" : this.model.layers[node]!.name;
+    return layer && layer !== name ? h("small", {}, " " + layer) : null;
   }
 
   private span(): number { return this.data.span ?? 1; }

@@ -3,7 +3,7 @@ import { ancestors } from "./boxes";
 import { BOTTLENECK, category, TRUST, words } from "./color";
 import type { GraphFile, GraphValue, Layer, Model } from "./data";
 import { fill, h } from "./dom";
-import { bytes, datum, exact, number, percent, plural, seconds, shape, type Unit } from "./format";
+import { attribute, bytes, datum, exact, number, percent, plural, runs, seconds, shape, type Unit } from "./format";
 import { select, state, update } from "./state";
 import { neighbours } from "./walk";
 
@@ -11,6 +11,8 @@ const SUMS: [keyof Layer, string, Unit, keyof Model["profile"]][] = [
   ["flops", "FLOPs", "count", "total_flops"], ["macs", "MACs", "count", "total_macs"], ["params", "Parameters", "count", "total_params"], ["memory", "Bytes moved", "bytes", "total_memory"],
   ["bytes_in", "read", "bytes", "bytes_in"], ["bytes_weights", "weights", "bytes", "bytes_weights"], ["bytes_out", "written", "bytes", "bytes_out"],
 ];
+
+const MOST_OF_ONE = 400; // letters of an attribute
 
 export class Panel {
   readonly el = h("aside", { class: "panel", "aria-label": "Selection", "aria-live": "polite" });
@@ -72,9 +74,9 @@ export class Panel {
     };
     return h("div", {}, this.crumbs(model, l), h("h2", {}, l.name), l.folded ? h("p", { class: "folded" }, `and ${plural(l.folded - 1, "operator")} like it; figures are their sum`) : null, h("p", { class: "kind" }, h("b", {}, l.type), l.origin && l.origin !== l.type ? ` from ${l.origin}` : "", l.source ? h("small", {}, " " + l.source) : null),
       h("p", {}, tag(l.trust, TRUST[l.trust]), tag(l.bottleneck, BOTTLENECK[l.bottleneck]), h("span", { class: "tag" }, `${number(l.arithmetic_intensity)} FLOP/byte`)),
-      h("p", { class: "kind" }, "→ ", h("b", {}, shape(l.output_shape)), ` ${l.compute_dtype}`), this.sums(model, (k) => Number(l[k])), await this.times(model, [l.id]),
+      h("p", { class: "kind" }, "→ ", h("b", {}, shape(l.output_shape)), ` ${l.compute_dtype}`, l.times === undefined ? "" : h("small", {}, " " + runs(l.times))), this.sums(model, (k) => Number(l[k])), await this.times(model, [l.id]),
       this.difference(model, l),
-      attrs.length ? h("div", {}, h("h4", {}, "Attributes"), h("table", { class: "facts" }, h("tbody", {}, attrs.slice(0, 40).map(([k, v]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", { colspan: 2 }, attribute(v))))))) : null,
+      attrs.length ? h("div", {}, h("h4", {}, "Attributes"), h("table", { class: "facts" }, h("tbody", {}, attrs.slice(0, 40).map(([k, v]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", { colspan: 2 }, attribute(v, MOST_OF_ONE))))))) : null,
       this.values("Reads", node?.inputs ?? [], graph), this.values("Writes", node?.outputs ?? [], graph),
       this.go(model, "Before", neighbours(graph, l.id, true)), this.go(model, "After", neighbours(graph, l.id, false)), this.links(model, [l.id]));
   }
@@ -113,11 +115,6 @@ export class Panel {
         h("tr", {}, h("th", { scope: "row" }, "Bytes moved"), h("td", {}, bytes(p.total_memory - sum("memory"))))))),
       h("h4", {}, "Operators"), h("p", { class: "chips" }, [...types].sort((a, b) => b[1].length - a[1].length).slice(0, 20).map(([t, list]) => h("button", { type: "button", class: "chip", onclick: () => select(list) }, `${t} × ${exact(model.operators(list))}`))), this.links(model, ids));
   }
-}
-
-function attribute(v: unknown): string {
-  const text = Array.isArray(v) ? v.map((x) => (typeof x === "object" ? JSON.stringify(x) : String(x))).join(", ") : typeof v === "object" ? JSON.stringify(v) : String(v);
-  return text.length > 400 ? text.slice(0, 400) + "…" : text;
 }
 
 // The module that holds them all.

@@ -11,6 +11,8 @@ import type { View } from "./view";
 
 interface Point { x: number; y: number; device: number; id: number; r: number }
 
+const LABEL = 13; // px that a label is high
+
 export class RooflineView implements View {
   readonly el = h("section", { class: "scroll", "aria-label": "Roofline" });
   private readonly chart = new Chart("Roofline: operations per second over operations per byte, logarithmic", (g) => this.paint(g), "tall");
@@ -22,6 +24,7 @@ export class RooflineView implements View {
   private cut!: Partition;
   private points: Point[] = [];
   private hover: Point | null = null;
+  private readonly labels: { y: number; w: number }[] = []; // of roofs, as far as they are drawn
 
   constructor() {
     this.el.append(this.side, this.chart.el, this.note);
@@ -88,7 +91,7 @@ export class RooflineView implements View {
       x0 = Math.min(x0, p.s.arithmetic_intensity), x1 = Math.max(x1, p.s.arithmetic_intensity);
       y0 = Math.min(y0, ops(p)), y1 = Math.max(y1, ops(p));
     }
-    for (const f of this.figures) y1 = Math.max(y1, f.peak);
+    for (const f of this.figures) y1 = Math.max(y1, f.peak, this.int8() ? f.peaks["int8"] ?? 0 : 0);
     const lx0 = Math.floor(Math.log10(x0)), lx1 = Math.ceil(Math.log10(x1)), ly0 = Math.floor(Math.log10(Math.max(y0, y1 * 1e-9))), ly1 = Math.ceil(Math.log10(y1 * 1.2));
     const X = (v: number): number => L + ((Math.log10(v) - lx0) / (lx1 - lx0)) * (R - L), Y = (v: number): number => B - ((Math.log10(v) - ly0) / (ly1 - ly0)) * (B - T);
     for (let k = ly0; k <= ly1; k++) grid(g, L, Y(10 ** k), R, tick(10 ** k, "count"));
@@ -99,9 +102,12 @@ export class RooflineView implements View {
     g.beginPath();
     g.rect(L, T, R - L, B - T);
     g.clip();
+    this.labels.length = 0;
     this.devices.forEach((d, k) => {
       const f = this.figures.find((x) => x.device === d.device);
-      if (f) this.roof(g, f, k, X, Y, 10 ** lx0, 10 ** lx1);
+      if (!f) return;
+      this.roof(g, f, k, X, Y, 10 ** lx0, 10 ** lx1, f.peak, f.device);
+      if (this.int8() && d.rate !== "int8" && f.peaks["int8"]) this.roof(g, f, k, X, Y, 10 ** lx0, 10 ** lx1, f.peaks["int8"], f.device + " int8");
     });
     const chosen = new Set(state.selection), of = this.cut.subgraphs.map((s) => this.model.nodesOf(s).some((n) => chosen.has(n)));
     this.points = [];
@@ -124,21 +130,28 @@ export class RooflineView implements View {
     g.restore();
   }
 
-  private roof(g: CanvasRenderingContext2D, f: Device, k: number, X: (v: number) => number, Y: (v: number) => number, from: number, to: number): void {
-    if (!(f.peak > 0) || !(f.bandwidth > 0)) return;
-    const ridge = f.peak / f.bandwidth;
+  // Quantised operators have a roof of their own.
+  private int8(): boolean { return this.model.layers.some((l) => /^u?int8$/.test(l.compute_dtype) && l.flops > 0); }
+
+  private roof(g: CanvasRenderingContext2D, f: Device, k: number, X: (v: number) => number, Y: (v: number) => number, from: number, to: number, peak: number, name: string): void {
+    if (!(peak > 0) || !(f.bandwidth > 0)) return;
+    const ridge = peak / f.bandwidth;
     g.strokeStyle = category(k);
     g.lineWidth = k === state.device ? 2.2 : 1.3;
     g.globalAlpha = 1;
+    g.setLineDash(peak === f.peak ? [] : [6, 4]);
     g.beginPath();
     g.moveTo(X(from), Y(from * f.bandwidth));
-    g.lineTo(X(ridge), Y(f.peak));
-    g.lineTo(X(Math.max(to, ridge)), Y(f.peak));
+    g.lineTo(X(ridge), Y(peak));
+    g.lineTo(X(Math.max(to, ridge)), Y(peak));
     g.stroke();
+    g.setLineDash([]);
     g.fillStyle = category(k);
     g.textAlign = "right";
-    const low = Y(f.peak) < 32; // no room above the line
+    const low = Y(peak) < 32; // no room above the line
     g.textBaseline = low ? "top" : "bottom";
-    g.fillText(f.device, X(to) - 6, Y(f.peak) + (low ? 4 : -3));
+    const y = Y(peak) + (low ? 4 : -3), beside = this.labels.filter((l) => Math.abs(l.y - y) < LABEL).reduce((s, l) => s + l.w, 0);
+    g.fillText(name, X(to) - 6 - beside, y);
+    this.labels.push({ y, w: g.measureText(name).width + 12 });
   }
 }

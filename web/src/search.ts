@@ -8,7 +8,7 @@ import type { GraphFile, Layer, Model } from "./data";
 const UNITS: Record<string, number> = { "": 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12, p: 1e15 };
 const FIELDS: Record<string, keyof Layer> = {
   flops: "flops", macs: "macs", params: "params", memory: "memory", bytes: "memory", ai: "arithmetic_intensity",
-  intensity: "arithmetic_intensity", in: "bytes_in", out: "bytes_out", weights: "bytes_weights",
+  intensity: "arithmetic_intensity", in: "bytes_in", out: "bytes_out", weights: "bytes_weights", runs: "times",
 };
 const TEXTS: Record<string, (l: Layer) => string> = {
   name: (l) => l.name, type: (l) => l.type, op: (l) => l.type, module: (l) => l.module, trust: (l) => l.trust,
@@ -49,7 +49,7 @@ function testOf(word: string): Test {
     const field = FIELDS[compare[1] || "flops"], limit = Number(compare[3]) * UNITS[compare[4]!]!;
     if (field)
       return (l) => {
-        const x = Number(l[field]);
+        const x = Number(field === "times" ? l.times ?? 1 : l[field]);
         switch (compare[2]) {
           case "<": return x < limit;
           case "<=": return x <= limit;

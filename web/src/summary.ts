@@ -11,6 +11,8 @@ interface Slice { name: string; path: string; value: number; nodes: number[]; pa
 
 const METRICS: [string, string, Unit][] = [["flops", "FLOPs", "count"], ["memory", "bytes moved", "bytes"], ["params", "parameters", "count"]];
 
+const NAMED = 26; // px from which on a slice has room for its name
+
 export class SummaryView implements View {
   readonly el = h("section", { class: "scroll summary", "aria-label": "Summary" });
   private model!: Model;
@@ -108,7 +110,7 @@ export class SummaryView implements View {
       h("div", { class: "list" }, kinds.map((k) => {
         const dot = h("i", { class: "dot" });
         dot.style.background = BOTTLENECK[k]!;
-        return h("button", { type: "button", class: "line", onclick: go(k) }, h("span", {}, dot, words(k)), h("span", { class: "end" }, datum(p.bottlenecks[k] ?? 0, "count", "bottlenecks." + k), h("small", {}, ` operators · ${percent((p.bottleneck_flops[k] ?? 0) / (p.total_flops || 1))} of FLOPs`)));
+        return h("button", { type: "button", class: "line", onclick: go(k) }, h("span", {}, dot, words(k)), h("span", { class: "end" }, datum(p.bottlenecks[k] ?? 0, "count", "bottlenecks." + k), h("small", {}, ` · ${percent((p.bottleneck_flops[k] ?? 0) / (p.total_flops || 1))} of FLOPs`)));
       })));
   }
 
@@ -144,6 +146,7 @@ export class SummaryView implements View {
   // Modules as an icicle: width is the share, depth goes down.
   private drawFlame(): void {
     const root = this.tree(), unit = METRICS[this.metric]![2], chosen = new Set(state.selection), rows: HTMLElement[] = [], total = root.value || 1;
+    const wide = this.flame.clientWidth || 1000;
     let deepest = 0, made = 0;
     const put = (s: Slice, from: number, depth: number): void => {
       const share = s.value / total;
@@ -151,9 +154,9 @@ export class SummaryView implements View {
       made++;
       deepest = Math.max(deepest, depth);
       const on = chosen.size > 0 && s.nodes.some((n) => chosen.has(n));
-      const el = h("button", { type: "button", class: "slice" + (on ? " on" : ""), "aria-label": `${s.path || s.name}: ${show(s.value, unit)}, ${percent(share)}`, onclick: (e: MouseEvent) => select(s.nodes, e.shiftKey),
+      const el = h("button", { type: "button", class: "slice" + (share * wide > NAMED ? " named" : "") + (on ? " on" : ""), "aria-label": `${s.path || s.name}: ${show(s.value, unit)}, ${percent(share)}`, onclick: (e: MouseEvent) => select(s.nodes, e.shiftKey),
         onpointermove: (e: PointerEvent) => tooltip.show(e.clientX, e.clientY, h("b", {}, s.path || s.name), h("span", {}, `${show(s.value, unit)} · ${percent(share)}`), h("span", {}, plural(this.model.operators(s.nodes), "operator"))), onpointerleave: () => tooltip.hide() },
-        share > 0.025 ? s.name : "");
+        share * wide > NAMED ? s.name : "");
       const color = depth === 0 ? ramp(0.12) : ramp(Math.sqrt(share) * 0.9 + 0.08);
       Object.assign(el.style, { left: from * 100 + "%", width: `calc(${share * 100}% - 1px)`, top: depth * 27 + "px", background: color, color: inkOn(color) });
       rows.push(el);

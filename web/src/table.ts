@@ -9,19 +9,21 @@ import { select, state, update } from "./state";
 import type { View } from "./view";
 
 const ROW = 30;
+const MOST_PRINTED = 3000; // rows on paper
 
 interface Column { key: string; title: string; unit?: Unit; wide: number; text?: (l: Layer) => string; number?: (l: Layer) => number; sums?: boolean }
 const COLUMNS: Column[] = [
   { key: "id", title: "#", wide: 56, number: (l) => l.id },
   { key: "name", title: "Name", wide: 260, text: (l) => l.name },
   { key: "folded", title: "Operators", unit: "count", wide: 90, number: (l) => l.folded ?? 1, sums: true },
+  { key: "times", title: "Runs", wide: 76, number: (l) => l.times ?? 1 },
   { key: "type", title: "Operator", wide: 140, text: (l) => l.type },
   { key: "module", title: "Module", wide: 180, text: (l) => l.module },
   { key: "output_shape", title: "Output", wide: 140, text: (l) => shape(l.output_shape) },
   { key: "flops", title: "FLOPs", unit: "count", wide: 110, number: (l) => l.flops, sums: true },
   { key: "macs", title: "MACs", unit: "count", wide: 100, number: (l) => l.macs, sums: true },
   { key: "params", title: "Parameters", unit: "count", wide: 110, number: (l) => l.params, sums: true },
-  { key: "memory", title: "Bytes moved", unit: "bytes", wide: 110, number: (l) => l.memory, sums: true },
+  { key: "memory", title: "Bytes moved", unit: "bytes", wide: 118, number: (l) => l.memory, sums: true },
   { key: "bytes_in", title: "Read", unit: "bytes", wide: 100, number: (l) => l.bytes_in, sums: true },
   { key: "bytes_weights", title: "Weights", unit: "bytes", wide: 100, number: (l) => l.bytes_weights, sums: true },
   { key: "bytes_out", title: "Written", unit: "bytes", wide: 100, number: (l) => l.bytes_out, sums: true },
@@ -42,16 +44,21 @@ export class TableView implements View {
   private readonly head = h("div", { class: "thead", role: "row" });
   private readonly body = h("div", { class: "tbody", role: "rowgroup" });
   private readonly scroller = h("div", { class: "scroller", tabindex: 0, role: "table", "aria-label": "Operators" }, this.head, this.body);
+  private readonly foot = h("p", { class: "folded" });
   private readonly hidden = new Set(HIDDEN);
   private model!: Model;
   private rows: Row[] = [];
   private selected = new Set<number>();
   private most: Record<string, number> = {};
+  private printing = false; // all rows, not those in sight
 
   constructor() {
-    this.el = h("section", { class: "table", "aria-label": "Table" }, this.bar, this.scroller);
+    this.el = h("section", { class: "table", "aria-label": "Table" }, this.bar, this.scroller, this.foot);
     this.scroller.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.scroller);
+    const print = (on: boolean) => (): void => { this.printing = on; this.draw(); };
+    addEventListener("beforeprint", print(true));
+    addEventListener("afterprint", print(false));
     this.scroller.addEventListener("keydown", (e) => this.press(e));
   }
 
@@ -68,7 +75,7 @@ export class TableView implements View {
   }
 
   private columns(): Column[] {
-    return COLUMNS.filter((c) => !this.hidden.has(c.key) && (c.key !== "folded" || this.model.folded) && !(state.group && ["id", "type", "module", "output_shape", "bottleneck", "trust", "compute_dtype", "origin", "source"].includes(c.key)));
+    return COLUMNS.filter((c) => !this.hidden.has(c.key) && (c.key !== "folded" || this.model.folded) && (c.key !== "times" || this.model.loops) && !(state.group && ["id", "times", "type", "module", "output_shape", "bottleneck", "trust", "compute_dtype", "origin", "source"].includes(c.key)));
   }
 
   private build(): void {
@@ -114,7 +121,7 @@ export class TableView implements View {
   private toolbar(n: number): void {
     const group = h("select", { "aria-label": "Group by", onchange: () => update({ group: group.value }) },
       ...[["", "no groups"], ["module1", "module"], ["module2", "module, 2 deep"], ["module3", "module, 3 deep"], ["type", "operator"], ["bottleneck", "bottleneck"]].map(([k, t]) => h("option", { value: k!, selected: state.group === k }, t!)));
-    const menu = h("details", { class: "menu" }, h("summary", {}, "Columns"), h("div", {}, ...COLUMNS.filter((c) => c.key !== "name" && c.key !== "folded").map((c) => {
+    const menu = h("details", { class: "menu" }, h("summary", {}, "Columns"), h("div", {}, ...COLUMNS.filter((c) => c.key !== "name" && c.key !== "folded" && (c.key !== "times" || this.model.loops)).map((c) => {
       const box = h("input", { type: "checkbox", checked: !this.hidden.has(c.key), onchange: () => {
         box.checked ? this.hidden.delete(c.key) : this.hidden.add(c.key);
         this.header();
@@ -144,8 +151,10 @@ export class TableView implements View {
   private draw(): void {
     if (!this.model) return;
     this.selected = new Set(state.selection);
-    const top = Math.max(0, this.scroller.scrollTop - ROW), from = Math.max(0, Math.floor(top / ROW) - 4), n = Math.ceil(this.scroller.clientHeight / ROW) + 10;
-    this.body.style.height = this.rows.length * ROW + "px";
+    const top = Math.max(0, this.scroller.scrollTop - ROW), from = this.printing ? 0 : Math.max(0, Math.floor(top / ROW) - 4), n = this.printing ? MOST_PRINTED : Math.ceil(this.scroller.clientHeight / ROW) + 10;
+    const cut = this.printing && this.rows.length > n;
+    this.body.style.height = (cut ? n : this.rows.length) * ROW + "px";
+    fill(this.foot, cut ? `the first ${exact(n)} of ${plural(this.rows.length, "row")}; all of them: Copy CSV, or cleave profile --output x.csv` : "");
     const cols = this.columns();
     fill(this.body, this.rows.slice(from, from + n).map((row, i) => this.row(row, from + i, cols)));
   }

@@ -17,6 +17,7 @@ interface WhatIfFile {
   batch: number; batches: boolean; why: string; flags: string; unused_params: number; link: number; latency: number;
   host: Rated; devices: Rated[]; types: TypeTable[]; tensors: number[];
 }
+const TYPES = 4; // as it is, fp16, bf16 and int8
 export interface Sums {
   total_params: number; total_macs: number; total_flops: number; total_memory: number; bytes_in: number; bytes_weights: number; bytes_out: number;
   crossing_bytes: number; crossing_tensors: number; seconds: number; device_seconds: number; host_seconds: number; transfer_seconds: number; cannot: number;
@@ -116,8 +117,8 @@ export class WhatIfView implements View {
   changed(): void { this.draw(); }
 
   private scenario(): Scenario {
-    const f = this.file, own = (list: number[]): Set<number> => new Set(list.filter((i) => i < this.params.length));
-    return { batch: f.batches && state.batch > 0 ? state.batch : f.batch, type: Math.min(state.type, f.types.length - 1), device: Math.min(state.device, f.devices.length - 1), int8: own(state.int8), cpu: own(state.cpu), gone: own(state.gone) };
+    const f = this.file, own = (list: number[]): Set<number> => new Set(list.filter((i) => i < this.params.length)), int8 = f.types.some((t) => t.dtype === "int8");
+    return { batch: f.batches && state.batch > 0 ? state.batch : f.batch, type: Math.min(state.type, f.types.length - 1), device: Math.min(state.device, f.devices.length - 1), int8: own(int8 ? state.int8 : []), cpu: own(state.cpu), gone: own(state.gone) };
   }
 
   private command(s: Scenario): string {
@@ -155,7 +156,7 @@ export class WhatIfView implements View {
   private fates(s: Scenario): HTMLElement {
     const n = state.selection.length;
     return h("div", { class: "panel-block" }, h("p", {}, n ? `${plural(n, "operator")} selected:` : "Select operators here, in the graph or in the table to change them alone."),
-      h("p", { class: "group" }, FATES.map(([key, label]) => h("button", { type: "button", disabled: !n, onclick: () => this.give(key) }, label)), h("button", { type: "button", disabled: !n, onclick: () => this.give(null) }, "Leave as it is")),
+      h("p", { class: "group" }, FATES.map(([key, label]) => h("button", { type: "button", disabled: !n || (key === "int8" && !this.file.types.some((t) => t.dtype === "int8")), onclick: () => this.give(key) }, label)), h("button", { type: "button", disabled: !n, onclick: () => this.give(null) }, "Leave as it is")),
       h("p", { class: "chips" }, FATES.filter(([key]) => s[key].size).map(([key, , title]) => h("span", { class: "chip" }, h("button", { type: "button", class: "link", onclick: () => update({ selection: [...s[key]] }) }, `${plural(s[key].size, "operator")} ${title}`),
         h("button", { type: "button", class: "link", "aria-label": `None ${title}`, onclick: () => update({ [key]: [] }) }, " ×")))),
       h("p", { class: "chips" }, "Heaviest: ", [...this.model.layers].sort((a, b) => b.flops - a.flops).slice(0, 12).map((l) => h("button", { type: "button", class: "chip", "aria-pressed": state.selection.includes(l.id) ? "true" : "false", onclick: () => update({ selection: state.selection.includes(l.id) ? state.selection.filter((i) => i !== l.id) : [...state.selection, l.id].sort((a, b) => a - b) }) }, l.name))));
@@ -165,7 +166,7 @@ export class WhatIfView implements View {
     const f = this.file, s = this.scenario(), none = new Set<number>();
     const before = sums(f, this.params, { batch: f.batch, type: 0, device: s.device, int8: none, cpu: none, gone: none }), after = sums(f, this.params, s), line = this.command(s);
     const code = h("code", { class: "command" }, line);
-    fill(this.el, h("header", { class: "title" }, h("h1", {}, "What if"), h("p", {}, f.batches ? "Every figure is a polynomial in the batch, checked at a batch that it was not made from." : `Of batch ${exact(f.batch)} alone: ${f.why}`)),
+    fill(this.el, h("header", { class: "title" }, h("h1", {}, "What if"), h("p", {}, f.batches ? "Every figure is a polynomial in the batch, checked at a batch that it was not made from." : `Of batch ${exact(f.batch)} alone: ${f.why}`), f.types.length < TYPES ? h("p", {}, "Types in which the model is another graph (operators come or go) are left out.") : null),
       this.controls(s), this.fates(s),
       h("div", { class: "overflow panel-block" }, h("table", { class: "sums" }, h("thead", {}, h("tr", {}, ["", "As it is", "What if", "Times"].map((t, i) => h("th", { scope: "col", class: i ? "number" : null }, t)))),
         h("tbody", {}, ROWS.map(([key, title, unit]) => h("tr", { class: /^[a-z]/.test(title) ? "minor" : null }, h("th", { scope: "row" }, title), h("td", { class: "number" }, datum(before[key], unit, "before." + key)), h("td", { class: "number" }, datum(after[key], unit, "after." + key)),
