@@ -40,7 +40,7 @@ static void past_join(const past_job *j, const clv_tensor *past, const float *x,
         int64_t b = i / j->kv_heads, h = i % j->kv_heads;
         int64_t before = j->before[b];
         float *at = to + i * j->room * d;
-        if (past)
+        if (past && before)
             memcpy(at, (const float *)past->data + i * j->length * d,
                    (size_t)(before * d) * sizeof *at);
         for (int64_t s = 0; s < j->queries; s++) {
@@ -173,7 +173,7 @@ static bool past_places(kernel *k, past_job *j)
     j->last = attr_int(k->n, CLV_A_CACHE) ? input_of(k, PAST_LAST) : NULL;
     j->before =
         arena_array(k->scratch, (size_t)j->batch + 1, sizeof *j->before);
-    if (!j->before || !j->length || (j->last && numel(j->last) < j->batch))
+    if (!j->before || (j->last && numel(j->last) < j->batch))
         return false;
     for (int64_t b = 0; b < j->batch; b++) {
         int64_t at = j->last ? get_i(j->last, b) + 1 - j->queries : j->length;

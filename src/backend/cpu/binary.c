@@ -230,6 +230,11 @@ bool CPU_NAME(cpu_binary)(kernel *k)
         copy_run(&number, 0, &value.t, 0, 1);
         b = &number;
     }
+    if (op == CLV_OP_POW && a->dtype != CLV_FLOAT32 && b && numel(b) == 1 &&
+        numel(a) == numel(y) && get_f(b, 0) == 2) {
+        op = CLV_OP_MUL;
+        b = a;
+    }
     binary_loop *loop = b ? binary_find(op, a->dtype, y->dtype) : NULL;
     if (!loop || b->dtype != a->dtype)
         return false;

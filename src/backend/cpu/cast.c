@@ -23,25 +23,22 @@ static inline int64_t cast_whole(double x)
         } \
     }
 
-LOOP(f32_f64, float, double, x)
-LOOP(f64_f32, double, float, x)
-LOOP(i64_f32, int64_t, float, x)
-LOOP(i32_f32, int32_t, float, x)
-LOOP(u8_f32, uint8_t, float, x)
-LOOP(i8_f32, int8_t, float, x)
-LOOP(bool_f32, uint8_t, float, x != 0)
-LOOP(f32_i64, float, int64_t, cast_whole((double)x))
-LOOP(f32_i32, float, int32_t, cast_whole((double)x))
-LOOP(f32_bool, float, uint8_t, x != 0)
-LOOP(i64_i32, int64_t, int32_t, x)
-LOOP(i32_i64, int32_t, int64_t, x)
-LOOP(i64_bool, int64_t, uint8_t, x != 0)
-LOOP(i32_bool, int32_t, uint8_t, x != 0)
-LOOP(bool_i64, uint8_t, int64_t, x != 0)
-LOOP(bool_i32, uint8_t, int32_t, x != 0)
-LOOP(u8_i64, uint8_t, int64_t, x)
-LOOP(u8_i32, uint8_t, int32_t, x)
-LOOP(i8_i32, int8_t, int32_t, x)
+/* From one type to all others; `whole` is x as an integer. */
+#define FROM(name, T, number, whole) \
+    LOOP(name##_f32, T, float, number) \
+    LOOP(name##_f64, T, double, number) \
+    LOOP(name##_i64, T, int64_t, whole) \
+    LOOP(name##_i32, T, int32_t, whole) \
+    LOOP(name##_i8, T, int8_t, whole) \
+    LOOP(name##_u8, T, uint8_t, whole) \
+    LOOP(name##_bool, T, uint8_t, x != 0)
+FROM(f32, float, x, cast_whole((double)x))
+FROM(f64, double, x, cast_whole(x))
+FROM(i64, int64_t, x, x)
+FROM(i32, int32_t, x, x)
+FROM(i8, int8_t, x, x)
+FROM(u8, uint8_t, x, x)
+FROM(bool, uint8_t, x != 0, x != 0)
 
 #define HALF(name, type) \
     static void cast_##name##_f32(const void *x, void *y, int64_t n) \
@@ -63,25 +60,24 @@ static const struct {
     {CLV_FLOAT32, CLV_FLOAT16, cast_f32_f16},
     {CLV_BFLOAT16, CLV_FLOAT32, cast_bf16_f32},
     {CLV_FLOAT32, CLV_BFLOAT16, cast_f32_bf16},
-    {CLV_FLOAT32, CLV_FLOAT64, cast_f32_f64},
-    {CLV_FLOAT64, CLV_FLOAT32, cast_f64_f32},
-    {CLV_INT64, CLV_FLOAT32, cast_i64_f32},
-    {CLV_INT32, CLV_FLOAT32, cast_i32_f32},
-    {CLV_UINT8, CLV_FLOAT32, cast_u8_f32},
-    {CLV_INT8, CLV_FLOAT32, cast_i8_f32},
-    {CLV_BOOL, CLV_FLOAT32, cast_bool_f32},
-    {CLV_FLOAT32, CLV_INT64, cast_f32_i64},
-    {CLV_FLOAT32, CLV_INT32, cast_f32_i32},
-    {CLV_FLOAT32, CLV_BOOL, cast_f32_bool},
-    {CLV_INT64, CLV_INT32, cast_i64_i32},
-    {CLV_INT32, CLV_INT64, cast_i32_i64},
-    {CLV_INT64, CLV_BOOL, cast_i64_bool},
-    {CLV_INT32, CLV_BOOL, cast_i32_bool},
-    {CLV_BOOL, CLV_INT64, cast_bool_i64},
-    {CLV_BOOL, CLV_INT32, cast_bool_i32},
-    {CLV_UINT8, CLV_INT64, cast_u8_i64},
-    {CLV_UINT8, CLV_INT32, cast_u8_i32},
-    {CLV_INT8, CLV_INT32, cast_i8_i32},
+#define ROWS(name, type) \
+    {type, CLV_FLOAT32, cast_##name##_f32}, \
+        {type, CLV_FLOAT64, cast_##name##_f64}, \
+        {type, CLV_INT64, cast_##name##_i64}, \
+        {type, CLV_INT32, cast_##name##_i32}, \
+        {type, CLV_INT8, cast_##name##_i8}, \
+        {type, CLV_UINT8, cast_##name##_u8}, \
+    { \
+        type, CLV_BOOL, cast_##name##_bool \
+    }
+    ROWS(f32, CLV_FLOAT32),
+    ROWS(f64, CLV_FLOAT64),
+    ROWS(i64, CLV_INT64),
+    ROWS(i32, CLV_INT32),
+    ROWS(i8, CLV_INT8),
+    ROWS(u8, CLV_UINT8),
+    ROWS(bool, CLV_BOOL),
+#undef ROWS
 };
 
 typedef struct cast_job {

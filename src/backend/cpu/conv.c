@@ -194,8 +194,9 @@ plane_columns(const plane_taps *t, int64_t from, float bias, int vecs, float *y,
         for (int v = 0; v < vecs; v++)
             sum[v] += t->w[i] * *(const vec *)(const void *)(x + v * VECTOR);
     }
-    memcpy(n < vecs * VECTOR ? tail : y, sum,
-           (size_t)(vecs * VECTOR) * sizeof *y);
+    float *to = n < vecs * VECTOR ? tail : y;
+    for (int v = 0; v < vecs; v++)
+        *(vec *)(void *)(to + v * VECTOR) = sum[v];
     if (n < vecs * VECTOR)
         memcpy(y, tail, (size_t)n * sizeof *y);
 }
@@ -242,28 +243,42 @@ static void plane_spread(const conv_job *j, const float *x, int64_t phase,
     }
 }
 
+/* The taps of one output row that lie in the image; `across` is where a tap
+ * along the last axis reads. */
+static void plane_list(const conv_job *j, const float *x, const float *w,
+                       const int64_t *across, int64_t od, int64_t oh,
+                       plane_taps *t)
+{
+    int64_t row = plane_phase(j) * j->stride[2];
+    t->n = 0;
+    for (int64_t a = 0; a < j->kernel[0]; a++)
+        for (int64_t b = 0; b < j->kernel[1]; b++, w += j->kernel[2]) {
+            int64_t id = od * j->stride[0] - j->pad[0] + a * j->dilation[0];
+            int64_t ih = oh * j->stride[1] - j->pad[1] + b * j->dilation[1];
+            if (id < 0 || id >= j->in[0] || ih < 0 || ih >= j->in[1])
+                continue;
+            const float *from = x + (id * j->in[1] + ih) * row;
+            for (int64_t l = 0; l < j->kernel[2]; l++) {
+                t->at[t->n] = from + across[l];
+                t->w[t->n++] = w[l];
+            }
+        }
+}
+
 static void plane_all(const conv_job *j, const float *x, const float *w,
                       float bias, float *y)
 {
-    int64_t phase = plane_phase(j), row = phase * j->stride[2];
+    int64_t phase = plane_phase(j), across[DEPTH];
     plane_taps t;
+    for (int64_t l = 0; l < j->kernel[2]; l++) {
+        int64_t at = l * j->dilation[2];
+        across[l] = at % j->stride[2] * phase + at / j->stride[2];
+    }
     for (int64_t od = 0; od < j->out[0]; od++)
         for (int64_t oh = 0;
              oh < j->out[1] && clv__in_time(j->taps * j->out[2]);
              oh++, y += j->out[2]) {
-            t.n = 0;
-            for (int64_t i = 0; i < j->taps; i++) {
-                int64_t l = i % j->kernel[2] * j->dilation[2];
-                int64_t b = i / j->kernel[2] % j->kernel[1];
-                int64_t a = i / (j->kernel[2] * j->kernel[1]);
-                int64_t id = od * j->stride[0] - j->pad[0] + a * j->dilation[0];
-                int64_t ih = oh * j->stride[1] - j->pad[1] + b * j->dilation[1];
-                if (id < 0 || id >= j->in[0] || ih < 0 || ih >= j->in[1])
-                    continue;
-                t.at[t.n] = x + (id * j->in[1] + ih) * row +
-                            l % j->stride[2] * phase + l / j->stride[2];
-                t.w[t.n++] = w[i];
-            }
+            plane_list(j, x, w, across, od, oh, &t);
             plane_row(&t, bias, y, j->out[2]);
         }
 }

@@ -52,14 +52,18 @@ static int64_t panels_of(int64_t n, int64_t wide)
             for (int v = 0; v < VECS; v++) \
                 sum[r][v] = (name##_vec){0}; \
         for (int64_t i = 0; i < p->k; i++, b += name##_WIDE) { \
-            name##_vec row[VECS]; \
-            memcpy(row, b, sizeof row); \
             for (int r = 0; r < high; r++) \
                 for (int v = 0; v < VECS; v++) \
-                    sum[r][v] += a[r * p->a_row + i * p->a_col] * row[v]; \
+                    sum[r][v] += a[r * p->a_row + i * p->a_col] * \
+                                 ((const name##_vec *)(const void *)b)[v]; \
         } \
-        for (int r = 0; r < high; r++) \
-            memcpy(y + r * p->n, sum[r], (size_t)n * sizeof(T)); \
+        for (int r = 0; r < high; r++) { \
+            T tail[name##_WIDE], *to = n < name##_WIDE ? tail : y + r * p->n; \
+            for (int v = 0; v < VECS; v++) \
+                ((name##_vec *)(void *)to)[v] = sum[r][v]; \
+            if (n < name##_WIDE) \
+                memcpy(y + r * p->n, tail, (size_t)n * sizeof(T)); \
+        } \
     } \
     static void name##_blocks(void *ctx, int64_t from, int64_t to) \
     { \

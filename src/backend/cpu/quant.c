@@ -133,6 +133,28 @@ bool CPU_NAME(cpu_dequantize)(kernel *k)
     return true;
 }
 
+/* The least and the largest of n numbers and 0, taken in lanes. */
+static void quant_range(const float *x, int64_t n, float *least, float *most)
+{
+    enum { LANES = 64 };
+    float lo[LANES] = {0}, hi[LANES] = {0};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int l = 0; l < LANES; l++) {
+            float v = x[i + l];
+            lo[l] = v < lo[l] ? v : lo[l];
+            hi[l] = v > hi[l] ? v : hi[l];
+        }
+    for (; i < n; i++) {
+        lo[0] = x[i] < lo[0] ? x[i] : lo[0];
+        hi[0] = x[i] > hi[0] ? x[i] : hi[0];
+    }
+    for (int l = 0; l < LANES; l++) {
+        *least = lo[l] < *least ? lo[l] : *least;
+        *most = hi[l] > *most ? hi[l] : *most;
+    }
+}
+
 /* The range of x, with 0 in it, over 255 steps. */
 bool CPU_NAME(cpu_dynamic_quantize)(kernel *k)
 {
@@ -142,10 +164,7 @@ bool CPU_NAME(cpu_dynamic_quantize)(kernel *k)
     if (x->dtype != CLV_FLOAT32 || k->out[0].dtype != CLV_UINT8 ||
         !k->out[0].data)
         return false;
-    for (int64_t i = 0, n = numel(x); i < n; i++) {
-        lo = v[i] < lo ? v[i] : lo;
-        hi = v[i] > hi ? v[i] : hi;
-    }
+    quant_range(v, numel(x), &lo, &hi);
     float scale = (float)(((double)hi - (double)lo) / 255);
     if (!(scale > 0) || scale == INFINITY)
         return false;

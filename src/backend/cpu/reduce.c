@@ -4,7 +4,7 @@
  * elements. Where inner is 1 a result is the sum of a row, taken in lanes; else
  * whole rows of `inner` elements are added to the results. Long sums are taken
  * in pieces, whose totals are doubles. */
-#include "backend/cpu/cpu.h"
+#include "backend/cpu/reduce_typed.h"
 #include "backend/cpu/vmath.h"
 
 enum { LANES = 16, MANY = 64, PIECE = 4096 };
@@ -179,7 +179,8 @@ static bool reduce_turn(kernel *k, const bool *gone, reduce_job *j,
                 to.dims[n++] = x->dims[a];
                 *(pass ? &j->gone : outer) *= x->dims[a];
             }
-    to.data = arena_array(k->scratch, (size_t)numel(x) + 1, sizeof(float));
+    to.data =
+        arena_array(k->scratch, (size_t)numel(x) + 1, clv__element_bytes(x));
     j->x = to.data;
     return to.data && *outer == numel(&k->out[0]) &&
            CPU_NAME(clv__cpu_move)(k, &to, x, 0, by);
@@ -231,11 +232,14 @@ bool CPU_NAME(cpu_reduce)(kernel *k)
     clv_op op = (clv_op)k->n->op;
     reduce_job j = {.x = k->in[0]->data, .y = k->out[0].data, .factor = 1};
     int64_t outer;
-    if (k->in[0]->dtype != CLV_FLOAT32 || k->out[0].dtype != CLV_FLOAT32 ||
-        output_of(k, 1) ||
-        (op == CLV_OP_NORM && attr_float(k->n, CLV_A_P) != 2) ||
-        !reduce_shape(k, &j, &outer))
+    if (k->in[0]->dtype != k->out[0].dtype || output_of(k, 1) ||
+        !clv__element_bytes(k->in[0]) || !reduce_shape(k, &j, &outer))
         return false;
+    bool other = op == CLV_OP_PROD || op == CLV_OP_LOG_SUM ||
+                 (op == CLV_OP_NORM && attr_float(k->n, CLV_A_P) != 2);
+    if (k->in[0]->dtype != CLV_FLOAT32 || other)
+        return CPU_NAME(clv__reduce_typed)(
+            k, &(reduce_typed){j.x, j.y, j.gone, j.inner}, outer);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].op == op)
             j.kind = rows[i].kind;

@@ -1,6 +1,8 @@
-/* unary.c - functions of one float, a row each. */
+/* unary.c - functions of one number, a row each. */
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/vmath.h"
+
+#include <string.h>
 
 typedef void unary_loop(const float *x, float *y, int64_t n, float a, float b);
 
@@ -184,13 +186,132 @@ static float unary_number(const clv_node *n, clv_attr_key key)
     return key == CLV_A_OTHER ? 0 : (float)attr_float(n, key);
 }
 
+/* -- of other types -------------------------------------------------------*/
+
+typedef void typed_loop(const void *x, void *y, int64_t n, double a, double b);
+
+#define TYPED(name, T, expr) \
+    static void typed_##name(const void *in, void *out, int64_t n, double a, \
+                             double b) \
+    { \
+        const T *restrict from = in; \
+        T *restrict to = out; \
+        (void)a; \
+        (void)b; \
+        for (int64_t i = 0; i < n; i++) { \
+            T x = from[i]; \
+            to[i] = (T)(expr); \
+        } \
+    }
+
+TYPED(f64_relu, double, x < 0 ? 0 : x)
+TYPED(f64_leaky, double, x >= 0 ? x : a * x)
+TYPED(f64_elu, double, x > 0 ? x : a * expm1(x))
+TYPED(f64_sigmoid, double, 1 / (1 + exp(-x)))
+TYPED(f64_tanh, double, tanh(x))
+TYPED(f64_neg, double, -x)
+TYPED(f64_abs, double, fabs(x))
+TYPED(f64_sign, double, x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x)
+TYPED(f64_floor, double, floor(x))
+TYPED(f64_ceil, double, ceil(x))
+TYPED(f64_round, double, nearbyint(x))
+TYPED(f64_square, double, x *x)
+TYPED(f64_reciprocal, double, 1 / x)
+TYPED(f64_sqrt, double, sqrt(x))
+TYPED(f64_exp, double, exp(x))
+TYPED(f64_log, double, log(x))
+TYPED(f64_sin, double, sin(x))
+TYPED(f64_cos, double, cos(x))
+TYPED(f64_erf, double, erf(x))
+
+/* Integers wrap, so they are negated without a sign. */
+#define WHOLES(suffix, T, U) \
+    TYPED(suffix##_relu, T, x < 0 ? 0 : x) \
+    TYPED(suffix##_neg, T, (U)0 - (U)x) \
+    TYPED(suffix##_abs, T, x < 0 ? (U)0 - (U)x : (U)x) \
+    TYPED(suffix##_sign, T, (x > 0) - (x < 0))
+WHOLES(i64, int64_t, uint64_t)
+WHOLES(i32, int32_t, uint32_t)
+WHOLES(i8, int8_t, uint32_t)
+
+static const struct typed_row {
+    clv_op op;
+    clv_dtype type;
+    typed_loop *loop;
+} typed_rows[] = {
+#define ROW(op, type, name) \
+    { \
+        CLV_OP_##op, CLV_##type, typed_##name \
+    }
+#define WHOLE_ROWS(type, suffix) \
+    ROW(RELU, type, suffix##_relu), ROW(NEG, type, suffix##_neg), \
+        ROW(ABS, type, suffix##_abs), ROW(SIGN, type, suffix##_sign)
+    WHOLE_ROWS(FLOAT64, f64),
+    ROW(LEAKY_RELU, FLOAT64, f64_leaky),
+    ROW(ELU, FLOAT64, f64_elu),
+    ROW(SIGMOID, FLOAT64, f64_sigmoid),
+    ROW(TANH, FLOAT64, f64_tanh),
+    ROW(FLOOR, FLOAT64, f64_floor),
+    ROW(CEIL, FLOAT64, f64_ceil),
+    ROW(ROUND, FLOAT64, f64_round),
+    ROW(SQUARE, FLOAT64, f64_square),
+    ROW(RECIPROCAL, FLOAT64, f64_reciprocal),
+    ROW(SQRT, FLOAT64, f64_sqrt),
+    ROW(EXP, FLOAT64, f64_exp),
+    ROW(LOG, FLOAT64, f64_log),
+    ROW(SIN, FLOAT64, f64_sin),
+    ROW(COS, FLOAT64, f64_cos),
+    ROW(ERF, FLOAT64, f64_erf),
+    WHOLE_ROWS(INT64, i64),
+    WHOLE_ROWS(INT32, i32),
+    WHOLE_ROWS(INT8, i8),
+#undef ROW
+};
+
+typedef struct typed_job {
+    typed_loop *loop;
+    const char *x;
+    char *y;
+    int64_t size;
+    double a, b;
+} typed_job;
+
+static void typed_part(void *ctx, int64_t from, int64_t to)
+{
+    const typed_job *j = ctx;
+    j->loop(j->x + from * j->size, j->y + from * j->size, to - from, j->a,
+            j->b);
+}
+
+static double unary_exact(const clv_node *n, clv_attr_key key)
+{
+    return key == CLV_A_OTHER ? 0 : attr_float(n, key);
+}
+
+static bool unary_typed(kernel *k, const struct unary_row *row)
+{
+    const clv_tensor *x = k->in[0];
+    typed_job j = {.x = x->data,
+                   .y = k->out[0].data,
+                   .size = (int64_t)clv__element_bytes(x),
+                   .a = unary_exact(k->n, row->key_a),
+                   .b = unary_exact(k->n, row->key_b)};
+    for (size_t i = 0; i < sizeof typed_rows / sizeof *typed_rows; i++)
+        if (typed_rows[i].op == row->op && typed_rows[i].type == x->dtype)
+            j.loop = typed_rows[i].loop;
+    if (!j.loop || k->out[0].dtype != x->dtype || numel(&k->out[0]) != numel(x))
+        return false;
+    clv__parallel(k->threads, numel(x), CPU_GRAIN, typed_part, &j);
+    return true;
+}
+
 bool CPU_NAME(cpu_unary)(kernel *k)
 {
     const struct unary_row *row = unary_rows;
-    if (!all_float32(k))
-        return false;
     while (row->op != k->n->op)
         row++;
+    if (!all_float32(k))
+        return unary_typed(k, row);
     unary_job j = {row->loop, k->in[0]->data, k->out[0].data,
                    unary_number(k->n, row->key_a),
                    unary_number(k->n, row->key_b)};
@@ -239,12 +360,77 @@ bool CPU_NAME(cpu_ask)(kernel *k)
 
 /* -- limits ---------------------------------------------------------------*/
 
+/* Of float64 and integers, whose limits are of the same type. */
+#define CLAMP(name, T) \
+    static void clamp_##name(const void *in, void *out, int64_t n, \
+                             const void *low, const void *high) \
+    { \
+        const T *restrict from = in; \
+        T *restrict to = out, lo, hi; \
+        memcpy(&lo, low, sizeof lo); \
+        memcpy(&hi, high, sizeof hi); \
+        for (int64_t i = 0; i < n; i++) { \
+            T x = from[i]; \
+            x = x < lo ? lo : x; \
+            to[i] = x > hi ? hi : x; \
+        } \
+    }
+CLAMP(f64, double)
+CLAMP(i64, int64_t)
+CLAMP(i32, int32_t)
+CLAMP(i8, int8_t)
+CLAMP(u8, uint8_t)
+
+typedef void clamp_loop(const void *x, void *y, int64_t n, const void *low,
+                        const void *high);
+
+typedef struct clamp_job {
+    clamp_loop *loop;
+    const char *x, *low, *high;
+    char *y;
+    int64_t size;
+} clamp_job;
+
+static void clamp_part(void *ctx, int64_t from, int64_t to)
+{
+    const clamp_job *j = ctx;
+    j->loop(j->x + from * j->size, j->y + from * j->size, to - from, j->low,
+            j->high);
+}
+
+static bool clamp_typed(kernel *k, const clv_tensor *low,
+                        const clv_tensor *high)
+{
+    const clv_tensor *x = k->in[0];
+    clv_dtype t = x->dtype;
+    clamp_job j = {.loop = t == CLV_FLOAT64 ? clamp_f64
+                           : t == CLV_INT64 ? clamp_i64
+                           : t == CLV_INT32 ? clamp_i32
+                           : t == CLV_INT8  ? clamp_i8
+                           : t == CLV_UINT8 ? clamp_u8
+                                            : NULL,
+                   .x = x->data,
+                   .low = low->data,
+                   .high = high->data,
+                   .y = k->out[0].data,
+                   .size = (int64_t)clv__element_bytes(x)};
+    if (!j.loop || k->out[0].dtype != t || low->dtype != t ||
+        high->dtype != t || numel(x) != numel(&k->out[0]) || numel(low) != 1 ||
+        numel(high) != 1 || get_f(low, 0) != get_f(low, 0) ||
+        get_f(high, 0) != get_f(high, 0))
+        return false;
+    clv__parallel(k->threads, numel(x), CPU_GRAIN, clamp_part, &j);
+    return true;
+}
+
 bool CPU_NAME(cpu_clamp)(kernel *k)
 {
     scalar_arg low, high;
     bool has_low = scalar_at(k, CLV_A_MIN, 1, &low);
     bool has_high = scalar_at(k, CLV_A_MAX, 2, &high);
     const clv_tensor *x = k->in[0];
+    if (has_low && has_high && clamp_typed(k, &low.t, &high.t))
+        return true;
     unary_job j = {loop_hardtanh, x->data, k->out[0].data, -INFINITY, INFINITY};
     if (has_low)
         j.a = (float)get_f(&low.t, 0);

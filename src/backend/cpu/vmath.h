@@ -184,13 +184,13 @@ static inline float v_atan(float x)
 /* ln x: x = 2^n m, m around 1, and a polynomial of m - 1. */
 static inline float v_log(float x)
 {
-    float tiny = x < 1.17549435e-38f ? x * 8388608.0f : x;
-    uint32_t bits = v_bits(tiny);
+    int32_t tiny = x < 1.17549435e-38f;
+    uint32_t bits = v_bits(x * (tiny ? 8388608.0f : 1.0f));
     int32_t n = (int32_t)(bits >> 23) - 126;
     float m = v_from_bits((bits & 0x007fffffu) | 0x3f000000u);
     int32_t low = m < 0.707106781f;
-    n -= low + (x < 1.17549435e-38f ? 23 : 0);
-    float f = (low ? m + m : m) - 1.0f, z = f * f;
+    n -= low + 23 * tiny;
+    float f = m * (low ? 2.0f : 1.0f) - 1.0f, z = f * f;
     float p = 7.0376836292e-2f;
     p = p * f - 1.1514610310e-1f;
     p = p * f + 1.1676998740e-1f;
@@ -204,7 +204,7 @@ static inline float v_log(float x)
     float y = p * f * z + e * -2.12194440e-4f - 0.5f * z + f + e * 0.693359375f;
     y = x == INFINITY ? x : y;
     y = x == 0.0f ? -INFINITY : y;
-    return x < 0.0f || x != x ? NAN : y;
+    return x >= 0.0f ? y : NAN;
 }
 
 /* ln (1 + x), by what is lost of x in the sum. */
