@@ -207,6 +207,18 @@ static const rewrite_case cases_of_rules[] = {
      "= permute q perm=0,2,1,3; c = slice r start=0 end=2 axes=3; d = slice r "
      "start=2 end=4 axes=3; e = slice r start=4 end=6 axes=3; f = exp c; g = "
      "exp d; h = exp e; out f; out g; out h"},
+    {"column_of_large", "IDENTITY", 0,
+     "in x 40 128 70; in z 40 70 1; y = matmul x z; out y"},
+    {"scaled_between_lines", "IDENTITY", 0,
+     "in x 1 24 300; param w 24 24 7; param s 24 1; c = conv1d x w padding=3; "
+     "t = exp c; u = mul t s; v = add u c; y = conv1d v w padding=3; out y"},
+    {"split_shared_weight", "SPLIT_SLICE", 3,
+     "in x 5 4; in z 5 4; param w 4 6; p = matmul x w; q = matmul z w; r = "
+     "add z 1; k = matmul r w; c = slice p start=0 end=2 axes=1; d = slice p "
+     "start=2 end=6 axes=1; e = slice q start=0 end=2 axes=1; f = slice q "
+     "start=2 end=6 axes=1; a = slice k start=0 end=3 axes=1; b = slice k "
+     "start=3 end=6 axes=1; g = exp c; h = exp d; i = exp e; j = exp f; l = "
+     "exp a; m = exp b; out g; out h; out i; out j; out l; out m"},
     {"split_overlap", "SPLIT_SLICE", 0,
      "in x 5 4; param w 4 6; q = matmul x w; c = slice q start=0 end=4 axes=1; "
      "d = slice q start=2 end=6 axes=1; e = exp c; f = exp d; out e; out f"},

@@ -154,6 +154,7 @@ static void rewrite_release(rewriter *r)
     clv__free(r->dead);
     clv__free(r->home);
     clv__free(r->unread);
+    clv__free(r->cuts);
     clv__free(r->seen);
 }
 

@@ -23,6 +23,13 @@ typedef enum rewrite_row {
     REWRITE_COUNT
 } rewrite_row;
 
+/* What was cut out of a weight for one of the products that share it. */
+typedef struct rw_cut {
+    uint32_t from, made; /* values */
+    bool by_rows;
+    int64_t first, run, every, outer; /* features, as take_weight reads them */
+} rw_cut;
+
 typedef struct rewriter {
     clv_graph *g; /* the copy */
     const clv_graph *from;
@@ -39,7 +46,8 @@ typedef struct rewriter {
     uint32_t counts[REWRITE_COUNT];
     uint32_t *unread; /* nodes that nobody needs, about to be dropped */
     uint32_t *seen;   /* nodes of this sweep, by what they compute */
-    size_t n_unread, cap_unread, n_seen;
+    rw_cut *cuts;     /* so that no weight is cut twice in one way */
+    size_t n_unread, cap_unread, n_seen, n_cuts, cap_cuts;
     size_t cap_tensor, cap_uses, cap_instead, cap_stands_for, cap_dead;
     run_memory mem; /* to compute constants */
     bool failed;    /* memory ran out */

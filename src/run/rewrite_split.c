@@ -217,6 +217,27 @@ static bool find_view(const rewriter *r, uint32_t v, uint32_t axis,
 
 /* -- parts of weights -----------------------------------------------------*/
 
+/* What was cut in this way before, CLV_NONE if nothing was. */
+static uint32_t cut_before(const rewriter *r, const rw_cut *c)
+{
+    for (size_t i = 0; i < r->n_cuts; i++) {
+        const rw_cut *o = &r->cuts[i];
+        if (o->from == c->from && o->by_rows == c->by_rows &&
+            o->first == c->first && o->run == c->run && o->every == c->every &&
+            o->outer == c->outer)
+            return o->made;
+    }
+    return CLV_NONE;
+}
+
+static void cut_keep(rewriter *r, rw_cut c)
+{
+    if (CLV_GROW(r->cuts, r->n_cuts, r->cap_cuts))
+        r->cuts[r->n_cuts++] = c;
+    else
+        r->failed = true;
+}
+
 /* The features of a part, run by run: calls for each of `outer` runs. */
 static uint32_t take_weight(rewriter *r, const split_product *p,
                             const split_view *s, const split_part *part)
@@ -225,8 +246,12 @@ static uint32_t take_weight(rewriter *r, const split_product *p,
     int64_t f = s->outer * run, first = part->from * s->inner;
     int64_t dims[2] = {p->by_rows ? f : p->k, p->by_rows ? p->k : f};
     const char *from = r->tensor[p->w].data;
+    rw_cut cut = {p->w, CLV_NONE, p->by_rows, first, run, every, s->outer};
     clv_tensor t;
-    uint32_t c = rw_const(r, CLV_FLOAT32, 2, dims, &t);
+    uint32_t c = cut_before(r, &cut);
+    if (c != CLV_NONE)
+        return c;
+    c = rw_const(r, CLV_FLOAT32, 2, dims, &t);
     if (c == CLV_NONE)
         return c;
     char *to = t.data;
@@ -241,6 +266,8 @@ static uint32_t take_weight(rewriter *r, const split_product *p,
                    from + (size_t)(i * p->f + o * every + first) * size,
                    (size_t)run * size);
     }
+    cut.made = c;
+    cut_keep(r, cut);
     return c;
 }
 

@@ -40,8 +40,6 @@ TRANSFORMERS = [
     ("convbert", "ConvBert", "ConvBertModel", dict(num_hidden_layers=4, **TEXT), "ids"),
     ("canine", "Canine", "CanineModel", dict(hidden_size=384, num_attention_heads=6, intermediate_size=1536,
      num_hidden_layers=3), "ids"),
-    ("nystromformer", "Nystromformer", "NystromformerModel", dict(hidden_size=512, num_attention_heads=8,
-     intermediate_size=2048, num_hidden_layers=4, segment_means_seq_len=128, num_landmarks=32, **TEXT), dict(input_ids=((1, 128), 8000))),
     ("funnel", "Funnel", "FunnelModel", dict(block_sizes=[2, 2, 2], d_model=256, n_head=4, d_inner=1024, **TEXT), "ids"),
     ("xlnet", "XLNet", "XLNetModel", dict(n_layer=4, d_model=512, n_head=8, d_inner=2048, **TEXT), "ids"),
     ("longformer", "Longformer", "LongformerModel", dict(num_hidden_layers=3, hidden_size=384, num_attention_heads=6,

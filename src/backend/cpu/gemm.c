@@ -348,6 +348,20 @@ static void gemm_few(int64_t m, int64_t n, int64_t k, cpu_matrix a,
             row_by_columns(n, k, a.p + i * a.row, b.p, b.col, c + i * ldc);
 }
 
+/* Whether c is one column without gaps. It is then a row, that of b' a', and a
+ * is read once as it lies. */
+static bool one_column(int64_t m, int64_t n, cpu_matrix a, cpu_matrix b,
+                       int64_t ldc)
+{
+    return n == 1 && ldc == 1 && m > 1 &&
+           (a.row == 1 || (a.col == 1 && b.row == 1));
+}
+
+static cpu_matrix turned(cpu_matrix a)
+{
+    return (cpu_matrix){a.p, a.col, a.row};
+}
+
 static void clear_rows(int64_t m, int64_t n, const float *bias, float *c,
                        int64_t ldc)
 {
@@ -380,6 +394,10 @@ void CPU_NAME(clv__gemm)(int64_t m, int64_t n, int64_t k, cpu_matrix a,
                          cpu_matrix b, float *c, int64_t ldc, bool add,
                          float *room)
 {
+    if (one_column(m, n, a, b, ldc)) {
+        CPU_NAME(clv__gemm)(1, m, k, turned(b), turned(a), c, m, add, room);
+        return;
+    }
     if (few_rows(m, a, b) || k == 0) {
         if (!add)
             clear_rows(m, n, NULL, c, ldc);
@@ -524,6 +542,9 @@ bool CPU_NAME(clv__gemm_all)(kernel *kn, int64_t m, int64_t n, int64_t k,
                              cpu_matrix a, cpu_matrix b, const float *bias,
                              float *c, int64_t ldc)
 {
+    if (!bias && one_column(m, n, a, b, ldc))
+        return CPU_NAME(clv__gemm_all)(kn, 1, m, k, turned(b), turned(a), NULL,
+                                       c, m);
     gemm_job j = {.m = m,
                   .n = n,
                   .k = k,

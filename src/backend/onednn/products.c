@@ -213,6 +213,17 @@ static clv_status matrix(lowering *l, uint32_t v, const clv_value *y,
     return dnn_view(l, v, dims, y->rank, slot);
 }
 
+/* Many products of a matrix and a column read every number once: nothing is won
+ * by the copies that oneDNN makes of them. */
+enum { COLUMN_LEAST = 1 << 18 };
+
+static bool is_large_column(lowering *l, uint32_t node, const clv_value *y)
+{
+    const clv_value *a = dnn_value(l, dnn_in(l, node, 0));
+    return y->dims[y->rank - 1] == 1 && a->rank == y->rank &&
+           y->dims[y->rank - 2] > 1 && clv__numel(a) >= COLUMN_LEAST;
+}
+
 /* a (..,M,K) @ b (..,K,N), both computed; leading axes broadcast. Strided
  * operands are taken as they are where oneDNN is fast with them. */
 static clv_status make_matmul(lowering *l, const chain *c, uint32_t n)
@@ -224,6 +235,8 @@ static clv_status make_matmul(lowering *l, const chain *c, uint32_t n)
     dnn_epilogue e;
     if (l->g->nodes[node].n_in > 2 || !seen(l, c, n, &last))
         return dnn_no(l, "a product of this rank");
+    if (is_large_column(l, node, y))
+        return dnn_no(l, "a product with columns, which reads once");
     if (dnn_find_add(c, n))
         return dnn_no(l, "a sum behind this product");
     CLV_TRY(dnn_epilogue_of(l, c, n, NULL, false, &e));

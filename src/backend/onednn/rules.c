@@ -172,13 +172,52 @@ static clv_status spread(lowering *l, uint32_t v, const clv_value *like,
     return dnn_view(l, v, dims, like->rank, slot);
 }
 
+static clv_status binary_pd(lowering *l, dnnl_alg_kind_t alg,
+                            const dnnl_memory_desc_t *a,
+                            const dnnl_memory_desc_t *b, const clv_value *y,
+                            dnnl_primitive_desc_t *pd)
+{
+    dnnl_binary_desc_t d;
+    dnnl_memory_desc_t any;
+    dnn_any(&any, y->dims, y->rank);
+    DNN(l, dnnl_binary_desc_init(&d, alg, a, b, &any));
+    DNN(l, dnnl_primitive_desc_create(pd, &d, l->attr, l->engine, NULL));
+    return CLV_OK;
+}
+
+/* Operand a lies in blocks of channels and b is broadcast: oneDNN 2.6 has no
+ * code for many such pairs but loops that decode every index, which take a
+ * hundred times as long. A copy of a in plain order costs less. */
+static clv_status binary_plain(lowering *l, dnnl_alg_kind_t alg, uint32_t a,
+                               const clv_value *y, uint32_t *slots,
+                               dnnl_primitive_desc_t *pd)
+{
+    dnnl_memory_desc_t plain;
+    dnnl_primitive_desc_t other = NULL;
+    dnn_plain(&plain, y->dims, y->rank);
+    if (dnn_is_jit(*pd))
+        return CLV_OK;
+    clv_status s =
+        binary_pd(l, alg, &plain, &l->x->slots[slots[1]].md, y, &other);
+    if (s == CLV_OK && dnn_is_jit(other)) {
+        dnnl_primitive_desc_t slow = *pd;
+        *pd = other;
+        other = slow;
+        s = dnn_want(l, a, &plain, &slots[0]);
+    }
+    if (other)
+        dnnl_primitive_desc_destroy(other);
+    if (s != CLV_OK)
+        dnnl_primitive_desc_destroy(*pd);
+    return s;
+}
+
 static clv_status lower_binary(lowering *l, uint32_t node)
 {
     const clv_node *n = &l->g->nodes[node];
     dnnl_alg_kind_t alg = dnnl_binary_add, kind;
     float alpha, beta;
     uint32_t a = dnn_in(l, node, 0), b = dnn_in(l, node, 1), slots[3];
-    dnnl_binary_desc_t d;
     dnnl_primitive_desc_t pd;
     dnnl_memory_desc_t md;
     if (dnn_eltwise(l, node, &kind, &alpha, &beta))
@@ -208,10 +247,9 @@ static clv_status lower_binary(lowering *l, uint32_t node)
         md = l->x->slots[slots[0]].md;
         CLV_TRY(dnn_want(l, b, &md, &slots[1]));
     }
-    dnn_any(&md, y->dims, y->rank);
-    DNN(l, dnnl_binary_desc_init(&d, alg, &l->x->slots[slots[0]].md,
-                                 &l->x->slots[slots[1]].md, &md));
-    DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
+    CLV_TRY(binary_pd(l, alg, &l->x->slots[slots[0]].md,
+                      &l->x->slots[slots[1]].md, y, &pd));
+    CLV_TRY(binary_plain(l, alg, a, y, slots, &pd));
     md = *dnn_query(pd, dnnl_query_dst_md, 0);
     clv_status s = dnn_new(l, dnn_out(l, node), &md, &slots[2]);
     if (s != CLV_OK)
