@@ -172,6 +172,11 @@ static clv_status spread(lowering *l, uint32_t v, const clv_value *like,
     return dnn_view(l, v, dims, like->rank, slot);
 }
 
+/* oneDNN takes operands for equal whose steps along axes of one element differ,
+ * as those of a concatenation and a constant may, and then computes with the
+ * wrong elements; and later ones find that kernel in its cache. So both are
+ * said to lie as the first one does, with the steps that those axes have in
+ * order. */
 static clv_status lower_binary(lowering *l, uint32_t node)
 {
     const clv_node *n = &l->g->nodes[node];
@@ -204,13 +209,17 @@ static clv_status lower_binary(lowering *l, uint32_t node)
     }
     CLV_TRY(dnn_dense(l, a, &slots[0]));
     CLV_TRY(spread(l, b, y, &slots[1]));
-    if (dnn_same_dims(dnn_value(l, b), y)) {
+    bool same = dnn_same_dims(dnn_value(l, b), y);
+    if (same) {
         md = l->x->slots[slots[0]].md;
         CLV_TRY(dnn_want(l, b, &md, &slots[1]));
     }
+    dnnl_memory_desc_t first = l->x->slots[slots[0]].md;
+    dnn_tidy(&first);
     dnn_any(&md, y->dims, y->rank);
-    DNN(l, dnnl_binary_desc_init(&d, alg, &l->x->slots[slots[0]].md,
-                                 &l->x->slots[slots[1]].md, &md));
+    DNN(l,
+        dnnl_binary_desc_init(&d, alg, &first,
+                              same ? &first : &l->x->slots[slots[1]].md, &md));
     DNN(l, dnnl_primitive_desc_create(&pd, &d, l->attr, l->engine, NULL));
     md = *dnn_query(pd, dnnl_query_dst_md, 0);
     clv_status s = dnn_new(l, dnn_out(l, node), &md, &slots[2]);
