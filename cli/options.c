@@ -43,11 +43,23 @@ void options_free(options *o)
     o->memory = NULL;
 }
 
-/* Returns a copy of a list with room for `more` elements after its n. */
-static void *options_extend(options *o, const void *items, size_t n,
-                            size_t more, size_t size)
+static size_t power_of_two(size_t n)
 {
-    char *copy = options_alloc(o, n + more, size);
+    size_t p = 1;
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+/* Returns the list with room for `more` elements after its n: itself, or a
+ * copy. A list made here has room for a power of two. */
+static void *options_extend(options *o, void *items, size_t n, size_t more,
+                            size_t size)
+{
+    size_t room = power_of_two(n + more);
+    if (n && room == power_of_two(n))
+        return items;
+    char *copy = options_alloc(o, room, size);
     if (copy && n)
         memcpy(copy, items, n * size);
     return copy;

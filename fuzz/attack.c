@@ -207,8 +207,8 @@ static const char *const asking[] = {"--batch",   "--input-shape", "--dim",
                                      "--streams", "--threads",     "--loop",
                                      "--curve"};
 /* Flags that are tried elsewhere: they take time, or read from other files. */
-static const char *const left_out[] = {"--measure", "--model", "--models",
-                                       "--help", "--timeout"};
+static const char *const left_out[] = {"--measure", "--model",   "--models",
+                                       "--help",    "--timeout", "--open"};
 
 static bool in_list(const char *name, const char *const *list, size_t n)
 {
@@ -399,6 +399,8 @@ static void draw_command(shot *s)
         set_word(s, wire_below(&s->state, 2) ? s->model : "alexnet");
     if (!strcmp(c->verb, "export"))
         add_output(s, PICK(s, exports));
+    if (!strcmp(c->verb, "report")) /* else it writes where it stands */
+        add_output(s, ".html");
     for (n = 0; c->flags[n] != NO_FLAG; n++) {
     }
     uint64_t most = wire_below(&s->state, 5); /* most often none */

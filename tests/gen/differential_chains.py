@@ -58,11 +58,12 @@ def drawn(d):
 def conv(d, m):
     rank = d.pick([2, 2, 2, 1, 3])
     size = [d.int(1, 6 if rank < 3 else 4) for _ in range(rank)]
-    group, per, out = d.pick([1, 1, 1, 2, 4]), d.pick([1, 2, 3]), d.pick([1, 2, 4])
+    batch, group, per, out = d.pick([1, 2, 3]), d.pick([1, 1, 1, 2, 4]), d.pick([1, 2, 3]), d.pick([1, 2, 4])
     if d.flag(WIDE):
+        batch = d.pick([1, 2, 8])    # eight are cut and laid out otherwise than two
         per, out, group = d.pick([8, 16, 17, 32]), d.pick([8, 16, 24, 13]), 1
         size = [d.int(3, 12 if rank < 3 else 4) for _ in range(rank)]
-    x = m.feed(d.data([d.pick([1, 2, 3]), group * per] + size))
+    x = m.feed(d.data([batch, group * per] + size))
     m.start_in = x
     return conv_on(d, m, x, out * group, group)
 

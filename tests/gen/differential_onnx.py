@@ -570,7 +570,7 @@ def _(d, m):
         attrs["p"] = d.pick([None, 1, 2, 3])
     dtypes = [F32, F32, F64, F16] + ([I8, U8] if m.opset >= 12 and m.op == "MaxPool" else [])
     dtype = d.pick(dtypes) if m.op != "LpPool" else F32
-    if attrs["auto_pad"] in ("SAME_UPPER", "SAME_LOWER") and (dtype != F32 or rank == 3):
+    if attrs["auto_pad"] in ("SAME_UPPER", "SAME_LOWER") and (dtype != F32 or rank == 3 or m.op == "LpPool"):
         attrs["strides"] = None    # ONNX Runtime pads by less than nothing
     if m.op == "AveragePool" and dtype == F64:
         attrs["ceil_mode"] = None    # the reference then pads in front

@@ -212,6 +212,11 @@ static clv_status binary_plain(lowering *l, dnnl_alg_kind_t alg, uint32_t a,
     return s;
 }
 
+/* oneDNN takes operands for equal whose steps along axes of one element differ,
+ * as those of a concatenation and a constant may, and then computes with the
+ * wrong elements; and later ones find that kernel in its cache. So both are
+ * said to lie as the first one does, with the steps that those axes have in
+ * order. */
 static clv_status lower_binary(lowering *l, uint32_t node)
 {
     const clv_node *n = &l->g->nodes[node];
@@ -243,13 +248,17 @@ static clv_status lower_binary(lowering *l, uint32_t node)
     }
     CLV_TRY(dnn_dense(l, a, &slots[0]));
     CLV_TRY(spread(l, b, y, &slots[1]));
-    if (dnn_same_dims(dnn_value(l, b), y)) {
+    bool same = dnn_same_dims(dnn_value(l, b), y);
+    if (same) {
         md = l->x->slots[slots[0]].md;
         CLV_TRY(dnn_want(l, b, &md, &slots[1]));
     }
-    CLV_TRY(binary_pd(l, alg, &l->x->slots[slots[0]].md,
-                      &l->x->slots[slots[1]].md, y, &pd));
-    CLV_TRY(binary_plain(l, alg, a, y, slots, &pd));
+    dnnl_memory_desc_t first = l->x->slots[slots[0]].md;
+    dnn_tidy(&first);
+    CLV_TRY(binary_pd(l, alg, &first, same ? &first : &l->x->slots[slots[1]].md,
+                      y, &pd));
+    if (!same)
+        CLV_TRY(binary_plain(l, alg, a, y, slots, &pd));
     md = *dnn_query(pd, dnnl_query_dst_md, 0);
     clv_status s = dnn_new(l, dnn_out(l, node), &md, &slots[2]);
     if (s != CLV_OK)
