@@ -43,6 +43,9 @@ def _opened(name, options):
     from cleave import refusal
     refusal.options("load", options, ("input_shape", "batch", "dtype", "dims",
                                       "loop", "ops"))
+    if options.get("batch") == 0:
+        raise ValueError("load: batch=0 is no batch: give a whole number above "
+                         "0")
     try:
         return _open(name, **options)
     except (LookupError, OSError, TypeError, ValueError, Error) as e:
@@ -70,6 +73,7 @@ def capture(model, inputs=None, kwargs=None, *, input_size=None, dtypes=None,
     refusal.options("capture", options, ("name", "methods", "warmup",
                                          "dynamic_shapes", "dims"))
     refusal.arguments(inputs, kwargs)
+    refusal.capturing(options.get("name"), options.get("dims"))
     if "methods" in options:
         options["methods"] = refusal.methods(options["methods"], torch.METHODS)
     if input_size is not None:

@@ -55,8 +55,8 @@ FUNCTIONS = {"cond": _cond, "while_loop": _while_loop, "scan": _scan,
 # -- operators that have no row ----------------------------------------------
 
 # Torch takes these apart into ATen too, but only where it is asked.
-_ASKED = (_aten._addmm_activation.default, _aten.addbmm.default,
-          _aten.addmv.default, _aten.dist.default, _aten.ldexp.Tensor,
+_ASKED = (_aten._addmm_activation.default, _aten.addmv.default,
+          _aten.dist.default,
           _aten.native_dropout.default, _aten.narrow_copy.default,
           _aten.tril_indices.default, _aten.triu_indices.default)
 # A row is not enough: torch has pieces for it where its kernel differs.
@@ -102,6 +102,11 @@ def _conv_tbc(x, weight, bias, pad=0):
         padding=pad).permute(2, 0, 1)
 
 
+def _addbmm(x, a, b, *, beta=1, alpha=1):
+    made = alpha * torch.bmm(a, b).sum(0)
+    return made + beta * x if beta else made
+
+
 def _embedding_renorm(table, indices, max_norm, norm_type):
     at = indices.reshape(-1)
     rows = table[at]
@@ -121,6 +126,9 @@ def _rrelu(x, noise, lower=0.125, upper=1 / 3, training=False, generator=None):
 _OWN = {_aten.fft_fftfreq.default: _frequencies,
         _aten.fft_rfftfreq.default: _half_frequencies,
         _aten._efficientzerotensor.default: torch.zeros,
+        _aten.addbmm.default: _addbmm,
+        _aten.addbmm_.default:
+            lambda x, *args, **how: x.copy_(_addbmm(x, *args, **how)),
         _aten.put.default: _put,
         _aten.put_.default: lambda x, *args: x.copy_(_put(x, *args)),
         _aten.diagonal_scatter.default: _diagonal_scatter,

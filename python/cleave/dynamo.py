@@ -143,6 +143,11 @@ def analyze_memory_timeline(graph, owner=None):
 
 def save_graph_to_file(extractor, path):
     """Writes the graphs as a Python file that runs by itself."""
+    if not isinstance(extractor, (list, tuple)) and \
+            not hasattr(extractor, "graph_modules"):
+        raise TypeError(f"save_graph_to_file: a {type(extractor).__name__} "
+                        "holds no graphs: give what trace_model_with_dynamo "
+                        "returned")
     write_graphs(getattr(extractor, "graph_modules", extractor), path)
 
 

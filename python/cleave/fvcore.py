@@ -12,6 +12,7 @@ import logging
 import sys
 from collections import Counter, defaultdict
 
+from cleave import handles
 from cleave._cleave import Error
 
 __all__ = ["ActivationCountAnalysis", "FlopCountAnalysis", "activation_count",
@@ -78,7 +79,9 @@ class _Analysis:
         if len(args) % 2:
             raise TypeError("set_op_handle: a name without a handle: give "
                             "pairs of names and handles")
-        self._handles.update(zip(args[::2], args[1::2]), **kwargs)
+        new = dict(zip(args[::2], args[1::2]), **kwargs)
+        handles.checked(new, "set_op_handle")
+        self._handles.update(new)
         self._found = None
         return self
 
@@ -118,7 +121,6 @@ class _Analysis:
 
     def _counts(self):
         if self._found is None:
-            from cleave import handles
             from cleave.torch import capture
             graph = capture(self._model, self._inputs).graph
             handles.apply(graph, self._handles, "set_op_handle")
@@ -169,6 +171,9 @@ def _in_units(kind, unit, model, inputs, supported_ops):
 
 def parameter_count(model):
     """{module or parameter: elements}; "" is the model."""
+    if not hasattr(model, "named_parameters"):
+        raise TypeError(f"parameter_count: a {type(model).__name__} is no torch "
+                        "module: give a torch.nn.Module")
     counts = defaultdict(int)
     for name, parameter in model.named_parameters():
         parts = name.split(".")
@@ -177,7 +182,14 @@ def parameter_count(model):
     return counts
 
 
+def _check_depth(method, depth):
+    if not isinstance(depth, int) or depth < 0:
+        raise ValueError(f"{method}: max_depth={depth!r} is no depth: give a "
+                         "whole number")
+
+
 def parameter_count_table(model, max_depth=3):
+    _check_depth("parameter_count_table", max_depth)
     counts = parameter_count(model)
     shapes = {n: str(tuple(p.shape)) for n, p in model.named_parameters()}
     return _table(("name", "#elements or shape"), [
@@ -188,6 +200,10 @@ def parameter_count_table(model, max_depth=3):
 def flop_count_table(flops, max_depth=3, activations=None,
                      show_param_shapes=True):
     """The modules of an analysis as a table, in Markdown."""
+    if not isinstance(flops, FlopCountAnalysis):
+        raise TypeError(f"flop_count_table: a {type(flops).__name__} is no "
+                        "analysis: give FlopCountAnalysis(model, inputs)")
+    _check_depth("flop_count_table", max_depth)
     columns = [("#parameters or shape", parameter_count(flops._model)),
                ("#flops", flops.by_module())]
     if activations is not None:

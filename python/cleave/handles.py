@@ -45,15 +45,24 @@ class Operand:
         return list(self.shape)
 
 
-def apply(graph, ops, method="capture"):
-    """Gives the operators of a graph the costs that `ops` says."""
+def checked(ops, method):
+    """`ops`, where it is costs by the names of operators."""
     if not isinstance(ops, Mapping):
         raise TypeError(f"{method}: ops= is a {type(ops).__name__}: give a dict "
                         "of a name and a callback (inputs, outputs)")
     for name, handle in ops.items():
+        if not isinstance(name, str):
+            raise TypeError(f"{method}: {name!r} is no name of an operator: "
+                            "give texts such as 'aten::relu'")
         if handle is not None and not callable(handle):
             raise TypeError(f"{method}: the handle of '{name}' is no function: "
                             "give one of (inputs, outputs), or None")
+    return ops
+
+
+def apply(graph, ops, method="capture"):
+    """Gives the operators of a graph the costs that `ops` says."""
+    for name, handle in checked(ops, method).items():
         for node in named(graph, name):
             graph.give(node, *_cost(name, handle, graph.operands(node), method))
     return graph

@@ -20,6 +20,7 @@ import logging
 import resource
 import time
 from collections import Counter
+from numbers import Real
 from types import SimpleNamespace
 
 from cleave._cleave import __version__, close, from_fx, has_backend
@@ -74,6 +75,12 @@ def _default_backend(flat=None):
         "all-but:sort,argsort,topk,kthvalue,median,unique,nonzero,nms"
 
 
+def _collection(name, value, kinds, wanted):
+    if value is not None and not isinstance(value, kinds):
+        raise TypeError(f"PartitionerConfig: {name} is a "
+                        f"{type(value).__name__}: give {wanted}")
+
+
 class PartitionerConfig:
     """How to partition; all by keyword.
 
@@ -99,12 +106,19 @@ class PartitionerConfig:
             raise ValueError("model_support_percentage_threshold and "
                              "min_operator_percentage_threshold differ")
         threshold = given[0] if given else 0.5
-        if not 0 <= threshold <= 1:
-            raise ValueError("the support threshold is a share: 0 to 1")
+        if not isinstance(threshold, Real) or not 0 <= threshold <= 1:
+            raise ValueError("PartitionerConfig: the support threshold is a "
+                             f"share: 0 to 1, not {threshold!r}")
         for name, n in (("min_subgraph_size", min_subgraph_size),
                         ("max_subgraph_count", max_subgraph_count)):
-            if n != -1 and n < 1:
-                raise ValueError(f"{name} is -1 or at least 1")
+            if not isinstance(n, int) or n != -1 and n < 1:
+                raise ValueError(f"PartitionerConfig: {name} is -1 or at least "
+                                 f"1: give a whole number, not {n!r}")
+        _collection("ops_to_partition", ops_to_partition, (set, frozenset, list,
+                    tuple), "a set of names, {'aten::sort'}")
+        _collection("trace_kwargs", trace_kwargs, dict, "a dict of options")
+        _collection("analyze_parameters", analyze_parameters, dict,
+                    "a dict of options")
         unknown = set(analyze_parameters or ()) - {
             "compiler_workdir", "additional_ignored_ops", "max_workers"}
         if unknown:
@@ -503,6 +517,7 @@ class Traced(torch.nn.Module):
         # Plans for other inputs have the weights of the first, so they are no
         # submodules.
         self._source, self._plans = source, {}
+        self._plain = {}    # plans of calls that took no more than tensors
         self.eval()
 
     @property
@@ -514,14 +529,24 @@ class Traced(torch.nn.Module):
         return self.plan.parts
 
     def forward(self, *args, **kwargs):
+        plain = _plain_kind(args, kwargs)
+        plan = self._plain.get(plain)
+        if plan is not None:    # such a call was here before
+            return self._run(plan, args, kwargs, (*args, *kwargs.values()))
         flat, spec = pytree.tree_flatten((args, kwargs))
-        if spec != self.call.spec:
+        as_given = spec == self.call.spec
+        if not as_given:
             args, kwargs = self.call.arranged(args, kwargs)
             flat = pytree.tree_leaves((args, kwargs))
         kind = _kind_of(flat)
         if kind != self.kind and kind not in self._plans:
             self._plans[kind] = self._trace_again(args, kwargs, flat)
         plan = self.plan if kind == self.kind else self._plans[kind]
+        if as_given and plain is not None and plan is not None:
+            self._plain[plain] = plan
+        return self._run(plan, args, kwargs, flat)
+
+    def _run(self, plan, args, kwargs, flat):
         if plan is not None and not (plan.in_eager and self._source):
             return plan(*flat)
         with torch.no_grad():
@@ -560,13 +585,24 @@ class Traced(torch.nn.Module):
         torch.save(self, path)
 
     def __getstate__(self):
-        return {**self.__dict__, "_source": None, "_plans": {}}
+        return {**self.__dict__, "_source": None, "_plans": {}, "_plain": {}}
 
 
 def _kind_of(flat):
     """What a plan depends on: types and shapes, and what is no tensor."""
     return tuple((a.dtype, tuple(a.shape)) if isinstance(a, torch.Tensor)
                  else repr(a) for a in flat)
+
+
+def _plain_kind(args, kwargs):
+    """The kind of a call of tensors by place or name, in a fifth of the time
+    that _kind_of and pytree take; None of other calls."""
+    kind = [*kwargs]
+    for a in (*args, *kwargs.values()):
+        if type(a) is not torch.Tensor:
+            return None
+        kind += a.dtype, a.shape
+    return tuple(kind)
 
 
 def save(model, path):
@@ -602,6 +638,10 @@ class DataParallel(torch.nn.Module):
         super().__init__()
         if not isinstance(model, Traced):
             raise TypeError(f"a {type(model).__name__} is not a traced model")
+        if not isinstance(device_ids, (int, list, tuple, type(None))):
+            raise TypeError(f"DataParallel: device_ids is a "
+                            f"{type(device_ids).__name__}: give a list of "
+                            "numbers, or how many there are")
         count = device_ids if isinstance(device_ids, int) else \
             len(device_ids) if device_ids is not None else 2
         if count < 1:
@@ -610,7 +650,15 @@ class DataParallel(torch.nn.Module):
         self.dynamic = set_dynamic_batching
 
     def forward(self, *args):
-        sizes = {a.shape[self.dim] for a in args if isinstance(a, torch.Tensor)}
+        tensors = [a for a in args if isinstance(a, torch.Tensor)]
+        if not all(-a.dim() <= self.dim < a.dim() for a in tensors):
+            raise IndexError(f"DataParallel: an input of shape "
+                             f"{tuple(tensors[0].shape)} has no dim {self.dim}: "
+                             "give the dim of the batch")
+        sizes = {a.shape[self.dim] for a in tensors}
+        if not sizes:
+            raise TypeError("DataParallel: no input is a tensor: give what the "
+                            "model takes")
         if len(sizes) != 1:
             raise ValueError(f"the inputs differ along dim {self.dim}: "
                              f"{sorted(sizes)}")

@@ -153,7 +153,11 @@ class Recorder(TorchDispatchMode):
             if node.target in _EMPTY and not node.users:
                 self.graph.erase_node(node)
         take_apart(self.graph)
-        return torch.fx.GraphModule(self._tensors, self.graph)
+        known = set(self._paths.values())
+        return torch.fx.GraphModule(
+            {path: t if path in known or not isinstance(t, torch.nn.Parameter)
+             else t.detach()    # of no module: not the model's parameter
+             for path, t in self._tensors.items()}, self.graph)
 
     def input(self, tensor, name):
         node = self.graph.placeholder(name)

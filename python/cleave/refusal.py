@@ -10,6 +10,7 @@ import re
 # What a reason contains, and what to do about it.
 WAYS = (
     (r"is a class", "Model() and not Model"),
+    (r"is a name", "cleave.load takes the names and paths of models"),
     (r"is no torch module", "give a torch.nn.Module, a function, or the name or "
      "path of a model as text"),
     (r"missing \d+ required", "give every argument of forward, a tuple of them "
@@ -32,6 +33,9 @@ WAYS = (
      r"[Ee]xpected .*(input|D\b|dim)|invalid for input|broadcast|"
      r"Kernel size can't be greater|Output size is too small",
      "give inputs of the shape that the model takes"),
+    (r"`dynamic_shapes`|(tuple|list \w*) ?index out of range; |Constraints violated",
+     "dynamic_shapes= has a dict {axis: Dim} for each argument, and dims= sizes "
+     "within the bounds of each Dim"),
     (r"index out of range|out of bounds", "give inputs within the model's "
      "range, such as tokens below its vocabulary"),
     (r"reduction dim", "give inputs of the shape that the model takes"),
@@ -81,6 +85,17 @@ def methods(given, known):
             raise ValueError(f"capture: no method {name!r}: there are "
                              f"{', '.join(known)}")
     return tuple(given)
+
+
+def capturing(name, dims):
+    """Refuses options of another type than theirs."""
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"capture: name={name!r} is a {type(name).__name__}: "
+                        "give a text")
+    for key, size in dict(dims or {}).items():
+        if not isinstance(size, int) or size < 1:
+            raise ValueError(f"capture: dims={{{key!r}: {size!r}}} is no size: "
+                             "give a whole number above 0")
 
 
 def arguments(inputs, kwargs):

@@ -269,6 +269,8 @@ def _workable(model):
     if not isinstance(model, torch.nn.Module):
         if isinstance(model, type):
             raise CaptureError(f"{model.__name__} is a class: make one of it")
+        if isinstance(model, str):
+            raise CaptureError(f"{model!r} is a name")
         if not callable(model):
             raise CaptureError(f"a {type(model).__name__} is no torch module")
         return _Function(model)
@@ -334,7 +336,7 @@ class _Untouched:
 
     def __init__(self, work, inputs):
         own = [p for p in work.parameters() if not isinstance(p, _LAZY)]
-        self.grads = [(p, p.grad) for p in own]
+        self.grads = [(p, p.grad) for p in own if p.is_leaf]
         leaves = [t for t in pytree.tree_leaves(inputs)
                   if isinstance(t, torch.Tensor)]
         held = [*own, *(g for _, g in self.grads if g is not None), *leaves]
@@ -461,6 +463,10 @@ class _Call:
 def _reason(e):
     """The first telling line of what torch raised."""
     lines = [l.strip() for l in str(e).splitlines() if l.strip()]
+    if lines and "TorchScript interpreter" in lines[0]:
+        at = next((i for i, l in enumerate(lines) if "<--- HERE" in l), 1)
+        lines = [l for l in lines if "Error: " in l][-1:] or \
+            [f"TorchScript fails at `{lines[at - 1]}`"]    # it says no more
     text = lines[0] if lines else type(e).__name__
     if " " not in text and lines:    # only the name of something
         text = f"{type(e).__name__}: {text}"
@@ -499,6 +505,9 @@ def _by_fx(model, call):
     if any(type(m).__module__.startswith("torch.ao.nn.quantized")
            for m in getattr(model, "modules", list)()):
         raise TypeError("quantised layers keep their weights to themselves")
+    if getattr(model, "_forward_pre_hooks", None) or \
+            getattr(model, "_forward_hooks", None):
+        raise TypeError("torch.fx passes by the hooks of the model itself")
     rest = {p.name: p.default
             for p in inspect.signature(forward).parameters.values()
             if p.name not in given and p.default is not p.empty}

@@ -234,6 +234,9 @@ def summary(model, input_size=None, input_data=None, batch_dim=None,
                         "summary")
         inputs = tuple(inputs) if isinstance(inputs, list) else inputs
         if batch_dim is not None:
+            if not isinstance(batch_dim, int):
+                raise TypeError(f"summary: batch_dim={batch_dim!r} is no axis: "
+                                "give a whole number")
             inputs = pytree.tree_map_only(
                 torch.Tensor, lambda t: t.unsqueeze(batch_dim), inputs)
     layers = _layers(model, inputs, kwargs, mode)

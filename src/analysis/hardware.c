@@ -64,7 +64,7 @@ static const char *device_name(const void *ctx, uint32_t i)
     if (i < N_DEVICES)
         return devices[i].name;
     i -= N_DEVICES;
-    return devices[i].alias ? devices[i].alias : "";
+    return devices[i].alias ? devices[i].alias : devices[i].name;
 }
 
 clv_status clv_device_find(const char *name, const clv_device **out,

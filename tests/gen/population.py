@@ -168,6 +168,21 @@ def shallow(config):
                 setattr(part, key, value[:kept])
         for key in deep:
             setattr(part, key, kept)
+    return with_sections(config)
+
+
+def with_sections(config):
+    """Positions of time, height and width share the numbers of a head: three
+    sections that fit its width, where the config's own do not."""
+    for part in parts_of(config):
+        rope = getattr(part, "rope_parameters", None)
+        heads = getattr(part, "num_attention_heads", None)
+        if not isinstance(rope, dict) or "mrope_section" not in rope or not heads:
+            continue
+        wide = getattr(part, "head_dim", None) or part.hidden_size // heads
+        half = int(wide * (rope.get("partial_rotary_factor") or 1)) // 2
+        if sum(rope["mrope_section"]) != half:
+            rope["mrope_section"] = [half - 2 * (half // 3), half // 3, half // 3]
     return config
 
 
@@ -181,7 +196,7 @@ def shrink(config, sizes):
             token = getattr(part, key, None)
             if isinstance(token, int) and token >= sizes.get("vocab_size", 1e9):
                 setattr(part, key, 1)
-    return config
+    return with_sections(config)
 
 
 def tries_of(kind):
@@ -195,6 +210,136 @@ def tries_of(kind):
     yield "cpu", lambda: shallow(make())
     yield "meta", make
     yield "cpu", make
+
+
+def first_of(config, names, default):
+    """The first of these numbers that the config or a part of it has."""
+    for part in parts_of(config):
+        for name in names:
+            value = getattr(part, name, None)
+            if isinstance(value, (list, tuple)) and value and \
+                    is_count(value[0]):
+                value = value[-1]
+            if is_count(value) and value > 0:
+                return value
+    return default
+
+
+def patched(config):
+    """A picture of 4 by 4 patches as rows, as towers with grid_thw take it."""
+    import torch
+    channels = first_of(config, ("in_channels", "in_chans", "num_channels"), 3)
+    side = first_of(config, ("patch_size",), 14)
+    frames = first_of(config, ("temporal_patch_size",), 1)
+    wide = channels * frames * side * side
+    return [torch.rand(16, wide), torch.rand(1, 16, wide),
+            torch.rand(16, channels, side, side)]
+
+
+def asked_by_name():
+    """{arguments that no default has: a function of the config that makes calls
+    with them}: a grid, prompts, masks, a state."""
+    import torch
+    ones = lambda *shape: torch.ones(*shape, dtype=torch.long)
+    grid = torch.tensor([[1, 4, 4]])
+    tokens = torch.randint(2, 90, (1, 12))
+    place = torch.cartesian_prod(torch.arange(4), torch.arange(4))[None]
+
+    def towers(config):
+        for rows in patched(config):
+            for name in ("hidden_states", "pixel_values"):
+                yield {name: rows, "grid_thw": grid}
+                yield {name: rows, "grid_thw": grid,
+                       "merge_sizes": torch.tensor([2])}
+
+    def sized(config):
+        for rows in patched(config):
+            yield {"pixel_values": rows, "pixel_position_ids": place}
+            yield {"pixel_values": rows, "pixel_attention_mask": ones(1, 16),
+                   "spatial_shapes": torch.tensor([[4, 4]])}
+
+    def sounds(config):
+        mels = first_of(config, ("num_mel_bins", "input_feat_size",
+                                 "feature_size"), 128)
+        for length in (100, 200, 3000):
+            mask = ones(1, length)
+            yield {"input_features": torch.rand(1, mels, length),
+                   "input_features_mask": mask}
+            yield {"input_features": torch.rand(1, length, mels),
+                   "input_features_mask": mask}
+            yield {"audio_mel": torch.rand(1, length, mels),
+                   "audio_mel_mask": mask == 0}
+
+    def queries(config):
+        wide = first_of(config, ("hidden_size",), 64)
+        seen = first_of(config, ("encoder_hidden_size",), wide)
+        yield {"query_embeds": torch.rand(1, 8, wide)}
+        yield {"query_embeds": torch.rand(1, 8, wide),
+               "encoder_hidden_states": torch.rand(1, 20, seen)}
+        yield {"inputs_embeds": torch.rand(1, 12, wide)}
+
+    def latents(config):
+        for name in ("hidden_size", "latent_dim", "codebook_dim"):
+            wide = first_of(config, (name,), 64)
+            yield {"latents": torch.rand(1, wide, 12)}
+            yield {"latents": torch.rand(1, 12, wide)}
+            yield {"hidden_states": torch.rand(1, wide, 24)}
+        yield {"hidden_states": torch.rand(1, 1, 4800)}
+
+    def pictures(config):
+        side = first_of(config, ("image_size",), 224)
+        image = torch.rand(1, 3, side, side)
+        wide = first_of(config, ("hidden_size",), 64)
+        mark = first_of(config, ("image_token_index", "image_token_id"), 3)
+        count = first_of(config, ("num_query_tokens",), 32)
+        text = torch.cat([torch.full((1, count), mark), tokens], 1)
+        yield {"pixel_values": image, "qformer_input_ids": tokens,
+               "input_ids": text}
+        yield {"pixel_values": image[:, None].repeat(1, 4, 1, 1, 1),
+               "qformer_input_ids": tokens, "input_ids": torch.cat(
+                   [torch.full((1, 4 * count), first_of(
+                       config, ("video_token_index",), mark)), tokens], 1)}
+        yield {"pixel_values": image, "task_inputs": torch.randint(
+            2, 90, (1, first_of(config, ("task_seq_len",), 77)))}
+        tall = torch.rand(1, 3, side, side // 2) if side > 448 else image
+        for one in (image, tall):
+            yield {"pixel_values": one, "prompt_pixel_values": one,
+                   "prompt_masks": one}
+        yield {"pixel_values": image, "classes_input_ids": tokens.repeat(2, 1),
+               "classes_attention_mask": ones(2, 12),
+               "tasks_input_ids": tokens, "tasks_attention_mask": ones(1, 12),
+               "classes_structure": torch.tensor([2])}
+        yield {"pixel_values": image[:, None], "input_ids": tokens,
+               "action_embeds": torch.rand(1, first_of(
+                   config, ("chunk_size",), 50), wide)}
+        yield {"pixel_values": image, "input_points": torch.rand(1, 1, 2, 2) * 9}
+
+    def series(config):
+        length = first_of(config, ("context_length",), 512)
+        yield {"past_values": torch.rand(1, length),
+               "past_values_padding": ones(1, length) * 0,
+               "freq": torch.zeros(1, 1, dtype=torch.long)}
+
+    return {"grid_thw": towers, "pixel_position_ids": sized,
+            "spatial_shapes": sized, "input_features_mask": sounds,
+            "audio_mel": sounds, "query_embeds": queries,
+            "inputs_embeds": queries, "latents": latents,
+            "hidden_states": latents, "qformer_input_ids": pictures,
+            "task_inputs": pictures, "prompt_masks": pictures,
+            "classes_structure": pictures, "action_embeds": pictures,
+            "input_points": pictures, "past_values_padding": series}
+
+
+def asked(model):
+    """Calls with every argument that forward wants and others may not."""
+    takes = inspect.signature(model.forward).parameters
+    needed = {n for n, p in takes.items() if p.default is p.empty and
+              p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    for name, calls in asked_by_name().items():
+        if name in needed or name == "input_points" and name in takes:
+            for call in calls(model.config):
+                if needed <= set(call) <= set(takes):
+                    yield call
 
 
 def inputs_of(model):
@@ -220,12 +365,14 @@ def inputs_of(model):
               torch.rand(1, 1, channels, h, w)]
     sounds = [torch.rand(1, mels, frames), torch.rand(1, frames, mels),
               torch.rand(1, mels, 100), torch.rand(1, 100, mels)]
+    spectrum = torch.rand(1, getattr(config, "max_length", None) or 1024,
+                          getattr(config, "num_mel_bins", None) or mels)
     length = getattr(config, "context_length", None) or 32
     choices = {
         "input_ids": [tokens], "decoder_input_ids": [tokens[:, :6]],
         "attention_mask": [torch.ones_like(tokens)], "pixel_values": images,
         "pixel_values_videos": images[1:2], "input_features": sounds,
-        "input_values": [torch.rand(1, 16000), *sounds[1:2]],
+        "input_values": [torch.rand(1, 16000), *sounds[1:2], spectrum],
         "audio_values": [torch.rand(1, 1, 16000)],
         "bbox": [torch.randint(0, 90, (1, 12, 4)).sort(-1)[0]],
         "image": images, "visual_feats": [torch.rand(1, 10, 2048)],
@@ -287,7 +434,7 @@ def make_transformers(kind, cls):
         except Exception as e:
             tries.append(e)
             continue
-        for inputs in inputs_of(model):
+        for inputs in (*asked(model), *inputs_of(model)):
             try:
                 return runs(model, {k: v if v is None else v.to(device)
                                     for k, v in inputs.items()})

@@ -10,8 +10,8 @@ another length or a batch of 3). Images have 128 pixels a side where the model
 takes that; models of more than 80 million parameters are passed over. A row has,
 for every shape, the largest difference over the scale of the output, the times of
 the processor of both (the best of several calls in turn, one thread), and where
-the partitions ran; then the distance from eager bfloat16, and of both from eager
-single precision. Models that FILE has already are left out, unless --again names
+the partitions ran; then the distance from eager float16 and bfloat16, and of both from
+eager single precision. Models that FILE has already are left out, unless --again names
 them."""
 import argparse
 import json
@@ -28,7 +28,7 @@ import population
 
 SHARES = (("transformers", 24), ("torchvision", 8), ("ultralytics", 4),
           ("timm", 24))    # of 60
-HALF = 2 ** -7    # what bfloat16 tells apart
+HALVES = dict(float16=2 ** -10, bfloat16=2 ** -7)    # what they tell apart
 SIDE = 128        # of images
 TURNS = 7         # of calls to time
 LARGEST = 8e7     # parameters: larger ones are passed over
@@ -152,10 +152,11 @@ def judged(make, row, say):
         plans=sum(p is not None for p in plans),
         why="; ".join(sorted({why for *_, why in net.runtimes() if why}))[:200])
     say(times=[seconds((model, net), one) for one, _ in calls])
-    try:
-        say(**halved(model, inputs, config, calls[0][1]))
-    except Exception as e:
-        say(half_why=population.first_line(e))
+    for half in HALVES:    # float16 first, which keeps more digits
+        try:
+            say(**{half: halved(model, inputs, config, calls[0][1], half)})
+        except Exception as e:
+            say(**{half + "_why": population.first_line(e)})
 
 
 def result(model, inputs):
@@ -177,21 +178,23 @@ def forced_at_random(model, inputs, row, say):
                                     model_support_percentage_threshold=0)
 
 
-def halved(model, inputs, config, exact):
-    """The same in bfloat16: how far traced is from eager, and both from the
-    exact result."""
+def halved(model, inputs, config, exact, half):
+    """The same in half precision: how far traced is from eager, and both from
+    the exact result."""
+    import copy
     import torch
     from torch.utils import _pytree as pytree
     from cleave import neuron
-    model = model.bfloat16()
+    dtype = getattr(torch, half)
+    model = copy.deepcopy(model).to(dtype)
     inputs = pytree.tree_map_only(
-        torch.Tensor, lambda t: t.bfloat16() if t.is_floating_point() else t,
+        torch.Tensor, lambda t: t.to(dtype) if t.is_floating_point() else t,
         inputs)
     want = called(model, inputs)
     net = neuron.trace(model, inputs, partitioner_config=config)
     got = called(net, inputs)
-    return dict(half=difference(got, want),
-                half_exact=[difference(one, exact) for one in (got, want)])
+    return dict(gap=difference(got, want),
+                exact=[difference(one, exact) for one in (got, want)])
 
 
 def report(path):
@@ -210,19 +213,20 @@ def report(path):
               f"{statistics.median(ratios):.2f}, best {ratios[0]:.2f}, worst "
               f"{ratios[-1]:.2f}, above 1: {sum(r > 1 for r in ratios)}, above "
               f"1.2: {sum(r > 1.2 for r in ratios)}")
-    halves = [r for r in done if "half" in r]
-    if halves:
-        worst = max(halves, key=lambda r: r["half"])
-        print(f"bfloat16: {len(halves)} traced, equal "
-              f"{sum(r['half'] == 0 for r in halves)}, worst difference "
-              f"{worst['half']:.2g} ({worst['name']}, from exact "
-              f"{worst['half_exact']}; one unit is {HALF:.2g})")
+    for half, step in HALVES.items():
+        halves = [r for r in done if half in r]
+        if halves:
+            worst = max(halves, key=lambda r: r[half]["gap"])
+            print(f"{half}: {len(halves)} traced, equal "
+                  f"{sum(r[half]['gap'] == 0 for r in halves)}, worst difference "
+                  f"{worst[half]['gap']:.2g} ({worst['name']}, from exact "
+                  f"{worst[half]['exact']}; one unit is {step:.2g})")
     for r in sorted(rows, key=lambda r: -ratio(r) if r in timed else 0):
         print("   ", r["name"], r["end"], r.get("why", ""), r.get("forced", ""),
               f"gaps {['%.1g' % g for g in r['gaps']]} parts "
               f"{r['cleave']}/{r['parts']}" if r in done else "",
               [f"{t / e:.2f}x of {1e3 * e:.1f} ms" for e, t in r["times"]]
-              if r in timed else "", r.get("half", r.get("half_why", "")))
+              if r in timed else "", *(f"{h}: {r.get(h, r.get(h + '_why', ''))}" for h in HALVES))
 
 
 def warm():

@@ -18,6 +18,7 @@ from torch.nn.utils import parametrizations
 from torch.nn.utils.rnn import pack_padded_sequence
 from torch.utils.flop_counter import FlopCounterMode
 
+from cleave import apart
 from cleave.torch import capture
 
 RECORD = ("record",)
@@ -165,6 +166,24 @@ def test_recorded_rows():
         equal(capture(run, x, methods=RECORD).unknown, [], name)
 
 
+def test_batches_added_up():
+    """addbmm, in place too: torch 2.13 takes neither apart where it is asked."""
+    x, weights = torch.rand(3, 4, 8), torch.rand(4, 4)
+    nets = (lambda a: torch.addbmm(weights, a, a.mT, beta=0.5, alpha=2),
+            lambda a: weights.clone().addbmm_(a, a.mT))
+    for net in nets:
+        for method in ("record", "strict"):
+            got = capture(net, x, methods=(method,))
+            equal((got.graph.profile()["total_macs"], got.unknown),
+                  (3 * 4 * 4 * 8, []), method)
+
+
+def test_every_operator_has_pieces():
+    """What a list says torch takes apart, this torch does."""
+    for op in (*apart._ASKED, *apart._ANYWAY):
+        check(apart.words_of_torch(op) is not None, f"{op}")
+
+
 def test_written_weights():
     x = torch.rand(4, 8)
     for make in (parametrizations.weight_norm, nn.utils.weight_norm):
@@ -187,6 +206,13 @@ def test_sparse():
         equal((got.graph.profile()["total_macs"], got.unknown), (dense, []),
               f"{name} as if dense")
     same("made sparse", Net(lambda m, x: x.to_sparse() @ m.a.weight), x)
+    for layout, size in (("csr", ()), ("csc", ()), ("bsr", ((2, 2),)),
+                         ("bsc", ((2, 2),))):
+        def net(x, name=f"to_sparse_{layout}", size=size):
+            return getattr(x, name)(*size).to_dense() @ x.t()
+        got = capture(net, x)
+        equal((got.graph.profile()["total_macs"], got.unknown), (4 * 4 * 8, []),
+              f"made {layout}")
 
 
 def test_nested():

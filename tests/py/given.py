@@ -3,10 +3,11 @@ layers without sizes yet, nested tensors, quantised recurrent layers, work in
 other threads, forward passes that write to what is not theirs. MACs are derived
 here, as torch's FlopCounterMode runs none of these."""
 import concurrent.futures
+import copy
 import warnings
 
 import torch
-from py_check import check, equal, main
+from py_check import check, equal, main, raises
 from torch import nn
 
 import cleave
@@ -116,6 +117,43 @@ class Threads(nn.Module):
     def forward(self, x):
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return sum(pool.map(self.fc, [x, x]))
+
+
+class Aside(nn.Module):
+    """Parameters that no module holds, and a copy made on the way."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+        self.aside = {"fc": nn.Linear(8, 8)}
+        self.list = [nn.Parameter(torch.rand(8, 8))]
+
+    def forward(self, x):
+        return copy.deepcopy(self.fc)(self.aside["fc"](self.fc(x)) @ self.list[0])
+
+
+def test_parameters_of_no_module():
+    """They are read and counted; the model's parameters are those it has."""
+    net, x = Aside(), torch.rand(2, 8)
+    for methods in (None, ("record",)):
+        p = cleave.capture(net, x, methods=methods).graph.profile()
+        equal((p["total_params"], p["total_macs"]), (72, 4 * 2 * 8 * 8),
+              f"{methods}")
+
+
+def test_hooks_of_the_model_itself():
+    """What hooks compute is counted by every method, or it says no."""
+    w, x = torch.rand(8, 8), torch.rand(2, 8)
+    for add in ("register_forward_hook", "register_forward_pre_hook"):
+        net = nn.Sequential(nn.Linear(8, 8))
+        getattr(net, add)(lambda module, x, *out: (out or x)[0] @ w)
+        got = cleave.capture(net, x)
+        equal(got.graph.profile()["total_macs"], 2 * 2 * 8 * 8, add)
+        with raises(cleave.Error, "hooks of the model itself"):
+            cleave.capture(net, x, methods=("fx",))
+    norm = nn.utils.spectral_norm(nn.Linear(8, 8))
+    equal(cleave.capture(norm, x).graph.profile()["total_macs"],
+          2 * 8 * 8 + 8 * 8 + 8, "spectral_norm on the model itself")
 
 
 def test_threads():

@@ -363,6 +363,44 @@ def test_ways_to_call():
             bad()
 
 
+class Less(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+
+    def forward(self, a, b, c=None):
+        y = self.fc(a) - torch.sort(b)[0]
+        return y if c is None else y * c
+
+
+def test_calls_that_come_again():
+    """Of the same tensors in another order, of other types and shapes, and of
+    what is no plain tensor: every call is its own, the second time too."""
+    n = Less().eval()
+    for config in (torch_neuronx.PartitionerConfig(),
+                   torch_neuronx.PartitionerConfig(
+                       trace_kwargs={"backend": "all-but:sort"})):
+        net = torch_neuronx.trace(n, (torch.rand(2, 8), torch.rand(2, 8)),
+                                  partitioner_config=config)
+        for turn in range(3):
+            for rows in (2, 3):
+                a, b = torch.rand(rows, 8), torch.rand(rows, 8)
+                want = n(a, b)
+                for got in (net(a, b), net(a, b=b), net(b=b, a=a),
+                            net(nn.Parameter(a), b)):
+                    check(torch.allclose(got, want, 1e-4, 1e-4), "same call")
+                    check(not got.requires_grad, "no gradient")
+                check(torch.allclose(net(b=a, a=b), n(b, a), 1e-4, 1e-4),
+                      "other way round")
+        with raises(ValueError, "differ in structure"):
+            net(a, b, a)
+        again = pickle.loads(pickle.dumps(net))
+        same_two = torch.rand(2, 2, 8)
+        for _ in range(2):
+            check(torch.allclose(again(*same_two), n(*same_two), 1e-4, 1e-4),
+                  "read from a file")
+
+
 def test_other_shapes():
     n = MLP().eval()
     net = torch_neuronx.trace(

@@ -844,6 +844,8 @@ normal aten.normal_.default uniform exponential randint_like eye _fft_r2c _fft_c
 view_as_complex view_as_real real imag complex polar angle _conj conj_physical resolve_conj
 resolve_neg as_strided hann_window hamming_window blackman_window
 _jagged_to_padded_dense_forward _padded_dense_to_jagged_forward unfold_backward to_sparse
+to_sparse_csr _to_sparse_csr to_sparse_csc _to_sparse_csc to_sparse_bsr _to_sparse_bsr
+to_sparse_bsc _to_sparse_bsc
 to_padded_tensor _nested_tensor_from_tensor_list
 _to_sparse to_dense _to_dense _sparse_addmm _int_mm _weight_int8pack_mm aten.lstm.data
 aten.gru.data aten.rnn_tanh.data aten.rnn_relu.data quantize_per_tensor dequantize fmax fmin
