@@ -36,9 +36,9 @@ def of_any_size(fn, shape):
 
 
 def write_open():
-    kernel = np.linspace(-1, 1, 12 * 4).reshape(12, 1, 4).astype("f")
+    kernel = np.linspace(-1, 1, 12 * 4).reshape(1, 12, 1, 4).astype("f")
     (OUT / "sound.tflite").write_bytes(
-        of_any_size(lambda x: tf.nn.conv1d(x[..., None], kernel, 4, "VALID"), (None, None)))
+        of_any_size(lambda x: tf.nn.conv2d(tf.reshape(x, (1, 1, -1, 1)), kernel, 4, "VALID"), (1, None)))
     kernel = np.linspace(-1, 1, 3 * 3 * 3 * 8).reshape(3, 3, 3, 8).astype("f")
     (OUT / "picture.tflite").write_bytes(
         of_any_size(lambda x: tf.nn.conv2d(x, kernel, 2, "SAME"), (None, None, None, 3)))
