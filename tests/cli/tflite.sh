@@ -26,3 +26,11 @@ for n in 9 500 2000; do
     head -c $n cnn_float.tflite >cut.tflite
     run cleave profile cut.tflite
 done
+echo "open sizes: a picture, the smallest that fits, given ones"
+cp "$CLEAVE_ROOT"/tests/data/tflite_more/{picture,strip}.tflite .
+for net in picture strip; do
+    cleave profile $net.tflite --json 2>err | jq -c '[.inputs[0].shape, .total_macs]'
+    cat err
+    cleave profile $net.tflite --batch 2 --json 2>/dev/null | jq -c '[.inputs[0].shape, .total_macs]'
+done
+cleave profile strip.tflite --input-shape 1,9,8,4 --json | jq -c '[.inputs[0].shape, .total_macs]'

@@ -407,6 +407,9 @@ def arena_bytes(it):
     addresses; 0 when some of it is not in the block but allocated as the model
     runs."""
     ops = it._get_ops_details()
+    sizes = {d["index"]: list(d["shape"]) for d in it.get_tensor_details()}
+    if any(o["op_name"] == "RESHAPE" and len(o["inputs"]) > 1 and sizes[int(o["inputs"][1])] == [0] for o in ops):
+        return 0  # a shape without elements has no buffer, so its result is allocated as the model runs
     made = {int(x) for o in ops for x in o["outputs"]} | {d["index"] for d in it.get_input_details()}
     known = made | {int(x) for o in ops for x in o["inputs"]}
     # Stored tensors that are unpacked once lie in a block of their own.

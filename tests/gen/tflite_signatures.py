@@ -1,6 +1,5 @@
-"""Writes into tests/data/tflite_more signatures.tflite: two signatures, whose products
-are of 4 by 6 and of 6 by 3; sound.tflite, a convolution of 12 over as many samples as
-are given; picture.tflite, one of 3 by 3 over a picture of any size.
+"""Writes tests/data/tflite_more/signatures.tflite: two signatures, whose products
+are of 4 by 6 and of 6 by 3.
 
     python tests/gen/tflite_signatures.py          (needs tensorflow)
 """
@@ -30,20 +29,6 @@ class Pair(tf.Module):
         return {"y": c @ self.down}
 
 
-def of_any_size(fn, shape):
-    concrete = tf.function(fn).get_concrete_function(tf.TensorSpec(shape, tf.float32))
-    return tf.lite.TFLiteConverter.from_concrete_functions([concrete]).convert()
-
-
-def write_open():
-    kernel = np.linspace(-1, 1, 12 * 4).reshape(12, 1, 4).astype("f")
-    (OUT / "sound.tflite").write_bytes(
-        of_any_size(lambda x: tf.nn.conv1d(x[..., None], kernel, 4, "VALID"), (None, None)))
-    kernel = np.linspace(-1, 1, 3 * 3 * 3 * 8).reshape(3, 3, 3, 8).astype("f")
-    (OUT / "picture.tflite").write_bytes(
-        of_any_size(lambda x: tf.nn.conv2d(x, kernel, 2, "SAME"), (None, None, None, 3)))
-
-
 def main():
     pair = Pair()
     OUT.mkdir(exist_ok=True)
@@ -51,7 +36,6 @@ def main():
         tf.saved_model.save(pair, folder, signatures={"encode": pair.encode, "decode": pair.decode})
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=["encode", "decode"])
         (OUT / "signatures.tflite").write_bytes(converter.convert())
-    write_open()
 
 
 if __name__ == "__main__":

@@ -247,11 +247,13 @@ static void body_full(body *b)
     const clv_value *y = form_out(b);
     const clv_attr *v = attr_get(b->n, CLV_A_VALUE);
     int to = onnx_dtype_number((clv_dtype)y->dtype);
-    double x = b->n->op == CLV_OP_ONES ? 1 : attr_float(b->n, CLV_A_VALUE);
+    bool stated = b->n->op != CLV_OP_ONES && b->n->op != CLV_OP_ZEROS;
+    double x = stated ? attr_float(b->n, CLV_A_VALUE)
+                      : (double)(b->n->op == CLV_OP_ONES);
     if (v && v->type == CLV_ATTR_INT)
         x = (double)v->u.i;
-    b->unable = to == 0 || (!v && b->n->op == CLV_OP_CONSTANT_OF_SHAPE) ||
-                (!isinf(x) && (double)(float)x != x);
+    b->unable =
+        to == 0 || (!v && stated) || (!isinf(x) && (double)(float)x != x);
     if (b->unable)
         return;
     name one = number(b, x), cast = fresh(b);
@@ -349,7 +351,9 @@ static void body_pad(body *b)
     bool around = !strcmp(mode, "circular") || !strcmp(mode, "wrap");
     b->unable = around && b->opset < 19;
     name list = ints(b, pads, n);
-    name value = number_like(b, attr_float(b->n, CLV_A_VALUE));
+    name value = b->n->n_in > 2 && form_in(b, 2)
+                     ? in(2)
+                     : number_like(b, attr_float(b->n, CLV_A_VALUE));
     onnx_out o;
     out_start(&o, "Pad", "", "");
     out_input(&o, in(0).s);
@@ -667,6 +671,12 @@ static bool form_by_input(const clv_graph *g, const clv_node *n)
     return n->n_in > 1;
 }
 
+/* Pads as an input; the value may be one where they are not. */
+static bool form_by_pads(const clv_graph *g, const clv_node *n)
+{
+    return n->n_in > 1 && node_in(g, n, 1);
+}
+
 /* A scatter of a tensor, not of one number. */
 static bool form_by_updates(const clv_graph *g, const clv_node *n)
 {
@@ -680,6 +690,19 @@ static bool form_by_data(const clv_graph *g, const clv_node *n)
     const clv_value *y = n->n_out ? node_out(g, n, 0) : NULL;
     return n->n_in > 1 && y && y->flags & CLV_V_BOUND &&
            !(n->op == CLV_OP_RESHAPE && attr_int(n, CLV_A_ALLOWZERO));
+}
+
+/* A node that ONNX's operator of that name says, and that is of another file.
+ */
+static bool form_is_foreign(const clv_graph *g, const clv_node *n)
+{
+    return strcmp(g->format, "onnx") != 0 && n->n_attrs == 0;
+}
+
+static bool form_by_three(const clv_graph *g, const clv_node *n)
+{
+    (void)g;
+    return n->n_in == 3;
 }
 
 /* -- lookup ---------------------------------------------------------------*/

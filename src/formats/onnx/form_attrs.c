@@ -431,12 +431,6 @@ void one_hot_attrs(body *b, onnx_out *o)
     axis_attr(b, o);
 }
 
-void range_attrs(body *b, onnx_out *o)
-{
-    (void)o;
-    b->unable = b->n->n_in != 3;
-}
-
 void trilu_attrs(body *b, onnx_out *o)
 {
     b->unable = attr_get(b->n, CLV_A_DIAGONAL) != NULL;

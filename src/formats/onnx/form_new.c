@@ -30,6 +30,104 @@ void body_mish(body *b)
     node2(b, "Mul", in(0), t, out(0));
 }
 
+/* Functions of one number, in others: fn(x before by) after of. */
+void body_unary(body *b)
+{
+    static const struct {
+        clv_op op;
+        const char *before;
+        double by;
+        const char *fn, *after;
+        double of;
+    } rows[] = {
+        {CLV_OP_RSQRT, NULL, 0, "Sqrt", "Pow", -1},
+        {CLV_OP_SQUARE, "Pow", 2, NULL, NULL, 0},
+        {CLV_OP_EXP2, "Mul", 0.6931471805599453, "Exp", NULL, 0},
+        {CLV_OP_EXPM1, NULL, 0, "Exp", "Sub", 1},
+        {CLV_OP_LOG2, NULL, 0, "Log", "Mul", 1.4426950408889634},
+        {CLV_OP_LOG10, NULL, 0, "Log", "Mul", 0.4342944819032518},
+        {CLV_OP_LOG1P, "Add", 1, "Log", NULL, 0},
+        {CLV_OP_ERFC, "Mul", -1, "Erf", "Add", 1},
+        {CLV_OP_LOGSIGMOID, "Mul", -1, "Softplus", "Mul", -1},
+    };
+    size_t i = 0;
+    while (i + 1 < sizeof rows / sizeof *rows && rows[i].op != b->n->op)
+        i++;
+    name x = in(0), y = out(0);
+    b->unable = form_in(b, 0)->dtype != form_out(b)->dtype;
+    if (rows[i].before) {
+        y = rows[i].fn ? fresh(b) : out(0);
+        node2(b, rows[i].before, x, number_like(b, rows[i].by), y);
+        x = y;
+    }
+    if (rows[i].fn) {
+        y = rows[i].after ? fresh(b) : out(0);
+        node1(b, rows[i].fn, x, y);
+    }
+    if (rows[i].after)
+        node2(b, rows[i].after, y, number_like(b, rows[i].of), out(0));
+}
+
+/* Not infinite, and a number. */
+void body_isfinite(body *b)
+{
+    clv_dtype t = (clv_dtype)form_in(b, 0)->dtype;
+    name i = fresh(b), n = fresh(b), either = fresh(b);
+    b->unable = t != CLV_FLOAT32 && t != CLV_FLOAT64;
+    node1(b, "IsInf", in(0), i);
+    node1(b, "IsNaN", in(0), n);
+    node2(b, "Or", i, n, either);
+    node1(b, "Not", either, out(0));
+}
+
+/* A slice from the last element to the first along each axis. */
+void body_flip(body *b)
+{
+    int64_t last[CLV_MAX_RANK], end[CLV_MAX_RANK], step[CLV_MAX_RANK];
+    uint32_t n;
+    const int64_t *axes = attr_ints(b->n, CLV_A_AXES, &n);
+    b->unable = n == 0 || n > CLV_MAX_RANK;
+    for (uint32_t i = 0; !b->unable && i < n; i++) {
+        last[i] = step[i] = -1;
+        end[i] = INT64_MIN + 1;
+    }
+    if (b->unable)
+        return;
+    name parts[] = {in(0), ints(b, last, n), ints(b, end, n), ints(b, axes, n),
+                    ints(b, step, n)};
+    onnx_out o;
+    out_start(&o, "Slice", "", "");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        out_input(&o, parts[i].s);
+    out_output(&o, out(0).s);
+    out_finish(b, &o);
+}
+
+/* Whole numbers that the node states; floats hold them exactly. */
+void body_range(body *b)
+{
+    enum { EXACT = 1 << 24 };
+    static const clv_attr_key keys[] = {CLV_A_START, CLV_A_END, CLV_A_STEP};
+    clv_dtype t = (clv_dtype)form_out(b)->dtype;
+    bool known = t == CLV_FLOAT32 || t == CLV_INT32 || t == CLV_INT64;
+    name at[3] = {none, none, none};
+    b->unable = b->n->n_in != 0;
+    for (int i = 0; !b->unable && i < 3; i++) {
+        double v = i == 1 || attr_get(b->n, keys[i]) ? attr_float(b->n, keys[i])
+                                                     : (double)(i == 2);
+        b->unable = v != floor(v) || fabs(v) > EXACT;
+        at[i] = cast_to(b, number(b, v), known ? t : CLV_INT64);
+    }
+    name y = known ? out(0) : fresh(b);
+    node3(b, "Range", at[0], at[1], at[2], y);
+    if (!known) {
+        onnx_out o;
+        begin(&o, "Cast", y, out(0));
+        out_int(&o, "to", onnx_dtype_number(t));
+        out_finish(b, &o);
+    }
+}
+
 /* -- norms ----------------------------------------------------------------*/
 
 /* x / sqrt(mean(x^2) + epsilon) over the axes. */

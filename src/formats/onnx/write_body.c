@@ -123,6 +123,8 @@ clv_status writer_bodies(writer *w, const clv_node *n, onnx_out *o, clv_err *e)
     if (!inner || !inner->inferred || inner->n_inputs < formal ||
         !bodies_steady(w->g, n, inner))
         return writer_cannot(w, n, e);
+    if (n->op == CLV_OP_SCAN && strcmp(w->g->format, "onnx") != 0)
+        out_int(o, "num_scan_inputs", attr_int(n, CLV_A_SCANS));
     for (uint32_t i = 0; i < n->n_attrs; i++)
         if (n->attrs[i].key == CLV_A_OTHER)
             out_attr(o, &n->attrs[i]);

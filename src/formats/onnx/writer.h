@@ -77,13 +77,14 @@ direct_fn conv_attrs, pool_attrs, avg_pool_attrs, epsilon_attr,
     gemm_attrs, reduction_attr, cast_attrs, pad_attrs, block_attrs,
     equation_attr, rnn_attrs, cumsum_attrs, dft_attrs, div_attrs, dropout_attrs,
     scatter_attrs, lrn_attrs, mod_attrs, nonzero_attrs, one_hot_attrs,
-    other_attrs, range_attrs, approximate_attr, stft_attrs, trilu_attrs,
-    batch_norm_attrs, lp_pool_attrs, quant_attrs, deform_attrs, grid_attrs,
-    group_norm_attrs, roi_align_attrs;
+    other_attrs, approximate_attr, stft_attrs, trilu_attrs, batch_norm_attrs,
+    lp_pool_attrs, quant_attrs, deform_attrs, grid_attrs, group_norm_attrs,
+    roi_align_attrs;
 /* Bodies for opsets that lack a newer operator (form_new.c). */
 body_fn body_layer_norm, body_rms_norm, body_group_norm, body_attention,
     body_sdpa, body_mha, body_topk, body_floor_divide, body_rotary,
-    body_hardswish, body_mish, body_unfold;
+    body_hardswish, body_mish, body_unary, body_unfold, body_range, body_flip,
+    body_isfinite;
 
 /* A node that was read from ONNX and is the same at this opset: its name, and
  * how its attributes are written back (write_same.c). */

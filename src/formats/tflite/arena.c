@@ -311,7 +311,7 @@ static bool plan_unpacks(arena_plan *p, const arena_op *o)
 {
     uint32_t x = op_in(p, o, 0);
     return (op_is(o, "DEQUANTIZE") || op_is(o, "DENSIFY")) && x != CLV_NONE &&
-           p->s->tensors[x].stored;
+           (p->s->tensors[x].stored || p->items[x].kept);
 }
 
 static void plan_made(arena_plan *p, uint32_t t, uint32_t op)
