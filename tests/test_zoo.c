@@ -722,12 +722,36 @@ static const knob_case knob_cases[] = {
     {"nfnet_f0:stage1=2,stage2=4,stage3=12,stage4=6", NULL, "nfnet_f1"},
     {"xcit:dim=192,mlp=768", "depth=24", "xcit_tiny_24_p16_224"},
     {"yolov8n:depth=0.67,width=0.75,most=768", NULL, "yolov8m"},
+    {"vit:dim=1024,depth=24,heads=16", NULL, "vit_l_16"},
+    {"bert:dim=256,depth=4,heads=4", NULL, "bert-mini"},
+    {"bert-base-uncased:dim=1024", "depth=24,heads=16", "bert-large-uncased"},
+    {"roberta-base:vocabulary=250002", NULL, "xlm-roberta-base"},
+    {"albert-base-v2:dim=1024,depth=24,heads=16", NULL, "albert-large-v2"},
+    {"electra-base-discriminator:dim=1024,depth=24", "heads=16",
+     "electra-large-discriminator"},
+    {"t5:dim=1024,depth=24,heads=16", NULL, "t5-large"},
+    {"deberta-v3-small:depth=12", NULL, "deberta-v3-base"},
+    {"densenet:growth=48,stem=96", "block3=36,block4=24", "densenet161"},
+    {"mixer_s16_224:dim=768,depth=12", NULL, "mixer_b16_224"},
+    {"cait_xxs24_224:dim=384,heads=8", NULL, "cait_s24_224"},
 };
 
-static clv_totals knob_totals(const char *model, const char *arg)
+/* Of `model`, on an input as the row `same` has it. */
+static clv_totals knob_totals(const char *model, const char *arg,
+                              const char *same)
 {
-    clv_open_opts opts = {
-        .size = sizeof opts, .args = &arg, .n_args = arg != NULL};
+    const clv_zoo_model *m = NULL;
+    for (uint32_t i = 0; (m = clv_zoo_at(i)) && strcmp(m->name, same); i++)
+        continue;
+    clv_totals none = {0};
+    if (!CHECK(m != NULL))
+        return none;
+    const clv_shape_arg shape = {NULL, m->input, m->rank};
+    clv_open_opts opts = {.size = sizeof opts,
+                          .args = &arg,
+                          .n_args = arg != NULL,
+                          .shapes = &shape,
+                          .n_shapes = 1};
     clv_graph *g = open_model(model, &opts);
     clv_profile *p = NULL;
     clv_totals t = {0};
@@ -743,8 +767,10 @@ static void knobs(void)
     for (size_t i = 0; i < sizeof knob_cases / sizeof *knob_cases; i++) {
         const knob_case *c = &knob_cases[i];
         check_row(c->model);
-        CHECK_EQ_INT(knob_totals(c->model, c->arg).params,
-                     knob_totals(c->same, NULL).params);
+        clv_totals turned = knob_totals(c->model, c->arg, c->same);
+        clv_totals same = knob_totals(c->same, NULL, c->same);
+        CHECK_EQ_INT(turned.params, same.params);
+        CHECK_EQ_INT(turned.macs, same.macs);
     }
 }
 
@@ -760,6 +786,10 @@ static const struct {
     {"vit:=3", {"is not NAME=NUMBER"}},
     {"vit:heads=5", {"768", "5 heads"}},
     {"xcit:heads=5", {"128", "5 heads"}},
+    {"bert:heads=3", {"128", "3 heads"}},
+    {"deberta:dim=100", {"100", "6 heads"}},
+    {"cait:heads=5", {"192", "5 heads"}},
+    {"densenet:block1=49", {"block1", "1 to 48"}},
     {"hrnet:width=0", {"width", "1 to 4096"}},
     {"alexnet:width=2", {"alexnet has no numbers"}},
 };

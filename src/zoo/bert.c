@@ -109,6 +109,7 @@ static void bert_build(builder *b, const zoo_input *in, const void *variant)
 {
     const bert *v = variant;
     b->norm_eps = v->first ? 1e-5 : 1e-12;
+    check_heads(b, v->sizes.width, v->sizes.heads);
     tensor x = bert_embed(b, v, input_ids(b, "input_ids", in));
     if (v->shared) {
         x = bert_shared(b, v, x);
@@ -126,6 +127,14 @@ static void bert_build(builder *b, const zoo_input *in, const void *variant)
                   true);
     output(b, zoo_module(b, CLV_OP_TANH, NULL, x, NO_ATTRS));
 }
+
+const zoo_knobs clv__knobs_bert = ZOO_KNOBS(
+    bert_build, bert, KNOB("dim", ZOO_INT64, bert, sizes.width, 1, 65536),
+    KNOB("depth", ZOO_INT, bert, sizes.layers, 1, 1000),
+    KNOB("heads", ZOO_INT64, bert, sizes.heads, 1, 1024),
+    KNOB_WITH("mlp", ZOO_INT64, bert, sizes.hidden, 1, 262144, "dim"),
+    KNOB("vocabulary", ZOO_INT64, bert, vocabulary, 1, 1e7),
+    KNOB("positions", ZOO_INT64, bert, positions, 3, 1e6));
 
 enum { BERT_TOKENS = 128 }; /* of the default input */
 

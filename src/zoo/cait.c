@@ -4,7 +4,7 @@
  * Patches alone go through the deep part, whose heads talk to each other before
  * and after their softmax; then two layers in which only the class token asks.
  * Both branches of a layer are scaled per channel. */
-#include "zoo/zoo.h"
+#include "zoo/transformer.h"
 
 #include <math.h>
 
@@ -113,6 +113,7 @@ static tensor cait_embed(builder *b, const cait *v, tensor x)
 static void cait_build(builder *b, const zoo_input *in, const void *variant)
 {
     const cait *v = variant;
+    check_heads(b, v->width, v->heads);
     tensor x = input(b, "x", in);
     need_size(b, x, v->size, v->size);
     b->norm_eps = 1e-6;
@@ -137,6 +138,11 @@ static void cait_build(builder *b, const zoo_input *in, const void *variant)
     x = layer_norm(b, "norm", cat_of(b, 1, token, x));
     output(b, linear(b, "head", select_at(b, x, 1, 0), 1000));
 }
+
+const zoo_knobs clv__knobs_cait =
+    ZOO_KNOBS(cait_build, cait, KNOB("dim", ZOO_INT64, cait, width, 1, 65536),
+              KNOB("depth", ZOO_INT, cait, depth, 1, 1000),
+              KNOB("heads", ZOO_INT64, cait, heads, 1, 1024));
 
 #define CAIT(name, size, ...) \
     { \

@@ -133,6 +133,7 @@ static void deberta_build(builder *b, const zoo_input *in, const void *variant)
 {
     const block_sizes *z = variant;
     b->norm_eps = 1e-7;
+    check_heads(b, z->width, z->heads);
     tensor ids = input_ids(b, "input_ids", in);
     int64_t s = dim(b, ids, 1);
     check_length(b, s, DEBERTA_MOST);
@@ -158,6 +159,13 @@ static void deberta_build(builder *b, const zoo_input *in, const void *variant)
     leave(b);
     output(b, x);
 }
+
+const zoo_knobs clv__knobs_deberta = ZOO_KNOBS(
+    deberta_build, block_sizes,
+    KNOB("dim", ZOO_INT64, block_sizes, width, 1, 65536),
+    KNOB("depth", ZOO_INT, block_sizes, layers, 1, 1000),
+    KNOB("heads", ZOO_INT64, block_sizes, heads, 1, 1024),
+    KNOB_WITH("mlp", ZOO_INT64, block_sizes, hidden, 1, 262144, "dim"));
 
 #define DEBERTA(name, ...) \
     { \

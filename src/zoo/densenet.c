@@ -74,6 +74,15 @@ static void densenet_build(builder *b, const zoo_input *in, const void *variant)
     output(b, linear(b, "classifier", x, 1000));
 }
 
+const zoo_knobs clv__knobs_densenet =
+    ZOO_KNOBS(densenet_build, densenet,
+              KNOB("growth", ZOO_INT64, densenet, growth, 1, 65536),
+              KNOB("stem", ZOO_INT64, densenet, stem, 2, 65536),
+              KNOB("block1", ZOO_INT, densenet, depth[0], 1, MAX_LAYERS),
+              KNOB("block2", ZOO_INT, densenet, depth[1], 1, MAX_LAYERS),
+              KNOB("block3", ZOO_INT, densenet, depth[2], 1, MAX_LAYERS),
+              KNOB("block4", ZOO_INT, densenet, depth[3], 1, MAX_LAYERS));
+
 #define DENSENET(name, ...) \
     { \
         {name, "densenet", IMAGE(224), TORCHVISION("classification", 2016)}, \

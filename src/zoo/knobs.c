@@ -2,7 +2,8 @@
  *
  * A family's table says where each number lies in its variant, and within which
  * range it may be. The variant of the row is copied and the numbers are set in
- * the copy; what is not given stays as the row has it. */
+ * the copy; what is not given stays as the row has it, or in proportion to
+ * another number: a perceptron is as many times as wide as its layer. */
 #include "zoo/zoo.h"
 
 #include <math.h>
@@ -55,10 +56,18 @@ static void knob_list(const zoo_knobs *knobs, char *text, size_t size)
     }
 }
 
+/* A variant that is being changed. */
+typedef struct knob_turn {
+    const zoo_model *m;
+    void *variant;
+    uint64_t given; /* a bit per knob */
+} knob_turn;
+
 /* A knob from `text`, "patch=16" with n characters. */
-static clv_status knob_read(const zoo_model *m, const char *text, size_t n,
-                            void *variant, clv_err *e)
+static clv_status knob_read(knob_turn *t, const char *text, size_t n,
+                            clv_err *e)
 {
+    const zoo_model *m = t->m;
     char word[64], known[512], *end;
     const char *equals = memchr(text, '=', n);
     size_t len = equals ? (size_t)(equals - text) : n;
@@ -83,7 +92,8 @@ static clv_status knob_read(const zoo_model *m, const char *text, size_t n,
                 e, CLV_USAGE, "%s: %s takes %s from %g to %g, not %s",
                 m->info.name, word, whole ? "a whole number" : "a number",
                 k->low, k->high, word + len + 1);
-        knob_set(k, variant, value);
+        knob_set(k, t->variant, value);
+        t->given |= UINT64_C(1) << i;
         return CLV_OK;
     }
     knob_list(knobs, known, sizeof known);
@@ -92,15 +102,29 @@ static clv_status knob_read(const zoo_model *m, const char *text, size_t n,
 }
 
 /* All of a list that commas separate. */
-static clv_status knob_read_list(const zoo_model *m, const char *text,
-                                 void *variant, clv_err *e)
+static clv_status knob_read_list(knob_turn *t, const char *text, clv_err *e)
 {
     while (*text) {
         size_t n = strcspn(text, ",");
-        CLV_TRY(knob_read(m, text, n, variant, e));
+        CLV_TRY(knob_read(t, text, n, e));
         text += n + (text[n] == ',');
     }
     return CLV_OK;
+}
+
+/* Sets the numbers that were not given and go with one that was. */
+static void knob_follow(knob_turn *t, const zoo_knobs *knobs)
+{
+    for (uint32_t i = 0; i < knobs->n; i++)
+        for (uint32_t k = 0; k < knobs->n && knobs->list[i].with; k++) {
+            const zoo_knob *own = &knobs->list[i], *with = &knobs->list[k];
+            if (strcmp(own->with, with->name) != 0 || t->given >> i & 1 ||
+                !(t->given >> k & 1))
+                continue;
+            double times =
+                knob_get(own, t->m->variant) / knob_get(with, t->m->variant);
+            knob_set(own, t->variant, times * knob_get(with, t->variant));
+        }
 }
 
 clv_status clv__zoo_turn(const zoo_model *m, const char *text,
@@ -113,9 +137,11 @@ clv_status clv__zoo_turn(const zoo_model *m, const char *text,
     if (!knobs)
         return CLV_OK;
     memcpy(variant, m->variant, knobs->size);
+    knob_turn t = {m, variant, 0};
     if (text)
-        CLV_TRY(knob_read_list(m, text, variant, e));
+        CLV_TRY(knob_read_list(&t, text, e));
     for (size_t i = 0; i < opts->n_args; i++)
-        CLV_TRY(knob_read_list(m, opts->args[i], variant, e));
+        CLV_TRY(knob_read_list(&t, opts->args[i], e));
+    knob_follow(&t, knobs);
     return CLV_OK;
 }

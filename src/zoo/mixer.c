@@ -55,6 +55,11 @@ static void mixer_build(builder *b, const zoo_input *in, const void *variant)
     output(b, linear(b, "head", x, 1000));
 }
 
+const zoo_knobs clv__knobs_mixer = ZOO_KNOBS(
+    mixer_build, mixer, KNOB("patch", ZOO_INT64, mixer, patch, 1, 512),
+    KNOB("dim", ZOO_INT64, mixer, width, 2, 65536),
+    KNOB("depth", ZOO_INT, mixer, layers, 1, 1000));
+
 #define MIXER(name, ...) \
     { \
         {name, "mixer", IMAGE(MIXER_IMAGE), TIMM("classification", 2021)}, \

@@ -155,6 +155,12 @@ static void t5_build(builder *b, const zoo_input *in, const void *variant)
     output(b, read);
 }
 
+const zoo_knobs clv__knobs_t5 = ZOO_KNOBS(
+    t5_build, block_sizes, KNOB("dim", ZOO_INT64, block_sizes, width, 1, 65536),
+    KNOB("depth", ZOO_INT, block_sizes, layers, 1, 1000),
+    KNOB("heads", ZOO_INT64, block_sizes, heads, 1, 1024),
+    KNOB_WITH("mlp", ZOO_INT64, block_sizes, hidden, 1, 262144, "dim"));
+
 #define T5(name, ...) \
     { \
         {name, \

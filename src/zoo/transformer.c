@@ -129,6 +129,13 @@ void check_length(builder *b, int64_t n, int64_t most)
                (long long)n, (long long)most);
 }
 
+void check_heads(builder *b, int64_t width, int64_t heads)
+{
+    if (width % heads)
+        refuse(b, "a width of %lld is no multiple of %lld heads",
+               (long long)width, (long long)heads);
+}
+
 tensor patch_tokens(builder *b, const char *name, tensor x, int64_t width,
                     int64_t patch)
 {

@@ -93,5 +93,7 @@ tensor perceptron(builder *b, const char *path, tensor x, int layers,
 tensor sine_map(builder *b, int64_t h, int64_t w, int64_t width, double centre);
 /* Refuses a sequence longer than the table of positions. */
 void check_length(builder *b, int64_t n, int64_t most);
+/* Refuses a width that cannot be shared out among heads. */
+void check_heads(builder *b, int64_t width, int64_t heads);
 
 #endif

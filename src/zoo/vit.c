@@ -4,7 +4,7 @@
  * goes in front and positions are added. Every layer: attention among the
  * tokens, then a perceptron on each, both around a shortcut. The class comes
  * from the first token. The table of positions is as long as the image asks. */
-#include "zoo/zoo.h"
+#include "zoo/transformer.h"
 
 #include <math.h>
 
@@ -91,9 +91,7 @@ static tensor vit_embed(builder *b, const vit *v, tensor x)
 static void vit_build(builder *b, const zoo_input *in, const void *variant)
 {
     const vit *v = variant;
-    if (v->width % v->heads)
-        refuse(b, "a width of %lld is no multiple of %lld heads",
-               (long long)v->width, (long long)v->heads);
+    check_heads(b, v->width, v->heads);
     b->norm_eps = 1e-6;
     tensor x = vit_embed(b, v, input(b, "x", in));
     enter(b, "encoder");
@@ -121,7 +119,7 @@ const zoo_knobs clv__knobs_vit =
               KNOB("dim", ZOO_INT64, vit, width, 1, 65536),
               KNOB("depth", ZOO_INT, vit, layers, 1, 1000),
               KNOB("heads", ZOO_INT64, vit, heads, 1, 1024),
-              KNOB("mlp", ZOO_INT64, vit, mlp, 1, 262144));
+              KNOB_WITH("mlp", ZOO_INT64, vit, mlp, 1, 262144, "dim"));
 
 #define VIT(name, ...) \
     { \

@@ -179,9 +179,7 @@ static void xcit_build(builder *b, const zoo_input *in, const void *variant)
 {
     const xcit *v = variant;
     int64_t c = v->sizes.width;
-    if (c % v->sizes.heads)
-        refuse(b, "a width of %lld is no multiple of %lld heads", (long long)c,
-               (long long)v->sizes.heads);
+    check_heads(b, c, v->sizes.heads);
     b->norm_eps = 1e-6;
     tensor x = xcit_embed(b, v, input(b, "x", in));
     int64_t n = dim(b, x, 0), h = dim(b, x, 2), w = dim(b, x, 3);
@@ -211,7 +209,7 @@ const zoo_knobs clv__knobs_xcit = ZOO_KNOBS(
     xcit_build, xcit, KNOB("dim", ZOO_INT64, xcit, sizes.width, 8, 65536),
     KNOB("depth", ZOO_INT, xcit, sizes.layers, 1, 1000),
     KNOB("heads", ZOO_INT64, xcit, sizes.heads, 1, 1024),
-    KNOB("mlp", ZOO_INT64, xcit, sizes.hidden, 1, 262144));
+    KNOB_WITH("mlp", ZOO_INT64, xcit, sizes.hidden, 1, 262144, "dim"));
 
 #define XCIT_ROW(name, size, patch, first_alone, ...) \
     { \

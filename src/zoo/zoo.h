@@ -355,6 +355,7 @@ typedef struct zoo_knob {
     zoo_knob_type type;
     size_t offset;
     double low, high;
+    const char *with; /* another, in proportion to which it stays; or NULL */
 } zoo_knob;
 typedef struct zoo_knobs {
     zoo_fn *build; /* of the rows whose numbers these are */
@@ -364,8 +365,10 @@ typedef struct zoo_knobs {
 } zoo_knobs;
 /* The table of a family: its builder, its variant's type, rows KNOB(..). */
 #define KNOB(name, type, struct_, field, low, high) \
+    KNOB_WITH(name, type, struct_, field, low, high, NULL)
+#define KNOB_WITH(name, type, struct_, field, low, high, with) \
     { \
-        name, type, offsetof(struct_, field), low, high \
+        name, type, offsetof(struct_, field), low, high, with \
     }
 #define ZOO_KNOBS(build, struct_, ...) \
     { \
@@ -464,20 +467,26 @@ typedef struct zoo_model {
 
 /* Families with a table of knobs. */
 #define ZOO_TURNED(X) \
+    X(bert) \
+    X(cait) \
     X(convmixer) \
     X(convnext) \
+    X(deberta) \
+    X(densenet) \
     X(diffusion) \
     X(dlrm) \
     X(efficientnet) \
     X(efficientnet_lite) \
     X(ghostnet) \
     X(hrnet) \
+    X(mixer) \
     X(mnasnet) \
     X(mobilenet_v2) \
     X(mobileone) \
     X(nfnet) \
     X(resnet) \
     X(swin) \
+    X(t5) \
     X(vit) \
     X(xcit) \
     X(yolo)
