@@ -18,8 +18,10 @@ enum {
     SWEEP_WORK = 6000000, /* vertices and lines that all sweeps may visit */
     MOST_STARTS = 128,
     START_WORK = 8000000, /* the same, for starts after the second */
-    START_CROSSINGS = 64, /* with more after two starts, more of them gain
+    START_CROSSINGS = 64, /* with more, FEW_STARTS are tried: others gain
                              too little for their time */
+    FEW_STARTS = 8,
+    MOST_CROSSINGS = 400, /* with more, there are two starts and no sifting */
     SIFT_WORK = 4000000,  /* pairs that sifting may compare */
     START_SEED = 12345,
     PATIENCE = 9, /* sweeps without a gain before it stops */
@@ -393,7 +395,8 @@ int64_t clv__ranked_order(arena *a, ranked *r)
     int starts = order_starts(work, most);
     int64_t sift_work = SIFT_WORK;
     for (int start = 0; start < starts && least != 0; start++) {
-        if (start == 2 && least > START_CROSSINGS)
+        if ((start == 2 && least > MOST_CROSSINGS) ||
+            (start == FEW_STARTS && least > START_CROSSINGS))
             break;
         if (start % 4 >= 2)
             order_take_best(&o);
@@ -401,7 +404,7 @@ int64_t clv__ranked_order(arena *a, ranked *r)
         sort_everywhere(&o);
         int64_t before = least;
         sweep_from(&o, most, &least);
-        if (least != before && least <= START_CROSSINGS &&
+        if (least != before && least <= MOST_CROSSINGS &&
             !sift_best(a, &o, &sift_work, &least))
             return -1;
     }

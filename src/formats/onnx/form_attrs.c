@@ -1,5 +1,6 @@
 /* form_attrs.c - the attributes of operators that ONNX has too: one
  * function per set of them, named in onnx.def. */
+#include "formats/onnx/read.h"
 #include "formats/onnx/writer.h"
 #include "graph/schema.h"
 
@@ -62,12 +63,15 @@ static void windows(const body *b, onnx_out *o, uint32_t nd, uint32_t weight)
         out_ints(o, "dilations", dilations, nd);
 }
 
-/* What ONNX alone knows was kept as it came. */
+/* What ONNX alone knows, and what only some operators have. */
 void other_attrs(body *b, onnx_out *o)
 {
-    for (uint32_t i = 0; i < b->n->n_attrs; i++)
-        if (b->n->attrs[i].key == CLV_A_OTHER)
-            out_attr(o, &b->n->attrs[i]);
+    for (uint32_t i = 0; i < b->n->n_attrs; i++) {
+        clv_attr own = b->n->attrs[i];
+        own.name = onnx_attr_name(&own);
+        if (own.name)
+            out_attr(o, &own);
+    }
 }
 
 /* ONNX has no convolution without a batch. */
@@ -277,8 +281,6 @@ void arg_attrs(body *b, onnx_out *o)
 {
     b->unable = !attr_get(b->n, CLV_A_AXIS) && form_in(b, 0)->rank > 1;
     axis0_attr(b, o);
-    if (attr_get(b->n, CLV_A_SELECT_LAST))
-        out_int(o, "select_last_index", attr_int(b->n, CLV_A_SELECT_LAST));
     other_attrs(b, o);
     out_int(o, "keepdims", attr_int(b->n, CLV_A_KEEPDIM));
 }

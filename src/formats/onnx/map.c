@@ -545,12 +545,10 @@ static bool usual_activations(const draft *d, const clv_attr *a)
 clv_status map_rnn(draft *d, clv_err *e)
 {
     const clv_value *r = draft_in(d, 2);
-    clv_attr *activations = draft_other(d, "activations");
+    const clv_attr *activations = draft_attr(d, CLV_A_ACTIVATIONS);
     if (activations && activations->type == CLV_ATTR_STRINGS &&
-        usual_activations(d, activations)) {
-        *activations = d->attrs[--d->n_attrs];
+        usual_activations(d, activations))
         draft_drop(d, CLV_A_ACTIVATIONS);
-    }
     bool batch = draft_int(d, CLV_A_LAYOUT, 0) == 1;
     draft_set_str(d, CLV_A_LAYOUT, "onnx");
     if (!draft_attr(d, CLV_A_HIDDEN) && r && r->rank == 3)

@@ -302,7 +302,7 @@ clv_status map_optimizer(draft *d, clv_err *e)
 /* As long as the largest position that an n-gram is counted at. */
 clv_status map_tfidf(draft *d, clv_err *e)
 {
-    const clv_attr *a = draft_other(d, "ngram_indexes");
+    const clv_attr *a = draft_attr(d, CLV_A_GRAM_PLACES);
     int64_t most = -1;
     if (!a || a->type != CLV_ATTR_INTS)
         return clv__fail(e, CLV_FORMAT, "no ngram_indexes");

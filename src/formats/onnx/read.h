@@ -278,6 +278,9 @@ CLV_MUST clv_status onnx_attrs_read(draft *d, clv_err *e);
 /* Whether what a says has been translated, or changes nothing; a node with
  * another attribute is counted only. */
 bool onnx_attr_understood(reader *r, const clv_attr *a);
+/* What ONNX calls an attribute that only some operators have, or that only
+ * ONNX knows; NULL for all others. */
+const char *onnx_attr_name(const clv_attr *a);
 
 clv_attr *draft_attr(const draft *d, clv_attr_key key);
 clv_attr *draft_other(const draft *d, const char *name); /* by ONNX name */

@@ -15,7 +15,7 @@
 typedef struct onnx_attr_row {
     const char *name;
     uint8_t key;
-    bool renamed;
+    bool renamed; /* whatever the operator */
 } attrs_row;
 
 /* It has a key of ours wherever it stands. */
@@ -24,10 +24,9 @@ typedef struct onnx_attr_row {
         name, CLV_A_##key, true \
     }
 
-/* An attribute of single operators that means the same under another name. It
- * is kept as it came, for people and for the writer, and said again under our
- * key where the operator has it. */
-#define SAID_AGAIN(name, key) \
+/* An attribute of single operators: it has a key of ours where the operator
+ * has that key, and stays as it came with all others. */
+#define RENAMED_BY_OP(name, key) \
     { \
         name, CLV_A_##key, false \
     }
@@ -45,23 +44,23 @@ static const attrs_row attrs_rows[] = {
     UNDERSTOOD("N"),
     UNDERSTOOD("accuracy_level"), /* how exact products need be at least */
     UNDERSTOOD("activation"),
-    SAID_AGAIN("activation_alpha", ALPHAS),
-    SAID_AGAIN("activation_beta", BETAS),
+    RENAMED_BY_OP("activation_alpha", ALPHAS),
+    RENAMED_BY_OP("activation_beta", BETAS),
     UNDERSTOOD("activation_params"),
-    SAID_AGAIN("activation_type", ACTIVATION),
-    SAID_AGAIN("activations", ACTIVATIONS),
+    RENAMED_BY_OP("activation_type", ACTIVATION),
+    RENAMED_BY_OP("activations", ACTIVATIONS),
     UNDERSTOOD("aggregate_function"),
     RENAMED("align_corners", ALIGN_CORNERS),
     RENAMED("allowzero", ALLOWZERO),
     RENAMED("alpha", ALPHA),
-    SAID_AGAIN("antialias", ANTIALIAS),
+    RENAMED_BY_OP("antialias", ANTIALIAS),
     RENAMED("approximate", APPROXIMATE),
     RENAMED("auto_pad", AUTO_PAD),
     RENAMED("axes", AXES),
     RENAMED("axis", AXIS),
     UNDERSTOOD("base_values"),
     UNDERSTOOD("base_values_as_tensor"),
-    SAID_AGAIN("batch_axis", BATCH_AXIS),
+    RENAMED_BY_OP("batch_axis", BATCH_AXIS),
     RENAMED("batch_dims", BATCH_DIMS),
     RENAMED("beta", BETA),
     UNDERSTOOD("bias"),
@@ -70,7 +69,7 @@ static const attrs_row attrs_rows[] = {
     RENAMED("blocksize", BLOCK),
     RENAMED("body", BODY),
     UNDERSTOOD("broadcast"),
-    SAID_AGAIN("case_change_action", CASE),
+    RENAMED_BY_OP("case_change_action", CASE),
     UNDERSTOOD("cats_int64s"),
     UNDERSTOOD("cats_strings"),
     RENAMED("ceil_mode", CEIL),
@@ -87,18 +86,18 @@ static const attrs_row attrs_rows[] = {
     UNDERSTOOD("classlabels_int64s"),
     UNDERSTOOD("classlabels_ints"),
     UNDERSTOOD("classlabels_strings"),
-    SAID_AGAIN("clip", CLIP),
+    RENAMED_BY_OP("clip", CLIP),
     UNDERSTOOD("coefficients"),
     UNDERSTOOD("consumed_inputs"),
     UNDERSTOOD("coordinate_transformation_mode"),
     RENAMED("count_include_pad", COUNT_INCLUDE_PAD),
     RENAMED("cubic_coeff_a", CUBIC),
-    SAID_AGAIN("decay_factor", DECAY),
+    RENAMED_BY_OP("decay_factor", DECAY),
     RENAMED("decoder", BODY),
     UNDERSTOOD("decoder_start_token_id"),
-    SAID_AGAIN("delimiter", DELIMITER),
-    SAID_AGAIN("detect_negative", DETECT_NEGATIVE),
-    SAID_AGAIN("detect_positive", DETECT_POSITIVE),
+    RENAMED_BY_OP("delimiter", DELIMITER),
+    RENAMED_BY_OP("detect_negative", DETECT_NEGATIVE),
+    RENAMED_BY_OP("detect_positive", DETECT_POSITIVE),
     RENAMED("dilations", DILATION),
     UNDERSTOOD("dim"),
     RENAMED("direction", DIRECTION),
@@ -113,10 +112,10 @@ static const attrs_row attrs_rows[] = {
     UNDERSTOOD("eos_token_id"),
     RENAMED("epsilon", EPSILON),
     RENAMED("equation", EQUATION),
-    SAID_AGAIN("exclude_outside", EXCLUDE_OUTSIDE),
+    RENAMED_BY_OP("exclude_outside", EXCLUDE_OUTSIDE),
     RENAMED("exclusive", EXCLUSIVE),
     UNDERSTOOD("expert_weight_bits"),
-    SAID_AGAIN("extrapolation_value", EXTRAPOLATION),
+    RENAMED_BY_OP("extrapolation_value", EXTRAPOLATION),
     UNDERSTOOD("fc1_expert_weight_bits"),
     UNDERSTOOD("fc2_expert_weight_bits"),
     UNDERSTOOD("fc3_expert_weight_bits"),
@@ -126,16 +125,16 @@ static const attrs_row attrs_rows[] = {
     RENAMED("group", GROUPS),
     RENAMED("groups", GROUPS),
     RENAMED("hidden_size", HIDDEN),
-    SAID_AGAIN("high", HIGH),
-    SAID_AGAIN("ignore_index", IGNORE_INDEX),
+    RENAMED_BY_OP("high", HIGH),
+    RENAMED_BY_OP("ignore_index", IGNORE_INDEX),
     UNDERSTOOD("imputed_value_floats"),
     RENAMED("init_decoder", FIRST),
-    SAID_AGAIN("input_forget", INPUT_FORGET),
+    RENAMED_BY_OP("input_forget", INPUT_FORGET),
     UNDERSTOOD("inputdimensions"),
     UNDERSTOOD("intercepts"),
-    SAID_AGAIN("interleaved", INTERLEAVED),
+    RENAMED_BY_OP("interleaved", INTERLEAVED),
     UNDERSTOOD("inverse"),
-    SAID_AGAIN("is_case_sensitive", CASE_SENSITIVE),
+    RENAMED_BY_OP("is_case_sensitive", CASE_SENSITIVE),
     RENAMED("is_causal", CAUSAL),
     UNDERSTOOD("is_test"),
     RENAMED("k", K),
@@ -154,28 +153,28 @@ static const attrs_row attrs_rows[] = {
     RENAMED("layout", LAYOUT),
     UNDERSTOOD("leaf_targetids"),
     UNDERSTOOD("leaf_weights"),
-    SAID_AGAIN("left_window_size", LEFT_WINDOW),
-    SAID_AGAIN("linear_before_reset", LINEAR_BEFORE_RESET),
+    RENAMED_BY_OP("left_window_size", LEFT_WINDOW),
+    RENAMED_BY_OP("linear_before_reset", LINEAR_BEFORE_RESET),
     UNDERSTOOD("local_window_size"),
-    SAID_AGAIN("low", LOW),
-    SAID_AGAIN("mask_filter_value", MASK_VALUE),
+    RENAMED_BY_OP("low", LOW),
+    RENAMED_BY_OP("mask_filter_value", MASK_VALUE),
     RENAMED("max", MAX),
-    SAID_AGAIN("max_gram_length", MAX_GRAM),
-    SAID_AGAIN("max_skip_count", MAX_SKIP),
-    SAID_AGAIN("maxsplit", MAX_SPLITS),
-    SAID_AGAIN("mean", MEAN),
+    RENAMED_BY_OP("max_gram_length", MAX_GRAM),
+    RENAMED_BY_OP("max_skip_count", MAX_SKIP),
+    RENAMED_BY_OP("maxsplit", MAX_SPLITS),
+    RENAMED_BY_OP("mean", MEAN),
     RENAMED("min", MIN),
-    SAID_AGAIN("min_gram_length", MIN_GRAM),
+    RENAMED_BY_OP("min_gram_length", MIN_GRAM),
     RENAMED("mode", MODE),
     UNDERSTOOD("model_type"),
-    SAID_AGAIN("momentum", MOMENTUM),
+    RENAMED_BY_OP("momentum", MOMENTUM),
     UNDERSTOOD("multi_class"),
     UNDERSTOOD("n_supports"),
     UNDERSTOOD("n_targets"),
     UNDERSTOOD("nearest_mode"),
-    SAID_AGAIN("new_axis", NEW_AXIS),
-    SAID_AGAIN("ngram_counts", GRAM_STARTS),
-    SAID_AGAIN("ngram_indexes", GRAM_PLACES),
+    RENAMED_BY_OP("new_axis", NEW_AXIS),
+    RENAMED_BY_OP("ngram_counts", GRAM_STARTS),
+    RENAMED_BY_OP("ngram_indexes", GRAM_PLACES),
     UNDERSTOOD("no_repeat_ngram_size"),
     UNDERSTOOD("nodes_falseleafs"),
     UNDERSTOOD("nodes_falsenodeids"),
@@ -192,9 +191,9 @@ static const attrs_row attrs_rows[] = {
     UNDERSTOOD("nodes_values_as_tensor"),
     UNDERSTOOD("noop_with_empty_axes"),
     UNDERSTOOD("norm"),
-    SAID_AGAIN("norm_coefficient", NORM_COEFFICIENT),
-    SAID_AGAIN("norm_coefficient_post", NORM_COEFFICIENT_POST),
-    SAID_AGAIN("normalize_routing_weights", NORMALIZE),
+    RENAMED_BY_OP("norm_coefficient", NORM_COEFFICIENT),
+    RENAMED_BY_OP("norm_coefficient_post", NORM_COEFFICIENT_POST),
+    RENAMED_BY_OP("normalize_routing_weights", NORMALIZE),
     RENAMED("num_groups", GROUPS),
     RENAMED("num_heads", HEADS),
     UNDERSTOOD("num_outputs"),
@@ -212,14 +211,14 @@ static const attrs_row attrs_rows[] = {
     UNDERSTOOD("output_width"),
     RENAMED("p", P),
     UNDERSTOOD("pad_token_id"),
-    SAID_AGAIN("padding_mode", PADDING_MODE),
+    RENAMED_BY_OP("padding_mode", PADDING_MODE),
     RENAMED("paddings", PADDING),
     RENAMED("pads", PADDING),
     UNDERSTOOD("past_present_share_buffer"),
-    SAID_AGAIN("pattern", PATTERN),
-    SAID_AGAIN("periodic", PERIODIC),
+    RENAMED_BY_OP("pattern", PATTERN),
+    RENAMED_BY_OP("periodic", PERIODIC),
     RENAMED("perm", PERM),
-    SAID_AGAIN("pool_int64s", GRAM_POOL),
+    RENAMED_BY_OP("pool_int64s", GRAM_POOL),
     UNDERSTOOD("pooled_shape"),
     UNDERSTOOD("post_transform"),
     UNDERSTOOD("precision"),
@@ -234,39 +233,39 @@ static const attrs_row attrs_rows[] = {
     UNDERSTOOD("replaced_value_float"),
     RENAMED("reverse", REVERSE),
     UNDERSTOOD("rho"),
-    SAID_AGAIN("right_window_size", RIGHT_WINDOW),
-    SAID_AGAIN("rotary_embedding_dim", ROTARY_DIM),
-    SAID_AGAIN("rotary_interleaved", INTERLEAVED),
-    SAID_AGAIN("round_mode", ROUNDING),
+    RENAMED_BY_OP("right_window_size", RIGHT_WINDOW),
+    RENAMED_BY_OP("rotary_embedding_dim", ROTARY_DIM),
+    RENAMED_BY_OP("rotary_interleaved", INTERLEAVED),
+    RENAMED_BY_OP("round_mode", ROUNDING),
     UNDERSTOOD("sample_size"),
-    SAID_AGAIN("sampling_ratio", SAMPLING),
-    SAID_AGAIN("saturate", SATURATE),
+    RENAMED_BY_OP("sampling_ratio", SAMPLING),
+    RENAMED_BY_OP("saturate", SATURATE),
     RENAMED("scale", SCALE),
     RENAMED("scales", SCALES),
     UNDERSTOOD("scan_input_axes"),
     UNDERSTOOD("scan_input_directions"),
     UNDERSTOOD("scan_output_axes"),
     UNDERSTOOD("scan_output_directions"),
-    SAID_AGAIN("seed", SEED),
-    SAID_AGAIN("select_last_index", SELECT_LAST),
+    RENAMED_BY_OP("seed", SEED),
+    RENAMED_BY_OP("select_last_index", SELECT_LAST),
     RENAMED("shape", SHAPE),
     RENAMED("size", SIZE),
-    SAID_AGAIN("smooth_softmax", SMOOTH_SOFTMAX),
-    SAID_AGAIN("softcap", SOFTCAP),
+    RENAMED_BY_OP("smooth_softmax", SMOOTH_SOFTMAX),
+    RENAMED_BY_OP("softcap", SOFTCAP),
     UNDERSTOOD("softmax_precision"),
     RENAMED("sorted", SORTED),
-    SAID_AGAIN("spatial_scale", SPATIAL_SCALE),
+    RENAMED_BY_OP("spatial_scale", SPATIAL_SCALE),
     UNDERSTOOD("split"),
     RENAMED("start", START),
     RENAMED("starts", START),
     UNDERSTOOD("stash_type"),
     UNDERSTOOD("step"),
-    SAID_AGAIN("stopwords", STOPWORDS),
+    RENAMED_BY_OP("stopwords", STOPWORDS),
     UNDERSTOOD("storage_order"),
     RENAMED("strides", STRIDE),
     UNDERSTOOD("support_vectors"),
-    SAID_AGAIN("swiglu_fusion", FUSION),
-    SAID_AGAIN("swiglu_limit", LIMIT),
+    RENAMED_BY_OP("swiglu_fusion", FUSION),
+    RENAMED_BY_OP("swiglu_limit", LIMIT),
     UNDERSTOOD("target_ids"),
     UNDERSTOOD("target_nodeids"),
     UNDERSTOOD("target_treeids"),
@@ -275,16 +274,16 @@ static const attrs_row attrs_rows[] = {
     UNDERSTOOD("targets"),
     RENAMED("then_branch", THEN),
     UNDERSTOOD("threshold"),
-    SAID_AGAIN("time_axis", TIME_AXIS),
+    RENAMED_BY_OP("time_axis", TIME_AXIS),
     RENAMED("to", DTYPE),
-    SAID_AGAIN("training_mode", TRAINING),
+    RENAMED_BY_OP("training_mode", TRAINING),
     RENAMED("transA", TRANS_A),
     RENAMED("transB", TRANS_B),
     UNDERSTOOD("transBatchA"),
     UNDERSTOOD("transBatchB"),
     UNDERSTOOD("tree_roots"),
     RENAMED("unidirectional", CAUSAL),
-    SAID_AGAIN("update_rule", RULE),
+    RENAMED_BY_OP("update_rule", RULE),
     UNDERSTOOD("upper"),
     RENAMED("value", VALUE),
     UNDERSTOOD("values_floats"),
@@ -293,7 +292,7 @@ static const attrs_row attrs_rows[] = {
     UNDERSTOOD("values_tensor"),
     UNDERSTOOD("vectors_per_class"),
     UNDERSTOOD("vocab_size"),
-    SAID_AGAIN("weights", GRAM_WEIGHTS),
+    RENAMED_BY_OP("weights", GRAM_WEIGHTS),
     UNDERSTOOD("xs"),
     UNDERSTOOD("y"),
 };
@@ -356,17 +355,25 @@ bool onnx_attr_understood(reader *r, const clv_attr *a)
     return false;
 }
 
-/* Says attribute a of operator op again under our key. */
-static void attrs_say_again(draft *d, clv_op op, const clv_attr *a)
+/* Gives attribute a of operator op our key, where the operator has it. */
+static void attrs_rename(const draft *d, clv_op op, clv_attr *a)
 {
     const attrs_row *row = attrs_find(d->r, (text){a->name, strlen(a->name)});
     if (!row || row->key == CLV_A_OTHER || !clv__attr_spec(op, row->key) ||
-        draft_attr(d, row->key) || d->n_attrs >= ONNX_ATTR_ROOM)
+        draft_attr(d, row->key))
         return;
-    clv_attr *own = &d->attrs[d->n_attrs++];
-    *own = *a;
-    own->key = (uint8_t)row->key;
-    own->name = clv__attr_name(row->key);
+    a->key = (uint8_t)row->key;
+    a->name = clv__attr_name(row->key);
+}
+
+const char *onnx_attr_name(const clv_attr *a)
+{
+    if (a->key == CLV_A_OTHER)
+        return a->name;
+    for (size_t i = 0; i < ATTRS_ROWS; i++)
+        if (attrs_rows[i].key == a->key && !attrs_rows[i].renamed)
+            return attrs_rows[i].name;
+    return NULL;
 }
 
 /* -- reading --------------------------------------------------------------*/
@@ -617,9 +624,9 @@ clv_status onnx_attrs_read(draft *d, clv_err *e)
         CLV_TRY(attrs_value(d, a, out, e));
         d->n_attrs++;
     }
-    for (uint32_t i = 0, n = d->n_attrs; d->row && i < n; i++)
+    for (uint32_t i = 0; d->row && i < d->n_attrs; i++)
         if (d->attrs[i].key == CLV_A_OTHER)
-            attrs_say_again(d, (clv_op)d->row->op, &d->attrs[i]);
+            attrs_rename(d, (clv_op)d->row->op, &d->attrs[i]);
     return CLV_OK;
 }
 

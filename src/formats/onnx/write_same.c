@@ -3,8 +3,7 @@
  * A node read from ONNX goes back under its own name when the reader has only
  * renamed its attributes: the rows KEPT of onnx.def. They tell the first opset
  * of the form that we hold, and the attributes that have names of ours.
- * Attributes that only ONNX knows were kept as they came, and are written as
- * they are. */
+ * Attributes that only ONNX knows are written as they came. */
 #include "formats/onnx/read.h"
 #include "formats/onnx/writer.h"
 
@@ -46,13 +45,14 @@ static void same_attrs(body *b, onnx_out *o)
     const onnx_rename *names = same_row(b->n)->kept;
     for (uint32_t i = 0; i < b->n->n_attrs; i++) {
         const clv_attr *a = &b->n->attrs[i];
-        if (a->key == CLV_A_OTHER)
-            out_attr(o, a);
+        const char *name = onnx_attr_name(a);
         for (const onnx_rename *as = names; as->name; as++)
             if (as->key == a->key) {
                 b->unable = b->unable || same_is_later(b, a);
-                same_put_renamed(b, o, a, as->name);
+                name = as->name;
             }
+        if (name)
+            same_put_renamed(b, o, a, name);
     }
 }
 
