@@ -36,9 +36,9 @@ static uint32_t streams_of(const options *o, const analysed *m)
 
 /* Analyses one model. A single --batch is that of the model. Several are the
  * rows of the batch table, and the model keeps its own batch. */
-static clv_status concurrency_analyse(const options *o, const char *model,
-                                      const clv_device *device, analysed *m,
-                                      clv_err *err)
+static clv_status concurrency_run(const options *o, const char *model,
+                                  const clv_device *device, analysed *m,
+                                  clv_err *err)
 {
     options one = *o;
     const clv_concurrency_opts opts = {
@@ -71,7 +71,7 @@ static clv_status analyse_all(const options *o, result *r, clv_err *err)
         s = find_device(o, o->hardware.items[0], &device, err);
     for (uint32_t i = 0; s == CLV_OK && i < r->n; i++) {
         analysed *m = &r->models[i];
-        s = concurrency_analyse(o, o->args.items[i], device, m, err);
+        s = concurrency_run(o, o->args.items[i], device, m, err);
         r->reports[i] = (clv_concurrency_report){
             .analysis = m->a,
             .schedule = m->schedule,

@@ -16,8 +16,8 @@ static void attention_cost(clv_cost *c, int64_t scores, int64_t d, int64_t dv,
     c->flops = sat_add(sat_mul(2, c->macs), sat_mul(6 + mask, scores));
 }
 
-static void attention_project(clv_cost *c, int64_t rows, int64_t in,
-                              int64_t out, bool bias)
+static void attention_project_cost(clv_cost *c, int64_t rows, int64_t in,
+                                   int64_t out, bool bias)
 {
     int64_t macs = sat_mul(rows, sat_mul(in, out));
     c->macs = sat_add(c->macs, macs);
@@ -146,10 +146,10 @@ void cost_mha(const clv_graph *g, const clv_node *n, clv_cost *c)
     int64_t k_rows = sat_mul(m.batch, m.keys), head = m.embed / m.heads;
     int64_t scores = sat_mul(sat_mul(q_rows, m.keys), m.heads);
     attention_cost(c, scores, head, head, node_in(g, n, 7));
-    attention_project(c, q_rows, m.embed, m.embed, in);
-    attention_project(c, k_rows, m.k->dims[m.k->rank - 1], m.embed, in);
-    attention_project(c, k_rows, m.v->dims[m.v->rank - 1], m.embed, in);
-    attention_project(c, q_rows, m.embed, m.embed, out);
+    attention_project_cost(c, q_rows, m.embed, m.embed, in);
+    attention_project_cost(c, k_rows, m.k->dims[m.k->rank - 1], m.embed, in);
+    attention_project_cost(c, k_rows, m.v->dims[m.v->rank - 1], m.embed, in);
+    attention_project_cost(c, q_rows, m.embed, m.embed, out);
 }
 
 /* -- with a cache ---------------------------------------------------------*/

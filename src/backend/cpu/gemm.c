@@ -357,7 +357,7 @@ static bool one_column(int64_t m, int64_t n, cpu_matrix a, cpu_matrix b,
            (a.row == 1 || (a.col == 1 && b.row == 1));
 }
 
-static cpu_matrix turned(cpu_matrix a)
+static cpu_matrix gemm_turned(cpu_matrix a)
 {
     return (cpu_matrix){a.p, a.col, a.row};
 }
@@ -395,7 +395,8 @@ void CPU_NAME(clv__gemm)(int64_t m, int64_t n, int64_t k, cpu_matrix a,
                          float *room)
 {
     if (one_column(m, n, a, b, ldc)) {
-        CPU_NAME(clv__gemm)(1, m, k, turned(b), turned(a), c, m, add, room);
+        CPU_NAME(clv__gemm)
+        (1, m, k, gemm_turned(b), gemm_turned(a), c, m, add, room);
         return;
     }
     if (few_rows(m, a, b) || k == 0) {
@@ -543,8 +544,8 @@ bool CPU_NAME(clv__gemm_all)(kernel *kn, int64_t m, int64_t n, int64_t k,
                              float *c, int64_t ldc)
 {
     if (!bias && one_column(m, n, a, b, ldc))
-        return CPU_NAME(clv__gemm_all)(kn, 1, m, k, turned(b), turned(a), NULL,
-                                       c, m);
+        return CPU_NAME(clv__gemm_all)(kn, 1, m, k, gemm_turned(b),
+                                       gemm_turned(a), NULL, c, m);
     gemm_job j = {.m = m,
                   .n = n,
                   .k = k,
