@@ -386,6 +386,20 @@ bool CPU_NAME(clv__conv_shape)(const kernel *k, const clv_tensor *x,
     return true;
 }
 
+/* Are all weights finite? Padding is multiplied as zeros, which makes NaN of an
+ * infinite one. */
+static bool conv_finite(const float *w, int64_t n)
+{
+    enum { EXPONENT = 0x7f800000 };
+    uint32_t odd = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &w[i], sizeof bits);
+        odd |= (bits & EXPONENT) == EXPONENT;
+    }
+    return !odd;
+}
+
 static bool conv_run(kernel *k, conv_job *j)
 {
     if (j->cin == 1 && j->cout <= MOST_ALIKE && j->taps <= DEPTH &&
@@ -414,6 +428,8 @@ bool CPU_NAME(cpu_conv)(kernel *k)
     if (!all_float32(k) || !w ||
         !CPU_NAME(clv__conv_shape)(k, x, w, &k->out[0], &j) ||
         (b && numel(b) != j.groups * j.cout))
+        return false;
+    if (!j.point && !conv_finite(w->data, numel(w)))
         return false;
     j.w = w->data;
     j.bias = b ? b->data : NULL;
