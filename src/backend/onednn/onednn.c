@@ -191,11 +191,17 @@ static bool onednn_made_nan(const clv_exec *base)
     return made;
 }
 
-/* OpenMP's threads, on which oneDNN runs, look out for work for a while. */
+/* OpenMP's threads, on which oneDNN runs, look out for work for a while. What
+ * raised their flag in work of ours is nothing that onednn_made_nan asks about;
+ * the first thread is the caller's, whose flag is the caller's affair. */
 static void onednn_team(uint32_t threads, void (*work)(void *ctx), void *ctx)
 {
 #pragma omp parallel num_threads((int)threads)
-    work(ctx);
+    {
+        work(ctx);
+        if (omp_get_thread_num() != 0 && fetestexcept(FE_INVALID))
+            feclearexcept(FE_INVALID);
+    }
 }
 
 /* -- compiling ------------------------------------------------------------*/
