@@ -43,7 +43,7 @@ void options_free(options *o)
     o->memory = NULL;
 }
 
-static size_t list_room(size_t n)
+static size_t options_room(size_t n)
 {
     size_t p = 1;
     while (p < n)
@@ -56,8 +56,8 @@ static size_t list_room(size_t n)
 static void *options_extend(options *o, void *items, size_t n, size_t more,
                             size_t size)
 {
-    size_t room = list_room(n + more);
-    if (n && room == list_room(n))
+    size_t room = options_room(n + more);
+    if (n && room == options_room(n))
         return items;
     char *copy = options_alloc(o, room, size);
     if (copy && n)

@@ -76,19 +76,23 @@ static bool product_is_typed(const kernel *k)
     return t != CLV_FLOAT32 && !k->ready;
 }
 
-/* y = alpha y + beta c, of float64 */
-static void typed_blend(clv_tensor *y, const clv_tensor *c, int64_t cols,
-                        double alpha, double beta)
-{
-    double *v = y->data;
-    const double *add = c ? c->data : NULL;
-    int64_t s[2] = {0, 0}, n = numel(y);
-    if (c)
-        broadcast_strides(c, 2, s);
-    for (int64_t i = 0; i < n; i++)
-        v[i] = alpha * v[i] +
-               (c ? beta * add[i / cols * s[0] + i % cols * s[1]] : 0);
-}
+/* y = alpha y + beta c, of one type */
+#define BLEND(name, T) \
+    static void name(clv_tensor *y, const clv_tensor *c, int64_t cols, \
+                     T alpha, T beta) \
+    { \
+        T *v = y->data; \
+        const T *add = c ? c->data : NULL; \
+        int64_t s[2] = {0, 0}, n = numel(y); \
+        if (c) \
+            broadcast_strides(c, 2, s); \
+        for (int64_t i = 0; i < n; i++) \
+            v[i] = alpha * v[i] + \
+                   (c ? beta * add[i / cols * s[0] + i % cols * s[1]] : 0); \
+    }
+BLEND(blend, float)
+BLEND(typed_blend, double)
+#undef BLEND
 
 /* x (..,K), w (M,K), bias (M) -> (..,M) */
 bool CPU_NAME(cpu_linear)(kernel *k)
@@ -356,20 +360,6 @@ bool CPU_NAME(cpu_einsum)(kernel *k)
 }
 
 /* -- with a tensor added --------------------------------------------------*/
-
-/* y = alpha y + beta c */
-static void blend(clv_tensor *y, const clv_tensor *c, int64_t cols, float alpha,
-                  float beta)
-{
-    float *v = y->data;
-    const float *add = c ? c->data : NULL;
-    int64_t s[2] = {0, 0}, n = numel(y);
-    if (c)
-        broadcast_strides(c, 2, s);
-    for (int64_t i = 0; i < n; i++)
-        v[i] = alpha * v[i] +
-               (c ? beta * add[i / cols * s[0] + i % cols * s[1]] : 0);
-}
 
 /* alpha * a' b' + beta * c */
 bool CPU_NAME(cpu_gemm)(kernel *k)
